@@ -1,0 +1,51 @@
+# The commands of this repository. `make demo` and `make test` set everything up themselves.
+
+CLANG ?= clang-19
+LIBCLANG_PATH ?= /usr/lib/llvm-19/lib
+export CLANG LIBCLANG_PATH
+
+ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
+PYTHON := .cache/venv/bin/python
+C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
+SHELL_SCRIPTS := tools/setup tools/vm tools/record .ci/run crates/rack/src/vm/init.sh
+
+# What `make demo` changes in scenarios/incast.toml, as --set arguments.
+DEMO ?=
+
+# `-`: report the facts about the daemon in its virtual machine, but do not fail for them.
+FACTS ?=
+
+.PHONY: help setup build demo test bench lint clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
+
+setup: ## installs what is missing: Debian packages, crates, Python packages, the rack's kernel
+	@tools/setup
+
+build: setup ## builds the onramp command
+	cargo build --locked --release --package onramp
+
+demo: build ## runs an incast with and without On-Ramp: a table, a picture and its data in results/demo
+	$(ONRAMP) rack run scenarios/incast.toml $(DEMO) --out results/demo
+	$(PYTHON) figures/incast.py results/demo
+
+test: setup lint ## checks everything, in the rack's virtual machine too
+	ONRAMP_NO_VM=1 cargo test --locked --workspace
+	$(FACTS)cargo test --locked --package onramp --test daemon
+
+bench: setup ## measures what On-Ramp costs a packet and the virtual machine its host
+	cargo bench --locked --package onramp-bench --bench cost
+	cargo bench --locked --package onramp-rack --bench vm
+
+lint: ## formatting, clippy, shellcheck, and each law header on its own
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	shellcheck --severity=warning $(SHELL_SCRIPTS)
+	for header in law/*.h; do \
+		$(CLANG) -x c -std=gnu11 -fsyntax-only $(C_WARNINGS) $$header || exit 1; \
+	done
+
+clean: ## removes what builds and runs made; keeps what setup fetched
+	cargo clean
+	rm -rf results .cache/vm

@@ -1,0 +1,188 @@
+//! Bulk transfers between the two namespaces, over one TCP connection.
+
+use std::{
+    fs::File,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    thread::JoinHandle,
+};
+
+use anyhow::{Context, Result};
+use nix::sched::{setns, CloneFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::bed::Bed;
+
+/// One write or read of the applications, bytes.
+const CHUNK: usize = 128 << 10;
+const PORT: u16 = 5001;
+
+/// What a transfer moved, from the kernel's counters.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Moved {
+    /// Frames that left the sender.
+    pub frames: u64,
+    /// Packets that the sender's IP layer sent: segments handed to the qdisc.
+    pub segments: u64,
+    /// Frames that came back: TCP ACKs and OR-ACKs.
+    pub returned: u64,
+    /// Packets that the receiver's IP layer got: after GRO.
+    pub delivered: u64,
+}
+
+/// An open connection; the receiver runs in a thread of its own.
+pub struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    receiver: JoinHandle<Result<()>>,
+}
+
+impl Connection {
+    /// Connects `a` to `b`. The calling thread is in `a` from then on.
+    pub fn open(bed: Bed) -> Result<Self> {
+        let (ready, listening) = std::sync::mpsc::channel();
+        let receiver = std::thread::spawn(move || {
+            enter("b")?;
+            let listener =
+                TcpListener::bind((bed.receiver_address(), PORT)).context("listening")?;
+            ready.send(())?;
+            serve(listener.accept()?.0)
+        });
+        let _ = listening.recv();
+        enter("a")?;
+        let stream = TcpStream::connect((bed.receiver_address(), PORT)).context("connecting")?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: vec![0x5a; CHUNK],
+            receiver,
+        })
+    }
+
+    /// Sends `bytes` and waits until the receiver's application has them all.
+    pub fn send(&mut self, bytes: u64) -> Result<()> {
+        self.stream.write_all(&bytes.to_ne_bytes())?;
+        let mut left = bytes;
+        while left > 0 {
+            let chunk = left.min(CHUNK as u64) as usize;
+            self.stream.write_all(&self.buffer[..chunk])?;
+            left -= chunk as u64;
+        }
+        self.stream.read_exact(&mut [0])?;
+        Ok(())
+    }
+
+    pub fn close(self) -> Result<()> {
+        drop(self.stream);
+        self.receiver.join().expect("the receiver does not panic")
+    }
+}
+
+/// Answers every transfer with a byte once it is complete.
+fn serve(mut stream: TcpStream) -> Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut header = [0; 8];
+    while stream.read_exact(&mut header).is_ok() {
+        let mut left = u64::from_ne_bytes(header);
+        while left > 0 {
+            let most = left.min(CHUNK as u64) as usize;
+            left -= stream.read(&mut buffer[..most])? as u64;
+        }
+        stream.write_all(&[1])?;
+    }
+    Ok(())
+}
+
+impl Moved {
+    /// The kernel's counters now.
+    pub fn read(ip6: bool) -> Result<Self> {
+        let (a, b) = (counters("a")?, counters("b")?);
+        let packets = |text: &str, what: &str| {
+            if ip6 {
+                named(text, &format!("Ip6{what}"))
+            } else {
+                column(text, "Ip:", what)
+            }
+        };
+        Ok(Self {
+            frames: device(&a, 9)?,
+            returned: device(&a, 1)?,
+            segments: packets(&a, "OutRequests")?,
+            delivered: packets(&b, "InReceives")?,
+        })
+    }
+
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            frames: self.frames - before.frames,
+            segments: self.segments - before.segments,
+            returned: self.returned - before.returned,
+            delivered: self.delivered - before.delivered,
+        }
+    }
+}
+
+fn counters(namespace: &str) -> Result<String> {
+    let output = Command::new("ip")
+        .args([
+            "netns",
+            "exec",
+            namespace,
+            "cat",
+            "/proc/net/dev",
+            "/proc/net/snmp",
+            "/proc/net/snmp6",
+        ])
+        .output()?;
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// A field of eth0's line in /proc/net/dev: 1 = packets received, 9 = packets sent.
+fn device(text: &str, field: usize) -> Result<u64> {
+    let line = text
+        .lines()
+        .find_map(|l| l.trim_start().strip_prefix("eth0:"))
+        .context("no eth0")?;
+    line.split_whitespace()
+        .nth(field)
+        .and_then(|v| v.parse().ok())
+        .context("a field of /proc/net/dev")
+}
+
+/// A column of /proc/net/snmp: a line of names, then a line of values.
+fn column(text: &str, table: &str, name: &str) -> Result<u64> {
+    let mut lines = text.lines().filter(|l| l.starts_with(table));
+    let (names, values) = (
+        lines.next().context("no names")?,
+        lines.next().context("no values")?,
+    );
+    names
+        .split_whitespace()
+        .zip(values.split_whitespace())
+        .find_map(|(n, v)| (n == name).then(|| v.parse().ok())?)
+        .with_context(|| format!("no {name} in {table}"))
+}
+
+/// A line of /proc/net/snmp6.
+fn named(text: &str, name: &str) -> Result<u64> {
+    text.lines()
+        .find_map(|l| l.strip_prefix(name)?.trim().parse().ok())
+        .with_context(|| format!("no {name}"))
+}
+
+/// Moves the calling thread into a network namespace.
+pub fn enter(namespace: &str) -> Result<()> {
+    let file = File::open(format!("/run/netns/{namespace}"))
+        .with_context(|| format!("namespace {namespace}"))?;
+    setns(file, CloneFlags::CLONE_NEWNET)
+        .with_context(|| format!("entering namespace {namespace}"))?;
+    Ok(())
+}
+
+/// CLOCK_MONOTONIC, ns.
+pub fn now_ns() -> u64 {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
+        .expect("Linux has CLOCK_MONOTONIC");
+    now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
+}

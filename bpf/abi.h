@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* abi.h: what the BPF programs and the daemon share: configuration, clock, counters, map values.
+ * The daemon's Rust types are generated from this file (crates/onramp/build.rs). */
+#ifndef ONR_ABI_H
+#define ONR_ABI_H
+
+#include "../law/law.h"
+
+#define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
+#define ONR_MAX_FLOWS 16384u /* default of agent --flows */
+#define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
+#define ONR_KEYS 4u	     /* keys valid at a time, for rotation */
+#define ONR_KEY_BYTES 16u
+
+/* Configuration of one device, written by the daemon. Both BPF objects hold a copy. */
+struct onr_dev_cfg {
+	struct onr_cfg law;
+	s64 flow_age_ns;	   /* an idle flow is forgotten after this */
+	s64 orack_fresh_ns;	   /* an OR-ACK whose receive time is further from now is stale */
+	u32 limit_packets;	   /* qdisc limit; a GSO segment counts as one packet */
+	u32 max_flows;		   /* size of the flow table */
+	u32 quantum_bytes;	   /* round-robin quantum: 2 MTU, as fq */
+	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
+	u32 key_id;		   /* key that signs the OR-ACKs we send */
+	u32 reserved;
+};
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 40, "daemon and BPF disagree");
+
+/* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
+struct onr_clock_params {
+	s64 offset_ns;
+	s64 drift_q32; /* dimensionless * 2^32 */
+	s64 reference_mono_ns;
+	s64 sigma_ns;
+	s64 lease_expires_mono_ns;
+};
+
+/* A data flow as its sender sees it. IPv4 addresses are mapped (::ffff:a.b.c.d). Network order. */
+struct onr_tuple {
+	u32 saddr[4];
+	u32 daddr[4];
+	u16 sport;
+	u16 dport;
+};
+_Static_assert(sizeof(struct onr_tuple) == 36, "hash key without padding");
+
+struct onr_prefix { /* key of the longest-prefix map of peers */
+	u32 bits;
+	u32 addr[4];
+};
+
+/* What is known of one peer, by its address. Written at the sender. */
+struct onr_peer {
+	s64 owd_last_ns;
+	s64 owd_min_ns;
+	s64 owd_ewma_ns; /* gain 1/16 */
+	u64 oracks;
+	u64 holds;   /* times a flow to this peer was paused */
+	u64 held_ns; /* total, over all flows to this peer */
+};
+
+/* The OR-ACK's UDP payload (36 B: 78 B on the wire over IPv4 and Ethernet). Network order.
+ * csum_scratch stays outside the tag: it keeps the UDP checksum right, see orack.bpf.c. */
+#define ONR_ORACK_PORT 5199
+#define ONR_ORACK_VERSION 1
+struct onr_orack {
+	u8 version;
+	u8 flags; /* 0 */
+	u16 key_id;
+	u32 seq; /* sampled byte of the flow (sample.h) */
+	u16 csum_scratch;
+	u16 reserved; /* 0 */
+	u16 sport;    /* of the data */
+	u16 dport;
+	u32 len; /* of the acknowledged segment, bytes of payload */
+	u32 rx_fleet_hi_ns;
+	u32 rx_fleet_lo_ns;
+	u64 tag;
+} __attribute__((packed));
+_Static_assert(sizeof(struct onr_orack) == 36, "78 B on the wire");
+
+/* One list of counters: the enum, the names in `onramp status` and the metrics follow from it. */
+#define ONR_COUNTERS(X)                                                                            \
+	X(flows_created, "flows entered into the flow table")                                      \
+	X(flows_aged, "idle flows removed from the flow table")                                    \
+	X(flow_table_full, "segments passed unheld because the flow table was full")               \
+	X(limit_drops, "packets dropped because the qdisc was at its limit")                       \
+	X(holds, "times a flow was paused")                                                        \
+	X(held_ns, "total time that flows were paused, ns")                                        \
+	X(held_max_ns, "longest time a flow was paused, ns")                                       \
+	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
+	X(kicks, "paused flows released early by a new OR-ACK")                                    \
+	X(oracks_sent, "OR-ACKs sent")                                                             \
+	X(oracks_unsent, "OR-ACKs that could not be built or sent")                                \
+	X(oracks_received, "authentic OR-ACKs received")                                           \
+	X(oracks_used, "OR-ACKs that gave the law a sample")                                       \
+	X(oracks_malformed, "packets to the OR-ACK port that are not OR-ACKs, passed on")          \
+	X(oracks_bad_tag, "OR-ACKs with a wrong tag or unknown key, passed on")                    \
+	X(oracks_stale, "OR-ACKs too old or from the future, ignored")                             \
+	X(oracks_unknown_flow, "OR-ACKs for flows not in the table, ignored")                      \
+	X(oracks_unmatched, "OR-ACKs for segments not in the record, ignored")                     \
+	X(oracks_reordered, "OR-ACKs reordered, duplicated or replayed, ignored")                  \
+	X(oracks_absurd, "OR-ACKs with an absurd one-way delay, ignored")                          \
+	X(oracks_no_lease, "OR-ACKs not used because the clock lease had expired")
+
+enum onr_counter {
+#define ONR_COUNTER_ID(name, help) ONR_CNT_##name,
+	ONR_COUNTERS(ONR_COUNTER_ID)
+#undef ONR_COUNTER_ID
+	ONR_CNT_MAX
+};
+
+#endif

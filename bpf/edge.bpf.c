@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* edge.bpf.c: the On-Ramp qdisc. One FIFO a flow, byte-fair round robin (DRR with new and old flows
+ * as in sch_fq), and a heap of the flows whose head law/ wants held. A segment is stamped and
+ * recorded when it is dequeued.
+ * Reads cfg, clock; creates and recycles ctls and flow_ids (whose law state orack.bpf.c updates);
+ * writes counters and peers. Only TCP segments with data are ever held; what cannot be tracked
+ * passes through hashed queues like any other traffic and is counted.
+ *
+ * All state here is guarded by the root qdisc lock of one device: one loaded instance a device. */
+#include "maps.bpf.h"
+#include "packet.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define NET_XMIT_SUCCESS 0
+#define NET_XMIT_DROP 1
+#define NET_XMIT_STOLEN 0x10000
+
+#define REFILL_NS 40000000ll /* an idle flow earns new credit after this, as in sch_fq */
+#define GC_STEPS 8	     /* queues looked at for ageing when a flow is created */
+#define HEAP_DEPTH 17	     /* levels of a heap of 2 * 65536 entries */
+#define DUE_BATCH 64	     /* held flows released in one dequeue */
+
+struct onr_dev_cfg cfg SEC(".data.cfg");
+
+struct slot {
+	struct sk_buff __kptr *skb;
+	u32 next;
+	u32 bytes; /* on the wire */
+	u32 seq;
+	u32 len; /* of payload; 0: not tracked by the law */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ONR_MAX_SLOTS + 1); /* 0 = none */
+	__type(key, u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+enum queue_state { QUEUE_IDLE, QUEUE_LISTED, QUEUE_HELD };
+
+struct queue {
+	u32 head; /* slots */
+	u32 tail;
+	u32 next; /* queue behind this one in its list */
+	s32 credit;
+	u32 state;
+	u32 in_use;	    /* a flow owns this queue; always for buckets */
+	s64 until_ns;	    /* while held: key of the valid heap entry */
+	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
+	s64 idle_since_ns;  /* 0 once dequeue has seen that it is no longer idle */
+};
+
+/* Index 0 = none, 1..ONR_BUCKETS: never held, chosen by hash; then one a flow, like ctls. */
+#define FIRST_FLOW (1 + ONR_BUCKETS)
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FIRST_FLOW + ONR_MAX_FLOWS);
+	__type(key, u32);
+	__type(value, struct queue);
+} queues SEC(".maps");
+
+/* Binary min-heap of held queues by until_ns. An entry is void when its queue is not held until
+ * exactly that time: waking a queue early just adds a second entry. */
+struct held {
+	s64 until_ns;
+	u64 queue;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * ONR_MAX_FLOWS);
+	__type(key, u32);
+	__type(value, struct held);
+} heap SEC(".maps");
+
+struct list {
+	u32 head;
+	u32 tail;
+};
+
+static struct {
+	u64 owner; /* the qdisc we serve */
+	struct list fresh;
+	struct list old;
+	u32 free_slot;
+	u32 slots_used; /* slots above were never used */
+	u32 flows_used;
+	u32 gc_hand;
+	u32 heap_len;
+	s64 line_free_ns;
+} st;
+
+static __always_inline struct queue *queue_at(u32 q)
+{
+	return bpf_map_lookup_elem(&queues, &q);
+}
+
+static __always_inline struct slot *slot_at(u32 s)
+{
+	return bpf_map_lookup_elem(&slots, &s);
+}
+
+static __always_inline struct held *held_at(u32 i)
+{
+	return bpf_map_lookup_elem(&heap, &i);
+}
+
+static __always_inline struct onr_ctl *ctl_of(u32 q)
+{
+	u32 i = q - FIRST_FLOW;
+
+	return bpf_map_lookup_elem(&ctls, &i);
+}
+
+/* ---- lists of queues ---- */
+
+static __always_inline void list_append(struct list *l, u32 q, struct queue *queue)
+{
+	struct queue *tail = l->head ? queue_at(l->tail) : NULL;
+
+	queue->next = 0;
+	if (tail)
+		tail->next = q;
+	else
+		l->head = q;
+	l->tail = q;
+}
+
+/* ---- heap of held queues ---- */
+
+static bool heap_push(s64 until_ns, u32 q)
+{
+	u32 i = st.heap_len, level;
+	struct held *to = held_at(i);
+
+	if (!to)
+		return false;
+	st.heap_len = i + 1;
+	bpf_for(level, 0, HEAP_DEPTH) {
+		struct held *parent;
+
+		if (!i)
+			break;
+		parent = held_at((i - 1) / 2);
+		if (!parent || parent->until_ns <= until_ns)
+			break;
+		*to = *parent;
+		to = parent;
+		i = (i - 1) / 2;
+	}
+	to->until_ns = until_ns;
+	to->queue = q;
+	return true;
+}
+
+static void heap_pop(void)
+{
+	u32 i = 0, level, len = st.heap_len - 1;
+	struct held *to = held_at(0), *last = held_at(len), *child, *right;
+
+	st.heap_len = len;
+	if (!to || !last)
+		return;
+	bpf_for(level, 0, HEAP_DEPTH) {
+		u32 c = 2 * i + 1;
+
+		if (c >= len)
+			break;
+		child = held_at(c);
+		right = c + 1 < len ? held_at(c + 1) : NULL;
+		if (child && right && right->until_ns < child->until_ns) {
+			child = right;
+			c++;
+		}
+		if (!child || child->until_ns >= last->until_ns)
+			break;
+		*to = *child;
+		to = child;
+		i = c;
+	}
+	*to = *last;
+}
+
+/* ---- slots ---- */
+
+static __always_inline u32 slot_alloc(void)
+{
+	u32 s = st.free_slot;
+	struct slot *slot;
+
+	if (!s)
+		return st.slots_used < ONR_MAX_SLOTS ? ++st.slots_used : 0;
+	slot = slot_at(s);
+	if (!slot)
+		return 0;
+	st.free_slot = slot->next;
+	return s;
+}
+
+static __always_inline void slot_free(u32 s, struct slot *slot)
+{
+	slot->next = st.free_slot;
+	st.free_slot = s;
+}
+
+/* ---- flow table ---- */
+
+static void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
+{
+	struct onr_flow fresh = {};
+
+	bpf_spin_lock(&ctl->lock);
+	ctl->held = 0;
+	ctl->law = fresh;
+	onr_records_reset(&ctl->records);
+	ctl->key = *key;
+	bpf_spin_unlock(&ctl->lock);
+}
+
+/* Takes an idle queue away from its flow if it has been idle for long; returns whether it is free. */
+static bool queue_reclaim(u32 q, struct queue *queue, s64 now)
+{
+	struct onr_tuple key, none = {};
+	struct onr_ctl *ctl = ctl_of(q);
+
+	if (!ctl || queue->state != QUEUE_IDLE)
+		return false;
+	if (!queue->in_use)
+		return true;
+	if (now - queue->idle_since_ns < cfg.flow_age_ns)
+		return false;
+	key = ctl->key;
+	bpf_map_delete_elem(&flow_ids, &key);
+	ctl_reset(ctl, &none);
+	queue->in_use = 0;
+	count(ONR_CNT_flows_aged);
+	return true;
+}
+
+/* A queue for a new flow: one never used, else one that has aged; 0 when the table is full. */
+static u32 queue_find_free(s64 now)
+{
+	u32 step;
+
+	if (st.flows_used < cfg.max_flows)
+		return FIRST_FLOW + st.flows_used++;
+	bpf_for(step, 0, GC_STEPS) {
+		u32 q = FIRST_FLOW + st.gc_hand;
+		struct queue *queue = queue_at(q);
+
+		if (++st.gc_hand >= cfg.max_flows)
+			st.gc_hand = 0;
+		if (queue && queue_reclaim(q, queue, now))
+			return q;
+	}
+	return 0;
+}
+
+static u32 flow_create(const struct onr_tuple *key, s64 now)
+{
+	u32 q = queue_find_free(now);
+	struct queue *queue = q ? queue_at(q) : NULL;
+	struct onr_ctl *ctl = q ? ctl_of(q) : NULL;
+	u32 id = q - FIRST_FLOW;
+
+	if (!queue || !ctl)
+		return 0;
+	if (bpf_map_update_elem(&flow_ids, key, &id, BPF_ANY))
+		return 0; /* the queue stays free: gc finds it */
+	ctl_reset(ctl, key);
+	queue->in_use = 1;
+	queue->credit = 5 * cfg.quantum_bytes; /* sch_fq's initial quantum is 10 MTU */
+	queue->idle_since_ns = now;
+	count(ONR_CNT_flows_created);
+	return q;
+}
+
+static __always_inline u32 bucket_of(struct sk_buff *skb)
+{
+	return 1 + bpf_skb_get_hash(skb) % ONR_BUCKETS;
+}
+
+/* The queue for a packet. Fills seg; seg->len is 0 when the law does not see the packet. */
+static __always_inline u32 classify(struct sk_buff *skb, struct segment *seg)
+{
+	u32 *id, q;
+
+	if (!parse_segment(skb, seg)) {
+		seg->len = 0;
+		return bucket_of(skb);
+	}
+	id = bpf_map_lookup_elem(&flow_ids, &seg->key);
+	if (id)
+		return FIRST_FLOW + *id;
+	if (!seg->len) /* FIN of a flow that is not held here */
+		return bucket_of(skb);
+	q = flow_create(&seg->key, bpf_ktime_get_ns());
+	if (q)
+		return q;
+	count(ONR_CNT_flow_table_full);
+	seg->len = 0;
+	return bucket_of(skb);
+}
+
+/* ---- enqueue ---- */
+
+/* A used OR-ACK has moved the release time of a held flow forward: look at it in this dequeue. */
+static void kick(struct sk_buff *skb)
+{
+	u32 *cb = (u32 *)qdisc_cb(skb)->data;
+	u32 q = FIRST_FLOW + cb[1];
+	struct queue *queue = queue_at(q);
+
+	if (cb[0] != ONR_MARK_KICK || !queue || queue->state != QUEUE_HELD)
+		return;
+	if (heap_push(0, q)) {
+		queue->until_ns = 0;
+		count(ONR_CNT_kicks);
+	}
+}
+
+SEC("struct_ops")
+int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
+{
+	struct segment seg = {};
+	struct slot *slot, *tail;
+	struct queue *queue;
+	u32 s, q, bytes;
+
+	if (skb->mark == ONR_MARK_KICK) {
+		kick(skb);
+		bpf_qdisc_skb_drop(skb, to_free);
+		return NET_XMIT_SUCCESS | NET_XMIT_STOLEN;
+	}
+	if (sch->q.qlen >= sch->limit)
+		goto drop;
+	q = classify(skb, &seg);
+	queue = queue_at(q);
+	s = slot_alloc();
+	slot = slot_at(s);
+	if (!queue || !slot || !s)
+		goto drop;
+
+	bytes = qdisc_cb(skb)->pkt_len;
+	slot->next = 0;
+	slot->bytes = bytes;
+	slot->seq = seg.seq;
+	slot->len = seg.len;
+	skb = bpf_kptr_xchg(&slot->skb, skb);
+	if (skb)
+		bpf_qdisc_skb_drop(skb, to_free);
+
+	tail = queue->head ? slot_at(queue->tail) : NULL;
+	if (tail)
+		tail->next = s;
+	else
+		queue->head = s;
+	queue->tail = s;
+	if (queue->state == QUEUE_IDLE) {
+		queue->state = QUEUE_LISTED;
+		list_append(&st.fresh, q, queue);
+	}
+	sch->q.qlen++;
+	sch->qstats.backlog += bytes;
+	return NET_XMIT_SUCCESS;
+
+drop:
+	sch->qstats.drops++;
+	count(ONR_CNT_limit_drops);
+	bpf_qdisc_skb_drop(skb, to_free);
+	return NET_XMIT_DROP;
+}
+
+/* ---- dequeue ---- */
+
+static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
+{
+	s64 held_ns = now - queue->hold_start_ns;
+	u32 addr[4];
+	struct onr_peer *peer;
+
+	queue->hold_start_ns = 0;
+	count(ONR_CNT_holds);
+	count_add(ONR_CNT_held_ns, held_ns);
+	count_max(ONR_CNT_held_max_ns, held_ns);
+	__builtin_memcpy(addr, ctl->key.daddr, sizeof(addr));
+	peer = bpf_map_lookup_elem(&peers, addr);
+	if (peer) {
+		__sync_fetch_and_add(&peer->holds, 1);
+		__sync_fetch_and_add(&peer->held_ns, held_ns);
+	}
+}
+
+static __always_inline s64 lease_end(void)
+{
+	struct onr_clock_params clk;
+
+	clock_read(&clk);
+	return clk.lease_expires_mono_ns;
+}
+
+/* The head goes now: under the lock, tells the law and remembers it. */
+static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
+{
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len);
+}
+
+/* Asks the law for the head of a flow's queue. 0: it goes, and is recorded as sent now. Otherwise
+ * the time until which to hold it, never beyond the clock's lease. */
+static s64 hold_until(struct onr_ctl *ctl, const struct slot *slot, s64 now)
+{
+	s64 until, lease;
+
+	bpf_spin_lock(&ctl->lock);
+	until = onr_may_go(&cfg.law, &ctl->law, now);
+	if (!until)
+		record(ctl, slot, now);
+	bpf_spin_unlock(&ctl->lock);
+	if (!until)
+		return 0;
+
+	lease = lease_end();
+	if (lease > now)
+		return onr_min(until, lease);
+	count(ONR_CNT_holds_refused_lease);
+	bpf_spin_lock(&ctl->lock);
+	record(ctl, slot, now);
+	bpf_spin_unlock(&ctl->lock);
+	return 0;
+}
+
+/* Moves a queue from the front of its list into the heap. False: heap full, let it go. */
+static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 until, s64 now)
+{
+	if (!heap_push(until, q))
+		return false;
+	queue->state = QUEUE_HELD;
+	queue->until_ns = until;
+	if (!queue->hold_start_ns)
+		queue->hold_start_ns = now;
+	bpf_spin_lock(&ctl->lock);
+	ctl->held = 1;
+	ctl->held_until_ns = until;
+	bpf_spin_unlock(&ctl->lock);
+	return true;
+}
+
+static void release_due(s64 now)
+{
+	u32 i;
+
+	bpf_for(i, 0, DUE_BATCH) {
+		struct held *top = held_at(0);
+		struct queue *queue;
+		struct onr_ctl *ctl;
+		u32 q;
+
+		if (!st.heap_len || !top || top->until_ns > now)
+			break;
+		q = top->queue;
+		queue = queue_at(q);
+		ctl = ctl_of(q);
+		if (queue && ctl && queue->state == QUEUE_HELD && queue->until_ns == top->until_ns) {
+			queue->state = QUEUE_LISTED;
+			ctl->held = 0;
+			list_append(&st.old, q, queue);
+		}
+		heap_pop();
+	}
+}
+
+/* An empty queue: a fresh one goes behind the old ones once, so that it cannot stay fresh by
+ * sending one packet at a time (as sch_fq does); otherwise it goes idle. */
+static __always_inline void queue_emptied(u32 q, struct queue *queue, bool fresh, s64 now)
+{
+	if (fresh && st.old.head) {
+		list_append(&st.old, q, queue);
+		return;
+	}
+	queue->state = QUEUE_IDLE;
+	queue->idle_since_ns = now;
+}
+
+/* One step of the round robin. Sets *out to the slot that goes now, or leaves it 0 and has
+ * moved one queue on; false when no listed queue is left. */
+static bool step(s64 now, u32 *out, u32 *out_q)
+{
+	bool fresh = st.fresh.head != 0;
+	struct list *l = fresh ? &st.fresh : &st.old;
+	u32 q = l->head, s;
+	struct queue *queue = queue_at(q);
+	struct onr_ctl *ctl;
+	struct slot *slot;
+	s64 until;
+
+	if (!q || !queue)
+		return false;
+	if (queue->idle_since_ns) {
+		if (now - queue->idle_since_ns > REFILL_NS && queue->credit < (s32)cfg.quantum_bytes)
+			queue->credit = cfg.quantum_bytes;
+		queue->idle_since_ns = 0;
+	}
+	s = queue->head;
+	if (queue->credit <= 0 && s) {
+		queue->credit += cfg.quantum_bytes;
+		l->head = queue->next;
+		list_append(&st.old, q, queue);
+		return true;
+	}
+	slot = slot_at(s);
+	if (!s || !slot) {
+		l->head = queue->next;
+		queue_emptied(q, queue, fresh, now);
+		return true;
+	}
+	ctl = q >= FIRST_FLOW && slot->len ? ctl_of(q) : NULL;
+	if (ctl) {
+		until = hold_until(ctl, slot, now);
+		if (until) {
+			u32 next = queue->next;
+
+			if (queue_hold(q, queue, ctl, until, now)) {
+				l->head = next;
+				return true;
+			}
+		}
+		if (queue->hold_start_ns)
+			account_hold(ctl, queue, now);
+	}
+	*out = s;
+	*out_q = q;
+	return true;
+}
+
+/* With shaping, the time when the line is free again; up to two quanta may catch up on lateness. */
+static __always_inline void line_take(s64 now, u32 bytes)
+{
+	s64 slack = ((u64)cfg.quantum_bytes * cfg.shape_ns_per_byte_q16) >> 16;
+
+	if (st.line_free_ns < now - slack)
+		st.line_free_ns = now - slack;
+	st.line_free_ns += ((u64)bytes * cfg.shape_ns_per_byte_q16) >> 16;
+}
+
+SEC("struct_ops")
+struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
+{
+	struct sk_buff *skb = NULL;
+	u32 i, s = 0, q = 0;
+	struct queue *queue;
+	struct slot *slot;
+	struct held *top;
+	s64 now;
+
+	if (!sch->q.qlen)
+		return NULL;
+	now = bpf_ktime_get_ns();
+	release_due(now);
+	if (st.line_free_ns > now) {
+		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns, 0);
+		return NULL;
+	}
+	bpf_for(i, 0, 4 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
+		if (!step(now, &s, &q) || s)
+			break;
+	}
+	slot = slot_at(s);
+	queue = queue_at(q);
+	if (!s || !slot || !queue) {
+		top = held_at(0);
+		if (st.heap_len && top)
+			bpf_qdisc_watchdog_schedule(sch, top->until_ns, 0);
+		return NULL;
+	}
+
+	queue->head = slot->next;
+	queue->credit -= slot->bytes;
+	sch->q.qlen--;
+	sch->qstats.backlog -= slot->bytes;
+	if (cfg.shape_ns_per_byte_q16)
+		line_take(now, slot->bytes);
+	skb = bpf_kptr_xchg(&slot->skb, skb);
+	slot_free(s, slot);
+	if (skb)
+		bpf_qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+/* ---- life cycle ---- */
+
+SEC("struct_ops")
+int BPF_PROG(edge_init, struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	if (st.owner)
+		return -16; /* EBUSY: two devices would share one state */
+	st.owner = (u64)sch;
+	sch->limit = cfg.limit_packets;
+	return 0;
+}
+
+static void queue_clear(u32 q, s64 now)
+{
+	struct queue *queue = queue_at(q);
+	struct onr_ctl *ctl = q >= FIRST_FLOW ? ctl_of(q) : NULL;
+
+	if (!queue)
+		return;
+	queue->head = 0;
+	queue->state = QUEUE_IDLE;
+	queue->hold_start_ns = 0;
+	queue->idle_since_ns = now;
+	if (ctl)
+		ctl->held = 0;
+}
+
+SEC("struct_ops")
+void BPF_PROG(edge_reset, struct Qdisc *sch)
+{
+	s64 now = bpf_ktime_get_ns();
+	u32 i;
+
+	if (st.owner != (u64)sch)
+		return;
+	bpf_for(i, 1, st.slots_used + 1) {
+		struct slot *slot = slot_at(i);
+		struct sk_buff *skb = NULL;
+
+		if (!slot)
+			break;
+		skb = bpf_kptr_xchg(&slot->skb, skb);
+		if (skb)
+			bpf_kfree_skb(skb);
+	}
+	bpf_for(i, 1, FIRST_FLOW + st.flows_used)
+		queue_clear(i, now);
+	st.fresh.head = 0;
+	st.old.head = 0;
+	st.free_slot = 0;
+	st.slots_used = 0;
+	st.heap_len = 0;
+	st.line_free_ns = 0;
+	sch->q.qlen = 0;
+	sch->qstats.backlog = 0;
+}
+
+SEC("struct_ops")
+void BPF_PROG(edge_destroy, struct Qdisc *sch)
+{
+	if (st.owner == (u64)sch)
+		st.owner = 0;
+}
+
+/* The daemon gives each device its own id before loading (struct_ops names are global). */
+SEC(".struct_ops.link")
+struct Qdisc_ops edge = {
+	.enqueue = (void *)edge_enqueue,
+	.dequeue = (void *)edge_dequeue,
+	.init = (void *)edge_init,
+	.reset = (void *)edge_reset,
+	.destroy = (void *)edge_destroy,
+	.id = "onramp",
+};

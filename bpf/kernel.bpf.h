@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* kernel.bpf.h: the few kernel types and kfuncs that the BPF programs touch, relocated by CO-RE
+ * (BPF_CORE: offsets come from the running kernel's BTF). Instead of vmlinux.h, which is 100,000
+ * lines, depends on the kernel it was dumped from and lacks the qdisc kfuncs in old dumps. */
+#ifndef ONR_KERNEL_BPF_H
+#define ONR_KERNEL_BPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <linux/version.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include "../law/types.h"
+
+/* Verdicts of tcx programs; uapi headers before 6.6 do not have them. */
+enum { ONR_TCX_NEXT = -1, ONR_TCX_PASS = 0, ONR_TCX_DROP = 2 };
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0) /* of the headers, not of the kernel we run on */
+struct bpf_iter_num {
+	__u64 __opaque[1];
+} __attribute__((aligned(8)));
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct qdisc_skb_cb {
+	unsigned int pkt_len; /* bytes on the wire, headers of every GSO segment included */
+	unsigned char data[20];
+};
+
+struct sk_buff {
+	unsigned int len;
+	__be16 protocol;
+	u16 network_header;
+	u16 mac_header;
+	u32 mark;
+	u32 hash;
+	char cb[48];
+	unsigned char *head;
+	u8 ip_summed : 2;
+};
+
+struct qdisc_skb_head {
+	u32 qlen;
+};
+
+struct gnet_stats_queue {
+	u32 backlog;
+	u32 drops;
+};
+
+struct Qdisc {
+	u32 limit;
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+};
+
+struct bpf_sk_buff_ptr {
+	struct sk_buff *skb;
+};
+
+struct nlattr;
+struct netlink_ext_ack;
+
+struct Qdisc_ops {
+	int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free);
+	struct sk_buff *(*dequeue)(struct Qdisc *sch);
+	int (*init)(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
+	void (*reset)(struct Qdisc *sch);
+	void (*destroy)(struct Qdisc *sch);
+	char id[16];
+};
+
+#pragma clang attribute pop
+
+u32 bpf_skb_get_hash(struct sk_buff *skb) __ksym;
+void bpf_kfree_skb(struct sk_buff *skb) __ksym;
+void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;
+void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire_ns, u64 slack_ns) __ksym;
+void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
+void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
+
+#endif

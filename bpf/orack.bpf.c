@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* orack.bpf.c: OR-ACKs, made and consumed in the kernel by two tcx programs on one device.
+ *
+ * Receiver: ingress notes the receive time of each sampled segment (law/sample.h) and sends a clone
+ * of a packet out of the same device; egress recognises the clone by its mark and rewrites it into
+ * an OR-ACK. What is cloned: the segment itself when it is a single frame; when GRO has merged
+ * frames, trimming the clone would copy up to 64 KB, so the next pure TCP ACK of the flow is.
+ * Sender: ingress authenticates an OR-ACK, turns its time into the local clock, asks law/.
+ *
+ * Reads cfg, clock, keys, prefixes, flow_ids; updates the law state in ctls; writes peers and
+ * counters. Does not need BPF qdisc support in the kernel. Never drops a packet that is not an
+ * authentic OR-ACK. */
+#include "maps.bpf.h"
+#include "packet.bpf.h"
+#include "siphash.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define EWMA_SHIFT 4
+#define CHECKSUM_PARTIAL 3
+#define DSCP_MASK 0xfc
+#define ECN_CE 3
+
+struct onr_dev_cfg cfg SEC(".data.cfg");
+
+struct key {
+	u64 k0;
+	u64 k1;
+	u32 valid;
+	u32 reserved;
+};
+
+/* By key id modulo ONR_KEYS. Writer: daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ONR_KEYS);
+	__type(key, u32);
+	__type(value, struct key);
+} keys SEC(".maps");
+
+/* Senders to whom we send OR-ACKs, and from whom we believe them. Writer: daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct onr_prefix);
+	__type(value, u32);
+} prefixes SEC(".maps");
+
+/* What an OR-ACK is about: the data flow as its sender sees it, and the sample. */
+struct sample {
+	struct onr_tuple flow;
+	u32 seq;
+	u32 len;
+	u32 dscp; /* of the data, where the type of service has it; the receiver alone knows */
+	s64 rx_fleet_ns;
+};
+
+/* Samples of GRO-merged segments that wait for the next pure ACK of their flow; by a hash of the
+ * flow, the newest wins. Writer: ingress. Reader: egress. */
+#define PENDING 1024
+struct pending {
+	struct bpf_spin_lock lock;
+	u32 full;
+	struct sample sample;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PENDING);
+	__type(key, u32);
+	__type(value, struct pending);
+} pendings SEC(".maps");
+
+volatile u32 gro_seen; /* egress looks for pure ACKs only once there is GRO */
+
+/* Where the headers of a TCP or UDP packet are. l4 is inside the linear part. */
+struct headers {
+	void *l3;
+	void *l4;
+	u32 ip6;
+	u32 l4_bytes; /* from l4 to the end of the IP packet */
+};
+
+#define SHORTEST_L4 20
+
+/* Ethernet, then IPv4 without options or IPv6 without extension headers. */
+static __always_inline bool parse_headers(struct __sk_buff *ctx, u8 protocol, struct headers *h)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	u32 total;
+
+	if (data + sizeof(*eth) + sizeof(struct iphdr) + SHORTEST_L4 > end)
+		return false;
+	h->l3 = data + sizeof(*eth);
+	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = h->l3;
+
+		if (*(u8 *)ip != 0x45 || ip->protocol != protocol ||
+		    ip->frag_off & bpf_htons(IP_FRAGMENT))
+			return false;
+		h->ip6 = 0;
+		h->l4 = h->l3 + sizeof(*ip);
+		total = bpf_ntohs(ip->tot_len);
+		if (!total) /* GRO beyond 64 KB */
+			total = ctx->len - sizeof(*eth);
+		if (total < sizeof(*ip) || total > ctx->len - sizeof(*eth))
+			return false;
+		h->l4_bytes = total - sizeof(*ip);
+		return true;
+	}
+	if (eth->h_proto == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = h->l3;
+
+		if (data + sizeof(*eth) + sizeof(*ip) + SHORTEST_L4 > end || ip->nexthdr != protocol)
+			return false;
+		h->ip6 = 1;
+		h->l4 = h->l3 + sizeof(*ip);
+		total = bpf_ntohs(ip->payload_len);
+		if (!total)
+			total = ctx->len - sizeof(*eth) - sizeof(*ip);
+		if (total > ctx->len - sizeof(*eth) - sizeof(*ip))
+			return false;
+		h->l4_bytes = total;
+		return true;
+	}
+	return false;
+}
+
+/* Source address into a, destination into b, IPv4 mapped. */
+static __always_inline void addresses(const struct headers *h, u32 *a, u32 *b)
+{
+	if (h->ip6) {
+		const struct ipv6hdr *ip = h->l3;
+
+		__builtin_memcpy(a, &ip->saddr, 16);
+		__builtin_memcpy(b, &ip->daddr, 16);
+	} else {
+		const struct iphdr *ip = h->l3;
+
+		map_ipv4(a, ip->saddr);
+		map_ipv4(b, ip->daddr);
+	}
+}
+
+/* Type of service or traffic class. */
+static __always_inline u8 class_of(const struct headers *h)
+{
+	if (h->ip6)
+		return bpf_ntohl(*(const __be32 *)h->l3) >> 20;
+	return ((const struct iphdr *)h->l3)->tos;
+}
+
+static __always_inline bool known_peer(const u32 *addr)
+{
+	struct onr_prefix key = { .bits = 128 };
+
+	__builtin_memcpy(key.addr, addr, sizeof(key.addr));
+	return bpf_map_lookup_elem(&prefixes, &key) != NULL;
+}
+
+/* The tag of an OR-ACK: everything that it says but the checksum's scratch. */
+static __always_inline u64 tag_of(const struct sample *s, u32 key_id, const struct key *key)
+{
+	const struct onr_tuple *f = &s->flow;
+	struct siphash h;
+	u32 words = 4;
+
+	siphash_init(&h, key->k0, key->k1);
+	if (f->saddr[2] == bpf_htonl(0xffff) && !f->saddr[0] && !f->saddr[1]) {
+		siphash_word(&h, (u64)f->saddr[3] << 32 | f->daddr[3]);
+	} else {
+		siphash_word(&h, (u64)f->saddr[0] << 32 | f->saddr[1]);
+		siphash_word(&h, (u64)f->saddr[2] << 32 | f->saddr[3]);
+		siphash_word(&h, (u64)f->daddr[0] << 32 | f->daddr[1]);
+		siphash_word(&h, (u64)f->daddr[2] << 32 | f->daddr[3]);
+		words = 7;
+	}
+	siphash_word(&h, (u64)f->sport << 48 | (u64)f->dport << 32 | s->seq);
+	siphash_word(&h, (u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION);
+	siphash_word(&h, s->rx_fleet_ns);
+	return siphash_finish(&h, words);
+}
+
+static __always_inline const struct key *key_of(u32 id)
+{
+	u32 slot = id % ONR_KEYS;
+	struct key *key = bpf_map_lookup_elem(&keys, &slot);
+
+	return key && key->valid && id < ONR_KEYS ? key : NULL;
+}
+
+/* ---- receiver: a sampled segment has arrived ---- */
+
+/* The clone carries these in cb: mark, whether it is already directed at the sender, the sample. */
+enum { CB_MARK, CB_SEQ, CB_LEN, CB_RX_HI, CB_RX_LO };
+/* CB_LEN: the length, the DSCP of the data, and whether the clone is a pure ACK, which is directed
+ * at the sender already. */
+#define LEN_BYTES 0x00ffffffu
+#define LEN_DSCP_SHIFT 22
+#define LEN_IS_ACK 0x80000000u
+
+/* Sends a clone of ctx out of this device; egress makes it the OR-ACK. */
+static __always_inline void send_clone(struct __sk_buff *ctx, const struct sample *s, u32 is_ack)
+{
+	u32 mark = ctx->mark;
+
+	ctx->cb[CB_MARK] = ONR_MARK_ORACK;
+	ctx->cb[CB_SEQ] = s->seq;
+	ctx->cb[CB_LEN] = (s->len & LEN_BYTES) | s->dscp << LEN_DSCP_SHIFT | is_ack;
+	ctx->cb[CB_RX_HI] = (u64)s->rx_fleet_ns >> 32;
+	ctx->cb[CB_RX_LO] = (u32)s->rx_fleet_ns;
+	ctx->mark = ONR_MARK_ORACK;
+	if (bpf_clone_redirect(ctx, ctx->ifindex, 0))
+		count(ONR_CNT_oracks_unsent);
+	ctx->mark = mark;
+	ctx->cb[CB_MARK] = 0;
+}
+
+static __always_inline struct pending *pending_of(const struct onr_tuple *f)
+{
+	u32 h = f->saddr[3] * 0x9e3779b1u ^ f->daddr[3] * 0x85ebca6bu ^
+		((u32)f->sport << 16 | f->dport) * 0xc2b2ae35u;
+	u32 slot = (h >> 20 ^ h) % PENDING;
+
+	return bpf_map_lookup_elem(&pendings, &slot);
+}
+
+static __always_inline void sampled(struct __sk_buff *ctx, const struct headers *h, u32 seq, u32 len)
+{
+	const struct tcphdr *tcp = h->l4;
+	struct onr_clock_params clk;
+	struct sample s = {
+		.seq = onr_sampled_byte(seq, len),
+		.len = len,
+		.dscp = class_of(h) & DSCP_MASK,
+	};
+	struct pending *p;
+	s64 now;
+
+	s.flow.sport = tcp->source;
+	s.flow.dport = tcp->dest;
+	addresses(h, s.flow.saddr, s.flow.daddr);
+	if (!known_peer(s.flow.saddr))
+		return;
+	now = bpf_ktime_get_ns();
+	clock_read(&clk);
+	if (clk.lease_expires_mono_ns <= now)
+		return; /* a time that cannot be trusted is not told */
+	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
+					       clk.reference_mono_ns);
+	if (ctx->gso_segs <= 1) {
+		send_clone(ctx, &s, 0);
+		return;
+	}
+	p = pending_of(&s.flow);
+	if (!p)
+		return;
+	bpf_spin_lock(&p->lock);
+	p->sample = s;
+	p->full = 1;
+	bpf_spin_unlock(&p->lock);
+	gro_seen = 1;
+}
+
+/* ---- receiver: a pure ACK of a flow with a pending sample leaves ---- */
+
+static __always_inline bool same_flow(const struct onr_tuple *a, const struct onr_tuple *b)
+{
+	const u32 *x = (const u32 *)a, *y = (const u32 *)b;
+	u32 differ = 0;
+
+	for (int i = 0; i < (int)(sizeof(*a) / 4); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+static __always_inline void ack_leaves(struct __sk_buff *ctx)
+{
+	struct onr_tuple flow;
+	struct headers h;
+	struct pending *p;
+	struct tcphdr *tcp;
+	struct sample s;
+	bool full;
+
+	if (!parse_headers(ctx, IPPROTO_TCP, &h))
+		return;
+	tcp = h.l4;
+	if (!tcp->ack || tcp->syn || tcp->fin || tcp->rst || h.l4_bytes != tcp->doff * 4)
+		return;
+	addresses(&h, flow.daddr, flow.saddr); /* the ACK runs against the data */
+	flow.sport = tcp->dest;
+	flow.dport = tcp->source;
+	p = pending_of(&flow);
+	if (!p || !p->full)
+		return;
+	bpf_spin_lock(&p->lock);
+	full = p->full && same_flow(&p->sample.flow, &flow);
+	if (full) {
+		s = p->sample;
+		p->full = 0;
+	}
+	bpf_spin_unlock(&p->lock);
+	if (full)
+		send_clone(ctx, &s, LEN_IS_ACK);
+}
+
+/* ---- receiver: the clone becomes the OR-ACK ---- */
+
+#define WIRE4 (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct onr_orack))
+#define WIRE6 (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct onr_orack))
+#define UDP_BYTES (sizeof(struct udphdr) + sizeof(struct onr_orack))
+_Static_assert(WIRE4 == 78, "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
+
+static __always_inline u32 csum_words(const void *p, u32 bytes, u32 sum)
+{
+	return bpf_csum_diff(NULL, 0, (__be32 *)p, bytes, sum);
+}
+
+static __always_inline u16 csum_fold(u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+static __always_inline void ip4_header(struct iphdr *ip, u8 tos, __be32 from, __be32 to)
+{
+	*(u8 *)ip = 0x45;
+	ip->tos = tos;
+	ip->tot_len = bpf_htons(sizeof(*ip) + UDP_BYTES);
+	ip->id = 0;
+	ip->frag_off = bpf_htons(0x4000); /* DF */
+	ip->ttl = 64;
+	ip->protocol = IPPROTO_UDP;
+	ip->check = 0;
+	ip->saddr = from;
+	ip->daddr = to;
+	ip->check = ~csum_fold(csum_words(ip, sizeof(*ip), 0));
+}
+
+/* Keeps the flow label. */
+static __always_inline void ip6_header(struct ipv6hdr *ip, u8 tos, const u32 *from, const u32 *to)
+{
+	ip->priority = tos >> 4;
+	ip->flow_lbl[0] = (ip->flow_lbl[0] & 0xf) | tos << 4;
+	ip->payload_len = bpf_htons(UDP_BYTES);
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = 64;
+	__builtin_memcpy(&ip->saddr, from, 16);
+	__builtin_memcpy(&ip->daddr, to, 16);
+}
+
+/* DSCP of the data, so that the OR-ACK shares its class; ECN as the clone has it, but a CE mark was
+ * meant for the clone, not for us. */
+static __always_inline u8 orack_class(u8 dscp, u8 clone)
+{
+	u8 ecn = clone & ECN_CE;
+
+	return dscp | (ecn == ECN_CE ? 2 : ecn);
+}
+
+/* Fills the UDP header and the payload. The UDP checksum is the constant 0xffff (a zero of one's
+ * complement that is not "no checksum") and csum_scratch, where a TCP checksum would be, balances
+ * it: a clone of a TCP packet may be CHECKSUM_PARTIAL, and then whoever completes it (a NIC, a
+ * hypervisor) writes just there. */
+static __always_inline bool fill_udp(struct udphdr *udp, const struct sample *s, bool partial)
+{
+	struct onr_orack *o = (void *)(udp + 1);
+	u32 id = cfg.key_id, pseudo;
+	const struct key *key = key_of(id);
+	const struct onr_tuple *f = &s->flow;
+
+	if (!key)
+		return false;
+	udp->source = bpf_htons(ONR_ORACK_PORT);
+	udp->dest = bpf_htons(ONR_ORACK_PORT);
+	udp->len = bpf_htons(UDP_BYTES);
+	udp->check = 0xffff;
+	o->version = ONR_ORACK_VERSION;
+	o->flags = 0;
+	o->key_id = bpf_htons(id);
+	o->seq = bpf_htonl(s->seq);
+	o->csum_scratch = 0;
+	o->reserved = 0;
+	o->sport = f->sport;
+	o->dport = f->dport;
+	o->len = bpf_htonl(s->len);
+	o->rx_fleet_hi_ns = bpf_htonl((u64)s->rx_fleet_ns >> 32);
+	o->rx_fleet_lo_ns = bpf_htonl((u32)s->rx_fleet_ns);
+	o->tag = tag_of(s, id, key);
+
+	/* Mapped IPv4 addresses add 2 * 0xffff, a zero of one's complement. */
+	pseudo = csum_words(f->saddr, 32, bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP));
+	if (partial)
+		o->csum_scratch = csum_fold(pseudo);
+	else
+		o->csum_scratch = ~csum_fold(csum_words(udp, UDP_BYTES, pseudo));
+	return true;
+}
+
+static __always_inline bool clone_is_partial(struct __sk_buff *ctx)
+{
+	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
+
+	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL;
+}
+
+/* ONR_TCX_DROP only our own clone, when it cannot be made into an OR-ACK. */
+static __always_inline int make_orack(struct __sk_buff *ctx)
+{
+	u32 len = ctx->cb[CB_LEN];
+	struct sample s = {
+		.seq = ctx->cb[CB_SEQ],
+		.len = len & LEN_BYTES,
+		.dscp = len >> LEN_DSCP_SHIFT & DSCP_MASK,
+		.rx_fleet_ns = (u64)ctx->cb[CB_RX_HI] << 32 | ctx->cb[CB_RX_LO],
+	};
+	bool is_ack = len & LEN_IS_ACK, partial = clone_is_partial(ctx);
+	struct headers h;
+	struct tcphdr *tcp;
+	struct ethhdr *eth;
+	void *data, *end;
+	u8 mac[ETH_ALEN], tos;
+
+	if (!parse_headers(ctx, IPPROTO_TCP, &h))
+		goto fail;
+	tcp = h.l4;
+	if (is_ack) {
+		addresses(&h, s.flow.daddr, s.flow.saddr);
+		s.flow.sport = tcp->dest;
+		s.flow.dport = tcp->source;
+	} else {
+		addresses(&h, s.flow.saddr, s.flow.daddr);
+		s.flow.sport = tcp->source;
+		s.flow.dport = tcp->dest;
+	}
+	tos = orack_class(s.dscp, class_of(&h));
+
+	if (bpf_skb_change_tail(ctx, h.ip6 ? WIRE6 : WIRE4, 0))
+		goto fail;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	eth = data;
+	if (data + WIRE4 > end)
+		goto fail;
+	if (!is_ack) {
+		__builtin_memcpy(mac, eth->h_source, ETH_ALEN);
+		__builtin_memcpy(eth->h_source, eth->h_dest, ETH_ALEN);
+		__builtin_memcpy(eth->h_dest, mac, ETH_ALEN);
+	}
+	if (h.ip6) {
+		struct ipv6hdr *ip = data + sizeof(*eth);
+
+		if (data + WIRE6 > end)
+			goto fail;
+		ip6_header(ip, tos, s.flow.daddr, s.flow.saddr);
+		if (!fill_udp((void *)(ip + 1), &s, partial))
+			goto fail;
+	} else {
+		struct iphdr *ip = data + sizeof(*eth);
+
+		ip4_header(ip, tos, s.flow.daddr[3], s.flow.saddr[3]);
+		if (!fill_udp((void *)(ip + 1), &s, partial))
+			goto fail;
+	}
+	ctx->mark = 0;
+	count(ONR_CNT_oracks_sent);
+	return ONR_TCX_PASS;
+fail:
+	count(ONR_CNT_oracks_unsent);
+	return ONR_TCX_DROP;
+}
+
+SEC("tcx/egress")
+int orack_egress(struct __sk_buff *ctx)
+{
+	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK)
+		return make_orack(ctx);
+	if (gro_seen)
+		ack_leaves(ctx);
+	return ONR_TCX_NEXT;
+}
+
+/* ---- sender: an OR-ACK arrives ---- */
+
+static __always_inline void peer_owd(const u32 *addr, s64 owd_ns)
+{
+	struct onr_peer *p = bpf_map_lookup_elem(&peers, addr);
+
+	if (!p) {
+		struct onr_peer fresh = { .owd_min_ns = owd_ns, .owd_ewma_ns = owd_ns };
+
+		bpf_map_update_elem(&peers, addr, &fresh, BPF_NOEXIST);
+		p = bpf_map_lookup_elem(&peers, addr);
+		if (!p)
+			return;
+	}
+	p->owd_last_ns = owd_ns;
+	p->owd_ewma_ns += (owd_ns - p->owd_ewma_ns) >> EWMA_SHIFT;
+	if (owd_ns < p->owd_min_ns)
+		p->owd_min_ns = owd_ns;
+	p->oracks++;
+}
+
+static __always_inline void count_verdict(enum onr_verdict v)
+{
+	switch (v) {
+	case ONR_USED:
+		count(ONR_CNT_oracks_used);
+		break;
+	case ONR_REORDERED:
+		count(ONR_CNT_oracks_reordered);
+		break;
+	case ONR_ABSURD:
+		count(ONR_CNT_oracks_absurd);
+		break;
+	default:
+		count(ONR_CNT_oracks_unmatched);
+		break;
+	}
+}
+
+/* An authentic sample of flow number id. Returns whether the qdisc should look at the flow again:
+ * it is held, and may go earlier than the qdisc thinks. */
+static __always_inline bool feed_law(const struct sample *s, u32 id, s64 now, s64 rx_mono_ns)
+{
+	struct onr_ctl *ctl = bpf_map_lookup_elem(&ctls, &id);
+	enum onr_verdict verdict = ONR_UNKNOWN;
+	bool kick = false;
+	s64 owd_ns = 0, opens;
+
+	if (!ctl)
+		return false;
+	bpf_spin_lock(&ctl->lock);
+	if (same_flow(&ctl->key, &s->flow))
+		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
+					    rx_mono_ns);
+	if (verdict == ONR_USED) {
+		owd_ns = ctl->law.sample_owd_ns;
+		if (ctl->held) {
+			opens = onr_may_go(&cfg.law, &ctl->law, now);
+			kick = opens < ctl->held_until_ns;
+		}
+	}
+	bpf_spin_unlock(&ctl->lock);
+
+	count_verdict(verdict);
+	if (verdict == ONR_USED)
+		peer_owd(s->flow.daddr, owd_ns);
+	return kick;
+}
+
+/* Lets the qdisc run: the OR-ACK itself is sent into it, and dropped there. */
+static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
+{
+	ctx->mark = ONR_MARK_KICK;
+	ctx->cb[0] = ONR_MARK_KICK;
+	ctx->cb[1] = id;
+	return bpf_redirect(ctx->ifindex, 0);
+}
+
+static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct headers *h)
+{
+	const struct udphdr *udp = h->l4;
+	const struct onr_orack *o = (void *)(udp + 1);
+	struct onr_clock_params clk;
+	const struct key *key;
+	struct sample s;
+	s64 now, offset, age;
+	u32 key_id, *id;
+
+	if ((void *)(o + 1) > (void *)(long)ctx->data_end || udp->len != bpf_htons(UDP_BYTES) ||
+	    o->version != ONR_ORACK_VERSION || o->flags) {
+		count(ONR_CNT_oracks_malformed);
+		return ONR_TCX_NEXT;
+	}
+	addresses(h, s.flow.daddr, s.flow.saddr); /* the OR-ACK runs against the data */
+	s.flow.sport = o->sport;
+	s.flow.dport = o->dport;
+	s.seq = bpf_ntohl(o->seq);
+	s.len = bpf_ntohl(o->len);
+	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
+	key_id = bpf_ntohs(o->key_id);
+	key = key_of(key_id);
+	if (!key || !known_peer(s.flow.daddr) || tag_of(&s, key_id, key) != o->tag) {
+		count(ONR_CNT_oracks_bad_tag);
+		return ONR_TCX_NEXT;
+	}
+
+	count(ONR_CNT_oracks_received);
+	now = bpf_ktime_get_ns();
+	clock_read(&clk);
+	if (clk.lease_expires_mono_ns <= now) {
+		count(ONR_CNT_oracks_no_lease);
+		return ONR_TCX_DROP;
+	}
+	offset = onr_clock_offset(now, clk.offset_ns, clk.drift_q32, clk.reference_mono_ns);
+	age = onr_sub(onr_add(now, offset), s.rx_fleet_ns);
+	if (age > cfg.orack_fresh_ns || age < -cfg.orack_fresh_ns) {
+		count(ONR_CNT_oracks_stale);
+		return ONR_TCX_DROP;
+	}
+	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
+	if (!id) {
+		count(ONR_CNT_oracks_unknown_flow);
+		return ONR_TCX_DROP;
+	}
+	if (feed_law(&s, *id, now, s.rx_fleet_ns - offset))
+		return kick_qdisc(ctx, *id);
+	return ONR_TCX_DROP;
+}
+
+SEC("tcx/ingress")
+int orack_ingress(struct __sk_buff *ctx)
+{
+	const u32 tcp_needs = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
+	struct headers h;
+
+	/* Drivers that receive into pages may leave the headers there. */
+	if (ctx->data + tcp_needs > ctx->data_end && ctx->len >= tcp_needs)
+		bpf_skb_pull_data(ctx, ctx->len < WIRE6 ? ctx->len : WIRE6);
+
+	if (parse_headers(ctx, IPPROTO_TCP, &h)) {
+		const struct tcphdr *tcp = h.l4;
+		u32 header = tcp->doff * 4, seq = bpf_ntohl(tcp->seq);
+
+		if (h.l4_bytes > header && onr_sampled(seq, h.l4_bytes - header))
+			sampled(ctx, &h, seq, h.l4_bytes - header);
+	} else if (parse_headers(ctx, IPPROTO_UDP, &h)) {
+		const struct udphdr *udp = h.l4;
+
+		if (udp->dest == bpf_htons(ONR_ORACK_PORT))
+			return orack_arrives(ctx, &h);
+	}
+	return ONR_TCX_NEXT;
+}

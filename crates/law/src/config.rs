@@ -1,0 +1,91 @@
+//! What a law is told: [`Config`].
+
+use crate::raw;
+use crate::Law;
+use onramp_units::{Bytes, Rate, Span};
+
+/// The parameters of one device. Spans are taken in whole nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config(pub(crate) raw::onr_cfg);
+
+impl Config {
+    /// `law` with threshold T and the defaults of law/state.h: g = 1/16, no hold longer than 5 ms,
+    /// delays above 100 ms absurd, the gate's tau 1 ms and a 1448 B; line rate unknown.
+    pub fn new(law: Law, threshold: Span) -> Config {
+        Config(raw::onr_cfg {
+            threshold_ns: threshold.as_ns(),
+            max_pause_ns: raw::ONR_DEFAULT_MAX_PAUSE_NS.into(),
+            max_owd_ns: raw::ONR_DEFAULT_MAX_OWD_NS.into(),
+            gate_tau_ns: raw::ONR_DEFAULT_GATE_TAU_NS.into(),
+            law: law as u32,
+            gain_q16: raw::ONR_DEFAULT_GAIN_Q16,
+            line_ns_per_byte_q16: 0,
+            gate_allowance_bytes: raw::ONR_DEFAULT_GATE_ALLOWANCE_BYTES,
+        })
+    }
+
+    /// No head is held longer than this, whatever arrives; zero holds nothing.
+    pub fn max_pause(mut self, longest: Span) -> Config {
+        self.0.max_pause_ns = longest.as_ns();
+        self
+    }
+
+    /// A sample with a delay beyond this, either way, is absurd.
+    pub fn max_owd(mut self, largest: Span) -> Config {
+        self.0.max_owd_ns = largest.as_ns();
+        self
+    }
+
+    /// g of eq. 3 in units of 2^-16; above 1 it is taken as 1.
+    pub fn gain_q16(mut self, gain: u32) -> Config {
+        self.0.gain_q16 = gain;
+        self
+    }
+
+    /// The device's rate: corrects delays inside GSO segments. The gate needs it.
+    pub fn line_rate(mut self, rate: Rate) -> Config {
+        // The time of 2^16 bytes in ns is the time of one in units of 2^-16 ns.
+        let q16 = rate.time_to_send(Bytes::new(1 << 16)).as_ns();
+        self.0.line_ns_per_byte_q16 = u32::try_from(q16).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// The gate's averaging time of the delivery rate, at most 2^30 ns.
+    pub fn gate_tau(mut self, tau: Span) -> Config {
+        self.0.gate_tau_ns = tau.as_ns();
+        self
+    }
+
+    /// a of the gate: bytes in flight that it does not count; saturates at 4 GiB.
+    pub fn gate_allowance(mut self, allowance: Bytes) -> Config {
+        self.0.gate_allowance_bytes = u32::try_from(allowance.get()).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// As C has it.
+    pub fn abi(&self) -> &raw::onr_cfg {
+        &self.0
+    }
+}
+
+impl From<raw::onr_cfg> for Config {
+    fn from(cfg: raw::onr_cfg) -> Config {
+        Config(cfg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_rate_is_the_time_of_a_byte() {
+        let q16 = |rate: &str| {
+            let config = Config::new(Law::Off, Span::ZERO).line_rate(rate.parse().unwrap());
+            config.abi().line_ns_per_byte_q16
+        };
+        assert_eq!(q16("10 Gbit/s"), 52_428); // 0.8 ns * 65536, rounded down
+        assert_eq!(q16("100 Mbit/s"), 80 << 16);
+        assert_eq!(q16("1 bit/s"), u32::MAX);
+    }
+}

@@ -1,0 +1,87 @@
+//! The state of one flow and one transmission of it: [`Flow`], [`Record`].
+
+use crate::{raw, Config, Verdict};
+use onramp_units::{Mono, Span, Time};
+
+/// The law's state of one flow; the default is a new flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flow(pub(crate) raw::onr_flow);
+
+/// What to remember of one transmission until its OR-ACK comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record(raw::onr_record);
+
+impl Flow {
+    /// Bytes `seq .. seq + len` are handed to the device. Use this where the transport keeps a
+    /// record with the packet, else [`crate::Records::sent`].
+    pub fn sent(&mut self, config: &Config, now: Time<Mono>, seq: u32, len: u32) -> Record {
+        let mut record = raw::onr_record::default();
+        // SAFETY: the references are valid for the call, which keeps none of them.
+        unsafe {
+            raw::onr_segment_sent(&config.0, &mut self.0, now.ticks(), seq, len, &mut record);
+        }
+        Record(record)
+    }
+
+    /// An OR-ACK: the receiver had byte `seq` of `record` at `received`, on this host's clock.
+    pub fn orack(
+        &mut self,
+        config: &Config,
+        record: &Record,
+        seq: u32,
+        now: Time<Mono>,
+        received: Time<Mono>,
+    ) -> Verdict {
+        let (now, rx) = (now.ticks(), received.ticks());
+        // SAFETY: as in `sent`; C returns only values of the enum.
+        unsafe { raw::onr_orack_arrived(&config.0, &mut self.0, &record.0, seq, now, rx) }
+    }
+
+    /// `None`: the head may go. Else when to ask again: after `now`, and at most the longest pause
+    /// after the head was first refused. `now` is not negative.
+    pub fn may_go(&mut self, config: &Config, now: Time<Mono>) -> Option<Time<Mono>> {
+        // SAFETY: as in `sent`.
+        let again_ns = unsafe { raw::onr_may_go(&config.0, &mut self.0, now.ticks()) };
+        (again_ns != 0).then(|| Time::from_ticks(again_ns))
+    }
+
+    /// One-way delay of the last sample used.
+    pub fn owd(&self) -> Option<Span> {
+        (self.0.sampled != 0).then(|| Span::from_ns(self.0.sample_owd_ns))
+    }
+
+    /// beta of eq. 3 in units of 2^-16, 0 to 65536.
+    pub fn beta_q16(&self) -> u32 {
+        self.0.beta_q16
+    }
+
+    /// A(now): for how long pause has been asserted in the flow's life.
+    pub fn paused(&self, now: Time<Mono>) -> Span {
+        // SAFETY: as in `sent`.
+        let ns = unsafe { raw::onr_pause_clock(&self.0, now.ticks()) };
+        Span::from_ns(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
+
+    /// Whether the head, which may go, may only because it was held for the longest pause.
+    pub fn capped(&self) -> bool {
+        self.0.capped != 0
+    }
+
+    /// As C has it.
+    pub fn abi(&self) -> &raw::onr_flow {
+        &self.0
+    }
+}
+
+impl Record {
+    /// As C has it.
+    pub fn abi(&self) -> &raw::onr_record {
+        &self.0
+    }
+}
+
+impl From<raw::onr_record> for Record {
+    fn from(record: raw::onr_record) -> Record {
+        Record(record)
+    }
+}

@@ -1,0 +1,50 @@
+//! The sampled transmissions a flow remembers: [`Records`].
+
+use crate::{raw, Config, Flow, Verdict};
+use onramp_units::{Mono, Time};
+
+/// A ring of the 256 newest sampled transmissions of one flow (6 KiB).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Records(Box<raw::onr_records>);
+
+impl Records {
+    /// Bytes `seq .. seq + len` are handed to the device: tells the law, and remembers them if they
+    /// are sampled and new.
+    pub fn sent(&mut self, config: &Config, flow: &mut Flow, now: Time<Mono>, seq: u32, len: u32) {
+        // SAFETY: the references are valid for the call, which keeps none of them.
+        unsafe {
+            raw::onr_records_sent(&config.0, &mut flow.0, &mut *self.0, now.ticks(), seq, len);
+        }
+    }
+
+    /// An OR-ACK: the receiver had byte `seq` at `received`, on this host's clock.
+    pub fn orack(
+        &mut self,
+        config: &Config,
+        flow: &mut Flow,
+        seq: u32,
+        now: Time<Mono>,
+        received: Time<Mono>,
+    ) -> Verdict {
+        let (now, rx) = (now.ticks(), received.ticks());
+        // SAFETY: as in `sent`; C returns only values of the enum.
+        unsafe { raw::onr_records_orack(&config.0, &mut flow.0, &mut *self.0, seq, now, rx) }
+    }
+
+    /// Forgets everything, as for a new connection on the same ports.
+    pub fn reset(&mut self) {
+        // SAFETY: as in `sent`.
+        unsafe { raw::onr_records_reset(&mut *self.0) }
+    }
+
+    /// As C has it.
+    pub fn abi(&self) -> &raw::onr_records {
+        &self.0
+    }
+}
+
+/// The sampled byte of `seq .. seq + len`, the last one if there are several.
+pub fn sampled_byte(seq: u32, len: u32) -> Option<u32> {
+    // SAFETY: pure functions of integers.
+    unsafe { (raw::onr_sampled(seq, len) != 0).then(|| raw::onr_sampled_byte(seq, len)) }
+}

@@ -1,0 +1,272 @@
+//! What holds for every law, whatever arrives. Debug builds trap on any overflow in C, so each of
+//! these also says that extreme integers are survived.
+
+mod gate;
+mod pause;
+
+use onramp_law::abi::{onr_cfg, onr_record};
+use onramp_law::{sampled_byte, Config, Flow, Law, Record, Records, Verdict, SAMPLE_BYTES};
+use onramp_units::{Mono, Time};
+use proptest::prelude::*;
+
+/// Nanoseconds of the sender's clock.
+fn at(ns: i64) -> Time<Mono> {
+    Time::from_ticks(ns)
+}
+
+/// Any integer, the edges often.
+fn extreme() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        Just(0),
+        Just(i64::MIN),
+        Just(i64::MAX),
+        any::<i64>(),
+        any::<i64>().prop_map(|v| v >> 32),
+        0i64..200_000_000,
+    ]
+}
+
+fn law() -> impl Strategy<Value = u32> {
+    prop_oneof![0u32..4, any::<u32>()]
+}
+
+prop_compose! {
+    /// Parameters that nobody checked.
+    fn any_config()(
+        law in law(), threshold_ns in extreme(), max_pause_ns in extreme(),
+        max_owd_ns in extreme(), gate_tau_ns in extreme(), gain_q16: u32,
+        line_ns_per_byte_q16 in prop_oneof![Just(52_428), any::<u32>()],
+        gate_allowance_bytes: u32,
+    ) -> Config {
+        Config::from(onr_cfg {
+            threshold_ns, max_pause_ns, max_owd_ns, gate_tau_ns, law, gain_q16,
+            line_ns_per_byte_q16, gate_allowance_bytes,
+        })
+    }
+}
+
+prop_compose! {
+    /// Parameters an operator may choose.
+    fn sane_config()(
+        law in 0u32..4, threshold_ns in 1_000i64..200_000, max_pause_ns in 1i64..5_000_000,
+        gain_q16 in 0u32..=65_536, line in prop_oneof![Just(0u32), Just(52_428), Just(5_242_880)],
+    ) -> Config {
+        Config::from(onr_cfg {
+            threshold_ns, max_pause_ns, max_owd_ns: 100_000_000, gate_tau_ns: 1_000_000, law,
+            gain_q16, line_ns_per_byte_q16: line, gate_allowance_bytes: 1_448,
+        })
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Sent {
+        wait: i64,
+        len: u32,
+    },
+    Again {
+        back: u32,
+        len: u32,
+    },
+    Orack {
+        wait: i64,
+        byte: u32,
+        owd: i64,
+    },
+    Forged {
+        record: [i64; 2],
+        seq: u32,
+        len: u32,
+        byte: u32,
+        rx: i64,
+    },
+    Ask {
+        wait: i64,
+    },
+}
+
+fn event(owd: impl Strategy<Value = i64>) -> impl Strategy<Value = Event> {
+    let wait = || prop_oneof![0i64..20_000, 0i64..20_000, Just(0), 0i64..30_000_000];
+    prop_oneof![
+        3 => (wait(), 1u32..70_000).prop_map(|(wait, len)| Event::Sent { wait, len }),
+        1 => (0u32..200_000, 0u32..70_000).prop_map(|(back, len)| Event::Again { back, len }),
+        3 => (wait(), 0u32..40, owd).prop_map(|(wait, byte, owd)| Event::Orack { wait, byte, owd }),
+        1 => ([extreme(), extreme()], any::<u32>(), any::<u32>(), any::<u32>(), extreme())
+            .prop_map(|(record, seq, len, byte, rx)| Event::Forged { record, seq, len, byte, rx }),
+        3 => wait().prop_map(|wait| Event::Ask { wait }),
+    ]
+}
+
+/// A sender whose clock runs forward; what arrives is up to the events.
+#[derive(Default)]
+struct Sender {
+    flow: Flow,
+    records: Records,
+    now: i64,
+    next_seq: u32,
+    /// Departures of sampled bytes.
+    samples: Vec<(u32, i64)>,
+}
+
+impl Sender {
+    fn sent(&mut self, config: &Config, seq: u32, len: u32) {
+        let Sender { flow, records, .. } = self;
+        records.sent(config, flow, at(self.now), seq, len);
+    }
+
+    fn orack(&mut self, config: &Config, byte: u32, rx: i64) -> Verdict {
+        let Sender { flow, records, .. } = self;
+        records.orack(config, flow, byte, at(self.now), at(rx))
+    }
+
+    /// Plays one event; the verdict if it was an OR-ACK.
+    fn play(&mut self, config: &Config, event: &Event) -> Option<Verdict> {
+        match *event {
+            Event::Sent { wait, len } => {
+                self.now += wait;
+                self.sent(config, self.next_seq, len);
+                if let Some(byte) = sampled_byte(self.next_seq, len) {
+                    self.samples.push((byte, self.now));
+                }
+                self.next_seq = self.next_seq.wrapping_add(len);
+                None
+            }
+            Event::Again { back, len } => {
+                self.sent(config, self.next_seq.wrapping_sub(back), len);
+                None
+            }
+            Event::Orack { wait, byte, owd } => {
+                self.now += wait;
+                let newest = self.samples.len().checked_sub(1 + byte as usize);
+                let (byte, sent) = self.samples[newest.or(self.samples.len().checked_sub(1))?];
+                Some(self.orack(config, byte, sent.saturating_add(owd)))
+            }
+            Event::Forged {
+                record: [sent, mark],
+                seq,
+                len,
+                byte,
+                rx,
+            } => {
+                let record = Record::from(onr_record {
+                    sent_mono_ns: sent,
+                    mark: mark as u64,
+                    seq,
+                    len,
+                });
+                Some(self.flow.orack(config, &record, byte, at(self.now), at(rx)))
+            }
+            Event::Ask { wait } => {
+                self.now += wait;
+                let again = self.flow.may_go(config, at(self.now));
+                assert!(
+                    again.is_none_or(|t| t > at(self.now)),
+                    "{again:?} is not later than now"
+                );
+                None
+            }
+        }
+    }
+}
+
+fn events(owd: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<Event>> {
+    prop::collection::vec(event(owd), 1..80)
+}
+
+proptest! {
+    /// However a head's hold is re-armed, it ends max_pause after its first refusal at the latest,
+    /// and never before somebody asks.
+    #[test]
+    fn no_head_is_held_beyond_the_cap(config in any_config(), events in events(extreme())) {
+        let mut s = Sender::default();
+        let mut refused: Option<i64> = None;
+        for event in events {
+            s.play(&config, &event);
+            if matches!(event, Event::Sent { .. } | Event::Again { .. }) {
+                refused = None;
+            }
+            let again = s.flow.may_go(&config, at(s.now));
+            if let Some(again) = again {
+                let first = *refused.get_or_insert(s.now);
+                let limit = first.saturating_add(config.abi().max_pause_ns);
+                prop_assert!(again.ticks() <= limit, "held to {again:?}, limit {limit}");
+                let mut later = s.flow;
+                prop_assert_eq!(later.may_go(&config, at(limit)), None);
+            }
+        }
+    }
+
+    /// Only samples hold: neither absurd nor unknown ones do.
+    #[test]
+    fn no_sample_means_no_hold(config in any_config(), events in events(Just(i64::MAX))) {
+        let mut s = Sender::default();
+        for event in events.iter().filter(|e| !matches!(e, Event::Forged { .. })) {
+            let verdict = s.play(&config, event);
+            if verdict == Some(Verdict::Used) {
+                return Ok(()); // max_owd is beyond i64::MAX - now: everything is believed
+            }
+            prop_assert_eq!(s.flow.may_go(&config, at(s.now)), None);
+        }
+    }
+
+    /// Reordered, absurd and unknown OR-ACKs change nothing at all; no OR-ACK touches the records.
+    #[test]
+    fn what_is_not_used_changes_nothing(
+        config in prop_oneof![any_config(), sane_config()],
+        events in events(prop_oneof![0i64..400_000, extreme()]),
+    ) {
+        let mut s = Sender::default();
+        for event in events {
+            let (flow, records) = (s.flow, s.records.clone());
+            match s.play(&config, &event) {
+                Some(Verdict::Used) => prop_assert_eq!(&records, &s.records),
+                Some(_) => prop_assert_eq!((&flow, &records), (&s.flow, &s.records)),
+                None => {}
+            }
+        }
+    }
+
+    /// The same OR-ACK twice is one.
+    #[test]
+    fn a_duplicate_is_never_used(config in sane_config(), events in events(0i64..400_000)) {
+        let mut s = Sender::default();
+        for event in events.iter().filter(|e| !matches!(e, Event::Forged { .. })) {
+            if s.play(&config, event) != Some(Verdict::Used) {
+                continue;
+            }
+            let Event::Orack { byte, owd, .. } = *event else { unreachable!("only OR-ACKs are used") };
+            prop_assert_eq!(s.play(&config, &Event::Orack { wait: 0, byte, owd }), Some(Verdict::Reordered));
+        }
+    }
+
+    /// Karn: a byte that was sent twice is never matched, wherever the second transmission began.
+    #[test]
+    fn a_retransmitted_byte_is_unknown(
+        start: u32, segments in prop::collection::vec(1u32..70_000, 1..40),
+        at_byte in any::<prop::sample::Index>(), before in 0u32..1_448, after in 0u32..1_448,
+    ) {
+        let config = Config::new(Law::Final, onramp_units::Span::from_us(50));
+        let mut s = Sender { next_seq: start, ..Sender::default() };
+        for &len in &segments {
+            s.play(&config, &Event::Sent { wait: 1_000, len });
+        }
+        prop_assume!(!s.samples.is_empty());
+        let (byte, sent) = s.samples[at_byte.index(s.samples.len())];
+        let before = before.min(byte.wrapping_sub(start));
+        s.sent(&config, byte.wrapping_sub(before), before + 1 + after);
+        prop_assert_eq!(s.orack(&config, byte, sent + 20_000), Verdict::Unknown);
+    }
+
+    /// Both ends find the same bytes, however the stream was cut into segments.
+    #[test]
+    fn sampling_does_not_depend_on_segmentation(seq: u32, len in 1u32..100_000, cut in 1u32..100_000) {
+        let cut = cut.min(len);
+        let whole = sampled_byte(seq, len);
+        let tail = sampled_byte(seq.wrapping_add(cut), len - cut);
+        prop_assert_eq!(whole, tail.or(sampled_byte(seq, cut)));
+        if let Some(byte) = whole {
+            prop_assert_eq!(byte % SAMPLE_BYTES, 0);
+            prop_assert!(byte.wrapping_sub(seq) < len);
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The daemon's options, their bounds, and what they mean to the data path.
+use std::{net::IpAddr, path::PathBuf, str::FromStr};
+
+use anyhow::{bail, Context, Result};
+use clap::ValueEnum;
+use onramp_units::{Bytes, Rate, Span};
+
+use super::{
+    abi::{self, onr_cfg, onr_dev_cfg},
+    datapath::{Key, Prefix},
+};
+
+/// Size of the wire time of a byte in Q16.
+const Q16: f64 = 65536.0;
+const MTU: u32 = 1514;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Law {
+    Off,
+    Strawman,
+    Final,
+    Gate,
+}
+
+impl Law {
+    pub fn name(self) -> &'static str {
+        match self {
+            Law::Off => "off",
+            Law::Strawman => "strawman",
+            Law::Final => "final",
+            Law::Gate => "gate",
+        }
+    }
+
+    fn code(self) -> u32 {
+        match self {
+            Law::Off => abi::ONR_LAW_OFF,
+            Law::Strawman => abi::ONR_LAW_STRAWMAN,
+            Law::Final => abi::ONR_LAW_FINAL,
+            Law::Gate => abi::ONR_LAW_GATE,
+        }
+    }
+}
+
+/// Options of `onramp agent run`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Network device to hold traffic on
+    #[arg(long)]
+    pub dev: String,
+    /// One-way delay above which flows are held: the path's minimum plus headroom for errors
+    #[arg(long, default_value = "50us")]
+    pub threshold: Span,
+    /// Control law; off measures and holds nothing
+    #[arg(long, value_enum, default_value = "final")]
+    pub law: Law,
+    /// Gain g of the final law's average, in (0, 1]
+    #[arg(long, default_value_t = 0.0625)]
+    pub gain: f64,
+    /// No packet is held longer than this, whatever arrives
+    #[arg(long, default_value = "5ms")]
+    pub max_pause: Span,
+    /// One-way delays beyond this (either sign) are taken for errors and ignored
+    #[arg(long, default_value = "1s")]
+    pub max_owd: Span,
+    /// Line rate of the device [default: what the driver says]
+    #[arg(long)]
+    pub line_rate: Option<Rate>,
+    /// Keep to this rate on egress, so that the queue forms here and not in a hypervisor's limiter
+    #[arg(long)]
+    pub shape: Option<Rate>,
+    /// Largest GSO segment of new connections: a segment leaves as one burst, so it is the granule of
+    /// control (bytes; 64kB leaves the device as it is)
+    #[arg(long, default_value = "16kB")]
+    pub gso_max: Bytes,
+    /// Addresses that run On-Ramp too, e.g. 10.0.0.0/8 [default: the device's own subnets]
+    #[arg(long, value_delimiter = ',')]
+    pub peers: Vec<Prefix>,
+    /// File with the fleet's keys, a line each: ID (0-3) and 32 hex digits; the first signs
+    #[arg(long)]
+    pub key_file: Option<PathBuf>,
+    /// Flows tracked at most; about 6 kB of kernel memory each
+    #[arg(long, default_value_t = abi::ONR_MAX_FLOWS, value_parser = clap::value_parser!(u32).range(16..=65536))]
+    pub flows: u32,
+    /// Packets queued at most
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=abi::ONR_MAX_SLOTS as i64))]
+    pub limit: u32,
+    /// A flow without packets for this long is forgotten
+    #[arg(long, default_value = "10s")]
+    pub flow_age: Span,
+    /// Without a clock renewal for this long nothing is held
+    #[arg(long, default_value = "5s")]
+    pub lease: Span,
+    /// Averaging time of the gate law's delivery rate
+    #[arg(long, default_value = "1ms")]
+    pub gate_tau: Span,
+    /// Where `onramp status` finds this daemon [default: in /run/onramp]
+    #[arg(long)]
+    pub socket: Option<PathBuf>,
+}
+
+impl Args {
+    /// The configuration of the BPF programs.
+    pub fn device_config(&self) -> Result<onr_dev_cfg> {
+        if !(self.gain > 0.0 && self.gain <= 1.0) {
+            bail!("--gain is {}, outside (0, 1]", self.gain);
+        }
+        for (name, value) in [
+            ("--threshold", self.threshold),
+            ("--max-pause", self.max_pause),
+            ("--max-owd", self.max_owd),
+            ("--lease", self.lease),
+            ("--flow-age", self.flow_age),
+            ("--gate-tau", self.gate_tau),
+        ] {
+            if value.as_ns() <= 0 {
+                bail!("{name} is {value}, not above 0");
+            }
+        }
+        if !(1_448..=65_536).contains(&self.gso_max.get()) {
+            bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
+        }
+        let line_rate = self.line_rate.or_else(|| driver_rate(&self.dev));
+        if self.law == Law::Gate && line_rate.is_none() {
+            bail!(
+                "the gate law needs the line rate, and {} does not tell it; give --line-rate",
+                self.dev
+            );
+        }
+        Ok(onr_dev_cfg {
+            law: onr_cfg {
+                threshold_ns: self.threshold.as_ns(),
+                max_pause_ns: self.max_pause.as_ns(),
+                max_owd_ns: self.max_owd.as_ns(),
+                gate_tau_ns: self.gate_tau.as_ns(),
+                law: self.law.code(),
+                gain_q16: (self.gain * Q16).round() as u32,
+                line_ns_per_byte_q16: line_rate.map_or(0, ns_per_byte_q16),
+                gate_allowance_bytes: 1448,
+            },
+            flow_age_ns: self.flow_age.as_ns(),
+            orack_fresh_ns: self.max_owd.as_ns(),
+            limit_packets: self.limit,
+            max_flows: self.flows,
+            quantum_bytes: 2 * MTU,
+            shape_ns_per_byte_q16: self.shape.map_or(0, ns_per_byte_q16),
+            key_id: self.keys()?[0].id,
+            reserved: 0,
+        })
+    }
+
+    /// The fleet's keys; without a file, one well-known key that authenticates nothing.
+    pub fn keys(&self) -> Result<Vec<Key>> {
+        let Some(path) = &self.key_file else {
+            return Ok(vec![Key {
+                id: 0,
+                bytes: [0; abi::ONR_KEY_BYTES as usize],
+            }]);
+        };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the keys in {}", path.display()))?;
+        let keys: Vec<Key> = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+            .map(|(n, line)| {
+                parse_key(line).with_context(|| format!("{}:{}", path.display(), n + 1))
+            })
+            .collect::<Result<_>>()?;
+        if keys.is_empty() {
+            bail!("{} holds no key", path.display());
+        }
+        Ok(keys)
+    }
+
+    /// `--peers`, or the subnets of the device's addresses.
+    pub fn peer_prefixes(&self) -> Result<Vec<Prefix>> {
+        if !self.peers.is_empty() {
+            return Ok(self.peers.clone());
+        }
+        let own: Vec<Prefix> = nix::ifaddrs::getifaddrs()?
+            .filter(|a| a.interface_name == self.dev)
+            .filter_map(|a| Prefix::of_interface(&a))
+            .collect();
+        if own.is_empty() {
+            bail!(
+                "{} has no address, so its subnets cannot be the peers; give --peers",
+                self.dev
+            );
+        }
+        Ok(own)
+    }
+
+    pub fn peers_text(&self, peers: &[Prefix]) -> String {
+        peers
+            .iter()
+            .map(Prefix::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+/// Wire time of a byte in ns, Q16; rounds to nearest.
+fn ns_per_byte_q16(rate: Rate) -> u32 {
+    let byte_ns = 8e9 / rate.bits_per_s() as f64;
+    (byte_ns * Q16).round().clamp(1.0, f64::from(u32::MAX)) as u32
+}
+
+/// What the driver reports, in Mbit/s; virtual devices often report nothing or -1.
+fn driver_rate(dev: &str) -> Option<Rate> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/speed")).ok()?;
+    let mbit: u64 = text.trim().parse().ok()?;
+    Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
+}
+
+fn parse_key(line: &str) -> Result<Key> {
+    let (id, hex) = line
+        .trim()
+        .split_once(char::is_whitespace)
+        .context("not `ID HEX`")?;
+    let id: u32 = id
+        .parse()
+        .with_context(|| format!("key id {id} is not a number"))?;
+    if id >= abi::ONR_KEYS {
+        bail!("key id is {id}, above {}", abi::ONR_KEYS - 1);
+    }
+    let hex = hex.trim();
+    let mut bytes = [0u8; abi::ONR_KEY_BYTES as usize];
+    if hex.len() != 2 * bytes.len() || !hex.is_ascii() {
+        bail!("the key has {} digits, not {}", hex.len(), 2 * bytes.len());
+    }
+    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+        let digits = std::str::from_utf8(digits)?;
+        *byte = u8::from_str_radix(digits, 16).with_context(|| format!("{digits} is not hex"))?;
+    }
+    Ok(Key { id, bytes })
+}
+
+impl Prefix {
+    fn of_interface(a: &nix::ifaddrs::InterfaceAddress) -> Option<Prefix> {
+        let (addr, mask) = (a.address.as_ref()?, a.netmask.as_ref()?);
+        if let (Some(addr), Some(mask)) = (addr.as_sockaddr_in(), mask.as_sockaddr_in()) {
+            let bits = u32::from(mask.ip()).count_ones() as u8;
+            return Some(Prefix {
+                addr: addr.ip().into(),
+                bits,
+            });
+        }
+        let (addr, mask) = (addr.as_sockaddr_in6()?, mask.as_sockaddr_in6()?);
+        let bits = u128::from(mask.ip()).count_ones() as u8;
+        Some(Prefix {
+            addr: addr.ip().into(),
+            bits,
+        })
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (addr, bits) = text.split_once('/').unwrap_or((text, ""));
+        let addr: IpAddr = addr
+            .parse()
+            .with_context(|| format!("{addr} is not an address"))?;
+        let most = if addr.is_ipv4() { 32 } else { 128 };
+        let bits = if bits.is_empty() {
+            most
+        } else {
+            bits.parse().context("prefix length")?
+        };
+        if bits > most {
+            bail!("the prefix length of {text} is {bits}, above {most}");
+        }
+        Ok(Prefix { addr, bits })
+    }
+}
+
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.addr, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_at_10_gbit_takes_0_8_ns() {
+        let rate: Rate = "10 Gbit/s".parse().unwrap();
+        assert_eq!(ns_per_byte_q16(rate), 52429);
+    }
+
+    #[test]
+    fn keys_are_ids_and_32_hex_digits() {
+        let key = parse_key("3 000102030405060708090a0b0c0d0eff").unwrap();
+        assert_eq!((key.id, key.bytes[15]), (3, 0xff));
+        assert!(parse_key("4 000102030405060708090a0b0c0d0eff").is_err());
+        assert!(parse_key("0 0001").is_err());
+        assert!(parse_key("0 zz0102030405060708090a0b0c0d0eff").is_err());
+    }
+
+    #[test]
+    fn prefixes_have_bounds() {
+        assert_eq!("10.0.0.0/8".parse::<Prefix>().unwrap().bits, 8);
+        assert_eq!("fd00::1".parse::<Prefix>().unwrap().bits, 128);
+        assert!("10.0.0.0/33".parse::<Prefix>().is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! Loads the BPF programs and ties them to one device. Undone when dropped, and by the kernel when
+//! the process dies: then the qdisc stays and forwards, without holding once the lease is over.
+use std::{
+    mem::MaybeUninit,
+    net::{IpAddr, Ipv6Addr},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+};
+
+use anyhow::{anyhow, bail, Context, Result};
+use bytemuck::{bytes_of, pod_read_unaligned, Zeroable};
+use libbpf_rs::{
+    skel::{OpenSkel, SkelBuilder},
+    ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
+};
+
+use super::{
+    abi::{self, onr_clock_params, onr_dev_cfg, onr_peer, onr_prefix},
+    qdisc,
+};
+
+#[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
+mod edge_skel {
+    include!(concat!(env!("OUT_DIR"), "/edge.skel.rs"));
+}
+#[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
+mod orack_skel {
+    include!(concat!(env!("OUT_DIR"), "/orack.skel.rs"));
+}
+use edge_skel::EdgeSkelBuilder;
+use orack_skel::OrackSkelBuilder;
+
+/// Key of the LPM map of peers, and its plain value.
+const ANY: [u8; 4] = 1u32.to_ne_bytes();
+
+/// One prefix of peers, IPv4 or IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    pub addr: IpAddr,
+    pub bits: u8,
+}
+
+/// Key with which OR-ACKs are signed.
+#[derive(Clone, Copy)]
+pub struct Key {
+    pub id: u32,
+    pub bytes: [u8; abi::ONR_KEY_BYTES as usize],
+}
+
+/// The maps that the daemon writes and reads while it runs.
+struct Maps {
+    counters: MapHandle,
+    peers: MapHandle,
+    clock: MapHandle,
+    flow_ids: MapHandle,
+}
+
+/// A loaded data path on one device.
+pub struct Datapath {
+    device: qdisc::Device,
+    found: qdisc::Found,
+    /// Largest GSO segment to put back, if it was changed.
+    gso_found: Option<u32>,
+    maps: Maps,
+    _tcx: [OwnedFd; 2],
+    _edge: Link,
+}
+
+/// The name under which the qdisc is registered: global in the kernel, at most 15 characters, so it
+/// carries the network namespace and the device.
+pub fn qdisc_id(netns_inode: u64, ifindex: i32) -> String {
+    format!("{}{:05x}_{ifindex}", qdisc::PREFIX, netns_inode & 0xf_ffff)
+}
+
+impl Datapath {
+    /// Loads the programs with `cfg`, and attaches them to the device.
+    pub fn attach(
+        ifindex: i32,
+        id: &str,
+        cfg: &onr_dev_cfg,
+        keys: &[Key],
+        peers: &[Prefix],
+        clock: &onr_clock_params,
+    ) -> Result<Self> {
+        let device = qdisc::Device::open(ifindex)?;
+        let found = device.root()?;
+
+        let mut edge_object = MaybeUninit::uninit();
+        let mut edge = open_edge(&mut edge_object, id, cfg)?;
+        let mut orack_object = MaybeUninit::uninit();
+        let orack = load_orack(&mut orack_object, cfg, &edge.maps)?;
+        for key in keys {
+            let mut value = [0u8; 24];
+            value[..16].copy_from_slice(&key.bytes);
+            value[16..20].copy_from_slice(&ANY);
+            orack
+                .maps
+                .keys
+                .update(&key.id.to_ne_bytes(), &value, MapFlags::ANY)?;
+        }
+        for peer in peers {
+            orack
+                .maps
+                .prefixes
+                .update(bytes_of(&prefix_key(*peer)), &ANY, MapFlags::ANY)?;
+        }
+        let maps = Maps {
+            counters: MapHandle::try_from(&edge.maps.counters)?,
+            peers: MapHandle::try_from(&edge.maps.peers)?,
+            clock: MapHandle::try_from(&edge.maps.clock)?,
+            flow_ids: MapHandle::try_from(&edge.maps.flow_ids)?,
+        };
+        maps.set_clock(clock)?;
+
+        let link = edge.maps.edge.attach_struct_ops().with_context(|| {
+            format!("cannot register the qdisc {id}: is another daemon starting on this device?")
+        })?;
+        if matches!(found, qdisc::Found::Ours { .. }) {
+            device.delete()?; // replacing a qdisc by one of the same name would keep the old program
+        }
+        device.install(id, &[])?;
+        let tcx = attach_tcx(
+            ifindex,
+            orack.progs.orack_ingress.as_fd(),
+            libbpf_sys::BPF_TCX_INGRESS,
+        )
+        .and_then(|ingress| {
+            attach_tcx(
+                ifindex,
+                orack.progs.orack_egress.as_fd(),
+                libbpf_sys::BPF_TCX_EGRESS,
+            )
+            .map(|egress| [ingress, egress])
+        });
+        let tcx = match tcx {
+            Ok(links) => links,
+            Err(error) => {
+                device.restore(&found)?;
+                return Err(error);
+            }
+        };
+        Ok(Self {
+            device,
+            found,
+            gso_found: None,
+            maps,
+            _tcx: tcx,
+            _edge: link,
+        })
+    }
+
+    /// Keeps GSO segments at or below `bytes` while attached.
+    pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
+        let found = match self.found {
+            // A daemon that was killed has left its limit, not the device's.
+            qdisc::Found::Ours { .. } => self.device.gso_default_size()?,
+            _ => self.device.gso_max_size()?,
+        };
+        if bytes < found {
+            self.device.set_gso_max_size(bytes)?;
+            self.gso_found = Some(found);
+        }
+        Ok(())
+    }
+
+    /// Removes everything and puts back the qdisc and the GSO limit that were there.
+    pub fn detach(self) -> Result<()> {
+        let gso = self
+            .gso_found
+            .map_or(Ok(()), |bytes| self.device.set_gso_max_size(bytes));
+        self.device.restore(&self.found)?;
+        gso
+    }
+
+    /// Gives both programs a new clock, atomically.
+    pub fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
+        self.maps.set_clock(clock)
+    }
+
+    /// The counters, in the order of `abi::COUNTERS`, summed over CPUs (a maximum is not summed).
+    pub fn counters(&self) -> Result<Vec<u64>> {
+        let read = |(index, (name, _)): (usize, &(&str, &str))| {
+            let cpus = self
+                .maps
+                .counters
+                .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY)?
+                .ok_or_else(|| anyhow!("counter {name} is missing"))?;
+            let values = cpus.iter().map(|v| pod_read_unaligned::<u64>(v));
+            Ok(if name.contains("_max_") {
+                values.max().unwrap_or(0)
+            } else {
+                values.sum()
+            })
+        };
+        abi::COUNTERS.iter().enumerate().map(read).collect()
+    }
+
+    /// What is known of each peer.
+    pub fn peers(&self) -> Result<Vec<(IpAddr, onr_peer)>> {
+        let mut peers = Vec::new();
+        for key in self.maps.peers.keys() {
+            let Some(value) = self.maps.peers.lookup(&key, MapFlags::ANY)? else {
+                continue;
+            };
+            let octets: [u8; 16] = key.as_slice().try_into().context("a peer's key")?;
+            peers.push((
+                Ipv6Addr::from(octets).to_canonical(),
+                pod_read_unaligned(&value),
+            ));
+        }
+        peers.sort_by_key(|(addr, _)| *addr);
+        Ok(peers)
+    }
+
+    /// How many flows the table holds.
+    pub fn flows(&self) -> usize {
+        self.maps.flow_ids.keys().count()
+    }
+}
+
+impl Maps {
+    fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
+        // struct onr_clock: lock and padding, then the parameters.
+        let mut value = vec![0u8; 8];
+        value.extend_from_slice(bytes_of(clock));
+        self.clock
+            .update(&0u32.to_ne_bytes(), &value, MapFlags::LOCK)?;
+        Ok(())
+    }
+}
+
+fn open_edge<'o>(
+    object: &'o mut MaybeUninit<OpenObject>,
+    id: &str,
+    cfg: &onr_dev_cfg,
+) -> Result<edge_skel::EdgeSkel<'o>> {
+    let mut open = EdgeSkelBuilder::default()
+        .open(object)
+        .context("reading edge.bpf.o")?;
+    open.maps.ctls.set_max_entries(cfg.max_flows)?;
+    open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
+    open.maps
+        .queues
+        .set_max_entries(1 + abi::ONR_BUCKETS + cfg.max_flows)?;
+    open.maps.heap.set_max_entries(2 * cfg.max_flows)?;
+    set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
+    let name: [std::ffi::c_char; 16] = qdisc_name(id)?;
+    open.struct_ops.edge_mut().id = name;
+    open.load().map_err(|error| explain_load(error, "edge"))
+}
+
+fn load_orack<'o>(
+    object: &'o mut MaybeUninit<OpenObject>,
+    cfg: &onr_dev_cfg,
+    edge: &edge_skel::EdgeMaps<'_>,
+) -> Result<orack_skel::OrackSkel<'o>> {
+    let mut open = OrackSkelBuilder::default()
+        .open(object)
+        .context("reading orack.bpf.o")?;
+    open.maps.ctls.reuse_fd(edge.ctls.as_fd())?;
+    open.maps.flow_ids.reuse_fd(edge.flow_ids.as_fd())?;
+    open.maps.peers.reuse_fd(edge.peers.as_fd())?;
+    open.maps.counters.reuse_fd(edge.counters.as_fd())?;
+    open.maps.clock.reuse_fd(edge.clock.as_fd())?;
+    set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
+    open.load().map_err(|error| explain_load(error, "orack"))
+}
+
+fn set_cfg(value: Option<&mut [u8]>, cfg: &onr_dev_cfg) -> Result<()> {
+    let value = value.context("the BPF object has no configuration")?;
+    let bytes = bytes_of(cfg);
+    if value.len() != bytes.len() {
+        bail!(
+            "the BPF object's configuration has {} bytes, not {}",
+            value.len(),
+            bytes.len()
+        );
+    }
+    value.copy_from_slice(bytes);
+    Ok(())
+}
+
+fn qdisc_name(id: &str) -> Result<[std::ffi::c_char; 16]> {
+    if id.len() > 15 {
+        bail!("qdisc id {id} has {} characters, above 15", id.len());
+    }
+    let mut name = [0; 16];
+    for (to, from) in name.iter_mut().zip(id.bytes()) {
+        *to = from as std::ffi::c_char;
+    }
+    Ok(name)
+}
+
+fn prefix_key(prefix: Prefix) -> onr_prefix {
+    let (addr, bits) = match prefix.addr {
+        IpAddr::V4(v4) => (v4.to_ipv6_mapped(), 96 + u32::from(prefix.bits)),
+        IpAddr::V6(v6) => (v6, u32::from(prefix.bits)),
+    };
+    let mut key = onr_prefix::zeroed();
+    key.bits = bits;
+    for (to, from) in key.addr.iter_mut().zip(addr.octets().chunks_exact(4)) {
+        *to = pod_read_unaligned(from);
+    }
+    key
+}
+
+fn attach_tcx(ifindex: i32, program: BorrowedFd<'_>, direction: u32) -> Result<OwnedFd> {
+    // SAFETY: a NULL options pointer means defaults; the returned descriptor is ours.
+    let fd = unsafe {
+        libbpf_sys::bpf_link_create(program.as_raw_fd(), ifindex, direction, std::ptr::null())
+    };
+    if fd < 0 {
+        let error = std::io::Error::from_raw_os_error(-fd);
+        return Err(anyhow!(error)).context("cannot attach the tcx programs (Linux >= 6.6 needed)");
+    }
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn explain_load(error: libbpf_rs::Error, object: &str) -> anyhow::Error {
+    let hint = match error.kind() {
+        ErrorKind::PermissionDenied => "needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON",
+        _ if object == "edge" => {
+            "needs Linux >= 6.16 with CONFIG_NET_SCH_BPF=y and CONFIG_DEBUG_INFO_BTF=y"
+        }
+        _ => "needs Linux >= 6.6 with CONFIG_DEBUG_INFO_BTF=y",
+    };
+    anyhow!(error).context(format!(
+        "the kernel does not load {object}.bpf.o; it {hint}"
+    ))
+}

@@ -1,0 +1,248 @@
+//! `onramp agent run`: holds the data path on one device until it is told to stop, renews the
+//! clock's lease, answers `onramp status`. The decisions are in the kernel; nothing here is per packet.
+pub mod abi;
+mod args;
+mod clock;
+mod datapath;
+mod qdisc;
+pub mod status;
+
+use std::{
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixListener,
+    },
+    path::{Path, PathBuf},
+};
+
+use anyhow::{anyhow, bail, Context, Result};
+use nix::{
+    poll::{poll, PollFd, PollFlags, PollTimeout},
+    sys::{
+        signal::{SigSet, Signal},
+        signalfd::{SfdFlags, SignalFd},
+    },
+};
+use tracing::{info, warn};
+
+pub use args::Args;
+use datapath::Datapath;
+use status::{Clock, Peer, Status};
+
+/// Renewals in one lease: this many may be missed less one.
+const RENEWALS_PER_LEASE: i64 = 5;
+
+/// Inode of the present network namespace.
+pub fn netns_inode() -> Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/self/ns/net")
+        .context("reading the network namespace")?
+        .ino())
+}
+
+/// A running daemon: the data path and what its status needs.
+struct Daemon<'a> {
+    args: &'a Args,
+    ifindex: i32,
+    datapath: Datapath,
+    clock: clock::Local,
+    params: abi::onr_clock_params,
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub fn run(args: &Args) -> Result<()> {
+    let dev = &args.dev;
+    let ifindex = check_device(dev)?;
+    check_privilege()?;
+    let netns = netns_inode()?;
+    let socket = args
+        .socket
+        .clone()
+        .unwrap_or_else(|| status::socket_path(netns, dev));
+    if let Ok(other) = status::query(&socket) {
+        bail!(
+            "On-Ramp already runs on {dev} (pid {}); stop it first",
+            other.pid
+        );
+    }
+
+    let signals = block_signals()?;
+    let listener = listen(&socket)?;
+    let clock = clock::Local {
+        lease_ns: args.lease.as_ns(),
+    };
+    let params = clock.renew(clock::now_mono_ns());
+    let keys = args.keys()?;
+    let peers = args.peer_prefixes()?;
+    let cfg = args.device_config()?;
+    let attached = Datapath::attach(
+        ifindex,
+        &datapath::qdisc_id(netns, ifindex),
+        &cfg,
+        &keys,
+        &peers,
+        &params,
+    );
+    let datapath = match attached {
+        Ok(datapath) => datapath,
+        Err(error) => {
+            let _ = std::fs::remove_file(&socket);
+            return Err(error).with_context(|| format!("cannot attach to {dev}"));
+        }
+    };
+    let mut daemon = Daemon {
+        args,
+        ifindex,
+        datapath,
+        clock,
+        params,
+    };
+    if let Err(error) = daemon.datapath.limit_gso(args.gso_max.get() as u32) {
+        warn!("{dev}: {error:#}; control is coarser");
+    }
+    if args.key_file.is_none() {
+        warn!(
+            "OR-ACKs are not authenticated: whoever can send to this host can pause its flows, \
+               up to {} at a time; give --key-file",
+            args.max_pause
+        );
+    }
+    info!(
+        "holding on {dev}: law {}, threshold {}, peers {}",
+        args.law.name(),
+        args.threshold,
+        args.peers_text(&peers)
+    );
+
+    let outcome = daemon.serve(&signals, &listener);
+    let _ = std::fs::remove_file(&socket);
+    let detached = daemon.datapath.detach();
+    outcome?;
+    detached.with_context(|| format!("cannot put back the qdisc of {dev}"))?;
+    info!("{dev} is as it was");
+    Ok(())
+}
+
+impl Daemon<'_> {
+    fn serve(&mut self, signals: &SignalFd, listener: &UnixListener) -> Result<()> {
+        let period_ms = (self.clock.lease_ns / RENEWALS_PER_LEASE / 1_000_000).max(1);
+        let timeout = PollTimeout::try_from(period_ms).unwrap_or(PollTimeout::MAX);
+        loop {
+            self.params = self.clock.renew(clock::now_mono_ns());
+            self.datapath.set_clock(&self.params)?;
+            let ready = wait(&[signals.as_fd(), listener.as_fd()], timeout)?;
+            if ready[0] {
+                return Ok(());
+            }
+            if ready[1] {
+                self.answer(listener);
+            }
+            if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
+                bail!("device {} is gone", self.args.dev);
+            }
+        }
+    }
+
+    fn answer(&self, listener: &UnixListener) {
+        let answered = listener
+            .accept()
+            .map_err(|e| anyhow!(e))
+            .and_then(|(stream, _)| status::answer(stream, &self.status()?));
+        if let Err(error) = answered {
+            warn!("status client: {error:#}");
+        }
+    }
+
+    fn status(&self) -> Result<Status> {
+        let counters = self.datapath.counters()?;
+        let peer = |(addr, p): (_, abi::onr_peer)| Peer {
+            addr,
+            owd_last_ns: p.owd_last_ns,
+            owd_min_ns: p.owd_min_ns,
+            owd_ewma_ns: p.owd_ewma_ns,
+            oracks: p.oracks,
+            holds: p.holds,
+            held_ns: p.held_ns,
+        };
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            dev: self.args.dev.clone(),
+            law: self.args.law.name().to_owned(),
+            threshold_ns: self.args.threshold.as_ns(),
+            max_pause_ns: self.args.max_pause.as_ns(),
+            authenticated: self.args.key_file.is_some(),
+            clock: Clock {
+                source: "local".to_owned(),
+                offset_ns: self.params.offset_ns,
+                sigma_ns: self.params.sigma_ns,
+                lease_left_ns: self.params.lease_expires_mono_ns - clock::now_mono_ns(),
+            },
+            flows: self.datapath.flows(),
+            max_flows: self.args.flows,
+            peers: self.datapath.peers()?.into_iter().map(peer).collect(),
+            counters: abi::COUNTERS
+                .iter()
+                .zip(counters)
+                .map(|((name, _), value)| ((*name).to_owned(), value))
+                .collect(),
+        })
+    }
+}
+
+fn check_device(dev: &str) -> Result<i32> {
+    let all = nix::net::if_::if_nameindex().context("listing network devices")?;
+    let name = |i: &nix::net::if_::Interface| i.name().to_string_lossy().into_owned();
+    let names: Vec<String> = all.iter().map(name).collect();
+    let Some(device) = all.iter().find(|i| name(i) == dev) else {
+        bail!(
+            "there is no network device {dev}; there are: {}",
+            names.join(", ")
+        );
+    };
+    let loopback = nix::ifaddrs::getifaddrs()?.any(|a| {
+        a.interface_name == dev
+            && a.flags
+                .contains(nix::net::if_::InterfaceFlags::IFF_LOOPBACK)
+    });
+    if loopback {
+        bail!("{dev} is the loopback device: no network to hold traffic for");
+    }
+    Ok(device.index() as i32)
+}
+
+fn check_privilege() -> Result<()> {
+    let euid = nix::unistd::geteuid();
+    if !euid.is_root() {
+        bail!("attaching BPF programs needs root (uid 0), this is uid {euid}");
+    }
+    Ok(())
+}
+
+fn block_signals() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGINT);
+    set.add(Signal::SIGTERM);
+    set.thread_block()?;
+    Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
+}
+
+fn listen(socket: &Path) -> Result<UnixListener> {
+    let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
+    std::fs::create_dir_all(&parent).with_context(|| format!("creating {}", parent.display()))?;
+    let _ = std::fs::remove_file(socket); // of a daemon that was killed
+    UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
+}
+
+/// Waits until some descriptor is readable or the time is over; says which.
+fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
+    let mut polled: Vec<PollFd<'_>> = fds
+        .iter()
+        .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
+        .collect();
+    match poll(&mut polled, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(polled.iter().map(|p| p.any().unwrap_or(false)).collect())
+}

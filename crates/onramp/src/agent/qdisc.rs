@@ -1,0 +1,268 @@
+//! The root qdisc and the largest GSO segment of a device, by rtnetlink: what is there, ours in its
+//! place, and back again. Puts back only what a dump describes completely: a classless qdisc, or the kernel's default.
+use anyhow::{bail, Context, Result};
+use neli::{
+    consts::{
+        nl::NlmF,
+        rtnl::{Ifla, RtAddrFamily, Rtm, Tca},
+        socket::NlFamily,
+    },
+    nl::NlPayload,
+    router::synchronous::NlRouter,
+    rtnl::{Ifinfomsg, IfinfomsgBuilder, RtattrBuilder, Tcmsg, TcmsgBuilder},
+    types::{Buffer, RtBuffer},
+    utils::Groups,
+};
+
+/// TC_H_ROOT: the parent of a root qdisc.
+const ROOT: u32 = 0xffff_ffff;
+/// TC_H_INGRESS: the parent of `ingress` and `clsact`, which are no concern of ours.
+const INGRESS: u32 = 0xffff_fff1;
+/// Our qdisc ids begin with this.
+pub const PREFIX: &str = "onr_";
+/// Classless qdiscs whose dumped options can be given back to the kernel as they are.
+const REPLAYABLE: &[&str] = &["fq", "fq_codel", "codel", "pfifo", "bfifo", "sfq", "cake"];
+
+/// IFLA_TSO_MAX_SIZE (linux/if_link.h): what the device itself could take.
+const TSO_MAX_SIZE: Ifla = Ifla::UnrecognizedConst(59);
+/// GSO_LEGACY_MAX_SIZE (linux/netdevice.h).
+const GSO_DEFAULT_BYTES: u32 = 65_536;
+
+/// A root qdisc as found on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The kernel's own choice: deleting ours brings it back.
+    Default,
+    /// Configured by somebody; kind and raw TCA_OPTIONS to put back.
+    Configured { kind: String, options: Vec<u8> },
+    /// An On-Ramp qdisc: of a running daemon, or left by one that was killed.
+    Ours { kind: String },
+}
+
+/// A netlink socket and one device.
+pub struct Device {
+    ifindex: i32,
+    router: NlRouter,
+}
+
+impl Device {
+    /// Opens a netlink socket in the present network namespace.
+    pub fn open(ifindex: i32) -> Result<Self> {
+        let (router, _) = NlRouter::connect(NlFamily::Route, None, Groups::empty())
+            .context("cannot open a netlink socket")?;
+        router
+            .enable_ext_ack(true)
+            .context("netlink: extended errors")?;
+        Ok(Self { ifindex, router })
+    }
+
+    /// The root qdisc; an error if it is one that could not be put back.
+    pub fn root(&self) -> Result<Found> {
+        let query = self.message(0, 0, RtBuffer::new())?;
+        let replies = self
+            .router
+            .send::<_, _, Rtm, Tcmsg>(Rtm::Getqdisc, NlmF::DUMP, NlPayload::Payload(query))
+            .context("netlink: asking for qdiscs")?;
+        let mut found = Found::Default;
+        for reply in replies {
+            let reply = reply.context("netlink: reading qdiscs")?;
+            let Some(qdisc) = reply.get_payload() else {
+                continue;
+            };
+            if *qdisc.tcm_ifindex() != self.ifindex || *qdisc.tcm_parent() == INGRESS {
+                continue;
+            }
+            let attributes = qdisc.rtattrs().get_attr_handle();
+            let kind: String = attributes.get_attr_payload_as_with_len(Tca::Kind)?;
+            let kind = kind.trim_end_matches('\0').to_owned();
+            if *qdisc.tcm_handle() >> 16 == 0 && !kind.starts_with(PREFIX) {
+                continue; // created by the kernel, with its children
+            }
+            if kind.starts_with(PREFIX) {
+                found = Found::Ours { kind };
+            } else if *qdisc.tcm_parent() != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
+                bail!(
+                    "it has a {kind} qdisc, which On-Ramp could not put back when it stops; \
+                     remove it first (tc qdisc del dev DEV root), or move it elsewhere"
+                );
+            } else {
+                let mut options = attributes
+                    .get_attribute(Tca::Options)
+                    .map(|a| a.rta_payload().as_ref().to_vec())
+                    .unwrap_or_default();
+                round_codel_times_up(&kind, &mut options);
+                found = Found::Configured { kind, options };
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes `kind` the root qdisc, with raw options.
+    pub fn install(&self, kind: &str, options: &[u8]) -> Result<()> {
+        let mut attributes = RtBuffer::new();
+        attributes.push(attribute(Tca::Kind, format!("{kind}\0").as_bytes())?);
+        if !options.is_empty() {
+            attributes.push(attribute(Tca::Options, options)?);
+        }
+        let message = self.message(ROOT, 0, attributes)?;
+        self.order(Rtm::Newqdisc, NlmF::CREATE | NlmF::REPLACE, message)
+            .with_context(|| format!("cannot make {kind} the root qdisc"))
+    }
+
+    /// Removes the root qdisc; the kernel puts its default in its place.
+    pub fn delete(&self) -> Result<()> {
+        let message = self.message(ROOT, 0, RtBuffer::new())?;
+        self.order(Rtm::Delqdisc, NlmF::empty(), message)
+            .context("cannot remove the root qdisc")
+    }
+
+    /// Largest GSO segment that the device accepts from the stack, bytes.
+    pub fn gso_max_size(&self) -> Result<u32> {
+        self.link_attribute(Ifla::GsoMaxSize)
+    }
+
+    /// The same where nobody has set it.
+    pub fn gso_default_size(&self) -> Result<u32> {
+        Ok(self.link_attribute(TSO_MAX_SIZE)?.min(GSO_DEFAULT_BYTES))
+    }
+
+    fn link_attribute(&self, attribute: Ifla) -> Result<u32> {
+        let query = self.link(RtBuffer::new())?;
+        let replies = self
+            .router
+            .send::<_, _, Rtm, Ifinfomsg>(Rtm::Getlink, NlmF::empty(), NlPayload::Payload(query))
+            .context("netlink: asking for the device")?;
+        for reply in replies {
+            if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
+                return Ok(link
+                    .rtattrs()
+                    .get_attr_handle()
+                    .get_attr_payload_as(attribute)?);
+            }
+        }
+        bail!("the kernel does not tell the device's largest GSO segment")
+    }
+
+    /// Sets the largest GSO segment. New connections keep to it; established ones do not notice.
+    pub fn set_gso_max_size(&self, bytes: u32) -> Result<()> {
+        let mut attributes = RtBuffer::new();
+        attributes.push(
+            RtattrBuilder::default()
+                .rta_type(Ifla::GsoMaxSize)
+                .rta_payload(bytes)
+                .build()?,
+        );
+        self.order(Rtm::Newlink, NlmF::empty(), self.link(attributes)?)
+            .with_context(|| format!("cannot limit GSO segments to {bytes} B"))
+    }
+
+    /// Puts back what `root` found.
+    pub fn restore(&self, found: &Found) -> Result<()> {
+        self.delete()?;
+        match found {
+            Found::Default | Found::Ours { .. } => Ok(()),
+            Found::Configured { kind, options } => self.install(kind, options),
+        }
+    }
+
+    fn message(
+        &self,
+        parent: u32,
+        handle: u32,
+        attributes: RtBuffer<Tca, Buffer>,
+    ) -> Result<Tcmsg> {
+        Ok(TcmsgBuilder::default()
+            .tcm_family(0)
+            .tcm_ifindex(self.ifindex)
+            .tcm_handle(handle)
+            .tcm_parent(parent)
+            .tcm_info(0)
+            .rtattrs(attributes)
+            .build()?)
+    }
+
+    fn link(&self, attributes: RtBuffer<Ifla, Buffer>) -> Result<Ifinfomsg> {
+        Ok(IfinfomsgBuilder::default()
+            .ifi_family(RtAddrFamily::Unspecified)
+            .ifi_index(self.ifindex)
+            .rtattrs(attributes)
+            .build()?)
+    }
+
+    fn order<M>(&self, what: Rtm, flags: NlmF, message: M) -> Result<()>
+    where
+        M: neli::Size + neli::ToBytes + std::fmt::Debug + Send + Sync + 'static,
+    {
+        let replies = self.router.send::<_, _, Rtm, Buffer>(
+            what,
+            flags | NlmF::ACK,
+            NlPayload::Payload(message),
+        )?;
+        for reply in replies {
+            reply?;
+        }
+        Ok(())
+    }
+}
+
+/// CoDel keeps times in units of 1024 ns and tells them in us, rounded down: given back as told,
+/// they would lose 1 us each time. With 1 us more the kernel arrives at the units it had.
+fn round_codel_times_up(kind: &str, options: &mut [u8]) {
+    // TARGET, INTERVAL, CE_THRESHOLD of TCA_CODEL_* and TCA_FQ_CODEL_* (linux/pkt_sched.h).
+    let times: &[u16] = match kind {
+        "codel" => &[1, 3, 5],
+        "fq_codel" => &[1, 3, 7],
+        _ => return,
+    };
+    let mut at = 0;
+    while let Some(&[l0, l1, t0, t1, ref value @ ..]) = options.get(at..) {
+        let (length, kind) = (u16::from_ne_bytes([l0, l1]), u16::from_ne_bytes([t0, t1]));
+        if times.contains(&kind) && length == 8 && value.len() >= 4 {
+            let us = u32::from_ne_bytes([value[0], value[1], value[2], value[3]]);
+            options[at + 4..at + 8].copy_from_slice(&us.saturating_add(1).to_ne_bytes());
+        }
+        at += usize::from(length.max(4)).next_multiple_of(4);
+    }
+}
+
+fn attribute(kind: Tca, payload: &[u8]) -> Result<neli::rtnl::Rtattr<Tca, Buffer>> {
+    Ok(RtattrBuilder::default()
+        .rta_type(kind)
+        .rta_payload(Buffer::from(payload))
+        .build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// fq_codel_change() and fq_codel_dump() of sch_fq_codel.c.
+    fn kernel(us: u32) -> u32 {
+        (((u64::from(us) * 1000) >> 10 << 10) / 1000) as u32
+    }
+
+    #[test]
+    fn codel_times_survive_the_kernels_rounding() {
+        for us in [1, 124, 125, 126, 5000, 6999, 89_999, 100_000, 1_000_000] {
+            let told = kernel(us);
+            let attribute = |kind: u16, value: u32| {
+                let head = [8u16.to_ne_bytes(), kind.to_ne_bytes()].concat();
+                [head, value.to_ne_bytes().to_vec()].concat()
+            };
+            let mut options = [attribute(2, 888), attribute(3, told)].concat();
+            round_codel_times_up("fq_codel", &mut options);
+            assert_eq!(options[..8], attribute(2, 888));
+            let back = u32::from_ne_bytes(options[12..].try_into().unwrap());
+            assert_eq!(kernel(back), told, "{us} us");
+        }
+    }
+
+    #[test]
+    fn options_that_end_early_are_left_as_they_are() {
+        for length in 0..8 {
+            let mut options = vec![1; length];
+            round_codel_times_up("codel", &mut options);
+            assert_eq!(options, vec![1; length]);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The `onramp` command. Parses arguments and calls the rooms; errors end here, on stderr.
+mod agent;
+mod rack;
+mod scenario;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// On-Ramp: packets wait at the sender while the network is congested, below any TCP.
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The daemon: the data path on this host
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// What the daemon does now: delays by peer, pauses, OR-ACKs, everything that failed open
+    #[command(after_help = "Example: onramp status --dev eth0")]
+    Status(StatusArgs),
+    /// Scenarios on real Linux TCP stacks
+    #[command(subcommand)]
+    Rack(rack::Command),
+    /// Checks scenario files, explains their keys
+    #[command(subcommand)]
+    Scenario(scenario::Command),
+}
+
+#[derive(Subcommand)]
+enum AgentCommand {
+    /// Attach to a device and hold its flows, until SIGINT or SIGTERM
+    #[command(after_help = "Example: onramp agent run --dev eth0 --threshold 50us")]
+    Run(agent::Args),
+}
+
+#[derive(clap::Args)]
+struct StatusArgs {
+    /// Device [default: every daemon in this network namespace]
+    #[arg(long)]
+    dev: Option<String>,
+    /// Socket of the daemon, when it was started with --socket
+    #[arg(long, conflicts_with = "dev")]
+    socket: Option<std::path::PathBuf>,
+    /// JSON, for machines
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .init();
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("onramp: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Agent(AgentCommand::Run(args)) => agent::run(&args),
+        Command::Status(args) => status(&args),
+        Command::Rack(command) => rack::run(command),
+        Command::Scenario(command) => scenario::run(&command),
+    }
+}
+
+fn status(args: &StatusArgs) -> Result<()> {
+    use agent::status::{query, sockets, table};
+    let sockets = match &args.socket {
+        Some(socket) => vec![socket.clone()],
+        None => sockets(agent::netns_inode()?, args.dev.as_deref())?,
+    };
+    for socket in sockets {
+        let status = query(&socket)?;
+        if args.json {
+            println!("{}", serde_json::to_string_pretty(&status)?);
+        } else {
+            print!("{}", table(&status));
+        }
+    }
+    Ok(())
+}

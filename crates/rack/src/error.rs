@@ -1,0 +1,119 @@
+//! What can go wrong in a rack, with the values that tell why.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a rack could not be built, run or measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused something.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was being done, to what.
+        doing: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of results is not what this version writes.
+    #[error("{path}: {reason}")]
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `ip` or `tc` failed.
+    #[error("`{command}` failed: {message}")]
+    Tool {
+        /// The command line.
+        command: String,
+        /// Its standard error.
+        message: String,
+    },
+    /// A BPF program was not accepted.
+    #[error("{doing}: {source}")]
+    Bpf {
+        /// What was being done, to what.
+        doing: String,
+        /// libbpf's answer.
+        source: libbpf_rs::Error,
+    },
+    /// The agent of a host did not do its part.
+    #[error("On-Ramp agent of host {host}: {reason}")]
+    Agent {
+        /// Host number.
+        host: u32,
+        /// What happened.
+        reason: String,
+    },
+    /// Connections that were to exist before the measured time do not.
+    #[error("{missing} of {wanted} connections not established after {waited_s} s")]
+    Unconnected {
+        /// How many.
+        missing: usize,
+        /// Of how many.
+        wanted: usize,
+        /// For how long the rack waited, in its own (dilated) time.
+        waited_s: u64,
+    },
+    /// The scenario is too much for a rack.
+    #[error("{0}")]
+    Limit(onramp_scenario::RackLimit),
+    /// Somebody ended it.
+    #[error("ended before it had finished")]
+    Cancelled,
+    /// This kernel lacks what the rack needs, and no virtual machine was asked for.
+    #[error("this kernel cannot be a rack: {}", list(.0))]
+    Incapable(Vec<crate::native::Missing>),
+    /// The virtual machine failed.
+    #[error(transparent)]
+    Vm(#[from] crate::vm::VmError),
+}
+
+fn list(missing: &[crate::native::Missing]) -> String {
+    missing
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// Result of the rack.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Adds what was being done to an error of the kernel.
+pub(crate) trait Doing<T> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| Error::System {
+            doing: what(),
+            source,
+        })
+    }
+}
+
+impl<T> Doing<T> for Result<T, libbpf_rs::Error> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| Error::Bpf {
+            doing: what(),
+            source,
+        })
+    }
+}
+
+impl<T> Doing<T> for rustix::io::Result<T> {
+    fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(io::Error::from).doing(what)
+    }
+}

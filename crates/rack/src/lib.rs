@@ -1,0 +1,17 @@
+//! The virtual rack: a scenario on real Linux TCP, between network namespaces, on this kernel or
+//! in a virtual machine.
+//!
+//! Does: build the network, run the traffic, measure, write results.
+//! Does not: compute what the kernel can measure, simulate, or know the control laws.
+
+pub mod error;
+pub mod measure;
+pub mod native;
+pub mod results;
+mod run;
+mod table;
+pub mod vm;
+
+pub use error::{Error, Result};
+pub use run::{cancelled_by_signals, guest, run, Options, Place, Status};
+pub use table::table;

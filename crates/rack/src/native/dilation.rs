@@ -1,0 +1,125 @@
+//! The rack's slow motion: every time multiplied and every rate divided by the same factor, so
+//! that queues, windows and buffers in bytes stay what they are. Results are scaled back.
+//!
+//! What of the kernel's own constants follows, and how:
+//!
+//! | constant | real | in the rack |
+//! |---|---|---|
+//! | minimum RTO, and with it slow start after idle | 200 ms | `tcp_rto_min_us` x d ([`DILATE_RTO`]) |
+//! | RTT below which TSO segments grow to the full size | 512 us | `tcp_tso_rtt_log` + log2 d |
+//! | HyStart's ACK train spacing | 2 ms | `hystart_ack_delta_us` x d |
+//! | HyStart's delay test, 4 to 16 ms of added delay | never met with a buffer under 4 ms | off when d > 1 |
+//! | compressed SACK delay and slack | 1 ms, 100 us | x d |
+//! | fq: refill delay, horizon, low rate threshold | 40 ms, 10 s, 550 kbit/s | x d, x d, / d |
+//! | fq_codel: target, interval | 5 ms, 100 ms | x d |
+//!
+//! What cannot follow, with its value in the real network at dilation d:
+//!
+//! | constant | kernel | seen from the real network |
+//! |---|---|---|
+//! | delayed ACK | 40 ms (to 200 ms) | 40 ms / d: lone segments are acknowledged sooner |
+//! | tail loss probe: floor of its timer | 2 ms (timer wheel 4 ms) | 2 ms / d: probes come sooner, which flatters baselines with losses; some are needless: retransmissions without drops |
+//! | RACK reordering timer floor, timer wheel tick | 4 ms (HZ = 250) | 4 ms / d |
+//! | maximum RTO | 120 s | 120 s / d: back-off ends there |
+//! | TSQ: bytes below TCP | 1 ms of pacing rate | 1 ms / d: less waits in the host's qdisc |
+//! | TSO segment of a paced flow with a long RTT | 1 ms of pacing rate | 1 ms / d |
+//! | CUBIC's C and its clock | 0.4 per s^3 | 0.4 d^3 per s^3; inert while the Reno-friendly window is larger, as below a few ms of RTT |
+//! | BBR: min RTT window, PROBE_RTT | 10 s, 200 ms | 10 s / d, 200 ms / d |
+//! | initial RTO (handshake) | 1 s | 1 s / d; connections stand before the measured time |
+//! | `tcp_min_rtt_wlen` | 300 s | 300 s / d |
+//! | CPU time of hosts | 20 to 30 us a packet, all hosts and the switch in one | that / d |
+
+use onramp_units::{Rate, Span};
+use std::num::NonZeroU64;
+
+/// Whether the minimum RTO slows down with the rest of the world. True is faithful: a timeout then
+/// costs 200 ms of the real network. False leaves 200 ms of the rack's time, 200 ms / d.
+pub const DILATE_RTO: bool = true;
+
+/// Linux's TCP_RTO_MIN.
+const RTO_MIN: Span = Span::from_ms(200);
+
+/// A factor, at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dilation(NonZeroU64);
+
+impl Dilation {
+    /// Slows the world down `times` times.
+    pub fn new(times: NonZeroU64) -> Dilation {
+        Dilation(times)
+    }
+
+    /// The factor.
+    pub fn times(self) -> u64 {
+        self.0.get()
+    }
+
+    /// A real time in the rack's world.
+    pub fn slow(self, real: Span) -> Span {
+        Span::from_ps(real.as_ps().saturating_mul(self.times() as i64))
+    }
+
+    /// A real rate in the rack's world.
+    pub fn slow_rate(self, real: Rate) -> Rate {
+        real.slowed(self.0)
+    }
+
+    /// Nanoseconds measured in the rack, in the real network: the nearest.
+    pub fn real_ns(self, rack_ns: i64) -> i64 {
+        let times = self.times() as i64;
+        (rack_ns + times / 2).div_euclid(times)
+    }
+
+    /// The same without rounding, in microseconds.
+    pub fn real_us(self, rack_ns: f64) -> f64 {
+        rack_ns / self.times() as f64 / 1e3
+    }
+
+    /// `tcp_rto_min_us` of every host.
+    pub fn rto_min_us(self) -> u64 {
+        let rto = if DILATE_RTO {
+            self.slow(RTO_MIN)
+        } else {
+            RTO_MIN
+        };
+        rto.as_ns() as u64 / 1000
+    }
+
+    /// `tcp_tso_rtt_log` of every host: the kernel grows segments by gso_max >> (min RTT in us >>
+    /// this), 9 by default.
+    pub fn tso_rtt_log(self) -> u32 {
+        // Rounded up: between powers of two a segment is the full size rather than a smaller one.
+        9 + self.times().next_power_of_two().ilog2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dilation(times: u64) -> Dilation {
+        Dilation::new(NonZeroU64::new(times).unwrap())
+    }
+
+    #[test]
+    fn times_grow_and_rates_shrink_by_the_same_factor() {
+        let d = dilation(100);
+        let rate: Rate = "10 Gbit/s".parse().unwrap();
+        assert_eq!(d.slow(Span::from_us(50)), Span::from_ms(5));
+        assert_eq!(d.slow_rate(rate).bits_per_s(), 100_000_000);
+        assert_eq!(d.real_ns(5_000_049), 50_000);
+        assert_eq!(d.real_ns(5_000_050), 50_001);
+    }
+
+    #[test]
+    fn constants_are_the_kernels_own_at_dilation_1() {
+        assert_eq!(dilation(1).rto_min_us(), 200_000);
+        assert_eq!(dilation(1).tso_rtt_log(), 9);
+    }
+
+    #[test]
+    fn constants_follow_the_dilation() {
+        assert_eq!(dilation(100).rto_min_us(), 20_000_000);
+        assert_eq!(dilation(100).tso_rtt_log(), 16);
+    }
+}

@@ -1,0 +1,300 @@
+//! The On-Ramp daemons of a rack: one `onramp agent run` in each host, as an operator would start
+//! it, asked for its counters over its socket and told to stop. Knows nothing of what they do.
+
+use super::dilation::Dilation;
+use super::sys::{self, NetNs};
+use crate::error::{Doing, Error, Result};
+use onramp_scenario::{Law, Run};
+use onramp_units::Span;
+use rustix::fd::AsRawFd;
+use rustix::process::{kill_process, Pid, Signal};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longest wait for a daemon to answer or to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Flows a daemon tracks: all that a rack has between hosts, with room.
+const FLOWS: u32 = 1024;
+/// Averaging time of the gate law's rate in the real network.
+const GATE_TAU: Span = Span::from_ms(1);
+/// One-way delay beyond which a sample is absurd, in the real network.
+const MAX_OWD: Span = Span::from_s(1);
+
+/// Running daemons; ended when dropped.
+#[derive(Debug)]
+pub struct Edges {
+    agents: Vec<Agent>,
+    /// Sockets and logs.
+    directory: TempDir,
+}
+
+#[derive(Debug)]
+struct Agent {
+    host: u32,
+    child: Child,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Edges {
+    /// Starts a daemon in each host and waits until all answer.
+    pub fn start(run: &Run, hosts: &[NetNs], agent: &Path) -> Result<Edges> {
+        let directory = tempfile::tempdir().doing(|| "making a directory for sockets".into())?;
+        let mut edges = Edges {
+            agents: Vec::new(),
+            directory,
+        };
+        for (host, namespace) in (0..).zip(hosts) {
+            edges.agents.push(Agent::spawn(
+                run,
+                host,
+                namespace,
+                agent,
+                edges.directory.path(),
+            )?);
+        }
+        for agent in &mut edges.agents {
+            agent.wait_until_it_answers()?;
+        }
+        Ok(edges)
+    }
+
+    /// Counters of all daemons, added up; of a maximum, the largest.
+    pub fn counters(&self) -> Result<BTreeMap<String, u64>> {
+        let mut sums = BTreeMap::new();
+        for agent in &self.agents {
+            let status = agent
+                .status()
+                .map_err(|error| agent.failed(format!("its status: {error}")))?;
+            add_counters(&status, &mut sums);
+        }
+        Ok(sums)
+    }
+
+    /// Ends all daemons in order.
+    pub fn stop(mut self) -> Result<()> {
+        self.agents.iter().for_each(Agent::terminate);
+        for agent in &mut self.agents {
+            agent.wait_for_the_end()?;
+        }
+        self.agents.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Edges {
+    fn drop(&mut self) {
+        for agent in &mut self.agents {
+            agent.terminate();
+            let _ = agent.wait_for_the_end();
+        }
+    }
+}
+
+/// Arguments of a host's daemon: everything in the rack's time.
+fn arguments(run: &Run, socket: &Path) -> Vec<String> {
+    let dilation = Dilation::new(run.time_dilation);
+    let rate = dilation.slow_rate(run.network.link.rate).to_string();
+    let slow = |span: Span| dilation.slow(span).to_string();
+    let onramp = &run.onramp;
+    let gain = f64::from(onramp.gain.q16()) / 65536.0;
+    // With nothing held, segments are what they are without On-Ramp.
+    let gso = if onramp.law == Law::Off {
+        run.host.gso
+    } else {
+        onramp.gso
+    };
+    let options = [
+        ("--dev", "eth0".to_owned()),
+        ("--law", onramp.law.to_string()),
+        ("--threshold", slow(onramp.threshold)),
+        ("--gain", gain.to_string()),
+        ("--max-pause", slow(onramp.max_pause)),
+        ("--max-owd", slow(MAX_OWD)),
+        ("--gate-tau", slow(GATE_TAU)),
+        ("--gso-max", gso.to_string()),
+        ("--shape", rate.clone()),
+        ("--line-rate", rate),
+        ("--peers", "10.0.0.0/8".to_owned()),
+        ("--flows", FLOWS.to_string()),
+        ("--socket", socket.display().to_string()),
+    ];
+    let run = ["agent", "run"].into_iter().map(str::to_owned);
+    run.chain(
+        options
+            .into_iter()
+            .flat_map(|(name, value)| [name.to_owned(), value]),
+    )
+    .collect()
+}
+
+fn add_counters(status: &Value, sums: &mut BTreeMap<String, u64>) {
+    for (name, value) in status["counters"].as_object().into_iter().flatten() {
+        let (sum, value) = (
+            sums.entry(name.clone()).or_default(),
+            value.as_u64().unwrap_or(0),
+        );
+        *sum = if name.contains("_max") {
+            value.max(*sum)
+        } else {
+            *sum + value
+        };
+    }
+    for peer in status["peers"].as_array().into_iter().flatten() {
+        for name in ["holds", "held_ns"] {
+            *sums.entry(name.to_owned()).or_default() += peer[name].as_u64().unwrap_or(0);
+        }
+    }
+}
+
+impl Agent {
+    fn spawn(
+        run: &Run,
+        host: u32,
+        namespace: &NetNs,
+        exe: &Path,
+        directory: &Path,
+    ) -> Result<Agent> {
+        let socket = directory.join(format!("agent-{host}.sock"));
+        let log = directory.join(format!("agent-{host}.log"));
+        let stderr = File::create(&log).map_err(|source| Error::File {
+            path: log.clone(),
+            source,
+        })?;
+        let fd = namespace.as_fd().as_raw_fd();
+        let mut command = Command::new(exe);
+        command
+            .args(arguments(run, &socket))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(stderr);
+        // SAFETY: two system calls, no allocation, between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                sys::die_with_parent()?;
+                sys::join_in_child(fd)
+            });
+        }
+        let child = command
+            .spawn()
+            .doing(|| format!("starting {} in host {host}", exe.display()))?;
+        Ok(Agent {
+            host,
+            child,
+            socket,
+            log,
+        })
+    }
+
+    fn failed(&self, reason: String) -> Error {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let last = log
+            .trim()
+            .lines()
+            .last()
+            .unwrap_or("it said nothing")
+            .to_owned();
+        Error::Agent {
+            host: self.host,
+            reason: format!("{reason} ({last})"),
+        }
+    }
+
+    fn wait_until_it_answers(&mut self) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self
+                .child
+                .try_wait()
+                .doing(|| "waiting for an agent".into())?
+            {
+                return Err(self.failed(format!("ended at once with {status}")));
+            }
+            if self.status().is_ok() {
+                return Ok(());
+            }
+            if started.elapsed() > PATIENCE {
+                return Err(self.failed(format!("does not answer after {} s", PATIENCE.as_secs())));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn status(&self) -> std::io::Result<Value> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    fn terminate(&self) {
+        let pid = Pid::from_child(&self.child);
+        // Already gone is as good.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+
+    fn wait_for_the_end(&mut self) -> Result<()> {
+        let started = Instant::now();
+        while self
+            .child
+            .try_wait()
+            .doing(|| "waiting for an agent".into())?
+            .is_none()
+        {
+            if started.elapsed() > PATIENCE {
+                let _ = self.child.kill();
+                return Err(self.failed(format!("ignores SIGTERM for {} s", PATIENCE.as_secs())));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_scenario::Scenario;
+
+    #[test]
+    fn daemons_live_in_the_racks_time() {
+        let text = "title = \"t\"\nduration = \"1 ms\"\ntime_dilation = 100\n[network]\n\
+                    topology = { kind = \"star\", hosts = 3 }\n\
+                    link = { rate = \"10 Gbit/s\", delay = \"1 us\" }\n\
+                    [[traffic]]\nkind = \"long\"\nto = 0\nflows = 1\n\
+                    [onramp]\nlaw = \"gate\"\nthreshold = \"40 us\"\n";
+        let run = Scenario::parse(text, "t.toml").unwrap().runs()[0].clone();
+        let line = arguments(&run, Path::new("/s")).join(" ");
+        assert!(line.contains("--law gate --threshold 4 ms"), "{line}");
+        assert!(
+            line.contains("--shape 100 Mbit/s --line-rate 100 Mbit/s"),
+            "{line}"
+        );
+        assert!(line.contains("--gate-tau 100 ms --gso-max 16 kB"), "{line}");
+    }
+
+    #[test]
+    fn counters_of_hosts_are_added() {
+        let mut sums = BTreeMap::new();
+        for n in [1, 2] {
+            let status = serde_json::json!({
+                "counters": {"oracks_sent": n, "held_max_ns": n},
+                "peers": [{"holds": 3, "held_ns": 5}],
+            });
+            add_counters(&status, &mut sums);
+        }
+        assert_eq!(sums["oracks_sent"], 3);
+        assert_eq!(sums["held_max_ns"], 2);
+        assert_eq!(sums["holds"], 6);
+        assert_eq!(sums["held_ns"], 10);
+    }
+}

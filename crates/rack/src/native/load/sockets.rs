@@ -1,0 +1,93 @@
+//! All sockets of all hosts: listeners, connections, and which accepted socket belongs to which
+//! connection. Knows no flows.
+
+use super::connection::{self, Connection, Route};
+use super::events::{Events, Source};
+use crate::error::{Doing, Result};
+use crate::native::sys::NetNs;
+use onramp_scenario::{Cc, HostId};
+use socket2::Socket;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+
+/// The sockets, and the events that they cause.
+#[derive(Debug)]
+pub struct Sockets<'a> {
+    hosts: &'a [NetNs],
+    cc: Cc,
+    listeners: Vec<Socket>,
+    connections: Vec<Connection>,
+    /// Connections whose other end has not been accepted, by listening host and own address.
+    connecting: HashMap<(HostId, SocketAddr), usize>,
+    /// Events of all sockets.
+    pub events: Events,
+}
+
+impl<'a> Sockets<'a> {
+    /// Has every host listen. All connections have congestion control `cc`.
+    pub fn new(hosts: &'a [NetNs], cc: Cc) -> Result<Sockets<'a>> {
+        let events = Events::new()?;
+        let listeners = hosts
+            .iter()
+            .map(|host| connection::listen(host, cc))
+            .collect::<io::Result<Vec<_>>>()
+            .doing(|| "listening in the hosts".into())?;
+        for (host, listener) in (0..).zip(&listeners) {
+            events.watch(listener, Source::Listener(host))?;
+        }
+        Ok(Sockets {
+            hosts,
+            cc,
+            listeners,
+            connections: Vec::new(),
+            connecting: HashMap::new(),
+            events,
+        })
+    }
+
+    /// All connections ever opened.
+    pub fn all(&self) -> &[Connection] {
+        &self.connections
+    }
+
+    /// Connection number `index`.
+    pub fn get(&mut self, index: usize) -> &mut Connection {
+        &mut self.connections[index]
+    }
+
+    /// Starts to connect a route; `asked` as in [`Connection`].
+    pub fn open(&mut self, route: Route, asked: bool) -> Result<()> {
+        let from = if asked { route.dst } else { route.src };
+        let doing = || format!("connecting {route:?}");
+        let host = &self.hosts[from as usize];
+        let connection = Connection::open(route, asked, host, self.cc).doing(doing)?;
+        let index = self.connections.len();
+        let identity = connection.identity().doing(doing)?;
+        self.connecting.insert(identity, index);
+        self.events
+            .watch(connection.connector(), Source::Connection(index))?;
+        self.connections.push(connection);
+        Ok(())
+    }
+
+    /// Accepts what waits at a host: the connections concerned.
+    pub fn accept(&mut self, host: HostId) -> Result<Vec<usize>> {
+        let doing = || format!("accepting at host {host}");
+        let mut accepted = Vec::new();
+        loop {
+            let (socket, address) = match self.listeners[host as usize].accept() {
+                Ok(pair) => pair,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(accepted),
+                Err(error) => return Err(error).doing(doing),
+            };
+            let address = address.as_socket().expect("an IPv4 listener accepts IPv4");
+            let Some(index) = self.connecting.remove(&(host, address)) else {
+                continue; // nobody of ours
+            };
+            self.events.watch(&socket, Source::Connection(index))?;
+            self.connections[index].accepted(socket).doing(doing)?;
+            accepted.push(index);
+        }
+    }
+}

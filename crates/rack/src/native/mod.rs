@@ -1,0 +1,132 @@
+//! The rack on this kernel: one run from an empty machine to files of results and back.
+//!
+//! Does: build the network ([`topology`]), start the daemons ([`edge`]), play the traffic
+//! ([`load`]), read the instruments ([`probe`]), write the results ([`report`]).
+//! Does not: choose runs, boot machines, print.
+
+mod bpf;
+mod capable;
+mod dilation;
+mod edge;
+mod links;
+mod load;
+mod observe;
+mod probe;
+mod report;
+mod soak;
+mod switch;
+mod sys;
+mod tools;
+mod topology;
+
+pub use capable::{capabilities, Missing};
+pub use dilation::{Dilation, DILATE_RTO};
+
+use self::edge::Edges;
+use self::observe::Watch;
+use self::soak::Soak;
+use self::topology::Rack;
+use crate::error::{Error, Result};
+use crate::results::{part, write_json};
+use onramp_scenario::{plan, rack_limits, HostId, Qdisc, RackLimit, Receivers, Run, Traffic};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress {
+    /// The network is being built.
+    Building,
+    /// Traffic: the part of its duration that has passed, 0 to 1; above 1 while the last flows
+    /// finish.
+    Traffic(f64),
+    /// Results are being written.
+    Writing,
+}
+
+/// What a run needs besides its scenario.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// Takes the results.
+    pub directory: &'a Path,
+    /// The `onramp` binary that hosts run when the scenario wants the edge.
+    pub agent: &'a Path,
+    /// Whether to measure the CPU time per frame, on a machine with one CPU. The run then takes
+    /// two to three times as long.
+    pub measure_cpu: bool,
+    /// Ends the run, within a second of the rack's time, when it becomes true.
+    pub cancel: &'a AtomicBool,
+}
+
+/// Runs `run` on this kernel and writes `run-{index}.json` and its Parquet parts.
+///
+/// # Errors
+/// What the kernel refuses, daemons that fail, files that cannot be written. The network is gone
+/// in any case.
+pub fn run_one(
+    run: &Run,
+    index: usize,
+    setup: Setup<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let Setup {
+        directory,
+        agent,
+        measure_cpu,
+        cancel,
+    } = setup;
+    refuse(run)?;
+    std::fs::create_dir_all(directory).map_err(|source| Error::File {
+        path: directory.to_owned(),
+        source,
+    })?;
+    progress(Progress::Building);
+    let plan = plan(run);
+    let measured = measured_host(run);
+    let soak = measure_cpu.then(Soak::start).transpose()?;
+    let mut rack = Rack::build(run, measured)?;
+    let edges = match run.host.qdisc {
+        Qdisc::Edge => Some(Edges::start(run, rack.hosts(), agent)?),
+        Qdisc::Fq | Qdisc::FqCodel => None,
+    };
+    let (observer, instruments) = rack.split();
+    let mut watch = Watch::new(run, measured, instruments, cancel, progress);
+    if let Some(soak) = soak {
+        watch = watch.measuring_cpu(soak);
+    }
+    let outcome = load::play(run, &plan, observer, &mut watch)?;
+    let observed = watch.finish()?;
+    let counters = edges.as_ref().map(Edges::counters).transpose()?;
+    edges.map(Edges::stop).transpose()?;
+    progress(Progress::Writing);
+    let (result, tables) = report::report(run, index, &outcome, &observed, counters);
+    tables.write(directory, index)?;
+    // Last: a run with this file is finished.
+    write_json(&part(directory, "run", index, "json"), &result)
+}
+
+/// What the rack cannot do with the run; the rate is the virtual machine's limit alone.
+fn refuse(run: &Run) -> Result<()> {
+    let native = |limit: &RackLimit| !matches!(limit, RackLimit::Rate { .. });
+    match rack_limits(run).into_iter().find(native) {
+        Some(limit) => Err(Error::Limit(limit)),
+        None => Ok(()),
+    }
+}
+
+/// The host whose switch port is observed: the first aggregator, else where the first flows go.
+fn measured_host(run: &Run) -> HostId {
+    let aggregator = run.traffic.iter().find_map(|traffic| match traffic {
+        Traffic::Incast(incast) => Some(incast.to),
+        _ => None,
+    });
+    let receiver = || match run.traffic.first() {
+        Some(Traffic::Long(long)) => long.to,
+        Some(Traffic::Poisson(poisson)) => match poisson.to {
+            Receivers::Host(host) => host,
+            Receivers::All => 0,
+        },
+        _ => 0,
+    };
+    aggregator.unwrap_or_else(receiver)
+}

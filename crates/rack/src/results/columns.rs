@@ -1,0 +1,174 @@
+//! Columns of numbers and texts in and out of Parquet files; one row group a part.
+
+use crate::error::{Error, Result};
+use parquet::basic::Compression;
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The values of one column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Integers.
+    Int(Vec<i64>),
+    /// Integers, some of which are missing.
+    OptInt(Vec<Option<i64>>),
+    /// Floating point.
+    Double(Vec<f64>),
+    /// Texts.
+    Text(Vec<&'static str>),
+    /// Texts that were read.
+    Bytes(Vec<ByteArray>),
+}
+
+/// Writes row groups of columns that fit `schema`.
+pub fn write(
+    path: &Path,
+    schema: &str,
+    groups: impl IntoIterator<Item = Result<Vec<Column>>>,
+) -> Result<()> {
+    let bad = |error: ParquetError| Error::Format {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let file = File::create(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let schema = Arc::new(parse_message_type(schema).map_err(bad)?);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .build();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(bad)?;
+    for group in groups {
+        let mut rows = writer.next_row_group().map_err(bad)?;
+        for column in group? {
+            write_column(&mut rows, column).map_err(bad)?;
+        }
+        rows.close().map_err(bad)?;
+    }
+    writer.close().map_err(bad)?;
+    Ok(())
+}
+
+fn write_column(
+    rows: &mut SerializedRowGroupWriter<'_, File>,
+    column: Column,
+) -> Result<(), ParquetError> {
+    match column {
+        Column::Int(values) => put::<Int64Type>(rows, &values, None),
+        Column::OptInt(values) => {
+            let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
+            let present: Vec<i64> = values.into_iter().flatten().collect();
+            put::<Int64Type>(rows, &present, Some(&levels))
+        }
+        Column::Double(values) => put::<DoubleType>(rows, &values, None),
+        Column::Text(values) => {
+            let values: Vec<ByteArray> = values.into_iter().map(ByteArray::from).collect();
+            put::<ByteArrayType>(rows, &values, None)
+        }
+        Column::Bytes(values) => put::<ByteArrayType>(rows, &values, None),
+    }
+}
+
+fn put<T: DataType>(
+    rows: &mut SerializedRowGroupWriter<'_, File>,
+    values: &[T::T],
+    levels: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let Some(mut column) = rows.next_column()? else {
+        return Err(ParquetError::General(
+            "more columns than the schema has".into(),
+        ));
+    };
+    column.typed::<T>().write_batch(values, levels, None)?;
+    column.close()
+}
+
+/// Reads all row groups of a file that [`write`] wrote.
+pub fn read(path: &Path) -> Result<Vec<Vec<Column>>> {
+    let bad = |error: ParquetError| Error::Format {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let file = File::open(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let reader = SerializedFileReader::new(file).map_err(bad)?;
+    let group = |index| read_group(&*reader.get_row_group(index)?);
+    (0..reader.num_row_groups())
+        .map(group)
+        .collect::<Result<_, _>>()
+        .map_err(bad)
+}
+
+fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Column>, ParquetError> {
+    let rows = group.metadata().num_rows() as usize;
+    (0..group.num_columns())
+        .map(|index| read_column(group.get_column_reader(index)?, rows))
+        .collect()
+}
+
+fn read_column(reader: ColumnReader, rows: usize) -> Result<Column, ParquetError> {
+    let mut levels = Vec::new();
+    match reader {
+        ColumnReader::Int64ColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+            if levels.is_empty() {
+                return Ok(Column::Int(values));
+            }
+            let mut present = values.into_iter();
+            let fill = |level: i16| if level > 0 { present.next() } else { None };
+            Ok(Column::OptInt(levels.into_iter().map(fill).collect()))
+        }
+        ColumnReader::DoubleColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, None, None, &mut values)?;
+            Ok(Column::Double(values))
+        }
+        ColumnReader::ByteArrayColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, None, None, &mut values)?;
+            Ok(Column::Bytes(values))
+        }
+        _ => Err(ParquetError::General(
+            "a type that the rack does not write".into(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); }";
+        let path =
+            std::env::temp_dir().join(format!("onramp-columns-{}.parquet", std::process::id()));
+        let group = vec![
+            Column::Int(vec![1, 2, 3]),
+            Column::OptInt(vec![None, Some(5), None]),
+            Column::Double(vec![0.5, 1.5, -2.0]),
+            Column::Text(vec!["x", "", "yz"]),
+        ];
+        write(&path, schema, [Ok(group.clone()), Ok(group.clone())]).unwrap();
+        let groups = read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(groups.len(), 2);
+        assert_eq!(groups[1][..3], group[..3]);
+        let Column::Bytes(texts) = &groups[0][3] else {
+            panic!("texts are bytes")
+        };
+        assert_eq!(texts[2].as_utf8().unwrap(), "yz");
+    }
+}

@@ -1,0 +1,120 @@
+//! Puts the files of finished runs together: `summary.json`, `flows.parquet`, `requests.parquet`,
+//! `series.parquet`. Parts of runs that did not finish are left out.
+
+use super::columns;
+use super::tables::SCHEMAS;
+use super::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
+use crate::error::Result;
+use onramp_scenario::Scenario;
+use std::path::Path;
+
+/// Merges what `directory` holds of the scenario's runs and writes the whole files beside it. A
+/// missing run makes the summary partial.
+///
+/// # Errors
+/// Files that cannot be read or written.
+pub fn merge(scenario: &Scenario, directory: &Path) -> Result<SummaryFile> {
+    let planned = scenario.runs().len();
+    // A run is finished when its JSON is there: it is written last.
+    let finished: Vec<usize> = (0..planned)
+        .filter(|&index| part(directory, "run", index, "json").exists())
+        .collect();
+    let read = |&index: &usize| read_json::<RunResult>(&part(directory, "run", index, "json"));
+    let runs = finished.iter().map(read).collect::<Result<Vec<_>>>()?;
+    for (stem, schema) in SCHEMAS {
+        let groups = finished.iter().flat_map(|&index| {
+            match columns::read(&part(directory, stem, index, "parquet")) {
+                Ok(groups) => groups.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        });
+        columns::write(
+            &directory.join(stem).with_extension("parquet"),
+            schema,
+            groups,
+        )?;
+    }
+    let summary = SummaryFile {
+        schema: SCHEMA,
+        scenario: scenario.title().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: scenario.runs().first().map_or(0, |run| run.seed),
+        world: "rack".into(),
+        partial: finished.len() < planned,
+        planned_runs: planned,
+        runs,
+    };
+    write_json(&directory.join("summary.json"), &summary)?;
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FlowRow, RequestRow, SeriesRow, Tables};
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn tables() -> Tables {
+        let flow = FlowRow {
+            kind: "incast",
+            traffic: 0,
+            request: Some(3),
+            src: 1,
+            dst: 0,
+            size_bytes: Some(2000),
+            start_ns: 10,
+            fct_ns: None,
+            retransmissions: 2,
+            timeouts: 1,
+            measured: 1,
+        };
+        let request = RequestRow {
+            traffic: 0,
+            request: 3,
+            start_ns: 10,
+            rct_ns: Some(99),
+            missing: 0,
+            measured: 1,
+        };
+        let series = SeriesRow {
+            time_ns: 5,
+            name: "queue_us",
+            value: 1.5,
+        };
+        Tables {
+            flows: vec![flow; 3],
+            requests: vec![request],
+            series: vec![series],
+        }
+    }
+
+    #[test]
+    fn finished_runs_are_merged_and_missing_ones_make_it_partial() {
+        let text = "title = \"t\"\nduration = \"1 ms\"\n[network]\n\
+                    topology = { kind = \"star\", hosts = 3 }\n\
+                    link = { rate = \"10 Gbit/s\", delay = \"1 us\" }\n\
+                    [[traffic]]\nkind = \"long\"\nto = 0\nflows = 1\n\
+                    [sweep]\n\"onramp.threshold\" = [\"40 us\", \"50 us\"]\n";
+        let scenario = Scenario::parse(text, "t.toml").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let result = RunResult {
+            run: 1,
+            params: scenario.runs()[1].params.clone(),
+            resolved: serde_json::Value::Null,
+            metrics: BTreeMap::from([("drops".to_owned(), 4.into())]),
+            cost: BTreeMap::new(),
+        };
+        tables().write(directory.path(), 1).unwrap();
+        write_json(&part(directory.path(), "run", 1, "json"), &result).unwrap();
+
+        let summary = merge(&scenario, directory.path()).unwrap();
+        assert!(summary.partial);
+        assert_eq!(summary.runs, [result]);
+        let flows = columns::read(&directory.path().join("flows.parquet")).unwrap();
+        assert_eq!(flows.len(), 1);
+        assert_eq!(flows[0][0], columns::Column::Int(vec![1, 1, 1]));
+        assert_eq!(flows[0][8], columns::Column::OptInt(vec![None; 3]));
+        let written: SummaryFile = read_json(&directory.path().join("summary.json")).unwrap();
+        assert_eq!(written, summary);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a rack writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
+//! Parquet files for a scenario. All values are the real network's: nothing is dilated.
+//!
+//! # Metrics
+//! Distributions are `{n, mean, p50, p90, p95, p99, max}`. What started before the warm-up's end is
+//! left out; the window is from there to the end of the traffic.
+//!
+//! | metric | meaning | taken from |
+//! |---|---|---|
+//! | `incast.rct_us` | first write of a request to last byte of its last answer | load generator |
+//! | `incast.unfinished`, `background.unfinished` | requests, Poisson flows without end 2 s after the traffic | load generator |
+//! | `background.fct_us.small`, `.medium`, `.large` | Poisson flows, due to last byte read: <= 10 kB < medium <= 1 MB < large | load generator |
+//! | `background.goodput_gbps` | payload of Poisson and long flows that receivers had in order within the window, all receivers together | `tcpi_bytes_received` |
+//! | `long.goodput_gbps` | the same of each long flow, a list | `tcpi_bytes_received` |
+//! | `retransmitted_fraction`, `retransmissions`, `timeouts` | of all sockets from warm-up to the very end: bytes sent again of bytes sent, segments sent again, retransmission timeouts. A tail loss probe of a lone segment waits 200 ms too and is no timeout | `tcpi_bytes_retrans`, `tcpi_total_retrans`, `tcpi_total_rto` |
+//! | `drops`, `port.drops` | from warm-up to the very end, at all switch ports and at the measured one | `tc -s` |
+//! | `host.drops` | of the hosts' stock qdiscs, in the whole run | `tc -s` |
+//! | `utilisation` | bytes that the measured port took in the window, of those its line could send | probe at the port |
+//! | `port.idle_fraction` | part of the window in which its line had nothing to send | probe at the port |
+//! | `queue_us` `{mean, p50, p99, max}` | time until its line is free, over all instants of the window | probe at the port |
+//! | `owd_us` | one-way delay of sampled segments to the measured host, from leaving the sender's qdisc to arrival | probes at both ends |
+//! | `probe.drops`, `probe.lost_events` | drops as the probe infers them within the window (a check on `tc`); events lost (0, or the above are wrong) | probes |
+//! | `connections`, `load.late_max_us` | opened; most by which a flow was started after it was due | load generator |
+//! | `switch.unknown_frames` | multicast and the like, discarded | switch |
+//! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
+//!
+//! The measured port is that of the first aggregator, else of the first receiver.
+//!
+//! # Cost
+//! `wall_s` on the machine that ran it; `rack_s` from warm-up to the very end, in the rack's slower
+//! time; `frames` that left all ports within the window; if asked for, `cpu_s` of the window and
+//! `cpu_ns_per_frame`: guest instructions, in the virtual machine.
+
+mod columns;
+mod merge;
+mod tables;
+
+pub use merge::merge;
+pub use tables::{FlowRow, RequestRow, SeriesRow, Tables};
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Version of the layout of `summary.json` and of the Parquet columns.
+pub const SCHEMA: u32 = 1;
+
+/// One entry of `runs` in `summary.json`, and the content of `run-K.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Position of the run in its scenario.
+    pub run: usize,
+    /// What tells this run from the others.
+    pub params: BTreeMap<String, String>,
+    /// Every setting of the run, as a scenario would give it.
+    pub resolved: Value,
+    /// Measures by name: see the top of this file.
+    pub metrics: BTreeMap<String, Value>,
+    /// What the measuring cost.
+    pub cost: BTreeMap<String, f64>,
+}
+
+/// `summary.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SummaryFile {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Title of the scenario.
+    pub scenario: String,
+    /// Of onramp.
+    pub version: String,
+    /// Of the scenario.
+    pub seed: u64,
+    /// "rack".
+    pub world: String,
+    /// Whether runs are missing, because somebody ended it early.
+    pub partial: bool,
+    /// Runs the scenario has.
+    pub planned_runs: usize,
+    /// The finished ones, in the scenario's order.
+    pub runs: Vec<RunResult>,
+}
+
+/// Path of a file of run `index`.
+pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> PathBuf {
+    directory.join(format!("{stem}-{index}.{extension}"))
+}
+
+/// Writes `value` as JSON for people and machines.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
+    text.push(b'\n');
+    std::fs::write(path, text).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Reads JSON that [`write_json`] wrote.
+pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+    let text = std::fs::read(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    serde_json::from_slice(&text).map_err(|error| Error::Format {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}

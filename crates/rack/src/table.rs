@@ -1,0 +1,257 @@
+//! The comparison table of a scenario's runs, for a terminal.
+
+use crate::results::{RunResult, SummaryFile};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// A column: its heading in two lines, and what of a run it shows.
+struct Column {
+    group: &'static str,
+    name: &'static str,
+    show: fn(&RunResult) -> Option<String>,
+}
+
+const COLUMNS: [Column; 13] = [
+    Column {
+        group: "RCT us",
+        name: "mean",
+        show: |run| number(run, "incast.rct_us", "mean"),
+    },
+    Column {
+        group: "RCT us",
+        name: "p50",
+        show: |run| number(run, "incast.rct_us", "p50"),
+    },
+    Column {
+        group: "RCT us",
+        name: "p99",
+        show: |run| number(run, "incast.rct_us", "p99"),
+    },
+    Column {
+        group: "FCT mean us",
+        name: "small",
+        show: |run| number(run, "background.fct_us.small", "mean"),
+    },
+    Column {
+        group: "FCT mean us",
+        name: "medium",
+        show: |run| number(run, "background.fct_us.medium", "mean"),
+    },
+    Column {
+        group: "FCT mean us",
+        name: "large",
+        show: |run| number(run, "background.fct_us.large", "mean"),
+    },
+    Column {
+        group: "",
+        name: "drops",
+        show: |run| count(run, "drops"),
+    },
+    Column {
+        group: "time-",
+        name: "outs",
+        show: |run| count(run, "timeouts"),
+    },
+    Column {
+        group: "goodput",
+        name: "Gbit/s",
+        show: |run| value(run, "background.goodput_gbps").map(|v| format!("{v:.2}")),
+    },
+    Column {
+        group: "port",
+        name: "used %",
+        show: |run| value(run, "utilisation").map(|v| format!("{:.1}", v * 100.0)),
+    },
+    Column {
+        group: "queue us",
+        name: "p99",
+        show: |run| number(run, "queue_us", "p99"),
+    },
+    Column {
+        group: "OWD us",
+        name: "p99",
+        show: |run| number(run, "owd_us", "p99"),
+    },
+    Column {
+        group: "un-",
+        name: "finished",
+        show: unfinished,
+    },
+];
+
+/// The table, with a line for each finished run. Columns that no run fills are left out.
+///
+/// ```text
+///              RCT us
+/// case          mean    p50     p99  drops
+/// fq            1296   1010   36879    182
+/// final          163    151     558      0
+/// ```
+pub fn table(summary: &SummaryFile) -> String {
+    let mut columns = vec![names(&summary.runs)];
+    let mut last_group = "";
+    for column in &COLUMNS {
+        let cells: Vec<Option<String>> = summary.runs.iter().map(column.show).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let group = if column.group == last_group {
+            ""
+        } else {
+            column.group
+        };
+        last_group = column.group;
+        let cells = cells
+            .into_iter()
+            .map(|cell| cell.unwrap_or_else(|| "-".into()));
+        columns.push(
+            [group.to_owned(), column.name.to_owned()]
+                .into_iter()
+                .chain(cells)
+                .collect(),
+        );
+    }
+    let mut text = render(&columns);
+    if summary.partial {
+        let _ = writeln!(
+            text,
+            "partial: {} of {} runs",
+            summary.runs.len(),
+            summary.planned_runs
+        );
+    }
+    if let Some(requests) = requests(&summary.runs) {
+        let _ = writeln!(text, "{requests} requests a case");
+    }
+    text
+}
+
+fn names(runs: &[RunResult]) -> Vec<String> {
+    let heading = ["".to_owned(), "case".to_owned()];
+    heading.into_iter().chain(runs.iter().map(name)).collect()
+}
+
+/// The case, and what the sweep adds to it.
+fn name(run: &RunResult) -> String {
+    let case = run.params.get("case").cloned();
+    let named = case.is_some();
+    let implied = |key: &str| named && ["case", "host.qdisc", "onramp.law"].contains(&key);
+    let rest = run
+        .params
+        .iter()
+        .filter(|(key, _)| key.as_str() != "case" && !implied(key));
+    let rest =
+        rest.map(|(key, value)| format!("{}={value}", key.rsplit('.').next().unwrap_or(key)));
+    case.into_iter().chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+/// First column to the left, the others to the right.
+fn render(columns: &[Vec<String>]) -> String {
+    let width = |column: &Vec<String>| {
+        column
+            .iter()
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = columns.iter().map(width).collect();
+    let mut text = String::new();
+    for row in 0..columns[0].len() {
+        let mut line = format!("{:<1$}", columns[0][row], widths[0]);
+        for (column, width) in columns.iter().zip(&widths).skip(1) {
+            let _ = write!(line, "  {:>width$}", column[row]);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn value(run: &RunResult, metric: &str) -> Option<f64> {
+    run.metrics.get(metric)?.as_f64()
+}
+
+fn count(run: &RunResult, metric: &str) -> Option<String> {
+    value(run, metric).map(|v| format!("{v:.0}"))
+}
+
+/// A field of a distribution, with about three digits.
+fn number(run: &RunResult, metric: &str, field: &str) -> Option<String> {
+    let v = run.metrics.get(metric)?.get(field)?.as_f64()?;
+    Some(if v < 100.0 {
+        format!("{v:.1}")
+    } else {
+        format!("{v:.0}")
+    })
+}
+
+fn unfinished(run: &RunResult) -> Option<String> {
+    let parts = ["incast.unfinished", "background.unfinished"];
+    let counts: Vec<u64> = parts
+        .iter()
+        .filter_map(|p| run.metrics.get(*p).and_then(Value::as_u64))
+        .collect();
+    (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string())
+}
+
+/// The smallest number of requests that any run's percentiles rest on.
+fn requests(runs: &[RunResult]) -> Option<u64> {
+    runs.iter()
+        .filter_map(|run| run.metrics.get("incast.rct_us")?.get("n")?.as_u64())
+        .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    fn run(case: &str, mean: f64, drops: u64) -> RunResult {
+        let rct = json!({"n": 500, "mean": mean, "p50": mean, "p90": 1, "p95": 1, "p99": 10.0 * mean, "max": 1});
+        RunResult {
+            run: 0,
+            params: BTreeMap::from([
+                ("case".to_owned(), case.to_owned()),
+                ("host.qdisc".to_owned(), "edge".to_owned()),
+                ("host.cc".to_owned(), "bbr".to_owned()),
+            ]),
+            resolved: json!({}),
+            metrics: BTreeMap::from([
+                ("incast.rct_us".to_owned(), rct),
+                ("drops".to_owned(), json!(drops)),
+            ]),
+            cost: BTreeMap::new(),
+        }
+    }
+
+    fn summary(partial: bool) -> SummaryFile {
+        SummaryFile {
+            schema: 1,
+            scenario: "t".into(),
+            version: "0".into(),
+            seed: 7,
+            world: "rack".into(),
+            partial,
+            planned_runs: 3,
+            runs: vec![run("fq", 1296.4, 182), run("final", 16.34, 0)],
+        }
+    }
+
+    #[test]
+    fn a_line_for_each_run_and_only_columns_with_values() {
+        assert_eq!(
+            table(&summary(false)),
+            "              RCT us\n\
+             case            mean   p50    p99  drops\n\
+             fq cc=bbr       1296  1296  12964    182\n\
+             final cc=bbr    16.3  16.3    163      0\n\
+             500 requests a case\n"
+        );
+    }
+
+    #[test]
+    fn a_partial_summary_says_so() {
+        assert!(table(&summary(true)).contains("partial: 2 of 3 runs"));
+    }
+}

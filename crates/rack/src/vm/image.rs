@@ -1,0 +1,358 @@
+//! Builds the guest's initial RAM disk: what every guest needs, cached, then what this job needs.
+//!
+//! The kernel unpacks concatenated cpio archives one after the other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::error::at;
+use super::{Content, GuestFile, Job, Kernel, VmError};
+
+/// Modules of the experiments: devices, queueing disciplines, filters, congestion controls.
+const MODULES: &[&str] = &[
+    "veth",
+    "bridge",
+    "ifb",
+    "sch_fq",
+    "sch_fq_codel",
+    "sch_netem",
+    "sch_tbf",
+    "sch_htb",
+    "sch_red",
+    "sch_codel",
+    "sch_prio",
+    "sch_ingress",
+    "cls_bpf",
+    "cls_u32",
+    "cls_matchall",
+    "cls_flower",
+    "cls_basic",
+    "act_mirred",
+    "act_gact",
+    "tcp_bbr",
+    "tcp_dctcp",
+    "tcp_diag",
+];
+
+/// Programs of the host that guests have, beside busybox.
+const PROGRAMS: &[&str] = &["bash", "ip", "tc", "ss", "ethtool"];
+
+/// Directories that exist in a guest before `/init` starts.
+const DIRECTORIES: &[&str] = &[
+    "bin", "dev", "etc", "job", "modules", "out", "proc", "root", "run", "sys", "tmp",
+];
+
+/// Process 1 of the guest.
+const INIT: &[u8] = include_bytes!("init.sh");
+
+/// What a signed module ends with (include/linux/module_signature.h).
+const SIGNED: &[u8] = b"~Module signature appended~\n";
+
+/// The two files the emulator boots.
+pub(super) struct Image {
+    pub kernel: PathBuf,
+    pub initrd: Vec<u8>,
+}
+
+/// Builds the image of `job`, reusing what `cache` has.
+pub(super) fn build(kernel: &Kernel, cache: &Path, job: &Job) -> Result<Image, VmError> {
+    let cache = cache.join("vm");
+    fs::create_dir_all(&cache).map_err(at(&cache))?;
+    let mut initrd = base(kernel, &cache)?;
+    initrd.extend(job_archive(job)?);
+    Ok(Image {
+        kernel: kernel.bootable(&cache)?,
+        initrd,
+    })
+}
+
+/// Writes `bytes` to `path` so that no other process ever sees half of it.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), VmError> {
+    let part = path.with_extension(format!("part{}", std::process::id()));
+    fs::write(&part, bytes)
+        .and_then(|()| fs::rename(&part, path))
+        .map_err(at(path))
+}
+
+/// The archive every guest of `kernel` shares: `/init`, programs, modules. Kept in `cache` under
+/// a name that changes with everything in it.
+fn base(kernel: &Kernel, cache: &Path) -> Result<Vec<u8>, VmError> {
+    let programs: Vec<PathBuf> = ["busybox"]
+        .iter()
+        .chain(PROGRAMS)
+        .map(|name| find_program(name))
+        .collect::<Result<_, _>>()?;
+    let modules = kernel.modules(MODULES)?;
+    let mut hasher = DefaultHasher::new();
+    INIT.hash(&mut hasher);
+    for file in programs.iter().chain(&modules) {
+        let metadata = fs::metadata(file).map_err(at(file))?;
+        (
+            file,
+            metadata.len(),
+            metadata.mtime(),
+            metadata.mtime_nsec(),
+        )
+            .hash(&mut hasher);
+    }
+    let kept = cache.join(format!("base-{:016x}.cpio", hasher.finish()));
+    if let Ok(archive) = fs::read(&kept) {
+        return Ok(archive);
+    }
+    let archive = base_archive(&programs, &modules)?;
+    write_whole(&kept, &archive)?;
+    Ok(archive)
+}
+
+/// Makes the archive of [`base`]; the first of `programs` is busybox.
+fn base_archive(programs: &[PathBuf], modules: &[PathBuf]) -> Result<Vec<u8>, VmError> {
+    let mut archive = Archive::default();
+    for name in DIRECTORIES {
+        archive.directory(name);
+    }
+    archive.file("init", 0o755, INIT);
+    for program in programs {
+        archive.host_file(
+            program,
+            &Path::new("/bin").join(program.file_name().unwrap_or_default()),
+        )?;
+    }
+    for applet in run_text(Command::new(&programs[0]).arg("--list"))?.lines() {
+        archive.symlink(
+            &format!("bin/{applet}"),
+            if applet == "sh" { "bash" } else { "busybox" },
+        );
+    }
+    for (position, file) in modules.iter().enumerate() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.split(".ko").next().unwrap_or_default();
+        archive.file(
+            &format!("modules/{position:02}-{name}.ko"),
+            0o644,
+            &module(file)?,
+        );
+    }
+    Ok(archive.finish())
+}
+
+/// The archive of one job: its command and files.
+fn job_archive(job: &Job) -> Result<Vec<u8>, VmError> {
+    let mut archive = Archive::default();
+    let words: Vec<String> = job.command.iter().map(|word| quote(word)).collect();
+    archive.file(
+        "job/command",
+        0o644,
+        format!("exec {}\n", words.join(" ")).as_bytes(),
+    );
+    for GuestFile { path, content } in &job.files {
+        match content {
+            Content::Bytes(bytes) => archive.file(&relative(path), 0o644, bytes),
+            Content::Host(host) => archive.host_file(host, path)?,
+        }
+    }
+    Ok(archive.finish())
+}
+
+/// A module ready to load: decompressed, and without its signature, whose check would cost the
+/// guest 0.1 s for each module.
+fn module(file: &Path) -> Result<Vec<u8>, VmError> {
+    let bytes = fs::read(file).map_err(at(file))?;
+    let mut elf = Vec::new();
+    match file.extension().and_then(|extension| extension.to_str()) {
+        Some("xz") => lzma_rs::xz_decompress(&mut bytes.as_slice(), &mut elf).map_err(|e| {
+            VmError::BadKernel {
+                path: file.to_owned(),
+                reason: format!("{e:?}"),
+            }
+        })?,
+        Some("ko") => elf = bytes,
+        _ => {
+            return Err(VmError::BadKernel {
+                path: file.to_owned(),
+                reason: "module compressed by other than xz".into(),
+            })
+        }
+    }
+    elf.truncate(unsigned_len(&elf));
+    Ok(elf)
+}
+
+/// Length of a module without the signature, its 12-byte descriptor and the closing mark.
+fn unsigned_len(elf: &[u8]) -> usize {
+    let Some(descriptor_end) = elf.strip_suffix(SIGNED).map(<[u8]>::len) else {
+        return elf.len();
+    };
+    let Some(length) = elf[..descriptor_end].last_chunk::<4>() else {
+        return elf.len();
+    };
+    descriptor_end.saturating_sub(12 + u32::from_be_bytes(*length) as usize)
+}
+
+/// A cpio archive in the making; knows which paths it has.
+#[derive(Default)]
+struct Archive {
+    bytes: Vec<u8>,
+    paths: BTreeSet<String>,
+}
+
+impl Archive {
+    fn directory(&mut self, path: &str) {
+        self.entry(path, 0o040_755, &[]);
+    }
+
+    fn symlink(&mut self, path: &str, target: &str) {
+        self.entry(path, 0o120_777, target.as_bytes());
+    }
+
+    fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
+        self.entry(path, 0o100_000 | mode, content);
+    }
+
+    /// Copies a host file and, if it is a dynamic program, the libraries it loads.
+    fn host_file(&mut self, host: &Path, guest: &Path) -> Result<(), VmError> {
+        let content = fs::read(host).map_err(at(host))?;
+        let mode = fs::metadata(host).map_err(at(host))?.permissions().mode() & 0o777;
+        self.file(&relative(guest), mode, &content);
+        if content.starts_with(b"\x7fELF") {
+            for library in libraries(host)? {
+                if !self.paths.contains(&relative(&library)) {
+                    let content = fs::read(&library).map_err(at(&library))?;
+                    self.file(&relative(&library), 0o755, &content);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an entry unless its path is taken, and the directories above it.
+    fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
+        if !self.paths.insert(path.to_owned()) {
+            return;
+        }
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            if !self.paths.contains(parent) {
+                self.directory(parent);
+            }
+        }
+        let size = u32::try_from(content.len()).expect("a file of the guest is below 4 GiB");
+        let builder = cpio::NewcBuilder::new(path)
+            .mode(mode)
+            .ino(self.paths.len() as u32)
+            .nlink(1);
+        let mut writer = builder.write(&mut self.bytes, size);
+        writer
+            .write_all(content)
+            .and_then(|()| writer.finish().map(drop))
+            .expect("a Vec takes every byte");
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        cpio::newc::trailer(&mut self.bytes).expect("a Vec takes every byte");
+        self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
+        self.bytes
+    }
+}
+
+/// Path of a host program, `/usr/sbin` included: a user's `PATH` may lack it.
+fn find_program(name: &str) -> Result<PathBuf, VmError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
+        .map(|dir| dir.join(name))
+        .find(|candidate| candidate.is_file())
+        .ok_or_else(|| VmError::NoProgram {
+            program: name.to_owned(),
+            source: std::io::ErrorKind::NotFound.into(),
+        })
+}
+
+/// Absolute paths of the libraries and the loader that `program` needs; none if it is static.
+fn libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
+    let output = Command::new("ldd").arg(program).output();
+    let output = output.map_err(|source| VmError::NoProgram {
+        program: "ldd".into(),
+        source,
+    })?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Lines read "libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x..)" or "/lib64/ld-linux-x86-64.so.2 (0x..)".
+    Ok(text
+        .split_whitespace()
+        .filter(|word| word.starts_with('/') && !word.ends_with(':'))
+        .map(PathBuf::from)
+        .collect())
+}
+
+/// Standard output of a host command.
+fn run_text(command: &mut Command) -> Result<String, VmError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|source| VmError::NoProgram { program, source })?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Path of an archive entry: the guest's without the leading slash.
+fn relative(guest: &Path) -> String {
+    guest.to_string_lossy().trim_start_matches('/').to_owned()
+}
+
+/// One word of a shell command.
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_cut_off_and_nothing_else() {
+        let mut signed = b"module".to_vec();
+        signed.extend([9; 100]);
+        signed.extend([0; 8]);
+        signed.extend(100u32.to_be_bytes());
+        signed.extend(SIGNED);
+        assert_eq!(unsigned_len(&signed), 6);
+        assert_eq!(unsigned_len(b"module"), 6);
+        assert_eq!(unsigned_len(SIGNED), SIGNED.len());
+    }
+
+    #[test]
+    fn a_quoted_word_stays_one_word() {
+        assert_eq!(quote("it's $HOME"), r"'it'\''s $HOME'");
+    }
+
+    #[test]
+    fn an_archive_has_every_path_once_and_parents_first() {
+        let mut archive = Archive::default();
+        archive.file("a/b/c", 0o644, b"first");
+        archive.file("a/b/c", 0o644, b"second");
+        archive.file("a/d", 0o644, b"");
+        let bytes = archive.finish();
+        let mut rest = bytes.as_slice();
+        let mut found = Vec::new();
+        loop {
+            let mut reader = cpio::NewcReader::new(rest).unwrap();
+            if reader.entry().is_trailer() {
+                break;
+            }
+            let mut content = String::new();
+            std::io::Read::read_to_string(&mut reader, &mut content).unwrap();
+            found.push((reader.entry().name().to_owned(), content));
+            rest = reader.finish().unwrap();
+        }
+        let found: Vec<_> = found
+            .iter()
+            .map(|(name, content)| (name.as_str(), content.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [("a", ""), ("a/b", ""), ("a/b/c", "first"), ("a/d", "")]
+        );
+    }
+}

@@ -1,0 +1,25 @@
+#!/bin/busybox sh
+# init.sh: process 1 of the guest. Prepares the system, runs /job/command, hands over /out.
+# Port 1 carries what the command prints, port 2 an archive of /out and the exit code.
+# shellcheck shell=sh
+export PATH=/bin HOME=/root OUT=/out
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t bpf bpf /sys/fs/bpf
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /tmp
+for module in /modules/*; do
+	insmod "$module"
+done
+ip link set lo up
+until [ -c /dev/vport0p2 ]; do
+	usleep 1000
+done
+cd /job || exit
+bash /job/command </dev/null >/dev/vport0p1 2>&1
+echo $? >/exit_code
+tar -c -C / -f /dev/vport0p2 out exit_code
+poweroff -f

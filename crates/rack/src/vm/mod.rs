@@ -1,0 +1,111 @@
+//! A virtual machine that runs one command on Debian's stock cloud kernel in virtual time.
+//!
+//! Does: build an initial RAM disk, boot QEMU's software emulation with an instruction-counted
+//! clock, pass on the lines the command prints, unpack the files it leaves in `/out`.
+//! Does not: fetch the kernel (tools/setup does), network with the host, know what a rack is.
+//!
+//! One guest instruction takes 1 ns of guest time and idle time is skipped, so what the guest
+//! measures does not depend on how busy the host is.
+
+mod error;
+mod image;
+mod kernel;
+mod qemu;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+pub use error::VmError;
+pub use kernel::Kernel;
+
+/// A machine to run jobs on; cheap to make, holds nothing open.
+#[derive(Clone, Debug)]
+pub struct Vm {
+    /// Kernel that is booted.
+    pub kernel: Kernel,
+    /// Where the archives made from the kernel and the host's tools are kept between runs.
+    pub cache: PathBuf,
+    /// Guest memory, MiB.
+    pub memory_mib: u32,
+    /// Seed of every random number the emulator hands to the guest.
+    pub seed: u64,
+}
+
+/// One command to run in a fresh guest.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Program and arguments; runs in `/job` as root with `OUT=/out` in its environment.
+    pub command: Vec<String>,
+    /// Files to place in the guest. Dynamic ELF files bring the libraries `ldd` names.
+    pub files: Vec<GuestFile>,
+    /// Host directory that receives the contents of the guest's `/out`.
+    pub out: PathBuf,
+    /// Longest wall-clock time from power-on to power-off.
+    pub timeout: Duration,
+}
+
+/// A file of the guest.
+#[derive(Clone, Debug)]
+pub struct GuestFile {
+    /// Absolute path in the guest.
+    pub path: PathBuf,
+    /// What it contains.
+    pub content: Content,
+}
+
+/// Content of a [`GuestFile`].
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// These bytes, mode 0644.
+    Bytes(Vec<u8>),
+    /// A copy of this host file, with its mode.
+    Host(PathBuf),
+}
+
+/// What came out of a guest that powered itself off.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Exit code of the command.
+    pub exit_code: i32,
+    /// Standard output and error of the command, interleaved.
+    pub output: String,
+    /// What the guest's kernel printed.
+    pub console: String,
+    /// Wall-clock time from power-on to power-off.
+    pub wall: Duration,
+}
+
+impl Outcome {
+    /// This outcome if the command succeeded.
+    ///
+    /// # Errors
+    /// [`VmError::CommandFailed`] with the exit code and the last lines otherwise.
+    pub fn success(self) -> Result<Self, VmError> {
+        match self.exit_code {
+            0 => Ok(self),
+            code => Err(VmError::CommandFailed {
+                code,
+                tail: error::tail(&self.output),
+            }),
+        }
+    }
+}
+
+impl Vm {
+    /// Boots, runs `job`, powers off. `on_line` gets each line the command prints, as it comes.
+    /// Setting `cancel` ends the guest within 100 ms.
+    ///
+    /// # Errors
+    /// [`VmError`]: the host lacks something, the guest died, the time ran out, or `cancel`.
+    /// A command that merely fails is an `Ok` with its exit code.
+    pub fn run(
+        &self,
+        job: &Job,
+        cancel: &AtomicBool,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<Outcome, VmError> {
+        let image = image::build(&self.kernel, &self.cache, job)?;
+        qemu::run(self, job, &image, cancel, on_line)
+    }
+}

@@ -1,0 +1,267 @@
+//! Runs the emulator: its arguments, its life, what comes out of it.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use super::error::{at, tail};
+use super::image::Image;
+use super::{Job, Outcome, Vm, VmError};
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// How often the host looks for new output, the deadline and cancellation.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What every kernel is told. A wait that spins costs 0.5 us of the host's time for each 10 ns of
+/// the guest's, because the emulator leaves its loop at every `pause`.
+const KERNEL_ARGUMENTS: &[&str] = &[
+    "console=ttyS0 quiet",
+    // The same addresses and the same clock in every run.
+    "nokaslr tsc=reliable",
+    // An emulated processor does not speculate, and one alone needs no lock prefixes replaced.
+    "mitigations=off noreplace-smp",
+    // The HPET is the timer: to calibrate the local APIC's, the kernel would spin for 100 ms (3 s of
+    // ours). The test whether the timer's interrupt arrives spins too.
+    "nolapic_timer no_timer_check",
+    // The kernel's own certificates cost 0.3 s to parse and serve only to check modules.
+    "initcall_blacklist=load_system_certificate_list",
+    // A kernel that is in trouble ends the guest.
+    "oops=panic panic=-1 reboot=t",
+];
+
+/// Boots `image` and waits for the guest to power off.
+pub(super) fn run(
+    vm: &Vm,
+    job: &Job,
+    image: &Image,
+    cancel: &AtomicBool,
+    on_line: &mut dyn FnMut(&str),
+) -> Result<Outcome, VmError> {
+    let work = tempfile::Builder::new()
+        .prefix("onramp-vm-")
+        .tempdir()
+        .map_err(at(&std::env::temp_dir()))?;
+    let dir = work.path();
+    let initrd = dir.join("initrd");
+    fs::write(&initrd, &image.initrd).map_err(at(&initrd))?;
+    let lines_path = dir.join("lines");
+    File::create(&lines_path).map_err(at(&lines_path))?;
+
+    let start = Instant::now();
+    let mut guest = Guest(command(vm, &image.kernel, dir)?.spawn().map_err(no_qemu)?);
+    let mut lines = Lines::open(&lines_path)?;
+    let ended = loop {
+        let status = guest.0.try_wait().map_err(no_qemu)?;
+        lines.forward(on_line)?;
+        match status {
+            Some(status) => break status,
+            None if cancel.load(Ordering::Relaxed) => return Err(VmError::Cancelled),
+            None if start.elapsed() > job.timeout => {
+                return Err(VmError::TimedOut {
+                    after: job.timeout,
+                    tail: last_words(dir, &lines.text),
+                });
+            }
+            None => thread::sleep(POLL),
+        }
+    };
+    lines.forward(on_line)?;
+    let exit_code = unpack(dir, &job.out)?.ok_or_else(|| died(ended, dir, &lines.text))?;
+    Ok(Outcome {
+        exit_code,
+        output: lines.text,
+        console: text(&dir.join("console")),
+        wall: start.elapsed(),
+    })
+}
+
+/// The emulator, ready to start.
+fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
+    let ourselves = rustix::process::getpid();
+    let errors = dir.join("qemu");
+    let file = |name: &str| format!("file,id={name},path={}", dir.join(name).display());
+    let mut command = Command::new(PROGRAM);
+    command
+        .args([
+            "-machine", "pc", "-accel", "tcg", "-cpu", "Nehalem", "-smp", "1",
+        ])
+        .args([
+            "-icount",
+            "shift=0,sleep=off",
+            "-rtc",
+            "clock=vm,base=2025-01-01",
+        ])
+        .args([
+            "-nodefaults",
+            "-no-reboot",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+        ])
+        .args(["-m", &vm.memory_mib.to_string()])
+        .args(["-chardev", &file("console"), "-serial", "chardev:console"])
+        // Without ioeventfd the guest's processor itself writes the bytes to the file: no other
+        // thread decides at which instruction the write is over.
+        .args(["-device", "virtio-serial-pci,ioeventfd=off"])
+        .args([
+            "-chardev",
+            &file("lines"),
+            "-device",
+            "virtserialport,chardev=lines,nr=1",
+        ])
+        .args([
+            "-chardev",
+            &file("results"),
+            "-device",
+            "virtserialport,chardev=results,nr=2",
+        ])
+        .arg("-kernel")
+        .arg(kernel)
+        .arg("-initrd")
+        .arg(dir.join("initrd"))
+        // The kernel mixes its command line into its random pool, and has no other source that
+        // differs between runs.
+        .args([
+            "-append",
+            &format!("{} onramp.seed={}", KERNEL_ARGUMENTS.join(" "), vm.seed),
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(&errors).map_err(at(&errors))?)
+        // A group of its own: Ctrl-C reaches this process, which decides what becomes of the guest.
+        .process_group(0);
+    // SAFETY: the closure makes two system calls and touches no memory of the parent.
+    unsafe { command.pre_exec(move || end_with(ourselves)) };
+    Ok(command)
+}
+
+/// Has the kernel kill the calling process when the thread that started it ends, however it ends.
+fn end_with(parent: Pid) -> std::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    match rustix::process::getppid() {
+        Some(now) if now == parent => Ok(()),
+        _ => Err(std::io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// The emulator's process; dropping it ends it.
+struct Guest(Child);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Fails only if the process has already been waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The growing file of what the command prints.
+struct Lines {
+    file: File,
+    text: String,
+    pending: Vec<u8>,
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Self, VmError> {
+        let file = File::open(path).map_err(at(path))?;
+        Ok(Self {
+            file,
+            text: String::new(),
+            pending: Vec::new(),
+        })
+    }
+
+    /// Hands every line that is complete by now to `on_line`.
+    fn forward(&mut self, on_line: &mut dyn FnMut(&str)) -> Result<(), VmError> {
+        self.file
+            .read_to_end(&mut self.pending)
+            .map_err(at(Path::new("output of the guest")))?;
+        while let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            on_line(line.trim_end_matches('\n'));
+            self.text.push_str(&line);
+        }
+        Ok(())
+    }
+}
+
+/// Unpacks the guest's `/out` into `out`; the exit code of its command, or none if the guest
+/// ended before it had handed everything over.
+fn unpack(dir: &Path, out: &Path) -> Result<Option<i32>, VmError> {
+    let results = dir.join("results");
+    let Ok(file) = File::open(&results) else {
+        return Ok(None);
+    };
+    fs::create_dir_all(out).map_err(at(out))?;
+    let mut archive = tar::Archive::new(file);
+    for entry in archive.entries().map_err(at(&results))? {
+        let Ok(mut entry) = entry else {
+            return Ok(None);
+        };
+        let path = entry.path().map_err(at(&results))?.into_owned();
+        if path == Path::new("exit_code") {
+            let mut code = String::new();
+            entry.read_to_string(&mut code).map_err(at(&results))?;
+            return Ok(code.trim().parse().ok());
+        }
+        let Ok(inside) = path.strip_prefix("out") else {
+            continue;
+        };
+        if inside.as_os_str().is_empty() {
+            continue;
+        }
+        let target = out.join(inside);
+        if entry.unpack(&target).is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(None)
+}
+
+/// The error of an emulator that cannot be started.
+fn no_qemu(source: std::io::Error) -> VmError {
+    VmError::NoProgram {
+        program: PROGRAM.into(),
+        source,
+    }
+}
+
+/// The error of a guest that ended with `status` without results.
+fn died(status: ExitStatus, dir: &Path, output: &str) -> VmError {
+    let mut tail = last_words(dir, output);
+    if !status.success() {
+        tail.push_str(&format!("\n{PROGRAM}: {status}"));
+    }
+    VmError::GuestDied { tail }
+}
+
+/// Last lines of the emulator, the kernel and the command.
+fn last_words(dir: &Path, output: &str) -> String {
+    let parts = [
+        text(&dir.join("qemu")),
+        text(&dir.join("console")),
+        output.to_owned(),
+    ];
+    let tails: Vec<String> = parts
+        .iter()
+        .map(|part| tail(part))
+        .filter(|part| !part.trim().is_empty())
+        .collect();
+    tails.join("\n")
+}
+
+/// Content of a file that may not exist and may not be UTF-8.
+fn text(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,219 @@
+//! The virtual machine as its users see it. Each fact boots a guest, about 5 s.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onramp_rack::vm::{Content, GuestFile, Job, Kernel, Outcome, Vm, VmError};
+
+fn machine(seed: u64) -> Vm {
+    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache");
+    let kernel = Kernel::find(&cache).unwrap_or_else(|error| panic!("{error}"));
+    Vm {
+        kernel,
+        cache,
+        memory_mib: 512,
+        seed,
+    }
+}
+
+/// A job that runs `script` in bash and leaves its files in `out`.
+fn job(script: &str, out: &Path) -> Job {
+    let script = GuestFile {
+        path: "/job/script".into(),
+        content: Content::Bytes(script.into()),
+    };
+    Job {
+        command: vec!["bash".into(), "script".into()],
+        files: vec![script],
+        out: out.to_owned(),
+        timeout: Duration::from_secs(300),
+    }
+}
+
+/// What `script` printed on a machine with `seed`, and its files.
+fn run(seed: u64, script: &str) -> (Outcome, tempfile::TempDir) {
+    let out = tempfile::tempdir().unwrap();
+    let outcome = machine(seed).run(
+        &job(script, out.path()),
+        &AtomicBool::new(false),
+        &mut |_| {},
+    );
+    (outcome.unwrap_or_else(|error| panic!("{error}")), out)
+}
+
+#[test]
+fn a_command_gets_its_files_and_hands_over_its_lines_files_and_exit_code() {
+    let out = tempfile::tempdir().unwrap();
+    let mut job = job("", out.path());
+    job.command = [
+        "bash",
+        "-c",
+        "cat given; echo \"it's $1\" >&2; mkdir $OUT/a; seq 100000 >$OUT/a/numbers; exit 3",
+        "-",
+        "two words",
+    ]
+    .map(String::from)
+    .to_vec();
+    job.files = vec![GuestFile {
+        path: "/job/given".into(),
+        content: Content::Bytes(b"content\n".to_vec()),
+    }];
+    let mut lines = Vec::new();
+    let outcome = machine(1)
+        .run(&job, &AtomicBool::new(false), &mut |line| {
+            lines.push(line.to_owned())
+        })
+        .unwrap();
+    assert_eq!(outcome.exit_code, 3);
+    assert_eq!(lines, ["content", "it's two words"]);
+    assert_eq!(outcome.output, "content\nit's two words\n");
+    let numbers = std::fs::read_to_string(out.path().join("a/numbers")).unwrap();
+    assert_eq!(numbers.lines().count(), 100_000);
+    let error = outcome.success().unwrap_err().to_string();
+    assert!(
+        error.contains("exit code 3") && error.ends_with("it's two words"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_guest_has_what_the_rack_needs() {
+    let script = "set -e
+        ip link add left type veth peer name right; ip link add switch type bridge
+        tc qdisc add dev left root fq; tc qdisc add dev right root netem rate 100mbit limit 100
+        tc qdisc add dev switch clsact; tc filter add dev switch ingress matchall action ok
+        sysctl -n net.ipv4.tcp_available_congestion_control
+        ls -d /sys/fs/bpf /sys/kernel/btf/vmlinux /sys/kernel/tracing/events /sys/fs/cgroup/cgroup.procs";
+    let (outcome, _out) = run(1, script);
+    let output = outcome
+        .success()
+        .unwrap_or_else(|error| panic!("{error}"))
+        .output;
+    for congestion_control in ["cubic", "bbr", "dctcp"] {
+        assert!(output.contains(congestion_control), "{output}");
+    }
+}
+
+/// Two TCP flows through a bridge into a shallow port; prints times, drops, counters, randomness.
+const TRAFFIC: &str = "
+    ip netns add sw; ip -n sw link add br0 type bridge; ip -n sw link set br0 up
+    for i in 1 2 3; do
+        ip netns add h$i; ip link add eth0 netns h$i type veth peer name p$i netns sw
+        ip -n h$i addr add 10.0.0.$i/24 dev eth0; ip -n h$i link set eth0 up
+        ip -n sw link set p$i master br0 up; tc -n h$i qdisc add dev eth0 root fq
+    done
+    tc -n sw qdisc add dev p3 root netem rate 100mbit limit 10
+    for i in 1 2; do (sleep 1000 | ip netns exec h3 nc -l -p 500$i >/dev/null) & done
+    sleep 0.1
+    for i in 1 2; do
+        (dd if=/dev/zero bs=1448 count=3000 2>/dev/null | ip netns exec h$i nc 10.0.0.3 500$i; echo $i $EPOCHREALTIME) &
+        pids=\"$pids $!\"
+    done
+    for step in 1 2 3 4 5; do sleep 0.1; tc -n sw -s qdisc show dev p3; done
+    wait $pids
+    ip netns exec h1 cat /proc/net/snmp /proc/net/netstat; cat /proc/uptime
+    head -c 16 /dev/urandom | xxd";
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let (first, _out) = run(7, TRAFFIC);
+    let busy = Arc::new(AtomicBool::new(true));
+    let still_busy = Arc::clone(&busy);
+    let neighbour = thread::spawn(move || while still_busy.load(Ordering::Relaxed) {});
+    let (second, _out) = run(7, TRAFFIC);
+    busy.store(false, Ordering::Relaxed);
+    neighbour.join().unwrap();
+    assert_eq!(first.output, second.output);
+    let drops = first
+        .output
+        .lines()
+        .filter(|line| line.contains("dropped") && !line.contains("dropped 0,"));
+    assert!(
+        drops.count() > 0,
+        "the port must overflow:\n{}",
+        first.output
+    );
+    let (third, _out) = run(8, TRAFFIC);
+    assert_ne!(first.output.lines().last(), third.output.lines().last());
+}
+
+#[test]
+fn a_panic_is_reported_with_what_the_kernel_said() {
+    let out = tempfile::tempdir().unwrap();
+    let job = job("echo almost; echo c >/proc/sysrq-trigger", out.path());
+    let error = machine(1)
+        .run(&job, &AtomicBool::new(false), &mut |_| {})
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, VmError::GuestDied { .. })
+            && text.contains("sysrq")
+            && text.ends_with("almost"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_guest_out_of_time_is_ended() {
+    let out = tempfile::tempdir().unwrap();
+    let mut job = job("while :; do :; done", out.path());
+    job.timeout = Duration::from_secs(2);
+    let start = Instant::now();
+    let error = machine(1)
+        .run(&job, &AtomicBool::new(false), &mut |_| {})
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("the guest was still running after 2 s"),
+        "{error}"
+    );
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert_eq!(emulators_of_this_process(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_cancelled_guest_ends_at_once_and_leaves_nothing() {
+    let out = tempfile::tempdir().unwrap();
+    let job = job("echo started; while :; do :; done", out.path());
+    let cancel = AtomicBool::new(false);
+    let mut cancelled_at = None;
+    let error = machine(1).run(&job, &cancel, &mut |_| {
+        cancelled_at = Some(Instant::now());
+        cancel.store(true, Ordering::Relaxed);
+    });
+    assert!(matches!(error, Err(VmError::Cancelled)));
+    assert!(cancelled_at.unwrap().elapsed() < Duration::from_secs(1));
+    assert_eq!(emulators_of_this_process(), Vec::<PathBuf>::new());
+}
+
+/// Children of this thread that are emulators.
+fn emulators_of_this_process() -> Vec<PathBuf> {
+    let children = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    children
+        .split_whitespace()
+        .map(|pid| Path::new("/proc").join(pid))
+        .filter(|process| process.exists())
+        .collect()
+}
+
+#[test]
+fn an_emulator_that_cannot_start_says_why() {
+    let out = tempfile::tempdir().unwrap();
+    let mut vm = machine(1);
+    vm.memory_mib = 1 << 30;
+    let error = vm
+        .run(
+            &job("true", out.path()),
+            &AtomicBool::new(false),
+            &mut |_| {},
+        )
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, VmError::GuestDied { .. }) && text.contains("qemu"),
+        "{text}"
+    );
+}

@@ -1,0 +1,387 @@
+//! TOML text into checked values by dotted key, each with its place. Knows nothing of what the
+//! values mean together: that is `resolve.rs`.
+
+use crate::error::{Error, Place, Problem};
+use crate::keys;
+use crate::value::Value;
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+/// A value as given, with what is needed to complain about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    /// `None`: was wrong, and has been reported.
+    pub value: Option<Value>,
+    pub place: Place,
+    /// Which layer it comes from; what overrides has the greater one.
+    pub rank: Rank,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    Base,
+    Case,
+    Sweep,
+    Set,
+}
+
+/// Settings by dotted key.
+pub(crate) type Layer = BTreeMap<String, Setting>;
+
+/// A scenario's text, key by key.
+#[derive(Default)]
+pub(crate) struct Document {
+    pub base: Layer,
+    /// Line of each table, by dotted name; entries of traffic as "traffic.0".
+    pub tables: BTreeMap<String, usize>,
+    /// Number of `[[traffic]]` entries.
+    pub traffic: usize,
+    pub cases: Vec<(String, Layer)>,
+    /// In the file's order.
+    pub sweep: Vec<(String, Vec<Setting>)>,
+    pub errors: Vec<Error>,
+    /// Else the errors are those of the syntax, and the rest is empty.
+    pub is_toml: bool,
+}
+
+const MAX_CASE_NAME: usize = 40;
+
+impl Document {
+    /// Reads `text`. Of a text that is not TOML, only that is reported.
+    pub(crate) fn read(text: &str) -> Document {
+        let (table, syntax) = DeTable::parse_recoverable(text);
+        let mut reader = Reader {
+            lines: Lines::of(text),
+            out: Document::default(),
+        };
+        for error in syntax {
+            let place = reader.lines.place(error.span().map_or(0, |s| s.start));
+            let message = error.message().replace('\n', ", ");
+            reader.report(place, Problem::Syntax { message });
+        }
+        reader.out.is_toml = reader.out.errors.is_empty();
+        if reader.out.is_toml {
+            reader.top(table.get_ref());
+        }
+        reader.out
+    }
+
+    /// Applies command-line settings: they replace what the file, its cases and its sweep say of
+    /// the key.
+    pub(crate) fn set(&mut self, settings: &[(&str, &str)]) {
+        for (key, text) in settings {
+            match scalar(key, text, self.traffic) {
+                Ok(value) => {
+                    let place = Place::Set;
+                    let setting = Setting {
+                        value: Some(value),
+                        place,
+                        rank: Rank::Set,
+                    };
+                    self.base.insert((*key).to_owned(), setting);
+                    self.cases
+                        .iter_mut()
+                        .for_each(|(_, layer)| drop(layer.remove(*key)));
+                    self.sweep.retain(|(swept, _)| swept != key);
+                }
+                Err(problem) => self.errors.push(Error {
+                    place: Place::Set,
+                    problem,
+                }),
+            }
+        }
+    }
+}
+
+/// Reads the value of `path`, a known key of a scenario with `traffic` entries.
+fn scalar(path: &str, text: &str, traffic: usize) -> Result<Value, Problem> {
+    match keys::find(path) {
+        Some((key, entry)) if entry.is_none_or(|n| n < traffic) => key.form.read(path, text),
+        Some((_, entry)) => Err(Problem::Above {
+            key: path.to_owned(),
+            value: format!("of [[traffic]] entry {}", entry.unwrap_or_default()),
+            max: traffic
+                .checked_sub(1)
+                .map_or("none".to_owned(), |last| format!("{last} (the last)")),
+        }),
+        None => Err(unknown(path)),
+    }
+}
+
+fn unknown(path: &str) -> Problem {
+    let hint = match keys::nearest(path) {
+        Some(key) if key.starts_with("traffic.") && !path.starts_with("traffic.") => {
+            format!(
+                ", did you mean {} of a [[traffic]] entry?",
+                &key["traffic.".len()..]
+            )
+        }
+        Some(key) => format!(", did you mean {key}?"),
+        None => String::new(),
+    };
+    Problem::UnknownKey {
+        key: path.to_owned(),
+        hint,
+    }
+}
+
+struct Reader {
+    lines: Lines,
+    out: Document,
+}
+
+impl Reader {
+    fn report(&mut self, place: Place, problem: Problem) {
+        self.out.errors.push(Error { place, problem });
+    }
+
+    fn expected(&mut self, place: Place, key: &str, found: &DeValue<'_>, expected: &str) {
+        let (key, expected) = (key.to_owned(), expected.to_owned());
+        let found = match text_of(found) {
+            Some(text) => format!("{text:?}"),
+            None => format!("of type {}", found.type_str()),
+        };
+        self.report(
+            place,
+            Problem::Expected {
+                key,
+                found,
+                expected,
+            },
+        );
+    }
+
+    fn top(&mut self, table: &DeTable<'_>) {
+        // First: how many entries there are bounds the keys of cases and sweep.
+        if let Some((key, value)) = table.get_key_value("traffic") {
+            self.traffic(self.lines.place(key.span().start), value);
+        }
+        let mut base = Layer::new();
+        for (key, value) in table {
+            let place = self.lines.place(key.span().start);
+            match key.get_ref().as_ref() {
+                "traffic" => {}
+                "case" => self.cases(place, value),
+                "sweep" => self.sweep(place, value),
+                name => self.entry(name, place, value, Rank::Base, &mut base),
+            }
+        }
+        self.out.base.extend(base);
+    }
+
+    fn traffic(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
+        let Some(entries) = value.get_ref().as_array() else {
+            return self.expected(place, "traffic", value.get_ref(), "[[traffic]] entries");
+        };
+        self.out.traffic = entries.len();
+        let mut base = Layer::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let path = format!("traffic.{index}");
+            let place = self.lines.place(entry.span().start);
+            match entry.get_ref().as_table() {
+                Some(table) => self.table(&path, place, table, Rank::Base, &mut base),
+                None => self.expected(place, &path, entry.get_ref(), "a table"),
+            }
+        }
+        self.out.base.extend(base);
+    }
+
+    /// All of `table`, whose dotted name is `path`.
+    fn table(&mut self, path: &str, place: Place, table: &DeTable<'_>, rank: Rank, to: &mut Layer) {
+        if let (Rank::Base, Place::Line(line)) = (rank, place) {
+            self.out.tables.insert(path.to_owned(), line);
+        }
+        for (key, value) in table {
+            let place = self.lines.place(key.span().start);
+            let path = join(path, key.get_ref());
+            self.entry(&path, place, value, rank, to);
+        }
+    }
+
+    /// One key with its value, which may be a table of further keys.
+    fn entry(
+        &mut self,
+        path: &str,
+        place: Place,
+        value: &Spanned<DeValue<'_>>,
+        rank: Rank,
+        to: &mut Layer,
+    ) {
+        if keys::find(path).is_none() && keys::is_table(path) {
+            return match value.get_ref().as_table() {
+                Some(table) => self.table(path, place, table, rank, to),
+                None => self.expected(place, path, value.get_ref(), "a table"),
+            };
+        }
+        let setting = self.setting(path, place, value, rank);
+        if to.insert(path.to_owned(), setting).is_some() {
+            self.report(
+                place,
+                Problem::Twice {
+                    key: path.to_owned(),
+                },
+            );
+        }
+    }
+
+    fn setting(
+        &mut self,
+        path: &str,
+        place: Place,
+        value: &Spanned<DeValue<'_>>,
+        rank: Rank,
+    ) -> Setting {
+        let read = match (keys::find(path), text_of(value.get_ref())) {
+            (Some((key, _)), _) if key.fixed && rank != Rank::Base => Err(Problem::Fixed {
+                key: path.to_owned(),
+            }),
+            (Some((key, _)), None) => Err(Problem::Expected {
+                key: path.to_owned(),
+                found: format!("of type {}", value.get_ref().type_str()),
+                expected: key.form.to_string(),
+            }),
+            (_, text) => scalar(path, &text.unwrap_or_default(), self.out.traffic),
+        };
+        let value = read.map_err(|problem| self.report(place, problem)).ok();
+        Setting { value, place, rank }
+    }
+
+    fn cases(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
+        let Some(entries) = value.get_ref().as_array() else {
+            return self.expected(place, "case", value.get_ref(), "[[case]] entries");
+        };
+        for entry in entries {
+            let place = self.lines.place(entry.span().start);
+            match entry.get_ref().as_table() {
+                Some(table) => self.case(place, table),
+                None => self.expected(place, "case", entry.get_ref(), "a table"),
+            }
+        }
+    }
+
+    fn case(&mut self, place: Place, table: &DeTable<'_>) {
+        let mut layer = Layer::new();
+        let mut name = None;
+        for (key, value) in table {
+            let place = self.lines.place(key.span().start);
+            match key.get_ref().as_ref() {
+                "name" => name = Some((place, value.get_ref())),
+                path => self.entry(path, place, value, Rank::Case, &mut layer),
+            }
+        }
+        let rule = format!("1 to {MAX_CASE_NAME} of a-z, A-Z, 0-9, \"-\", \"_\", \".\"");
+        let Some((place, value)) = name else {
+            let key = "case.name".to_owned();
+            return self.report(
+                place,
+                Problem::Missing {
+                    key,
+                    expected: rule,
+                },
+            );
+        };
+        let Some(name) = value.as_str().filter(|n| is_case_name(n)) else {
+            return self.expected(place, "case.name", value, &rule);
+        };
+        if self.out.cases.iter().any(|(other, _)| other == name) {
+            self.report(
+                place,
+                Problem::SameName {
+                    name: name.to_owned(),
+                },
+            );
+        }
+        self.out.cases.push((name.to_owned(), layer));
+    }
+
+    fn sweep(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
+        match value.get_ref().as_table() {
+            Some(table) => self.sweep_table("", table),
+            None => self.expected(place, "sweep", value.get_ref(), "a table"),
+        }
+    }
+
+    fn sweep_table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let place = self.lines.place(key.span().start);
+            let path = join(prefix, key.get_ref());
+            if keys::find(&path).is_none() && keys::is_table(&path) {
+                if let Some(table) = value.get_ref().as_table() {
+                    self.sweep_table(&path, table);
+                    continue;
+                }
+            }
+            self.sweep_key(&path, place, value.get_ref());
+        }
+    }
+
+    fn sweep_key(&mut self, path: &str, place: Place, value: &DeValue<'_>) {
+        if keys::find(path).is_none() {
+            return self.report(place, unknown(path));
+        }
+        let Some(values) = value.as_array().filter(|values| !values.is_empty()) else {
+            return self.expected(place, &format!("sweep.{path}"), value, "a list of values");
+        };
+        let mut settings = Vec::new();
+        for value in values {
+            let place = self.lines.place(value.span().start);
+            settings.push(self.setting(path, place, value, Rank::Sweep));
+        }
+        if self.out.sweep.iter().any(|(other, _)| other == path) {
+            self.report(
+                place,
+                Problem::Twice {
+                    key: format!("sweep.{path}"),
+                },
+            );
+        }
+        self.out.sweep.push((path.to_owned(), settings));
+    }
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{prefix}.{name}")
+    }
+}
+
+/// Case names become parts of file names.
+fn is_case_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    (1..=MAX_CASE_NAME).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('.')
+}
+
+/// A scalar as the text that a string in its place would have.
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
+            Ok(number) => Some(number.to_string()),
+            Err(_) => Some(digits.as_str().to_owned()),
+        },
+        DeValue::Float(digits) => Some(digits.as_str().to_owned()),
+        DeValue::Boolean(flag) => Some(flag.to_string()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// Where the lines of a text start.
+struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+        Lines {
+            starts: std::iter::once(0).chain(after_newlines).collect(),
+        }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        Place::Line(self.starts.partition_point(|&start| start <= offset))
+    }
+}

@@ -1,0 +1,125 @@
+//! What can be wrong with a scenario. Every message names place, key, value and bound.
+
+use crate::NotAFraction;
+use onramp_units::ParseError;
+use std::fmt;
+
+/// All that is wrong with a scenario, in the order of the file's lines; never empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Errors {
+    file: String,
+    list: Vec<Error>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Error {
+    /// Where to mend it.
+    pub place: Place,
+    /// What it is.
+    pub problem: Problem,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A line of the file, from 1.
+    Line(usize),
+    /// The command line.
+    Set,
+}
+
+/// What is wrong. `key` is the dotted key, values are as text with their units.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
+pub enum Problem {
+    #[error("not TOML: {message}")]
+    Syntax { message: String },
+    #[error("unknown key {key}{hint}")]
+    UnknownKey { key: String, hint: String },
+    #[error("{key} is set twice")]
+    Twice { key: String },
+    #[error("{key} is missing: {expected}")]
+    Missing { key: String, expected: String },
+    #[error("{key} is {found}, expected {expected}")]
+    Expected {
+        key: String,
+        found: String,
+        expected: String,
+    },
+    #[error("{key} is {error}")]
+    Quantity { key: String, error: ParseError },
+    #[error("{key} is {error}")]
+    Fraction { key: String, error: NotAFraction },
+    #[error("{key} is {value}, below min {min}")]
+    Below {
+        key: String,
+        value: String,
+        min: String,
+    },
+    #[error("{key} is {value}, above max {max}")]
+    Above {
+        key: String,
+        value: String,
+        max: String,
+    },
+    #[error("{key} is {value}, not below {bound}")]
+    NotBelow {
+        key: String,
+        value: String,
+        bound: String,
+    },
+    #[error("{key} is {value}, which needs {needs}")]
+    Needs {
+        key: String,
+        value: String,
+        needs: String,
+    },
+    #[error("{key} is set beside {other}: only one of them can hold")]
+    Beside { key: String, other: String },
+    #[error("{key} belongs to traffic of kind {owners}, this is {kind}")]
+    Foreign {
+        key: String,
+        owners: String,
+        kind: String,
+    },
+    #[error("{key} is host {host}, which is the receiver too")]
+    ToItself { key: String, host: u32 },
+    #[error("{key} cannot differ between runs")]
+    Fixed { key: String },
+    #[error("case.name is \"{name}\", as in an earlier case")]
+    SameName { name: String },
+}
+
+impl Errors {
+    /// Sorts by place; the same message for several runs is kept once. `None` if `list` is empty.
+    pub(crate) fn collect(file: &str, mut list: Vec<Error>) -> Option<Errors> {
+        list.sort_by_cached_key(|e| (e.place, e.problem.to_string()));
+        list.dedup();
+        (!list.is_empty()).then(|| Errors {
+            file: file.to_owned(),
+            list,
+        })
+    }
+
+    /// The errors, by place.
+    pub fn iter(&self) -> impl Iterator<Item = &Error> {
+        self.list.iter()
+    }
+}
+
+impl std::error::Error for Errors {}
+
+impl fmt::Display for Errors {
+    /// One line an error: `scenarios/incast.toml:8: network.buffer is 1 B, below min 2 kB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Error { place, problem }) in self.list.iter().enumerate() {
+            let newline = if index == 0 { "" } else { "\n" };
+            match place {
+                Place::Line(line) => write!(f, "{newline}{}:{line}: {problem}", self.file)?,
+                Place::Set => write!(f, "{newline}--set: {problem}")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! The table of keys for people: as text for a terminal, as Markdown for docs/scenario.md.
+
+use crate::keys::{Absent, Key, KEYS};
+use std::fmt::Write;
+
+/// Sections of the reference: first part of the keys, heading, what it is about.
+const SECTIONS: [(&str, &str, &str); 5] = [
+    ("", "The experiment", "At the top of the file."),
+    ("network", "[network]", "Links and switches. Tables may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
+    ("host", "[host]", "Settings of every host."),
+    ("traffic", "[[traffic]]", "One entry for each kind of traffic; an entry has only its kind's keys."),
+    ("onramp", "[onramp]", "The control law. With `law = \"off\"` the rest means nothing."),
+];
+
+const INTRO: &str = "\
+A scenario file is TOML and describes one experiment for the simulator and the virtual rack alike.
+
+- A quantity is text with its unit: `\"50 us\"`, `\"10 Gbit/s\"`, `\"32 kB\"` (kB = 1000 B, KiB = 1024 B). \
+A fraction is `0.4`, `\"40 %\"` or `\"1/16\"`. Hosts are numbered from 0.
+- Values are the real network's. `time_dilation` changes how slowly the rack plays them, not what they say.
+- Unknown keys, numbers without units and values out of bounds are errors, reported with file, line, \
+key, value and bound, all at once.
+";
+
+const VARIANTS: &str = "\
+`[[case]]` entries are named sets of settings that run side by side, and `[sweep]` lists values of \
+a key; both use dotted keys, with traffic entries numbered from 0. Runs are all cases at all points \
+of the sweep (at most 1000; the last key of the sweep runs fastest; what comes to the same run is \
+run once). Where several set a key, the stronger counts: the file's own tables, case, sweep, `--set`.
+";
+
+const EXAMPLE: &str = "\
+[[case]]
+name = \"fq\"
+\"host.qdisc\" = \"fq\"
+
+[[case]]
+name = \"gate\"
+\"onramp.law\" = \"gate\"
+
+[sweep]
+\"onramp.threshold\" = [\"30 us\", \"50 us\"]
+\"traffic.0.load\" = [\"2 %\", \"20 %\"]
+";
+
+/// Every key with its form, bounds, default and meaning, as plain text.
+///
+/// ```
+/// let text = onramp_scenario::explain();
+/// assert!(text.contains("network.link.rate"));
+/// ```
+pub fn explain() -> String {
+    let mut out = String::new();
+    for (prefix, heading, about) in SECTIONS {
+        line(&mut out, &format!("{heading}: {}", plain(about)));
+        for key in section(prefix) {
+            line(&mut out, &format!("  {}", key.path));
+            line(
+                &mut out,
+                &format!("      {}; {}", key.form, plain(&default(key))),
+            );
+            line(
+                &mut out,
+                &format!("      {}{}", plain(key.meaning), owners(key)),
+            );
+        }
+        line(&mut out, "");
+    }
+    line(&mut out, "[[case]], [sweep]");
+    line(&mut out, &plain(VARIANTS));
+    out + EXAMPLE
+}
+
+/// The whole of docs/scenario.md.
+pub fn explain_markdown() -> String {
+    let mut out = String::from("# Scenario files\n\n");
+    line(&mut out, "<!-- Generated from the table of keys, which a test compares: cargo run -p onramp-scenario --example reference > docs/scenario.md -->\n");
+    line(&mut out, INTRO);
+    for (prefix, heading, about) in SECTIONS {
+        line(&mut out, &format!("## {heading}\n\n{about}\n"));
+        line(
+            &mut out,
+            "| key | value | default | meaning |\n|---|---|---|---|",
+        );
+        for key in section(prefix) {
+            let name = key
+                .path
+                .strip_prefix(&format!("{prefix}."))
+                .unwrap_or(key.path);
+            let (form, default) = (key.form, default(key));
+            let meaning = format!("{}{}", key.meaning, owners(key));
+            line(
+                &mut out,
+                &format!("| `{name}` | {form} | {default} | {meaning} |"),
+            );
+        }
+        line(&mut out, "");
+    }
+    line(
+        &mut out,
+        &format!("## [[case]] and [sweep]\n\n{VARIANTS}\n```toml\n{EXAMPLE}```"),
+    );
+    out
+}
+
+fn section(prefix: &str) -> impl Iterator<Item = &'static Key> + '_ {
+    KEYS.iter()
+        .filter(move |key| key.path.split_once('.').map_or("", |(first, _)| first) == prefix)
+}
+
+fn default(key: &Key) -> String {
+    match key.default {
+        Absent::Required => "required".to_owned(),
+        Absent::Is(text) => format!("`{text}`"),
+        Absent::Without(effect) => effect.to_owned(),
+    }
+}
+
+fn owners(key: &Key) -> String {
+    match key.of {
+        [] => String::new(),
+        kinds => {
+            let kinds: Vec<String> = kinds.iter().map(|kind| kind.to_string()).collect();
+            format!(" ({} only)", kinds.join(" and "))
+        }
+    }
+}
+
+/// Without Markdown's code marks.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
+}
+
+fn line(out: &mut String, text: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{text}");
+}

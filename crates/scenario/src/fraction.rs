@@ -1,0 +1,89 @@
+//! Numbers without a dimension: loads and gains.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A finite number, zero or more; written "40 %", "1/16" or 0.0625.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fraction(f64);
+
+/// Why a text is not a fraction.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\", which is not a fraction like 0.4, \"40 %\" or \"1/16\"")]
+pub struct NotAFraction {
+    text: String,
+}
+
+impl Fraction {
+    /// The number itself.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Nearest multiple of 2^-16, as the control laws take it.
+    pub fn q16(self) -> u32 {
+        // A float to integer cast saturates, which is what is wanted beyond 65535.
+        (self.0 * 65_536.0).round() as u32
+    }
+
+    fn read(text: &str) -> Option<f64> {
+        let number = |t: &str| t.trim().parse::<f64>().ok();
+        let text = text.trim();
+        if let Some(percent) = text.strip_suffix('%') {
+            return Some(number(percent)? / 100.0);
+        }
+        match text.split_once('/') {
+            Some((over, under)) => Some(number(over)? / number(under)?),
+            None => number(text),
+        }
+    }
+}
+
+impl FromStr for Fraction {
+    type Err = NotAFraction;
+
+    fn from_str(text: &str) -> Result<Fraction, NotAFraction> {
+        match Fraction::read(text) {
+            // "-0" would print as a text that differs from "0".
+            Some(number) if number.is_finite() && number >= 0.0 => Ok(Fraction(number.abs())),
+            _ => Err(NotAFraction {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Fraction {
+    /// The shortest decimal that reads back as the same number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> f64 {
+        text.parse::<Fraction>().unwrap().get()
+    }
+
+    #[test]
+    fn percent_ratio_and_decimal_are_the_same_number() {
+        assert_eq!(read("40 %"), 0.4);
+        assert_eq!(read("1/16"), 0.0625);
+        assert_eq!(read("6.25%"), read("0.0625"));
+    }
+
+    #[test]
+    fn what_is_no_fraction_is_refused() {
+        for text in ["", "x", "1/0", "nan", "inf", "-0.1", "1/", "%", "50 us"] {
+            assert!(text.parse::<Fraction>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn q16_of_a_sixteenth_is_4096() {
+        assert_eq!("1/16".parse::<Fraction>().unwrap().q16(), 4096);
+    }
+}

@@ -1,0 +1,363 @@
+//! The table of keys: what a scenario may say. The only place that knows a key's name, form,
+//! bounds, default and meaning; the parser, `explain` and docs/scenario.md all read it.
+
+use crate::value::{Form, Value, OFF};
+use crate::{Arrivals, Cc, Kind, Law, Qdisc, Workload};
+use onramp_units::{Bytes, Rate, Span};
+use strum::VariantNames;
+
+/// One key.
+pub(crate) struct Key {
+    /// Dotted; entries of `[[traffic]]` share "traffic.NAME".
+    pub path: &'static str,
+    pub form: Form,
+    pub default: Absent,
+    pub meaning: &'static str,
+    /// Traffic kinds that have it; empty for keys outside of traffic, and for all kinds.
+    pub of: &'static [Kind],
+    /// Whether it is the same in all runs.
+    pub fixed: bool,
+}
+
+/// What holds when a key is not given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Absent {
+    Required,
+    /// This text, as if it had been written.
+    Is(&'static str),
+    /// No value, with this effect.
+    Without(&'static str),
+}
+use Absent::{Is, Required, Without};
+
+impl Key {
+    /// Its value when it is not given.
+    pub(crate) fn default_value(&self) -> Option<Value> {
+        match self.default {
+            Is(text) => self.form.read(self.path, text).ok(),
+            Required | Without(_) => None,
+        }
+    }
+
+    const fn of(mut self, kinds: &'static [Kind]) -> Key {
+        self.of = kinds;
+        self
+    }
+
+    const fn fixed(mut self) -> Key {
+        self.fixed = true;
+        self
+    }
+}
+
+const fn key(path: &'static str, form: Form, default: Absent, meaning: &'static str) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        meaning,
+        of: &[],
+        fixed: false,
+    }
+}
+
+const fn mbit_per_s(n: u64) -> Rate {
+    match Rate::from_bits_per_s(n * 1_000_000) {
+        Some(rate) => rate,
+        None => panic!("a bound of zero"),
+    }
+}
+
+const ANY_NUMBER: u64 = i64::MAX as u64;
+/// Longer would not fit a span once dilated.
+const HOUR: Span = Span::from_s(3600);
+const LOAD: Form = Form::Fraction(0.000_001, 1.0);
+const INCAST: &[Kind] = &[Kind::Incast];
+const LONG: &[Kind] = &[Kind::Long];
+const POISSON: &[Kind] = &[Kind::Poisson];
+
+/// Every key, in the order of the documentation.
+pub(crate) const KEYS: &[Key] = &[
+    key("title", Form::Title, Required, "What the experiment shows.").fixed(),
+    key(
+        "seed",
+        Form::Count(0, ANY_NUMBER),
+        Is("1"),
+        "Seed of all that is random. Every case sees the same traffic.",
+    ),
+    key(
+        "duration",
+        Form::Span(Span::from_us(1), HOUR),
+        Required,
+        "Traffic starts within this time.",
+    ),
+    key(
+        "warmup",
+        Form::Span(Span::ZERO, HOUR),
+        Is("0 s"),
+        "What starts before this is left out of the measures; below `duration`.",
+    ),
+    key(
+        "time_dilation",
+        Form::Count(1, 1000),
+        Is("1"),
+        "The rack runs this many times slower and scales its results back; the simulator ignores it.",
+    ),
+    key(
+        "network.topology.kind",
+        Form::Choice(&["star"]),
+        Required,
+        "`star`: all hosts at one switch.",
+    )
+    .fixed(),
+    key("network.topology.hosts", Form::Count(2, 4096), Required, "Number of hosts."),
+    key(
+        "network.link.rate",
+        Form::Rate(mbit_per_s(1), mbit_per_s(1_000_000)),
+        Required,
+        "Of every link, in each direction.",
+    ),
+    key(
+        "network.link.delay",
+        Form::Span(Span::ZERO, Span::from_ms(100)),
+        Required,
+        "Propagation over one link, one way; host to switch to host is two links.",
+    ),
+    key(
+        "network.buffer",
+        Form::Bytes(Bytes::new(2_000), Bytes::new(1_000_000_000)),
+        Is("300 kB"),
+        "Waiting room of each switch port; what does not fit is dropped.",
+    ),
+    key(
+        "network.ecn.threshold",
+        Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
+        Without("no marks"),
+        "A packet that finds more than this in a switch port's queue is marked CE; at most `network.buffer`.",
+    ),
+    key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "TCP congestion control; dctcp needs `network.ecn.threshold`."),
+    key(
+        "host.qdisc",
+        Form::Choice(Qdisc::VARIANTS),
+        Is("edge"),
+        "Queueing discipline of each NIC; `edge` is On-Ramp's own, the others are Linux's.",
+    ),
+    key(
+        "host.gso",
+        Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)),
+        Is("64 kB"),
+        "Largest segment handed to the NIC.",
+    ),
+    key("host.gro", Form::Flag, Is("true"), "Whether receivers merge segments."),
+    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times.").fixed(),
+    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast. `all` (poisson only): every host receives that load."),
+    key(
+        "traffic.from",
+        Form::HostOr("others"),
+        Is("others"),
+        "The sender; `others` are all hosts but the receiver: long flows take them in turn, poisson flows at random.",
+    )
+    .of(&[Kind::Long, Kind::Poisson]),
+    key(
+        "traffic.fanout",
+        Form::Count(1, 10_000),
+        Required,
+        "Answers to a request, from distinct random servers. Beyond the number of other hosts, servers answer more than once, on separate connections.",
+    )
+    .of(INCAST),
+    key(
+        "traffic.size",
+        Form::Bytes(Bytes::new(1), Bytes::new(1_000_000_000)),
+        Required,
+        "Of one answer.",
+    )
+    .of(INCAST),
+    key(
+        "traffic.workload",
+        Form::Choice(Workload::VARIANTS),
+        Required,
+        "Distribution of flow sizes: a file of workloads/.",
+    )
+    .of(POISSON),
+    key(
+        "traffic.load",
+        LOAD,
+        Without("required for poisson; 2 % for an incast without `interval`"),
+        "Fraction of the receiver's link that the payload takes.",
+    )
+    .of(&[Kind::Incast, Kind::Poisson]),
+    key(
+        "traffic.interval",
+        Form::Span(Span::from_ns(1), HOUR),
+        Without("from `load`"),
+        "Mean time between requests; instead of `load`.",
+    )
+    .of(INCAST),
+    key(
+        "traffic.arrivals",
+        Form::Choice(Arrivals::VARIANTS),
+        Is("poisson"),
+        "Gaps between requests: exponential (`poisson`) or equal (`periodic`).",
+    )
+    .of(INCAST),
+    key(
+        "traffic.requests",
+        Form::Count(1, ANY_NUMBER),
+        Without("until `duration`"),
+        "Stop after so many requests.",
+    )
+    .of(INCAST),
+    key("traffic.flows", Form::Count(1, 10_000), Is("1"), "Number of flows.").of(LONG),
+    key(
+        "traffic.start",
+        Form::Span(Span::ZERO, HOUR),
+        Is("0 s"),
+        "When the flows start; below `duration`.",
+    )
+    .of(LONG),
+    key(
+        "traffic.stop",
+        Form::Span(Span::ZERO, HOUR),
+        Without("`duration`"),
+        "When they stop; after `start`, at most `duration`.",
+    )
+    .of(LONG),
+    key(
+        "onramp.law",
+        Form::Choice(Law::VARIANTS),
+        Without("`final` with qdisc `edge`, else `off`"),
+        "Control law: `strawman` (eq. 2 of the paper), `final` (eq. 3 and 4), `gate` (caps what is in flight). Only qdisc edge can hold packets.",
+    ),
+    // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
+    key(
+        "onramp.threshold",
+        Form::SpanOrOff(Span::from_us(1), Span::from_ms(100)),
+        Is("50 us"),
+        "T: one-way delay above which flows are held; at least that of the idle path. `off` is law off.",
+    ),
+    key(
+        "onramp.gain",
+        Form::Fraction(0.0001, 1.0),
+        Is("1/16"),
+        "g of eq. 3: weight of a new sample in beta. Used by law final.",
+    ),
+    key(
+        "onramp.max_pause",
+        Form::Span(Span::from_us(1), Span::from_s(1)),
+        Is("5 ms"),
+        "No segment is held longer, whatever arrives.",
+    ),
+    key(
+        "onramp.gso",
+        Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)),
+        Is("16 kB"),
+        "Largest segment while On-Ramp holds: a segment leaves as one burst, so it is the granule of control (fig. 19). host.gso where that is smaller.",
+    ),
+];
+
+/// The key that `path` means, and the number of its `[[traffic]]` entry.
+pub(crate) fn find(path: &str) -> Option<(&'static Key, Option<usize>)> {
+    let (name, entry) = without_entry(path);
+    let key = KEYS.iter().find(|k| k.path == name)?;
+    (key.path.starts_with("traffic.") == entry.is_some()).then_some((key, entry))
+}
+
+/// Whether some key lies below `path`.
+pub(crate) fn is_table(path: &str) -> bool {
+    let prefix = format!("{}.", without_entry(path).0);
+    KEYS.iter().any(|k| k.path.starts_with(&prefix))
+}
+
+/// The key that a person who wrote `path` may have meant.
+pub(crate) fn nearest(path: &str) -> Option<&'static str> {
+    let (name, _) = without_entry(path);
+    let last = |p: &str| p.rsplit('.').next().unwrap_or_default().to_owned();
+    let distance = |k: &&Key| {
+        let whole = strsim::damerau_levenshtein(k.path, &name);
+        let moved = if last(k.path) == last(&name) {
+            1
+        } else {
+            usize::MAX
+        };
+        whole.min(moved)
+    };
+    let best = KEYS.iter().min_by_key(distance)?;
+    (distance(&best) <= 2).then_some(best.path)
+}
+
+/// "traffic.3.load" as ("traffic.load", 3); other paths as they are.
+fn without_entry(path: &str) -> (String, Option<usize>) {
+    let split = path.strip_prefix("traffic.").and_then(|rest| {
+        let (number, name) = rest.split_once('.').unwrap_or((rest, ""));
+        // "007" must not be a second name of "7".
+        let entry: usize = number
+            .parse()
+            .ok()
+            .filter(|n: &usize| n.to_string() == number)?;
+        Some((name, entry))
+    });
+    match split {
+        Some(("", entry)) => ("traffic".to_owned(), Some(entry)),
+        Some((name, entry)) => (format!("traffic.{name}"), Some(entry)),
+        None => (path.to_owned(), None),
+    }
+}
+
+/// Whether a threshold value means law off.
+pub(crate) fn is_off(value: &Value) -> bool {
+    matches!(value, Value::Text(word) if word == OFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_within_its_bounds() {
+        for key in KEYS {
+            assert_eq!(
+                key.default_value().is_some(),
+                matches!(key.default, Is(_)),
+                "{}",
+                key.path
+            );
+        }
+    }
+
+    #[test]
+    fn no_key_is_listed_twice_or_lies_below_another() {
+        for (index, key) in KEYS.iter().enumerate() {
+            assert!(!is_table(key.path), "{}", key.path);
+            assert!(
+                KEYS[..index].iter().all(|k| k.path != key.path),
+                "{}",
+                key.path
+            );
+        }
+    }
+
+    #[test]
+    fn traffic_keys_need_a_number() {
+        assert_eq!(
+            find("traffic.3.load").map(|(k, n)| (k.path, n)),
+            Some(("traffic.load", Some(3)))
+        );
+        for path in [
+            "traffic.load",
+            "traffic.03.load",
+            "traffic.-1.load",
+            "traffic.3",
+            "network.3.buffer",
+        ] {
+            assert!(find(path).is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn misspelt_and_misplaced_keys_are_recognised() {
+        assert_eq!(nearest("onramp.treshold"), Some("onramp.threshold"));
+        assert_eq!(nearest("network.rate"), Some("network.link.rate"));
+        assert_eq!(nearest("traffic.0.fan_out"), Some("traffic.fanout"));
+        assert_eq!(nearest("colour"), None);
+    }
+}

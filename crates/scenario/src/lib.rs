@@ -1,0 +1,32 @@
+//! Scenario files: TOML text into experiments that are valid by construction.
+//!
+//! Does: check a text against one table of keys, resolve its cases and sweep into [`Run`]s, and
+//! draw each run's traffic plan. Does not: open files, know devices, or measure.
+//!
+//! [`Scenario::parse`] is where to start; [`plan`] gives a run's traffic, [`rack_limits`] what the
+//! rack cannot do with it. What a file may say: docs/scenario.md, which [`explain_markdown`]
+//! writes.
+#![warn(missing_docs)]
+
+mod document;
+mod error;
+mod explain;
+mod fraction;
+mod keys;
+mod limits;
+mod plan;
+mod resolve;
+mod scenario;
+mod types;
+mod value;
+mod workload;
+mod write;
+
+pub use error::{Error, Errors, Place, Problem};
+pub use explain::{explain, explain_markdown};
+pub use fraction::{Fraction, NotAFraction};
+pub use limits::*;
+pub use plan::{plan, Arrival, Work};
+pub use scenario::Scenario;
+pub use types::*;
+pub use workload::{Distribution, DistributionError};

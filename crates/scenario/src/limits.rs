@@ -1,0 +1,186 @@
+//! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
+
+use crate::{Run, Traffic};
+use onramp_units::{Bytes, Rate, Span};
+use std::fmt;
+
+/// A bound of the rack that a run exceeds. Values are in the rack's slowed-down time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RackLimit {
+    /// Network namespaces.
+    Hosts {
+        /// In the run.
+        hosts: u32,
+    },
+    /// Emulated packets: about 27,000 guest instructions each.
+    Rate {
+        /// Of a link, slowed down.
+        rate: Rate,
+    },
+    /// The virtual machine's patience.
+    Duration {
+        /// Slowed down.
+        duration: Span,
+    },
+    /// The switch ports count packets, not bytes.
+    Buffer {
+        /// Of a port.
+        buffer: Bytes,
+    },
+    /// Sockets and the edge's flow table.
+    Connections {
+        /// Kept open by incasts and long flows.
+        connections: u64,
+    },
+}
+
+/// Most hosts in a rack.
+pub const RACK_MAX_HOSTS: u32 = 64;
+/// Fastest link of a rack in a virtual machine.
+pub const RACK_MAX_MBIT_PER_S: u64 = 200;
+/// Longest run of a rack.
+pub const RACK_MAX_DURATION: Span = Span::from_s(3600);
+/// Smallest switch buffer of a rack: four full frames.
+pub const RACK_MIN_BUFFER: Bytes = Bytes::new(6_000);
+/// Most connections that a run keeps open.
+pub const RACK_MAX_CONNECTIONS: u64 = 16_384;
+
+/// What the rack must refuse of `run`, and what would mend it. Empty: the rack can run it.
+///
+/// The rate is a limit of the virtual machine alone; a rack on a native kernel may ignore it.
+pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
+    let mut limits = Vec::new();
+    let hosts = run.network.topology.hosts();
+    if hosts > RACK_MAX_HOSTS {
+        limits.push(RackLimit::Hosts { hosts });
+    }
+    let rate = run.network.link.rate.slowed(run.time_dilation);
+    if rate.bits_per_s() > RACK_MAX_MBIT_PER_S * 1_000_000 {
+        limits.push(RackLimit::Rate { rate });
+    }
+    // At most 1000 by the table of keys.
+    let duration = run.duration * run.time_dilation.get() as i64;
+    if duration > RACK_MAX_DURATION {
+        limits.push(RackLimit::Duration { duration });
+    }
+    let buffer = run.network.buffer;
+    if buffer < RACK_MIN_BUFFER {
+        limits.push(RackLimit::Buffer { buffer });
+    }
+    let connections = connections(run);
+    if connections > RACK_MAX_CONNECTIONS {
+        limits.push(RackLimit::Connections { connections });
+    }
+    limits
+}
+
+fn connections(run: &Run) -> u64 {
+    let servers = u64::from(run.network.topology.hosts()) - 1;
+    let kept = |traffic: &Traffic| match traffic {
+        Traffic::Incast(incast) => u64::from(incast.fanout).div_ceil(servers) * servers,
+        Traffic::Long(long) => u64::from(long.flows),
+        Traffic::Poisson(_) => 0,
+    };
+    run.traffic.iter().map(kept).sum()
+}
+
+impl fmt::Display for RackLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RackLimit::Hosts { hosts } => {
+                write!(
+                    f,
+                    "network.topology.hosts is {hosts}, above the rack's {RACK_MAX_HOSTS}"
+                )
+            }
+            RackLimit::Rate { rate } => write!(
+                f,
+                "network.link.rate slowed by time_dilation is {rate}, above the rack's \
+                 {RACK_MAX_MBIT_PER_S} Mbit/s: raise time_dilation"
+            ),
+            RackLimit::Duration { duration } => write!(
+                f,
+                "duration slowed by time_dilation is {duration}, above the rack's \
+                 {RACK_MAX_DURATION}: shorten one of them"
+            ),
+            RackLimit::Buffer { buffer } => {
+                write!(
+                    f,
+                    "network.buffer is {buffer}, below the rack's {RACK_MIN_BUFFER}"
+                )
+            }
+            RackLimit::Connections { connections } => write!(
+                f,
+                "traffic keeps {connections} connections open, above the rack's \
+                 {RACK_MAX_CONNECTIONS}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    const TEXT: &str = r#"title = "test"
+duration = "40 ms"
+time_dilation = 50
+[network]
+topology = { kind = "star", hosts = 64 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+[[traffic]]
+kind = "incast"
+fanout = 8
+size = "2 kB"
+"#;
+
+    fn limits(set: &[(&str, &str)]) -> Vec<String> {
+        let scenario = Scenario::parse_with(TEXT, "t", set).unwrap_or_else(|e| panic!("{e}"));
+        rack_limits(&scenario.runs()[0])
+            .iter()
+            .map(RackLimit::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn sixty_four_hosts_at_200_mbit_per_s_fit() {
+        assert!(limits(&[]).is_empty());
+    }
+
+    #[test]
+    fn each_bound_is_named_with_value_and_limit() {
+        let set = [
+            ("network.topology.hosts", "65"),
+            ("time_dilation", "10"),
+            ("duration", "400 s"),
+            ("network.buffer", "3 kB"),
+            ("traffic.0.fanout", "10000"),
+            ("traffic.0.interval", "1 s"),
+        ];
+        let expected = [
+            "network.topology.hosts is 65, above the rack's 64",
+            "network.link.rate slowed by time_dilation is 1 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation",
+            "duration slowed by time_dilation is 4000 s, above the rack's 3600 s: shorten one of them",
+            "network.buffer is 3 kB, below the rack's 6 kB",
+        ];
+        assert_eq!(limits(&set), expected);
+    }
+
+    #[test]
+    fn connections_are_counted_for_every_server() {
+        let two = TEXT.replace("fanout = 8", "fanout = 10000");
+        let two = format!("{two}[[traffic]]\nkind = \"long\"\nflows = 10000\n");
+        let run = &Scenario::parse(&two, "t")
+            .unwrap_or_else(|e| panic!("{e}"))
+            .runs()[0]
+            .clone();
+        // 10,000 answers of 63 servers: 159 connections with each.
+        assert_eq!(
+            rack_limits(run),
+            [RackLimit::Connections {
+                connections: 159 * 63 + 10_000
+            }]
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! Facts about traffic plans.
+
+use super::*;
+use crate::Scenario;
+use onramp_units::Span;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const HEAD: &str = r#"title = "test"
+duration = "500 ms"
+[network]
+topology = { kind = "star", hosts = 9 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+"#;
+const WEBSEARCH: &str =
+    "[[traffic]]\nkind = \"poisson\"\nworkload = \"websearch\"\nload = \"40 %\"\n";
+
+fn run(traffic: &str, set: &[(&str, &str)]) -> Run {
+    let text = format!("{HEAD}{traffic}");
+    let scenario = Scenario::parse_with(&text, "t", set).unwrap_or_else(|e| panic!("{e}"));
+    scenario.runs()[0].clone()
+}
+
+fn incast(rest: &str) -> String {
+    format!("[[traffic]]\nkind = \"incast\"\n{rest}")
+}
+
+fn bytes(arrival: &Arrival) -> u64 {
+    match arrival.work {
+        Work::Send(size) => size.get(),
+        Work::Until(_) => 0,
+    }
+}
+
+#[test]
+fn every_server_answers_once_when_the_fanout_is_their_number() {
+    let run = run(
+        &incast("to = 4\nfanout = 8\nsize = \"2 kB\"\nrequests = 3\n"),
+        &[],
+    );
+    let arrivals = plan(&run);
+    assert_eq!(arrivals.len(), 24);
+    for (request, answers) in (0..).zip(arrivals.chunks(8)) {
+        let sources: Vec<HostId> = answers.iter().map(|a| a.src).collect();
+        assert_eq!(sources, [0, 1, 2, 3, 5, 6, 7, 8]);
+        assert!(answers
+            .iter()
+            .all(|a| a.request == Some(request) && a.at == answers[0].at));
+        assert!(answers
+            .iter()
+            .all(|a| a.dst == 4 && a.slot == 0 && bytes(a) == 2000));
+    }
+}
+
+#[test]
+fn beyond_the_servers_answers_have_connections_of_their_own() {
+    let run = run(
+        &incast("fanout = 20\nsize = \"2 kB\"\nrequests = 100\n"),
+        &[],
+    );
+    for answers in plan(&run).chunks(20) {
+        let connections: BTreeSet<_> = answers.iter().map(|a| (a.src, a.slot)).collect();
+        assert_eq!(connections.len(), 20);
+        assert_eq!(answers.iter().filter(|a| a.slot == 2).count(), 4);
+    }
+}
+
+#[test]
+fn below_the_servers_distinct_ones_answer_equally_often() {
+    let run = run(
+        &incast("fanout = 3\nsize = \"2 kB\"\ninterval = \"50 us\"\n"),
+        &[],
+    );
+    let arrivals = plan(&run);
+    let mut answers = [0usize; 9];
+    for request in arrivals.chunks(3) {
+        assert!(request[0].src < request[1].src && request[1].src < request[2].src);
+        request.iter().for_each(|a| answers[a.src as usize] += 1);
+    }
+    let mean = arrivals.len() as f64 / 8.0;
+    assert!(
+        answers[1..]
+            .iter()
+            .all(|&n| (n as f64 / mean - 1.0).abs() < 0.1),
+        "{answers:?}"
+    );
+}
+
+#[test]
+fn periodic_requests_are_equally_far_apart() {
+    let rest = "fanout = 8\nsize = \"2 kB\"\nload = \"2 %\"\narrivals = \"periodic\"\n";
+    let run = run(&incast(rest), &[]);
+    let starts: Vec<_> = plan(&run).chunks(8).map(|a| a[0].at).collect();
+    // 16 kB at 2 % of 10 Gbit/s.
+    let gap = Span::from_us(640);
+    assert_eq!(starts.len(), 781);
+    assert!((1..)
+        .zip(&starts)
+        .all(|(n, &at)| at == Time::ZERO + gap * n));
+}
+
+#[test]
+fn long_flows_take_the_other_hosts_in_turn() {
+    let entry =
+        "[[traffic]]\nkind = \"long\"\nto = 1\nflows = 10\nstart = \"1 ms\"\nstop = \"2 ms\"\n";
+    let arrivals = plan(&run(entry, &[]));
+    let ends: Vec<_> = arrivals.iter().map(|a| (a.src, a.slot)).collect();
+    let expected = [
+        (0, 0),
+        (2, 0),
+        (3, 0),
+        (4, 0),
+        (5, 0),
+        (6, 0),
+        (7, 0),
+        (8, 0),
+        (0, 1),
+        (2, 1),
+    ];
+    assert_eq!(ends, expected);
+    let stop = Work::Until(Time::ZERO + Span::from_ms(2));
+    assert!(arrivals
+        .iter()
+        .all(|a| a.at == Time::ZERO + Span::from_ms(1) && a.work == stop));
+}
+
+#[test]
+fn arrivals_are_in_order_and_within_the_duration() {
+    let traffic = [WEBSEARCH, &incast("fanout = 8\nsize = \"2 kB\"\n")].concat();
+    let run = run(&traffic, &[]);
+    let arrivals = plan(&run);
+    assert!(arrivals
+        .windows(2)
+        .all(|w| (w[0].at, w[0].traffic) <= (w[1].at, w[1].traffic)));
+    assert!(arrivals
+        .iter()
+        .all(|a| Span::ZERO <= a.at - Time::ZERO && a.at - Time::ZERO < run.duration));
+}
+
+#[test]
+fn an_entry_depends_on_no_other() {
+    let both = [WEBSEARCH, &incast("fanout = 8\nsize = \"2 kB\"\n")].concat();
+    let of_first = |arrivals: Vec<Arrival>| -> Vec<_> {
+        arrivals.into_iter().filter(|a| a.traffic == 0).collect()
+    };
+    assert_eq!(of_first(plan(&run(&both, &[]))), plan(&run(WEBSEARCH, &[])));
+}
+
+#[test]
+fn another_load_changes_the_gaps_and_no_size_or_source() {
+    let sizes = |load| -> Vec<_> {
+        let run = run(WEBSEARCH, &[("traffic.0.load", load)]);
+        plan(&run).iter().map(|a| (a.src, a.work)).collect()
+    };
+    let (few, many) = (sizes("20 %"), sizes("80 %"));
+    assert!(few.len() < many.len());
+    assert_eq!(few, many[..few.len()]);
+}
+
+/// Guards the format: these numbers may only change together with every recorded result.
+#[test]
+fn the_plan_of_a_seed_never_changes() {
+    let arrivals = plan(&run(WEBSEARCH, &[("seed", "7")]));
+    let first: Vec<_> = arrivals
+        .iter()
+        .take(3)
+        .map(|a| (a.at.ticks(), a.src, bytes(a)))
+        .collect();
+    assert_eq!(first, FIRST_OF_SEED_7);
+}
+const FIRST_OF_SEED_7: [(i64, HostId, u64); 3] = [
+    (4_943_409_796, 1, 7_454_716),
+    (7_090_147_667, 2, 28_162),
+    (7_109_624_004, 8, 9_501_649),
+];
+
+#[test]
+fn traffic_to_all_reaches_every_host_from_others() {
+    let entry =
+        "[[traffic]]\nkind = \"poisson\"\nworkload = \"fb_hadoop\"\nload = 0.3\nto = \"all\"\n";
+    let arrivals = plan(&run(entry, &[]));
+    let receivers: BTreeSet<_> = arrivals.iter().map(|a| a.dst).collect();
+    assert_eq!(receivers.len(), 9);
+    assert!(arrivals.iter().all(|a| a.src != a.dst));
+}
+
+/// |z| of a sample mean against the truth, from the sample's own spread.
+fn deviations(samples: &[f64], truth: f64) -> f64 {
+    let n = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / n;
+    let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    ((mean - truth) / (variance / n).sqrt()).abs()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    // Bounds of six standard errors: sizes are skewed, and a test must not fail by chance.
+    #[test]
+    fn loads_and_sizes_come_out_right(
+        seed in 0u64..1_000_000,
+        percent in 20u32..95,
+        workload in prop::sample::select(vec!["websearch", "fb_hadoop"]),
+    ) {
+        let (seed, load) = (seed.to_string(), format!("{percent} %"));
+        let set = [
+            ("seed", seed.as_str()), ("traffic.0.load", &load), ("traffic.0.workload", workload),
+            ("network.link.rate", "100 Gbit/s"), ("duration", "2 s"),
+        ];
+        let run = run(WEBSEARCH, &set);
+        let arrivals = plan(&run);
+        let Traffic::Poisson(poisson) = &run.traffic[0] else { unreachable!() };
+        let sizes: Vec<f64> = arrivals.iter().map(|a| bytes(a) as f64).collect();
+        let mean_bytes = poisson.workload.distribution().mean_bytes();
+        prop_assert!(deviations(&sizes, mean_bytes) < 6.0);
+        let starts = std::iter::once(Time::ZERO).chain(arrivals.iter().map(|a| a.at));
+        let gaps: Vec<f64> = starts.zip(&arrivals).map(|(before, a)| (a.at - before).as_s_f64()).collect();
+        let mean_gap_s = 8.0 * mean_bytes / (f64::from(percent) / 100.0 * 100e9);
+        prop_assert!(deviations(&gaps, mean_gap_s) < 6.0);
+        // A compound Poisson sum has variance n * E[size^2].
+        let offered = sizes.iter().sum::<f64>();
+        let nominal = f64::from(percent) / 100.0 * 100e9 / 8.0 * run.duration.as_s_f64();
+        let spread = sizes.iter().map(|x| x * x).sum::<f64>().sqrt();
+        prop_assert!((offered - nominal).abs() < 6.0 * spread, "{offered} of {nominal}");
+    }
+
+    #[test]
+    fn incast_requests_come_at_their_load(seed in 0u64..1_000_000, fanout in 1u32..40) {
+        let (seed, fanout_text) = (seed.to_string(), fanout.to_string());
+        let set = [("seed", seed.as_str()), ("traffic.0.fanout", &fanout_text)];
+        let run = run(&incast("fanout = 8\nsize = \"2 kB\"\nload = \"10 %\"\n"), &set);
+        let requests = plan(&run).len() as f64 / f64::from(fanout);
+        // A Poisson count has the variance of its mean.
+        let mean = 0.1 * 10e9 * run.duration.as_s_f64() / f64::from(fanout * 2000 * 8);
+        prop_assert!((requests - mean).abs() < 6.0 * mean.sqrt(), "{requests} of {mean}");
+        prop_assert!((expected_arrivals(&run, &run.traffic[0]) / mean / f64::from(fanout) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sampled_quantiles_are_those_of_the_distribution(seed: u64, u in 0.01..0.99f64) {
+        let rpc = crate::Workload::GoogleSearchRpc.distribution();
+        let bound = rpc.quantile(u);
+        let mut rng = stream(seed, 0, 0, Purpose::Sizes);
+        let draws = 10_000;
+        let within = (0..draws).filter(|_| rpc.quantile(uniform(&mut rng)) <= bound).count();
+        // At a step, more than u lies at or below it.
+        let share = within as f64 / f64::from(draws);
+        prop_assert!(share > u - 6.0 * (u * (1.0 - u) / f64::from(draws)).sqrt(), "{share} below {u}");
+    }
+}

@@ -1,0 +1,500 @@
+//! Checked values of one run into a [`Run`]: defaults, and the bounds that tie keys together.
+//!
+//! Invariant: a function here answers `None` only when it has reported an error, or when a value
+//! it needs was reported before.
+
+use crate::document::{Document, Layer};
+use crate::error::{Error, Place, Problem};
+use crate::keys::{self, Absent};
+use crate::plan::expected_arrivals;
+use crate::value::Value;
+use crate::*;
+use onramp_units::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+/// Beyond this the plan alone would take more than 700 MB.
+const MAX_ARRIVALS: f64 = 1e7;
+
+/// Makes a run without params out of `layer`, or says what is wrong.
+pub(crate) fn resolve(document: &Document, layer: &Layer) -> Result<Run, Vec<Error>> {
+    let mut resolver = Resolver {
+        document,
+        layer,
+        errors: Vec::new(),
+    };
+    let run = resolver.run();
+    match run {
+        Some(run) if resolver.errors.is_empty() => Ok(run),
+        _ => Err(resolver.errors),
+    }
+}
+
+struct Resolver<'a> {
+    document: &'a Document,
+    layer: &'a Layer,
+    errors: Vec<Error>,
+}
+
+/// Reads one variant of [`Value`]; the key's form guarantees that it is that one.
+macro_rules! getter {
+    ($name:ident, $variant:ident, $type:ty) => {
+        fn $name(&mut self, path: &str) -> Option<$type> {
+            match self.value(path)? {
+                Value::$variant(value) => Some(value),
+                _ => None,
+            }
+        }
+    };
+}
+
+impl Resolver<'_> {
+    getter!(text, Text, String);
+    getter!(count, Count, u64);
+    getter!(flag, Flag, bool);
+    getter!(fraction, Fraction, Fraction);
+    getter!(span, Span, Span);
+    getter!(rate, Rate, Rate);
+    getter!(bytes, Bytes, Bytes);
+
+    /// As given, or by default.
+    fn value(&mut self, path: &str) -> Option<Value> {
+        if let Some(setting) = self.layer.get(path) {
+            return setting.value.clone();
+        }
+        let (key, _) = keys::find(path)?;
+        if key.default == Absent::Required {
+            self.missing(path);
+        }
+        key.default_value()
+    }
+
+    fn missing(&mut self, path: &str) {
+        let expected = keys::find(path).map_or_else(String::new, |(key, _)| key.form.to_string());
+        let problem = Problem::Missing {
+            key: path.to_owned(),
+            expected,
+        };
+        self.report(&[path], problem);
+    }
+
+    fn small(&mut self, path: &str) -> Option<u32> {
+        u32::try_from(self.count(path)?).ok()
+    }
+
+    fn name<T: FromStr>(&mut self, path: &str) -> Option<T> {
+        self.text(path)?.parse().ok()
+    }
+
+    fn given(&self, path: &str) -> bool {
+        self.layer.contains_key(path)
+    }
+
+    /// Reports at the overriding key among `paths`, else at the first that is given, else at the
+    /// table that lacks the first.
+    fn report(&mut self, paths: &[&str], problem: Problem) {
+        let given = paths.iter().filter_map(|path| self.layer.get(*path));
+        let strongest = given.reduce(|a, b| if b.rank > a.rank { b } else { a });
+        let place = strongest.map_or_else(|| self.table_of(paths[0]), |setting| setting.place);
+        self.errors.push(Error { place, problem });
+    }
+
+    fn table_of(&self, path: &str) -> Place {
+        let mut table = path;
+        while let Some((above, _)) = table.rsplit_once('.') {
+            if let Some(&line) = self.document.tables.get(above) {
+                return Place::Line(line);
+            }
+            table = above;
+        }
+        Place::Line(1)
+    }
+
+    /// Checks `value <= max`, where `max` is what `of` allows.
+    fn at_most<Q: PartialOrd + Display>(
+        &mut self,
+        path: &str,
+        value: Option<Q>,
+        max: Option<Q>,
+        of: &str,
+    ) {
+        if let (Some(value), Some(max)) = (value, max) {
+            if value > max {
+                let (key, max) = (path.to_owned(), format!("{max} ({of})"));
+                self.report(
+                    &[path, of],
+                    Problem::Above {
+                        key,
+                        value: value.to_string(),
+                        max,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Checks `value < bound`, where `bound` is the value of `of`.
+    fn below<Q: PartialOrd + Display>(
+        &mut self,
+        path: &str,
+        value: Option<Q>,
+        bound: Option<Q>,
+        of: &str,
+    ) {
+        if let (Some(value), Some(bound)) = (value, bound) {
+            if value >= bound {
+                let (key, bound) = (path.to_owned(), format!("{bound} ({of})"));
+                self.report(
+                    &[path, of],
+                    Problem::NotBelow {
+                        key,
+                        value: value.to_string(),
+                        bound,
+                    },
+                );
+            }
+        }
+    }
+
+    fn run(&mut self) -> Option<Run> {
+        let title = self.text("title");
+        let seed = self.count("seed");
+        let duration = self.span("duration");
+        let warmup = self.span("warmup");
+        self.below("warmup", warmup, duration, "duration");
+        let time_dilation = self.count("time_dilation").and_then(NonZeroU64::new);
+        let network = self.network();
+        let host = self.host();
+        let onramp = self.onramp(&network, host);
+        let traffic = self.traffic(duration);
+        let run = Run {
+            params: BTreeMap::new(),
+            title: title?,
+            seed: seed?,
+            duration: duration?,
+            warmup: warmup?,
+            time_dilation: time_dilation?,
+            network: network?,
+            host: host?,
+            onramp: onramp?,
+            traffic: traffic?,
+        };
+        self.check_size(&run);
+        Some(run)
+    }
+
+    fn network(&mut self) -> Option<Network> {
+        let kind = self.text("network.topology.kind");
+        let hosts = self.small("network.topology.hosts");
+        let rate = self.rate("network.link.rate");
+        let delay = self.span("network.link.delay");
+        let buffer = self.bytes("network.buffer");
+        let threshold = self.bytes("network.ecn.threshold");
+        self.at_most("network.ecn.threshold", threshold, buffer, "network.buffer");
+        // One kind so far: the form has checked the name.
+        kind?;
+        Some(Network {
+            topology: Topology::Star { hosts: hosts? },
+            link: Link {
+                rate: rate?,
+                delay: delay?,
+            },
+            buffer: buffer?,
+            ecn: threshold.map(|threshold| Ecn { threshold }),
+        })
+    }
+
+    fn host(&mut self) -> Option<Host> {
+        let cc = self.name("host.cc");
+        let (qdisc, gso, gro) = (
+            self.name("host.qdisc"),
+            self.bytes("host.gso"),
+            self.flag("host.gro"),
+        );
+        if cc == Some(Cc::Dctcp) && !self.given("network.ecn.threshold") {
+            let (key, value) = ("host.cc".to_owned(), Cc::Dctcp.to_string());
+            let needs = "network.ecn.threshold".to_owned();
+            self.report(&["host.cc"], Problem::Needs { key, value, needs });
+        }
+        Some(Host {
+            cc: cc?,
+            qdisc: qdisc?,
+            gso: gso?,
+            gro: gro?,
+        })
+    }
+
+    fn onramp(&mut self, network: &Option<Network>, host: Option<Host>) -> Option<OnRamp> {
+        let gain = self.fraction("onramp.gain");
+        let max_pause = self.span("onramp.max_pause");
+        let gso = self.bytes("onramp.gso");
+        let threshold = self.value("onramp.threshold");
+        if threshold.as_ref().is_some_and(keys::is_off) {
+            return self.law_off();
+        }
+        let holds = host.map(|h| h.qdisc == Qdisc::Edge);
+        let law = match self.given("onramp.law") {
+            true => self.name("onramp.law")?,
+            false if holds? => Law::Final,
+            false => Law::Off,
+        };
+        if law == Law::Off {
+            return self.law_off();
+        }
+        if holds == Some(false) {
+            let (key, value) = ("onramp.law".to_owned(), law.to_string());
+            let needs = "host.qdisc edge".to_owned();
+            self.report(
+                &["onramp.law", "host.qdisc"],
+                Problem::Needs { key, value, needs },
+            );
+        }
+        let threshold = self.span("onramp.threshold");
+        if let (Some(threshold), Some(network)) = (threshold, network) {
+            self.check_threshold(threshold, network);
+        }
+        Some(OnRamp {
+            law,
+            threshold: threshold?,
+            gain: gain?,
+            max_pause: max_pause?,
+            gso: gso?,
+        })
+    }
+
+    /// With the parameters that are written down for it nowhere else: the defaults.
+    fn law_off(&mut self) -> Option<OnRamp> {
+        let none = Layer::new();
+        let mut defaults = Resolver {
+            document: self.document,
+            layer: &none,
+            errors: Vec::new(),
+        };
+        Some(OnRamp {
+            law: Law::Off,
+            threshold: defaults.span("onramp.threshold")?,
+            gain: defaults.fraction("onramp.gain")?,
+            max_pause: defaults.span("onramp.max_pause")?,
+            gso: defaults.bytes("onramp.gso")?,
+        })
+    }
+
+    /// Below the delay of an idle path every packet would be held.
+    fn check_threshold(&mut self, threshold: Span, network: &Network) {
+        let base = network.base_delay();
+        if threshold < base {
+            let (key, value) = ("onramp.threshold".to_owned(), threshold.to_string());
+            let min = format!("{base} (the idle path's network.link.delay)");
+            let paths = ["onramp.threshold", "network.link.delay"];
+            self.report(&paths, Problem::Below { key, value, min });
+        }
+    }
+
+    fn traffic(&mut self, duration: Option<Span>) -> Option<Vec<Traffic>> {
+        if self.document.traffic == 0 {
+            let expected = "at least one [[traffic]] entry".to_owned();
+            self.report(
+                &["traffic"],
+                Problem::Missing {
+                    key: "traffic".to_owned(),
+                    expected,
+                },
+            );
+            return None;
+        }
+        // Each entry is looked at before the first failure is acted on.
+        let entries: Vec<_> = (0..self.document.traffic)
+            .map(|n| self.entry(n, duration))
+            .collect();
+        entries.into_iter().collect()
+    }
+
+    fn entry(&mut self, index: usize, duration: Option<Span>) -> Option<Traffic> {
+        let path = |name: &str| format!("traffic.{index}.{name}");
+        let kind = self.name(&path("kind"))?;
+        self.refuse_foreign(index, kind);
+        match kind {
+            Kind::Incast => self.incast(&path).map(Traffic::Incast),
+            Kind::Long => self.long(&path, duration).map(Traffic::Long),
+            Kind::Poisson => self.poisson(&path).map(Traffic::Poisson),
+        }
+    }
+
+    fn refuse_foreign(&mut self, index: usize, kind: Kind) {
+        let prefix = format!("traffic.{index}.");
+        let layer = self.layer;
+        let of_entry = layer.range(prefix.clone()..).map(|(path, _)| path);
+        for path in of_entry.take_while(|path| path.starts_with(&prefix)) {
+            let owners = keys::find(path).map_or(&[] as &[Kind], |(key, _)| key.of);
+            if !owners.is_empty() && !owners.contains(&kind) {
+                let owners = owners
+                    .iter()
+                    .map(Kind::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" or ");
+                let (key, kind) = (path.clone(), kind.to_string());
+                self.report(&[path], Problem::Foreign { key, owners, kind });
+            }
+        }
+    }
+
+    fn incast(&mut self, path: &dyn Fn(&str) -> String) -> Option<Incast> {
+        let to = self.host_number(&path("to"));
+        let fanout = self.small(&path("fanout"));
+        let size = self.bytes(&path("size"));
+        let spacing = self.spacing(path);
+        let arrivals = self.name(&path("arrivals"));
+        let requests = match self.given(&path("requests")) {
+            true => Some(self.count(&path("requests"))?),
+            false => None,
+        };
+        Some(Incast {
+            to: to?,
+            fanout: fanout?,
+            size: size?,
+            spacing: spacing?,
+            arrivals: arrivals?,
+            requests,
+        })
+    }
+
+    fn spacing(&mut self, path: &dyn Fn(&str) -> String) -> Option<Spacing> {
+        let (load, interval) = (path("load"), path("interval"));
+        match (self.given(&load), self.given(&interval)) {
+            (true, true) => {
+                let (key, other) = (interval.clone(), load.clone());
+                self.report(&[&interval, &load], Problem::Beside { key, other });
+                None
+            }
+            (_, true) => self.span(&interval).map(Spacing::Interval),
+            (true, _) => self.fraction(&load).map(Spacing::Load),
+            (false, false) => "2 %".parse().ok().map(Spacing::Load),
+        }
+    }
+
+    fn long(&mut self, path: &dyn Fn(&str) -> String, duration: Option<Span>) -> Option<Long> {
+        let (start_path, stop_path) = (path("start"), path("stop"));
+        let to = self.host_number(&path("to"));
+        let from = self.sources(&path("from"), to);
+        let flows = self.small(&path("flows"));
+        let start = self.span(&start_path);
+        self.below(&start_path, start, duration, "duration");
+        let stop = match self.given(&stop_path) {
+            true => self.span(&stop_path),
+            false => duration,
+        };
+        self.at_most(&stop_path, stop, duration, "duration");
+        if self.given(&stop_path) {
+            self.below(&start_path, start, stop, &stop_path);
+        }
+        Some(Long {
+            from: from?,
+            to: to?,
+            flows: flows?,
+            start: start?,
+            stop: stop?,
+        })
+    }
+
+    fn poisson(&mut self, path: &dyn Fn(&str) -> String) -> Option<Poisson> {
+        let workload = self.name(&path("workload"));
+        let load = self.fraction(&path("load"));
+        if !self.given(&path("load")) {
+            self.missing(&path("load"));
+        }
+        let (to, receiver) = match self.value(&path("to")) {
+            Some(Value::Text(_)) => (Some(Receivers::All), None),
+            _ => {
+                let host = self.host_number(&path("to"));
+                (host.map(Receivers::Host), host)
+            }
+        };
+        let from = self.sources(&path("from"), receiver);
+        if let (Some(Receivers::All), Some(Sources::Host(host))) = (to, from) {
+            let key = path("from");
+            self.report(
+                &[&key, &path("to")],
+                Problem::ToItself {
+                    key: key.clone(),
+                    host,
+                },
+            );
+        }
+        Some(Poisson {
+            workload: workload?,
+            load: load?,
+            from: from?,
+            to: to?,
+        })
+    }
+
+    /// A host that exists.
+    fn host_number(&mut self, path: &str) -> Option<HostId> {
+        let host = match self.value(path)? {
+            Value::Count(host) => host,
+            other => {
+                let (key, found) = (path.to_owned(), format!("{:?}", other.to_string()));
+                let expected = "host number".to_owned();
+                self.report(
+                    &[path],
+                    Problem::Expected {
+                        key,
+                        found,
+                        expected,
+                    },
+                );
+                return None;
+            }
+        };
+        let last = self
+            .quietly("network.topology.hosts")
+            .map(|hosts| hosts - 1);
+        self.at_most(path, Some(host), last, "network.topology.hosts");
+        u32::try_from(host).ok()
+    }
+
+    /// A count that is checked, and reported if missing, elsewhere.
+    fn quietly(&self, path: &str) -> Option<u64> {
+        match self.layer.get(path)?.value {
+            Some(Value::Count(count)) => Some(count),
+            _ => None,
+        }
+    }
+
+    fn sources(&mut self, path: &str, receiver: Option<HostId>) -> Option<Sources> {
+        if let Value::Text(_) = self.value(path)? {
+            return Some(Sources::Others);
+        }
+        let host = self.host_number(path)?;
+        if receiver == Some(host) {
+            let to = path.replace(".from", ".to");
+            self.report(
+                &[path, &to],
+                Problem::ToItself {
+                    key: path.to_owned(),
+                    host,
+                },
+            );
+        }
+        Some(Sources::Host(host))
+    }
+
+    fn check_size(&mut self, run: &Run) {
+        for (index, traffic) in run.traffic.iter().enumerate() {
+            let arrivals = expected_arrivals(run, traffic);
+            if arrivals > MAX_ARRIVALS {
+                let key = format!("traffic.{index}");
+                let path = |name: &str| format!("{key}.{name}");
+                let paths = [path("load"), path("interval"), "duration".to_owned()];
+                let value = format!("about {arrivals:.0} flows");
+                let max = format!("{MAX_ARRIVALS:.0}");
+                self.report(
+                    &paths.each_ref().map(String::as_str),
+                    Problem::Above { key, value, max },
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A scenario: a base, its cases and its sweep, and the runs that come out of them.
+
+use crate::document::{self, Document, Setting};
+use crate::error::{Error, Place, Problem};
+use crate::keys::KEYS;
+use crate::resolve::resolve;
+use crate::value::Value;
+use crate::{Errors, Run};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Values by dotted key.
+pub(crate) type Layer = BTreeMap<String, Value>;
+
+/// More runs than anybody waits for.
+const MAX_RUNS: usize = 1000;
+
+/// A scenario file, checked, with its runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    pub(crate) base: Layer,
+    pub(crate) cases: Vec<(String, Layer)>,
+    pub(crate) sweep: Vec<(String, Vec<Value>)>,
+    title: String,
+    runs: Vec<Run>,
+}
+
+impl Scenario {
+    /// Checks `text`; `name` is the file's name, for error messages.
+    ///
+    /// # Errors
+    /// All that is wrong, each with line, key, value and bound.
+    ///
+    /// ```
+    /// use onramp_scenario::{Law, Scenario};
+    /// let text = r#"
+    /// title = "16-to-1 incast, edge off and on"
+    /// seed = 7
+    /// duration = "200 ms"
+    /// [network]
+    /// topology = { kind = "star", hosts = 17 }
+    /// link = { rate = "10 Gbit/s", delay = "1 us" }
+    /// [[traffic]]
+    /// kind = "incast"
+    /// fanout = 16
+    /// size = "32 kB"
+    /// [host]
+    /// cc = "cubic"
+    /// [sweep]
+    /// "onramp.threshold" = ["off", "50 us"]
+    /// "#;
+    /// let scenario = Scenario::parse(text, "incast.toml")?;
+    /// assert_eq!(scenario.runs()[0].onramp.law, Law::Off);
+    /// assert_eq!(scenario.runs()[1].params["onramp.threshold"], "50 us");
+    ///
+    /// let wrong = text.replace("200 ms", "2 min").replace("hosts = 17", "hosts = 1");
+    /// assert_eq!(
+    ///     Scenario::parse(&wrong, "incast.toml").unwrap_err().to_string(),
+    ///     "incast.toml:4: duration is \"2 min\", whose unit is not one of ps, ns, us, ms, s\n\
+    ///      incast.toml:6: network.topology.hosts is 1, below min 2"
+    /// );
+    /// # Ok::<(), onramp_scenario::Errors>(())
+    /// ```
+    pub fn parse(text: &str, name: &str) -> Result<Scenario, Errors> {
+        Scenario::parse_with(text, name, &[])
+    }
+
+    /// Like [`Scenario::parse`], with settings from the command line: each replaces what the
+    /// file, its cases and its sweep say of the key.
+    ///
+    /// # Errors
+    /// As for [`Scenario::parse`]; the place of a wrong setting is `--set`.
+    pub fn parse_with(text: &str, name: &str, set: &[(&str, &str)]) -> Result<Scenario, Errors> {
+        let mut document = Document::read(text);
+        if document.is_toml {
+            document.set(set);
+        }
+        let mut errors = std::mem::take(&mut document.errors);
+        let too_many = refuse_too_many_runs(&document);
+        // Of what is not TOML nothing is known, so nothing is missing.
+        let runs = match document.is_toml && too_many.is_none() {
+            true => resolve_all(&document, &mut errors),
+            false => Vec::new(),
+        };
+        errors.extend(too_many);
+        match (Errors::collect(name, errors), runs.first()) {
+            (None, Some(first)) => Ok(Scenario::new(&document, first.title.clone(), runs)),
+            (Some(errors), _) => Err(errors),
+            (None, None) => unreachable!("a document without errors has a run"),
+        }
+    }
+
+    fn new(document: &Document, title: String, runs: Vec<Run>) -> Scenario {
+        let mut base = values(&document.base);
+        fill_defaults(&mut base, document.traffic);
+        let layers = |(name, layer): &(String, document::Layer)| (name.clone(), values(layer));
+        let points = |(path, settings): &(String, Vec<Setting>)| {
+            (
+                path.clone(),
+                settings.iter().filter_map(|s| s.value.clone()).collect(),
+            )
+        };
+        Scenario {
+            base,
+            cases: document.cases.iter().map(layers).collect(),
+            sweep: document.sweep.iter().map(points).collect(),
+            title,
+            runs,
+        }
+    }
+
+    /// One line for people.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Every case at every point of the sweep: cases in the file's order, within a case the last
+    /// key of the sweep runs fastest. Combinations that come to the same run, such as several
+    /// thresholds with law off, are there once.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+}
+
+fn values(layer: &document::Layer) -> Layer {
+    let given = |(path, setting): (&String, &Setting)| Some((path.clone(), setting.value.clone()?));
+    layer.iter().filter_map(given).collect()
+}
+
+/// Writes down the defaults that do not depend on other keys.
+fn fill_defaults(base: &mut Layer, traffic: usize) {
+    for key in KEYS {
+        let Some(default) = key.default_value() else {
+            continue;
+        };
+        let Some(name) = key.path.strip_prefix("traffic.") else {
+            base.entry(key.path.to_owned()).or_insert(default);
+            continue;
+        };
+        for entry in 0..traffic {
+            let kind = base
+                .get(&format!("traffic.{entry}.kind"))
+                .map(Value::to_string);
+            let has = |k: &crate::Kind| Some(k.to_string()) == kind;
+            if key.of.is_empty() || key.of.iter().any(has) {
+                base.entry(format!("traffic.{entry}.{name}"))
+                    .or_insert(default.clone());
+            }
+        }
+    }
+}
+
+fn refuse_too_many_runs(document: &Document) -> Option<Error> {
+    let points = document.sweep.iter().map(|(_, values)| values.len());
+    let runs = points.fold(document.cases.len().max(1), usize::saturating_mul);
+    if runs <= MAX_RUNS {
+        return None;
+    }
+    let place = document
+        .sweep
+        .last()
+        .and_then(|(_, values)| values.first())
+        .map(|s| s.place);
+    let (key, value) = ("case x sweep".to_owned(), format!("{runs} runs"));
+    let problem = Problem::Above {
+        key,
+        value,
+        max: MAX_RUNS.to_string(),
+    };
+    Some(Error {
+        place: place.unwrap_or(Place::Line(1)),
+        problem,
+    })
+}
+
+fn resolve_all(document: &Document, errors: &mut Vec<Error>) -> Vec<Run> {
+    let varied = varied_keys(document);
+    let mut runs: Vec<Run> = Vec::new();
+    let unnamed = (String::new(), document::Layer::new());
+    let cases = match document.cases.as_slice() {
+        [] => std::slice::from_ref(&unnamed),
+        cases => cases,
+    };
+    for (name, case) in cases {
+        for point in points(&document.sweep) {
+            let mut layer = document.base.clone();
+            layer.extend(case.clone());
+            layer.extend(point);
+            match resolve(document, &layer) {
+                Ok(mut run) => {
+                    run.params = params(&run, name, &varied);
+                    if !runs.contains(&run) {
+                        runs.push(run);
+                    }
+                }
+                Err(more) => errors.extend(more),
+            }
+        }
+    }
+    runs
+}
+
+/// Keys that a case or the sweep sets.
+fn varied_keys(document: &Document) -> BTreeSet<&str> {
+    let of_cases = document.cases.iter().flat_map(|(_, layer)| layer.keys());
+    let of_sweep = document.sweep.iter().map(|(path, _)| path);
+    of_cases.chain(of_sweep).map(String::as_str).collect()
+}
+
+fn params(run: &Run, case: &str, varied: &BTreeSet<&str>) -> BTreeMap<String, String> {
+    let all = run.settings().into_iter();
+    let mut params: BTreeMap<_, _> = all
+        .filter(|(path, _)| varied.contains(path.as_str()))
+        .map(|(path, value)| (path, value.to_string()))
+        .collect();
+    if !case.is_empty() {
+        params.insert("case".to_owned(), case.to_owned());
+    }
+    params
+}
+
+/// The cross product of a sweep's lists, the last key fastest; one empty point without a sweep.
+fn points(sweep: &[(String, Vec<Setting>)]) -> Vec<document::Layer> {
+    let mut points = vec![document::Layer::new()];
+    for (path, values) in sweep {
+        let with = |point: &document::Layer, value: &Setting| {
+            let mut point = point.clone();
+            point.insert(path.clone(), value.clone());
+            point
+        };
+        points = points
+            .iter()
+            .flat_map(|p| values.iter().map(|v| with(p, v)).collect::<Vec<_>>())
+            .collect();
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,490 @@
+//! Facts about checking, cases, sweeps, settings and writing back.
+
+use super::*;
+use crate::{Cc, Fraction, Law, Qdisc, Receivers, Sources, Spacing, Traffic};
+use onramp_units::{Bytes, Span};
+use proptest::prelude::*;
+
+const BASE: &str = r#"title = "test"
+duration = "10 ms"
+[network]
+topology = { kind = "star", hosts = 9 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+[[traffic]]
+kind = "incast"
+fanout = 8
+size = "2 kB"
+[[traffic]]
+kind = "long"
+"#;
+
+fn scenario(more: &str) -> Scenario {
+    Scenario::parse(&format!("{BASE}{more}"), "t").unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn errors(text: &str) -> String {
+    Scenario::parse(text, "t")
+        .expect_err("a wrong scenario")
+        .to_string()
+}
+
+/// Errors of `more` after the 11 lines of the base.
+fn errors_of(more: &str) -> String {
+    errors(&format!("{BASE}{more}"))
+}
+
+fn only_run(more: &str) -> Run {
+    let scenario = scenario(more);
+    assert_eq!(scenario.runs().len(), 1);
+    scenario.runs()[0].clone()
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let run = only_run("");
+    assert_eq!(
+        (run.seed, run.warmup, run.time_dilation.get()),
+        (1, Span::ZERO, 1)
+    );
+    assert_eq!(run.network.buffer, Bytes::new(300_000));
+    assert_eq!(
+        (run.host.cc, run.host.qdisc, run.host.gro),
+        (Cc::Cubic, Qdisc::Edge, true)
+    );
+    assert_eq!(
+        (run.onramp.law, run.onramp.threshold),
+        (Law::Final, Span::from_us(50))
+    );
+    assert_eq!(
+        (run.onramp.gain.get(), run.onramp.max_pause),
+        (0.0625, Span::from_ms(5))
+    );
+    let Traffic::Incast(incast) = &run.traffic[0] else {
+        panic!("{:?}", run.traffic)
+    };
+    assert_eq!(
+        incast.spacing,
+        Spacing::Load("2 %".parse::<Fraction>().unwrap())
+    );
+    let Traffic::Long(long) = &run.traffic[1] else {
+        panic!("{:?}", run.traffic)
+    };
+    assert_eq!(
+        (long.from, long.flows, long.stop),
+        (Sources::Others, 1, run.duration)
+    );
+    assert!(run.params.is_empty());
+}
+
+#[test]
+fn all_errors_are_found_at_once_with_their_lines() {
+    let text = r#"title = "test"
+duration = "10 ms"
+warmup = "20 ms"
+[network]
+topology = { kind = "star", hosts = 1 }
+link = { rate = "10 Gbps", delay = 1 }
+buffer = "400 kB"
+ecn.threshold = "500 kB"
+[host]
+cc = "vegas"
+[[traffic]]
+kind = "incast"
+fanout = 0
+interval = "1 ms"
+load = 0.1
+flows = 3
+[onramp]
+treshold = "50 us"
+gain = 2
+"#;
+    let expected = r#"t:3: warmup is 20 ms, not below 10 ms (duration)
+t:5: network.topology.hosts is 1, below min 2
+t:6: network.link.delay is "1", which has no unit (one of ps, ns, us, ms, s)
+t:6: network.link.rate is "10 Gbps", whose unit is not one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s
+t:8: network.ecn.threshold is 500 kB, above max 400 kB (network.buffer)
+t:10: host.cc is "vegas", expected "cubic" or "bbr" or "dctcp" or "reno"
+t:11: traffic.0.size is missing: size, 1 B to 1 GB
+t:13: traffic.0.fanout is 0, below min 1
+t:14: traffic.0.interval is set beside traffic.0.load: only one of them can hold
+t:16: traffic.0.flows belongs to traffic of kind long, this is incast
+t:18: unknown key onramp.treshold, did you mean onramp.threshold?
+t:19: onramp.gain is 2, above max 1"#;
+    assert_eq!(errors(text), expected);
+}
+
+#[test]
+fn missing_tables_are_reported_at_the_top() {
+    assert_eq!(
+        errors(""),
+        "t:1: duration is missing: time, 1 us to 3600 s\n\
+         t:1: network.link.delay is missing: time, 0 s to 100 ms\n\
+         t:1: network.link.rate is missing: rate, 1 Mbit/s to 1 Tbit/s\n\
+         t:1: network.topology.hosts is missing: number, 2 to 4096\n\
+         t:1: network.topology.kind is missing: \"star\"\n\
+         t:1: title is missing: one line of 1 to 200 characters\n\
+         t:1: traffic is missing: at least one [[traffic]] entry"
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_reported_alone() {
+    let text = errors("title = \n\nduration = \"1 ms\n");
+    assert!(
+        text.lines().all(|line| line.contains(": not TOML: ")),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("t:1: ") && text.contains("t:3: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn values_of_the_wrong_shape_are_refused() {
+    let text = BASE.replace(
+        "duration = \"10 ms\"",
+        "duration = [1]\nseed = 1979-05-27\nhost = 3",
+    );
+    assert_eq!(
+        errors(&text),
+        "t:2: duration is of type array, expected time, 1 us to 3600 s\n\
+         t:3: seed is of type datetime, expected number, from 0\n\
+         t:4: host is \"3\", expected a table"
+    );
+    assert!(errors("traffic = 3").contains("t:1: traffic is \"3\", expected [[traffic]] entries"));
+    assert!(errors("case = [3]\nsweep = 4").contains("t:1: case is \"3\", expected a table\n"));
+}
+
+#[test]
+fn hosts_must_exist_and_not_talk_to_themselves() {
+    assert_eq!(
+        errors_of("from = 9\nto = 9\n[[traffic]]\nkind = \"poisson\"\nworkload = \"websearch\"\nload = 0.4\nfrom = 0\n"),
+        "t:12: traffic.1.from is 9, above max 8 (network.topology.hosts)\n\
+         t:12: traffic.1.from is host 9, which is the receiver too\n\
+         t:13: traffic.1.to is 9, above max 8 (network.topology.hosts)\n\
+         t:18: traffic.2.from is host 0, which is the receiver too"
+    );
+    assert_eq!(
+        errors_of("to = \"all\"\n"),
+        "t:12: traffic.1.to is \"all\", expected host number"
+    );
+}
+
+#[test]
+fn long_flows_start_before_they_stop_and_stop_in_time() {
+    assert_eq!(
+        errors_of("start = \"5 ms\"\nstop = \"4 ms\"\n"),
+        "t:12: traffic.1.start is 5 ms, not below 4 ms (traffic.1.stop)"
+    );
+    assert_eq!(
+        errors_of("stop = \"11 ms\"\n"),
+        "t:12: traffic.1.stop is 11 ms, above max 10 ms (duration)"
+    );
+    assert_eq!(
+        errors_of("start = \"10 ms\"\n"),
+        "t:12: traffic.1.start is 10 ms, not below 10 ms (duration)"
+    );
+}
+
+#[test]
+fn poisson_traffic_can_go_to_all_and_needs_a_load() {
+    let entry = "[[traffic]]\nkind = \"poisson\"\nto = \"all\"\nworkload = \"fb_hadoop\"\n";
+    let run = only_run(&format!("{entry}load = \"60 %\"\n"));
+    let Traffic::Poisson(poisson) = &run.traffic[2] else {
+        panic!("{:?}", run.traffic)
+    };
+    assert_eq!(
+        (poisson.to, poisson.from),
+        (Receivers::All, Sources::Others)
+    );
+    assert_eq!(
+        errors_of(entry),
+        "t:12: traffic.2.load is missing: fraction, 0.000001 to 1"
+    );
+}
+
+#[test]
+fn a_plan_too_large_for_memory_is_refused() {
+    let entry = "[[traffic]]\nkind = \"incast\"\nfanout = 8\nsize = \"1 B\"\nload = 1\n";
+    assert_eq!(
+        errors_of(entry),
+        "t:16: traffic.2 is about 12500000 flows, above max 10000000"
+    );
+}
+
+#[test]
+fn dctcp_needs_marks() {
+    let text = "[host]\ncc = \"dctcp\"\n";
+    assert_eq!(
+        errors_of(text),
+        "t:13: host.cc is dctcp, which needs network.ecn.threshold"
+    );
+    assert!(
+        only_run("[host]\ncc = \"dctcp\"\n[network.ecn]\nthreshold = \"65 kB\"\n")
+            .network
+            .ecn
+            .is_some()
+    );
+}
+
+#[test]
+fn a_law_needs_the_edge_and_the_default_knows() {
+    let run = only_run("[host]\nqdisc = \"fq\"\n[onramp]\nthreshold = \"60 us\"\n");
+    assert_eq!(run.onramp.law, Law::Off);
+    assert_eq!(
+        errors_of("[host]\nqdisc = \"fq\"\n[onramp]\nlaw = \"gate\"\n"),
+        "t:15: onramp.law is gate, which needs host.qdisc edge"
+    );
+}
+
+#[test]
+fn a_threshold_below_the_idle_delay_is_refused_unless_the_law_is_off() {
+    assert_eq!(
+        errors_of("[onramp]\nthreshold = \"1 us\"\n"),
+        "t:13: onramp.threshold is 1 us, below min 2 us (the idle path's network.link.delay)"
+    );
+    assert_eq!(
+        only_run("[onramp]\nthreshold = \"1 us\"\nlaw = \"off\"\n")
+            .onramp
+            .law,
+        Law::Off
+    );
+    assert_eq!(
+        only_run("[onramp]\nthreshold = \"off\"\nlaw = \"gate\"\n")
+            .onramp
+            .law,
+        Law::Off
+    );
+}
+
+const CASES: &str = r#"[[case]]
+name = "fq"
+"host.qdisc" = "fq"
+[[case]]
+name = "gate"
+onramp.law = "gate"
+"#;
+
+#[test]
+fn runs_are_cases_times_sweep_with_the_last_key_fastest() {
+    let sweep = "[sweep]\nseed = [1, 2]\n\"onramp.threshold\" = [\"30 us\", \"50 us\"]\n";
+    let scenario = scenario(&format!("{CASES}{sweep}"));
+    let params = |run: &Run| {
+        let of = |key: &str| run.params[key].clone();
+        [
+            of("case"),
+            of("seed"),
+            of("onramp.threshold"),
+            of("onramp.law"),
+            of("host.qdisc"),
+        ]
+        .join(" ")
+    };
+    let runs: Vec<String> = scenario.runs().iter().map(params).collect();
+    // With law off the threshold means nothing: one run for both.
+    assert_eq!(
+        runs,
+        [
+            "fq 1 off off fq",
+            "fq 2 off off fq",
+            "gate 1 30 us gate edge",
+            "gate 1 50 us gate edge",
+            "gate 2 30 us gate edge",
+            "gate 2 50 us gate edge",
+        ]
+    );
+}
+
+#[test]
+fn errors_of_an_override_are_at_the_override() {
+    let more = r#"[onramp]
+law = "final"
+[[case]]
+name = "fq"
+"host.qdisc" = "fq"
+[[case]]
+name = "fq"
+"traffic.2.load" = 0.1
+"traffic.0.kind" = "long"
+[sweep]
+"network.ecn.threshold" = ["65 kB",
+  "400 kB", "1"]
+"network.colour" = [1]
+"host.cc" = []
+"#;
+    assert_eq!(
+        errors_of(more),
+        "t:16: onramp.law is final, which needs host.qdisc edge\n\
+         t:18: case.name is \"fq\", as in an earlier case\n\
+         t:19: traffic.2.load is of [[traffic]] entry 2, above max 1 (the last)\n\
+         t:20: traffic.0.kind cannot differ between runs\n\
+         t:23: network.ecn.threshold is \"1\", which has no unit (one of B, kB, MB, GB, KiB, MiB, GiB)\n\
+         t:23: network.ecn.threshold is 400 kB, above max 300 kB (network.buffer)\n\
+         t:24: unknown key network.colour\n\
+         t:25: sweep.host.cc is of type array, expected a list of values"
+    );
+}
+
+#[test]
+fn case_names_are_given_and_fit_file_names() {
+    assert!(errors_of("[[case]]\nseed = 2\n").starts_with("t:12: case.name is missing: 1 to 40 of"));
+    for name in ["", "a/b", "..", "a b"] {
+        let text = errors_of(&format!("[[case]]\nname = \"{name}\"\n"));
+        assert!(
+            text.starts_with(&format!("t:13: case.name is \"{name}\", expected")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn too_many_runs_are_refused_before_they_are_made() {
+    let list = format!("[{}]", vec!["1"; 1001].join(","));
+    let sweep = format!("[sweep]\nseed = {list}\ntime_dilation = {list}\n");
+    assert_eq!(
+        errors_of(&sweep),
+        "t:14: case x sweep is 1002001 runs, above max 1000"
+    );
+}
+
+#[test]
+fn a_setting_replaces_file_case_and_sweep() {
+    let text = format!("{BASE}{CASES}[sweep]\nseed = [1, 2]\n");
+    let set = [
+        ("seed", "9"),
+        ("onramp.law", "off"),
+        ("network.buffer", "1 MB"),
+    ];
+    let scenario = Scenario::parse_with(&text, "t", &set).unwrap();
+    assert_eq!(scenario.runs().len(), 2);
+    for run in scenario.runs() {
+        assert_eq!(
+            (run.seed, run.onramp.law, run.network.buffer.get()),
+            (9, Law::Off, 1_000_000)
+        );
+        assert!(!run.params.contains_key("seed"));
+    }
+}
+
+#[test]
+fn wrong_settings_are_reported_as_such() {
+    let set = [
+        ("seed", "x"),
+        ("colour", "red"),
+        ("traffic.2.to", "1"),
+        ("warmup", "1 s"),
+    ];
+    assert_eq!(
+        Scenario::parse_with(BASE, "t", &set)
+            .unwrap_err()
+            .to_string(),
+        "--set: seed is \"x\", expected number, from 0\n\
+         --set: traffic.2.to is of [[traffic]] entry 2, above max 1 (the last)\n\
+         --set: unknown key colour\n\
+         --set: warmup is 1 s, not below 10 ms (duration)"
+    );
+}
+
+#[test]
+fn keys_set_twice_in_two_spellings_are_refused() {
+    let text = format!("\"network.buffer\" = \"9 kB\"\n{BASE}")
+        .replace("[[traffic]]\nkind = \"long\"", "");
+    let text = text.replace("[network]\n", "[network]\nbuffer = \"8 kB\"\n");
+    assert_eq!(errors(&text), "t:5: network.buffer is set twice");
+}
+
+#[test]
+fn a_run_is_written_with_its_units() {
+    let json = serde_json::to_value(only_run("")).unwrap();
+    assert_eq!(json["network"]["link"]["rate"], "10 Gbit/s");
+    assert_eq!(json["traffic"][0]["size"], "2 kB");
+    assert_eq!(json["traffic"][0]["load"], 0.02);
+    assert_eq!(json["onramp"]["threshold"], "50 us");
+}
+
+/// Scenario texts, most of them valid.
+fn texts() -> impl Strategy<Value = String> {
+    let incast = ("[0-8]", 1..30u32, 1..100_000u64, prop_oneof![
+        Just("load = \"3 %\"".to_owned()),
+        (1..5000u32).prop_map(|us| format!("interval = \"{us}.5 us\"\nrequests = 7")),
+        Just("arrivals = \"periodic\"".to_owned()),
+    ])
+        .prop_map(|(to, fanout, size, rest)| {
+            format!("[[traffic]]\nkind = \"incast\"\nto = {to}\nfanout = {fanout}\nsize = \"{size} B\"\n{rest}\n")
+        });
+    let long = (0..9u32, 1..20u32, 0..5u32, 6..10u32).prop_map(|(to, flows, start, stop)| {
+        format!("[[traffic]]\nkind = \"long\"\nto = {to}\nflows = {flows}\nstart = \"{start} ms\"\nstop = \"{stop} ms\"\n")
+    });
+    let poisson = ("0|5|\"all\"", "websearch|fb_hadoop|google_search_rpc", 1..100u32).prop_map(|(to, workload, load)| {
+        format!("[[traffic]]\nkind = \"poisson\"\nto = {to}\nworkload = \"{workload}\"\nload = \"{load} %\"\n")
+    });
+    let traffic = prop::collection::vec(prop_oneof![incast, long, poisson], 1..4);
+    let cases = prop::sample::select(vec![
+        "",
+        CASES,
+        "[[case]]\nname = \"dctcp\"\nhost.cc = \"dctcp\"\nnetwork.ecn.threshold = \"64 KiB\"\n",
+    ]);
+    let sweep = prop::sample::select(vec![
+        "",
+        "[sweep]\n\"onramp.threshold\" = [\"off\", \"31.25 us\"]\n\"onramp.gain\" = [\"1/3\", 0.1]\n",
+        "[sweep]\nseed = [3, 4]\nnetwork.buffer = [\"100 KiB\", \"1500 kB\"]\n",
+    ]);
+    (traffic, cases, sweep, 0..100u64).prop_map(|(traffic, cases, sweep, seed)| {
+        let head = BASE.split("[[traffic]]").next().unwrap_or_default();
+        format!("seed = {seed}\n{head}{}{cases}{sweep}", traffic.concat())
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_written_scenario_parses_to_an_equal_one(text in texts()) {
+        let scenario = Scenario::parse(&text, "t").map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        let written = scenario.to_toml();
+        prop_assert_eq!(Scenario::parse(&written, "t"), Ok(scenario), "{}", written);
+    }
+
+    #[test]
+    fn a_written_run_parses_to_an_equal_one(text in texts()) {
+        for run in Scenario::parse(&text, "t").unwrap().runs() {
+            let written = run.to_toml();
+            let parsed = Scenario::parse(&written, "t").map_err(|e| TestCaseError::fail(format!("{e}\n{written}")))?;
+            prop_assert_eq!(parsed.runs(), std::slice::from_ref(run), "{}", written);
+        }
+    }
+
+    #[test]
+    fn any_text_is_answered(text: String) {
+        let _ = Scenario::parse(&text, "t");
+    }
+
+    /// Lines of real scenarios in any order, with any value.
+    #[test]
+    fn any_scenario_like_text_is_answered(lines in prop::collection::vec((
+        prop::sample::select(vec![
+            "[network]", "[[traffic]]", "[[case]]", "[sweep]", "[traffic]", "[onramp]", "[traffic.0]",
+            "name = ", "kind = ", "to = ", "from = ", "load = ", "duration = ", "\"traffic.0.load\" = ",
+            "topology = { kind = \"star\", hosts = 3 } #", "link.rate = ", "threshold = ", "seed = ",
+            "\"onramp.threshold\" = ", "fanout = ", "size = ", "interval = ", "title = ",
+        ]),
+        prop_oneof![
+            "-?[0-9]{1,20}", "\"[0-9]{1,12} (us|ms|s|kB|Gbit/s|%)\"", "\\[(\"off\"|1|[0-9]+)\\]",
+            "\"(incast|long|poisson|off|all|others)\"", "\\{ a = 1 \\}", "[a-z\\[{\".=]{0,8}",
+        ],
+    ), 0..20)) {
+        let text: String = lines.iter().map(|(key, value)| match key.ends_with(']') {
+            true => format!("{key}\n"),
+            false => format!("{key}{value}\n"),
+        }).collect();
+        let _ = Scenario::parse(&text, "t");
+        let _ = Scenario::parse(&format!("{BASE}{text}"), "t");
+    }
+
+    #[test]
+    fn any_setting_is_answered(
+        key in prop_oneof!["[a-z0-9.]{0,20}", prop::sample::select(KEYS.iter().map(|k| k.path.replace("traffic.", "traffic.1.")).collect::<Vec<_>>())],
+        value: String,
+    ) {
+        let _ = Scenario::parse_with(BASE, "t", &[(&key, &value)]);
+    }
+}

@@ -1,0 +1,303 @@
+//! What a checked scenario consists of. All values are the real network's: `time_dilation` is
+//! applied by the rack, never here.
+//!
+//! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
+//! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
+
+use crate::Fraction;
+use onramp_units::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use strum::{Display, EnumString, VariantNames};
+
+/// Number of a host, from 0.
+pub type HostId = u32;
+
+/// One fully resolved experiment: a case at a sweep point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What tells this run from the others of its scenario: "case" and every key that a case or
+    /// the sweep sets, with its value and unit.
+    pub params: BTreeMap<String, String>,
+    /// One line for people.
+    pub title: String,
+    /// Seed of the traffic plan, and of whatever else is random in a world.
+    pub seed: u64,
+    /// Traffic starts within [0, duration).
+    pub duration: Span,
+    /// What starts before it is left out of the measures.
+    pub warmup: Span,
+    /// The rack runs this many times slower, and scales its results back.
+    pub time_dilation: NonZeroU64,
+    /// Links and switches.
+    pub network: Network,
+    /// What all hosts have in common.
+    pub host: Host,
+    /// The control law.
+    pub onramp: OnRamp,
+    /// Who sends what, in the file's order.
+    pub traffic: Vec<Traffic>,
+}
+
+/// Links and switches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// What is connected to what.
+    pub topology: Topology,
+    /// Every link; a path from host to host over one switch has two.
+    pub link: Link,
+    /// Waiting room of each switch port.
+    pub buffer: Bytes,
+    /// Congestion marks at the switch ports, if any.
+    pub ecn: Option<Ecn>,
+}
+
+/// What is connected to what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// All hosts at one switch.
+    Star {
+        /// Number of hosts.
+        hosts: u32,
+    },
+}
+
+impl Topology {
+    /// Number of hosts.
+    pub fn hosts(self) -> u32 {
+        match self {
+            Topology::Star { hosts } => hosts,
+        }
+    }
+
+    /// Most links between two hosts.
+    pub fn links_across(self) -> u32 {
+        match self {
+            Topology::Star { .. } => 2,
+        }
+    }
+}
+
+/// A full-duplex link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// In each direction.
+    pub rate: Rate,
+    /// Propagation, one way.
+    pub delay: Span,
+}
+
+/// Step marking: CE on what arrives at a port whose queue is above the threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ecn {
+    /// Queue above which packets are marked.
+    pub threshold: Bytes,
+}
+
+/// Settings of every host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    /// TCP congestion control.
+    pub cc: Cc,
+    /// Queueing discipline of the NIC.
+    pub qdisc: Qdisc,
+    /// Largest segment handed to the NIC (TCP segmentation offload).
+    pub gso: Bytes,
+    /// Whether the receiver merges segments (generic receive offload).
+    pub gro: bool,
+}
+
+/// TCP congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Cc {
+    /// RFC 9438.
+    Cubic,
+    /// BBRv1, as in Linux.
+    Bbr,
+    /// RFC 8257.
+    Dctcp,
+    /// RFC 5681.
+    Reno,
+}
+
+/// Queueing discipline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Qdisc {
+    /// On-Ramp's own; with law off it holds nothing.
+    Edge,
+    /// Linux sch_fq.
+    Fq,
+    /// Linux sch_fq_codel.
+    FqCodel,
+}
+
+/// The control law and its parameters. With [`Law::Off`] the parameters are the defaults and mean
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OnRamp {
+    /// Which law.
+    pub law: Law,
+    /// T: one-way delay above which flows are held.
+    pub threshold: Span,
+    /// g of eq. 3: weight of a new sample in beta.
+    pub gain: Fraction,
+    /// No segment is held longer.
+    pub max_pause: Span,
+    /// Largest GSO segment, payload and headers.
+    pub gso: Bytes,
+}
+
+/// Control law; numbers and names follow `enum onr_law` of law/law.h.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Law {
+    /// Hold nothing.
+    Off = 0,
+    /// Eq. 2 of the paper.
+    Strawman = 1,
+    /// Eq. 3 and 4 of the paper.
+    Final = 2,
+    /// Cap what is in flight: law/gate.h.
+    Gate = 3,
+}
+
+/// Kind of a `[[traffic]]` entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Kind {
+    /// [`Incast`].
+    Incast,
+    /// [`Long`].
+    Long,
+    /// [`Poisson`].
+    Poisson,
+}
+
+/// One `[[traffic]]` entry.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traffic {
+    /// An aggregator asks many servers at once.
+    Incast(Incast),
+    /// Flows that never run out of data.
+    Long(Long),
+    /// Independent flows of random sizes.
+    Poisson(Poisson),
+}
+
+/// An aggregator asks `fanout` servers, each answers `size` bytes at once. The request completion
+/// time runs from the asking to the last byte of the last answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Incast {
+    /// The aggregator.
+    pub to: HostId,
+    /// Answers to a request. Beyond the number of other hosts, some answer more than once, on
+    /// separate connections.
+    pub fanout: u32,
+    /// Of one answer.
+    pub size: Bytes,
+    /// How far apart requests are.
+    pub spacing: Spacing,
+    /// How regular requests are.
+    pub arrivals: Arrivals,
+    /// Stop after so many.
+    pub requests: Option<u64>,
+}
+
+/// How far apart requests are on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spacing {
+    /// Such that the answers take this fraction of the aggregator's link (payload bytes).
+    Load(Fraction),
+    /// This far.
+    Interval(Span),
+}
+
+/// How regular requests are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Arrivals {
+    /// Exponential gaps.
+    Poisson,
+    /// Equal gaps; the first request after one gap.
+    Periodic,
+}
+
+/// Flows that always have data to send between `start` and `stop`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Long {
+    /// Where flows come from; several hosts take turns, the lowest number first.
+    pub from: Sources,
+    /// Where they go.
+    pub to: HostId,
+    /// How many.
+    pub flows: u32,
+    /// First byte, since the run's start.
+    pub start: Span,
+    /// Last byte, since the run's start; at most the duration.
+    pub stop: Span,
+}
+
+/// Flows that start at random, with sizes from a workload, at a load (payload bytes) of each
+/// receiver's link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Poisson {
+    /// Distribution of flow sizes.
+    pub workload: Workload,
+    /// Of each receiver's link.
+    pub load: Fraction,
+    /// Where flows come from; of several hosts, each flow picks one at random.
+    pub from: Sources,
+    /// Where they go.
+    pub to: Receivers,
+}
+
+/// Sending hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sources {
+    /// This one.
+    Host(HostId),
+    /// All but the receiver.
+    Others,
+}
+
+/// Receiving hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receivers {
+    /// This one.
+    Host(HostId),
+    /// Every host.
+    All,
+}
+
+/// A distribution of flow sizes from workloads/.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Workload {
+    /// The DCTCP paper's web search.
+    Websearch,
+    /// Facebook's Hadoop cluster.
+    FbHadoop,
+    /// Google search RPCs: Homa's W2.
+    GoogleSearchRpc,
+}
+
+impl Traffic {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Traffic::Incast(_) => Kind::Incast,
+            Traffic::Long(_) => Kind::Long,
+            Traffic::Poisson(_) => Kind::Poisson,
+        }
+    }
+}
+
+impl Network {
+    /// Propagation between two hosts, one way: the one-way delay of the idle path but for the
+    /// frame's own wire time.
+    pub fn base_delay(&self) -> Span {
+        self.link.delay * i64::from(self.topology.links_across())
+    }
+}

@@ -1,0 +1,188 @@
+//! One checked value, and the forms a value can have.
+
+use crate::error::Problem;
+use crate::Fraction;
+use onramp_units::{Bytes, ParseError, Rate, Span};
+use std::fmt;
+use std::str::FromStr;
+
+/// A value of a key, within the key's bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Count(u64),
+    Flag(bool),
+    Fraction(Fraction),
+    Span(Span),
+    Rate(Rate),
+    Bytes(Bytes),
+}
+
+/// What a key's value looks like, bounds included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Form {
+    /// A line of text.
+    Title,
+    /// A whole number.
+    Count(u64, u64),
+    /// A host's number, or the word for several hosts.
+    HostOr(&'static str),
+    Host,
+    Flag,
+    /// A number without dimension.
+    Fraction(f64, f64),
+    Span(Span, Span),
+    /// A span, or the word "off".
+    SpanOrOff(Span, Span),
+    Rate(Rate, Rate),
+    Bytes(Bytes, Bytes),
+    Choice(&'static [&'static str]),
+}
+
+/// The word that switches a law off where a threshold is expected.
+pub(crate) const OFF: &str = "off";
+const MAX_TITLE: usize = 200;
+
+impl Form {
+    /// Reads `text`, the value of `key`.
+    pub(crate) fn read(self, key: &str, text: &str) -> Result<Value, Problem> {
+        match self {
+            Form::Title => self.read_title(key, text),
+            Form::Count(min, max) => read_count(key, text, min, max).map(Value::Count),
+            Form::Host => read_count(key, text, 0, u64::from(u32::MAX)).map(Value::Count),
+            Form::HostOr(word) if text == word => Ok(Value::Text(text.to_owned())),
+            Form::HostOr(_) if text.parse::<i128>().is_err() => Err(self.unlike(key, text)),
+            Form::HostOr(_) => Form::Host.read(key, text),
+            Form::Flag => match text.parse() {
+                Ok(flag) => Ok(Value::Flag(flag)),
+                Err(_) => Err(self.unlike(key, text)),
+            },
+            Form::Fraction(min, max) => {
+                let number: Fraction = text.parse().map_err(|error| Problem::Fraction {
+                    key: key.to_owned(),
+                    error,
+                })?;
+                within(key, number.get(), min, max)?;
+                Ok(Value::Fraction(number))
+            }
+            Form::SpanOrOff(..) if text == OFF => Ok(Value::Text(text.to_owned())),
+            Form::Span(min, max) | Form::SpanOrOff(min, max) => {
+                read_quantity(key, text, min, max).map(Value::Span)
+            }
+            Form::Rate(min, max) => read_quantity(key, text, min, max).map(Value::Rate),
+            Form::Bytes(min, max) => read_quantity(key, text, min, max).map(Value::Bytes),
+            Form::Choice(names) if names.contains(&text) => Ok(Value::Text(text.to_owned())),
+            Form::Choice(_) => Err(self.unlike(key, text)),
+        }
+    }
+
+    fn read_title(self, key: &str, text: &str) -> Result<Value, Problem> {
+        let fits = (1..=MAX_TITLE).contains(&text.chars().count());
+        if !fits || text.chars().any(char::is_control) {
+            return Err(self.unlike(key, text));
+        }
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn unlike(self, key: &str, text: &str) -> Problem {
+        Problem::Expected {
+            key: key.to_owned(),
+            found: format!("{text:?}"),
+            expected: self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    /// For people: "rate, 1 Mbit/s to 1 Tbit/s".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Form::Title => write!(f, "one line of 1 to {MAX_TITLE} characters"),
+            Form::Count(min, max) if *max == i64::MAX as u64 => write!(f, "number, from {min}"),
+            Form::Count(min, max) => write!(f, "number, {min} to {max}"),
+            Form::Host => f.write_str("host number"),
+            Form::HostOr(word) => write!(f, "host number or \"{word}\""),
+            Form::Flag => f.write_str("true or false"),
+            Form::Fraction(min, max) => write!(f, "fraction, {min} to {max}"),
+            Form::Span(min, max) => write!(f, "time, {min} to {max}"),
+            Form::SpanOrOff(min, max) => write!(f, "time, {min} to {max}, or \"{OFF}\""),
+            Form::Rate(min, max) => write!(f, "rate, {min} to {max}"),
+            Form::Bytes(min, max) => write!(f, "size, {min} to {max}"),
+            Form::Choice(names) => {
+                let quoted: Vec<String> = names.iter().map(|n| format!("\"{n}\"")).collect();
+                f.write_str(&quoted.join(" or "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As a scenario would write it, without quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => text.fmt(f),
+            Value::Count(count) => count.fmt(f),
+            Value::Flag(flag) => flag.fmt(f),
+            Value::Fraction(fraction) => fraction.fmt(f),
+            Value::Span(span) => span.fmt(f),
+            Value::Rate(rate) => rate.fmt(f),
+            Value::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
+impl From<&Value> for toml::Value {
+    fn from(value: &Value) -> toml::Value {
+        match value {
+            // Counts are read from TOML's signed integers or bounded by their form.
+            Value::Count(count) => toml::Value::Integer(*count as i64),
+            Value::Flag(flag) => toml::Value::Boolean(*flag),
+            Value::Fraction(fraction) => toml::Value::Float(fraction.get()),
+            other => toml::Value::String(other.to_string()),
+        }
+    }
+}
+
+fn read_count(key: &str, text: &str, min: u64, max: u64) -> Result<u64, Problem> {
+    let number: i128 = text
+        .parse()
+        .map_err(|_| Form::Count(min, max).unlike(key, text))?;
+    within(key, number, i128::from(min), i128::from(max))?;
+    Ok(number as u64)
+}
+
+fn read_quantity<Q>(key: &str, text: &str, min: Q, max: Q) -> Result<Q, Problem>
+where
+    Q: FromStr<Err = ParseError> + PartialOrd + fmt::Display,
+{
+    let quantity: Q = text.parse().map_err(|error| Problem::Quantity {
+        key: key.to_owned(),
+        error,
+    })?;
+    within(key, &quantity, &min, &max)?;
+    Ok(quantity)
+}
+
+fn within<Q: PartialOrd + fmt::Display>(
+    key: &str,
+    value: Q,
+    min: Q,
+    max: Q,
+) -> Result<(), Problem> {
+    let (key, text) = (key.to_owned(), value.to_string());
+    if value < min {
+        return Err(Problem::Below {
+            key,
+            value: text,
+            min: min.to_string(),
+        });
+    }
+    if value > max {
+        return Err(Problem::Above {
+            key,
+            value: text,
+            max: max.to_string(),
+        });
+    }
+    Ok(())
+}

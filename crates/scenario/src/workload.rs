@@ -1,0 +1,292 @@
+//! Flow-size distributions: the CSV files of workloads/, their mean, and sampling.
+//!
+//! A file says how its points are meant. `linear`: the distribution function is a straight line
+//! between points. `step`: all mass lies on the points.
+
+use crate::Workload;
+use onramp_units::Bytes;
+use std::sync::OnceLock;
+
+/// A distribution of sizes. Points rise in both coordinates and end at probability 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distribution {
+    points: Vec<Point>,
+    shape: Shape,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    bytes: f64,
+    /// Probability of a size up to `bytes`.
+    cdf: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shape {
+    Linear,
+    Step,
+}
+
+/// Why a text is not a distribution.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DistributionError {
+    /// No line `# interpolation: linear` or `# interpolation: step`.
+    #[error("no line \"# interpolation: linear\" or \"# interpolation: step\"")]
+    NoShape,
+    /// A row is not two numbers.
+    #[error("line {line}: \"{text}\" is not size_bytes,cdf")]
+    NotAPoint {
+        /// From 1.
+        line: usize,
+        /// The row.
+        text: String,
+    },
+    /// A row goes down, or below 0, or beyond probability 1.
+    #[error("line {line}: {bytes} B with probability {cdf} does not rise from the row before")]
+    NotRising {
+        /// From 1.
+        line: usize,
+        /// Size in bytes.
+        bytes: f64,
+        /// Probability.
+        cdf: f64,
+    },
+    /// The last row is not at probability 1, or there is none.
+    #[error("ends at probability {cdf}, not 1")]
+    Unfinished {
+        /// Of the last row.
+        cdf: f64,
+    },
+}
+
+impl Distribution {
+    /// Reads rows `size_bytes,cdf`; `#` starts a comment, the row of names is optional.
+    pub fn parse(csv: &str) -> Result<Distribution, DistributionError> {
+        let mut shape = None;
+        let mut points: Vec<Point> = Vec::new();
+        for (line, text) in (1..).zip(csv.lines().map(str::trim)) {
+            match text.strip_prefix('#').map(str::trim) {
+                Some("interpolation: linear") => shape = Some(Shape::Linear),
+                Some("interpolation: step") => shape = Some(Shape::Step),
+                Some(_) => {}
+                None if text.is_empty() || text == "size_bytes,cdf" => {}
+                None => {
+                    let point = Point::parse(text).ok_or_else(|| DistributionError::NotAPoint {
+                        line,
+                        text: text.to_owned(),
+                    })?;
+                    if !point.follows(points.last()) {
+                        let Point { bytes, cdf } = point;
+                        return Err(DistributionError::NotRising { line, bytes, cdf });
+                    }
+                    points.push(point);
+                }
+            }
+        }
+        let shape = shape.ok_or(DistributionError::NoShape)?;
+        match points.last() {
+            Some(last) if last.cdf == 1.0 => Ok(Distribution { points, shape }),
+            last => Err(DistributionError::Unfinished {
+                cdf: last.map_or(0.0, |p| p.cdf),
+            }),
+        }
+    }
+
+    /// Mean size in bytes, exact for the shape.
+    pub fn mean_bytes(&self) -> f64 {
+        let mut before = self.origin();
+        let mut mean = 0.0;
+        for &point in &self.points {
+            let typical = match self.shape {
+                Shape::Linear => (before.bytes + point.bytes) / 2.0,
+                Shape::Step => point.bytes,
+            };
+            mean += typical * (point.cdf - before.cdf);
+            before = point;
+        }
+        mean
+    }
+
+    /// The size below which a fraction `u` (0 to 1) of flows lies: the inverse of the
+    /// distribution function, in whole bytes, at least 1.
+    pub fn quantile(&self, u: f64) -> Bytes {
+        let above = self
+            .points
+            .partition_point(|p| p.cdf < u)
+            .min(self.points.len() - 1);
+        let point = self.points[above];
+        let bytes = match self.shape {
+            Shape::Step => point.bytes,
+            Shape::Linear => {
+                let before = if above == 0 {
+                    self.origin()
+                } else {
+                    self.points[above - 1]
+                };
+                let rise = point.cdf - before.cdf;
+                let part = if rise > 0.0 {
+                    ((u - before.cdf) / rise).clamp(0.0, 1.0)
+                } else {
+                    1.0
+                };
+                before.bytes + part * (point.bytes - before.bytes)
+            }
+        };
+        Bytes::new((bytes.round() as u64).max(1))
+    }
+
+    /// Where the first line or step starts: a linear file with mass at its first point has that
+    /// mass there.
+    fn origin(&self) -> Point {
+        Point {
+            bytes: self.points[0].bytes,
+            cdf: 0.0,
+        }
+    }
+}
+
+impl Point {
+    fn parse(text: &str) -> Option<Point> {
+        let (bytes, cdf) = text.split_once(',')?;
+        let number = |t: &str| t.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+        Some(Point {
+            bytes: number(bytes)?,
+            cdf: number(cdf)?,
+        })
+    }
+
+    fn follows(self, before: Option<&Point>) -> bool {
+        let rises = before.is_none_or(|b| self.bytes > b.bytes && self.cdf >= b.cdf);
+        rises && self.bytes >= 0.0 && (0.0..=1.0).contains(&self.cdf)
+    }
+}
+
+impl Workload {
+    /// Its distribution of sizes.
+    pub fn distribution(self) -> &'static Distribution {
+        static READ: [OnceLock<Distribution>; 3] = [const { OnceLock::new() }; 3];
+        READ[self as usize].get_or_init(|| {
+            Distribution::parse(self.csv()).expect("the files of workloads/ are tested")
+        })
+    }
+
+    fn csv(self) -> &'static str {
+        match self {
+            Workload::Websearch => include_str!("../../../workloads/websearch.csv"),
+            Workload::FbHadoop => include_str!("../../../workloads/fb_hadoop.csv"),
+            Workload::GoogleSearchRpc => include_str!("../../../workloads/google_search_rpc.csv"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use strum::VariantNames;
+
+    fn close(got: f64, want: f64, relative: f64) {
+        assert!(
+            (got / want - 1.0).abs() <= relative,
+            "{got} is not {want} within {relative}"
+        );
+    }
+
+    #[test]
+    fn every_workload_is_readable() {
+        for name in Workload::VARIANTS {
+            name.parse::<Workload>().unwrap().distribution();
+        }
+    }
+
+    /// facts/workloads.md.
+    #[test]
+    fn means_are_those_of_the_sources() {
+        assert_eq!(Workload::Websearch.distribution().mean_bytes(), 1_711_250.0);
+        close(
+            Workload::FbHadoop.distribution().mean_bytes(),
+            120_421.0,
+            1e-5,
+        );
+        close(
+            Workload::GoogleSearchRpc.distribution().mean_bytes(),
+            441.6,
+            1e-4,
+        );
+    }
+
+    /// facts/workloads.md.
+    #[test]
+    fn quantiles_are_those_of_the_sources() {
+        let rpc = Workload::GoogleSearchRpc.distribution();
+        for (u, bytes) in [
+            (0.1, 8),
+            (0.2, 34),
+            (0.3, 58),
+            (0.4, 171),
+            (0.5, 269),
+            (0.6, 320),
+            (0.7, 366),
+            (0.8, 427),
+            (0.9, 512),
+            (0.95, 931),
+            (0.98, 2048),
+            (0.99, 3151),
+            (0.995, 4096),
+            (0.998, 7447),
+            (0.999, 21_845),
+            (0.9995, 77_101),
+            (0.9998, 119_156),
+            (0.9999, 154_202),
+            (1.0, 3_529_904),
+        ] {
+            assert_eq!(rpc.quantile(u), Bytes::new(bytes), "at {u}");
+        }
+        let web = Workload::Websearch.distribution();
+        assert_eq!(web.quantile(0.15), Bytes::new(10_000));
+        assert_eq!(web.quantile(0.75), Bytes::new(1_500_000));
+        assert_eq!(web.quantile(0.0), Bytes::new(1));
+        assert_eq!(
+            Workload::FbHadoop.distribution().quantile(0.975),
+            Bytes::new(1_000_000)
+        );
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let error = |csv: &str| Distribution::parse(csv).unwrap_err().to_string();
+        let shape = "# interpolation: step\n";
+        assert_eq!(error("8,1"), DistributionError::NoShape.to_string());
+        assert_eq!(
+            error(&format!("{shape}8,0.5\n8;1")),
+            "line 3: \"8;1\" is not size_bytes,cdf"
+        );
+        assert_eq!(
+            error(&format!("{shape}8,0.5\n9,0.4")),
+            "line 3: 9 B with probability 0.4 does not rise from the row before"
+        );
+        assert_eq!(
+            error(&format!("{shape}8,0.5")),
+            "ends at probability 0.5, not 1"
+        );
+        assert_eq!(error(shape), "ends at probability 0, not 1");
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_never_fall(a in 0.0..=1.0f64, b in 0.0..=1.0f64) {
+            for name in Workload::VARIANTS {
+                let d = name.parse::<Workload>().unwrap().distribution();
+                prop_assert!(d.quantile(a.min(b)) <= d.quantile(a.max(b)));
+            }
+        }
+
+        #[test]
+        fn any_text_is_answered(text in "(# interpolation: (step|linear)\n)?([0-9.,-]{0,9}\n){0,5}") {
+            if let Ok(d) = Distribution::parse(&text) {
+                prop_assert!(d.mean_bytes() >= 0.0);
+                d.quantile(0.5);
+            }
+        }
+    }
+}

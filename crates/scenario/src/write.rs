@@ -1,0 +1,235 @@
+//! Scenarios and runs back into text: TOML that parses to the same, and JSON of the same shape
+//! for results.
+
+use crate::keys::{self, KEYS};
+use crate::scenario::Layer;
+use crate::value::{Value, OFF};
+use crate::*;
+use serde::{Serialize, Serializer};
+use toml::Table;
+
+impl Run {
+    /// This run alone as a scenario file: parsing it gives one run, equal to this one.
+    pub fn to_toml(&self) -> String {
+        let mut table = self.to_table();
+        if let Some(case) = self.params.get("case") {
+            let name = Table::from_iter([("name".to_owned(), case.clone().into())]);
+            table.insert("case".to_owned(), vec![toml::Value::Table(name)].into());
+        }
+        let settings = self.settings();
+        let varied = settings
+            .iter()
+            .filter(|(path, _)| self.params.contains_key(path));
+        let sweep: Table = varied.map(|(path, v)| (path.clone(), list([v]))).collect();
+        if !sweep.is_empty() {
+            table.insert("sweep".to_owned(), sweep.into());
+        }
+        table.to_string()
+    }
+
+    fn to_table(&self) -> Table {
+        table_of(
+            self.settings()
+                .iter()
+                .map(|(path, value)| (path.as_str(), value)),
+        )
+    }
+
+    /// Every key with its value, optional ones only if they are set. With law off, the law's
+    /// parameters are left out, and the threshold is "off".
+    pub(crate) fn settings(&self) -> Vec<(String, Value)> {
+        let mut all = Settings::default();
+        all.add("title", Value::Text(self.title.clone()));
+        all.add("seed", Value::Count(self.seed));
+        all.add("duration", Value::Span(self.duration));
+        all.add("warmup", Value::Span(self.warmup));
+        all.add("time_dilation", Value::Count(self.time_dilation.get()));
+        all.network(&self.network);
+        all.add("host.cc", word(self.host.cc));
+        all.add("host.qdisc", word(self.host.qdisc));
+        all.add("host.gso", Value::Bytes(self.host.gso));
+        all.add("host.gro", Value::Flag(self.host.gro));
+        for (index, traffic) in self.traffic.iter().enumerate() {
+            all.traffic(&format!("traffic.{index}"), traffic);
+        }
+        all.onramp(&self.onramp);
+        all.0
+    }
+}
+
+#[derive(Default)]
+struct Settings(Vec<(String, Value)>);
+
+impl Settings {
+    fn add(&mut self, path: impl Into<String>, value: Value) {
+        self.0.push((path.into(), value));
+    }
+
+    fn network(&mut self, network: &Network) {
+        let Topology::Star { hosts } = network.topology;
+        self.add("network.topology.kind", word("star"));
+        self.add("network.topology.hosts", Value::Count(hosts.into()));
+        self.add("network.link.rate", Value::Rate(network.link.rate));
+        self.add("network.link.delay", Value::Span(network.link.delay));
+        self.add("network.buffer", Value::Bytes(network.buffer));
+        if let Some(ecn) = network.ecn {
+            self.add("network.ecn.threshold", Value::Bytes(ecn.threshold));
+        }
+    }
+
+    fn traffic(&mut self, entry: &str, traffic: &Traffic) {
+        let path = |name: &str| format!("{entry}.{name}");
+        self.add(path("kind"), word(traffic.kind()));
+        match traffic {
+            Traffic::Incast(incast) => {
+                self.add(path("to"), Value::Count(incast.to.into()));
+                self.add(path("fanout"), Value::Count(incast.fanout.into()));
+                self.add(path("size"), Value::Bytes(incast.size));
+                match incast.spacing {
+                    Spacing::Load(load) => self.add(path("load"), Value::Fraction(load)),
+                    Spacing::Interval(gap) => self.add(path("interval"), Value::Span(gap)),
+                }
+                self.add(path("arrivals"), word(incast.arrivals));
+                if let Some(requests) = incast.requests {
+                    self.add(path("requests"), Value::Count(requests));
+                }
+            }
+            Traffic::Long(long) => {
+                self.add(path("to"), Value::Count(long.to.into()));
+                self.add(path("from"), sources(long.from));
+                self.add(path("flows"), Value::Count(long.flows.into()));
+                self.add(path("start"), Value::Span(long.start));
+                self.add(path("stop"), Value::Span(long.stop));
+            }
+            Traffic::Poisson(poisson) => {
+                let to = match poisson.to {
+                    Receivers::Host(host) => Value::Count(host.into()),
+                    Receivers::All => word("all"),
+                };
+                self.add(path("to"), to);
+                self.add(path("from"), sources(poisson.from));
+                self.add(path("workload"), word(poisson.workload));
+                self.add(path("load"), Value::Fraction(poisson.load));
+            }
+        }
+    }
+
+    fn onramp(&mut self, onramp: &OnRamp) {
+        self.add("onramp.law", word(onramp.law));
+        if onramp.law == Law::Off {
+            return self.add("onramp.threshold", word(OFF));
+        }
+        self.add("onramp.threshold", Value::Span(onramp.threshold));
+        self.add("onramp.gain", Value::Fraction(onramp.gain));
+        self.add("onramp.max_pause", Value::Span(onramp.max_pause));
+        self.add("onramp.gso", Value::Bytes(onramp.gso));
+    }
+}
+
+fn word(word: impl ToString) -> Value {
+    Value::Text(word.to_string())
+}
+
+fn sources(from: Sources) -> Value {
+    match from {
+        Sources::Host(host) => Value::Count(host.into()),
+        Sources::Others => word("others"),
+    }
+}
+
+impl Scenario {
+    /// The whole scenario, defaults filled in: parsing it gives an equal one.
+    pub fn to_toml(&self) -> String {
+        self.to_table().to_string()
+    }
+
+    fn to_table(&self) -> Table {
+        let mut order: Vec<_> = self
+            .base
+            .iter()
+            .map(|(path, v)| (path.as_str(), v))
+            .collect();
+        order.sort_by_key(|(path, _)| position(path));
+        let mut table = table_of(order);
+        let case = |(name, layer): &(String, Layer)| {
+            let mut case = Table::from_iter([("name".to_owned(), name.clone().into())]);
+            case.extend(
+                layer
+                    .iter()
+                    .map(|(path, value)| (path.clone(), value.into())),
+            );
+            toml::Value::Table(case)
+        };
+        if !self.cases.is_empty() {
+            let cases: Vec<_> = self.cases.iter().map(case).collect();
+            table.insert("case".to_owned(), cases.into());
+        }
+        if !self.sweep.is_empty() {
+            let points = self
+                .sweep
+                .iter()
+                .map(|(path, values)| (path.clone(), list(values)));
+            table.insert("sweep".to_owned(), points.collect::<Table>().into());
+        }
+        table
+    }
+}
+
+impl Serialize for Scenario {
+    /// As the file would be, defaults filled in; quantities are text with units.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_table().serialize(serializer)
+    }
+}
+
+impl Serialize for Run {
+    /// As a file without cases and sweep would be; quantities are text with units.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_table().serialize(serializer)
+    }
+}
+
+fn list<'a>(values: impl IntoIterator<Item = &'a Value>) -> toml::Value {
+    toml::Value::Array(values.into_iter().map(toml::Value::from).collect())
+}
+
+/// Place in the table of keys, entries of traffic one after the other.
+fn position(path: &str) -> (Option<usize>, Option<usize>) {
+    let (key, entry) = keys::find(path).unzip();
+    let row = KEYS
+        .iter()
+        .position(|k| key.is_some_and(|key| k.path == key.path));
+    (row, entry.flatten())
+}
+
+/// Nested tables out of dotted keys; "traffic.N.NAME" becomes an array.
+fn table_of<'a>(settings: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Table {
+    let mut root = Table::new();
+    let mut traffic: Vec<Table> = Vec::new();
+    for (path, value) in settings {
+        match keys::find(path) {
+            Some((key, Some(entry))) => {
+                if traffic.len() <= entry {
+                    traffic.resize_with(entry + 1, Table::new);
+                }
+                let name = key.path.trim_start_matches("traffic.");
+                traffic[entry].insert(name.to_owned(), value.into());
+            }
+            _ => insert(&mut root, path, value),
+        }
+    }
+    let entries: Vec<_> = traffic.into_iter().map(toml::Value::Table).collect();
+    root.insert("traffic".to_owned(), entries.into());
+    root
+}
+
+fn insert(table: &mut Table, path: &str, value: &Value) {
+    let Some((first, rest)) = path.split_once('.') else {
+        table.insert(path.to_owned(), value.into());
+        return;
+    };
+    let below = table.entry(first).or_insert_with(|| Table::new().into());
+    if let Some(below) = below.as_table_mut() {
+        insert(below, rest, value);
+    }
+}

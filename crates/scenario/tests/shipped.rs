@@ -1,0 +1,77 @@
+//! The files that ship: every scenario is valid and fits the rack, the reference is current.
+
+use onramp_scenario::{explain_markdown, plan, rack_limits, Kind, Run, Scenario};
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn scenario(name: &str) -> Scenario {
+    let text = read(&root().join("scenarios").join(name));
+    Scenario::parse(&text, name).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn every_scenario_is_valid_and_fits_the_rack() {
+    let files = std::fs::read_dir(root().join("scenarios")).unwrap();
+    let mut names: Vec<_> = files
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.retain(|name| name.ends_with(".toml"));
+    assert!(names.len() >= 6, "{names:?}");
+    for name in names {
+        for run in scenario(&name).runs() {
+            assert_eq!(rack_limits(run), [], "{name} {:?}", run.params);
+            assert!(!plan(run).is_empty(), "{name} {:?}", run.params);
+        }
+    }
+}
+
+/// Requests of incast entries that start after the warmup.
+fn measured_requests(run: &Run) -> usize {
+    let measured = |at| at - onramp_units::Time::ZERO >= run.warmup;
+    let mut requests: Vec<_> = plan(run)
+        .into_iter()
+        .filter(|a| a.kind == Kind::Incast && measured(a.at))
+        .map(|a| (a.traffic, a.request))
+        .collect();
+    requests.dedup();
+    requests.len()
+}
+
+#[test]
+fn incast_has_at_least_500_requests() {
+    for name in ["incast.toml", "incast-bbr.toml"] {
+        for run in scenario(name).runs() {
+            assert!(
+                measured_requests(run) >= 500,
+                "{name}: {}",
+                measured_requests(run)
+            );
+        }
+    }
+}
+
+#[test]
+fn every_case_sees_the_same_traffic() {
+    let scenario = scenario("incast.toml");
+    let first = plan(&scenario.runs()[0]);
+    assert_eq!(scenario.runs().len(), 6);
+    assert!(scenario.runs().iter().all(|run| plan(run) == first));
+}
+
+#[test]
+fn the_reference_is_current() {
+    let path = root().join("docs/scenario.md");
+    let hint = "run: cargo run -p onramp-scenario --example reference > docs/scenario.md";
+    assert!(
+        read(&path) == explain_markdown(),
+        "{} is stale; {hint}",
+        path.display()
+    );
+}

@@ -1,0 +1,155 @@
+//! "number unit" in text: one exact parser and printer for all quantities.
+//!
+//! Does not round: a number finer than the base unit is an error, and what is printed parses
+//! back to the same value.
+
+/// A unit and its size in base units (ps, bit/s or B), smallest first in a list.
+pub(crate) type Unit = (&'static str, u64);
+
+/// Why a text is not a quantity. Every variant carries the text as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Nothing that reads as a decimal number at the start.
+    #[error("\"{text}\", which does not start with a decimal number")]
+    NotANumber {
+        /// The text.
+        text: String,
+    },
+    /// A bare number.
+    #[error("\"{text}\", which has no unit (one of {units})")]
+    NoUnit {
+        /// The text.
+        text: String,
+        /// Units that would do.
+        units: String,
+    },
+    /// A unit of another quantity, or a misspelt one.
+    #[error("\"{text}\", whose unit is not one of {units}")]
+    UnknownUnit {
+        /// The text.
+        text: String,
+        /// Units that would do.
+        units: String,
+    },
+    /// Not a whole number of base units.
+    #[error("\"{text}\", finer than 1 {base}")]
+    TooFine {
+        /// The text.
+        text: String,
+        /// The base unit.
+        base: &'static str,
+    },
+    /// Does not fit the type, or is zero or negative where that has no meaning.
+    #[error("\"{text}\", outside {min} to {max} {base}")]
+    OutOfRange {
+        /// The text.
+        text: String,
+        /// Least value, in base units.
+        min: i128,
+        /// Greatest value, in base units.
+        max: i128,
+        /// The base unit.
+        base: &'static str,
+    },
+}
+
+/// More digits than any quantity needs; keeps the arithmetic inside i128.
+const MAX_DIGITS: usize = 24;
+
+/// Reads `text` as a whole number of base units (`units[0]`) within `range`.
+pub(crate) fn parse(text: &str, units: &[Unit], range: (i128, i128)) -> Result<i128, ParseError> {
+    let owned = || text.to_owned();
+    let base = units[0].0;
+    let trimmed = text.trim();
+    let end = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
+        .unwrap_or(trimmed.len());
+    let (number, unit) = (&trimmed[..end], trimmed[end..].trim_start());
+
+    let (negative, digits) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let decimal = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !decimal(whole) || !decimal(fraction) || digits.ends_with('.') {
+        return Err(ParseError::NotANumber { text: owned() });
+    }
+    let names = || units.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
+    if unit.is_empty() {
+        return Err(ParseError::NoUnit {
+            text: owned(),
+            units: names(),
+        });
+    }
+    let Some(&(_, factor)) = units.iter().find(|u| u.0 == unit) else {
+        return Err(ParseError::UnknownUnit {
+            text: owned(),
+            units: names(),
+        });
+    };
+
+    let (min, max) = range;
+    let out_of_range = || ParseError::OutOfRange {
+        text: owned(),
+        min,
+        max,
+        base,
+    };
+    let fraction = fraction.trim_end_matches('0');
+    let all_digits = format!("{whole}{fraction}");
+    let significant = all_digits.trim_start_matches('0');
+    if significant.len() > MAX_DIGITS {
+        let fine = fraction.len() > MAX_DIGITS;
+        return Err(if fine {
+            ParseError::TooFine {
+                text: owned(),
+                base,
+            }
+        } else {
+            out_of_range()
+        });
+    }
+    // At most 24 digits times at most 10^12 stays below i128::MAX.
+    let scaled = significant
+        .bytes()
+        .fold(0i128, |n, b| n * 10 + i128::from(b - b'0'))
+        * i128::from(factor);
+    let value = match u32::try_from(fraction.len())
+        .ok()
+        .and_then(|n| 10i128.checked_pow(n))
+    {
+        Some(divisor) if scaled % divisor == 0 => scaled / divisor,
+        _ => {
+            return Err(ParseError::TooFine {
+                text: owned(),
+                base,
+            })
+        }
+    };
+    let value = if negative { -value } else { value };
+    if value < min || value > max {
+        return Err(out_of_range());
+    }
+    Ok(value)
+}
+
+/// Writes `value` base units exactly, in the largest of `units` it reaches; zero as "0" and the
+/// unit called `zero`.
+pub(crate) fn print(value: i128, units: &[Unit], zero: &str) -> String {
+    let size = value.unsigned_abs();
+    if size == 0 {
+        return format!("0 {zero}");
+    }
+    let reached = units.iter().rev().find(|u| size >= u128::from(u.1));
+    let &(unit, factor) = reached.unwrap_or(&units[0]);
+    let factor = u128::from(factor);
+    let sign = if value < 0 { "-" } else { "" };
+    let (whole, rest) = (size / factor, size % factor);
+    if rest == 0 {
+        return format!("{sign}{whole} {unit}");
+    }
+    let places = factor.ilog10() as usize;
+    let fraction = format!("{rest:0places$}");
+    format!("{sign}{whole}.{} {unit}", fraction.trim_end_matches('0'))
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/arith.h: sums that saturate and products with Q16 factors that do not
+ * overflow. Divisions are left to the laws: unsigned only, BPF before v4 has no
+ * other. */
+#ifndef ONR_ARITH_H
+#define ONR_ARITH_H
+
+#include "types.h"
+
+#define ONR_ONE_Q16 65536u
+#define ONR_S64_MAX ((s64)(~0ULL >> 1))
+#define ONR_S64_MIN (-ONR_S64_MAX - 1)
+
+ONR_FN s64 onr_min(s64 a, s64 b)
+{
+	return a < b ? a : b;
+}
+
+/* a + b, held at the ends of s64. */
+ONR_FN s64 onr_add(s64 a, s64 b)
+{
+	s64 sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? ONR_S64_MIN : ONR_S64_MAX;
+	return sum;
+}
+
+/* a - b, held at the ends of s64. */
+ONR_FN s64 onr_sub(s64 a, s64 b)
+{
+	s64 difference;
+
+	if (__builtin_sub_overflow(a, b, &difference))
+		return b < 0 ? ONR_S64_MAX : ONR_S64_MIN;
+	return difference;
+}
+
+/* v * factor_q16 / 2^16, rounded down; exact in 64 bits as long as
+ * (v >> 16) * factor_q16 < 2^63: any v >= 0 with a factor of at most 1, any
+ * 32-bit v with a factor below 2^46. */
+ONR_FN u64 onr_mul_q16(u64 v, u64 factor_q16)
+{
+	return (v >> 16) * factor_q16 + (((v & 0xffff) * factor_q16) >> 16);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/clock.h: between a host's monotonic clock and fleet time. The parameters come from the clock
+ * source (crates/sync, or `local`: all zero); whether they may still be used is the lease's affair. */
+#ifndef ONR_CLOCK_H
+#define ONR_CLOCK_H
+
+#include "types.h"
+
+/* Extrapolating a drift further than this (18 minutes) is meaningless, and bounds the product. */
+#define ONR_CLOCK_REACH_NS (1ll << 40)
+
+/* Fleet time minus monotonic time, ns, at monotonic time mono_ns. drift_q32: |drift| < 2^-10. */
+ONR_FN s64 onr_clock_offset(s64 mono_ns, s64 offset_ns, s64 drift_q32, s64 reference_mono_ns)
+{
+	s64 elapsed = mono_ns - reference_mono_ns;
+
+	if (elapsed > ONR_CLOCK_REACH_NS)
+		elapsed = ONR_CLOCK_REACH_NS;
+	if (elapsed < -ONR_CLOCK_REACH_NS)
+		elapsed = -ONR_CLOCK_REACH_NS;
+	return offset_ns + ((elapsed * drift_q32) >> 32);
+}
+
+#endif

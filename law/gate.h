@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/gate.h: the in-flight gate. It holds the head of a flow while what is in
+ * flight, drained at the delivery rate the flow itself has seen, would take
+ * longer than T to arrive. No pause clock, no beta. Before the first OR-ACK, and
+ * where the line rate is unknown, nothing is held. Does not split segments: a
+ * segment longer than max(1 MSS, 10 us at the flow's rate) blurs the gate. */
+#ifndef ONR_GATE_H
+#define ONR_GATE_H
+
+#include "arith.h"
+#include "state.h"
+
+#define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
+#define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
+#define ONR_GATE_MEMORY 10           /* a rate is forgotten after idling 10 tau */
+
+ONR_FN u64 onr_gate_clamp(s64 v)
+{
+	if (v < 1)
+		return 1;
+	return v < ONR_GATE_MAX_STEP ? (u64)v : ONR_GATE_MAX_STEP;
+}
+
+/* The time the unacknowledged bytes but spare_bytes take at the delivery rate. */
+ONR_FN s64 onr_gate_drain_ns(const struct onr_flow *flow, u32 spare_bytes)
+{
+	u64 in_flight = flow->sent_bytes - flow->acked_bytes;
+
+	if (in_flight <= spare_bytes)
+		return 0;
+	in_flight -= spare_bytes;
+	if (in_flight >> 32)
+		in_flight = 0xffffffff;
+	return (s64)onr_mul_q16(in_flight, flow->inv_q16);
+}
+
+/* Averages the delivery of dn bytes in dt_ns into the rate. num and den stay
+ * below 2^32 (halving both keeps their ratio), so no product with tau overflows. */
+ONR_FN void onr_gate_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
+			   u64 dn, u64 dt_ns)
+{
+	u64 tau = onr_gate_clamp(cfg->gate_tau_ns);
+	u64 num = flow->rate_bytes * tau / (tau + dt_ns) + dn;
+	u64 den = flow->rate_ns * tau / (tau + dt_ns) + dt_ns;
+	u64 fastest = cfg->line_ns_per_byte_q16;
+	u64 slowest = fastest * ONR_GATE_SLOWEST;
+	u64 inv;
+
+	if (num >> 32) {
+		num >>= 1;
+		den >>= 1;
+	}
+	inv = (den << 16) / num; /* num >= dn >= 1 */
+	flow->inv_q16 = inv < fastest ? fastest : inv > slowest ? slowest : inv;
+	flow->rate_bytes = num;
+	flow->rate_ns = den;
+}
+
+/* An OR-ACK of rec arrived, for the byte at offset, which left at left_ns and was
+ * at the receiver at rx_ns. S_G counts up to that byte: in a GSO segment only what
+ * had arrived with it. */
+ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
+				       struct onr_flow *flow,
+				       const struct onr_record *rec, u32 offset,
+				       s64 now_ns, s64 left_ns, s64 rx_ns)
+{
+	u64 acked = rec->mark + offset + 1; /* S_G */
+	u64 dn = acked - flow->acked_bytes;
+	u64 dt_ns = onr_gate_clamp(onr_sub(rx_ns, flow->acked_rx_mono_ns));
+
+	if (acked > flow->sent_bytes)
+		return ONR_ABSURD; /* a mark written under another law */
+	if (flow->acked_bytes && (s64)dn <= 0)
+		return ONR_REORDERED;
+	if (!flow->inv_q16) {
+		flow->inv_q16 = cfg->line_ns_per_byte_q16;
+	} else {
+		int waited, fast, busy;
+
+		dn = onr_gate_clamp((s64)dn);
+		/* Held all the while, not idle first: else dt is not the network's. */
+		waited = flow->gated &&
+			 flow->drain_from_mono_ns == flow->acked_rx_mono_ns;
+		fast = onr_mul_q16(dn, flow->inv_q16) > dt_ns;
+		busy = onr_sub(rx_ns, left_ns) > cfg->threshold_ns &&
+		       left_ns < flow->acked_mono_ns;
+		if (waited || fast || busy)
+			onr_gate_learn(cfg, flow, dn, dt_ns);
+	}
+	flow->gated = 0;
+	flow->acked_bytes = acked;
+	flow->acked_rx_mono_ns = rx_ns;
+	flow->acked_mono_ns = now_ns;
+	flow->drain_from_mono_ns = rx_ns;
+	return ONR_USED;
+}
+
+/* Call before the segment is added to S. Nothing drains once all that was sent has
+ * arrived: time that passes then is no credit, and a flow that idled may burst T's
+ * worth, however long it idled. A rate from long ago is no guide: back to line rate. */
+ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+			  s64 now_ns)
+{
+	s64 memory_ns = (s64)onr_gate_clamp(cfg->gate_tau_ns) * ONR_GATE_MEMORY;
+	s64 empty_ns = onr_add(flow->drain_from_mono_ns, onr_gate_drain_ns(flow, 0));
+
+	if (!flow->inv_q16 || empty_ns >= now_ns)
+		return;
+	if (onr_sub(now_ns, flow->acked_mono_ns) > memory_ns) {
+		flow->rate_bytes = 0;
+		flow->rate_ns = 0;
+		flow->inv_q16 = cfg->line_ns_per_byte_q16;
+	}
+	flow->drain_from_mono_ns = onr_sub(now_ns, onr_gate_drain_ns(flow, 0));
+}
+
+/* When the head may go: as soon as it would arrive within T. */
+ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
+			  s64 now_ns)
+{
+	s64 drain_ns = onr_gate_drain_ns(flow, cfg->gate_allowance_bytes);
+	s64 opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns),
+			       cfg->threshold_ns);
+
+	if (!flow->inv_q16 || !drain_ns)
+		return now_ns;
+	if (opens_ns > now_ns)
+		flow->gated = 1;
+	return opens_ns;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/records.h: the transmissions a flow remembers until their OR-ACKs come: a
+ * ring of the newest sampled ones. Retransmitted bytes are never matched (Karn's
+ * rule: their OR-ACK does not say which transmission it answers). The kernel's
+ * programs include <bpf/bpf_helpers.h> first, for bpf_for. */
+#ifndef ONR_RECORDS_H
+#define ONR_RECORDS_H
+
+#include "law.h"
+#include "sample.h"
+
+/* 256 sampled transmissions are at least 3.7 MB in flight. */
+#define ONR_RING 256u
+
+/* for (i = 0; i < n; i++), in the form the BPF verifier follows. */
+#ifdef __bpf__
+#ifndef bpf_for
+#error "include <bpf/bpf_helpers.h> before law/records.h"
+#endif
+#define ONR_FOR(i, n) bpf_for(i, 0, n)
+#else
+#define ONR_FOR(i, n) for ((i) = 0; (i) < (n); (i)++)
+#endif
+
+/* All zero is empty. A new connection on the same ports starts from a reset. */
+struct onr_records {
+	struct onr_record ring[ONR_RING];
+	u32 next;    /* the next record goes to next % ONR_RING */
+	u32 count;   /* of valid entries, the newest */
+	u32 snd_nxt; /* the byte after the highest sent, valid once begun */
+	u32 begun;
+};
+_Static_assert(sizeof(struct onr_records) == 6160, "bump ONR_ABI");
+
+/* a before b in sequence space (RFC 9293, section 3.4). */
+ONR_FN int onr_seq_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+/* Forgets everything, without touching the ring. */
+ONR_FN void onr_records_reset(struct onr_records *records)
+{
+	records->next = 0;
+	records->count = 0;
+	records->snd_nxt = 0;
+	records->begun = 0;
+}
+
+/* The age-th newest record, 0 the newest; valid if age < count. */
+ONR_FN struct onr_record *onr_records_at(struct onr_records *records, u32 age)
+{
+	return &records->ring[(records->next - 1 - age) & (ONR_RING - 1)];
+}
+
+/* Forgets every record that shares a byte with [seq, seq + len). Records were
+ * written in sequence order: older ones than the first that ends before seq do. */
+ONR_FN void onr_records_forget(struct onr_records *records, u32 seq, u32 len)
+{
+	int age;
+
+	ONR_FOR(age, (int)ONR_RING) {
+		struct onr_record *rec = onr_records_at(records, (u32)age);
+
+		if ((u32)age >= records->count)
+			break;
+		if (!rec->len)
+			continue;
+		if (!onr_seq_before(seq, rec->seq + rec->len))
+			break;
+		if (onr_seq_before(rec->seq, seq + len))
+			rec->len = 0;
+	}
+}
+
+/* The head leaves: tells the law, and remembers it if it is sampled and new. */
+ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+			     struct onr_records *records, s64 now_ns, u32 seq,
+			     u32 len)
+{
+	struct onr_record rec;
+	int again = records->begun && onr_seq_before(seq, records->snd_nxt);
+
+	onr_segment_sent(cfg, flow, now_ns, seq, len, &rec);
+	if (again)
+		onr_records_forget(records, seq, len);
+	if (!records->begun || onr_seq_before(records->snd_nxt, seq + len)) {
+		records->begun = 1;
+		records->snd_nxt = seq + len;
+	}
+	if (again || !onr_sampled(seq, len))
+		return;
+	records->ring[records->next & (ONR_RING - 1)] = rec;
+	records->next++;
+	if (records->count < ONR_RING)
+		records->count++;
+}
+
+/* An OR-ACK names byte seq: the newest record that holds it goes to the law. */
+ONR_FN enum onr_verdict onr_records_orack(const struct onr_cfg *cfg,
+					  struct onr_flow *flow,
+					  struct onr_records *records, u32 seq,
+					  s64 now_ns, s64 rx_mono_ns)
+{
+	struct onr_record rec = { 0, 0, 0, 0 };
+	int age;
+
+	ONR_FOR(age, (int)ONR_RING) {
+		const struct onr_record *r = onr_records_at(records, (u32)age);
+
+		if ((u32)age >= records->count)
+			break;
+		if (seq - r->seq < r->len) {
+			rec = *r;
+			break;
+		}
+	}
+	return onr_orack_arrived(cfg, flow, &rec, seq, now_ns, rx_mono_ns);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/state.h: what a law is told (onr_cfg), keeps of a flow (onr_flow) and
+ * remembers of a transmission (onr_record). No code. Symbols: docs/law.md.
+ * "mono" is the sender's CLOCK_MONOTONIC, in which every time here is. */
+#ifndef ONR_STATE_H
+#define ONR_STATE_H
+
+#include "types.h"
+
+/* Counts changes of the layouts below; a pinned map of another ABI is not read. */
+#define ONR_ABI 1
+
+enum onr_law {
+	ONR_LAW_OFF = 0,      /* measures, holds nothing */
+	ONR_LAW_STRAWMAN = 1, /* On-Ramp eq. 2 */
+	ONR_LAW_FINAL = 2,    /* On-Ramp eqs. 3 and 4 */
+	ONR_LAW_GATE = 3,     /* in-flight gate */
+};
+
+/* What became of an OR-ACK. Only ONR_USED changes the flow. */
+enum onr_verdict {
+	ONR_USED = 0,
+	ONR_REORDERED = 1, /* a duplicate, or overtaken by a later transmission's */
+	ONR_ABSURD = 2,    /* |OWD| above max_owd_ns, or bytes that were never sent */
+	ONR_UNKNOWN = 3,   /* no record of the byte: too old, or retransmitted (Karn) */
+};
+
+/* What a daemon or a scenario that says nothing gets. docs/law.md says why. */
+#define ONR_DEFAULT_GAIN_Q16 4096u             /* 1/16, the paper's */
+#define ONR_DEFAULT_MAX_PAUSE_NS 5000000ll     /* 5 ms */
+#define ONR_DEFAULT_MAX_OWD_NS 100000000ll     /* 100 ms */
+#define ONR_DEFAULT_GATE_TAU_NS 1000000ll      /* 1 ms */
+#define ONR_DEFAULT_GATE_ALLOWANCE_BYTES 1448u /* 1 MSS */
+
+/* One per device; the laws only read it. */
+struct onr_cfg {
+	s64 threshold_ns;          /* T */
+	s64 max_pause_ns;          /* no head is held longer, whatever arrives; <= 0: none is held */
+	s64 max_owd_ns;            /* a sample with a larger |OWD| is absurd */
+	s64 gate_tau_ns;           /* averaging time of the delivery rate, taken into [1 ns, 2^30 ns] */
+	u32 law;                   /* enum onr_law; an unknown value is ONR_LAW_OFF */
+	u32 gain_q16;              /* g of eq. 3, at most 1 */
+	u32 line_ns_per_byte_q16;  /* wire time of a byte at line rate; 0 = unknown */
+	u32 gate_allowance_bytes;  /* a of the gate, 1 MSS */
+};
+_Static_assert(sizeof(struct onr_cfg) == 48, "bump ONR_ABI");
+
+/* One per flow; all zero is a new flow. Each law has fields of its own, so that
+ * a change of law at run time starts the new one from a state it knows. */
+struct onr_flow {
+	/* Every law. */
+	s64 held_since_mono_ns;    /* first refusal of the head, valid while held */
+	s64 sample_sent_mono_ns;   /* stamp of the last used sample's segment: tx_B */
+	s64 sample_owd_ns;         /* its one-way delay: O_B */
+	u64 sent_bytes;            /* S: payload handed to the device, retransmissions included */
+	/* onramp.h */
+	u64 sample_pause_ns;       /* A(tx_B) */
+	u64 pause_total_ns;        /* A(pause_from) */
+	s64 pause_from_mono_ns;    /* when the pause was last set */
+	s64 pause_until_mono_ns;   /* tNextPkt */
+	/* gate.h */
+	u64 acked_bytes;           /* Sg: S up to the newest acknowledged byte */
+	s64 acked_rx_mono_ns;      /* rxg: when the receiver had it */
+	s64 acked_mono_ns;         /* ackg: when its OR-ACK came */
+	s64 drain_from_mono_ns;    /* when draining S - Sg began: rxg, or later after idling */
+	u64 rate_bytes;            /* num: bytes delivered, averaged over gate_tau_ns */
+	u64 rate_ns;               /* den: the time they took */
+	u64 inv_q16;               /* ns per byte of the delivery rate; 0 = no sample yet */
+	/* Every law but beta. */
+	u32 beta_q16;              /* beta of eq. 3, in [0, 1] */
+	u32 sample_offset;         /* of the last used sample's byte in its segment */
+	u32 reserved;
+	u8 sampled;                /* sample_* are valid */
+	u8 held;                   /* the head has been refused and has not left */
+	u8 capped;                 /* the head may go because max_pause_ns is over */
+	u8 gated;                  /* the gate refused a head since the last sample */
+};
+_Static_assert(sizeof(struct onr_flow) == 136, "bump ONR_ABI");
+
+/* One transmission of bytes [seq, seq + len), sequence numbers modulo 2^32. */
+struct onr_record {
+	s64 sent_mono_ns;
+	u64 mark;                  /* A(sent) in ns, or under the gate S before it in bytes */
+	u32 seq;
+	u32 len;                   /* 0 = no transmission */
+};
+_Static_assert(sizeof(struct onr_record) == 24, "bump ONR_ABI");
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/types.h: integer names and ONR_FN, the same for clang -target bpf and for
+ * a host compiler; nothing else. Repeats the typedefs of a vmlinux.h, which C11
+ * allows as long as they agree. */
+#ifndef ONR_TYPES_H
+#define ONR_TYPES_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+/* Inlined everywhere: the kernel runs these inside a bpf_spin_lock region,
+ * where a global function or a helper may not be called. */
+#define ONR_FN static inline __attribute__((always_inline, unused))
+
+#endif

@@ -1,0 +1,210 @@
+//! A real `onramp agent run` on a host's eth0.
+use std::{
+    fs::File,
+    process::{Child, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{kill, Signal},
+    unistd::Pid,
+};
+use serde_json::Value;
+
+use crate::{guest::wait_until, net::Host};
+
+pub const PROGRAM: &str = "/job/onramp";
+/// Loading the programs takes 0.5 to 2 s.
+const START: Duration = Duration::from_secs(20);
+/// How much later than asked a held flow may go: timers, and the packets before it.
+pub const LATENESS_NS: u64 = 2_000_000;
+/// For networks of 100 Mbit/s: a threshold above the burst of a few GSO segments, a small table.
+pub const USUAL: &[&str] = &[
+    "--threshold",
+    "5ms",
+    "--max-pause",
+    "100ms",
+    "--line-rate",
+    "100Mbit/s",
+    "--flows",
+    "256",
+];
+
+/// Number of the next daemon's log.
+static LOGS: AtomicU32 = AtomicU32::new(0);
+
+/// How a daemon ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// None: by a signal.
+    pub code: Option<i32>,
+    /// What it wrote to standard error.
+    pub text: String,
+}
+
+/// A running daemon, killed when dropped.
+pub struct Agent {
+    child: Child,
+    host: Host,
+    log: String,
+}
+
+impl Agent {
+    /// Starts a daemon with the usual options and these, and waits until it holds.
+    pub fn start(host: &Host, options: &[&str]) -> Self {
+        let mut agent = Self::spawn(host, &[USUAL, options].concat());
+        let deadline = Instant::now() + START;
+        while agent.try_status().is_none() {
+            if let Some(ended) = agent.ended_by(Instant::now()) {
+                panic!("the daemon on {} ended: {ended:?}", host.ns.0);
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the daemon on {} does not answer: {}",
+                host.ns.0,
+                agent.text()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        agent
+    }
+
+    /// Starts a daemon with exactly these options, which must make it refuse.
+    pub fn refuse(host: &Host, options: &[&str]) -> Ended {
+        let mut agent = Self::spawn(host, options);
+        let ended = agent.ended_by(Instant::now() + START);
+        let ended = ended.unwrap_or_else(|| panic!("{options:?} was accepted: {}", agent.text()));
+        assert!(
+            ended.code.is_some_and(|code| code != 0),
+            "{options:?}: {ended:?}"
+        );
+        ended
+    }
+
+    fn spawn(host: &Host, options: &[&str]) -> Self {
+        let mut words = vec![PROGRAM, "agent", "run"];
+        if !options.contains(&"--dev") {
+            words.extend(["--dev", "eth0"]);
+        }
+        // A later option stands in for a usual one of the same name.
+        let mut given: Vec<(&str, &str)> = vec![];
+        for pair in options.chunks(2) {
+            given.retain(|(name, _)| *name != pair[0]);
+            given.push((pair[0], pair[1]));
+        }
+        words.extend(given.iter().flat_map(|(name, value)| [*name, *value]));
+        let log = format!(
+            "/tmp/{}-{}.log",
+            host.ns.0,
+            LOGS.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut command = host.ns.command(&words);
+        command
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command.stderr(File::create(&log).expect("/tmp is writable"));
+        Self {
+            child: command.spawn().expect("ip starts"),
+            host: host.clone(),
+            log,
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn text(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).expect("the daemon runs");
+    }
+
+    /// How the daemon ended, if it did by then.
+    pub fn ended_by(&mut self, deadline: Instant) -> Option<Ended> {
+        let status = match self.child.try_wait().expect("a child can be waited for") {
+            Some(status) => status,
+            None => wait_until(&mut self.child, deadline)?,
+        };
+        Some(Ended {
+            code: status.code(),
+            text: self.text(),
+        })
+    }
+
+    /// Sends a signal and waits for the end.
+    pub fn stop(mut self, signal: Signal) -> Ended {
+        self.signal(signal);
+        let ended = self.ended_by(Instant::now() + START);
+        ended.unwrap_or_else(|| panic!("the daemon survives {signal}: {}", self.text()))
+    }
+
+    /// `onramp status --json`.
+    pub fn status(&self) -> Value {
+        self.try_status()
+            .unwrap_or_else(|| panic!("no status: {}", self.text()))
+    }
+
+    fn try_status(&self) -> Option<Value> {
+        let command = &mut self
+            .host
+            .ns
+            .command(&[PROGRAM, "status", "--dev", "eth0", "--json"]);
+        let output = command.output().expect("ip starts");
+        output
+            .status
+            .success()
+            .then(|| serde_json::from_slice(&output.stdout).expect("JSON"))
+    }
+
+    pub fn counter(&self, name: &str) -> u64 {
+        self.status()["counters"][name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no counter {name}"))
+    }
+
+    /// Mean one-way delay to a peer, ms; gain 1/16 an OR-ACK.
+    pub fn owd_ms(&self, peer: &Host) -> f64 {
+        let status = self.status();
+        let mut peers = status["peers"].as_array().expect("a list").iter();
+        let is_it = |p: &&Value| {
+            [peer.v4, peer.v6]
+                .iter()
+                .any(|a| p["addr"] == a.to_string().as_str())
+        };
+        let found = peers
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{} is no peer: {status}", peer.v4));
+        found["owd_ewma_ns"].as_f64().expect("a number") / 1e6
+    }
+
+    /// No flow was paused beyond the cap, and nothing was dropped here.
+    pub fn assert_harmless(&self) {
+        let status = self.status();
+        let value = |name: &str| status["counters"][name].as_u64().expect("a counter");
+        let cap = status["max_pause_ns"].as_u64().expect("a time");
+        let held = value("held_max_ns");
+        assert!(
+            held <= cap + LATENESS_NS,
+            "held {held} ns, cap {cap} ns: {status:#}"
+        );
+        assert_eq!(value("limit_drops"), 0, "{status:#}");
+        let qdisc = self.host.ns.qdisc("eth0").expect("the qdisc is installed");
+        assert_eq!(qdisc["drops"], 0, "{qdisc:#}");
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            print!("daemon on {}: {}", self.host.ns.0, self.text());
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Clocks that step, drift or end. A wrong clock may cost delay up to the cap; nothing else.
+use std::{
+    thread,
+    time::Duration,
+};
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    agent::Agent,
+    maps::{now_mono_ns, set_clock, step_clock, Clock, Counters, LONG_LEASE},
+    net::{Host, Plan, Star},
+    tcp::{finish_all, transfers, Load, Transfer},
+};
+
+const MS: i64 = 1_000_000;
+const S: i64 = 1000 * MS;
+
+fn pause_s(seconds: f64) {
+    thread::sleep(Duration::from_secs_f64(seconds));
+}
+
+/// A loaded pair whose daemons leave their clocks to the test.
+fn pair(options: &[&str]) -> (Star, Agent, Agent) {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let options = [options, LONG_LEASE, &["--shape", "200Mbit/s"]].concat();
+    let agents = (Agent::start(from, &options), Agent::start(to, &options));
+    (star, agents.0, agents.1)
+}
+
+/// Steps the clock of one end by +-1 s and +-1 h under load, each for a while.
+fn steps(at_sender: bool) {
+    let (star, sender, receiver) = pair(&[]);
+    let (from, to) = star.pair();
+    let stepped = if at_sender { &sender } else { &receiver };
+    let flows = transfers(from, to, Load::seconds(1.9), 2);
+    pause_s(0.3);
+    for step in [S, -S, 3600 * S, -3600 * S] {
+        let before = sender.counter("holds");
+        step_clock(stepped, step);
+        pause_s(0.15);
+        let ignored = sender.counter("oracks_stale") + sender.counter("oracks_absurd");
+        let paused = sender.counter("holds") - before;
+        println!("{} s: {ignored} OR-ACKs ignored so far, {paused} holds", step / S);
+        step_clock(stepped, 0);
+        pause_s(0.15);
+    }
+    let ignored = sender.counter("oracks_stale") + sender.counter("oracks_absurd");
+    assert!(ignored > 100, "{ignored} OR-ACKs ignored");
+    let used = sender.counter("oracks_used");
+    let held = sender.counter("holds");
+    let goodput = finish_all(flows);
+    println!("{goodput:.1} Mbit/s");
+    assert!(goodput > 60.0, "{goodput} Mbit/s");
+    assert!(sender.counter("oracks_used") > used + 50, "no sample after the clock was right again");
+    assert!(sender.counter("holds") > held);
+    sender.assert_harmless();
+}
+
+pub fn steps_at_the_sender_are_ignored() {
+    steps(true);
+}
+
+pub fn steps_at_the_receiver_are_ignored() {
+    steps(false);
+}
+
+/// Too small to be absurd: 30 ms of delay that is none.
+pub fn small_steps_cost_the_cap_at_most() {
+    let (star, sender, _receiver) = pair(&["--max-pause", "10ms"]);
+    let (from, to) = star.pair();
+    step_clock(&sender, -30 * MS);
+    let late = finish_all(transfers(from, to, Load::seconds(0.6), 2));
+    let held = sender.counter("holds");
+    step_clock(&sender, 100 * MS);
+    let early = finish_all(transfers(from, to, Load::seconds(0.6), 2));
+    println!("{late:.1} Mbit/s at 30 ms too much, {early:.1} Mbit/s at 100 ms too little");
+    assert!(held > 0 && late > 1.0);
+    assert_eq!(sender.counter("holds"), held, "a negative delay holds nothing");
+    assert!(early > 80.0);
+    sender.assert_harmless();
+}
+
+/// 900 ppm for 10 s are 9 ms.
+pub fn drift_is_applied() {
+    let (star, sender, _receiver) = pair(&["--law", "off"]);
+    let (from, to) = star.pair();
+    let now = now_mono_ns();
+    let drift_q32 = (900e-6 * 2f64.powi(32)) as i64;
+    let clock = |drift_q32| Clock {
+        drift_q32,
+        reference_mono_ns: now,
+        lease_expires_mono_ns: now + 3600 * S,
+        ..Clock::default()
+    };
+    set_clock(&sender, clock(drift_q32));
+    pause_s(10.0);
+    Transfer::start(from, to, Load::bytes(15_000)).finish();
+    let owd = |agent: &Agent| agent.status()["peers"][0]["owd_last_ns"].as_i64().expect("a time");
+    let drifted = owd(&sender);
+    set_clock(&sender, clock(0));
+    Transfer::start(from, to, Load::bytes(15_000)).finish();
+    let right = owd(&sender);
+    println!("one-way delay {right} ns, with drift {drifted} ns");
+    assert!((right - drifted - 9 * MS).abs() < MS, "{right} ns, {drifted} ns");
+}
+
+/// Load, and a sender whose lease lasts 0.5 s.
+fn leased() -> (Star, Agent, Agent) {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--lease", "500ms", "--shape", "200Mbit/s"]);
+    let receiver = Agent::start(to, &[]);
+    (star, sender, receiver)
+}
+
+fn rate_mbit(from: &Host, to: &Host) -> f64 {
+    finish_all(transfers(from, to, Load::seconds(0.5), 2))
+}
+
+pub fn without_a_lease_nothing_is_held_until_it_is_renewed() {
+    let (star, sender, _receiver) = leased();
+    let (from, to) = star.pair();
+    let counters = Counters::of(&sender);
+    let flows = transfers(from, to, Load::seconds(2.6), 2);
+    pause_s(0.4);
+    assert!(counters.get("holds") > 0, "nothing was held to begin with");
+
+    sender.signal(Signal::SIGSTOP);
+    pause_s(0.7);
+    let (held, unused) = (counters.get("holds"), counters.get("oracks_no_lease"));
+    let arrived = flows[0].received() + flows[1].received();
+    pause_s(0.5);
+    let arrived = flows[0].received() + flows[1].received() - arrived;
+    println!("{arrived} B in 0.5 s without a lease, {} holds refused", counters.get("holds_refused_lease"));
+    assert_eq!(counters.get("holds"), held, "holds without a lease");
+    assert!(counters.get("oracks_no_lease") > unused + 100);
+    assert!(arrived > 5_500_000, "{arrived} B in 0.5 s at 100 Mbit/s");
+
+    sender.signal(Signal::SIGCONT);
+    pause_s(1.0);
+    assert!(counters.get("holds") > held, "nothing is held again");
+    finish_all(flows);
+    sender.assert_harmless();
+}
+
+/// A pause that is on when the lease ends, ends with it: nobody waits for a dead clock.
+pub fn a_pause_ends_with_the_lease() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let options = [LONG_LEASE, &["--max-pause", "30s", "--max-owd", "60s"]].concat();
+    let sender = Agent::start(from, &options);
+    let _receiver = Agent::start(to, &options);
+    let lease = now_mono_ns() + 2 * S;
+    set_clock(
+        &sender,
+        Clock { offset_ns: -20 * S, lease_expires_mono_ns: lease, ..Clock::default() },
+    );
+    let flow = Transfer::start(from, to, Load::bytes(1_000_000));
+    pause_s(1.5);
+    assert!(!flow.is_finished(), "20 s of delay hold nothing");
+    let took = flow.finish().took;
+    println!("{took:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    let counter = |name| sender.counter(name);
+    assert!(counter("holds_refused_lease") > 0);
+    assert!(counter("held_max_ns") < 2_100_000_000);
+}
+
+/// When the receiver's daemon stops, no OR-ACK tells a time that may be wrong.
+pub fn a_receiver_without_a_lease_sends_no_oracks() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--shape", "200Mbit/s"]);
+    let receiver = Agent::start(to, &["--lease", "500ms"]);
+    let counters = Counters::of(&receiver);
+    receiver.signal(Signal::SIGSTOP);
+    pause_s(0.6);
+    let goodput = rate_mbit(from, to);
+    assert_eq!(counters.get("oracks_sent"), 0);
+    assert_eq!(sender.counter("holds"), 0);
+    assert!(goodput > 80.0, "{goodput} Mbit/s");
+    receiver.signal(Signal::SIGCONT);
+    pause_s(0.2);
+    rate_mbit(from, to);
+    assert!(counters.get("oracks_sent") > 0);
+    assert!(sender.counter("holds") > 0);
+    sender.assert_harmless();
+}

@@ -1,0 +1,259 @@
+//! OR-ACKs that a network loses, doubles, delays or cuts, and OR-ACKs that somebody forges.
+//! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
+use std::time::Duration;
+
+use crate::{
+    agent::Agent,
+    maps::now_mono_ns,
+    net::{Plan, Star},
+    orack::Orack,
+    tcp::{finish_all, transfers, Load},
+    wire::{Middlebox, Treated},
+};
+
+/// What a daemon counted, and what the flows achieved.
+struct Outcome {
+    sender: Agent,
+    mbit_per_s: f64,
+    /// OR-ACKs that came into the middlebox.
+    oracks: u64,
+    /// The daemon's namespace; dropped after it.
+    _star: Star,
+}
+
+impl Outcome {
+    fn counter(&self, name: &str) -> u64 {
+        self.sender.counter(name)
+    }
+}
+
+/// Two flows for 0.8 s, their OR-ACKs treated on the way; the host's line is twice the port's.
+fn treated(treat: impl FnMut(&[u8]) -> Treated + Send + 'static) -> Outcome {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--shape", "200Mbit/s"]);
+    let receiver = Agent::start(to, &[]);
+    let middlebox = Middlebox::between(&star, to, from, treat);
+    let mbit_per_s = finish_all(transfers(from, to, Load::seconds(0.8), 2));
+    let oracks = middlebox.finish() as u64;
+    sender.assert_harmless();
+    receiver.assert_harmless();
+    println!("{mbit_per_s:.1} Mbit/s, {oracks} OR-ACKs: {}", sender.status()["counters"]);
+    Outcome { sender, mbit_per_s, oracks, _star: star }
+}
+
+fn at_once(frame: Vec<u8>) -> Treated {
+    vec![(Duration::ZERO, frame)]
+}
+
+/// As `treated`, each OR-ACK changed.
+fn changed(change: impl Fn(&mut Orack) + Send + 'static) -> Outcome {
+    treated(move |frame| {
+        let mut orack = Orack::parse(frame);
+        change(&mut orack);
+        at_once(orack.frame())
+    })
+}
+
+/// As `treated`, each OR-ACK changed and signed again with the right key.
+fn forged(change: impl Fn(&mut Orack) + Send + 'static) -> Outcome {
+    treated(move |frame| {
+        let mut orack = Orack::parse(frame);
+        change(&mut orack);
+        at_once(orack.signed().frame())
+    })
+}
+
+/// Every `period`-th frame is lost; a remainder of 1 in 1 loses all.
+fn lossy(period: usize) -> Outcome {
+    let mut number = 0;
+    treated(move |frame| {
+        number += 1;
+        if number % period == 0 {
+            vec![]
+        } else {
+            at_once(frame.to_vec())
+        }
+    })
+}
+
+pub fn one_lost_orack_in_a_hundred_changes_little() {
+    let outcome = lossy(100);
+    assert!(outcome.counter("holds") > 0);
+    assert!(outcome.counter("oracks_received") >= outcome.oracks * 98 / 100);
+}
+
+pub fn half_of_the_oracks_are_enough_to_hold() {
+    let outcome = lossy(2);
+    assert!(outcome.counter("holds") > 0);
+    assert!(outcome.counter("oracks_received") <= outcome.oracks / 2 + 1);
+}
+
+pub fn without_any_orack_nothing_is_held() {
+    let outcome = lossy(1);
+    assert_eq!(outcome.counter("oracks_received"), 0);
+    assert_eq!(outcome.counter("holds"), 0);
+    assert!(outcome.mbit_per_s > 80.0);
+}
+
+pub fn doubled_oracks_are_ignored_and_counted() {
+    let outcome = treated(|frame| [at_once(frame.to_vec()), at_once(frame.to_vec())].concat());
+    let counted = outcome.counter("oracks_reordered") + outcome.counter("oracks_unmatched");
+    assert!(counted >= outcome.oracks * 95 / 100, "{counted} of {}", outcome.oracks);
+    assert!(outcome.counter("holds") > 0);
+}
+
+pub fn oracks_that_others_overtook_are_ignored_and_counted() {
+    let mut number = 0;
+    let outcome = treated(move |frame| {
+        number += 1;
+        vec![(Duration::from_millis(if number % 2 == 0 { 300 } else { 0 }), frame.to_vec())]
+    });
+    assert!(outcome.counter("oracks_reordered") > 0);
+    assert!(outcome.counter("holds") > 0);
+}
+
+pub fn oracks_that_are_seconds_late_are_stale() {
+    let mut number = 0;
+    let outcome = treated(move |frame| {
+        number += 1;
+        vec![(Duration::from_secs(if number % 2 == 0 { 3 } else { 0 }), frame.to_vec())]
+    });
+    assert!(outcome.counter("oracks_stale").abs_diff(outcome.oracks / 2) <= 1);
+    assert!(outcome.counter("holds") > 0);
+}
+
+pub fn replayed_oracks_change_nothing() {
+    let outcome = treated(|frame| {
+        let after = |ms| (Duration::from_millis(ms), frame.to_vec());
+        vec![after(0), after(200), after(400), after(2500)]
+    });
+    let ignored = outcome.counter("oracks_reordered") + outcome.counter("oracks_unmatched");
+    assert!(ignored >= outcome.oracks * 19 / 10, "{ignored} of 2 * {}", outcome.oracks);
+    assert_eq!(outcome.counter("oracks_stale"), outcome.oracks);
+}
+
+/// Cut on the way, IP ends them; cut by their maker, the data path does, and passes them on.
+pub fn truncated_oracks_are_malformed() {
+    let mut number = 0;
+    let outcome = treated(move |frame| {
+        number += 1;
+        let mut frame = frame[..frame.len() - 1 - number % 24].to_vec();
+        if number % 2 == 0 {
+            let ip_bytes = (frame.len() - 14) as u16;
+            frame[16..18].copy_from_slice(&ip_bytes.to_be_bytes());
+            frame[38..40].copy_from_slice(&(ip_bytes - 20).to_be_bytes());
+        }
+        at_once(frame)
+    });
+    assert!(outcome.counter("oracks_malformed").abs_diff(outcome.oracks / 2) <= 1);
+    assert_eq!(outcome.counter("oracks_received"), 0);
+    assert_eq!(outcome.counter("holds"), 0);
+}
+
+pub fn other_versions_and_flags_are_malformed() {
+    let outcome = forged(|orack| {
+        if orack.seq % 2 == 0 {
+            orack.version += 1;
+        } else {
+            orack.flags = 1;
+        }
+    });
+    assert_eq!(outcome.counter("oracks_malformed"), outcome.oracks);
+    assert_eq!(outcome.counter("holds"), 0);
+}
+
+pub fn a_wrong_tag_is_rejected_whatever_was_changed() {
+    let outcome = changed(|orack| match orack.seq / 14_480 % 6 {
+        0 => orack.tag ^= 1 << (orack.seq % 64),
+        1 => orack.rx_fleet_ns += 1,
+        2 => orack.seq = orack.seq.wrapping_add(1),
+        3 => orack.len += 1,
+        4 => orack.dport ^= 1,
+        _ => orack.key_id = 1,
+    });
+    assert_eq!(outcome.counter("oracks_bad_tag"), outcome.oracks);
+    assert_eq!(outcome.counter("oracks_received"), 0);
+    assert_eq!(outcome.counter("holds"), 0);
+    assert!(outcome.mbit_per_s > 80.0);
+}
+
+pub fn an_unknown_key_is_rejected() {
+    let outcome = forged(|orack| orack.key_id = [1, 3, 4, 0x8000][(orack.seq % 4) as usize]);
+    assert_eq!(outcome.counter("oracks_bad_tag"), outcome.oracks);
+    assert_eq!(outcome.counter("holds"), 0);
+}
+
+pub fn unknown_flows_and_bytes_are_ignored_and_counted() {
+    let outcome = forged(|orack| {
+        if orack.seq / 14_480 % 2 == 0 {
+            orack.sport = 9;
+        } else {
+            orack.seq = orack.seq.wrapping_add(1 << 30);
+        }
+    });
+    let (flows, bytes) = (outcome.counter("oracks_unknown_flow"), outcome.counter("oracks_unmatched"));
+    assert!(flows > 0 && bytes > 0);
+    assert_eq!(flows + bytes, outcome.oracks);
+    assert_eq!(outcome.counter("holds"), 0);
+}
+
+pub fn absurd_times_are_ignored_and_counted() {
+    const S: i64 = 1_000_000_000;
+    let times = [0, i64::MIN, i64::MAX, -1, S, -S, 10 * S, -10 * S, 3600 * S, -3600 * S, 1 << 62];
+    let outcome = forged(move |orack| {
+        let at = (orack.seq / 14_480) as usize % (2 * times.len());
+        let time = times[at % times.len()];
+        // As such, and as an error of a clock that is right otherwise.
+        orack.rx_fleet_ns = if at < times.len() { time } else { now_mono_ns().wrapping_add(time) };
+    });
+    let ignored = outcome.counter("oracks_stale") + outcome.counter("oracks_absurd");
+    // Within the bounds: 1 s after or before, less the delay to here.
+    let believed = outcome.counter("oracks_used") + outcome.counter("oracks_reordered");
+    assert_eq!(ignored + believed, outcome.oracks);
+    assert!(believed <= outcome.oracks / 4, "{believed}");
+    assert!(ignored > 0);
+}
+
+/// Whoever has the key can delay, but not beyond the cap, and not stop.
+pub fn an_authentic_lie_costs_the_cap_a_segment_at_most() {
+    let outcome = forged(|orack| orack.rx_fleet_ns += 900_000_000);
+    assert!(outcome.counter("holds") > 0);
+    assert!(outcome.mbit_per_s > 0.1, "{} Mbit/s", outcome.mbit_per_s);
+}
+
+/// Two daemons with key files that share `theirs` or do not.
+fn with_keys(own: &str, theirs: &str) -> (Outcome, bool) {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    std::fs::write("/tmp/own", own).expect("/tmp is writable");
+    std::fs::write("/tmp/theirs", theirs).expect("/tmp is writable");
+    let sender = Agent::start(from, &["--shape", "200Mbit/s", "--key-file", "/tmp/own"]);
+    let receiver = Agent::start(to, &["--key-file", "/tmp/theirs"]);
+    let mbit_per_s = finish_all(transfers(from, to, Load::seconds(0.5), 2));
+    let oracks = receiver.counter("oracks_sent");
+    sender.assert_harmless();
+    println!("{}", sender.status()["counters"]);
+    let authenticated = sender.status()["authenticated"] == true;
+    (Outcome { sender, mbit_per_s, oracks, _star: star }, authenticated)
+}
+
+pub fn hosts_that_share_a_key_believe_each_other() {
+    // The sender signs with another than the receiver: both know both.
+    let own = "1 0123456789abcdef0123456789abcdef\n2 00112233445566778899aabbccddeeff\n";
+    let theirs = "2 00112233445566778899aabbccddeeff\n1 0123456789abcdef0123456789abcdef\n";
+    let (outcome, authenticated) = with_keys(own, theirs);
+    assert!(authenticated);
+    assert_eq!(outcome.counter("oracks_bad_tag"), 0);
+    assert!(outcome.counter("holds") > 0);
+}
+
+pub fn hosts_with_different_keys_do_not_believe_each_other() {
+    let own = "1 0123456789abcdef0123456789abcdef\n";
+    let theirs = "1 0123456789abcdef0123456789abcdee\n";
+    let (outcome, _) = with_keys(own, theirs);
+    assert_eq!(outcome.counter("oracks_bad_tag"), outcome.oracks);
+    assert!(outcome.oracks > 0);
+    assert_eq!(outcome.counter("holds"), 0);
+    assert!(outcome.mbit_per_s > 80.0);
+}

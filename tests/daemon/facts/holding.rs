@@ -1,0 +1,100 @@
+//! Holding works: two long flows into a slow port wait at their sender instead of in the switch,
+//! under every law, over IPv4 and IPv6, whatever the size of segments and frames.
+use crate::{
+    agent::Agent,
+    net::{Plan, Star},
+    orack::Orack,
+    tcp::{finish_all, Load, Transfer},
+    wire::Wire,
+};
+
+/// Mean one-way delay of two CUBIC flows from two hosts when nothing is held, at least: the port's
+/// buffer of 400 frames takes 48 ms.
+const UNHELD_MS: f64 = 30.0;
+/// And when they are held with T = 5 ms, at most. How near T a law comes is the benchmarks' affair.
+const HELD_MS: f64 = 15.0;
+/// Hosts have a line as fast as the port, and the gate averages over as many OR-ACKs as it would
+/// in 1 ms at 10 Gbit/s.
+const OPTIONS: &[&str] = &["--shape", "100Mbit/s", "--gate-tau", "20ms"];
+const PLAN: Plan = Plan { hosts: 3, ..Plan::USUAL };
+
+struct Outcome {
+    owd_ms: f64,
+    mbit_per_s: f64,
+    holds: u64,
+}
+
+/// A flow from each of two hosts to the third for 2 s, under a law.
+fn two_flows(star: &Star, law: &str, load: Load) -> Outcome {
+    two_flows_with(star, law, load, &[])
+}
+
+fn two_flows_with(star: &Star, law: &str, load: Load, options: &[&str]) -> Outcome {
+    let options = [OPTIONS, &["--law", law], options].concat();
+    let agents: Vec<Agent> = star.hosts.iter().map(|host| Agent::start(host, &options)).collect();
+    let to = &star.hosts[2];
+    let flows = star.hosts[..2].iter().map(|from| Transfer::start(from, to, load)).collect();
+    let mbit_per_s = finish_all(flows);
+    agents.iter().for_each(Agent::assert_harmless);
+    let owd_ms = (agents[0].owd_ms(to) + agents[1].owd_ms(to)) / 2.0;
+    let holds = agents.iter().map(|agent| agent.counter("holds")).sum();
+    println!("{law}: one-way delay {owd_ms:.1} ms, {mbit_per_s:.1} Mbit/s, {holds} holds");
+    Outcome { owd_ms, mbit_per_s, holds }
+}
+
+fn assert_held(outcome: &Outcome) {
+    assert!(outcome.holds > 0);
+    assert!(outcome.owd_ms < HELD_MS, "one-way delay {} ms", outcome.owd_ms);
+    assert!(outcome.mbit_per_s > 70.0, "{} Mbit/s of 100", outcome.mbit_per_s);
+}
+
+pub fn law_off_measures_and_holds_nothing() {
+    let outcome = two_flows(&Star::build(&PLAN), "off", Load::seconds(2.0));
+    assert_eq!(outcome.holds, 0);
+    assert!(outcome.owd_ms > UNHELD_MS, "one-way delay {} ms", outcome.owd_ms);
+}
+
+pub fn the_strawman_brings_the_delay_down() {
+    let outcome = two_flows(&Star::build(&PLAN), "strawman", Load::seconds(2.0));
+    assert!(outcome.holds > 0);
+    assert!(outcome.owd_ms < HELD_MS, "one-way delay {} ms", outcome.owd_ms);
+}
+
+pub fn the_final_law_brings_the_delay_down() {
+    assert_held(&two_flows(&Star::build(&PLAN), "final", Load::seconds(2.0)));
+}
+
+pub fn the_gate_brings_the_delay_down() {
+    assert_held(&two_flows(&Star::build(&PLAN), "gate", Load::seconds(2.0)));
+}
+
+pub fn ipv6_is_held_as_ipv4_is() {
+    let load = Load { v6: true, ..Load::seconds(2.0) };
+    assert_held(&two_flows(&Star::build(&PLAN), "final", load));
+}
+
+pub fn gro_at_the_receiver_keeps_the_samples() {
+    let plan = Plan { gro: true, ..PLAN };
+    assert_held(&two_flows(&Star::build(&plan), "final", Load::seconds(2.0)));
+}
+
+/// T is above the 5.2 ms that such a segment takes.
+pub fn segments_of_64_kb_are_held() {
+    let star = Star::build(&Plan { tso: true, ..PLAN });
+    for host in &star.hosts[..2] {
+        host.ns.sysctl("net.ipv4.tcp_min_tso_segs", "44");
+    }
+    let oracks = Wire::open(&star.switch, &star.hosts[2].port);
+    let options = &["--gso-max", "64kB", "--threshold", "12ms"];
+    let outcome = two_flows_with(&star, "final", Load::seconds(2.0), options);
+    let longest = oracks.drain().iter().map(|frame| Orack::parse(frame).len).max();
+    assert!(longest > Some(60_000), "longest segment that was acknowledged: {longest:?} B");
+    assert!(outcome.holds > 0);
+    assert!(outcome.owd_ms < 24.0, "one-way delay {} ms", outcome.owd_ms);
+    assert!(outcome.mbit_per_s > 70.0, "{} Mbit/s of 100", outcome.mbit_per_s);
+}
+
+pub fn frames_of_9000_bytes_are_held() {
+    let plan = Plan { mtu: 9000, buffer_packets: 70, ..PLAN };
+    assert_held(&two_flows(&Star::build(&plan), "final", Load::seconds(2.0)));
+}

@@ -1,0 +1,170 @@
+//! The daemon's life: what it finds it puts back; killed, it leaves traffic flowing; the device
+//! may go down, come up and disappear.
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::{
+    agent::{Agent, Ended, USUAL},
+    net::{shell, Host, Plan, Star},
+    tcp::{finish_all, transfers, Load},
+};
+
+fn pause_s(seconds: f64) {
+    thread::sleep(Duration::from_secs_f64(seconds));
+}
+
+/// Kind and options of the root qdisc; none for the kernel's default of a veth, which has none.
+fn root(host: &Host) -> Option<(Value, Value)> {
+    host.ns.qdisc("eth0").map(|q| (q["kind"].clone(), q["options"].clone()))
+}
+
+/// Largest GSO segment of eth0, bytes.
+fn gso_max(host: &Host) -> u64 {
+    let links = host.ns.run("ip -j -d link show dev eth0");
+    let links: Value = serde_json::from_str(&links).expect("ip prints JSON");
+    links[0]["gso_max_size"].as_u64().expect("a size")
+}
+
+fn assert_ours(host: &Host) {
+    let (kind, _) = root(host).expect("a qdisc");
+    assert!(kind.as_str().is_some_and(|k| k.starts_with("onr_")), "{kind}");
+}
+
+fn assert_clean(ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.text.contains("eth0 is as it was"), "{ended:?}");
+}
+
+/// Starts a daemon on the first host, stops it, and compares the device.
+fn comes_back(signal: Signal) {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let before = (root(host), gso_max(host));
+    let agent = Agent::start(host, &[]);
+    assert_ours(host);
+    assert!(gso_max(host) < before.1, "GSO segments are limited");
+    assert_clean(&agent.stop(signal));
+    assert_eq!((root(host), gso_max(host)), before);
+}
+
+pub fn sigterm_puts_the_default_back() {
+    comes_back(Signal::SIGTERM);
+}
+
+pub fn sigint_puts_the_default_back() {
+    comes_back(Signal::SIGINT);
+}
+
+/// The qdisc and every option of it, as tc shows them.
+pub fn a_configured_qdisc_comes_back_with_its_options() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    for qdisc in [
+        "fq limit 777 flow_limit 55 quantum 4000 initial_quantum 20000 buckets 256 horizon 3s",
+        "fq_codel limit 888 flows 64 target 7ms interval 90ms quantum 1000 memory_limit 1Mb noecn",
+    ] {
+        host.ns.run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+        let before = root(host);
+        let agent = Agent::start(host, &[]);
+        assert_ours(host);
+        assert_clean(&agent.stop(Signal::SIGTERM));
+        println!("{before:?}");
+        assert!(before.is_some());
+        assert_eq!(root(host), before);
+    }
+}
+
+/// Classful and emulating qdiscs cannot be put back from a dump: they are left alone.
+pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    for (kind, qdisc) in [("htb", "htb default 1"), ("netem", "netem delay 1ms limit 500")] {
+        host.ns.run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+        let before = root(host);
+        let ended = Agent::refuse(host, USUAL);
+        for part in ["eth0", kind, "could not put back", "tc qdisc del"] {
+            assert!(ended.text.contains(part), "{part} is missing: {}", ended.text);
+        }
+        assert_eq!(root(host), before);
+        host.ns.run("tc qdisc del dev eth0 root");
+    }
+}
+
+/// SIGTERM under load: what was held leaves or is sent again; nothing is stuck.
+pub fn stopping_under_load_loses_no_transfer() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--shape", "200Mbit/s"]);
+    let receiver = Agent::start(to, &[]);
+    let flows = transfers(from, to, Load::seconds(1.0), 2);
+    pause_s(0.4);
+    assert!(sender.counter("holds") > 0);
+    assert_clean(&sender.stop(Signal::SIGTERM));
+    assert_clean(&receiver.stop(Signal::SIGTERM));
+    let goodput = finish_all(flows);
+    println!("{goodput:.1} Mbit/s");
+    assert!(goodput > 60.0, "{goodput} Mbit/s");
+}
+
+pub fn killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let before = (root(from), gso_max(from));
+    let options = &["--shape", "200Mbit/s"];
+    let sender = Agent::start(from, options);
+    let _receiver = Agent::start(to, &[]);
+    let flows = transfers(from, to, Load::seconds(1.2), 2);
+    pause_s(0.4);
+    assert!(sender.counter("holds") > 0);
+    let ended = sender.stop(Signal::SIGKILL);
+    assert_eq!(ended.code, None);
+    let goodput = finish_all(flows);
+    println!("{goodput:.1} Mbit/s");
+    assert!(goodput > 80.0, "{goodput} Mbit/s");
+    assert_ours(from);
+
+    let successor = Agent::start(from, options);
+    finish_all(transfers(from, to, Load::seconds(0.5), 2));
+    assert!(successor.counter("holds") > 0, "the successor holds");
+    successor.assert_harmless();
+    assert_clean(&successor.stop(Signal::SIGTERM));
+    assert_eq!((root(from), gso_max(from)), before);
+}
+
+pub fn down_and_up_under_load_loses_no_transfer() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--shape", "200Mbit/s"]);
+    let receiver = Agent::start(to, &[]);
+    let flows = transfers(from, to, Load::seconds(2.5), 2);
+    for host in [from, to, from] {
+        pause_s(0.3);
+        shell(&format!("ip -n {} link set eth0 down", host.ns.0));
+        pause_s(0.1);
+        shell(&format!("ip -n {} link set eth0 up", host.ns.0));
+    }
+    let held = sender.counter("holds");
+    println!("{:.1} Mbit/s", finish_all(flows));
+    assert!(sender.counter("holds") > held, "nothing is held after the device was down");
+    let qdisc = from.ns.qdisc("eth0").expect("the qdisc is still there");
+    assert_eq!((&qdisc["qlen"], &qdisc["backlog"]), (&0.into(), &0.into()), "{qdisc:#}");
+    let held_max = sender.counter("held_max_ns");
+    assert!(held_max <= 102_000_000, "{held_max} ns");
+    assert_clean(&sender.stop(Signal::SIGTERM));
+    assert_clean(&receiver.stop(Signal::SIGTERM));
+}
+
+pub fn it_ends_with_its_device() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let mut agent = Agent::start(host, &["--lease", "1s"]);
+    shell("ip -n h1 link del eth0");
+    let ended = agent.ended_by(Instant::now() + Duration::from_secs(5)).expect("it ends");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.text.contains("eth0 is gone"), "{ended:?}");
+}

@@ -1,0 +1,55 @@
+//! Bounded resources at their bound: the flow table and the queue.
+use std::{thread, time::Duration};
+
+use crate::{
+    agent::{Agent, LATENESS_NS},
+    net::{Plan, Star},
+    tcp::{finish_all, transfers, Load},
+};
+
+pub fn a_full_flow_table_passes_traffic_and_counts_it() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--flows", "16", "--shape", "200Mbit/s"]);
+    let receiver = Agent::start(to, &["--flows", "16"]);
+    finish_all(transfers(from, to, Load::bytes(100_000), 64));
+    println!("{}", sender.status()["counters"]);
+    assert_eq!(sender.counter("flows_created"), 16);
+    assert!(sender.counter("flow_table_full") >= 48);
+    sender.assert_harmless();
+    receiver.assert_harmless();
+}
+
+pub fn idle_flows_make_room_for_new_ones() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--flows", "16", "--flow-age", "1s"]);
+    finish_all(transfers(from, to, Load::bytes(20_000), 16));
+    thread::sleep(Duration::from_millis(1500));
+    // One after the other: each finds the aged entry of another.
+    for _ in 0..16 {
+        finish_all(transfers(from, to, Load::bytes(20_000), 1));
+    }
+    println!("{}", sender.status()["counters"]);
+    assert_eq!(sender.counter("flows_created"), 32);
+    assert_eq!(sender.counter("flows_aged"), 16);
+    assert_eq!(sender.counter("flow_table_full"), 0);
+    assert_eq!(sender.status()["flows"], 16);
+    sender.assert_harmless();
+}
+
+pub fn a_full_queue_drops_and_counts_and_tcp_recovers() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--limit", "20", "--shape", "20Mbit/s"]);
+    let receiver = Agent::start(to, &[]);
+    finish_all(transfers(from, to, Load::bytes(60_000), 64));
+    let dropped = sender.counter("limit_drops");
+    let qdisc = from.ns.qdisc("eth0").expect("the qdisc");
+    println!("{dropped} drops; {}", sender.status()["counters"]);
+    assert!(dropped > 0);
+    assert_eq!(qdisc["drops"], dropped, "tc and the daemon agree");
+    assert_eq!((&qdisc["qlen"], &qdisc["backlog"]), (&0.into(), &0.into()), "{qdisc:#}");
+    assert!(sender.counter("held_max_ns") <= 100_000_000 + LATENESS_NS);
+    receiver.assert_harmless();
+}

@@ -1,0 +1,98 @@
+//! The registry: every fact by file, with the wall-clock seconds that it takes (roughly, on an
+//! idle machine: host.rs shares the work out by them).
+
+/// Something that must hold; `run` panics if it does not.
+pub struct Fact {
+    pub name: &'static str,
+    pub cost_s: u32,
+    pub run: fn(),
+}
+
+macro_rules! facts {
+    ($($file:ident { $($name:ident: $cost_s:literal,)+ })+) => {
+        $(mod $file;)+
+        pub const FACTS: &[Fact] = &[$($(Fact {
+            name: concat!(stringify!($file), "::", stringify!($name)),
+            cost_s: $cost_s,
+            run: $file::$name,
+        },)+)+];
+    };
+}
+
+facts! {
+    holding {
+        law_off_measures_and_holds_nothing: 14,
+        the_strawman_brings_the_delay_down: 14,
+        the_final_law_brings_the_delay_down: 14,
+        the_gate_brings_the_delay_down: 14,
+        ipv6_is_held_as_ipv4_is: 14,
+        gro_at_the_receiver_keeps_the_samples: 14,
+        segments_of_64_kb_are_held: 14,
+        frames_of_9000_bytes_are_held: 14,
+    }
+    oracks {
+        over_ipv4_they_have_78_bytes_and_a_right_checksum: 4,
+        over_ipv6_they_have_98_bytes_and_a_right_checksum: 4,
+        data_with_complete_checksums_make_no_difference: 4,
+        from_merged_segments_they_are_the_same: 4,
+    }
+    faults {
+        one_lost_orack_in_a_hundred_changes_little: 7,
+        half_of_the_oracks_are_enough_to_hold: 7,
+        without_any_orack_nothing_is_held: 7,
+        doubled_oracks_are_ignored_and_counted: 7,
+        oracks_that_others_overtook_are_ignored_and_counted: 7,
+        oracks_that_are_seconds_late_are_stale: 7,
+        replayed_oracks_change_nothing: 7,
+        truncated_oracks_are_malformed: 7,
+        other_versions_and_flags_are_malformed: 7,
+        a_wrong_tag_is_rejected_whatever_was_changed: 7,
+        an_unknown_key_is_rejected: 7,
+        unknown_flows_and_bytes_are_ignored_and_counted: 7,
+        absurd_times_are_ignored_and_counted: 7,
+        an_authentic_lie_costs_the_cap_a_segment_at_most: 7,
+        hosts_that_share_a_key_believe_each_other: 7,
+        hosts_with_different_keys_do_not_believe_each_other: 7,
+    }
+    others {
+        ping_does_not_wait: 7,
+        udp_does_not_wait: 7,
+        pure_acks_do_not_wait: 7,
+        a_flow_without_samples_does_not_wait: 7,
+    }
+    clocks {
+        steps_at_the_sender_are_ignored: 8,
+        steps_at_the_receiver_are_ignored: 8,
+        small_steps_cost_the_cap_at_most: 8,
+        drift_is_applied: 8,
+        without_a_lease_nothing_is_held_until_it_is_renewed: 8,
+        a_pause_ends_with_the_lease: 8,
+        a_receiver_without_a_lease_sends_no_oracks: 8,
+    }
+    life {
+        sigterm_puts_the_default_back: 5,
+        sigint_puts_the_default_back: 5,
+        a_configured_qdisc_comes_back_with_its_options: 5,
+        a_qdisc_that_could_not_come_back_is_left_alone: 5,
+        stopping_under_load_loses_no_transfer: 5,
+        killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
+        down_and_up_under_load_loses_no_transfer: 5,
+        it_ends_with_its_device: 5,
+    }
+    refusals {
+        a_second_daemon_on_a_device: 2,
+        loopback_and_devices_that_do_not_exist: 2,
+        users_without_privilege: 2,
+        values_out_of_bounds: 2,
+        key_files_that_are_none: 2,
+    }
+    limits {
+        a_full_flow_table_passes_traffic_and_counts_it: 5,
+        idle_flows_make_room_for_new_ones: 5,
+        a_full_queue_drops_and_counts_and_tcp_recovers: 5,
+    }
+    scale {
+        thousands_of_held_flows_cost_no_scan: 25,
+        flows_of_one_host_get_equal_shares: 8,
+    }
+}

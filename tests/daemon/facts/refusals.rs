@@ -1,0 +1,93 @@
+//! What the daemon refuses: with a failure, in words that name place, value and bound, and without
+//! having touched the device.
+use std::os::unix::process::CommandExt;
+
+use crate::{
+    agent::{Agent, PROGRAM, USUAL},
+    net::{Plan, Star},
+};
+
+/// Asserts that the text has all parts, on one line: the message is not spread over the log.
+fn assert_says(text: &str, parts: &[&str]) {
+    let flat = text.replace('\n', " ");
+    for part in parts {
+        assert!(flat.contains(part), "{part:?} is missing in: {text}");
+    }
+}
+
+pub fn a_second_daemon_on_a_device() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let first = Agent::start(host, &[]);
+    let ended = Agent::refuse(host, USUAL);
+    assert_says(&ended.text, &["already runs on eth0", &first.pid().to_string()]);
+    // Past the daemon's socket, the qdisc's name is taken.
+    let ended = Agent::refuse(host, &[USUAL, &["--socket", "/tmp/second.sock"]].concat());
+    assert_says(&ended.text, &["cannot attach to eth0", "another daemon"]);
+    first.assert_harmless();
+}
+
+pub fn loopback_and_devices_that_do_not_exist() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let ended = Agent::refuse(host, &["--dev", "lo"]);
+    assert_says(&ended.text, &["lo is the loopback device"]);
+    let ended = Agent::refuse(host, &["--dev", "eth7"]);
+    assert_says(&ended.text, &["no network device eth7", "there are: lo, eth0"]);
+}
+
+pub fn users_without_privilege() {
+    let star = Star::build(&Plan::USUAL);
+    let output = star.hosts[0].ns.enter(|| {
+        let mut command = std::process::Command::new(PROGRAM);
+        command.args(["agent", "run", "--dev", "eth0"]).uid(65534).gid(65534);
+        command.output().expect("the program starts")
+    });
+    assert_eq!(output.status.code(), Some(1));
+    assert_says(&String::from_utf8_lossy(&output.stderr), &["root", "65534"]);
+}
+
+pub fn values_out_of_bounds() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let wrong: &[(&str, &str, &[&str])] = &[
+        ("--gain", "2", &["--gain is 2", "(0, 1]"]),
+        ("--gain", "0", &["--gain is 0", "(0, 1]"]),
+        ("--threshold", "0us", &["--threshold is 0", "above 0"]),
+        ("--threshold", "50", &["--threshold", "50", "unit"]),
+        ("--max-pause", "0ms", &["--max-pause is 0", "above 0"]),
+        ("--flows", "4", &["--flows", "4", "16..=65536"]),
+        ("--limit", "0", &["--limit", "0", "1..=16384"]),
+        ("--gso-max", "1kB", &["--gso-max is 1", "1448"]),
+        ("--law", "fast", &["--law", "fast", "off, strawman, final, gate"]),
+        ("--peers", "10.0.0.0/40", &["--peers", "40", "above 32"]),
+        ("--line-rate", "fast", &["--line-rate", "fast"]),
+        ("--key-file", "/tmp/none", &["/tmp/none"]),
+    ];
+    for (option, value, says) in wrong {
+        let ended = Agent::refuse(host, &[option, value]);
+        println!("{option} {value}: {}", ended.text.trim());
+        assert_says(&ended.text, says);
+    }
+    assert!(host.ns.qdisc("eth0").is_none(), "the device was touched");
+}
+
+pub fn key_files_that_are_none() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let wrong: &[(&str, &[&str])] = &[
+        ("# fleet\n0 00112233445566778899aabbccddeeff\n9 00112233445566778899aabbccddeeff\n", &["keys:3", "9", "above 3"]),
+        ("0 0011\n", &["keys:1", "4 digits, not 32"]),
+        ("\n0 zz112233445566778899aabbccddeeff\n", &["keys:2", "zz is not hex"]),
+        ("0\n", &["keys:1", "ID HEX"]),
+        ("one 00112233445566778899aabbccddeeff\n", &["keys:1", "one is not a number"]),
+        ("# none yet\n", &["holds no key"]),
+    ];
+    for (text, says) in wrong {
+        std::fs::write("/tmp/keys", text).expect("/tmp is writable");
+        let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
+        println!("{}", ended.text.trim());
+        assert_says(&ended.text, says);
+    }
+    assert!(host.ns.qdisc("eth0").is_none(), "the device was touched");
+}

@@ -1,0 +1,240 @@
+//! The host's side: one libtest-mimic trial a fact, the facts shared out between two machines.
+//! A machine that dies fails the fact it was at and is booted again for the rest.
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    sync::{atomic::AtomicBool, Arc, Condvar, Mutex},
+    thread,
+    time::Duration,
+};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use onramp_rack::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
+
+use crate::{
+    facts::{Fact, FACTS},
+    guest,
+};
+
+/// Machines at a time: one a core of the smallest machine that this must run on.
+const MACHINES: usize = 2;
+/// For the 4,000 connections of one fact and the flow tables of two daemons.
+const MEMORY_MIB: u32 = 1024;
+/// Wall-clock time of a whole machine; one takes about four minutes on an idle core.
+const TIMEOUT: Duration = Duration::from_secs(2400);
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// What became of a fact: nothing, or what it printed until it failed.
+type Verdict = Result<(), String>;
+
+/// Filled by the machines, awaited by the trials.
+#[derive(Default)]
+struct Verdicts {
+    known: Mutex<HashMap<&'static str, Verdict>>,
+    grown: Condvar,
+}
+
+impl Verdicts {
+    fn put(&self, name: &'static str, verdict: Verdict) {
+        self.known.lock().unwrap().insert(name, verdict);
+        self.grown.notify_all();
+    }
+
+    fn wait(&self, name: &str) -> Verdict {
+        let known = self.known.lock().unwrap();
+        let mut known = self
+            .grown
+            .wait_while(known, |k| !k.contains_key(name))
+            .unwrap();
+        known.remove(name).unwrap_or(Ok(()))
+    }
+}
+
+pub fn run() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    let no_vm = std::env::var_os("ONRAMP_NO_VM").is_some_and(|v| v == "1");
+    let verdicts = Arc::new(Verdicts::default());
+    let trials = FACTS.iter().map(|fact| {
+        let verdicts = Arc::clone(&verdicts);
+        let trial = move || verdicts.wait(fact.name).map_err(Failed::from);
+        Trial::test(fact.name, trial).with_ignored_flag(no_vm)
+    });
+    let trials: Vec<Trial> = trials.collect();
+
+    if !arguments.list && (!no_vm || arguments.ignored || arguments.include_ignored) {
+        let wanted = FACTS
+            .iter()
+            .filter(|fact| is_wanted(&arguments, fact.name))
+            .collect();
+        start_machines(wanted, &verdicts);
+    }
+    // Trials only wait; none may keep another from reporting.
+    arguments.test_threads = Some(FACTS.len());
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// libtest's rules for names.
+fn is_wanted(arguments: &Arguments, name: &str) -> bool {
+    let hit = |pattern: &str| {
+        if arguments.exact {
+            name == pattern
+        } else {
+            name.contains(pattern)
+        }
+    };
+    arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
+}
+
+/// Longest first, each to the machine that has least to do.
+fn start_machines(mut wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
+    wanted.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
+    let mut shares: Vec<Vec<&'static Fact>> = vec![vec![]; MACHINES];
+    for fact in wanted {
+        let cost = |share: &Vec<&Fact>| share.iter().map(|f| f.cost_s).sum::<u32>();
+        let least = shares
+            .iter_mut()
+            .min_by_key(|share| cost(share))
+            .expect("some machine");
+        least.push(fact);
+    }
+    for (number, share) in shares
+        .into_iter()
+        .enumerate()
+        .filter(|(_, share)| !share.is_empty())
+    {
+        let verdicts = Arc::clone(verdicts);
+        thread::spawn(move || run_share(number, share, &verdicts));
+    }
+}
+
+fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) {
+    while !share.is_empty() {
+        let names: Vec<&str> = share.iter().map(|fact| fact.name).collect();
+        let mut lines = Lines::new(verdicts);
+        let error = match run_machine(number, &names, &mut |line| lines.take(line)) {
+            Ok(()) => "the guest ended before it came to this fact".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let Lines {
+            done,
+            current,
+            output,
+            ..
+        } = lines;
+        let before = share.len();
+        share.retain(|fact| !done.contains(fact.name));
+        if let Some(at) = share.iter().position(|fact| current == Some(fact.name)) {
+            verdicts.put(share.remove(at).name, Err(format!("{output}{error}")));
+        }
+        if share.len() == before {
+            for fact in share.drain(..) {
+                verdicts.put(fact.name, Err(error.clone()));
+            }
+        }
+    }
+}
+
+/// Boots one machine, which goes through `names`.
+fn run_machine(
+    number: usize,
+    names: &[&str],
+    on_line: &mut dyn FnMut(&str),
+) -> Result<(), VmError> {
+    let cache = Path::new(REPOSITORY).join(".cache");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine{number}"));
+    let guest = std::env::current_exe().expect("this program's path");
+    let program = |host: &Path, name: &str| GuestFile {
+        path: Path::new("/job").join(name),
+        content: Content::Host(stripped(host, &scratch.join(name))),
+    };
+    let io = |source| VmError::Io {
+        path: scratch.clone(),
+        source,
+    };
+    std::fs::create_dir_all(&scratch).map_err(io)?;
+    let mut command = vec!["./guest".to_owned(), guest::ALL.to_owned()];
+    command.extend(names.iter().map(|name| (*name).to_owned()));
+    let job = Job {
+        command,
+        files: vec![
+            program(&guest, "guest"),
+            program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
+        ],
+        out: scratch.join("out"),
+        timeout: TIMEOUT,
+    };
+    let vm = Vm {
+        kernel: Kernel::find(&cache)?,
+        cache,
+        memory_mib: MEMORY_MIB,
+        seed: 1,
+    };
+    let log = std::env::var_os("ONRAMP_VM_LOG").is_some();
+    let mut logged = |line: &str| {
+        if log {
+            eprintln!("[{number}] {line}");
+        }
+        on_line(line);
+    };
+    vm.run(&job, &AtomicBool::new(false), &mut logged)?
+        .success()
+        .map(drop)
+}
+
+/// A copy without debug information, which only costs memory and boot time; the program itself if
+/// it cannot be stripped.
+fn stripped(program: &Path, to: &Path) -> PathBuf {
+    let done = Command::new("strip")
+        .arg("-g")
+        .arg("-o")
+        .args([to, program])
+        .status();
+    if done.is_ok_and(|status| status.success()) {
+        to.to_owned()
+    } else {
+        program.to_owned()
+    }
+}
+
+/// Reads the guest's lines: marks of guest.rs, and what facts print.
+struct Lines<'a> {
+    verdicts: &'a Verdicts,
+    done: BTreeSet<&'static str>,
+    current: Option<&'static str>,
+    output: String,
+}
+
+impl<'a> Lines<'a> {
+    fn new(verdicts: &'a Verdicts) -> Self {
+        Self {
+            verdicts,
+            done: BTreeSet::new(),
+            current: None,
+            output: String::new(),
+        }
+    }
+
+    fn take(&mut self, line: &str) {
+        let name_of = |name: &str| FACTS.iter().map(|f| f.name).find(|n| *n == name);
+        if let Some(name) = line.strip_prefix(guest::BEGIN) {
+            self.current = name_of(name);
+            self.output.clear();
+        } else if let (Some(rest), Some(name)) = (line.strip_prefix(guest::END), self.current) {
+            let output = std::mem::take(&mut self.output);
+            self.verdicts.put(
+                name,
+                if rest == guest::PASSED {
+                    Ok(())
+                } else {
+                    Err(output)
+                },
+            );
+            self.done.insert(name);
+            self.current = None;
+        } else {
+            self.output.push_str(line);
+            self.output.push('\n');
+        }
+    }
+}

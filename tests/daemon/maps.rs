@@ -1,0 +1,134 @@
+//! The maps of a running daemon, opened from outside: what a clock source beside the daemon would
+//! write, and counters of a daemon that cannot answer. Layouts: bpf/abi.h, bpf/maps.bpf.h.
+use libbpf_rs::{query::ProgInfoIter, MapCore, MapFlags, MapHandle};
+
+use crate::agent::Agent;
+
+const FIRST: [u8; 4] = [0; 4];
+/// The spin lock and the padding before the parameters of the clock.
+const LOCK_BYTES: usize = 8;
+
+/// struct onr_clock_params.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    pub offset_ns: i64,
+    pub drift_q32: i64,
+    pub reference_mono_ns: i64,
+    pub sigma_ns: i64,
+    pub lease_expires_mono_ns: i64,
+}
+
+/// CLOCK_MONOTONIC, ns.
+pub fn now_mono_ns() -> i64 {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("a clock");
+    now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+}
+
+/// The ids of all maps that the daemon holds open.
+fn ids(agent: &Agent) -> Vec<u32> {
+    let dir = format!("/proc/{}/fdinfo", agent.pid());
+    let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{dir}: {e}"));
+    let id_of = |text: String| {
+        let line = text
+            .lines()
+            .find_map(|l| l.strip_prefix("map_id:").map(str::trim).map(str::parse));
+        line.and_then(Result::ok)
+    };
+    let texts = entries
+        .flatten()
+        .filter_map(|e| std::fs::read_to_string(e.path()).ok());
+    texts.filter_map(id_of).collect()
+}
+
+/// The map of this name that the daemon holds open.
+pub fn map(agent: &Agent, name: &str) -> MapHandle {
+    let all = ids(agent)
+        .into_iter()
+        .filter_map(|id| MapHandle::from_map_id(id).ok());
+    let mut named = all.filter(|map| map.name() == name);
+    named
+        .next()
+        .unwrap_or_else(|| panic!("the daemon has no map {name}"))
+}
+
+/// Sets the clock of a daemon's data path, as its clock source does.
+pub fn set_clock(agent: &Agent, clock: Clock) {
+    let words = [
+        clock.offset_ns,
+        clock.drift_q32,
+        clock.reference_mono_ns,
+        clock.sigma_ns,
+        clock.lease_expires_mono_ns,
+    ];
+    let mut value = vec![0; LOCK_BYTES];
+    words
+        .iter()
+        .for_each(|word| value.extend(word.to_ne_bytes()));
+    map(agent, "clock")
+        .update(&FIRST, &value, MapFlags::LOCK)
+        .expect("an array element");
+}
+
+/// Steps a daemon's clock by `offset_ns` from now on; it must have been started with a lease so
+/// long that it does not renew it meanwhile (`LONG_LEASE`).
+pub fn step_clock(agent: &Agent, offset_ns: i64) {
+    let lease = now_mono_ns() + 3_600_000_000_000;
+    set_clock(
+        agent,
+        Clock {
+            offset_ns,
+            lease_expires_mono_ns: lease,
+            ..Clock::default()
+        },
+    );
+}
+
+/// Options with which a daemon leaves the clock to the test for 20 minutes.
+pub const LONG_LEASE: &[&str] = &["--lease", "6000s"];
+
+/// A counter as `position` in ONR_COUNTERS of abi.h has it; works while the daemon is stopped.
+pub struct Counters(MapHandle, Vec<String>);
+
+impl Counters {
+    pub fn of(agent: &Agent) -> Self {
+        let abi = include_str!("../../bpf/abi.h");
+        let entries = abi
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("X("));
+        let names = entries
+            .filter_map(|e| e.split_once(','))
+            .map(|(name, _)| name.to_owned());
+        Self(map(agent, "counters"), names.collect())
+    }
+
+    pub fn get(&self, name: &str) -> u64 {
+        let index = self
+            .1
+            .iter()
+            .position(|n| n == name)
+            .unwrap_or_else(|| panic!("no counter {name}"));
+        let value = self
+            .0
+            .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY);
+        let cpus = value.expect("a map can be read").expect("an array element");
+        cpus.iter()
+            .map(|v| u64::from_ne_bytes(v[..8].try_into().expect("8 bytes")))
+            .sum()
+    }
+}
+
+/// Time that a program of the daemon's qdisc ran so far, ns of virtual time, and how often; needs
+/// the sysctl kernel.bpf_stats_enabled.
+pub fn run_time(agent: &Agent, program: &str) -> (u64, u64) {
+    let own = ids(agent);
+    let mut programs = ProgInfoIter::with_query_opts(
+        libbpf_rs::query::ProgInfoQueryOptions::default().include_map_ids(true),
+    );
+    let is_it = |p: &libbpf_rs::query::ProgramInfo| {
+        p.name == program && p.map_ids.iter().any(|id| own.contains(id))
+    };
+    let info = programs
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no program {program}"));
+    (info.run_time_ns, info.run_cnt)
+}
