@@ -184,7 +184,7 @@ fn a_cancelled_guest_ends_at_once_and_leaves_nothing() {
         cancelled_at = Some(Instant::now());
         cancel.store(true, Ordering::Relaxed);
     });
-    assert!(matches!(error, Err(VmError::Cancelled)));
+    assert!(matches!(error, Err(VmError::Cancelled)), "{error:?}");
     assert!(cancelled_at.unwrap().elapsed() < Duration::from_secs(1));
     assert_eq!(emulators_of_this_process(), Vec::<PathBuf>::new());
 }

@@ -114,6 +114,7 @@ pub fn stopping_under_load_loses_no_transfer() {
 pub fn killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
+    from.ns.run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
     let before = (root(from), gso_max(from));
     let options = &["--shape", "200Mbit/s"];
     let sender = Agent::start(from, options);

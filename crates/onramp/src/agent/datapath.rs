@@ -4,6 +4,7 @@ use std::{
     mem::MaybeUninit,
     net::{IpAddr, Ipv6Addr},
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    path::{Path, PathBuf},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -16,6 +17,7 @@ use libbpf_rs::{
 use super::{
     abi::{self, onr_clock_params, onr_dev_cfg, onr_peer, onr_prefix},
     qdisc,
+    status::RUN_DIR,
 };
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
@@ -57,9 +59,9 @@ struct Maps {
 /// A loaded data path on one device.
 pub struct Datapath {
     device: qdisc::Device,
-    found: qdisc::Found,
-    /// Largest GSO segment to put back, if it was changed.
-    gso_found: Option<u32>,
+    before: qdisc::Before,
+    /// Where `before` lies for a successor.
+    before_file: PathBuf,
     maps: Maps,
     _tcx: [OwnedFd; 2],
     _edge: Link,
@@ -82,7 +84,8 @@ impl Datapath {
         clock: &onr_clock_params,
     ) -> Result<Self> {
         let device = qdisc::Device::open(ifindex)?;
-        let found = device.root()?;
+        let before_file = Path::new(RUN_DIR).join(format!("{id}.before"));
+        let before = qdisc::Before::of(&device, &before_file)?;
 
         let mut edge_object = MaybeUninit::uninit();
         let mut edge = open_edge(&mut edge_object, id, cfg)?;
@@ -114,7 +117,8 @@ impl Datapath {
         let link = edge.maps.edge.attach_struct_ops().with_context(|| {
             format!("cannot register the qdisc {id}: is another daemon starting on this device?")
         })?;
-        if matches!(found, qdisc::Found::Ours { .. }) {
+        before.save(&before_file)?;
+        if device.root()?.is_none() {
             device.delete()?; // replacing a qdisc by one of the same name would keep the old program
         }
         device.install(id, &[])?;
@@ -134,14 +138,14 @@ impl Datapath {
         let tcx = match tcx {
             Ok(links) => links,
             Err(error) => {
-                device.restore(&found)?;
+                before.restore(&device)?;
                 return Err(error);
             }
         };
         Ok(Self {
             device,
-            found,
-            gso_found: None,
+            before,
+            before_file,
             maps,
             _tcx: tcx,
             _edge: link,
@@ -149,26 +153,19 @@ impl Datapath {
     }
 
     /// Keeps GSO segments at or below `bytes` while attached.
-    pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
-        let found = match self.found {
-            // A daemon that was killed has left its limit, not the device's.
-            qdisc::Found::Ours { .. } => self.device.gso_default_size()?,
-            _ => self.device.gso_max_size()?,
-        };
-        if bytes < found {
-            self.device.set_gso_max_size(bytes)?;
-            self.gso_found = Some(found);
+    pub fn limit_gso(&self, bytes: u32) -> Result<()> {
+        let wanted = bytes.min(self.before.gso_max_bytes);
+        if self.device.gso_max_size()? == wanted {
+            return Ok(());
         }
-        Ok(())
+        self.device.set_gso_max_size(wanted)
     }
 
     /// Removes everything and puts back the qdisc and the GSO limit that were there.
     pub fn detach(self) -> Result<()> {
-        let gso = self
-            .gso_found
-            .map_or(Ok(()), |bytes| self.device.set_gso_max_size(bytes));
-        self.device.restore(&self.found)?;
-        gso
+        self.before.restore(&self.device)?;
+        let _ = std::fs::remove_file(&self.before_file);
+        Ok(())
     }
 
     /// Gives both programs a new clock, atomically.

@@ -66,15 +66,15 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
 
+    let keys = args.keys()?;
+    let peers = args.peer_prefixes()?;
+    let cfg = args.device_config()?;
     let signals = block_signals()?;
     let listener = listen(&socket)?;
     let clock = clock::Local {
         lease_ns: args.lease.as_ns(),
     };
     let params = clock.renew(clock::now_mono_ns());
-    let keys = args.keys()?;
-    let peers = args.peer_prefixes()?;
-    let cfg = args.device_config()?;
     let attached = Datapath::attach(
         ifindex,
         &datapath::qdisc_id(netns, ifindex),

@@ -1,5 +1,8 @@
 //! The root qdisc and the largest GSO segment of a device, by rtnetlink: what is there, ours in its
-//! place, and back again. Puts back only what a dump describes completely: a classless qdisc, or the kernel's default.
+//! place, and back again. Puts back only what a dump describes completely: a classless qdisc, or the
+//! kernel's default.
+use std::path::Path;
+
 use anyhow::{bail, Context, Result};
 use neli::{
     consts::{
@@ -13,6 +16,7 @@ use neli::{
     types::{Buffer, RtBuffer},
     utils::Groups,
 };
+use serde::{Deserialize, Serialize};
 
 /// TC_H_ROOT: the parent of a root qdisc.
 const ROOT: u32 = 0xffff_ffff;
@@ -28,15 +32,62 @@ const TSO_MAX_SIZE: Ifla = Ifla::UnrecognizedConst(59);
 /// GSO_LEGACY_MAX_SIZE (linux/netdevice.h).
 const GSO_DEFAULT_BYTES: u32 = 65_536;
 
-/// A root qdisc as found on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A root qdisc that can be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// The kernel's own choice: deleting ours brings it back.
     Default,
     /// Configured by somebody; kind and raw TCA_OPTIONS to put back.
     Configured { kind: String, options: Vec<u8> },
-    /// An On-Ramp qdisc: of a running daemon, or left by one that was killed.
-    Ours { kind: String },
+}
+
+/// What a device had before a daemon came. It lies in a file as long as the daemon is attached: the
+/// successor of a daemon that was killed puts back what that one found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    pub qdisc: Found,
+    pub gso_max_bytes: u32,
+}
+
+impl Before {
+    /// Reads `device`, or `file` where the device still has the qdisc of a daemon that was killed.
+    /// Without that file, what the kernel gives a device that nobody has configured.
+    pub fn of(device: &Device, file: &Path) -> Result<Self> {
+        if let Some(qdisc) = device.root()? {
+            return Ok(Self {
+                qdisc,
+                gso_max_bytes: device.gso_max_size()?,
+            });
+        }
+        let saved = std::fs::read(file).ok();
+        match saved.and_then(|json| serde_json::from_slice(&json).ok()) {
+            Some(before) => Ok(before),
+            None => Ok(Self {
+                qdisc: Found::Default,
+                gso_max_bytes: device.gso_default_size()?,
+            }),
+        }
+    }
+
+    /// Writes `file`, which may be in a directory that does not exist yet.
+    pub fn save(&self, file: &Path) -> Result<()> {
+        file.parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(file, serde_json::to_vec(self)?))
+            .with_context(|| format!("cannot write {}", file.display()))
+    }
+
+    /// Makes the device what it was.
+    pub fn restore(&self, device: &Device) -> Result<()> {
+        if device.gso_max_size()? != self.gso_max_bytes {
+            device.set_gso_max_size(self.gso_max_bytes)?;
+        }
+        device.delete()?;
+        match &self.qdisc {
+            Found::Default => Ok(()),
+            Found::Configured { kind, options } => device.install(kind, options),
+        }
+    }
 }
 
 /// A netlink socket and one device.
@@ -56,14 +107,14 @@ impl Device {
         Ok(Self { ifindex, router })
     }
 
-    /// The root qdisc; an error if it is one that could not be put back.
-    pub fn root(&self) -> Result<Found> {
+    /// The root qdisc, none if it is an On-Ramp qdisc; an error if it could not be put back.
+    pub fn root(&self) -> Result<Option<Found>> {
         let query = self.message(0, 0, RtBuffer::new())?;
         let replies = self
             .router
             .send::<_, _, Rtm, Tcmsg>(Rtm::Getqdisc, NlmF::DUMP, NlPayload::Payload(query))
             .context("netlink: asking for qdiscs")?;
-        let mut found = Found::Default;
+        let mut found = Some(Found::Default);
         for reply in replies {
             let reply = reply.context("netlink: reading qdiscs")?;
             let Some(qdisc) = reply.get_payload() else {
@@ -79,7 +130,7 @@ impl Device {
                 continue; // created by the kernel, with its children
             }
             if kind.starts_with(PREFIX) {
-                found = Found::Ours { kind };
+                found = None;
             } else if *qdisc.tcm_parent() != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
                 bail!(
                     "it has a {kind} qdisc, which On-Ramp could not put back when it stops; \
@@ -91,7 +142,7 @@ impl Device {
                     .map(|a| a.rta_payload().as_ref().to_vec())
                     .unwrap_or_default();
                 round_codel_times_up(&kind, &mut options);
-                found = Found::Configured { kind, options };
+                found = Some(Found::Configured { kind, options });
             }
         }
         Ok(found)
@@ -154,15 +205,6 @@ impl Device {
         );
         self.order(Rtm::Newlink, NlmF::empty(), self.link(attributes)?)
             .with_context(|| format!("cannot limit GSO segments to {bytes} B"))
-    }
-
-    /// Puts back what `root` found.
-    pub fn restore(&self, found: &Found) -> Result<()> {
-        self.delete()?;
-        match found {
-            Found::Default | Found::Ours { .. } => Ok(()),
-            Found::Configured { kind, options } => self.install(kind, options),
-        }
     }
 
     fn message(

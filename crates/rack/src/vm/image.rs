@@ -71,12 +71,14 @@ pub(super) fn build(kernel: &Kernel, cache: &Path, job: &Job) -> Result<Image, V
     })
 }
 
-/// Writes `bytes` to `path` so that no other process ever sees half of it.
+/// Writes `bytes` to `path` so that no other process or thread ever sees half of it.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), VmError> {
-    let part = path.with_extension(format!("part{}", std::process::id()));
-    fs::write(&part, bytes)
-        .and_then(|()| fs::rename(&part, path))
-        .map_err(at(path))
+    let write = |dir: &Path| {
+        let mut part = tempfile::NamedTempFile::new_in(dir)?;
+        part.write_all(bytes)?;
+        part.persist(path).map(drop).map_err(|e| e.error)
+    };
+    write(path.parent().unwrap_or(Path::new("."))).map_err(at(path))
 }
 
 /// The archive every guest of `kernel` shares: `/init`, programs, modules. Kept in `cache` under
@@ -309,6 +311,23 @@ fn quote(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two machines that start on a fresh checkout write the shared archive at the same time.
+    #[test]
+    fn a_file_that_threads_write_at_once_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("base");
+        let bytes = vec![7; 1 << 20];
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    write_whole(&path, &bytes).unwrap();
+                    assert_eq!(fs::read(&path).unwrap(), bytes);
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn a_signature_is_cut_off_and_nothing_else() {
