@@ -76,7 +76,7 @@ struct onr_orack {
 	u32 rx_fleet_hi_ns;
 	u32 rx_fleet_lo_ns;
 	u64 tag;
-} __attribute__((packed));
+} __attribute__((packed, aligned(4)));
 _Static_assert(sizeof(struct onr_orack) == 36, "78 B on the wire");
 
 /* One list of counters: the enum, the names in `onramp status` and the metrics follow from it. */

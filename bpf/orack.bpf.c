@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* orack.bpf.c: OR-ACKs, made and consumed in the kernel by two tcx programs on one device.
  *
- * Receiver: ingress notes the receive time of each sampled segment (law/sample.h) and sends a clone
- * of a packet out of the same device; egress recognises the clone by its mark and rewrites it into
- * an OR-ACK. What is cloned: the segment itself when it is a single frame; when GRO has merged
- * frames, trimming the clone would copy up to 64 KB, so the next pure TCP ACK of the flow is.
+ * Receiver: ingress notes the receive time of each sampled segment (law/sample.h); a clone of a
+ * packet goes out of the same device; egress recognises the clone by its mark and rewrites it into
+ * an OR-ACK. What is cloned: the next pure TCP ACK of the flow, because trimming a clone of data
+ * copies it first. Where ACKs are too rare for that, a single frame is cloned itself; where GRO has
+ * merged frames, the newest sample waits for the ACK.
  * Sender: ingress authenticates an OR-ACK, turns its time into the local clock, asks law/.
  *
  * Reads cfg, clock, keys, prefixes, flow_ids; updates the law state in ctls; writes peers and
@@ -56,12 +57,14 @@ struct sample {
 	s64 rx_fleet_ns;
 };
 
-/* Samples of GRO-merged segments that wait for the next pure ACK of their flow; by a hash of the
- * flow, the newest wins. Writer: ingress. Reader: egress. */
+/* Samples that wait for the next pure ACK of their flow; by a hash of the flow, the newest wins.
+ * Writer: ingress. Reader: egress. */
 #define PENDING 1024
+#define RARE_ACKS 16 /* samples that go without, once one has found its predecessor still waiting */
 struct pending {
 	struct bpf_spin_lock lock;
-	u32 full;
+	u16 full;
+	u16 rare; /* so many samples do not wait */
 	struct sample sample;
 };
 
@@ -72,7 +75,8 @@ struct {
 	__type(value, struct pending);
 } pendings SEC(".maps");
 
-volatile u32 gro_seen; /* egress looks for pure ACKs only once there is GRO */
+volatile u32 receiving; /* egress looks for pure ACKs only once there has been a sample */
+#define LONGEST_ACK (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 60)
 
 /* Where the headers of a TCP or UDP packet are. l4 is inside the linear part. */
 struct headers {
@@ -237,12 +241,15 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 		.dscp = class_of(h) & DSCP_MASK,
 	};
 	struct pending *p;
+	bool waits;
 	s64 now;
 
 	s.flow.sport = tcp->source;
 	s.flow.dport = tcp->dest;
 	addresses(h, s.flow.saddr, s.flow.daddr);
-	if (!known_peer(s.flow.saddr))
+	p = pending_of(&s.flow);
+	/* Where the flow's last sample lies, its sender has been looked up. */
+	if (!p || !(same_flow(&p->sample.flow, &s.flow) || known_peer(s.flow.saddr)))
 		return;
 	now = bpf_ktime_get_ns();
 	clock_read(&clk);
@@ -250,31 +257,21 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 		return; /* a time that cannot be trusted is not told */
 	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
 					       clk.reference_mono_ns);
-	if (ctx->gso_segs <= 1) {
-		send_clone(ctx, &s, 0);
-		return;
-	}
-	p = pending_of(&s.flow);
-	if (!p)
-		return;
 	bpf_spin_lock(&p->lock);
+	if (p->full)
+		p->rare = RARE_ACKS;
+	waits = ctx->gso_segs > 1 || !p->rare;
+	if (!waits)
+		p->rare--;
+	p->full = waits;
 	p->sample = s;
-	p->full = 1;
 	bpf_spin_unlock(&p->lock);
-	gro_seen = 1;
+	receiving = 1;
+	if (!waits)
+		send_clone(ctx, &s, 0);
 }
 
 /* ---- receiver: a pure ACK of a flow with a pending sample leaves ---- */
-
-static __always_inline bool same_flow(const struct onr_tuple *a, const struct onr_tuple *b)
-{
-	const u32 *x = (const u32 *)a, *y = (const u32 *)b;
-	u32 differ = 0;
-
-	for (int i = 0; i < (int)(sizeof(*a) / 4); i++)
-		differ |= x[i] ^ y[i];
-	return !differ;
-}
 
 static __always_inline void ack_leaves(struct __sk_buff *ctx)
 {
@@ -309,21 +306,55 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 
 /* ---- receiver: the clone becomes the OR-ACK ---- */
 
-#define WIRE4 (sizeof(struct ethhdr) + sizeof(struct iphdr) + sizeof(struct udphdr) + sizeof(struct onr_orack))
-#define WIRE6 (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + sizeof(struct onr_orack))
 #define UDP_BYTES (sizeof(struct udphdr) + sizeof(struct onr_orack))
-_Static_assert(WIRE4 == 78, "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
 
-static __always_inline u32 csum_words(const void *p, u32 bytes, u32 sum)
+/* An OR-ACK on the wire, built on the stack and stored in one call: a program that writes into
+ * packets directly makes the kernel unshare every clone that passes it, all of TCP's data. The
+ * padding aligns the words behind the Ethernet header. */
+struct wire4 {
+	u16 padding;
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct udphdr udp;
+	struct onr_orack orack;
+};
+struct wire6 {
+	u16 padding;
+	struct ethhdr eth;
+	struct ipv6hdr ip;
+	struct udphdr udp;
+	struct onr_orack orack;
+};
+#define WIRE4 (sizeof(struct wire4) - 2)
+#define WIRE6 (sizeof(struct wire6) - 2)
+_Static_assert(WIRE4 == 78, "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
+_Static_assert(WIRE6 == 98, "20 B more over IPv6");
+
+/* One's complement sum of words, not folded. */
+static __always_inline u64 csum_add(u64 sum, const void *words, u32 bytes)
 {
-	return bpf_csum_diff(NULL, 0, (__be32 *)p, bytes, sum);
+	const u32 *w = words;
+
+	for (u32 i = 0; i < bytes / 4; i++)
+		sum += w[i];
+	return sum;
 }
 
-static __always_inline u16 csum_fold(u32 sum)
+static __always_inline u16 csum_fold(u64 sum)
 {
+	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* DSCP of the data, so that the OR-ACK shares its class; ECN as the clone has it, but a CE mark was
+ * meant for the clone, not for us. */
+static __always_inline u8 orack_class(u8 dscp, u8 clone)
+{
+	u8 ecn = clone & ECN_CE;
+
+	return dscp | (ecn == ECN_CE ? 2 : ecn);
 }
 
 static __always_inline void ip4_header(struct iphdr *ip, u8 tos, __be32 from, __be32 to)
@@ -338,14 +369,14 @@ static __always_inline void ip4_header(struct iphdr *ip, u8 tos, __be32 from, __
 	ip->check = 0;
 	ip->saddr = from;
 	ip->daddr = to;
-	ip->check = ~csum_fold(csum_words(ip, sizeof(*ip), 0));
+	ip->check = ~csum_fold(csum_add(0, ip, sizeof(*ip)));
 }
 
-/* Keeps the flow label. */
-static __always_inline void ip6_header(struct ipv6hdr *ip, u8 tos, const u32 *from, const u32 *to)
+/* label: the first word of the clone's header, whose flow label stays. */
+static __always_inline void ip6_header(struct ipv6hdr *ip, __be32 label, u8 tos, const u32 *from,
+				       const u32 *to)
 {
-	ip->priority = tos >> 4;
-	ip->flow_lbl[0] = (ip->flow_lbl[0] & 0xf) | tos << 4;
+	*(__be32 *)ip = (label & bpf_htonl(0x000fffff)) | bpf_htonl(6u << 28 | (u32)tos << 20);
 	ip->payload_len = bpf_htons(UDP_BYTES);
 	ip->nexthdr = IPPROTO_UDP;
 	ip->hop_limit = 64;
@@ -353,25 +384,17 @@ static __always_inline void ip6_header(struct ipv6hdr *ip, u8 tos, const u32 *fr
 	__builtin_memcpy(&ip->daddr, to, 16);
 }
 
-/* DSCP of the data, so that the OR-ACK shares its class; ECN as the clone has it, but a CE mark was
- * meant for the clone, not for us. */
-static __always_inline u8 orack_class(u8 dscp, u8 clone)
-{
-	u8 ecn = clone & ECN_CE;
-
-	return dscp | (ecn == ECN_CE ? 2 : ecn);
-}
-
 /* Fills the UDP header and the payload. The UDP checksum is the constant 0xffff (a zero of one's
  * complement that is not "no checksum") and csum_scratch, where a TCP checksum would be, balances
  * it: a clone of a TCP packet may be CHECKSUM_PARTIAL, and then whoever completes it (a NIC, a
  * hypervisor) writes just there. */
-static __always_inline bool fill_udp(struct udphdr *udp, const struct sample *s, bool partial)
+static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, const struct sample *s,
+				     bool partial)
 {
-	struct onr_orack *o = (void *)(udp + 1);
-	u32 id = cfg.key_id, pseudo;
+	u32 id = cfg.key_id;
 	const struct key *key = key_of(id);
 	const struct onr_tuple *f = &s->flow;
+	u64 pseudo;
 
 	if (!key)
 		return false;
@@ -393,11 +416,12 @@ static __always_inline bool fill_udp(struct udphdr *udp, const struct sample *s,
 	o->tag = tag_of(s, id, key);
 
 	/* Mapped IPv4 addresses add 2 * 0xffff, a zero of one's complement. */
-	pseudo = csum_words(f->saddr, 32, bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP));
+	pseudo = csum_add(bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP), f->saddr, 32);
 	if (partial)
 		o->csum_scratch = csum_fold(pseudo);
 	else
-		o->csum_scratch = ~csum_fold(csum_words(udp, UDP_BYTES, pseudo));
+		o->csum_scratch = ~csum_fold(csum_add(csum_add(pseudo, udp, sizeof(*udp)), o,
+						      sizeof(*o)));
 	return true;
 }
 
@@ -408,8 +432,41 @@ static __always_inline bool clone_is_partial(struct __sk_buff *ctx)
 	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL;
 }
 
+/* The clone's Ethernet header; turned round unless the clone is directed at the sender already. */
+static __always_inline void eth_header(struct ethhdr *to, const struct ethhdr *from, bool is_ack)
+{
+	__builtin_memcpy(to->h_dest, is_ack ? from->h_dest : from->h_source, ETH_ALEN);
+	__builtin_memcpy(to->h_source, is_ack ? from->h_source : from->h_dest, ETH_ALEN);
+	to->h_proto = from->h_proto;
+}
+
+static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct headers *h,
+					 const struct sample *s, bool is_ack)
+{
+	struct wire4 w = {};
+
+	eth_header(&w.eth, h->l3 - sizeof(w.eth), is_ack);
+	ip4_header(&w.ip, orack_class(s->dscp, class_of(h)), s->flow.daddr[3], s->flow.saddr[3]);
+	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx)) &&
+	       !bpf_skb_change_tail(ctx, WIRE4, 0) &&
+	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE4, 0);
+}
+
+static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct headers *h,
+					 const struct sample *s, bool is_ack)
+{
+	struct wire6 w = {};
+
+	eth_header(&w.eth, h->l3 - sizeof(w.eth), is_ack);
+	ip6_header(&w.ip, *(__be32 *)h->l3, orack_class(s->dscp, class_of(h)), s->flow.daddr,
+		   s->flow.saddr);
+	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx)) &&
+	       !bpf_skb_change_tail(ctx, WIRE6, 0) &&
+	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE6, 0);
+}
+
 /* ONR_TCX_DROP only our own clone, when it cannot be made into an OR-ACK. */
-static __always_inline int make_orack(struct __sk_buff *ctx)
+static __noinline int make_orack(struct __sk_buff *ctx)
 {
 	u32 len = ctx->cb[CB_LEN];
 	struct sample s = {
@@ -418,12 +475,9 @@ static __always_inline int make_orack(struct __sk_buff *ctx)
 		.dscp = len >> LEN_DSCP_SHIFT & DSCP_MASK,
 		.rx_fleet_ns = (u64)ctx->cb[CB_RX_HI] << 32 | ctx->cb[CB_RX_LO],
 	};
-	bool is_ack = len & LEN_IS_ACK, partial = clone_is_partial(ctx);
+	bool is_ack = len & LEN_IS_ACK;
 	struct headers h;
 	struct tcphdr *tcp;
-	struct ethhdr *eth;
-	void *data, *end;
-	u8 mac[ETH_ALEN], tos;
 
 	if (!parse_headers(ctx, IPPROTO_TCP, &h))
 		goto fail;
@@ -437,35 +491,8 @@ static __always_inline int make_orack(struct __sk_buff *ctx)
 		s.flow.sport = tcp->source;
 		s.flow.dport = tcp->dest;
 	}
-	tos = orack_class(s.dscp, class_of(&h));
-
-	if (bpf_skb_change_tail(ctx, h.ip6 ? WIRE6 : WIRE4, 0))
+	if (!(h.ip6 ? write_orack6(ctx, &h, &s, is_ack) : write_orack4(ctx, &h, &s, is_ack)))
 		goto fail;
-	data = (void *)(long)ctx->data;
-	end = (void *)(long)ctx->data_end;
-	eth = data;
-	if (data + WIRE4 > end)
-		goto fail;
-	if (!is_ack) {
-		__builtin_memcpy(mac, eth->h_source, ETH_ALEN);
-		__builtin_memcpy(eth->h_source, eth->h_dest, ETH_ALEN);
-		__builtin_memcpy(eth->h_dest, mac, ETH_ALEN);
-	}
-	if (h.ip6) {
-		struct ipv6hdr *ip = data + sizeof(*eth);
-
-		if (data + WIRE6 > end)
-			goto fail;
-		ip6_header(ip, tos, s.flow.daddr, s.flow.saddr);
-		if (!fill_udp((void *)(ip + 1), &s, partial))
-			goto fail;
-	} else {
-		struct iphdr *ip = data + sizeof(*eth);
-
-		ip4_header(ip, tos, s.flow.daddr[3], s.flow.saddr[3]);
-		if (!fill_udp((void *)(ip + 1), &s, partial))
-			goto fail;
-	}
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);
 	return ONR_TCX_PASS;
@@ -479,7 +506,7 @@ int orack_egress(struct __sk_buff *ctx)
 {
 	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK)
 		return make_orack(ctx);
-	if (gro_seen)
+	if (receiving && ctx->len <= LONGEST_ACK)
 		ack_leaves(ctx);
 	return ONR_TCX_NEXT;
 }

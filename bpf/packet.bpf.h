@@ -37,44 +37,56 @@ static __always_inline struct qdisc_skb_cb *qdisc_cb(const struct sk_buff *skb)
 	return (struct qdisc_skb_cb *)skb->cb;
 }
 
-/* True for a TCP segment with payload or FIN: what On-Ramp may hold. */
+static __always_inline bool same_flow(const struct onr_tuple *a, const struct onr_tuple *b)
+{
+	const u32 *x = (const u32 *)a, *y = (const u32 *)b;
+	u32 differ = 0;
+
+	for (int i = 0; i < (int)(sizeof(*a) / 4); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+/* True for a TCP segment with payload or FIN: what On-Ramp may hold. A pure ACK leaves early. */
 static __always_inline bool parse_segment(struct sk_buff *skb, struct segment *seg)
 {
-	u32 l3 = skb->network_header, l4 = l3;
+	u32 l3 = skb->network_header, l4 = l3, headers;
+	bool ip6 = skb->protocol == bpf_htons(ETH_P_IPV6);
+	struct ipv6hdr *v6 = HEADER(skb, l3, ipv6hdr);
+	struct iphdr *v4 = HEADER(skb, l3, iphdr);
 	struct tcphdr *tcp;
 
-	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		struct iphdr *ip = HEADER(skb, l3, iphdr);
-
-		if (ip->protocol != IPPROTO_TCP || ip->frag_off & bpf_htons(IP_FRAGMENT))
+	if (ip6) {
+		if (v6->nexthdr != IPPROTO_TCP)
 			return false;
-		l4 += ip->ihl * 4;
-		map_ipv4(seg->key.saddr, ip->saddr);
-		map_ipv4(seg->key.daddr, ip->daddr);
-	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		struct ipv6hdr *ip = HEADER(skb, l3, ipv6hdr);
-
-		if (ip->nexthdr != IPPROTO_TCP)
-			return false;
-		l4 += sizeof(*ip);
-		for (int i = 0; i < 4; i++) {
-			seg->key.saddr[i] = ip->saddr.in6_u.u6_addr32[i];
-			seg->key.daddr[i] = ip->daddr.in6_u.u6_addr32[i];
-		}
+		l4 += sizeof(*v6);
 	} else {
-		return false;
+		if (skb->protocol != bpf_htons(ETH_P_IP) || v4->protocol != IPPROTO_TCP ||
+		    v4->frag_off & bpf_htons(IP_FRAGMENT))
+			return false;
+		l4 += v4->ihl * 4;
 	}
 
 	tcp = HEADER(skb, l4, tcphdr);
+	headers = l4 - skb->mac_header + tcp->doff * 4;
+	seg->len = skb->len > headers ? skb->len - headers : 0;
+	seg->fin = tcp->fin;
+	if (!seg->len && !seg->fin)
+		return false;
+
+	seg->seq = bpf_ntohl(tcp->seq);
 	seg->key.sport = tcp->source;
 	seg->key.dport = tcp->dest;
-	seg->seq = bpf_ntohl(tcp->seq);
-	seg->fin = tcp->fin;
-
-	u32 headers = l4 - skb->mac_header + tcp->doff * 4;
-
-	seg->len = skb->len > headers ? skb->len - headers : 0;
-	return seg->len || seg->fin;
+	if (ip6) {
+		for (int i = 0; i < 4; i++) {
+			seg->key.saddr[i] = v6->saddr.in6_u.u6_addr32[i];
+			seg->key.daddr[i] = v6->daddr.in6_u.u6_addr32[i];
+		}
+	} else {
+		map_ipv4(seg->key.saddr, v4->saddr);
+		map_ipv4(seg->key.daddr, v4->daddr);
+	}
+	return true;
 }
 
 #endif
