@@ -15,6 +15,9 @@ pub const RECEIVER_IFINDEX: i32 = 11;
 /// A frame in 60 us: three times what both ends, the line and the probes take for it.
 const LINE_RATE: &str = "200mbit";
 
+/// Bounds what is in flight to what a line of 10 Gbit/s holds in 0.4 ms.
+const RECEIVE_BUFFER_BYTES: u32 = 512 << 10;
+
 /// Loading the data path takes about 1 s of virtual time.
 const AGENT_START: Duration = Duration::from_secs(30);
 
@@ -32,18 +35,19 @@ pub struct Bed {
 }
 
 impl Bed {
-    pub const ALL: [Bed; 16] = {
+    /// Every combination on the line; over IPv4 also without.
+    pub const ALL: [Bed; 12] = {
         let mut all = [Bed {
-            line: false,
+            line: true,
             gso: false,
             gro: false,
             ip6: false,
-        }; 16];
+        }; 12];
         let mut i = 0;
-        while i < 16 {
+        while i < 12 {
             all[i] = Bed {
-                line: i & 8 != 0,
-                ip6: i & 4 != 0,
+                line: i < 8,
+                ip6: i & 4 != 0 && i < 8,
                 gso: i & 2 != 0,
                 gro: i & 1 != 0,
             };
@@ -51,6 +55,11 @@ impl Bed {
         }
         all
     };
+
+    /// Whether a set-up makes sense here: single frames have no segments to limit.
+    pub fn has(self, setup: Setup) -> bool {
+        self.gso || setup != Setup::Shipped
+    }
 
     pub fn name(self) -> String {
         format!(
@@ -104,6 +113,7 @@ impl Bed {
              for i in 1 2; do
                  n=$([ $i = 1 ] && echo a || echo b)
                  ip netns exec $n sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.eth0.router_solicitations=0
+                 ip netns exec $n sysctl -qw net.ipv4.tcp_rmem='4096 131072 {RECEIVE_BUFFER_BYTES}'
                  ip netns exec $n ethtool -K eth0 tso off gro {gro} >/dev/null
                  ip -n $n addr add 10.0.0.$i/24 dev eth0
                  ip -n $n addr add fd00::$i/64 dev eth0 nodad
@@ -212,7 +222,7 @@ impl Agent {
                 begun.elapsed() < AGENT_START,
                 "onramp agent in {namespace} did not start in {AGENT_START:?}"
             );
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(250));
         }
         Ok(agent)
     }

@@ -89,8 +89,11 @@ fn link(bed: Bed) -> String {
     )
 }
 
-/// "+712 (8.3 %)", bold beyond the bound.
+/// "+712 (8.3 %)", bold beyond the bound; a dash if `with` was not measured.
 fn added(with: f64, without: f64, bound: f64) -> String {
+    if with.is_nan() {
+        return "-".to_owned();
+    }
     let percent = 100.0 * (with - without) / without;
     let text = format!("{:+.0} ({percent:.1} %)", with - without);
     if percent > bound {
