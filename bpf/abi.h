@@ -22,7 +22,7 @@ struct onr_dev_cfg {
 	u32 quantum_bytes;	   /* round-robin quantum: 2 MTU, as fq */
 	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
-	u32 reserved;
+	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 40, "daemon and BPF disagree");
 
@@ -59,7 +59,8 @@ struct onr_peer {
 	u64 held_ns; /* total, over all flows to this peer */
 };
 
-/* The OR-ACK's UDP payload (36 B: 78 B on the wire over IPv4 and Ethernet). Network order.
+/* The OR-ACK's UDP payload (36 B: 78 B on the wire over IPv4 and Ethernet). Network order, but the
+ * tag: SipHash of the words as little-endian hosts have them, in the same order.
  * csum_scratch stays outside the tag: it keeps the UDP checksum right, see orack.bpf.c. */
 #define ONR_ORACK_PORT 5199
 #define ONR_ORACK_VERSION 1
@@ -78,6 +79,7 @@ struct onr_orack {
 	u64 tag;
 } __attribute__((packed, aligned(4)));
 _Static_assert(sizeof(struct onr_orack) == 36, "78 B on the wire");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ between hosts");
 
 /* One list of counters: the enum, the names in `onramp status` and the metrics follow from it. */
 #define ONR_COUNTERS(X)                                                                            \
@@ -85,6 +87,7 @@ _Static_assert(sizeof(struct onr_orack) == 36, "78 B on the wire");
 	X(flows_aged, "idle flows removed from the flow table")                                    \
 	X(flow_table_full, "segments passed unheld because the flow table was full")               \
 	X(limit_drops, "packets dropped because the qdisc was at its limit")                       \
+	X(flow_limit_drops, "packets dropped because their flow was at its limit")                 \
 	X(holds, "times a flow was paused")                                                        \
 	X(held_ns, "total time that flows were paused, ns")                                        \
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \

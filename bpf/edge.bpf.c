@@ -46,6 +46,7 @@ struct queue {
 	u32 next; /* queue behind this one in its list */
 	s32 credit;
 	u32 state;
+	u32 packets;
 	u32 in_use;	    /* a flow owns this queue; always for buckets */
 	s64 until_ns;	    /* while held: key of the valid heap entry */
 	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
@@ -352,6 +353,7 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 {
 	struct segment seg = {};
 	struct slot *slot, *tail;
+	enum onr_counter full = ONR_CNT_limit_drops;
 	struct queue *queue;
 	u32 s, q, bytes;
 
@@ -364,6 +366,10 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 		goto drop;
 	q = classify(skb, &seg);
 	queue = queue_at(q);
+	if (queue && queue->packets >= cfg.flow_limit_packets) {
+		full = ONR_CNT_flow_limit_drops;
+		goto drop;
+	}
 	s = slot_alloc();
 	slot = slot_at(s);
 	if (!queue || !slot || !s)
@@ -384,6 +390,7 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	else
 		queue->head = s;
 	queue->tail = s;
+	queue->packets++;
 	if (queue->state == QUEUE_IDLE) {
 		queue->state = QUEUE_LISTED;
 		list_append(&st.fresh, q, queue);
@@ -394,7 +401,7 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 
 drop:
 	sch->qstats.drops++;
-	count(ONR_CNT_limit_drops);
+	count(full);
 	bpf_qdisc_skb_drop(skb, to_free);
 	return NET_XMIT_DROP;
 }
@@ -605,6 +612,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	}
 
 	queue->head = slot->next;
+	queue->packets--;
 	queue->credit -= slot->bytes;
 	sch->q.qlen--;
 	sch->qstats.backlog -= slot->bytes;
@@ -637,6 +645,7 @@ static void queue_clear(u32 q, s64 now)
 	if (!queue)
 		return;
 	queue->head = 0;
+	queue->packets = 0;
 	queue->state = QUEUE_IDLE;
 	queue->hold_start_ns = 0;
 	queue->idle_since_ns = now;

@@ -75,7 +75,8 @@ struct {
 	__type(value, struct pending);
 } pendings SEC(".maps");
 
-volatile u32 receiving; /* egress looks for pure ACKs only once there has been a sample */
+/* How many pendings are full: egress looks for pure ACKs only while there are some. */
+volatile u32 waiting;
 #define LONGEST_ACK (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 60)
 
 /* Where the headers of a TCP or UDP packet are. l4 is inside the linear part. */
@@ -241,7 +242,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 		.dscp = class_of(h) & DSCP_MASK,
 	};
 	struct pending *p;
-	bool waits;
+	bool waited, waits;
 	s64 now;
 
 	s.flow.sport = tcp->source;
@@ -258,7 +259,8 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
 					       clk.reference_mono_ns);
 	bpf_spin_lock(&p->lock);
-	if (p->full)
+	waited = p->full;
+	if (waited)
 		p->rare = RARE_ACKS;
 	waits = ctx->gso_segs > 1 || !p->rare;
 	if (!waits)
@@ -266,7 +268,8 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 	p->full = waits;
 	p->sample = s;
 	bpf_spin_unlock(&p->lock);
-	receiving = 1;
+	if (waits != waited)
+		__sync_fetch_and_add(&waiting, waits - waited);
 	if (!waits)
 		send_clone(ctx, &s, 0);
 }
@@ -300,8 +303,10 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 		p->full = 0;
 	}
 	bpf_spin_unlock(&p->lock);
-	if (full)
-		send_clone(ctx, &s, LEN_IS_ACK);
+	if (!full)
+		return;
+	__sync_fetch_and_add(&waiting, -1);
+	send_clone(ctx, &s, LEN_IS_ACK);
 }
 
 /* ---- receiver: the clone becomes the OR-ACK ---- */
@@ -506,7 +511,7 @@ int orack_egress(struct __sk_buff *ctx)
 {
 	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK)
 		return make_orack(ctx);
-	if (receiving && ctx->len <= LONGEST_ACK)
+	if (waiting && ctx->len <= LONGEST_ACK)
 		ack_leaves(ctx);
 	return ONR_TCX_NEXT;
 }

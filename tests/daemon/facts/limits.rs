@@ -53,3 +53,25 @@ pub fn a_full_queue_drops_and_counts_and_tcp_recovers() {
     assert!(sender.counter("held_max_ns") <= 100_000_000 + LATENESS_NS);
     receiver.assert_harmless();
 }
+
+/// As sch_fq bounds a flow: a sender without congestion control must not push the others out.
+pub fn a_flood_fills_its_own_queue_only() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let options = ["--limit", "300", "--flow-limit", "50", "--shape", "20Mbit/s"];
+    let sender = Agent::start(from, &options);
+    let flows = transfers(from, to, Load::bytes(60_000), 4);
+    from.ns.enter(|| {
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
+        for _ in 0..500 {
+            // Fails where the qdisc drops; that is counted below.
+            let _ = socket.send_to(&[0; 1000], (to.v4, 9));
+        }
+    });
+    finish_all(flows);
+    println!("{}", sender.status()["counters"]);
+    assert!(sender.counter("flow_limit_drops") > 0);
+    assert_eq!(sender.counter("limit_drops"), 0);
+    let qdisc = from.ns.qdisc("eth0").expect("the qdisc");
+    assert_eq!(qdisc["drops"], sender.counter("flow_limit_drops"), "tc and the daemon agree");
+}

@@ -90,6 +90,7 @@ facts! {
         a_full_flow_table_passes_traffic_and_counts_it: 5,
         idle_flows_make_room_for_new_ones: 5,
         a_full_queue_drops_and_counts_and_tcp_recovers: 5,
+        a_flood_fills_its_own_queue_only: 4,
     }
     scale {
         thousands_of_held_flows_cost_no_scan: 25,

@@ -58,6 +58,7 @@ pub fn values_out_of_bounds() {
         ("--max-pause", "0ms", &["--max-pause is 0", "above 0"]),
         ("--flows", "4", &["--flows", "4", "16..=65536"]),
         ("--limit", "0", &["--limit", "0", "1..=16384"]),
+        ("--flow-limit", "0", &["--flow-limit", "0", "1..=16384"]),
         ("--gso-max", "1kB", &["--gso-max is 1", "1448"]),
         ("--law", "fast", &["--law", "fast", "off, strawman, final, gate"]),
         ("--peers", "10.0.0.0/40", &["--peers", "40", "above 32"]),

@@ -85,6 +85,9 @@ pub struct Args {
     /// Packets queued at most
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=abi::ONR_MAX_SLOTS as i64))]
     pub limit: u32,
+    /// Packets queued at most of one flow, so that one cannot take the room of all
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=abi::ONR_MAX_SLOTS as i64))]
+    pub flow_limit: u32,
     /// A flow without packets for this long is forgotten
     #[arg(long, default_value = "10s")]
     pub flow_age: Span,
@@ -145,7 +148,7 @@ impl Args {
             quantum_bytes: 2 * MTU,
             shape_ns_per_byte_q16: self.shape.map_or(0, ns_per_byte_q16),
             key_id: self.keys()?[0].id,
-            reserved: 0,
+            flow_limit_packets: self.flow_limit,
         })
     }
 
