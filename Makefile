@@ -12,9 +12,6 @@ SHELL_SCRIPTS := tools/setup tools/vm tools/record .ci/run crates/rack/src/vm/in
 # What `make demo` changes in scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-# `-`: report the facts about the daemon in its virtual machine, but do not fail for them.
-FACTS ?=
-
 .PHONY: help setup build demo test bench lint clean
 
 help: ## this list
@@ -32,7 +29,7 @@ demo: build ## runs an incast with and without On-Ramp: a table, a picture and i
 
 test: setup lint ## checks everything, in the rack's virtual machine too
 	ONRAMP_NO_VM=1 cargo test --locked --workspace
-	$(FACTS)cargo test --locked --package onramp --test daemon
+	cargo test --locked --package onramp --test daemon
 
 bench: setup ## measures what On-Ramp costs a packet and the virtual machine its host
 	cargo bench --locked --package onramp-bench --bench cost

@@ -16,10 +16,8 @@ pub struct Runs {
     pub ns: u64,
 }
 
-/// Statistics are collected while this lives.
-pub struct Collecting(#[allow(dead_code)] OwnedFd);
-
-pub fn collect() -> Result<Collecting> {
+/// Statistics are collected while this descriptor is open.
+pub fn collect() -> Result<OwnedFd> {
     // SAFETY: the kernel returns a descriptor of our own, or an error.
     let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
     ensure!(
@@ -28,7 +26,7 @@ pub fn collect() -> Result<Collecting> {
         std::io::Error::from_raw_os_error(-fd)
     );
     // SAFETY: as above.
-    Ok(Collecting(unsafe { OwnedFd::from_raw_fd(fd) }))
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Statistics of `a.<program>` (loaded first) and `b.<program>`, for programs of On-Ramp.

@@ -1,9 +1,11 @@
 //! Compiles the BPF programs (bpf/*.bpf.c) into skeletons and generates the Rust types of bpf/abi.h.
+#[path = "../../bpf/build.rs"]
+mod bpf;
+
 use std::{env, fs, path::PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{anyhow, Context, Result};
 use bindgen::callbacks::{DeriveInfo, ParseCallbacks, TypeKind};
-use libbpf_cargo::SkeletonBuilder;
 
 const LIBCLANG: &str = "/usr/lib/llvm-19/lib";
 
@@ -22,40 +24,24 @@ impl ParseCallbacks for DerivePod {
 
 fn main() -> Result<()> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let bpf = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
+    let sources = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     for dir in ["../../bpf", "../../law"] {
         println!("cargo:rerun-if-changed={dir}");
     }
 
-    // Debian keeps asm/types.h in a directory that clang does not search for the BPF target.
-    let asm = format!(
-        "-I/usr/include/{}-linux-gnu",
-        env::var("CARGO_CFG_TARGET_ARCH")?
-    );
-    let flags = [
-        "-mcpu=v3",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wno-unused-parameter",
-        &asm,
-    ];
     for name in ["edge", "orack"] {
-        SkeletonBuilder::new()
-            .source(bpf.join(format!("{name}.bpf.c")))
-            .clang(env::var("CLANG").unwrap_or_else(|_| "clang-19".into()))
-            .clang_args(flags)
-            .build_and_generate(out.join(format!("{name}.skel.rs")))
-            .with_context(|| {
-                format!("compiling bpf/{name}.bpf.c needs clang-19: run `make setup`")
-            })?;
+        bpf::skeleton(
+            &sources.join(format!("{name}.bpf.c")),
+            &out.join(format!("{name}.skel.rs")),
+        )
+        .map_err(|error| anyhow!(error.to_string()))?;
     }
 
     if env::var_os("LIBCLANG_PATH").is_none() && PathBuf::from(LIBCLANG).exists() {
         env::set_var("LIBCLANG_PATH", LIBCLANG);
     }
     bindgen::Builder::default()
-        .header(bpf.join("abi.h").display().to_string())
+        .header(sources.join("abi.h").display().to_string())
         .allowlist_type("onr_(dev_cfg|clock_params|peer|prefix|counter|law|orack)")
         .allowlist_var("ONR_.*")
         .prepend_enum_name(false)
@@ -65,7 +51,7 @@ fn main() -> Result<()> {
         .context("reading bpf/abi.h needs libclang-19: run `make setup`")?
         .write_to_file(out.join("abi.rs"))?;
 
-    let abi = fs::read_to_string(bpf.join("abi.h"))?;
+    let abi = fs::read_to_string(sources.join("abi.h"))?;
     fs::write(out.join("counters.rs"), counters(&abi))?;
     Ok(())
 }

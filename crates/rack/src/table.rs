@@ -5,78 +5,32 @@ use serde_json::Value;
 use std::fmt::Write;
 
 /// A column: its heading in two lines, and what of a run it shows.
-struct Column {
-    group: &'static str,
-    name: &'static str,
-    show: fn(&RunResult) -> Option<String>,
-}
+type Column = (&'static str, &'static str, fn(&RunResult) -> Option<String>);
 
 const COLUMNS: [Column; 13] = [
-    Column {
-        group: "RCT us",
-        name: "mean",
-        show: |run| number(run, "incast.rct_us", "mean"),
-    },
-    Column {
-        group: "RCT us",
-        name: "p50",
-        show: |run| number(run, "incast.rct_us", "p50"),
-    },
-    Column {
-        group: "RCT us",
-        name: "p99",
-        show: |run| number(run, "incast.rct_us", "p99"),
-    },
-    Column {
-        group: "FCT mean us",
-        name: "small",
-        show: |run| number(run, "background.fct_us.small", "mean"),
-    },
-    Column {
-        group: "FCT mean us",
-        name: "medium",
-        show: |run| number(run, "background.fct_us.medium", "mean"),
-    },
-    Column {
-        group: "FCT mean us",
-        name: "large",
-        show: |run| number(run, "background.fct_us.large", "mean"),
-    },
-    Column {
-        group: "",
-        name: "drops",
-        show: |run| count(run, "drops"),
-    },
-    Column {
-        group: "time-",
-        name: "outs",
-        show: |run| count(run, "timeouts"),
-    },
-    Column {
-        group: "goodput",
-        name: "Gbit/s",
-        show: |run| value(run, "background.goodput_gbps").map(|v| format!("{v:.2}")),
-    },
-    Column {
-        group: "port",
-        name: "used %",
-        show: |run| value(run, "utilisation").map(|v| format!("{:.1}", v * 100.0)),
-    },
-    Column {
-        group: "queue us",
-        name: "p99",
-        show: |run| number(run, "queue_us", "p99"),
-    },
-    Column {
-        group: "OWD us",
-        name: "p99",
-        show: |run| number(run, "owd_us", "p99"),
-    },
-    Column {
-        group: "un-",
-        name: "finished",
-        show: unfinished,
-    },
+    ("RCT us", "mean", |run| number(run, "incast.rct_us", "mean")),
+    ("RCT us", "p50", |run| number(run, "incast.rct_us", "p50")),
+    ("RCT us", "p99", |run| number(run, "incast.rct_us", "p99")),
+    ("FCT mean us", "small", |run| {
+        number(run, "background.fct_us.small", "mean")
+    }),
+    ("FCT mean us", "medium", |run| {
+        number(run, "background.fct_us.medium", "mean")
+    }),
+    ("FCT mean us", "large", |run| {
+        number(run, "background.fct_us.large", "mean")
+    }),
+    ("", "drops", |run| count(run, "drops")),
+    ("time-", "outs", |run| count(run, "timeouts")),
+    ("goodput", "Gbit/s", |run| {
+        value(run, "background.goodput_gbps").map(|v| format!("{v:.2}"))
+    }),
+    ("port", "used %", |run| {
+        value(run, "utilisation").map(|v| format!("{:.1}", v * 100.0))
+    }),
+    ("queue us", "p99", |run| number(run, "queue_us", "p99")),
+    ("OWD us", "p99", |run| number(run, "owd_us", "p99")),
+    ("un-", "finished", unfinished),
 ];
 
 /// The table, with a line for each finished run. Columns that no run fills are left out.
@@ -90,22 +44,18 @@ const COLUMNS: [Column; 13] = [
 pub fn table(summary: &SummaryFile) -> String {
     let mut columns = vec![names(&summary.runs)];
     let mut last_group = "";
-    for column in &COLUMNS {
-        let cells: Vec<Option<String>> = summary.runs.iter().map(column.show).collect();
+    for (group, name, show) in COLUMNS {
+        let cells: Vec<Option<String>> = summary.runs.iter().map(show).collect();
         if cells.iter().all(Option::is_none) {
             continue;
         }
-        let group = if column.group == last_group {
-            ""
-        } else {
-            column.group
-        };
-        last_group = column.group;
+        let heading = if group == last_group { "" } else { group };
+        last_group = group;
         let cells = cells
             .into_iter()
             .map(|cell| cell.unwrap_or_else(|| "-".into()));
         columns.push(
-            [group.to_owned(), column.name.to_owned()]
+            [heading.to_owned(), name.to_owned()]
                 .into_iter()
                 .chain(cells)
                 .collect(),
