@@ -94,7 +94,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \
 	X(oracks_sent, "OR-ACKs sent")                                                             \
-	X(oracks_unsent, "OR-ACKs that could not be built or sent")                                \
+	X(oracks_unsent, "OR-ACKs not sent: no room, or the ACK to follow came too late")          \
 	X(oracks_received, "authentic OR-ACKs received")                                           \
 	X(oracks_used, "OR-ACKs that gave the law a sample")                                       \
 	X(oracks_malformed, "packets to the OR-ACK port that are not OR-ACKs, passed on")          \

@@ -65,6 +65,7 @@ struct pending {
 	struct bpf_spin_lock lock;
 	u16 full;
 	u16 rare; /* so many samples do not wait */
+	s64 since_mono_ns;
 	struct sample sample;
 };
 
@@ -266,6 +267,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 	if (!waits)
 		p->rare--;
 	p->full = waits;
+	p->since_mono_ns = now;
 	p->sample = s;
 	bpf_spin_unlock(&p->lock);
 	if (waits != waited)
@@ -283,6 +285,7 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 	struct pending *p;
 	struct tcphdr *tcp;
 	struct sample s;
+	s64 since_ns;
 	bool full;
 
 	if (!parse_headers(ctx, IPPROTO_TCP, &h))
@@ -300,12 +303,18 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 	full = p->full && same_flow(&p->sample.flow, &flow);
 	if (full) {
 		s = p->sample;
+		since_ns = p->since_mono_ns;
 		p->full = 0;
 	}
 	bpf_spin_unlock(&p->lock);
 	if (!full)
 		return;
 	__sync_fetch_and_add(&waiting, -1);
+	/* After a delayed ACK the queue is another: the sender would pause for one that has gone. */
+	if ((s64)bpf_ktime_get_ns() - since_ns > cfg.law.max_pause_ns) {
+		count(ONR_CNT_oracks_unsent);
+		return;
+	}
 	send_clone(ctx, &s, LEN_IS_ACK);
 }
 
