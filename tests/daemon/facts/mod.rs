@@ -35,6 +35,7 @@ facts! {
         over_ipv6_they_have_98_bytes_and_a_right_checksum: 4,
         data_with_complete_checksums_make_no_difference: 4,
         from_merged_segments_they_are_the_same: 4,
+        a_sample_older_than_the_longest_pause_is_not_told: 3,
     }
     faults {
         one_lost_orack_in_a_hundred_changes_little: 7,

@@ -85,3 +85,15 @@ pub fn data_with_complete_checksums_make_no_difference() {
 pub fn from_merged_segments_they_are_the_same() {
     check(&Plan { gro: true, port_mbit: None, ..Plan::USUAL }, false, false);
 }
+
+/// What the last of them told of the queue has gone by then, and the sender would pause for it. No
+/// packet is through a host within 1 us here.
+pub fn a_sample_older_than_the_longest_pause_is_not_told() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let receiver = Agent::start(to, &["--max-pause", "1us"]);
+    Transfer::start(from, to, Load::bytes(BYTES)).finish();
+    println!("{}", receiver.status()["counters"]);
+    assert_eq!(receiver.counter("oracks_sent"), 0);
+    assert!(receiver.counter("oracks_unsent") >= BYTES / SAMPLE_BYTES);
+}
