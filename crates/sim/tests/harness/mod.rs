@@ -1,0 +1,121 @@
+//! Runs the reference cases.
+
+use onramp_sim::cc::{hpcc, Algorithm};
+use onramp_sim::{
+    parse_flow_list, Buffer, Config, Ecn, Nic, Rounding, Simulation, Switch, Topology,
+};
+use onramp_units::{Bytes, Rate, Time};
+use std::collections::HashMap;
+
+/// `(src, sport, size_bytes, start_ns, fct_ns, standalone_ns)` of a flow, in the order of ends.
+pub type Row = (u32, u32, u64, i64, i64, i64);
+
+/// A congestion control with the switches' settings that go with it.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    pub algorithm: fn(Rate) -> Algorithm,
+    /// ECN thresholds in kB and the largest fraction below the upper.
+    pub ecn: (u64, u64, f64),
+    pub control_acks: bool,
+}
+
+pub const HPCC: Setting = Setting {
+    algorithm: |line| Algorithm::Hpcc(hpcc::Params::reference(line)),
+    ecn: (400, 1600, 0.2),
+    control_acks: false,
+};
+
+/// A reference case.
+pub struct Case {
+    pub name: &'static str,
+    topology: &'static str,
+    flows: &'static str,
+    setting: Setting,
+}
+
+const STAR4: &str = include_str!("../reference/star4.topo");
+const STAR17: &str = include_str!("../reference/star17.topo");
+
+impl Case {
+    pub fn single(setting: Setting) -> Case {
+        Case {
+            name: "single",
+            topology: STAR4,
+            flows: include_str!("../reference/single.flow"),
+            setting,
+        }
+    }
+
+    pub fn incast(setting: Setting) -> Case {
+        Case {
+            name: "incast4",
+            topology: STAR17,
+            flows: include_str!("../reference/incast4.flow"),
+            setting,
+        }
+    }
+
+    pub fn long_and_short(setting: Setting) -> Case {
+        Case {
+            name: "long2short1",
+            topology: STAR4,
+            flows: include_str!("../reference/long2short1.flow"),
+            setting,
+        }
+    }
+}
+
+/// Simulates a case in ns-3's rounding.
+pub fn run(case: &Case, seed: u64) -> Vec<Row> {
+    let (min, max, max_fraction) = case.setting.ecn;
+    let ecn = Ecn {
+        min: Bytes::new(min * 1000),
+        max: Bytes::new(max * 1000),
+        max_fraction,
+    };
+    let config = Config {
+        rounding: Rounding::Ns3,
+        algorithm: (case.setting.algorithm)("100 Gbit/s".parse().unwrap()),
+        nic: Nic::REFERENCE,
+        switch: Switch {
+            buffer: Buffer::Lossless(Bytes::new(32 << 20)),
+            ecn: Some(ecn),
+            control_acks: case.setting.control_acks,
+        },
+        seed,
+    };
+    let flows = parse_flow_list(case.flows, Rounding::Ns3).unwrap();
+    let topology = Topology::parse(case.topology).unwrap();
+    let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+    simulation.run_until(Time::from_ticks(4_000_000_000_000));
+    assert_eq!(simulation.packets_in_flight(), 0, "packets are left over");
+
+    let mut of_pair: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut rows: Vec<(i64, Row)> = Vec::new();
+    for (n, flow) in flows.iter().enumerate() {
+        let number = of_pair.entry((flow.src, flow.dst)).or_insert(0);
+        let sport = 10_000 + *number;
+        *number += 1;
+        let fct = simulation.outcomes()[n].fct.expect("every flow ends");
+        let start = flow.start.ticks() / 1000;
+        let ideal = simulation.ideal_fct(n).as_ns();
+        let row = (flow.src, sport, flow.size.get(), start, fct.as_ns(), ideal);
+        rows.push((start + fct.as_ns(), row));
+    }
+    rows.sort_by_key(|(end, _)| *end);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// What the reference measured: a file of tests/reference.
+pub fn reference_rows(case: &str, cc: &str) -> Vec<Row> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference");
+    let text = std::fs::read_to_string(format!("{directory}/{case}-{cc}.csv")).unwrap();
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split(',').collect();
+        let src = (u32::from_str_radix(words[0], 16).unwrap() - 0x0b00_0001) >> 8;
+        let number = |n: usize| words[n].parse::<i64>().unwrap();
+        let size = number(4) as u64;
+        (src, number(2) as u32, size, number(5), number(6), number(7))
+    };
+    text.lines().skip(1).map(row).collect()
+}
