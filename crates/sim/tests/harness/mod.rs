@@ -1,86 +1,66 @@
 //! Runs the reference cases.
 
-use onramp_sim::cc::{hpcc, Algorithm};
-use onramp_sim::{
-    parse_flow_list, Buffer, Config, Ecn, Nic, Rounding, Simulation, Switch, Topology,
-};
-use onramp_units::{Bytes, Rate, Time};
+use onramp_sim::cc::preset;
+use onramp_sim::{parse_flow_list, Buffer, Config, Nic, Rounding, Simulation, Switch, Topology};
+use onramp_units::{Bytes, Time};
 use std::collections::HashMap;
 
 /// `(src, sport, size_bytes, start_ns, fct_ns, standalone_ns)` of a flow, in the order of ends.
 pub type Row = (u32, u32, u64, i64, i64, i64);
-
-/// A congestion control with the switches' settings that go with it.
-#[derive(Clone, Copy)]
-pub struct Setting {
-    pub algorithm: fn(Rate) -> Algorithm,
-    /// ECN thresholds in kB and the largest fraction below the upper.
-    pub ecn: (u64, u64, f64),
-    pub control_acks: bool,
-}
-
-pub const HPCC: Setting = Setting {
-    algorithm: |line| Algorithm::Hpcc(hpcc::Params::reference(line)),
-    ecn: (400, 1600, 0.2),
-    control_acks: false,
-};
 
 /// A reference case.
 pub struct Case {
     pub name: &'static str,
     topology: &'static str,
     flows: &'static str,
-    setting: Setting,
+    /// Name of the preset, and of the reference's congestion control.
+    pub cc: &'static str,
 }
 
 const STAR4: &str = include_str!("../reference/star4.topo");
 const STAR17: &str = include_str!("../reference/star17.topo");
 
 impl Case {
-    pub fn single(setting: Setting) -> Case {
+    pub fn single(cc: &'static str) -> Case {
         Case {
             name: "single",
             topology: STAR4,
             flows: include_str!("../reference/single.flow"),
-            setting,
+            cc,
         }
     }
 
-    pub fn incast(setting: Setting) -> Case {
+    pub fn incast(cc: &'static str) -> Case {
         Case {
             name: "incast4",
             topology: STAR17,
             flows: include_str!("../reference/incast4.flow"),
-            setting,
+            cc,
         }
     }
 
-    pub fn long_and_short(setting: Setting) -> Case {
+    pub fn long_and_short(cc: &'static str) -> Case {
         Case {
             name: "long2short1",
             topology: STAR4,
             flows: include_str!("../reference/long2short1.flow"),
-            setting,
+            cc,
         }
     }
 }
 
 /// Simulates a case in ns-3's rounding.
 pub fn run(case: &Case, seed: u64) -> Vec<Row> {
-    let (min, max, max_fraction) = case.setting.ecn;
-    let ecn = Ecn {
-        min: Bytes::new(min * 1000),
-        max: Bytes::new(max * 1000),
-        max_fraction,
-    };
+    let preset = preset(case.cc).unwrap();
+    let line = "100 Gbit/s".parse().unwrap();
     let config = Config {
         rounding: Rounding::Ns3,
-        algorithm: (case.setting.algorithm)("100 Gbit/s".parse().unwrap()),
+        algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
         switch: Switch {
             buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-            ecn: Some(ecn),
-            control_acks: case.setting.control_acks,
+            ecn: Some((preset.ecn)(line)),
+            control_acks: preset.control_acks,
         },
         seed,
     };
@@ -107,7 +87,12 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
 }
 
 /// What the reference measured: a file of tests/reference.
-pub fn reference_rows(case: &str, cc: &str) -> Vec<Row> {
+pub fn reference_rows(case: &Case) -> Vec<Row> {
+    let cc = match case.cc {
+        "hpcc" => "hp".to_owned(),
+        name => name.replace("_w", "_vwin"),
+    };
+    let case = case.name;
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference");
     let text = std::fs::read_to_string(format!("{directory}/{case}-{cc}.csv")).unwrap();
     let row = |line: &str| {
