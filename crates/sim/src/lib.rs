@@ -40,6 +40,7 @@ mod int;
 mod nic;
 mod packet;
 mod port;
+mod random;
 mod rounding;
 mod simulation;
 mod slab;

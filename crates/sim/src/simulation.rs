@@ -8,14 +8,13 @@ use crate::int::{IntFormat, IntStack, TooManyRates};
 use crate::nic::{Nic, QueuePair};
 use crate::packet::{Packets, Path};
 use crate::port::Port;
+use crate::random::Random;
 use crate::rounding::WireTimes;
 use crate::slab::Slab;
 use crate::switch::Memory;
 use crate::topology::{Routes, Topology, MAX_HOPS};
 use crate::way::{Way, Ways};
 use onramp_units::{Rate, Sim, Span, Time};
-use rand_chacha::rand_core::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use std::collections::HashMap;
 
 /// Largest packet on the wire.
@@ -70,7 +69,7 @@ pub struct Simulation {
     routes: Routes,
     ways: Ways,
     longest: Way,
-    pub(crate) rng: ChaCha8Rng,
+    pub(crate) random: Random,
     pub(crate) counters: Counters,
 }
 
@@ -121,7 +120,7 @@ impl Simulation {
             routes,
             ways,
             longest,
-            rng: ChaCha8Rng::seed_from_u64(config.seed),
+            random: Random::new(config.rounding, config.seed, topology.nodes()),
             counters: Counters::default(),
             config,
         };

@@ -11,7 +11,6 @@ use crate::port::Port;
 use crate::simulation::Simulation;
 use crate::topology::MAX_HOPS;
 use onramp_units::Rate;
-use rand_chacha::rand_core::RngCore;
 
 /// Guaranteed to each ingress port.
 const RESERVE: u64 = 4 * 1024;
@@ -188,6 +187,7 @@ impl Simulation {
     }
 
     fn send_pfc(&mut self, port: u32, kind: Kind) {
+        self.random.pfc_frame();
         let frame = self.packets.add(Packet {
             seq: 0,
             sent: self.now,
@@ -236,10 +236,8 @@ impl Simulation {
         self.release(ingress, bytes);
         let port = &self.ports[egress as usize];
         if let (Some(ecn), true) = (&self.config.switch.ecn, is_data) {
-            let rng = &mut self.rng;
-            // 53 random bits: uniform in [0, 1).
-            let uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            if port.marks(ecn.max_fraction, uniform) {
+            let random = &mut self.random;
+            if port.marks(ecn.max_fraction, || random.uniform()) {
                 self.packets[id].marked = true;
                 self.counters.marks += 1;
             }

@@ -107,6 +107,23 @@ impl Dcqcn {
         self.decrease_at = now + self.params.decrease_interval + Span::from_ns(1);
     }
 
+    /// Does what is due: alpha's updates up to `alpha_end`, the rest up to `end`. Of what is due at
+    /// once, what was set first comes first.
+    fn pass(&mut self, alpha_end: Time<Sim>, end: Time<Sim>) {
+        loop {
+            let rate_at = self.increase_at.min(self.decrease_at);
+            if self.alpha_at <= rate_at && self.alpha_at <= alpha_end {
+                self.update_alpha();
+            } else if rate_at > end {
+                return;
+            } else if self.increase_at <= self.decrease_at {
+                self.increase();
+            } else {
+                self.decrease();
+            }
+        }
+    }
+
     fn update_alpha(&mut self) {
         let g = self.params.gain;
         let sample = if self.marked.0 { g } else { 0.0 };
@@ -147,7 +164,9 @@ impl Dcqcn {
 
 impl CongestionControl for Dcqcn {
     fn on_ack(&mut self, ack: &Ack<'_>) {
-        self.advance(ack.now);
+        // One that arrives when alpha is due counts for that update, not for the next: it was on
+        // its last link when the update was set.
+        self.pass(ack.now - Span::from_ps(1), ack.now);
         if !ack.marked {
             return;
         }
@@ -158,19 +177,7 @@ impl CongestionControl for Dcqcn {
     }
 
     fn advance(&mut self, now: Time<Sim>) {
-        loop {
-            let next = self.alpha_at.min(self.decrease_at).min(self.increase_at);
-            if next > now {
-                return;
-            }
-            if next == self.alpha_at {
-                self.update_alpha();
-            } else if next == self.decrease_at {
-                self.decrease();
-            } else {
-                self.increase();
-            }
-        }
+        self.pass(now, now);
     }
 
     fn limits(&self) -> Limits {
