@@ -116,7 +116,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        print!("{}", onramp_rack::table(&summary));
+        print!("{}", onramp_results::table(&summary));
     }
     eprintln!("results are in {}", out.display());
     if summary.partial {

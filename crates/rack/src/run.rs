@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::native::{self, Missing, Progress, Setup};
-use crate::results::{self, part, read_json, write_json, RunResult, SummaryFile};
 use crate::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
+use onramp_results::{merge, part, read_json, write_json, RunResult, SummaryFile};
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +88,7 @@ pub fn run(
         }
         work(scenario, options, machine.as_ref(), &board);
     });
-    let summary = results::merge(scenario, &options.out)?;
+    let summary = merge(scenario, &options.out, "rack")?;
     match board.into_inner().expect("no worker panicked").failure {
         Some(Error::Cancelled | Error::Vm(VmError::Cancelled)) | None => Ok(summary),
         Some(error) => Err(error),
@@ -319,7 +319,7 @@ fn add_wall_time(directory: &Path, index: usize, wall: Duration) -> Result<()> {
     let path = part(directory, "run", index, "json");
     let mut result: RunResult = read_json(&path)?;
     result.cost.insert("wall_s".into(), wall.as_secs_f64());
-    write_json(&path, &result)
+    Ok(write_json(&path, &result)?)
 }
 
 /// What an earlier scenario left would be taken for this one's.

@@ -4,8 +4,8 @@
 use super::dilation::Dilation;
 use super::load::{Flow, Outcome};
 use super::observe::Observed;
-use crate::measure::{Sample, Summary};
-use crate::results::{FlowRow, RequestRow, RunResult, SeriesRow, Tables};
+use crate::measure::Sample;
+use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables};
 use onramp_scenario::{Kind, Run};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;

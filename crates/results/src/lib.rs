@@ -1,4 +1,4 @@
-//! What a rack writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
+//! What a world writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
 //! Parquet files for a scenario. All values are the real network's: nothing is dilated.
 //!
 //! # Metrics
@@ -31,14 +31,21 @@
 //! time; `frames` that left all ports within the window; if asked for, `cpu_s` of the window and
 //! `cpu_ns_per_frame`: guest instructions, in the virtual machine.
 
+#![warn(missing_docs)]
+
 mod columns;
+mod error;
 mod merge;
+mod summary;
+mod table;
 mod tables;
 
+pub use error::{Error, Result};
 pub use merge::merge;
+pub use summary::Summary;
+pub use table::table;
 pub use tables::{FlowRow, RequestRow, SeriesRow, Tables};
 
-use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -73,7 +80,7 @@ pub struct SummaryFile {
     pub version: String,
     /// Of the scenario.
     pub seed: u64,
-    /// "rack".
+    /// "rack" or "sim".
     pub world: String,
     /// Whether runs are missing, because somebody ended it early.
     pub partial: bool,

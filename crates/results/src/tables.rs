@@ -1,9 +1,9 @@
 //! The tables of a run: flows, requests, series. Times in ns of the real network, since the start
 //! of the traffic.
 
-use super::columns::{self, Column};
-use super::part;
+use crate::columns::{self, Column};
 use crate::error::Result;
+use crate::part;
 use std::path::Path;
 
 /// One flow, answer or endless flow.
