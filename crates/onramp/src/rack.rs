@@ -130,7 +130,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
 }
 
 /// `results/<scenario>-<seconds since 1970>`.
-fn default_out(file: &Path) -> PathBuf {
+pub fn default_out(file: &Path) -> PathBuf {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -138,7 +138,7 @@ fn default_out(file: &Path) -> PathBuf {
     PathBuf::from(format!("results/{name}-{now}"))
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
         .ok_or_else(|| format!("{text} is not KEY=VALUE"))?;

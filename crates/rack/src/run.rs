@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::native::{self, Missing, Progress, Setup};
 use crate::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
-use onramp_results::{merge, part, read_json, write_json, RunResult, SummaryFile};
+use onramp_results::{forget, merge, part, read_json, write_json, RunResult, SummaryFile};
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ pub fn run(
     progress: &mut (dyn FnMut(&Status) + Send),
 ) -> Result<SummaryFile> {
     std::fs::create_dir_all(&options.out).map_err(|source| at(&options.out, source))?;
-    forget_earlier_results(scenario, &options.out)?;
+    forget(scenario, &options.out)?;
     let machine = machine(options)?;
     let jobs = if machine.is_some() {
         options.jobs.max(1)
@@ -320,20 +320,6 @@ fn add_wall_time(directory: &Path, index: usize, wall: Duration) -> Result<()> {
     let mut result: RunResult = read_json(&path)?;
     result.cost.insert("wall_s".into(), wall.as_secs_f64());
     Ok(write_json(&path, &result)?)
-}
-
-/// What an earlier scenario left would be taken for this one's.
-fn forget_earlier_results(scenario: &Scenario, directory: &Path) -> Result<()> {
-    for index in 0..scenario.runs().len() {
-        let path = part(directory, "run", index, "json");
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(at(&path, error))
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn at(path: &Path, source: std::io::Error) -> Error {

@@ -2,7 +2,7 @@
 //! `series.parquet`. Parts of runs that did not finish are left out.
 
 use crate::columns;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tables::SCHEMAS;
 use crate::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
 use onramp_scenario::Scenario;
@@ -48,6 +48,23 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
     Ok(summary)
 }
 
+/// Forgets what an earlier scenario left in `directory`: it would be taken for this one's.
+///
+/// # Errors
+/// Files that cannot be removed.
+pub fn forget(scenario: &Scenario, directory: &Path) -> Result<()> {
+    for index in 0..scenario.runs().len() {
+        let path = part(directory, "run", index, "json");
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::File { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +84,7 @@ mod tests {
             retransmissions: 2,
             timeouts: 1,
             measured: 1,
+            simulated: None,
         };
         let request = RequestRow {
             traffic: 0,

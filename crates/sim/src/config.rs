@@ -2,6 +2,7 @@
 
 use crate::cc::Algorithm;
 use crate::rounding::Rounding;
+use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
 /// Everything that all hosts and switches have in common.
@@ -77,14 +78,19 @@ pub struct Flow {
     /// Receiving host.
     pub dst: u32,
     /// How much.
-    pub size: Bytes,
+    pub work: Work,
 }
 
 /// What became of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// From its start to the last acknowledgement at the sender; `None`: it is not over.
-    pub fct: Option<Span>,
+    /// From its start to the last acknowledgement at the sender; `None`: it is not over, or had no
+    /// size.
+    pub acked: Option<Span>,
+    /// From its start to the last byte at the receiver; `None`: as above.
+    pub arrived: Option<Span>,
+    /// Payload that the receiver had in order when the flow was over; until then zero.
+    pub received: Bytes,
     /// Packets sent again.
     pub retransmissions: u32,
     /// Times that it waited in vain for an acknowledgement.
@@ -98,6 +104,12 @@ pub struct Counters {
     pub events: u64,
     /// Transmissions of data and acknowledgements over one link each.
     pub packet_hops: u64,
+    /// Data packets sent, again or not.
+    pub data_packets: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Times that a flow waited in vain for an acknowledgement.
+    pub timeouts: u64,
     /// Packets dropped at switches.
     pub drops: u64,
     /// Packets marked CE.

@@ -28,6 +28,8 @@ pub(crate) enum What {
     Wake { host: u32 },
     /// A flow may have waited too long.
     Timeout { pair: u32 },
+    /// A flow without size stops.
+    Stop { pair: u32 },
     /// Flows of the plan are due.
     FlowsDue,
     /// A flow starts.

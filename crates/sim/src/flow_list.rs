@@ -5,6 +5,7 @@
 
 use crate::config::Flow;
 use crate::rounding::Rounding;
+use onramp_scenario::Work;
 use onramp_units::{Bytes, Sim, Span, Time};
 
 /// What is wrong with a flow list. Lines count from 1.
@@ -76,12 +77,12 @@ fn read_flow(line: usize, text: &str, rounding: Rounding) -> Result<Flow, FlowLi
     })?;
     let end = |word: &str| word.is_empty().then_some(());
     field(line, "the seventh word", next(), "the end of the line", end)?;
-    let size = Bytes::new(size);
+    let work = Work::Send(Bytes::new(size));
     Ok(Flow {
         start,
         src,
         dst,
-        size,
+        work,
     })
 }
 

@@ -1,12 +1,13 @@
 //! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs, switches with
 //! shared buffers, and the papers' congestion controls, to the picosecond.
 //!
-//! Does: events, packets, queues, routes, congestion controls. Does not: read files or clocks, use
-//! threads, or know scenarios' text. Every input is an argument, so the same inputs give the same
+//! Does: events, packets, queues, routes, congestion controls, and runs of scenarios. Does not: read
+//! files or clocks, use threads, or know scenarios' text. Every input is an argument, so the same inputs give the same
 //! bytes.
 //!
 //! ```
 //! use onramp_sim::{cc, Buffer, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology};
+//! use onramp_scenario::Work;
 //! use onramp_units::{Bytes, Span, Time};
 //!
 //! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
@@ -21,12 +22,12 @@
 //!     },
 //!     seed: 1,
 //! };
-//! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, size: Bytes::new(1) };
+//! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
 //! let mut simulation = Simulation::new(config, &Topology::star(2, line)?, vec![flow])?;
 //! simulation.run_until(Time::from_ticks(1_000_000_000));
 //! // Four lines of 1 us; 91 B there and 88 B back, twice each.
 //! let fct = Span::from_us(4) + Span::from_ps(2 * (91 + 88) * 80);
-//! assert_eq!(simulation.outcomes()[0].fct, Some(fct));
+//! assert_eq!(simulation.outcomes()[0].acked, Some(fct));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![warn(missing_docs)]
@@ -42,6 +43,7 @@ mod packet;
 mod port;
 mod random;
 mod rounding;
+pub mod run;
 mod simulation;
 mod slab;
 mod switch;
@@ -51,6 +53,7 @@ mod way;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
+pub use port::PortState;
 pub use rounding::Rounding;
 pub use simulation::{ConfigError, Simulation};
 pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

@@ -5,13 +5,13 @@
 //! decide rates: that is the congestion control's affair.
 
 use crate::cc::{Ack, CongestionControl, Control, Feedback, Limits};
-use crate::config::Outcome;
 use crate::events::What;
 use crate::int::IntStack;
 use crate::packet::{Kind, Packet, Path, NONE};
 use crate::rounding::Rounding;
 use crate::simulation::Simulation;
-use onramp_units::{Sim, Time};
+use onramp_scenario::Work;
+use onramp_units::{Bytes, Sim, Time};
 
 /// Ethernet (here PPP), IPv4, UDP, sequence number.
 pub(crate) const DATA_HEADER: u16 = 48;
@@ -78,7 +78,9 @@ pub(crate) struct QueuePair {
     /// Index in the plan.
     pub plan: u32,
     src: u32,
+    /// Payload; of a flow without size, until it stops, without end.
     size: u64,
+    endless: bool,
     /// Packets of it that exist, and its timeout event.
     packets: u32,
     /// Its place in its NIC's round robin; `NONE` when it has left.
@@ -164,10 +166,15 @@ impl Simulation {
         let ports = (10_000 + *number as u16, 100);
         *number += 1;
         let cc = self.config.algorithm.start(&self.path_facts(src));
+        let (size, stop) = match flow.work {
+            Work::Send(size) => (size.get(), None),
+            Work::Until(stop) => (u64::MAX, Some(stop)),
+        };
         let pair = QueuePair {
             plan,
             src,
-            size: flow.size.get(),
+            size,
+            endless: stop.is_some(),
             packets: 0,
             turn: self.nics[src as usize].flows.len() as u32,
             next: 0,
@@ -191,7 +198,21 @@ impl Simulation {
         let id = self.pairs.add(pair);
         let nic = &mut self.nics[src as usize];
         nic.flows.push(Turn { flow: id, ..turn });
+        if let Some(stop) = stop {
+            self.events.schedule(stop, What::Stop { pair: id });
+        }
         self.nic_send(src);
+    }
+
+    /// A flow without size sends nothing new from now on.
+    pub(crate) fn stop_flow(&mut self, id: u32) {
+        let pair = &mut self.pairs[id];
+        pair.size = pair.next;
+        self.nics[pair.src as usize].flows[pair.turn as usize].state = pair.state();
+        if pair.unacked >= pair.size {
+            self.outcomes[pair.plan as usize].received = Bytes::new(pair.expected);
+            self.unfinished -= 1;
+        }
     }
 
     /// A packet is at a host.
@@ -224,6 +245,10 @@ impl Simulation {
         let pair = &mut self.pairs[packet.flow];
         let kind = if packet.seq == pair.expected {
             pair.expected += u64::from(packet.payload);
+            if pair.expected == pair.size && !pair.endless {
+                let start = self.flows[pair.plan as usize].start;
+                self.outcomes[pair.plan as usize].arrived = Some(self.now - start);
+            }
             Kind::Ack
         } else if packet.seq > pair.expected {
             if self.now < pair.nack_at && pair.nacked == pair.expected {
@@ -262,11 +287,16 @@ impl Simulation {
             }
         }
         if pair.unacked >= pair.size {
-            outcome.fct = Some(self.now - self.flows[pair.plan as usize].start);
+            if !pair.endless {
+                outcome.acked = Some(self.now - self.flows[pair.plan as usize].start);
+            }
+            outcome.received = Bytes::new(pair.expected);
             self.unfinished -= 1;
         }
         if packet.kind == Kind::Nack {
-            pair.go_back(outcome, self.config.nic.payload);
+            let again = pair.go_back(self.config.nic.payload);
+            outcome.retransmissions += again;
+            self.counters.retransmissions += u64::from(again);
         } else if self.config.rounding == Rounding::Exact {
             pair.next = pair.next.max(pair.unacked);
         }
@@ -446,6 +476,7 @@ impl Simulation {
         if self.uses_int {
             self.clear_stack(id);
         }
+        self.counters.data_packets += 1;
         self.transmit(port, id);
     }
 
@@ -464,9 +495,12 @@ impl Simulation {
             let waited = self.now >= pair.timeout_at && pair.next > pair.unacked;
             let host = pair.src;
             if waited {
+                let again = pair.go_back(self.config.nic.payload);
                 let outcome = &mut self.outcomes[pair.plan as usize];
                 outcome.timeouts += 1;
-                pair.go_back(outcome, self.config.nic.payload);
+                outcome.retransmissions += again;
+                self.counters.timeouts += 1;
+                self.counters.retransmissions += u64::from(again);
                 self.nics[host as usize].flows[pair.turn as usize].state = pair.state();
             }
             if self.now >= pair.timeout_at {
@@ -499,10 +533,20 @@ impl Simulation {
 }
 
 impl QueuePair {
-    /// Go-back-N.
-    fn go_back(&mut self, outcome: &mut Outcome, payload: u16) {
+    /// Go-back-N; answers with the packets to be sent again.
+    fn go_back(&mut self, payload: u16) -> u32 {
         let again = self.next.saturating_sub(self.unacked);
-        outcome.retransmissions += again.div_ceil(u64::from(payload)) as u32;
         self.next = self.unacked;
+        again.div_ceil(u64::from(payload)) as u32
+    }
+
+    /// Payload that the receiver has in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.expected
+    }
+
+    /// Whether it has left its NIC and only packets remind of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.turn == NONE
     }
 }

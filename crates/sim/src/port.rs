@@ -3,7 +3,7 @@
 use crate::events::What;
 use crate::packet::{Fifo, Kind};
 use crate::simulation::Simulation;
-use onramp_units::{Rate, Sim, Span, Time};
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
 /// One end of a link. Port n sends to port n ^ 1.
 pub(crate) struct Port {
@@ -30,6 +30,8 @@ pub(crate) struct Port {
     pub data: Fifo,
     /// Ever handed to the line.
     pub sent_bytes: u64,
+    /// Packets for this port that found no room.
+    pub drops: u64,
     /// Marks start above this, and are certain above that.
     pub ecn_bytes: (u64, u64),
     /// Bytes that came in here and are in the switch: in reserve and shared pool, in headroom.
@@ -55,6 +57,7 @@ impl Port {
             control: Fifo::EMPTY,
             data: Fifo::EMPTY,
             sent_bytes: 0,
+            drops: 0,
             ecn_bytes: (u64::MAX, u64::MAX),
             pool_bytes: 0,
             headroom_used: 0,
@@ -68,7 +71,33 @@ impl Port {
     }
 }
 
+/// A switch's port, as seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortState {
+    /// Of its line.
+    pub rate: Rate,
+    /// Bytes ever handed to the line.
+    pub sent: Bytes,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Time until the line is free.
+    pub wait: Span,
+}
+
 impl Simulation {
+    /// The switch port that leads to `host`, now.
+    pub fn port_to(&self, host: u32, now: Time<Sim>) -> PortState {
+        let port = &self.ports[self.nics[host as usize].port as usize ^ 1];
+        let waiting = Bytes::new(port.control.bytes + port.data.bytes);
+        let sending = (port.free_at - now).max(Span::ZERO);
+        PortState {
+            rate: port.rate,
+            sent: Bytes::new(port.sent_bytes),
+            drops: port.drops,
+            wait: sending + port.rate.time_to_send(waiting),
+        }
+    }
+
     /// Whether the line is free in the order of events.
     pub(crate) fn line_is_free(&self, port: u32) -> bool {
         let port = &self.ports[port as usize];

@@ -14,7 +14,8 @@ use crate::slab::Slab;
 use crate::switch::Memory;
 use crate::topology::{Routes, Topology, MAX_HOPS};
 use crate::way::{Way, Ways};
-use onramp_units::{Rate, Sim, Span, Time};
+use onramp_scenario::Work;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::HashMap;
 
 /// Largest packet on the wire.
@@ -87,7 +88,8 @@ impl Simulation {
         check(topology, &flows)?;
         let mut ports = make_ports(topology);
         let rates = number_rates(&mut ports);
-        let host_rate = host_rate(topology);
+        // What marks and thresholds are in proportion to.
+        let host_rate = topology.host_rate();
         let memories = provision(&config, topology, &mut ports, host_rate);
         let mut nics: Vec<Nic> = (0..topology.nodes()).map(|_| Nic::new(0)).collect();
         for (number, port) in (0..).zip(&ports) {
@@ -139,6 +141,7 @@ impl Simulation {
                 What::LineFree { port } => self.line_freed(port),
                 What::Wake { host } => self.nic_woken(host),
                 What::Timeout { pair } => self.look_for_timeout(pair),
+                What::Stop { pair } => self.stop_flow(pair),
                 What::FlowsDue => self.flows_due(),
                 What::FlowStart { flow } => self.start_flow(flow),
             }
@@ -170,15 +173,28 @@ impl Simulation {
         self.packets.len()
     }
 
+    /// Payload that the receiver of each flow of the plan has in order.
+    pub fn received(&self) -> Vec<Bytes> {
+        let mut received: Vec<Bytes> = self.outcomes.iter().map(|o| o.received).collect();
+        for pair in self.pairs.iter().filter(|pair| !pair.is_over()) {
+            received[pair.plan as usize] = Bytes::new(pair.received());
+        }
+        received
+    }
+
     /// Completion time of flow `plan` in an otherwise empty network, as the HPCC authors define
     /// it: the base round-trip time, and its bytes with headers but without telemetry at the rate
     /// of the slowest line on its way.
-    pub fn ideal_fct(&self, plan: usize) -> Span {
+    /// `None`: it has no size.
+    pub fn ideal_fct(&self, plan: usize) -> Option<Span> {
         let flow = &self.flows[plan];
+        let Work::Send(size) = flow.work else {
+            return None;
+        };
         let way = self
             .ways
             .between(flow.src, flow.dst, &self.routes, &self.ports, &self.nics);
-        self.ways.ideal_fct(&way, flow.size.get())
+        Some(self.ways.ideal_fct(&way, size.get()))
     }
 
     fn arrive(&mut self, id: u32) {
@@ -276,7 +292,7 @@ fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
             let host = flow.src;
             return Err(ConfigError::ToItself { flow: n, host });
         }
-        if flow.size.get() == 0 {
+        if flow.work == Work::Send(Bytes::ZERO) {
             return Err(ConfigError::Empty { flow: n });
         }
     }
@@ -304,14 +320,6 @@ fn number_rates(ports: &mut [Port]) -> Vec<Rate> {
         port.rate_index = index.map_or(0, |index| index as u8);
     }
     rates
-}
-
-/// Of the first host: what marks and thresholds are in proportion to.
-fn host_rate(topology: &Topology) -> Rate {
-    let mut host_links = topology.links().iter().filter(|link| {
-        !topology.is_switch(link.a.min(link.b)) || !topology.is_switch(link.a.max(link.b))
-    });
-    host_links.next().expect("a topology has hosts").rate
 }
 
 fn provision(

@@ -32,6 +32,11 @@ impl<T> Slab<T> {
         self.free.push(id);
     }
 
+    /// All values, those too whose numbers are free.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter()
+    }
+
     /// Numbers ever in use at once.
     pub fn capacity(&self) -> usize {
         self.slots.len()

@@ -121,6 +121,7 @@ impl Simulation {
         } else {
             if !self.admit(ingress, egress, id) {
                 self.counters.drops += 1;
+                self.ports[egress as usize].drops += 1;
                 return self.discard(id);
             }
             self.ports[egress as usize].data.push(&mut self.packets, id);

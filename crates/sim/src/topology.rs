@@ -228,6 +228,13 @@ impl Topology {
         (0..self.nodes() as NodeId).filter(|&node| !self.is_switch(node))
     }
 
+    /// Rate of the first host's link.
+    pub fn host_rate(&self) -> Rate {
+        let of_host = |link: &&Link| !self.is_switch(link.a) || !self.is_switch(link.b);
+        let first = self.links.iter().find(of_host);
+        first.expect("a topology has hosts").rate
+    }
+
     /// All links. Link n has the ports 2n, at `a`, and 2n + 1, at `b`.
     pub fn links(&self) -> &[Link] {
         &self.links

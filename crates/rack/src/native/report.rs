@@ -231,6 +231,7 @@ fn tables(scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
         retransmissions: flow.retransmissions as i64,
         timeouts: flow.timeouts as i64,
         measured: i64::from(scale.measured(flow.start_ns)),
+        simulated: None,
     };
     let requests = outcome.requests.iter().map(|request| RequestRow {
         traffic: request.traffic as i64,

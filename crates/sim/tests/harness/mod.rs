@@ -1,5 +1,6 @@
 //! Runs the reference cases.
 
+use onramp_scenario::Work;
 use onramp_sim::cc::preset;
 use onramp_sim::{parse_flow_list, Buffer, Config, Nic, Rounding, Simulation, Switch, Topology};
 use onramp_units::{Bytes, Time};
@@ -76,10 +77,13 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
         let number = of_pair.entry((flow.src, flow.dst)).or_insert(0);
         let sport = 10_000 + *number;
         *number += 1;
-        let fct = simulation.outcomes()[n].fct.expect("every flow ends");
+        let fct = simulation.outcomes()[n].acked.expect("every flow ends");
         let start = flow.start.ticks() / 1000;
-        let ideal = simulation.ideal_fct(n).as_ns();
-        let row = (flow.src, sport, flow.size.get(), start, fct.as_ns(), ideal);
+        let ideal = simulation.ideal_fct(n).unwrap().as_ns();
+        let Work::Send(size) = flow.work else {
+            panic!("flow lists have sizes")
+        };
+        let row = (flow.src, sport, size.get(), start, fct.as_ns(), ideal);
         rows.push((start + fct.as_ns(), row));
     }
     rows.sort_by_key(|(end, _)| *end);
