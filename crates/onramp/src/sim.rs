@@ -1,5 +1,7 @@
 //! `onramp sim`: scenarios in the simulator. Reads files, spreads runs over threads, shows progress,
 //! prints tables; the sim crate does the rest.
+mod bench;
+
 use std::{
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
@@ -33,6 +35,9 @@ pub enum Command {
         after_help = "Example: onramp sim replay star4.topo long2short1.flow --cc timely --rounding ns3"
     )]
     Replay(ReplayArgs),
+    /// Packet-hops per second on the papers' fabric: 320 hosts, web search at 60 %
+    #[command(after_help = "Example: onramp sim bench --cc dcqcn")]
+    Bench(bench::Args),
 }
 
 #[derive(clap::Args)]
@@ -82,6 +87,7 @@ pub fn run(command: Command) -> Result<()> {
     match command {
         Command::Run(args) => run_scenario(args),
         Command::Replay(args) => replay(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }
 

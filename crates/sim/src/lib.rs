@@ -55,5 +55,5 @@ pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;
 pub use rounding::Rounding;
-pub use simulation::{ConfigError, Simulation};
+pub use simulation::{ConfigError, Simulation, Step};
 pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

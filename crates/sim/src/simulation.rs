@@ -39,6 +39,23 @@ pub enum ConfigError {
     TooManyFlows { flows: usize },
 }
 
+/// Kinds of events, for profiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A packet is at a switch.
+    SwitchArrival,
+    /// A packet is at a host.
+    HostArrival,
+    /// A switch's line is free.
+    SwitchLine,
+    /// A host's line is free.
+    HostLine,
+    /// A host's next packet is due.
+    Wake,
+    /// A flow starts, stops or has waited too long.
+    Flow,
+}
+
 /// A network with its traffic, at one instant.
 pub struct Simulation {
     pub(crate) config: Config,
@@ -132,19 +149,43 @@ impl Simulation {
 
     /// Lets time go by, to `end` or until nothing is left to do.
     pub fn run_until(&mut self, end: Time<Sim>) {
-        while let Some(Event { at, number, what }) = self.events.pop(end) {
-            self.now = at;
-            self.number = number;
-            self.counters.events += 1;
-            match what {
-                What::Arrival { packet } => self.arrive(packet),
-                What::LineFree { port } => self.line_freed(port),
-                What::Wake { host } => self.nic_woken(host),
-                What::Timeout { pair } => self.look_for_timeout(pair),
-                What::Stop { pair } => self.stop_flow(pair),
-                What::FlowsDue => self.flows_due(),
-                What::FlowStart { flow } => self.start_flow(flow),
+        while let Some(event) = self.events.pop(end) {
+            self.handle(event);
+        }
+    }
+
+    /// Handles one event, if there is one up to `end`; for profiles. What it was.
+    pub fn step(&mut self, end: Time<Sim>) -> Option<Step> {
+        let event = self.events.pop(end)?;
+        let at_switch = |port: u32| self.ports[port as usize].on_switch;
+        let step = match event.what {
+            What::Arrival { packet } => match at_switch(u32::from(self.packets[packet].at_port)) {
+                true => Step::SwitchArrival,
+                false => Step::HostArrival,
+            },
+            What::LineFree { port } if at_switch(port) => Step::SwitchLine,
+            What::LineFree { .. } => Step::HostLine,
+            What::Wake { .. } => Step::Wake,
+            What::Timeout { .. } | What::Stop { .. } | What::FlowsDue | What::FlowStart { .. } => {
+                Step::Flow
             }
+        };
+        self.handle(event);
+        Some(step)
+    }
+
+    fn handle(&mut self, Event { at, number, what }: Event) {
+        self.now = at;
+        self.number = number;
+        self.counters.events += 1;
+        match what {
+            What::Arrival { packet } => self.arrive(packet),
+            What::LineFree { port } => self.line_freed(port),
+            What::Wake { host } => self.nic_woken(host),
+            What::Timeout { pair } => self.look_for_timeout(pair),
+            What::Stop { pair } => self.stop_flow(pair),
+            What::FlowsDue => self.flows_due(),
+            What::FlowStart { flow } => self.start_flow(flow),
         }
     }
 
