@@ -2,6 +2,7 @@
 mod agent;
 mod rack;
 mod scenario;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,9 @@ enum Command {
     /// Checks scenario files, explains their keys
     #[command(subcommand)]
     Scenario(scenario::Command),
+    /// Scenarios in the packet-level simulator
+    #[command(subcommand)]
+    Sim(sim::Command),
 }
 
 #[derive(Subcommand)]
@@ -73,6 +77,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Status(args) => status(&args),
         Command::Rack(command) => rack::run(command),
         Command::Scenario(command) => scenario::run(&command),
+        Command::Sim(command) => sim::run(command),
     }
 }
 

@@ -116,7 +116,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        print!("{}", onramp_rack::table(&summary));
+        print!("{}", onramp_results::table(&summary));
     }
     eprintln!("results are in {}", out.display());
     if summary.partial {
@@ -130,7 +130,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
 }
 
 /// `results/<scenario>-<seconds since 1970>`.
-fn default_out(file: &Path) -> PathBuf {
+pub fn default_out(file: &Path) -> PathBuf {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -138,7 +138,7 @@ fn default_out(file: &Path) -> PathBuf {
     PathBuf::from(format!("results/{name}-{now}"))
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
         .ok_or_else(|| format!("{text} is not KEY=VALUE"))?;

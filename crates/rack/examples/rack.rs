@@ -7,7 +7,7 @@
 
 use anyhow::{bail, Context};
 use onramp_rack::native::Setup;
-use onramp_rack::{cancelled_by_signals, guest, run, table, Options, Place};
+use onramp_rack::{cancelled_by_signals, guest, run, Options, Place};
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,6 @@ fn host(file: &str, out: &str, set: &[&str]) -> anyhow::Result<()> {
         cancel: cancelled_by_signals(),
     };
     let summary = run(&scenario, &options, &mut |status| eprintln!("{status:?}"))?;
-    print!("{}", table(&summary));
+    print!("{}", onramp_results::table(&summary));
     Ok(())
 }

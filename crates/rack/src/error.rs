@@ -22,7 +22,10 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// A file of results is not what this version writes.
+    /// Results could not be read or written.
+    #[error(transparent)]
+    Results(#[from] onramp_results::Error),
+    /// A file is not what this version writes.
     #[error("{path}: {reason}")]
     Format {
         /// Which.

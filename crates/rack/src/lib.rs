@@ -7,11 +7,8 @@
 pub mod error;
 pub mod measure;
 pub mod native;
-pub mod results;
 mod run;
-mod table;
 pub mod vm;
 
 pub use error::{Error, Result};
 pub use run::{cancelled_by_signals, guest, run, Options, Place, Status};
-pub use table::table;

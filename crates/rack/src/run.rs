@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::native::{self, Missing, Progress, Setup};
-use crate::results::{self, part, read_json, write_json, RunResult, SummaryFile};
 use crate::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
+use onramp_results::{forget, merge, part, read_json, write_json, RunResult, SummaryFile};
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ pub fn run(
     progress: &mut (dyn FnMut(&Status) + Send),
 ) -> Result<SummaryFile> {
     std::fs::create_dir_all(&options.out).map_err(|source| at(&options.out, source))?;
-    forget_earlier_results(scenario, &options.out)?;
+    forget(scenario, &options.out)?;
     let machine = machine(options)?;
     let jobs = if machine.is_some() {
         options.jobs.max(1)
@@ -88,7 +88,7 @@ pub fn run(
         }
         work(scenario, options, machine.as_ref(), &board);
     });
-    let summary = results::merge(scenario, &options.out)?;
+    let summary = merge(scenario, &options.out, "rack")?;
     match board.into_inner().expect("no worker panicked").failure {
         Some(Error::Cancelled | Error::Vm(VmError::Cancelled)) | None => Ok(summary),
         Some(error) => Err(error),
@@ -319,21 +319,7 @@ fn add_wall_time(directory: &Path, index: usize, wall: Duration) -> Result<()> {
     let path = part(directory, "run", index, "json");
     let mut result: RunResult = read_json(&path)?;
     result.cost.insert("wall_s".into(), wall.as_secs_f64());
-    write_json(&path, &result)
-}
-
-/// What an earlier scenario left would be taken for this one's.
-fn forget_earlier_results(scenario: &Scenario, directory: &Path) -> Result<()> {
-    for index in 0..scenario.runs().len() {
-        let path = part(directory, "run", index, "json");
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(at(&path, error))
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+    Ok(write_json(&path, &result)?)
 }
 
 fn at(path: &Path, source: std::io::Error) -> Error {

@@ -2,7 +2,7 @@
 //! bounds, default and meaning; the parser, `explain` and docs/scenario.md all read it.
 
 use crate::value::{Form, Value, OFF};
-use crate::{Arrivals, Cc, Kind, Law, Qdisc, Workload};
+use crate::{Arrivals, Cc, HostKind, Kind, Law, Qdisc, Sharing, TopologyKind, Workload};
 use onramp_units::{Bytes, Rate, Span};
 use strum::VariantNames;
 
@@ -105,17 +105,21 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "network.topology.kind",
-        Form::Choice(&["star"]),
+        Form::Choice(TopologyKind::VARIANTS),
         Required,
-        "`star`: all hosts at one switch.",
+        "`star`: all hosts at one switch. `dumbbell`: half of them at each of two. `leaf_spine`: at leaves, each linked to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. Only the simulator has more than the star.",
     )
     .fixed(),
-    key("network.topology.hosts", Form::Count(2, 4096), Required, "Number of hosts."),
+    key("network.topology.hosts", Form::Count(2, 4096), Required, "Number of hosts, the same at every switch that has any."),
+    key("network.topology.leaves", Form::Count(2, 256), Without("required for leaf_spine"), "Switches that have hosts."),
+    key("network.topology.spines", Form::Count(1, 256), Without("required for leaf_spine"), "Switches that link the leaves."),
+    key("network.topology.pods", Form::Count(2, 64), Without("required for fat_tree"), "Groups of ToR and aggregation switches, all linked with each other."),
+    key("network.topology.width", Form::Count(1, 32), Without("required for fat_tree"), "ToR switches of a pod, aggregation switches of a pod, and core switches of each of the `width` groups."),
     key(
         "network.link.rate",
         Form::Rate(mbit_per_s(1), mbit_per_s(1_000_000)),
         Required,
-        "Of every link, in each direction.",
+        "Of every host's link, in each direction.",
     ),
     key(
         "network.link.delay",
@@ -124,10 +128,28 @@ pub(crate) const KEYS: &[Key] = &[
         "Propagation over one link, one way; host to switch to host is two links.",
     ),
     key(
+        "network.fabric.rate",
+        Form::Rate(mbit_per_s(1), mbit_per_s(1_000_000)),
+        Without("`network.link.rate`"),
+        "Of every link between switches.",
+    ),
+    key(
+        "network.fabric.delay",
+        Form::Span(Span::ZERO, Span::from_ms(100)),
+        Without("`network.link.delay`"),
+        "Propagation over a link between switches, one way.",
+    ),
+    key(
         "network.buffer",
         Form::Bytes(Bytes::new(2_000), Bytes::new(1_000_000_000)),
-        Is("300 kB"),
-        "Waiting room of each switch port; what does not fit is dropped.",
+        Without("300 kB; 32 MiB unless `sharing` is per_port"),
+        "Waiting room of each switch port, or of each switch.",
+    ),
+    key(
+        "network.sharing",
+        Form::Choice(Sharing::VARIANTS),
+        Without("`per_port`; `lossless` with nic hosts"),
+        "Whose `buffer` is. `per_port`: each port's; what does not fit is dropped. `shared`: the switch's; a queue may take as much as is free. `lossless`: the switch's, and priority flow control keeps it from overflowing. Only the simulator shares.",
     ),
     key(
         "network.ecn.threshold",
@@ -135,7 +157,20 @@ pub(crate) const KEYS: &[Key] = &[
         Without("no marks"),
         "A packet that finds more than this in a switch port's queue is marked CE; at most `network.buffer`.",
     ),
-    key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "TCP congestion control; dctcp needs `network.ecn.threshold`."),
+    key(
+        "network.ecn.max",
+        Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
+        Without("`network.ecn.threshold`, a step"),
+        "Queue above which all packets are marked; between `threshold` and this a growing part. The rack has only the step.",
+    ),
+    key(
+        "network.ecn.max_fraction",
+        Form::Fraction(0.0, 1.0),
+        Is("1"),
+        "Part of the packets that is marked just below `max`.",
+    ),
+    key("host.kind", Form::Choice(HostKind::VARIANTS), Is("kernel"), "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets; only in the simulator."),
+    key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`) and reno; nic hosts hpcc, dctcp, and dcqcn and timely in their variants, each with its source's parameters and, without `network.ecn`, its source's marks."),
     key(
         "host.qdisc",
         Form::Choice(Qdisc::VARIANTS),
@@ -149,6 +184,24 @@ pub(crate) const KEYS: &[Key] = &[
         "Largest segment handed to the NIC.",
     ),
     key("host.gro", Form::Flag, Is("true"), "Whether receivers merge segments."),
+    key(
+        "clock.offset",
+        Form::Span(Span::ZERO, Span::from_ms(10)),
+        Is("0 s"),
+        "Of a host's constant offset.",
+    ),
+    key(
+        "clock.drift",
+        Form::Fraction(0.0, 0.001),
+        Is("0"),
+        "Of a host's constant drift: 1/1000000 is a microsecond a second.",
+    ),
+    key(
+        "clock.noise",
+        Form::Span(Span::ZERO, Span::from_ms(10)),
+        Is("0 s"),
+        "Of a single time stamp.",
+    ),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times.").fixed(),
     key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast. `all` (poisson only): every host receives that load."),
     key(
@@ -225,8 +278,8 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "onramp.law",
         Form::Choice(Law::VARIANTS),
-        Without("`final` with qdisc `edge`, else `off`"),
-        "Control law: `strawman` (eq. 2 of the paper), `final` (eq. 3 and 4), `gate` (caps what is in flight). Only qdisc edge can hold packets.",
+        Without("`final` on kernel hosts with qdisc `edge`, else `off`"),
+        "Control law: `strawman` (eq. 2 of the paper), `final` (eq. 3 and 4), `gate` (caps what is in flight). On kernel hosts only qdisc edge can hold packets; nic hosts hold each packet.",
     ),
     // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
     key(

@@ -1,6 +1,6 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{Run, Traffic};
+use crate::{HostKind, Run, Sharing, TopologyKind, Traffic};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -27,6 +27,11 @@ pub enum RackLimit {
         /// Of a port.
         buffer: Bytes,
     },
+    /// Something that only the simulator has.
+    Simulated {
+        /// The key and its value.
+        setting: &'static str,
+    },
     /// Sockets and the edge's flow table.
     Connections {
         /// Kept open by incasts and long flows.
@@ -49,7 +54,7 @@ pub const RACK_MAX_CONNECTIONS: u64 = 16_384;
 ///
 /// The rate is a limit of the virtual machine alone; a rack on a native kernel may ignore it.
 pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
-    let mut limits = Vec::new();
+    let mut limits = simulated(run);
     let hosts = run.network.topology.hosts();
     if hosts > RACK_MAX_HOSTS {
         limits.push(RackLimit::Hosts { hosts });
@@ -72,6 +77,30 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
         limits.push(RackLimit::Connections { connections });
     }
     limits
+}
+
+fn simulated(run: &Run) -> Vec<RackLimit> {
+    let network = &run.network;
+    let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
+    let clock = run.clock;
+    let exact = (clock.offset, clock.drift.get(), clock.noise) == (Span::ZERO, 0.0, Span::ZERO);
+    let settings = [
+        (run.host.kind == HostKind::Nic, "host.kind is nic"),
+        (
+            network.topology.kind() != TopologyKind::Star,
+            "network.topology.kind is not star",
+        ),
+        (
+            network.sharing != Sharing::PerPort,
+            "network.sharing is not per_port",
+        ),
+        (!exact, "[clock] is not exact"),
+        (!step, "network.ecn.max is not network.ecn.threshold"),
+    ];
+    let found = settings.into_iter().filter(|(found, _)| *found);
+    found
+        .map(|(_, setting)| RackLimit::Simulated { setting })
+        .collect()
 }
 
 fn connections(run: &Run) -> u64 {
@@ -108,6 +137,9 @@ impl fmt::Display for RackLimit {
                     f,
                     "network.buffer is {buffer}, below the rack's {RACK_MIN_BUFFER}"
                 )
+            }
+            RackLimit::Simulated { setting } => {
+                write!(f, "{setting}, which only the simulator has")
             }
             RackLimit::Connections { connections } => write!(
                 f,
@@ -163,6 +195,16 @@ size = "2 kB"
             "network.link.rate slowed by time_dilation is 1 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation",
             "duration slowed by time_dilation is 4000 s, above the rack's 3600 s: shorten one of them",
             "network.buffer is 3 kB, below the rack's 6 kB",
+        ];
+        assert_eq!(limits(&set), expected);
+    }
+
+    #[test]
+    fn what_only_the_simulator_has_is_refused() {
+        let set = [("host.kind", "nic"), ("host.cc", "hpcc")];
+        let expected = [
+            "host.kind is nic, which only the simulator has",
+            "network.sharing is not per_port, which only the simulator has",
         ];
         assert_eq!(limits(&set), expected);
     }

@@ -165,8 +165,9 @@ impl Resolver<'_> {
         let warmup = self.span("warmup");
         self.below("warmup", warmup, duration, "duration");
         let time_dilation = self.count("time_dilation").and_then(NonZeroU64::new);
-        let network = self.network();
         let host = self.host();
+        let network = self.network();
+        let clock = self.clock();
         let onramp = self.onramp(&network, host);
         let traffic = self.traffic(duration);
         let run = Run {
@@ -178,6 +179,7 @@ impl Resolver<'_> {
             time_dilation: time_dilation?,
             network: network?,
             host: host?,
+            clock: clock?,
             onramp: onramp?,
             traffic: traffic?,
         };
@@ -186,43 +188,180 @@ impl Resolver<'_> {
     }
 
     fn network(&mut self) -> Option<Network> {
-        let kind = self.text("network.topology.kind");
-        let hosts = self.small("network.topology.hosts");
-        let rate = self.rate("network.link.rate");
-        let delay = self.span("network.link.delay");
-        let buffer = self.bytes("network.buffer");
-        let threshold = self.bytes("network.ecn.threshold");
-        self.at_most("network.ecn.threshold", threshold, buffer, "network.buffer");
-        // One kind so far: the form has checked the name.
-        kind?;
+        let topology = self.topology();
+        let link = self.link("network.link", None);
+        let fabric = self.link("network.fabric", link);
+        let sharing = self.sharing();
+        let buffer = self.buffer(sharing);
+        let ecn = self.ecn(buffer);
         Some(Network {
-            topology: Topology::Star { hosts: hosts? },
-            link: Link {
-                rate: rate?,
-                delay: delay?,
-            },
+            topology: topology?,
+            link: link?,
+            fabric: fabric?,
             buffer: buffer?,
-            ecn: threshold.map(|threshold| Ecn { threshold }),
+            sharing: sharing?,
+            ecn: ecn?,
         })
     }
 
+    fn topology(&mut self) -> Option<Topology> {
+        let kind = self.name("network.topology.kind");
+        let hosts = self.small("network.topology.hosts");
+        match kind? {
+            TopologyKind::Star => Some(Topology::Star { hosts: hosts? }),
+            TopologyKind::Dumbbell => {
+                let hosts = self.multiple(hosts?, 2)?;
+                Some(Topology::Dumbbell { hosts })
+            }
+            TopologyKind::LeafSpine => {
+                let leaves = self.needed("network.topology.leaves");
+                let spines = self.needed("network.topology.spines");
+                let (leaves, spines) = (leaves?, spines?);
+                let hosts = self.multiple(hosts?, leaves)?;
+                Some(Topology::LeafSpine {
+                    hosts,
+                    leaves,
+                    spines,
+                })
+            }
+            TopologyKind::FatTree => {
+                let pods = self.needed("network.topology.pods");
+                let width = self.needed("network.topology.width");
+                let (pods, width) = (pods?, width?);
+                let hosts = self.multiple(hosts?, pods * width)?;
+                Some(Topology::FatTree { hosts, pods, width })
+            }
+        }
+    }
+
+    /// A count that this topology cannot do without.
+    fn needed(&mut self, path: &str) -> Option<u32> {
+        if !self.given(path) {
+            self.missing(path);
+        }
+        self.small(path)
+    }
+
+    /// The number of hosts, which `switches` switches have in equal parts.
+    fn multiple(&mut self, hosts: u32, switches: u32) -> Option<u32> {
+        if hosts.is_multiple_of(switches) {
+            return Some(hosts);
+        }
+        let key = "network.topology.hosts".to_owned();
+        let (found, expected) = (
+            hosts.to_string(),
+            format!("a multiple of {switches} switches"),
+        );
+        self.report(
+            &["network.topology.hosts"],
+            Problem::Expected {
+                key,
+                found,
+                expected,
+            },
+        );
+        None
+    }
+
+    /// The link of that table; what it does not say is as in `like`.
+    fn link(&mut self, table: &str, like: Option<Link>) -> Option<Link> {
+        let rate = self.rate(&format!("{table}.rate"));
+        let delay = self.span(&format!("{table}.delay"));
+        Some(Link {
+            rate: rate.or(like.map(|link| link.rate))?,
+            delay: delay.or(like.map(|link| link.delay))?,
+        })
+    }
+
+    fn sharing(&mut self) -> Option<Sharing> {
+        if self.given("network.sharing") {
+            return self.name("network.sharing");
+        }
+        match self.name("host.kind")? {
+            HostKind::Nic => Some(Sharing::Lossless),
+            HostKind::Kernel => Some(Sharing::PerPort),
+        }
+    }
+
+    fn buffer(&mut self, sharing: Option<Sharing>) -> Option<Bytes> {
+        match (self.given("network.buffer"), sharing?) {
+            (true, _) => self.bytes("network.buffer"),
+            (false, Sharing::PerPort) => Some(Bytes::new(300_000)),
+            (false, Sharing::Shared | Sharing::Lossless) => Some(Bytes::new(32 << 20)),
+        }
+    }
+
+    fn ecn(&mut self, buffer: Option<Bytes>) -> Option<Option<Ecn>> {
+        let threshold = self.bytes("network.ecn.threshold");
+        self.at_most("network.ecn.threshold", threshold, buffer, "network.buffer");
+        let max = match self.given("network.ecn.max") {
+            true => Some(self.bytes("network.ecn.max")?),
+            false => threshold,
+        };
+        self.at_most("network.ecn.threshold", threshold, max, "network.ecn.max");
+        let max_fraction = self.fraction("network.ecn.max_fraction")?;
+        if max.is_some() && threshold.is_none() {
+            if !self.given("network.ecn.threshold") {
+                self.missing("network.ecn.threshold");
+            }
+            return None;
+        }
+        let ecn = |threshold| {
+            Some(Ecn {
+                threshold,
+                max: max?,
+                max_fraction,
+            })
+        };
+        Some(threshold.and_then(ecn))
+    }
+
     fn host(&mut self) -> Option<Host> {
-        let cc = self.name("host.cc");
+        let (kind, cc) = (self.name("host.kind"), self.name("host.cc"));
         let (qdisc, gso, gro) = (
             self.name("host.qdisc"),
             self.bytes("host.gso"),
             self.flag("host.gro"),
         );
-        if cc == Some(Cc::Dctcp) && !self.given("network.ecn.threshold") {
-            let (key, value) = ("host.cc".to_owned(), Cc::Dctcp.to_string());
-            let needs = "network.ecn.threshold".to_owned();
-            self.report(&["host.cc"], Problem::Needs { key, value, needs });
+        if let (Some(kind), Some(cc)) = (kind, cc) {
+            self.check_cc(kind, cc);
         }
         Some(Host {
+            kind: kind?,
             cc: cc?,
             qdisc: qdisc?,
             gso: gso?,
             gro: gro?,
+        })
+    }
+
+    fn check_cc(&mut self, kind: HostKind, cc: Cc) {
+        let needs = if !cc.runs_on(kind) {
+            match kind {
+                HostKind::Kernel => "host.kind nic",
+                HostKind::Nic => "host.kind kernel",
+            }
+        } else if (kind, cc) == (HostKind::Kernel, Cc::Dctcp)
+            && !self.given("network.ecn.threshold")
+        {
+            "network.ecn.threshold"
+        } else {
+            return;
+        };
+        let (key, value) = ("host.cc".to_owned(), cc.to_string());
+        let needs = needs.to_owned();
+        self.report(
+            &["host.cc", "host.kind"],
+            Problem::Needs { key, value, needs },
+        );
+    }
+
+    fn clock(&mut self) -> Option<Clock> {
+        let (offset, noise) = (self.span("clock.offset"), self.span("clock.noise"));
+        Some(Clock {
+            drift: self.fraction("clock.drift")?,
+            offset: offset?,
+            noise: noise?,
         })
     }
 
@@ -234,10 +373,11 @@ impl Resolver<'_> {
         if threshold.as_ref().is_some_and(keys::is_off) {
             return self.law_off();
         }
-        let holds = host.map(|h| h.qdisc == Qdisc::Edge);
+        let kernel = host.map(|h| h.kind == HostKind::Kernel);
+        let holds = host.map(|h| h.kind == HostKind::Nic || h.qdisc == Qdisc::Edge);
         let law = match self.given("onramp.law") {
             true => self.name("onramp.law")?,
-            false if holds? => Law::Final,
+            false if holds? && kernel? => Law::Final,
             false => Law::Off,
         };
         if law == Law::Off {

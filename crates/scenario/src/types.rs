@@ -33,6 +33,8 @@ pub struct Run {
     pub network: Network,
     /// What all hosts have in common.
     pub host: Host,
+    /// How wrong their clocks are.
+    pub clock: Clock,
     /// The control law.
     pub onramp: OnRamp,
     /// Who sends what, in the file's order.
@@ -44,10 +46,14 @@ pub struct Run {
 pub struct Network {
     /// What is connected to what.
     pub topology: Topology,
-    /// Every link; a path from host to host over one switch has two.
+    /// Links of hosts; a path from host to host over one switch has two.
     pub link: Link,
-    /// Waiting room of each switch port.
+    /// Links between switches.
+    pub fabric: Link,
+    /// Waiting room: of each switch port, or of each switch.
     pub buffer: Bytes,
+    /// Whose it is.
+    pub sharing: Sharing,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
 }
@@ -60,13 +66,40 @@ pub enum Topology {
         /// Number of hosts.
         hosts: u32,
     },
+    /// Half of the hosts at each of two switches.
+    Dumbbell {
+        /// Number of hosts, even.
+        hosts: u32,
+    },
+    /// Hosts at leaves, every leaf linked to every spine.
+    LeafSpine {
+        /// Number of hosts, a multiple of the leaves.
+        hosts: u32,
+        /// Number of leaves.
+        leaves: u32,
+        /// Number of spines.
+        spines: u32,
+    },
+    /// Three stages: pods of `width` ToR and `width` aggregation switches; the n-th aggregation
+    /// switch of each pod is linked to the n-th group of `width` core switches.
+    FatTree {
+        /// Number of hosts, a multiple of the ToR switches.
+        hosts: u32,
+        /// Number of pods.
+        pods: u32,
+        /// ToR and aggregation switches of a pod.
+        width: u32,
+    },
 }
 
 impl Topology {
     /// Number of hosts.
     pub fn hosts(self) -> u32 {
         match self {
-            Topology::Star { hosts } => hosts,
+            Topology::Star { hosts }
+            | Topology::Dumbbell { hosts }
+            | Topology::LeafSpine { hosts, .. }
+            | Topology::FatTree { hosts, .. } => hosts,
         }
     }
 
@@ -74,8 +107,47 @@ impl Topology {
     pub fn links_across(self) -> u32 {
         match self {
             Topology::Star { .. } => 2,
+            Topology::Dumbbell { .. } => 3,
+            Topology::LeafSpine { .. } => 4,
+            Topology::FatTree { .. } => 6,
         }
     }
+
+    /// Its kind, as scenarios have it.
+    pub fn kind(self) -> TopologyKind {
+        match self {
+            Topology::Star { .. } => TopologyKind::Star,
+            Topology::Dumbbell { .. } => TopologyKind::Dumbbell,
+            Topology::LeafSpine { .. } => TopologyKind::LeafSpine,
+            Topology::FatTree { .. } => TopologyKind::FatTree,
+        }
+    }
+}
+
+/// Name of a topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum TopologyKind {
+    /// [`Topology::Star`].
+    Star,
+    /// [`Topology::Dumbbell`].
+    Dumbbell,
+    /// [`Topology::LeafSpine`].
+    LeafSpine,
+    /// [`Topology::FatTree`].
+    FatTree,
+}
+
+/// Whose the switches' memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Sharing {
+    /// Each port has its own; what does not fit is dropped.
+    PerPort,
+    /// The ports of a switch share it; a queue may take as much as is free.
+    Shared,
+    /// The ports of a switch share it, and priority flow control keeps it from overflowing.
+    Lossless,
 }
 
 /// A full-duplex link.
@@ -87,17 +159,24 @@ pub struct Link {
     pub delay: Span,
 }
 
-/// Step marking: CE on what arrives at a port whose queue is above the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Marks by a port's queue: none up to the threshold, all above `max`, a growing part in between.
+/// With both equal, a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ecn {
     /// Queue above which packets are marked.
     pub threshold: Bytes,
+    /// Queue above which all are.
+    pub max: Bytes,
+    /// Part that is marked just below `max`.
+    pub max_fraction: Fraction,
 }
 
 /// Settings of every host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
-    /// TCP congestion control.
+    /// What its transport is like.
+    pub kind: HostKind,
+    /// Congestion control.
     pub cc: Cc,
     /// Queueing discipline of the NIC.
     pub qdisc: Qdisc,
@@ -107,7 +186,28 @@ pub struct Host {
     pub gro: bool,
 }
 
-/// TCP congestion control.
+/// How wrong the hosts' clocks are: standard deviations, over the hosts and over stamps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clock {
+    /// Of a host's constant offset.
+    pub offset: Span,
+    /// Of a host's constant drift.
+    pub drift: Fraction,
+    /// Of a single time stamp.
+    pub noise: Span,
+}
+
+/// What a host's transport is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum HostKind {
+    /// Linux TCP.
+    Kernel,
+    /// An RDMA-like NIC, in the simulator only.
+    Nic,
+}
+
+/// Congestion control; "_w" stands for the papers' "+w".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Cc {
@@ -119,6 +219,37 @@ pub enum Cc {
     Dctcp,
     /// RFC 5681.
     Reno,
+    /// HPCC.
+    Hpcc,
+    /// DCQCN as NIC firmware has it.
+    Dcqcn,
+    /// With a window.
+    DcqcnW,
+    /// With the DCQCN paper's intervals.
+    DcqcnPaper,
+    /// With both.
+    DcqcnPaperW,
+    /// TIMELY.
+    Timely,
+    /// With a window.
+    TimelyW,
+}
+
+impl Cc {
+    /// Whether hosts of that kind have it.
+    pub fn runs_on(self, kind: HostKind) -> bool {
+        match self {
+            Cc::Cubic | Cc::Bbr | Cc::Reno => kind == HostKind::Kernel,
+            Cc::Dctcp => true,
+            Cc::Hpcc
+            | Cc::Dcqcn
+            | Cc::DcqcnW
+            | Cc::DcqcnPaper
+            | Cc::DcqcnPaperW
+            | Cc::Timely
+            | Cc::TimelyW => kind == HostKind::Nic,
+        }
+    }
 }
 
 /// Queueing discipline.
@@ -298,6 +429,7 @@ impl Network {
     /// Propagation between two hosts, one way: the one-way delay of the idle path but for the
     /// frame's own wire time.
     pub fn base_delay(&self) -> Span {
-        self.link.delay * i64::from(self.topology.links_across())
+        let between_switches = self.topology.links_across() - 2;
+        self.link.delay * 2 + self.fabric.delay * i64::from(between_switches)
     }
 }

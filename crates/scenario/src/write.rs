@@ -45,10 +45,14 @@ impl Run {
         all.add("warmup", Value::Span(self.warmup));
         all.add("time_dilation", Value::Count(self.time_dilation.get()));
         all.network(&self.network);
+        all.add("host.kind", word(self.host.kind));
         all.add("host.cc", word(self.host.cc));
         all.add("host.qdisc", word(self.host.qdisc));
         all.add("host.gso", Value::Bytes(self.host.gso));
         all.add("host.gro", Value::Flag(self.host.gro));
+        all.add("clock.offset", Value::Span(self.clock.offset));
+        all.add("clock.drift", Value::Fraction(self.clock.drift));
+        all.add("clock.noise", Value::Span(self.clock.noise));
         for (index, traffic) in self.traffic.iter().enumerate() {
             all.traffic(&format!("traffic.{index}"), traffic);
         }
@@ -66,14 +70,32 @@ impl Settings {
     }
 
     fn network(&mut self, network: &Network) {
-        let Topology::Star { hosts } = network.topology;
-        self.add("network.topology.kind", word("star"));
-        self.add("network.topology.hosts", Value::Count(hosts.into()));
+        self.add("network.topology.kind", word(network.topology.kind()));
+        let hosts = network.topology.hosts();
+        let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
+        count("network.topology.hosts", hosts);
+        match network.topology {
+            Topology::Star { .. } | Topology::Dumbbell { .. } => {}
+            Topology::LeafSpine { leaves, spines, .. } => {
+                count("network.topology.leaves", leaves);
+                count("network.topology.spines", spines);
+            }
+            Topology::FatTree { pods, width, .. } => {
+                count("network.topology.pods", pods);
+                count("network.topology.width", width);
+            }
+        }
         self.add("network.link.rate", Value::Rate(network.link.rate));
         self.add("network.link.delay", Value::Span(network.link.delay));
+        self.add("network.fabric.rate", Value::Rate(network.fabric.rate));
+        self.add("network.fabric.delay", Value::Span(network.fabric.delay));
         self.add("network.buffer", Value::Bytes(network.buffer));
+        self.add("network.sharing", word(network.sharing));
         if let Some(ecn) = network.ecn {
             self.add("network.ecn.threshold", Value::Bytes(ecn.threshold));
+            self.add("network.ecn.max", Value::Bytes(ecn.max));
+            let part = Value::Fraction(ecn.max_fraction);
+            self.add("network.ecn.max_fraction", part);
         }
     }
 

@@ -27,7 +27,7 @@ use self::observe::Watch;
 use self::soak::Soak;
 use self::topology::Rack;
 use crate::error::{Error, Result};
-use crate::results::{part, write_json};
+use onramp_results::{part, write_json};
 use onramp_scenario::{plan, rack_limits, HostId, Qdisc, RackLimit, Receivers, Run, Traffic};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -102,7 +102,7 @@ pub fn run_one(
     let (result, tables) = report::report(run, index, &outcome, &observed, counters);
     tables.write(directory, index)?;
     // Last: a run with this file is finished.
-    write_json(&part(directory, "run", index, "json"), &result)
+    Ok(write_json(&part(directory, "run", index, "json"), &result)?)
 }
 
 /// What the rack cannot do with the run; the rate is the virtual machine's limit alone.

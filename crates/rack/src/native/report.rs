@@ -4,8 +4,8 @@
 use super::dilation::Dilation;
 use super::load::{Flow, Outcome};
 use super::observe::Observed;
-use crate::measure::{Sample, Summary};
-use crate::results::{FlowRow, RequestRow, RunResult, SeriesRow, Tables};
+use crate::measure::Sample;
+use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables};
 use onramp_scenario::{Kind, Run};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
@@ -231,6 +231,7 @@ fn tables(scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
         retransmissions: flow.retransmissions as i64,
         timeouts: flow.timeouts as i64,
         measured: i64::from(scale.measured(flow.start_ns)),
+        simulated: None,
     };
     let requests = outcome.requests.iter().map(|request| RequestRow {
         traffic: request.traffic as i64,

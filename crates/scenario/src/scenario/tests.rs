@@ -1,7 +1,7 @@
 //! Facts about checking, cases, sweeps, settings and writing back.
 
 use super::*;
-use crate::{Cc, Fraction, Law, Qdisc, Receivers, Sources, Spacing, Traffic};
+use crate::{Cc, Fraction, Law, Qdisc, Receivers, Sharing, Sources, Spacing, Traffic};
 use onramp_units::{Bytes, Span};
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ t:5: network.topology.hosts is 1, below min 2
 t:6: network.link.delay is "1", which has no unit (one of ps, ns, us, ms, s)
 t:6: network.link.rate is "10 Gbps", whose unit is not one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s
 t:8: network.ecn.threshold is 500 kB, above max 400 kB (network.buffer)
-t:10: host.cc is "vegas", expected "cubic" or "bbr" or "dctcp" or "reno"
+t:10: host.cc is "vegas", expected "cubic" or "bbr" or "dctcp" or "reno" or "hpcc" or "dcqcn" or "dcqcn_w" or "dcqcn_paper" or "dcqcn_paper_w" or "timely" or "timely_w"
 t:11: traffic.0.size is missing: size, 1 B to 1 GB
 t:13: traffic.0.fanout is 0, below min 1
 t:14: traffic.0.interval is set beside traffic.0.load: only one of them can hold
@@ -121,7 +121,7 @@ fn missing_tables_are_reported_at_the_top() {
          t:1: network.link.delay is missing: time, 0 s to 100 ms\n\
          t:1: network.link.rate is missing: rate, 1 Mbit/s to 1 Tbit/s\n\
          t:1: network.topology.hosts is missing: number, 2 to 4096\n\
-         t:1: network.topology.kind is missing: \"star\"\n\
+         t:1: network.topology.kind is missing: \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\"\n\
          t:1: title is missing: one line of 1 to 200 characters\n\
          t:1: traffic is missing: at least one [[traffic]] entry"
     );
@@ -487,4 +487,46 @@ proptest! {
     ) {
         let _ = Scenario::parse_with(BASE, "t", &[(&key, &value)]);
     }
+}
+
+#[test]
+fn the_papers_fabric_can_be_written_down() {
+    let fabric = BASE
+        .replace("kind = \"star\", hosts = 9", "kind = \"fat_tree\", hosts = 320, pods = 5, width = 4")
+        .replace("[[traffic]]\nkind = \"incast\"", "fabric = { rate = \"400 Gbit/s\" }\n[host]\nkind = \"nic\"\ncc = \"hpcc\"\n[[traffic]]\nkind = \"incast\"");
+    let scenario = Scenario::parse(&fabric, "t").unwrap_or_else(|errors| panic!("{errors}"));
+    let network = &scenario.runs()[0].network;
+    assert_eq!(network.topology.hosts(), 320);
+    assert_eq!(network.fabric.rate.to_string(), "400 Gbit/s");
+    assert_eq!(network.fabric.delay, network.link.delay);
+    assert_eq!(network.base_delay(), Span::from_us(6));
+    assert_eq!(network.sharing, Sharing::Lossless);
+    assert_eq!(network.buffer, Bytes::new(32 << 20));
+    let again = Scenario::parse(&scenario.runs()[0].to_toml(), "t");
+    assert_eq!(again.unwrap().runs(), scenario.runs());
+}
+
+#[test]
+fn shapes_and_transports_that_do_not_fit_are_refused() {
+    let shape = |shape: &str| errors(&BASE.replace("kind = \"star\", hosts = 9", shape));
+    assert_eq!(
+        shape("kind = \"dumbbell\", hosts = 9"),
+        "t:4: network.topology.hosts is 9, expected a multiple of 2 switches"
+    );
+    assert_eq!(
+        shape("kind = \"leaf_spine\", hosts = 10, leaves = 2"),
+        "t:4: network.topology.spines is missing: number, 1 to 256"
+    );
+    assert_eq!(
+        errors_of("[host]\ncc = \"hpcc\"\n"),
+        "t:13: host.cc is hpcc, which needs host.kind nic"
+    );
+    assert_eq!(
+        errors_of("[host]\nkind = \"nic\"\ncc = \"cubic\"\n"),
+        "t:14: host.cc is cubic, which needs host.kind kernel"
+    );
+    assert_eq!(
+        errors_of("[network.ecn]\nmax = \"90 kB\"\n"),
+        "t:12: network.ecn.threshold is missing: size, 0 B to 1 GB"
+    );
 }

@@ -1,4 +1,4 @@
-//! What a rack writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
+//! What a world writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
 //! Parquet files for a scenario. All values are the real network's: nothing is dilated.
 //!
 //! # Metrics
@@ -24,21 +24,33 @@
 //! | `switch.unknown_frames` | multicast and the like, discarded | switch |
 //! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
 //!
+//! The simulator takes them from its queues and packets instead, the window's queue from samples
+//! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses` and
+//! `slowdown` (of Poisson flows) too. Its `host.drops` and `probe.*` do not exist.
+//!
 //! The measured port is that of the first aggregator, else of the first receiver.
 //!
 //! # Cost
 //! `wall_s` on the machine that ran it; `rack_s` from warm-up to the very end, in the rack's slower
-//! time; `frames` that left all ports within the window; if asked for, `cpu_s` of the window and
+//! time (the simulator: `events` and `packet_hops` of the whole run instead, and no times, so that the
+//! same scenario gives the same bytes); `frames` that left all ports within the window; if asked for, `cpu_s` of the window and
 //! `cpu_ns_per_frame`: guest instructions, in the virtual machine.
 
+#![warn(missing_docs)]
+
 mod columns;
+mod error;
 mod merge;
+mod summary;
+mod table;
 mod tables;
 
-pub use merge::merge;
-pub use tables::{FlowRow, RequestRow, SeriesRow, Tables};
+pub use error::{Error, Result};
+pub use merge::{forget, merge};
+pub use summary::Summary;
+pub use table::table;
+pub use tables::{FlowRow, RequestRow, SeriesRow, Simulated, Tables};
 
-use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -73,7 +85,7 @@ pub struct SummaryFile {
     pub version: String,
     /// Of the scenario.
     pub seed: u64,
-    /// "rack".
+    /// "rack" or "sim".
     pub world: String,
     /// Whether runs are missing, because somebody ended it early.
     pub partial: bool,

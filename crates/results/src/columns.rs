@@ -22,6 +22,8 @@ pub enum Column {
     OptInt(Vec<Option<i64>>),
     /// Floating point.
     Double(Vec<f64>),
+    /// Floating point, some of which is missing.
+    OptDouble(Vec<Option<f64>>),
     /// Texts.
     Text(Vec<&'static str>),
     /// Texts that were read.
@@ -64,18 +66,24 @@ fn write_column(
 ) -> Result<(), ParquetError> {
     match column {
         Column::Int(values) => put::<Int64Type>(rows, &values, None),
-        Column::OptInt(values) => {
-            let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
-            let present: Vec<i64> = values.into_iter().flatten().collect();
-            put::<Int64Type>(rows, &present, Some(&levels))
-        }
+        Column::OptInt(values) => put_some::<Int64Type>(rows, values),
         Column::Double(values) => put::<DoubleType>(rows, &values, None),
+        Column::OptDouble(values) => put_some::<DoubleType>(rows, values),
         Column::Text(values) => {
             let values: Vec<ByteArray> = values.into_iter().map(ByteArray::from).collect();
             put::<ByteArrayType>(rows, &values, None)
         }
         Column::Bytes(values) => put::<ByteArrayType>(rows, &values, None),
     }
+}
+
+fn put_some<T: DataType>(
+    rows: &mut SerializedRowGroupWriter<'_, File>,
+    values: Vec<Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
+    let present: Vec<T::T> = values.into_iter().flatten().collect();
+    put::<T>(rows, &present, Some(&levels))
 }
 
 fn put<T: DataType>(
@@ -123,27 +131,33 @@ fn read_column(reader: ColumnReader, rows: usize) -> Result<Column, ParquetError
         ColumnReader::Int64ColumnReader(mut reader) => {
             let mut values = Vec::new();
             reader.read_records(rows, Some(&mut levels), None, &mut values)?;
-            if levels.is_empty() {
-                return Ok(Column::Int(values));
-            }
-            let mut present = values.into_iter();
-            let fill = |level: i16| if level > 0 { present.next() } else { None };
-            Ok(Column::OptInt(levels.into_iter().map(fill).collect()))
+            Ok(match levels.is_empty() {
+                true => Column::Int(values),
+                false => Column::OptInt(with_gaps(levels, values)),
+            })
         }
         ColumnReader::DoubleColumnReader(mut reader) => {
             let mut values = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
-            Ok(Column::Double(values))
+            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+            Ok(match levels.is_empty() {
+                true => Column::Double(values),
+                false => Column::OptDouble(with_gaps(levels, values)),
+            })
         }
         ColumnReader::ByteArrayColumnReader(mut reader) => {
             let mut values = Vec::new();
             reader.read_records(rows, None, None, &mut values)?;
             Ok(Column::Bytes(values))
         }
-        _ => Err(ParquetError::General(
-            "a type that the rack does not write".into(),
-        )),
+        _ => Err(ParquetError::General("a type that no world writes".into())),
     }
+}
+
+/// The values, each where its level says that it is present.
+fn with_gaps<T>(levels: Vec<i16>, values: Vec<T>) -> Vec<Option<T>> {
+    let mut present = values.into_iter();
+    let fill = |level: i16| if level > 0 { present.next() } else { None };
+    levels.into_iter().map(fill).collect()
 }
 
 #[cfg(test)]
@@ -152,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); }";
+        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; }";
         let path =
             std::env::temp_dir().join(format!("onramp-columns-{}.parquet", std::process::id()));
         let group = vec![
@@ -160,12 +174,14 @@ mod tests {
             Column::OptInt(vec![None, Some(5), None]),
             Column::Double(vec![0.5, 1.5, -2.0]),
             Column::Text(vec!["x", "", "yz"]),
+            Column::OptDouble(vec![Some(0.25), None, None]),
         ];
         write(&path, schema, [Ok(group.clone()), Ok(group.clone())]).unwrap();
         let groups = read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1][..3], group[..3]);
+        assert_eq!(groups[1][4], group[4]);
         let Column::Bytes(texts) = &groups[0][3] else {
             panic!("texts are bytes")
         };

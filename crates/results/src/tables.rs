@@ -1,9 +1,9 @@
 //! The tables of a run: flows, requests, series. Times in ns of the real network, since the start
 //! of the traffic.
 
-use super::columns::{self, Column};
-use super::part;
+use crate::columns::{self, Column};
 use crate::error::Result;
+use crate::part;
 use std::path::Path;
 
 /// One flow, answer or endless flow.
@@ -31,6 +31,21 @@ pub struct FlowRow {
     pub timeouts: i64,
     /// 1 if it started after the warm-up and so counts.
     pub measured: i64,
+    /// What only a simulator knows.
+    pub simulated: Option<Simulated>,
+}
+
+/// What only a simulator knows of a flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Simulated {
+    /// Until the sender had the last acknowledgement; none: it did not.
+    pub acked_ns: Option<i64>,
+    /// The same in an otherwise empty network; none: endless.
+    pub ideal_fct_ns: Option<i64>,
+    /// How much longer it took, at least 1: `acked_ns / ideal_fct_ns`.
+    pub slowdown: Option<f64>,
+    /// For how long On-Ramp held it.
+    pub held_ns: i64,
 }
 
 /// One request of an incast.
@@ -79,7 +94,8 @@ pub(super) const SCHEMAS: [(&str, &str); 3] = [
         "message flows { required int64 run; required binary kind (UTF8); required int64 traffic; \
          optional int64 request; required int64 src; required int64 dst; optional int64 size_bytes; \
          required int64 start_ns; optional int64 fct_ns; required int64 retransmissions; \
-         required int64 timeouts; required int64 measured; }",
+         required int64 timeouts; required int64 measured; optional int64 acked_ns; \
+         optional int64 ideal_fct_ns; optional double slowdown; optional int64 held_ns; }",
     ),
     (
         "requests",
@@ -129,6 +145,10 @@ impl Tables {
             int(|r| r.retransmissions),
             int(|r| r.timeouts),
             int(|r| r.measured),
+            opt(|r| r.simulated?.acked_ns),
+            opt(|r| r.simulated?.ideal_fct_ns),
+            Column::OptDouble(rows.iter().map(|r| r.simulated?.slowdown).collect()),
+            opt(|r| Some(r.simulated?.held_ns)),
         ]
     }
 

@@ -1,19 +1,19 @@
 //! Puts the files of finished runs together: `summary.json`, `flows.parquet`, `requests.parquet`,
 //! `series.parquet`. Parts of runs that did not finish are left out.
 
-use super::columns;
-use super::tables::SCHEMAS;
-use super::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
-use crate::error::Result;
+use crate::columns;
+use crate::error::{Error, Result};
+use crate::tables::SCHEMAS;
+use crate::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
 use onramp_scenario::Scenario;
 use std::path::Path;
 
 /// Merges what `directory` holds of the scenario's runs and writes the whole files beside it. A
-/// missing run makes the summary partial.
+/// missing run makes the summary partial. `world` is "rack" or "sim".
 ///
 /// # Errors
 /// Files that cannot be read or written.
-pub fn merge(scenario: &Scenario, directory: &Path) -> Result<SummaryFile> {
+pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<SummaryFile> {
     let planned = scenario.runs().len();
     // A run is finished when its JSON is there: it is written last.
     let finished: Vec<usize> = (0..planned)
@@ -39,7 +39,7 @@ pub fn merge(scenario: &Scenario, directory: &Path) -> Result<SummaryFile> {
         scenario: scenario.title().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: scenario.runs().first().map_or(0, |run| run.seed),
-        world: "rack".into(),
+        world: world.to_owned(),
         partial: finished.len() < planned,
         planned_runs: planned,
         runs,
@@ -48,10 +48,27 @@ pub fn merge(scenario: &Scenario, directory: &Path) -> Result<SummaryFile> {
     Ok(summary)
 }
 
+/// Forgets what an earlier scenario left in `directory`: it would be taken for this one's.
+///
+/// # Errors
+/// Files that cannot be removed.
+pub fn forget(scenario: &Scenario, directory: &Path) -> Result<()> {
+    for index in 0..scenario.runs().len() {
+        let path = part(directory, "run", index, "json");
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::File { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowRow, RequestRow, SeriesRow, Tables};
     use super::*;
+    use crate::{FlowRow, RequestRow, SeriesRow, Tables};
     use std::collections::BTreeMap;
 
     fn tables() -> Tables {
@@ -67,6 +84,7 @@ mod tests {
             retransmissions: 2,
             timeouts: 1,
             measured: 1,
+            simulated: None,
         };
         let request = RequestRow {
             traffic: 0,
@@ -107,7 +125,7 @@ mod tests {
         tables().write(directory.path(), 1).unwrap();
         write_json(&part(directory.path(), "run", 1, "json"), &result).unwrap();
 
-        let summary = merge(&scenario, directory.path()).unwrap();
+        let summary = merge(&scenario, directory.path(), "rack").unwrap();
         assert!(summary.partial);
         assert_eq!(summary.runs, [result]);
         let flows = columns::read(&directory.path().join("flows.parquet")).unwrap();

@@ -1,6 +1,6 @@
 //! The comparison table of a scenario's runs, for a terminal.
 
-use crate::results::{RunResult, SummaryFile};
+use crate::{RunResult, SummaryFile};
 use serde_json::Value;
 use std::fmt::Write;
 

@@ -1,0 +1,419 @@
+//! `onramp sim`: scenarios in the simulator. Reads files, spreads runs over threads, shows progress,
+//! prints tables; the sim crate does the rest.
+mod bench;
+
+use std::{
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Mutex,
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{bail, Context, Result};
+use clap::Subcommand;
+use onramp_results::{forget, merge, part, write_json, SummaryFile};
+use onramp_scenario::{Scenario, Work};
+use onramp_sim::{
+    cc, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow, Nic, Rounding,
+    Simulation, Switch, Topology,
+};
+use onramp_units::{Bytes, Rate, Span, Time};
+
+/// How often progress is shown on a terminal, and in a log.
+const PERIODS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(15));
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Simulate a scenario: the same tables as the rack's
+    #[command(after_help = "Example: onramp sim run scenarios/fabric.toml --threads 2")]
+    Run(RunArgs),
+    /// Simulate a list of flows on a network file, both in the HPCC simulator's formats; prints CSV
+    #[command(
+        after_help = "Example: onramp sim replay star4.topo long2short1.flow --cc timely --rounding ns3"
+    )]
+    Replay(ReplayArgs),
+    /// Packet-hops per second on the papers' fabric: 320 hosts, web search at 60 %
+    #[command(after_help = "Example: onramp sim bench --cc dcqcn")]
+    Bench(bench::Args),
+}
+
+#[derive(clap::Args)]
+pub struct RunArgs {
+    file: PathBuf,
+    /// Replace a key of the scenario, e.g. --set network.buffer='16 MiB'
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::rack::key_value)]
+    set: Vec<(String, String)>,
+    /// Seed of all that is random [default: the scenario's]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Runs at a time; the results do not depend on it [default: one a processor]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Directory for the results [default: results/<scenario>-<time>]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Print summary.json instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct ReplayArgs {
+    /// Nodes, switches and links
+    topology: PathBuf,
+    /// Flows in the order of their starts
+    flows: PathBuf,
+    /// Congestion control
+    #[arg(long, value_parser = cc::PRESETS.map(|preset| preset.name))]
+    cc: String,
+    /// Times as they are, or rounded as the HPCC authors' ns-3 rounds them
+    #[arg(long, value_parser = ["exact", "ns3"], default_value = "exact")]
+    rounding: String,
+    /// Memory of each switch
+    #[arg(long, default_value = "32 MiB")]
+    buffer: Bytes,
+    /// Of random marks; with ns3 rounding its RngRun
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Give up flows that are not over so long after the last start
+    #[arg(long, default_value = "2 s")]
+    patience: Span,
+}
+
+pub fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Run(args) => run_scenario(args),
+        Command::Replay(args) => replay(&args),
+        Command::Bench(args) => bench::run(&args),
+    }
+}
+
+fn run_scenario(mut args: RunArgs) -> Result<()> {
+    if let Some(seed) = args.seed {
+        args.set.push(("seed".into(), seed.to_string()));
+    }
+    let scenario = crate::scenario::read(&args.file, &args.set)?;
+    let out = args
+        .out
+        .unwrap_or_else(|| crate::rack::default_out(&args.file));
+    let processors = std::thread::available_parallelism().map_or(1, Into::into);
+    let threads = args.threads.unwrap_or(processors);
+    let cancel = onramp_rack::cancelled_by_signals();
+    let summary = simulate_all(&scenario, &out, threads, cancel)
+        .with_context(|| format!("simulating {}", args.file.display()))?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&summary)?);
+    } else {
+        print!("{}", onramp_results::table(&summary));
+    }
+    eprintln!("results are in {}", out.display());
+    if summary.partial {
+        let (done, runs) = (summary.runs.len(), scenario.runs().len());
+        bail!("ended early: {done} of {runs} runs are there");
+    }
+    Ok(())
+}
+
+/// All runs of `scenario`, `threads` at a time, with results in `out`.
+fn simulate_all(
+    scenario: &Scenario,
+    out: &Path,
+    threads: usize,
+    cancel: &AtomicBool,
+) -> Result<SummaryFile> {
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    forget(scenario, out)?;
+    let board = Board::new(scenario.runs().len(), cancel);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, scenario.runs().len()) {
+            scope.spawn(|| work(scenario, out, &board));
+        }
+    });
+    let failure = board.end();
+    let summary = merge(scenario, out, "sim")?;
+    failure.map_or(Ok(summary), Err)
+}
+
+/// Takes runs until there are none left.
+fn work(scenario: &Scenario, out: &Path, board: &Board<'_>) {
+    while let Some(index) = board.take() {
+        let mut progress = |now: Progress| board.note(index, now);
+        let outcome = simulate(scenario, index, out, &mut progress);
+        board.finish(index, outcome);
+    }
+}
+
+fn simulate(
+    scenario: &Scenario,
+    index: usize,
+    out: &Path,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<()> {
+    let run = &scenario.runs()[index];
+    let Some((result, tables)) = onramp_sim::run::run(run, index, progress)? else {
+        return Ok(());
+    };
+    tables.write(out, index)?;
+    // Last: a run with this file is finished.
+    Ok(write_json(&part(out, "run", index, "json"), &result)?)
+}
+
+/// What threads share: which run is next, how far each is, and whether to go on.
+struct Board<'a> {
+    total: usize,
+    started: Instant,
+    cancel: &'a AtomicBool,
+    terminal: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    next: usize,
+    finished: usize,
+    /// Packet-hops of finished runs.
+    hops: u64,
+    running: Vec<(usize, Option<Progress>)>,
+    failure: Option<anyhow::Error>,
+    told: Option<Instant>,
+}
+
+impl<'a> Board<'a> {
+    fn new(total: usize, cancel: &'a AtomicBool) -> Self {
+        Self {
+            total,
+            started: Instant::now(),
+            cancel,
+            terminal: std::io::stderr().is_terminal(),
+            state: Mutex::new(State {
+                next: 0,
+                finished: 0,
+                hops: 0,
+                running: Vec::new(),
+                failure: None,
+                told: None,
+            }),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panicked")
+    }
+
+    fn take(&self) -> Option<usize> {
+        let mut state = self.lock();
+        if state.failure.is_some() || state.next == self.total || self.cancelled() {
+            return None;
+        }
+        state.next += 1;
+        let index = state.next - 1;
+        state.running.push((index, None));
+        Some(index)
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Notes how far a run is; whether it is to go on.
+    fn note(&self, index: usize, now: Progress) -> bool {
+        let mut state = self.lock();
+        let runs = state.running.iter_mut();
+        runs.filter(|(run, _)| *run == index)
+            .for_each(|(_, progress)| *progress = Some(now));
+        let period = if self.terminal { PERIODS.0 } else { PERIODS.1 };
+        if state.told.unwrap_or(self.started).elapsed() >= period {
+            state.told = Some(Instant::now());
+            self.tell(&state);
+        }
+        !self.cancelled()
+    }
+
+    fn finish(&self, index: usize, outcome: Result<()>) {
+        let mut state = self.lock();
+        let ended = |(run, _): &&(usize, _)| *run == index;
+        let progress = state.running.iter().find(ended).and_then(|(_, p)| *p);
+        state.hops += progress.map_or(0, |progress| progress.packet_hops);
+        state.running.retain(|(run, _)| *run != index);
+        match outcome {
+            Ok(()) => state.finished += 1,
+            Err(error) => {
+                state.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    fn tell(&self, state: &State) {
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let now = |(_, progress): &(usize, Option<Progress>)| *progress;
+        let parts: f64 = state.running.iter().filter_map(now).map(|p| p.done).sum();
+        let done = (state.finished as f64 + parts) / self.total as f64;
+        let left = match done > 0.0 {
+            true => format!("{:.0} s left", elapsed * (1.0 - done) / done),
+            false => "time left unknown".to_owned(),
+        };
+        let running = state.running.iter().filter_map(|(run, progress)| {
+            let span = (*progress)?.now - Time::ZERO;
+            Some(format!("#{run} {:.3} ms", span.as_s_f64() * 1e3))
+        });
+        let line = format!(
+            "{} of {} runs done, {elapsed:.0} s, {left}, {}   {}",
+            state.finished,
+            self.total,
+            self.speed(state),
+            running.collect::<Vec<_>>().join("  "),
+        );
+        if self.terminal {
+            eprint!("\r\x1b[K{line}");
+            let _ = std::io::stderr().flush();
+        } else {
+            eprintln!("{line}");
+        }
+    }
+
+    fn speed(&self, state: &State) -> String {
+        let now = |(_, progress): &(usize, Option<Progress>)| *progress;
+        let running: u64 = state
+            .running
+            .iter()
+            .filter_map(now)
+            .map(|p| p.packet_hops)
+            .sum();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let per_s = (state.hops + running) as f64 / seconds.max(1e-9);
+        format!("{:.2} M packet-hops/s", per_s / 1e6)
+    }
+
+    /// Says how fast it was; answers with what failed.
+    fn end(self) -> Option<anyhow::Error> {
+        let line = {
+            let state = self.lock();
+            let seconds = self.started.elapsed().as_secs_f64();
+            format!(
+                "{} packet-hops in {seconds:.2} s: {}",
+                state.hops,
+                self.speed(&state)
+            )
+        };
+        eprintln!("{}{line}", if self.terminal { "\r\x1b[K" } else { "" });
+        let state = self.state.into_inner().expect("no thread panicked");
+        state.failure
+    }
+}
+
+fn replay(args: &ReplayArgs) -> Result<()> {
+    let rounding = match args.rounding.as_str() {
+        "ns3" => Rounding::Ns3,
+        _ => Rounding::Exact,
+    };
+    let topology = parsed(&args.topology, Topology::parse)?;
+    let flows = parsed(&args.flows, |text| parse_flow_list(text, rounding))?;
+    let last = flows.last().map_or(Time::ZERO, |flow| flow.start);
+    let config = replay_config(args, rounding, topology.host_rate())?;
+    let mut simulation = Simulation::new(config, &topology, flows.clone())
+        .with_context(|| format!("replaying {}", args.flows.display()))?;
+    simulation.run_until(last + args.patience);
+    print!("{}", replay_csv(&simulation, &flows));
+    match simulation.unfinished() {
+        0 => Ok(()),
+        n => bail!("{n} of {} flows are not over", flows.len()),
+    }
+}
+
+fn parsed<T, E>(path: &Path, parse: impl Fn(&str) -> Result<T, E>) -> Result<T>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).with_context(|| path.display().to_string())
+}
+
+fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Config> {
+    let preset = cc::preset(&args.cc).context("clap has checked the name")?;
+    Ok(Config {
+        rounding,
+        algorithm: (preset.algorithm)(line),
+        nic: Nic::REFERENCE,
+        law: None,
+        clocks: ClockErrors::default(),
+        switch: Switch {
+            buffer: Buffer::Lossless(args.buffer),
+            ecn: Some((preset.ecn)(line)),
+            control_acks: preset.control_acks,
+        },
+        seed: args.seed,
+    })
+}
+
+/// A line a flow, in the plan's order; an empty field is a flow that is not over.
+fn replay_csv(simulation: &Simulation, flows: &[Flow]) -> String {
+    let mut text = "src,dst,size_bytes,start_ps,fct_ps,standalone_ps\n".to_owned();
+    for (n, flow) in flows.iter().enumerate() {
+        let Work::Send(size) = flow.work else {
+            continue;
+        };
+        let ps = |span: Option<Span>| span.map_or(String::new(), |s| s.as_ps().to_string());
+        text += &format!(
+            "{},{},{},{},{},{}\n",
+            flow.src,
+            flow.dst,
+            size.get(),
+            flow.start.ticks(),
+            ps(simulation.outcomes()[n].acked),
+            ps(simulation.ideal_fct(n)),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWEEP: &str = r#"title = "t"
+duration = "200 us"
+[network]
+topology = { kind = "leaf_spine", hosts = 8, leaves = 2, spines = 2 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+[[traffic]]
+kind = "poisson"
+to = "all"
+workload = "websearch"
+load = "50 %"
+[sweep]
+"host.cc" = ["hpcc", "dcqcn", "timely", "dctcp"]
+seed = [1, 2]
+"#;
+
+    fn directory(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("onramp-sim-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn any_number_of_threads_writes_the_same_bytes() {
+        let scenario = Scenario::parse(SWEEP, "t").unwrap();
+        let files = |threads: usize| {
+            let out = directory(&threads.to_string());
+            simulate_all(&scenario, &out, threads, &AtomicBool::new(false)).unwrap();
+            let names = ["summary.json", "flows.parquet", "series.parquet"];
+            let bytes = names.map(|name| std::fs::read(out.join(name)).unwrap());
+            std::fs::remove_dir_all(&out).unwrap();
+            bytes
+        };
+        assert!(files(1) == files(3));
+    }
+
+    #[test]
+    fn what_is_ended_early_is_marked_partial() {
+        let scenario = Scenario::parse(SWEEP, "t").unwrap();
+        let out = directory("early");
+        let summary = simulate_all(&scenario, &out, 1, &AtomicBool::new(true)).unwrap();
+        std::fs::remove_dir_all(&out).unwrap();
+        assert!(summary.partial && summary.runs.is_empty());
+    }
+}

@@ -1,0 +1,164 @@
+//! `onramp sim bench`: how fast the simulator is on the reference fabric, and where the time goes.
+//! Runs twice: once to be timed as a whole, once with a clock around some of the events.
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use onramp_scenario::{plan, Scenario};
+use onramp_sim::{cc, run::build, Simulation, Step};
+use onramp_units::{Span, Time};
+
+/// tests/reference/fat.txt of the sim crate, lossless, with marks and telemetry as the congestion
+/// control has them.
+const SCENARIO: &str = r#"title = "The papers' fabric, web search at 60 %"
+duration = "1 ms"
+[network]
+topology = { kind = "fat_tree", hosts = 320, pods = 5, width = 4 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+fabric = { rate = "400 Gbit/s" }
+[host]
+kind = "nic"
+cc = "hpcc"
+[[traffic]]
+kind = "poisson"
+to = "all"
+workload = "websearch"
+load = "60 %"
+"#;
+
+/// One event in so many is timed: a prime, so as to keep step with nothing.
+const SAMPLE_EVERY: u64 = 31;
+
+const STEPS: [(Step, &str); 6] = [
+    (Step::SwitchArrival, "packet at a switch"),
+    (Step::SwitchLine, "line of a switch free"),
+    (Step::HostArrival, "packet at a host"),
+    (Step::HostLine, "line of a host free"),
+    (Step::Wake, "pacing of a host"),
+    (Step::Flow, "flow starts"),
+];
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Congestion control
+    #[arg(long, default_value = "hpcc", value_parser = cc::PRESETS.map(|preset| preset.name))]
+    cc: String,
+    /// Simulated time
+    #[arg(long, default_value = "2 ms")]
+    duration: Span,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut simulation = simulation(args)?;
+    let end = Time::ZERO + args.duration;
+    let started = Instant::now();
+    simulation.run_until(end);
+    let elapsed = started.elapsed();
+
+    let counters = simulation.counters();
+    let hops = counters.packet_hops as f64;
+    let per_hop = |elapsed: Duration| elapsed.as_secs_f64() * 1e9 / hops;
+    println!(
+        "{}, {} simulated in {:.2} s",
+        args.cc,
+        args.duration,
+        elapsed.as_secs_f64()
+    );
+    println!(
+        "{:.2} M packet-hops/s on one core",
+        hops / elapsed.as_secs_f64() / 1e6
+    );
+    println!(
+        "{:.1} ns and {:.2} events a packet-hop",
+        per_hop(elapsed),
+        counters.events as f64 / hops
+    );
+    println!(
+        "{} packet-hops, {} marks, {} pauses, {} drops, {} flows",
+        counters.packet_hops,
+        counters.marks,
+        counters.pauses,
+        counters.drops,
+        simulation.outcomes().len()
+    );
+    if let Some(memory) = peak_memory() {
+        println!("{memory} at most in memory");
+    }
+    let whole = per_hop(elapsed);
+    println!("\n{:<22}  events/hop  ns/event  ns/hop", "");
+    for (name, events_per_hop, share) in profile(args, hops)? {
+        let ns = share * whole;
+        println!(
+            "{name:<22}  {events_per_hop:>10.3}  {:>8.1}  {ns:>6.1}",
+            ns / events_per_hop
+        );
+    }
+    Ok(())
+}
+
+fn simulation(args: &Args) -> Result<Simulation> {
+    let duration = args.duration.to_string();
+    let set = [
+        ("duration", duration.as_str()),
+        ("host.cc", args.cc.as_str()),
+    ];
+    let scenario = Scenario::parse_with(SCENARIO, "bench", &set)?;
+    let run = scenario.runs().first().context("a scenario has a run")?;
+    Ok(build(run, &plan(run))?)
+}
+
+/// For each kind of event: events per hop and its part of the time. The clock's own time is taken
+/// off, and taking an event from the queue is part of it.
+fn profile(args: &Args, hops: f64) -> Result<Vec<(&'static str, f64, f64)>> {
+    let mut simulation = simulation(args)?;
+    let end = Time::ZERO + args.duration;
+    let clock_ns = clock_ns();
+    let mut counts = [0u64; STEPS.len()];
+    let mut timed = [(0u64, 0.0); STEPS.len()];
+    for event in 0u64.. {
+        let started = event.is_multiple_of(SAMPLE_EVERY).then(Instant::now);
+        let Some(step) = simulation.step(end) else {
+            break;
+        };
+        let kind = STEPS
+            .iter()
+            .position(|(other, _)| *other == step)
+            .unwrap_or(0);
+        counts[kind] += 1;
+        if let Some(started) = started {
+            let ns = started.elapsed().as_nanos() as f64 - clock_ns;
+            timed[kind].0 += 1;
+            timed[kind].1 += ns;
+        }
+    }
+    let mean = |(samples, ns): (u64, f64)| ns / samples.max(1) as f64;
+    let times: Vec<f64> = counts
+        .iter()
+        .zip(timed)
+        .map(|(&n, t)| n as f64 * mean(t))
+        .collect();
+    let total: f64 = times.iter().sum();
+    let rows = STEPS.iter().zip(counts).zip(times);
+    let row = |(((_, name), count), time): ((&(Step, &'static str), u64), f64)| {
+        (*name, count as f64 / hops, time / total)
+    };
+    Ok(rows.map(row).collect())
+}
+
+/// What reading the clock twice takes.
+fn clock_ns() -> f64 {
+    const READS: u32 = 10_000;
+    let sum: u128 = (0..READS)
+        .map(|_| Instant::now().elapsed().as_nanos())
+        .sum();
+    sum as f64 / f64::from(READS)
+}
+
+/// Largest resident memory of this process so far, where /proc tells.
+fn peak_memory() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(format!("{:.0} MB", kib as f64 * 1.024 / 1000.0))
+}

@@ -1,0 +1,28 @@
+//! What can go wrong with files of results.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why results could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of results is not what this version writes.
+    #[error("{path}: {reason}")]
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Result of reading or writing results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

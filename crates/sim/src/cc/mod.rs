@@ -1,0 +1,347 @@
+//! Congestion controls: how fast and how much a flow may send, from what its acknowledgements say.
+//!
+//! One file each, with its source's parameters as defaults. Adding one is a file and a line in the
+//! list below. They know no clock, queue or packet: every input is an argument.
+
+use crate::config::Ecn;
+use crate::int::{IntFormat, IntHop};
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+
+pub mod dcqcn;
+pub mod dctcp;
+pub mod hpcc;
+pub mod timely;
+
+/// What one acknowledgement tells the sender.
+#[derive(Clone, Copy)]
+pub struct Ack<'a> {
+    /// When it arrived.
+    pub now: Time<Sim>,
+    /// All bytes below this have arrived.
+    pub acked: u64,
+    /// The byte to be sent next.
+    pub next: u64,
+    /// Since the acknowledged packet was handed to the line.
+    pub rtt: Span,
+    /// Whether that packet was marked CE.
+    pub marked: bool,
+    /// What each switch wrote into that packet.
+    pub hops: &'a [IntHop],
+    /// How to read it.
+    pub int: &'a IntFormat,
+}
+
+/// What a flow may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Pace of its packets.
+    pub rate: Rate,
+    /// Payload that may be unacknowledged; at the limit nothing more is sent.
+    pub window_bytes: u64,
+}
+
+/// What a flow's way is like, before anything is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathFacts {
+    /// Rate of the sender's line.
+    pub line_rate: Rate,
+    /// Round-trip time of an idle network between the hosts that are furthest apart.
+    pub base_rtt: Span,
+    /// Bytes in flight that fill such a way.
+    pub bdp_bytes: u64,
+    /// Payload of a full packet.
+    pub payload_bytes: u64,
+}
+
+/// What a congestion control needs from switches and receivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feedback {
+    /// Nothing but marks.
+    Marks,
+    /// The packet's time stamp back.
+    TimeStamp,
+    /// Telemetry of each switch.
+    Int,
+}
+
+/// A congestion control of one flow.
+pub trait CongestionControl {
+    /// An acknowledgement has arrived.
+    fn on_ack(&mut self, ack: &Ack<'_>);
+    /// Time has come to `now`; asked before limits that depend on time are read.
+    fn advance(&mut self, _now: Time<Sim>) {}
+    /// What the flow may do now.
+    fn limits(&self) -> Limits;
+}
+
+/// Names each congestion control with its module: parameters, state, and which is which.
+macro_rules! congestion_controls {
+    ($($variant:ident: $module:ident),* $(,)?) => {
+        /// A congestion control with its parameters.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[allow(missing_docs)] // The modules say it.
+        pub enum Algorithm {
+            $($variant($module::Params),)*
+        }
+
+        /// The state of one flow under its congestion control.
+        #[derive(Debug, Clone)]
+        pub(crate) enum Control {
+            $($variant($module::$variant),)*
+        }
+
+        impl Algorithm {
+            pub(crate) fn start(&self, path: &PathFacts) -> Control {
+                match self {
+                    $(Algorithm::$variant(params) => {
+                        Control::$variant($module::$variant::new(params, path))
+                    })*
+                }
+            }
+
+            /// What it needs from the network.
+            pub fn feedback(&self) -> Feedback {
+                match self {
+                    $(Algorithm::$variant(_) => $module::FEEDBACK,)*
+                }
+            }
+
+            /// Whether a new rate also moves the packet that already has its time.
+            pub(crate) fn moves_next_packet(&self) -> bool {
+                match self {
+                    $(Algorithm::$variant(_) => $module::MOVES_NEXT_PACKET,)*
+                }
+            }
+        }
+
+        impl CongestionControl for Control {
+            fn on_ack(&mut self, ack: &Ack<'_>) {
+                match self {
+                    $(Control::$variant(cc) => cc.on_ack(ack),)*
+                }
+            }
+
+            fn advance(&mut self, now: Time<Sim>) {
+                match self {
+                    $(Control::$variant(cc) => cc.advance(now),)*
+                }
+            }
+
+            fn limits(&self) -> Limits {
+                match self {
+                    $(Control::$variant(cc) => cc.limits(),)*
+                }
+            }
+        }
+    };
+}
+
+congestion_controls! {
+    Dcqcn: dcqcn,
+    Dctcp: dctcp,
+    Hpcc: hpcc,
+    Timely: timely,
+}
+
+/// A congestion control with the parameters, and the switches' settings, of the HPCC authors'
+/// experiments, which On-Ramp's build on.
+pub struct Preset {
+    /// As scenarios have it.
+    pub name: &'static str,
+    /// Its parameters for a line rate.
+    pub algorithm: fn(Rate) -> Algorithm,
+    /// Marks at a port of the given rate.
+    pub ecn: fn(Rate) -> Ecn,
+    /// Whether acknowledgements take the strict-priority class.
+    pub control_acks: bool,
+}
+
+/// All presets; "_w" stands for the papers' "+w".
+pub const PRESETS: [Preset; 8] = [
+    Preset {
+        name: "hpcc",
+        algorithm: |line| Algorithm::Hpcc(hpcc::Params::reference(line)),
+        ecn: red,
+        control_acks: false,
+    },
+    Preset {
+        name: "dcqcn",
+        algorithm: |line| Algorithm::Dcqcn(dcqcn::Params::reference(line)),
+        ecn: red,
+        control_acks: true,
+    },
+    Preset {
+        name: "dcqcn_w",
+        algorithm: |line| {
+            Algorithm::Dcqcn(dcqcn::Params {
+                window: true,
+                ..dcqcn::Params::reference(line)
+            })
+        },
+        ecn: red,
+        control_acks: false,
+    },
+    Preset {
+        name: "dcqcn_paper",
+        algorithm: |line| Algorithm::Dcqcn(dcqcn::Params::paper(line)),
+        ecn: red,
+        control_acks: true,
+    },
+    Preset {
+        name: "dcqcn_paper_w",
+        algorithm: |line| {
+            Algorithm::Dcqcn(dcqcn::Params {
+                window: true,
+                ..dcqcn::Params::paper(line)
+            })
+        },
+        ecn: red,
+        control_acks: false,
+    },
+    Preset {
+        name: "timely",
+        algorithm: |line| Algorithm::Timely(timely::Params::reference(line)),
+        ecn: red,
+        control_acks: true,
+    },
+    Preset {
+        name: "timely_w",
+        algorithm: |line| {
+            Algorithm::Timely(timely::Params {
+                window: true,
+                ..timely::Params::reference(line)
+            })
+        },
+        ecn: red,
+        control_acks: true,
+    },
+    Preset {
+        name: "dctcp",
+        algorithm: |line| Algorithm::Dctcp(dctcp::Params::reference(line)),
+        ecn: step,
+        control_acks: false,
+    },
+];
+
+/// The preset of that name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// RED as for DCQCN: 400 kB to 1600 kB at 100 Gbit/s, up to 20 %.
+fn red(line: Rate) -> Ecn {
+    Ecn {
+        min: kb_per_100g(400, line),
+        max: kb_per_100g(1600, line),
+        max_fraction: 0.2,
+    }
+}
+
+/// A step as for DCTCP: 300 kB at 100 Gbit/s.
+fn step(line: Rate) -> Ecn {
+    let threshold = kb_per_100g(300, line);
+    Ecn {
+        min: threshold,
+        max: threshold,
+        max_fraction: 1.0,
+    }
+}
+
+fn kb_per_100g(kb: u64, line: Rate) -> Bytes {
+    let bytes = u128::from(kb) * 1000 * u128::from(line.bits_per_s()) / 100_000_000_000;
+    Bytes::new(bytes as u64)
+}
+
+/// `rate * factor` in whole bits per second, rounded down, at least one.
+fn scaled(rate: Rate, factor: f64) -> Rate {
+    let bits = rate.bits_per_s() as f64 * factor;
+    Rate::from_bits_per_s((bits as u64).max(1)).expect("at least one")
+}
+
+/// `rate / divisor`, as [`scaled`]; not the same as times the reciprocal, which is rounded twice.
+fn divided(rate: Rate, divisor: f64) -> Rate {
+    let bits = rate.bits_per_s() as f64 / divisor;
+    Rate::from_bits_per_s((bits as u64).max(1)).expect("at least one")
+}
+
+/// Sum of two rates.
+fn sum(a: Rate, b: Rate) -> Rate {
+    Rate::from_bits_per_s(a.bits_per_s() + b.bits_per_s()).expect("a sum of rates above zero")
+}
+
+/// `base_bits_per_s` at 25 Gbit/s, in proportion to the line rate.
+fn per_25g(base_bits_per_s: u64, line: Rate) -> Rate {
+    scaled(line, base_bits_per_s as f64 / 25e9)
+}
+
+/// The window of the "+w" variants: the BDP, shrunk as the rate is below the line's.
+fn window_at(rate: Rate, path: &PathFacts) -> u64 {
+    let window = u128::from(path.bdp_bytes) * u128::from(rate.bits_per_s())
+        / u128::from(path.line_rate.bits_per_s());
+    (window as u64).max(1)
+}
+
+/// No cap, or that of the "+w" variants.
+fn window_if(capped: bool, rate: Rate, path: &PathFacts) -> u64 {
+    if capped {
+        window_at(rate, path)
+    } else {
+        u64::MAX
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The papers' fabric.
+    pub fn path() -> PathFacts {
+        PathFacts {
+            line_rate: "100 Gbit/s".parse().unwrap(),
+            base_rtt: Span::from_ns(12_240),
+            bdp_bytes: 153_000,
+            payload_bytes: 1000,
+        }
+    }
+
+    /// An acknowledgement of the first packet, 153 packets having been sent.
+    pub fn ack(now: Time<Sim>) -> Ack<'static> {
+        static INT: std::sync::LazyLock<IntFormat> = std::sync::LazyLock::new(|| {
+            let line = path().line_rate;
+            IntFormat::new(line, vec![line]).unwrap()
+        });
+        Ack {
+            now,
+            acked: 1000,
+            next: 153_000,
+            rtt: Span::from_us(13),
+            marked: false,
+            hops: &[],
+            int: &INT,
+        }
+    }
+
+    #[test]
+    fn presets_have_different_names_and_reference_values() {
+        for (n, preset) in PRESETS.iter().enumerate() {
+            assert!(PRESETS[..n].iter().all(|other| other.name != preset.name));
+        }
+        let line = path().line_rate;
+        let Algorithm::Dcqcn(params) = (preset("dcqcn").unwrap().algorithm)(line) else {
+            panic!("dcqcn is DCQCN");
+        };
+        assert_eq!(params.additive.to_string(), "20 Mbit/s");
+        assert_eq!(params.hyper.to_string(), "200 Mbit/s");
+        assert_eq!(
+            (preset("dctcp").unwrap().ecn)(line).max,
+            Bytes::new(300_000)
+        );
+    }
+
+    #[test]
+    fn the_window_shrinks_with_the_rate() {
+        let quarter = divided(path().line_rate, 4.0);
+        assert_eq!(window_at(quarter, &path()), 38_250);
+        assert_eq!(window_if(false, quarter, &path()), u64::MAX);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a simulation is made of, beside its topology and its flows.
+
+use crate::cc::Algorithm;
+use crate::clock::ClockErrors;
+use crate::rounding::Rounding;
+use onramp_scenario::Work;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+
+/// Everything that all hosts and switches have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Exact, or as the HPCC authors' ns-3, for comparison: then times are whole nanoseconds, a NIC
+    /// looks at blocked flows too when it decides how long to sleep, and duplicates are not
+    /// acknowledged.
+    pub rounding: Rounding,
+    /// Congestion control of every flow.
+    pub algorithm: Algorithm,
+    /// The NICs.
+    pub nic: Nic,
+    /// On-Ramp's control law, if any.
+    pub law: Option<onramp_law::Config>,
+    /// How wrong the hosts' clocks are, by which the law measures.
+    pub clocks: ClockErrors,
+    /// The switches.
+    pub switch: Switch,
+    /// Of random marks and clocks.
+    pub seed: u64,
+}
+
+/// A host's RDMA-like NIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nic {
+    /// Payload of a full packet.
+    pub payload: u16,
+    /// A receiver asks for the same packet again at most this often.
+    pub nack_interval: Span,
+    /// Go back after so long without progress; `None`: never, as in a network without loss.
+    pub timeout: Option<Span>,
+}
+
+/// A switch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Switch {
+    /// Where packets wait.
+    pub buffer: Buffer,
+    /// Congestion marks, if any.
+    pub ecn: Option<Ecn>,
+    /// Whether acknowledgements take the strict-priority class.
+    pub control_acks: bool,
+}
+
+/// How packets share a switch's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buffer {
+    /// Each egress port has its own; what does not fit is dropped.
+    PerPort(Bytes),
+    /// All ports share it; a queue may take what is free (dynamic threshold with alpha 1), the rest
+    /// is dropped.
+    Shared(Bytes),
+    /// All ports share it; priority flow control stops the sender before it is full.
+    Lossless(Bytes),
+}
+
+/// Marks by the length of the egress queue, at dequeue, on what is left behind. Lengths are for
+/// ports at the hosts' rate, and in proportion at others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ecn {
+    /// None at or below this.
+    pub min: Bytes,
+    /// All above this.
+    pub max: Bytes,
+    /// Part of the packets marked just below `max`; it grows from zero at `min`.
+    pub max_fraction: f64,
+}
+
+/// A flow of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// When its data is there.
+    pub start: Time<Sim>,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// How much.
+    pub work: Work,
+}
+
+/// What became of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// From its start to the last acknowledgement at the sender; `None`: it is not over, or had no
+    /// size.
+    pub acked: Option<Span>,
+    /// From its start to the last byte at the receiver; `None`: as above.
+    pub arrived: Option<Span>,
+    /// Payload that the receiver had in order when the flow was over; until then zero.
+    pub received: Bytes,
+    /// For how long On-Ramp held its head.
+    pub held: Span,
+    /// Packets sent again.
+    pub retransmissions: u32,
+    /// Times that it waited in vain for an acknowledgement.
+    pub timeouts: u32,
+}
+
+/// Counters of a whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Events handled.
+    pub events: u64,
+    /// Transmissions of data and acknowledgements over one link each.
+    pub packet_hops: u64,
+    /// Data packets sent, again or not.
+    pub data_packets: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Times that a flow waited in vain for an acknowledgement.
+    pub timeouts: u64,
+    /// OR-ACKs sent.
+    pub or_acks: u64,
+    /// Packets dropped at switches.
+    pub drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// PFC pauses sent.
+    pub pauses: u64,
+}
+
+impl Nic {
+    /// The HPCC authors' simulator's.
+    pub const REFERENCE: Nic = Nic {
+        payload: 1000,
+        nack_interval: Span::from_us(500),
+        timeout: None,
+    };
+}
+
+impl Ecn {
+    /// `length` of a port at the hosts' rate `line`, at a port of `rate`.
+    pub(crate) fn at_rate(length: Bytes, line: Rate, rate: Rate) -> u64 {
+        let bytes = u128::from(length.get()) * u128::from(rate.bits_per_s());
+        (bytes / u128::from(line.bits_per_s())) as u64
+    }
+}

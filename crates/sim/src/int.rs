@@ -1,0 +1,125 @@
+//! In-band telemetry: what each switch writes into a packet, in the 64 bits that HPCC's header has
+//! for it (Li et al., SIGCOMM 2019, fig. 7): 24 bits of time, 20 of bytes sent, 17 of queue, 3 of
+//! rate.
+
+use onramp_units::{Rate, Sim, Time};
+
+/// Most hops a packet's telemetry holds.
+pub const MAX_INT_HOPS: usize = 5;
+const TIME_BITS: u32 = 24;
+const BYTES_BITS: u32 = 20;
+const QUEUE_BITS: u32 = 17;
+/// Rates that three bits can name.
+const MAX_RATES: usize = 8;
+
+/// What one switch wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IntHop {
+    /// ns, modulo 2^24, of its clock.
+    time: u32,
+    /// Units of bytes sent, modulo 2^20: 20 bits; number of the rate: 3 bits above them.
+    bytes_and_rate: u32,
+    /// Units of bytes waiting.
+    queue: u32,
+}
+
+/// What all switches wrote into one packet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct IntStack {
+    hops: [IntHop; MAX_INT_HOPS],
+    count: u8,
+}
+
+impl IntStack {
+    pub fn push(&mut self, hop: IntHop) {
+        self.hops[usize::from(self.count) % MAX_INT_HOPS] = hop;
+        self.count += 1;
+    }
+
+    pub fn hops(&self) -> &[IntHop] {
+        &self.hops[..usize::from(self.count).min(MAX_INT_HOPS)]
+    }
+}
+
+/// Units and rates that the fields mean.
+#[derive(Debug, Clone)]
+pub struct IntFormat {
+    byte_unit: u64,
+    queue_unit: u64,
+    rates: Vec<Rate>,
+}
+
+/// More rates than the field can name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{found} different link rates, above max {MAX_RATES} that the telemetry can name")]
+pub struct TooManyRates {
+    found: usize,
+}
+
+impl IntFormat {
+    /// For a network of links with `rates`, where hosts send at `line`: units of 128 B and 80 B at
+    /// 25 Gbit/s, and in proportion above.
+    pub(crate) fn new(line: Rate, rates: Vec<Rate>) -> Result<IntFormat, TooManyRates> {
+        if rates.len() > MAX_RATES {
+            return Err(TooManyRates { found: rates.len() });
+        }
+        let times = (line.bits_per_s() / 25_000_000_000).max(1);
+        Ok(IntFormat {
+            byte_unit: 128 * times,
+            queue_unit: 80 * times,
+            rates,
+        })
+    }
+
+    pub(crate) fn hop(&self, now: Time<Sim>, sent: u64, queue: u64, rate: usize) -> IntHop {
+        let fold = |value: u64, bits: u32| (value & ((1 << bits) - 1)) as u32;
+        IntHop {
+            time: fold((now.ticks() / 1000) as u64, TIME_BITS),
+            bytes_and_rate: fold(sent / self.byte_unit, BYTES_BITS) | (rate as u32) << BYTES_BITS,
+            queue: fold(queue / self.queue_unit, QUEUE_BITS),
+        }
+    }
+
+    /// ns between two visits of the same port.
+    pub fn ns_between(&self, earlier: IntHop, later: IntHop) -> u64 {
+        wrapped(earlier.time, later.time, TIME_BITS)
+    }
+
+    /// Bytes that the port sent between two visits.
+    pub fn bytes_between(&self, earlier: IntHop, later: IntHop) -> u64 {
+        let units = |hop: IntHop| hop.bytes_and_rate & ((1 << BYTES_BITS) - 1);
+        wrapped(units(earlier), units(later), BYTES_BITS) * self.byte_unit
+    }
+
+    /// Bytes that waited in the port.
+    pub fn queue_bytes(&self, hop: IntHop) -> u64 {
+        u64::from(hop.queue) * self.queue_unit
+    }
+
+    /// Rate of the port's line.
+    pub fn rate(&self, hop: IntHop) -> Rate {
+        self.rates[(hop.bytes_and_rate >> BYTES_BITS) as usize]
+    }
+}
+
+fn wrapped(earlier: u32, later: u32, bits: u32) -> u64 {
+    u64::from(later.wrapping_sub(earlier) & ((1 << bits) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_wrap_and_come_in_units() {
+        let rate: Rate = "100 Gbit/s".parse().unwrap();
+        let format = IntFormat::new(rate, vec![rate]).unwrap();
+        let at = |ns: i64| Time::from_ticks(ns * 1000);
+        let a = format.hop(at((1 << 24) - 10), 512 * ((1 << 20) - 1), 700, 0);
+        let b = format.hop(at((1 << 24) + 5), 512 * (1 << 20), 0, 0);
+        assert_eq!(format.ns_between(a, b), 15);
+        assert_eq!(format.bytes_between(a, b), 512);
+        assert_eq!(format.queue_bytes(a), 640, "80 B x 4 at 100 Gbit/s");
+        assert_eq!(format.rate(b), rate);
+    }
+}

@@ -1,0 +1,64 @@
+//! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs, switches with
+//! shared buffers, and the papers' congestion controls, to the picosecond.
+//!
+//! Does: events, packets, queues, routes, congestion controls, and runs of scenarios. Does not: read
+//! files or clocks, use threads, or know scenarios' text. Every input is an argument, so the same inputs give the same
+//! bytes.
+//!
+//! ```
+//! use onramp_sim::{cc, Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology};
+//! use onramp_scenario::Work;
+//! use onramp_units::{Bytes, Span, Time};
+//!
+//! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
+//! let config = Config {
+//!     rounding: Rounding::Exact,
+//!     algorithm: cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate)),
+//!     nic: Nic::REFERENCE,
+//!     law: None,
+//!     clocks: ClockErrors::default(),
+//!     switch: Switch {
+//!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
+//!         ecn: None,
+//!         control_acks: false,
+//!     },
+//!     seed: 1,
+//! };
+//! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
+//! let mut simulation = Simulation::new(config, &Topology::star(2, line)?, vec![flow])?;
+//! simulation.run_until(Time::from_ticks(1_000_000_000));
+//! // Four lines of 1 us; 91 B there and 88 B back, twice each.
+//! let fct = Span::from_us(4) + Span::from_ps(2 * (91 + 88) * 80);
+//! assert_eq!(simulation.outcomes()[0].acked, Some(fct));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![warn(missing_docs)]
+
+pub mod cc;
+mod clock;
+mod config;
+mod ecmp;
+mod edge;
+mod events;
+mod flow_list;
+mod int;
+mod nic;
+mod packet;
+mod port;
+mod random;
+mod rounding;
+pub mod run;
+mod simulation;
+mod slab;
+mod switch;
+mod topology;
+mod way;
+
+pub use clock::ClockErrors;
+pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
+pub use flow_list::{parse as parse_flow_list, FlowListError};
+pub use int::{IntFormat, IntHop, TooManyRates};
+pub use port::PortState;
+pub use rounding::Rounding;
+pub use simulation::{ConfigError, Simulation, Step};
+pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

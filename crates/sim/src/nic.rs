@@ -1,0 +1,586 @@
+//! The RDMA-like host: a NIC that paces packets and acknowledges each, with go-back-N.
+//!
+//! Acknowledgements go first, then OR-ACKs; then queue pairs take turns, a packet each, if their window is open
+//! and their time has come. Does not: queue data (a packet is made when the line is free), or
+//! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
+
+use crate::cc::{Ack, CongestionControl, Control, Feedback, Limits};
+use crate::events::What;
+use crate::int::IntStack;
+use crate::packet::{Kind, Packet, Path, NONE};
+use crate::rounding::Rounding;
+use crate::simulation::Simulation;
+use onramp_scenario::Work;
+use onramp_units::{Bytes, Sim, Time};
+
+/// Ethernet (here PPP), IPv4, UDP, sequence number.
+pub(crate) const DATA_HEADER: u16 = 48;
+/// Smallest frame.
+const ACK_BYTES: u16 = 60;
+/// Telemetry: five hops of 8 B and a count.
+const INT_BYTES: u16 = 42;
+const TIME_STAMP_BYTES: u16 = 8;
+
+impl Feedback {
+    /// Bytes of a data packet's headers on the wire.
+    pub(crate) fn data_header(self) -> u16 {
+        DATA_HEADER
+            + match self {
+                Feedback::Marks => 0,
+                Feedback::TimeStamp => TIME_STAMP_BYTES,
+                Feedback::Int => INT_BYTES,
+            }
+    }
+
+    /// An acknowledgement on the wire: telemetry does not fit the smallest frame.
+    fn ack_bytes(self) -> u16 {
+        match self {
+            Feedback::Marks | Feedback::TimeStamp => ACK_BYTES,
+            Feedback::Int => 46 + INT_BYTES,
+        }
+    }
+}
+
+/// A host's NIC.
+pub(crate) struct Nic {
+    /// Its only port.
+    pub port: u32,
+    /// Flows from here, those just finished too.
+    pub flows: Vec<Turn>,
+    /// Who had the last turn.
+    pub last: usize,
+    /// When it wakes by itself, and the number of that event.
+    pub wake: Option<(Time<Sim>, u64)>,
+}
+
+/// A flow in the round robin: all that choosing needs to look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    /// Index of its live state.
+    pub flow: u32,
+    state: State,
+    /// When its pace lets the next packet go.
+    pub next_at: Time<Sim>,
+    /// When the control law is to be asked again.
+    pub held_until: Time<Sim>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// May send when its time comes.
+    Ready,
+    /// Has data, but its window is full.
+    Blocked,
+    /// Everything is sent, not everything is acknowledged.
+    Sent,
+    Finished,
+}
+
+/// The live state of a flow, at both of its ends.
+pub(crate) struct QueuePair {
+    /// Index in the plan.
+    pub plan: u32,
+    pub src: u32,
+    /// Payload; of a flow without size, until it stops, without end.
+    size: u64,
+    endless: bool,
+    /// Packets of it that exist, and its timeout event.
+    pub packets: u32,
+    /// Its place in its NIC's round robin; `NONE` when it has left.
+    pub turn: u32,
+    next: u64,
+    unacked: u64,
+    limits: Limits,
+    last_wire_bytes: u16,
+    cc: Control,
+    there: Path,
+    pub back: Path,
+    /// The control law's state, and since when it holds the head.
+    pub law: onramp_law::Flow,
+    pub held_since: Option<Time<Sim>>,
+    /// When it gives up waiting for an acknowledgement, and whether an event will look at that.
+    timeout_at: Time<Sim>,
+    timed: bool,
+    /// Receiver: byte expected next.
+    expected: u64,
+    /// Receiver: when the same byte may be asked for again, and which it was.
+    nack_at: Time<Sim>,
+    nacked: u64,
+}
+
+impl QueuePair {
+    fn state(&self) -> State {
+        if self.unacked >= self.size {
+            State::Finished
+        } else if self.next >= self.size {
+            State::Sent
+        } else if self.next.saturating_sub(self.unacked) >= self.limits.window_bytes {
+            State::Blocked
+        } else {
+            State::Ready
+        }
+    }
+}
+
+impl Nic {
+    pub fn new(port: u32) -> Nic {
+        Nic {
+            port,
+            flows: Vec::new(),
+            last: 0,
+            wake: None,
+        }
+    }
+
+    /// The place of the flow whose turn is next, if one may send now; and the first place of a
+    /// finished flow that was passed over.
+    fn choose(&self, now: Time<Sim>, paused: bool) -> (Option<usize>, Option<usize>) {
+        let (count, mut finished) = (self.flows.len(), None);
+        let mut place = self.last;
+        for _ in 0..count {
+            place = if place + 1 >= count { 0 } else { place + 1 };
+            let turn = &self.flows[place];
+            match turn.state {
+                State::Ready if !paused && turn.due() <= now => return (Some(place), finished),
+                State::Finished => {
+                    finished = Some(finished.map_or(place, |first: usize| first.min(place)));
+                }
+                _ => {}
+            }
+        }
+        (None, finished)
+    }
+
+    /// When the first flow's time comes.
+    fn next_due(&self, rounding: Rounding) -> Option<Time<Sim>> {
+        let counts = |turn: &&Turn| match turn.state {
+            State::Ready => true,
+            State::Blocked => rounding == Rounding::Ns3,
+            State::Sent | State::Finished => false,
+        };
+        let due = self.flows.iter().filter(counts).map(Turn::due);
+        due.min()
+    }
+}
+
+impl Simulation {
+    /// A flow of the plan starts.
+    pub(crate) fn start_flow(&mut self, plan: u32) {
+        let flow = self.flows[plan as usize];
+        let (src, dst) = (flow.src, flow.dst);
+        let number = self.pair_flows.entry((src, dst)).or_insert(0);
+        let ports = (10_000 + *number as u16, 100);
+        *number += 1;
+        let cc = self.config.algorithm.start(&self.path_facts(src));
+        let (size, stop) = match flow.work {
+            Work::Send(size) => (size.get(), None),
+            Work::Until(stop) => (u64::MAX, Some(stop)),
+        };
+        let pair = QueuePair {
+            plan,
+            src,
+            size,
+            endless: stop.is_some(),
+            packets: 0,
+            turn: self.nics[src as usize].flows.len() as u32,
+            next: 0,
+            unacked: 0,
+            limits: cc.limits(),
+            last_wire_bytes: 0,
+            cc,
+            there: self.path(src, dst, ports),
+            back: self.path(dst, src, (ports.1, ports.0)),
+            law: onramp_law::Flow::default(),
+            held_since: None,
+            timeout_at: Time::ZERO,
+            timed: false,
+            expected: 0,
+            nack_at: Time::ZERO,
+            nacked: 0,
+        };
+        let turn = Turn {
+            flow: NONE,
+            state: pair.state(),
+            next_at: self.now,
+            held_until: Time::ZERO,
+        };
+        let id = self.pairs.add(pair);
+        let nic = &mut self.nics[src as usize];
+        nic.flows.push(Turn { flow: id, ..turn });
+        if let Some(stop) = stop {
+            self.events.schedule(stop, What::Stop { pair: id });
+        }
+        self.nic_send(src);
+    }
+
+    /// A flow without size sends nothing new from now on.
+    pub(crate) fn stop_flow(&mut self, id: u32) {
+        let pair = &mut self.pairs[id];
+        pair.size = pair.next;
+        self.nics[pair.src as usize].flows[pair.turn as usize].state = pair.state();
+        if pair.unacked >= pair.size {
+            self.outcomes[pair.plan as usize].received = Bytes::new(pair.expected);
+            self.unfinished -= 1;
+        }
+    }
+
+    /// A packet is at a host.
+    pub(crate) fn nic_receive(&mut self, id: u32) {
+        let port = u32::from(self.packets[id].at_port);
+        let host = self.ports[port as usize].node;
+        match self.packets[id].kind {
+            Kind::Pause | Kind::Resume => self.set_paused(port, id),
+            Kind::OrAck => {
+                self.or_acked(id);
+                self.discard(id);
+                self.nic_send(host);
+            }
+            Kind::Data => {
+                let or_ack = self.answer_with_or_ack(id);
+                let answered = self.answer(id);
+                if answered {
+                    self.ports[port as usize]
+                        .control
+                        .push(&mut self.packets, id);
+                } else {
+                    self.discard(id);
+                }
+                if or_ack || answered {
+                    self.nic_send(host);
+                }
+            }
+            Kind::Ack | Kind::Nack => {
+                self.acknowledged(id);
+                self.discard(id);
+                self.nic_send(host);
+            }
+        }
+    }
+
+    /// Turns a data packet into its acknowledgement, if it gets one.
+    fn answer(&mut self, id: u32) -> bool {
+        let packet = &mut self.packets[id];
+        let pair = &mut self.pairs[packet.flow];
+        let kind = if packet.seq == pair.expected {
+            pair.expected += u64::from(packet.payload);
+            if pair.expected == pair.size && !pair.endless {
+                let start = self.flows[pair.plan as usize].start;
+                self.outcomes[pair.plan as usize].arrived = Some(self.now - start);
+            }
+            Kind::Ack
+        } else if packet.seq > pair.expected {
+            if self.now < pair.nack_at && pair.nacked == pair.expected {
+                return false;
+            }
+            pair.nack_at = self.now + self.config.nic.nack_interval;
+            pair.nacked = pair.expected;
+            Kind::Nack
+        } else if self.config.rounding == Rounding::Ns3 {
+            return false;
+        } else {
+            Kind::Ack // of a duplicate: the first one's may be lost
+        };
+        packet.kind = kind;
+        packet.seq = pair.expected;
+        packet.wire_bytes = self.feedback.ack_bytes();
+        packet.payload = 0;
+        packet.hop = 0;
+        packet.control = self.config.switch.control_acks;
+        packet.path = pair.back;
+        true
+    }
+
+    /// The sender hears of its data.
+    fn acknowledged(&mut self, id: u32) {
+        let packet = self.packets[id];
+        let pair = &mut self.pairs[packet.flow];
+        if pair.unacked >= pair.size {
+            return;
+        }
+        let outcome = &mut self.outcomes[pair.plan as usize];
+        if packet.seq > pair.unacked {
+            pair.unacked = packet.seq;
+            if let Some(timeout) = self.config.nic.timeout {
+                pair.timeout_at = self.now + timeout;
+            }
+        }
+        if pair.unacked >= pair.size {
+            if !pair.endless {
+                outcome.acked = Some(self.now - self.flows[pair.plan as usize].start);
+            }
+            outcome.received = Bytes::new(pair.expected);
+            self.unfinished -= 1;
+        }
+        if packet.kind == Kind::Nack {
+            let again = pair.go_back(self.config.nic.payload);
+            outcome.retransmissions += again;
+            self.counters.retransmissions += u64::from(again);
+        } else if self.config.rounding == Rounding::Exact {
+            pair.next = pair.next.max(pair.unacked);
+        }
+        let hops = match self.uses_int {
+            true => self.stacks[id as usize].hops(),
+            false => &[],
+        };
+        pair.cc.on_ack(&Ack {
+            now: self.now,
+            acked: packet.seq,
+            next: pair.next,
+            rtt: self.now - packet.sent,
+            marked: packet.marked,
+            hops,
+            int: &self.int,
+        });
+        let before = pair.limits.rate;
+        pair.limits = pair.cc.limits();
+        let after = pair.limits.rate;
+        let (host, place, state) = (pair.src as usize, pair.turn as usize, pair.state());
+        let wire_bytes = pair.last_wire_bytes;
+        let turn = &mut self.nics[host].flows[place];
+        turn.state = state;
+        if self.config.algorithm.moves_next_packet() && after != before {
+            let gap = |rate| self.config.rounding.wire_time(u32::from(wire_bytes), rate);
+            turn.next_at += gap(after) - gap(before);
+            let next_at = turn.next_at;
+            self.wake_earlier(host as u32, next_at);
+        }
+    }
+
+    /// Moves a pending wake forward.
+    fn wake_earlier(&mut self, host: u32, due: Time<Sim>) {
+        if self.nics[host as usize]
+            .wake
+            .is_some_and(|(at, _)| due < at)
+        {
+            self.wake_at(host, due.max(self.now));
+        }
+    }
+
+    fn wake_at(&mut self, host: u32, at: Time<Sim>) {
+        let number = self.events.schedule(at, What::Wake { host });
+        self.nics[host as usize].wake = Some((at, number));
+    }
+
+    /// A wake is due, unless another has replaced it.
+    pub(crate) fn nic_woken(&mut self, host: u32) {
+        let nic = &mut self.nics[host as usize];
+        if nic.wake == Some((self.now, self.number)) {
+            nic.wake = None;
+            self.nic_send(host);
+        }
+    }
+
+    /// Sends what is next at a host, if its line is free and anything may go.
+    pub(crate) fn nic_send(&mut self, host: u32) {
+        let port = self.nics[host as usize].port;
+        if !self.line_is_free(port) {
+            return self.await_line(port);
+        }
+        let line = &mut self.ports[port as usize];
+        let (paused, control_acks) = (line.paused, self.config.switch.control_acks);
+        let acknowledgement = match control_acks || !paused {
+            true => line.control.pop(&self.packets),
+            false => None,
+        };
+        let or_ack = || match paused {
+            true => None,
+            false => line.data.pop(&self.packets),
+        };
+        if let Some(id) = acknowledgement.or_else(or_ack) {
+            self.transmit(port, id);
+            return self.await_line_if_busy_host(host);
+        }
+        match self.choose(host, paused) {
+            Some(place) => {
+                self.send_data(host, place);
+                self.await_line_if_busy_host(host);
+            }
+            None => self.sleep(host),
+        }
+    }
+
+    /// The place of the flow that sends next: whose turn it is, and whom the law does not hold.
+    fn choose(&mut self, host: u32, paused: bool) -> Option<usize> {
+        loop {
+            let (chosen, finished) = self.nics[host as usize].choose(self.now, paused);
+            let chosen = match finished {
+                Some(first) => self.forget_finished(host, first, chosen),
+                None => chosen,
+            };
+            if chosen.is_none_or(|place| self.law_lets_go(host, place)) {
+                return chosen;
+            }
+        }
+    }
+
+    /// A line-free event does nothing at a host without flows and acknowledgements.
+    fn await_line_if_busy_host(&mut self, host: u32) {
+        let nic = &self.nics[host as usize];
+        let (port, line) = (nic.port, &self.ports[nic.port as usize]);
+        if !nic.flows.is_empty() || !line.control.is_empty() || !line.data.is_empty() {
+            self.await_line(port);
+        }
+    }
+
+    fn sleep(&mut self, host: u32) {
+        let nic = &self.nics[host as usize];
+        let Some(due) = nic.next_due(self.config.rounding) else {
+            return;
+        };
+        let sooner = match nic.wake {
+            None => true,
+            Some((at, _)) => self.config.rounding == Rounding::Exact && due < at,
+        };
+        if sooner && due > self.now {
+            self.wake_at(host, due);
+        }
+    }
+
+    /// Takes finished flows out of the round robin, from place `first` on. Answers with the new
+    /// place of the chosen one.
+    fn forget_finished(&mut self, host: u32, first: usize, chosen: Option<usize>) -> Option<usize> {
+        let flows = &mut self.nics[host as usize].flows;
+        let (mut to, mut chosen_to) = (first, chosen);
+        for from in first..flows.len() {
+            let turn = flows[from];
+            let pair = &mut self.pairs[turn.flow];
+            if turn.state == State::Finished {
+                pair.turn = NONE;
+                if pair.packets == 0 {
+                    self.pairs.free(turn.flow);
+                }
+                continue;
+            }
+            if chosen == Some(from) {
+                chosen_to = Some(to);
+            }
+            pair.turn = to as u32;
+            flows[to] = turn;
+            to += 1;
+        }
+        flows.truncate(to);
+        chosen_to
+    }
+
+    /// Makes the next packet of the flow at `place` and sends it.
+    fn send_data(&mut self, host: u32, place: usize) {
+        let nic = &mut self.nics[host as usize];
+        nic.last = place;
+        let (port, flow) = (nic.port, nic.flows[place].flow);
+        let pair = &mut self.pairs[flow];
+        let payload = (pair.size - pair.next).min(u64::from(self.config.nic.payload)) as u16;
+        let wire_bytes = payload + self.feedback.data_header();
+        let id = self.packets.add(Packet {
+            seq: pair.next,
+            sent: self.now,
+            flow,
+            next: NONE,
+            wire_bytes,
+            payload,
+            at_port: 0,
+            hop: 0,
+            kind: Kind::Data,
+            marked: false,
+            control: false,
+            path: pair.there,
+        });
+        if let Some(timeout) = self.config.nic.timeout {
+            if pair.next == pair.unacked {
+                pair.timeout_at = self.now + timeout;
+            }
+            if !pair.timed {
+                pair.timed = true;
+                pair.packets += 1; // Keeps the state until the event has come.
+                let (at, what) = (pair.timeout_at, What::Timeout { pair: flow });
+                self.events.schedule(at, what);
+            }
+        }
+        pair.packets += 1;
+        pair.next += u64::from(payload);
+        pair.last_wire_bytes = wire_bytes;
+        pair.cc.advance(self.now);
+        pair.limits = pair.cc.limits();
+        let gap = self
+            .config
+            .rounding
+            .wire_time(u32::from(wire_bytes), pair.limits.rate);
+        nic.flows[place].next_at = self.now + gap;
+        nic.flows[place].state = pair.state();
+        if self.uses_int {
+            self.clear_stack(id);
+        }
+        self.counters.data_packets += 1;
+        self.law_sent(id);
+        self.transmit(port, id);
+    }
+
+    fn clear_stack(&mut self, id: u32) {
+        if self.stacks.len() <= id as usize {
+            self.stacks
+                .resize(self.packets.capacity(), IntStack::default());
+        }
+        self.stacks[id as usize] = IntStack::default();
+    }
+
+    /// A flow may have waited too long for an acknowledgement: then it starts again from there.
+    pub(crate) fn look_for_timeout(&mut self, id: u32) {
+        let pair = &mut self.pairs[id];
+        if let Some(timeout) = self.config.nic.timeout.filter(|_| pair.unacked < pair.size) {
+            let waited = self.now >= pair.timeout_at && pair.next > pair.unacked;
+            let host = pair.src;
+            if waited {
+                let again = pair.go_back(self.config.nic.payload);
+                let outcome = &mut self.outcomes[pair.plan as usize];
+                outcome.timeouts += 1;
+                outcome.retransmissions += again;
+                self.counters.timeouts += 1;
+                self.counters.retransmissions += u64::from(again);
+                self.nics[host as usize].flows[pair.turn as usize].state = pair.state();
+            }
+            if self.now >= pair.timeout_at {
+                pair.timeout_at = self.now + timeout;
+            }
+            let (at, what) = (pair.timeout_at, What::Timeout { pair: id });
+            self.events.schedule(at, what);
+            if waited {
+                self.nic_send(host);
+            }
+            return;
+        }
+        self.forget_one(id);
+    }
+
+    /// A packet is no more.
+    pub(crate) fn discard(&mut self, id: u32) {
+        self.forget_one(self.packets[id].flow);
+        self.packets.free(id);
+    }
+
+    /// One reason less to keep a flow's live state.
+    fn forget_one(&mut self, flow: u32) {
+        let pair = &mut self.pairs[flow];
+        pair.packets -= 1;
+        if pair.turn == NONE && pair.packets == 0 {
+            self.pairs.free(flow);
+        }
+    }
+}
+
+impl QueuePair {
+    /// Go-back-N; answers with the packets to be sent again.
+    fn go_back(&mut self, payload: u16) -> u32 {
+        let again = self.next.saturating_sub(self.unacked);
+        self.next = self.unacked;
+        again.div_ceil(u64::from(payload)) as u32
+    }
+
+    /// Payload that the receiver has in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.expected
+    }
+
+    /// Whether it has left its NIC and only packets remind of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.turn == NONE
+    }
+}

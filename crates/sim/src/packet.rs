@@ -1,0 +1,112 @@
+//! Packets, and the queues they stand in.
+
+use crate::slab::Slab;
+use crate::topology::MAX_HOPS;
+use onramp_units::{Sim, Time};
+
+/// No packet, no port.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Payload of a flow.
+    Data,
+    /// Cumulative acknowledgement.
+    Ack,
+    /// The same, and a request to go back to there.
+    Nack,
+    /// On-Ramp's: when a data packet arrived.
+    OrAck,
+    /// PFC: stop sending data.
+    Pause,
+    /// PFC: go on.
+    Resume,
+}
+
+/// A packet, in one cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Packet {
+    /// Data: first byte. Acknowledgement: the byte that is expected next.
+    pub seq: u64,
+    /// When the data was handed to the line; an acknowledgement returns it.
+    pub sent: Time<Sim>,
+    /// Index of the flow's live state.
+    pub flow: u32,
+    /// The packet behind this one in a queue.
+    pub next: u32,
+    /// On the wire, headers and all.
+    pub wire_bytes: u16,
+    /// Payload.
+    pub payload: u16,
+    /// The port that receives it, of the link it is on.
+    pub at_port: u16,
+    /// Switches passed so far.
+    pub hop: u8,
+    pub kind: Kind,
+    /// CE on data, the echo of it on acknowledgements.
+    pub marked: bool,
+    /// Whether it takes the strict-priority class.
+    pub control: bool,
+    /// Egress port at each switch of the way.
+    pub path: Path,
+}
+
+/// Egress ports of the switches between two hosts, in order.
+pub(crate) type Path = [u16; MAX_HOPS];
+
+/// All packets there are.
+pub(crate) type Packets = Slab<Packet>;
+
+/// A first-in first-out queue of packets, linked through [`Packet::next`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fifo {
+    head: u32,
+    tail: u32,
+    /// Bytes on the wire that wait.
+    pub bytes: u64,
+}
+
+impl Fifo {
+    pub const EMPTY: Fifo = Fifo {
+        head: NONE,
+        tail: NONE,
+        bytes: 0,
+    };
+
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    pub fn push(&mut self, packets: &mut Packets, id: u32) {
+        packets[id].next = NONE;
+        self.bytes += u64::from(packets[id].wire_bytes);
+        if self.head == NONE {
+            self.head = id;
+        } else {
+            packets[self.tail].next = id;
+        }
+        self.tail = id;
+    }
+
+    pub fn pop(&mut self, packets: &Packets) -> Option<u32> {
+        let id = self.head;
+        if id == NONE {
+            return None;
+        }
+        self.head = packets[id].next;
+        self.bytes -= u64::from(packets[id].wire_bytes);
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_one_cache_line() {
+        assert_eq!(std::mem::size_of::<Packet>(), 64);
+    }
+}

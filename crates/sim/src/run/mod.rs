@@ -1,0 +1,164 @@
+//! One run of a scenario: simulates it, and reports what the rack would report.
+//!
+//! Does not: read scenarios, write files, or look at clocks; progress goes to whoever asks.
+
+mod build;
+mod report;
+
+use crate::config::Counters;
+use crate::port::PortState;
+use crate::simulation::Simulation;
+use onramp_results::{RunResult, Tables};
+use onramp_scenario::{plan, HostId, Run, Traffic};
+use onramp_units::{Bytes, Sim, Span, Time};
+
+pub use build::{build, BuildError};
+
+/// Samples of the measured port's queue in a run.
+const SAMPLES: i64 = 20_000;
+/// But not more often than this.
+const SAMPLE_INTERVAL: Span = Span::from_ns(100);
+/// What is not over so long after the traffic is unfinished, as in the rack.
+const PATIENCE: Span = Span::from_s(2);
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time<Sim>,
+    /// Part of the run's duration.
+    pub done: f64,
+    /// Transmissions of packets over one link so far.
+    pub packet_hops: u64,
+}
+
+/// Simulates `run` as number `index` of its scenario. `progress` is told how far it is, and ends it
+/// with `false`: then there is no result.
+///
+/// # Errors
+/// A run that the simulator cannot do.
+pub fn run(
+    run: &Run,
+    index: usize,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<(RunResult, Tables)>, BuildError> {
+    let arrivals = plan(run);
+    let mut observer = Observer::new(run, build(run, &arrivals)?);
+    let end = Time::ZERO + run.duration;
+    if !observer.sample_until(end, progress) || !observer.drain(end + PATIENCE, progress) {
+        return Ok(None);
+    }
+    Ok(Some(report::report(run, index, &arrivals, &observer)))
+}
+
+/// A simulation and what has been seen of it.
+struct Observer {
+    simulation: Simulation,
+    warmup: Time<Sim>,
+    duration: Span,
+    /// Whose port is measured.
+    host: HostId,
+    interval: Span,
+    /// When, and how long a packet would have waited.
+    waits: Vec<(Time<Sim>, Span)>,
+    /// At the warm-up's end and at the traffic's.
+    warm: Instant,
+    end: Instant,
+}
+
+/// What had happened by an instant.
+#[derive(Clone)]
+struct Instant {
+    counters: Counters,
+    port: PortState,
+    /// By flow.
+    received: Vec<Bytes>,
+}
+
+impl Instant {
+    fn of(simulation: &Simulation, host: HostId, now: Time<Sim>) -> Instant {
+        Instant {
+            counters: simulation.counters(),
+            port: simulation.port_to(host, now),
+            received: simulation.received(),
+        }
+    }
+}
+
+impl Observer {
+    fn new(run: &Run, mut simulation: Simulation) -> Observer {
+        let (host, warmup) = (measured_host(run), Time::ZERO + run.warmup);
+        simulation.run_until(warmup - Span::from_ps(1));
+        let warm = Instant::of(&simulation, host, warmup);
+        let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
+        Observer {
+            simulation,
+            warmup,
+            duration: run.duration,
+            host,
+            interval,
+            waits: Vec::new(),
+            end: warm.clone(),
+            warm,
+        }
+    }
+
+    /// From the warm-up's end, which is now, to the end of the traffic.
+    fn sample_until(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        let mut now = self.warmup;
+        while now < end {
+            self.simulation.run_until(now);
+            let wait = self.simulation.port_to(self.host, now).wait;
+            self.waits.push((now, wait));
+            if !progress(self.progress(now)) {
+                return false;
+            }
+            now += self.interval;
+        }
+        self.simulation.run_until(end);
+        self.end = Instant::of(&self.simulation, self.host, end);
+        true
+    }
+
+    /// Until every flow is over, at most until `end`.
+    fn drain(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        let mut now = Time::ZERO + self.duration;
+        while self.simulation.unfinished() > 0 && now < end {
+            now += Span::from_ms(1);
+            self.simulation.run_until(now);
+            if !progress(self.progress(now)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn progress(&self, now: Time<Sim>) -> Progress {
+        let done = (now - Time::ZERO).as_s_f64() / self.duration.as_s_f64();
+        Progress {
+            now,
+            done: done.min(1.0),
+            packet_hops: self.simulation.counters().packet_hops,
+        }
+    }
+}
+
+/// The first aggregator, else the first receiver.
+fn measured_host(run: &Run) -> HostId {
+    let incast = run.traffic.iter().find_map(|traffic| match traffic {
+        Traffic::Incast(incast) => Some(incast.to),
+        Traffic::Long(_) | Traffic::Poisson(_) => None,
+    });
+    let receiver = |traffic: &Traffic| match traffic {
+        Traffic::Incast(incast) => incast.to,
+        Traffic::Long(long) => long.to,
+        Traffic::Poisson(poisson) => match poisson.to {
+            onramp_scenario::Receivers::Host(host) => host,
+            onramp_scenario::Receivers::All => 0,
+        },
+    };
+    incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! How long an idle network takes from host to host, as the HPCC authors' simulator computes it.
+
+use crate::nic::{Nic, DATA_HEADER};
+use crate::port::Port;
+use crate::rounding::Rounding;
+use crate::topology::{Routes, Topology};
+use onramp_units::{Bytes, Rate, Span};
+
+/// A way through an idle network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Propagation both ways and a full payload on each line.
+    pub rtt: Span,
+    /// Of the slowest line.
+    pub rate: Rate,
+    /// What fits on it.
+    pub bdp_bytes: u64,
+}
+
+/// Computes ways.
+pub(crate) struct Ways {
+    rounding: Rounding,
+    payload: u32,
+}
+
+impl Ways {
+    pub fn new(rounding: Rounding, payload: u32) -> Ways {
+        Ways { rounding, payload }
+    }
+
+    /// Any shortest way from `src` to `dst`.
+    pub fn between(
+        &self,
+        src: u32,
+        dst: u32,
+        routes: &Routes,
+        ports: &[Port],
+        nics: &[Nic],
+    ) -> Way {
+        let mut port = nics[src as usize].port as usize;
+        let (mut rtt, mut rate) = (Span::ZERO, ports[port].rate);
+        loop {
+            let line = &ports[port];
+            rtt += line.delay * 2 + self.whole_ns(self.wire_time(self.payload.into(), line.rate));
+            rate = rate.min(line.rate);
+            let node = ports[port ^ 1].node;
+            if node == dst {
+                break;
+            }
+            port = usize::from(routes.next(node, dst)[0]);
+        }
+        let bdp_bytes = rate.bytes_in(rtt).get();
+        Way {
+            rtt,
+            rate,
+            bdp_bytes,
+        }
+    }
+
+    /// The longest way between any two hosts; hosts at the same switch with the same line are
+    /// alike, so two of each will do.
+    pub fn longest(
+        &self,
+        topology: &Topology,
+        routes: &Routes,
+        ports: &[Port],
+        nics: &[Nic],
+    ) -> Way {
+        let alike = |host: &u32| {
+            let port = &ports[nics[*host as usize].port as usize];
+            (routes.edge(*host), port.rate, port.delay)
+        };
+        let mut hosts: Vec<u32> = topology.hosts().collect();
+        hosts.sort_by_key(|host| (alike(host), *host));
+        let mut some: Vec<u32> = Vec::new();
+        for host in hosts {
+            if some.len() < 2 || alike(&some[some.len() - 2]) != alike(&host) {
+                some.push(host);
+            }
+        }
+        let pairs = some.iter().flat_map(|&a| some.iter().map(move |&b| (a, b)));
+        let ways = pairs
+            .filter(|(a, b)| a != b)
+            .map(|(a, b)| self.between(a, b, routes, ports, nics));
+        ways.reduce(|a, b| Way {
+            rtt: a.rtt.max(b.rtt),
+            bdp_bytes: a.bdp_bytes.max(b.bdp_bytes),
+            ..a
+        })
+        .expect("a topology has two hosts")
+    }
+
+    /// [`crate::Simulation::ideal_fct`].
+    pub fn ideal_fct(&self, way: &Way, size: u64) -> Span {
+        let packets = size.div_ceil(u64::from(self.payload));
+        let bytes = size + packets * u64::from(DATA_HEADER);
+        way.rtt + self.whole_ns(self.wire_time(bytes, way.rate))
+    }
+
+    fn wire_time(&self, bytes: u64, rate: Rate) -> Span {
+        rate.time_to_send(Bytes::new(bytes))
+    }
+
+    /// The reference computes these in whole ns, without going through floating point.
+    fn whole_ns(&self, span: Span) -> Span {
+        match self.rounding {
+            Rounding::Exact => span,
+            Rounding::Ns3 => Span::from_ns(span.as_ns()),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The NIC host and the switch against the HPCC authors' ns-3: flow completion times to the
+//! nanosecond, DCQCN's too, whose random marks are drawn as ns-3 draws them. Files:
+//! tests/reference/README.md.
+
+mod harness;
+
+use harness::{reference_rows, run, Case};
+
+const CCS: [&str; 6] = ["hpcc", "dcqcn", "dcqcn_w", "timely", "timely_w", "dctcp"];
+
+fn agrees(case: &Case) {
+    assert_eq!(
+        run(case, 1),
+        reference_rows(case),
+        "{} under {}",
+        case.name,
+        case.cc
+    );
+}
+
+#[test]
+fn every_idle_network_agrees_to_the_nanosecond() {
+    for cc in CCS {
+        agrees(&Case::single(cc));
+    }
+}
+
+#[test]
+fn every_incast_agrees_to_the_nanosecond() {
+    for cc in CCS {
+        agrees(&Case::incast(cc));
+    }
+}
+
+#[test]
+fn all_long_and_short_flows_agree_to_the_nanosecond() {
+    for cc in CCS {
+        agrees(&Case::long_and_short(cc));
+    }
+}
+
+/// The reference's completion times under DCQCN are those of one run of its random numbers; another
+/// run gives others.
+#[test]
+fn dcqcn_depends_on_the_run() {
+    let case = Case::incast("dcqcn");
+    assert_ne!(run(&case, 2), run(&case, 1));
+}
