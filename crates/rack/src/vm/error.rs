@@ -79,6 +79,19 @@ pub(super) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> VmError + '_ {
     }
 }
 
+/// How the kernel's account of its end begins; a trace as long as it likes follows.
+const TROUBLE: &[&str] = &["sysrq:", "Kernel panic", "BUG:", "Oops", "Out of memory"];
+
+/// What the kernel said of its trouble from the beginning, else its last lines.
+pub(super) fn trouble(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().collect();
+    let is_trouble = |line: &&str| TROUBLE.iter().any(|word| line.contains(word));
+    match lines.iter().position(is_trouble) {
+        Some(first) => lines[first..lines.len().min(first + TAIL_LINES)].join("\n"),
+        None => tail(console),
+    }
+}
+
 /// The last lines of `text`.
 pub(super) fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::error::{at, tail};
+use super::error::{at, tail, trouble};
 use super::image::Image;
 use super::{Job, Outcome, Vm, VmError};
 
@@ -248,17 +248,13 @@ fn died(status: ExitStatus, dir: &Path, output: &str) -> VmError {
 
 /// Last lines of the emulator, the kernel and the command.
 fn last_words(dir: &Path, output: &str) -> String {
-    let parts = [
-        text(&dir.join("qemu")),
-        text(&dir.join("console")),
-        output.to_owned(),
+    let mut parts = vec![
+        tail(&text(&dir.join("qemu"))),
+        trouble(&text(&dir.join("console"))),
+        tail(output),
     ];
-    let tails: Vec<String> = parts
-        .iter()
-        .map(|part| tail(part))
-        .filter(|part| !part.trim().is_empty())
-        .collect();
-    tails.join("\n")
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join("\n")
 }
 
 /// Content of a file that may not exist and may not be UTF-8.
