@@ -21,8 +21,9 @@ fn pause_s(seconds: f64) {
 /// Kind and options of the root qdisc; none for the kernel's default of a veth, which has none.
 fn root(host: &Host) -> Option<(Value, Value)> {
     host.ns.qdisc("eth0").map(|mut q| {
-        let options = q["options"].as_object_mut();
-        options.map(|options| options.remove("direct_packets_stat")); // of htb: packets so far
+        if let Some(options) = q["options"].as_object_mut() {
+            options.remove("direct_packets_stat"); // of htb: packets so far
+        }
         (q["kind"].clone(), q["options"].clone())
     })
 }
