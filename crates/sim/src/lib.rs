@@ -15,6 +15,7 @@
 //!     rounding: Rounding::Exact,
 //!     algorithm: cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate)),
 //!     nic: Nic::REFERENCE,
+//!     kernel: None,
 //!     law: None,
 //!     clocks: ClockErrors::default(),
 //!     switch: Switch {
@@ -42,6 +43,7 @@ mod edge;
 mod events;
 mod flow_list;
 mod int;
+mod kernel;
 mod nic;
 mod packet;
 mod port;
@@ -51,14 +53,16 @@ pub mod run;
 mod simulation;
 mod slab;
 mod switch;
+mod tcp;
 mod topology;
 mod way;
 
 pub use clock::ClockErrors;
-pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
+pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;
 pub use rounding::Rounding;
 pub use simulation::{ConfigError, Simulation, Step};
+pub use tcp::control::TcpAlgorithm;
 pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

@@ -168,9 +168,7 @@ impl Simulation {
     pub(crate) fn start_flow(&mut self, plan: u32) {
         let flow = self.flows[plan as usize];
         let (src, dst) = (flow.src, flow.dst);
-        let number = self.pair_flows.entry((src, dst)).or_insert(0);
-        let ports = (10_000 + *number as u16, 100);
-        *number += 1;
+        let (there, back) = self.paths(src, dst);
         let cc = self.config.algorithm.start(&self.path_facts(src));
         let (size, stop) = match flow.work {
             Work::Send(size) => (size.get(), None),
@@ -188,8 +186,8 @@ impl Simulation {
             limits: cc.limits(),
             last_wire_bytes: 0,
             cc,
-            there: self.path(src, dst, ports),
-            back: self.path(dst, src, (ports.1, ports.0)),
+            there,
+            back,
             law: onramp_law::Flow::default(),
             held_since: None,
             timeout_at: Time::ZERO,
