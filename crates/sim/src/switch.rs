@@ -124,6 +124,7 @@ impl Simulation {
                 self.ports[egress as usize].drops += 1;
                 return self.discard_at_switch(id);
             }
+            self.mark(egress, id, true);
             self.ports[egress as usize].data.push(&mut self.packets, id);
         }
         self.switch_send(egress);

@@ -85,15 +85,20 @@ fn a_lost_tail_is_probed_before_the_timeout() {
 #[test]
 fn a_timeout_starts_again_with_one_packet_and_doubles() {
     let mut sender = started(10);
-    assert_eq!(sender.timer(), Some(at(1_000_000)));
-    sender.timer_expired(at(1_000_000));
-    let segment = sender.next_segment(at(1_000_000), 64).unwrap();
+    let probe_at = at(200) + PROBE;
+    sender.timer_expired(probe_at);
+    assert_eq!(sender.next_segment(probe_at, 64).unwrap().first, 9);
+    let timeout_at = probe_at + Span::from_us(200_100);
+    assert_eq!(sender.timer(), Some(timeout_at));
+    sender.timer_expired(timeout_at);
+    let segment = sender.next_segment(timeout_at, 64).unwrap();
     assert_eq!((segment.first, segment.count), (0, 1));
-    assert_eq!(sender.next_segment(at(1_000_000), 64), None);
-    assert_eq!(sender.timer(), Some(at(3_000_000)));
+    assert_eq!(sender.next_segment(timeout_at, 64), None);
+    assert_eq!(sender.timer(), Some(timeout_at + Span::from_us(400_200)));
     assert_eq!(sender.timeouts, 1);
-    sender.acknowledged(at(1_000_100), &ack(1, (0, 0)));
-    let segment = sender.next_segment(at(1_000_100), 64).unwrap();
+    let answered = timeout_at + Span::from_us(100);
+    sender.acknowledged(answered, &ack(1, (0, 0)));
+    let segment = sender.next_segment(answered, 64).unwrap();
     assert_eq!((segment.first, segment.count, segment.again), (1, 2, true));
 }
 
