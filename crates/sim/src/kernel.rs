@@ -5,7 +5,9 @@
 //! Acknowledgements leave between bursts. Packets that arrive within the coalescing time are handled
 //! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
 //! an OR-ACK answers, as law/sample.h says.
-//! Does not: model processors, receive windows, or CoDel; a connection's handshake is over, and has
+//! Connections are persistent, as the rack's: a flow takes the idle one of its hosts that was used last,
+//! with the window and the control law's state that it has, else a new one.
+//! Does not: model processors, receive windows, or CoDel; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 
 use crate::clock::mono;
@@ -70,8 +72,9 @@ pub(crate) struct Connection {
     dst: u32,
     sender: Sender,
     pub receiver: Receiver,
-    /// Packets of a flow with a size, and the payload of its last.
-    packets: Option<u32>,
+    /// The flow's first packet; of a flow with a size the packet behind its last, and the last one's payload.
+    first: u32,
+    end: Option<u32>,
     last_payload: u16,
     there: Path,
     back: Path,
@@ -91,8 +94,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     fn payload(&self, number: u32) -> u16 {
-        match self.packets {
-            Some(packets) if number + 1 == packets => self.last_payload,
+        match self.end {
+            Some(end) if number + 1 == end => self.last_payload,
             _ => MSS,
         }
     }
@@ -104,12 +107,12 @@ impl Connection {
 
     /// Payload that the receiver has in order.
     pub fn received(&self) -> u64 {
-        let expected = u64::from(self.receiver.expected);
-        let missing = match self.packets {
-            Some(packets) if self.receiver.expected == packets => MSS - self.last_payload,
+        let packets = u64::from(self.receiver.expected - self.first);
+        let missing = match self.end {
+            Some(end) if self.receiver.expected == end => MSS - self.last_payload,
             _ => 0,
         };
-        expected * u64::from(MSS) - u64::from(missing)
+        packets * u64::from(MSS) - u64::from(missing)
     }
 
     pub fn is_over(&self) -> bool {
@@ -148,27 +151,48 @@ impl Simulation {
         self.config.kernel.as_ref().expect("asked of kernel hosts")
     }
 
-    /// A flow of the plan starts, on a connection of its own that exists already.
+    /// A flow of the plan starts, on an idle connection of its hosts if there is one.
     pub(crate) fn start_connection(&mut self, plan: u32) {
         let flow = self.flows[plan as usize];
-        let (there, back) = self.paths(flow.src, flow.dst);
-        let full = u64::from(MSS);
-        let (total, packets, last_payload) = match flow.work {
-            Work::Send(size) => {
-                let packets = size.get().div_ceil(full) as u32;
-                (packets, Some(packets), (size.get() - 1) % full + 1)
-            }
-            Work::Until(_) => (u32::MAX, None, full),
+        let idle = self.idle_connections.get_mut(&(flow.src, flow.dst));
+        let id = match idle.and_then(Vec::pop) {
+            Some(id) => id,
+            None => self.open_connection(flow.src, flow.dst),
         };
+        let connection = &mut self.connections[id];
+        connection.plan = plan;
+        connection.over = false;
+        connection.first = connection.receiver.expected;
+        match flow.work {
+            Work::Send(size) => {
+                let full = u64::from(MSS);
+                let packets = size.get().div_ceil(full) as u32;
+                connection.end = Some(connection.first + packets);
+                connection.last_payload = ((size.get() - 1) % full + 1) as u16;
+                connection.sender.resume(self.now, packets);
+            }
+            Work::Until(stop) => {
+                connection.end = None;
+                let most = u32::MAX - connection.first;
+                connection.sender.resume(self.now, most);
+                self.events.schedule(stop, What::Stop { pair: id });
+            }
+        }
+        self.hand_down(id);
+    }
+
+    fn open_connection(&mut self, src: u32, dst: u32) -> u32 {
+        let (there, back) = self.paths(src, dst);
         let algorithm = self.kernel().algorithm;
-        let id = self.connections.add(Connection {
-            plan,
-            src: flow.src,
-            dst: flow.dst,
-            sender: Sender::new(total, algorithm, self.base_rtt()),
+        self.connections.add(Connection {
+            plan: NONE,
+            src,
+            dst,
+            sender: Sender::new(algorithm, self.base_rtt()),
             receiver: Receiver::default(),
-            packets,
-            last_payload: last_payload as u16,
+            first: 0,
+            end: None,
+            last_payload: MSS,
             there,
             back,
             queue: VecDeque::new(),
@@ -179,12 +203,8 @@ impl Simulation {
             held_since: None,
             timer_at: NEVER,
             references: 0,
-            over: false,
-        });
-        if let Work::Until(stop) = flow.work {
-            self.events.schedule(stop, What::Stop { pair: id });
-        }
-        self.hand_down(id);
+            over: true,
+        })
     }
 
     /// A flow without size sends nothing new from now on.
@@ -315,7 +335,7 @@ impl Simulation {
             .receiver
             .arrived(packet.seq as u32, packet.marked);
         let plan = connection.plan as usize;
-        if connection.packets == Some(connection.receiver.expected) {
+        if connection.end == Some(connection.receiver.expected) {
             let arrived = self.now - self.flows[plan].start;
             self.outcomes[plan].arrived.get_or_insert(arrived);
         }
@@ -384,7 +404,7 @@ impl Simulation {
         connection.over = true;
         connection.queue.clear();
         let outcome = &mut self.outcomes[connection.plan as usize];
-        if connection.packets.is_some() {
+        if connection.end.is_some() {
             let start = self.flows[connection.plan as usize].start;
             outcome.acked = Some(self.now - start);
         }
@@ -394,7 +414,10 @@ impl Simulation {
         self.unfinished -= 1;
         let host = &mut self.hosts[connection.src as usize];
         host.turns.retain(|turn| turn.connection != id);
-        if connection.references == 0 {
+        if connection.end.is_some() {
+            let hosts = (connection.src, connection.dst);
+            self.idle_connections.entry(hosts).or_default().push(id);
+        } else if connection.references == 0 {
             self.connections.free(id);
         }
         true
@@ -404,7 +427,7 @@ impl Simulation {
     fn forget_reference(&mut self, id: u32) {
         let connection = &mut self.connections[id];
         connection.references -= 1;
-        if connection.over && connection.references == 0 {
+        if connection.over && connection.end.is_none() && connection.references == 0 {
             self.connections.free(id);
         }
     }
@@ -488,7 +511,8 @@ impl Simulation {
         let segment = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
-        if self.config.kernel.as_ref().is_some_and(|k| k.paced) {
+        // fq_dequeue: what its credit covers is not paced.
+        if turn.credit <= 0 && self.config.kernel.as_ref().is_some_and(|k| k.paced) {
             if let Some(pace) = connection.pace() {
                 let gap = pace.time_to_send(Bytes::new(u64::from(bytes)));
                 connection.paced_until = self.now + gap;

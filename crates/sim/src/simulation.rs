@@ -87,6 +87,8 @@ pub struct Simulation {
     /// The same of kernel hosts.
     pub(crate) hosts: Vec<KernelHost>,
     pub(crate) connections: Slab<Connection>,
+    /// Those without a flow, by sender and receiver.
+    pub(crate) idle_connections: HashMap<(u32, u32), Vec<u32>>,
     /// TCP's acknowledgements, by packet.
     pub(crate) acknowledgements: Vec<Acknowledgement>,
     pub(crate) flows: Vec<Flow>,
@@ -154,6 +156,7 @@ impl Simulation {
                 .map(|_| KernelHost::default())
                 .collect(),
             connections: Slab::new(),
+            idle_connections: HashMap::new(),
             acknowledgements: Vec::new(),
             outcomes: vec![Outcome::default(); flows.len()],
             unfinished: flows.len(),

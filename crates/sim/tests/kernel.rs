@@ -126,7 +126,7 @@ fn incast_over_web_search_comes_out_as_in_the_rack() {
         assert!((195_000.0..215_000.0).contains(&rct(name, "p99")), "{name}");
         assert!(number(case(name), "timeouts") > 0.0, "{name}");
     }
-    for (name, rack_mean) in [("strawman", 36.7), ("final", 37.8), ("gate", 40.8)] {
+    for (name, rack_mean) in [("strawman", 36.7), ("final", 38.9), ("gate", 40.9)] {
         let ratio = rct(name, "mean") / rack_mean;
         assert!(
             (0.75..1.25).contains(&ratio),
@@ -134,10 +134,13 @@ fn incast_over_web_search_comes_out_as_in_the_rack() {
         );
         assert_eq!(number(case(name), "timeouts"), 0.0, "{name}");
     }
+    let order = ["strawman", "final", "gate", "off"].map(|name| rct(name, "mean"));
+    assert!(order.is_sorted(), "as in the rack: {order:?}");
     for name in ["fq", "off", "final", "gate"] {
-        let ratio = rct(name, "p50") / 18.3;
+        // A request's own way to the servers is not simulated.
+        let ratio = rct(name, "p50") / 18.8;
         assert!(
-            (0.9..1.1).contains(&ratio),
+            (0.85..1.0).contains(&ratio),
             "{name}: {ratio} of the rack's median"
         );
         assert!((number(case(name), "background.goodput_gbps") / 3.99 - 1.0).abs() < 0.01);

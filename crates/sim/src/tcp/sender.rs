@@ -98,17 +98,20 @@ pub struct Sender {
     most_in_flight: u32,
     window_end: u32,
     limited: bool,
+    /// When something was handed down last.
+    last_sent: Time<Sim>,
+    /// Since the last `resume`.
     pub retransmissions: u32,
     pub timeouts: u32,
 }
 
 impl Sender {
-    /// Of a connection for `total` packets, whose handshake took `handshake`.
-    pub fn new(total: u32, algorithm: TcpAlgorithm, handshake: Span) -> Sender {
+    /// Of a connection whose handshake took `handshake`, with nothing to send.
+    pub fn new(algorithm: TcpAlgorithm, handshake: Span) -> Sender {
         let mut rtt = Rtt::default();
         rtt.sample(handshake);
         Sender {
-            total,
+            total: 0,
             unacked: 0,
             next: 0,
             outstanding: VecDeque::new(),
@@ -130,9 +133,34 @@ impl Sender {
             most_in_flight: 0,
             window_end: 0,
             limited: false,
+            last_sent: Time::ZERO,
             retransmissions: 0,
             timeouts: 0,
         }
+    }
+
+    /// `packets` more are to be sent, after everything has been acknowledged.
+    pub fn resume(&mut self, now: Time<Sim>, packets: u32) {
+        self.total += packets;
+        (self.retransmissions, self.timeouts) = (0, 0);
+        if self.next > 0 {
+            self.restart_window(now - self.last_sent);
+        }
+    }
+
+    /// tcp_cwnd_restart (RFC 2861): half of the window for every timeout that nothing was sent.
+    fn restart_window(&mut self, idle: Span) {
+        self.control.on_idle(idle);
+        let timeout = self.rtt.timeout();
+        if idle <= timeout {
+            return;
+        }
+        let packets = self.window.packets;
+        let threshold = &mut self.window.slow_start_below;
+        *threshold = (*threshold).max(packets / 2 + packets / 4);
+        let halvings = (idle.as_ps() / timeout.as_ps()).min(31);
+        let least = packets.min(Window::INITIAL.packets);
+        self.window.packets = (packets >> halvings).max(least);
     }
 
     /// Everything is acknowledged.
@@ -169,6 +197,7 @@ impl Sender {
     pub fn next_segment(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
         let idle = self.outstanding.is_empty();
         let segment = self.pick(now, most)?;
+        self.last_sent = now;
         self.out += segment.count;
         self.most_in_flight = self.most_in_flight.max(self.in_flight());
         if segment.again {

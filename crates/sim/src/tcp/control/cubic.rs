@@ -177,6 +177,13 @@ impl WindowControl for Cubic {
         self.epoch = None;
         self.hystart = HyStart::default();
     }
+
+    /// RFC 9438 §5.8: the curve stands still meanwhile.
+    fn on_idle(&mut self, idle: Span) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += idle;
+        }
+    }
 }
 
 #[cfg(test)]

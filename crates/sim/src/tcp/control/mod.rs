@@ -68,6 +68,8 @@ pub trait WindowControl {
     fn on_loss(&mut self, window: &Window) -> u32;
     /// A retransmission timeout has passed; the window is one packet.
     fn on_timeout(&mut self) {}
+    /// Nothing was sent for a while.
+    fn on_idle(&mut self, _idle: Span) {}
 }
 
 /// Names each congestion control with its module.
@@ -122,6 +124,12 @@ macro_rules! window_controls {
             fn on_timeout(&mut self) {
                 match self {
                     $(Control::$variant(cc) => cc.on_timeout(),)*
+                }
+            }
+
+            fn on_idle(&mut self, idle: Span) {
+                match self {
+                    $(Control::$variant(cc) => cc.on_idle(idle),)*
                 }
             }
         }

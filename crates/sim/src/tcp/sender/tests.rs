@@ -17,7 +17,8 @@ fn ack(cumulative: u32, block: (u32, u32)) -> Acknowledgement {
 
 /// After the first window of 10 packets was sent at 0 and nothing else.
 fn started(total: u32) -> Sender {
-    let mut sender = Sender::new(total, TcpAlgorithm::Reno, Span::from_us(100));
+    let mut sender = Sender::new(TcpAlgorithm::Reno, Span::from_us(100));
+    sender.resume(Time::ZERO, total);
     let segment = sender.next_segment(at(0), 64).unwrap();
     assert_eq!((segment.first, segment.count), (0, total.min(10)));
     assert_eq!(sender.next_segment(at(0), 64), None);
@@ -111,7 +112,8 @@ proptest! {
         most in 1u32..50,
     ) {
         for &algorithm in TcpAlgorithm::ALL {
-            let mut sender = Sender::new(total, algorithm, Span::from_us(100));
+            let mut sender = Sender::new(algorithm, Span::from_us(100));
+            sender.resume(Time::ZERO, total);
             let mut receiver = crate::tcp::receiver::Receiver::default();
             let mut lost = losses.iter().copied();
             let mut wire: VecDeque<(Time<Sim>, u32)> = VecDeque::new();
