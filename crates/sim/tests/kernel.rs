@@ -49,6 +49,21 @@ fn one_flow_fills_the_line_under_every_congestion_control() {
     }
 }
 
+/// Its estimates are bandwidth and delay: the line is used, and next to nothing waits.
+#[test]
+fn bbr_finds_the_bandwidth_and_the_delay_of_a_path_within_5_per_cent() {
+    let set = [
+        ("host.cc", "bbr"),
+        ("network.link.delay", "250 us"),
+        ("network.buffer", "600 kB"),
+    ];
+    let (result, _) = simulate(LONG, &set);
+    assert!(number(&result, "utilisation") > 0.95);
+    // The round trip is 1 ms.
+    assert!(field(&result, "queue_us", "mean") < 50.0);
+    assert_eq!(number(&result, "drops"), 0.0);
+}
+
 #[test]
 fn dctcp_keeps_the_queue_near_its_threshold_and_loses_nothing() {
     let set = [
@@ -156,7 +171,7 @@ proptest! {
     /// Small buffers, any segment size, any law: every flow ends, whole, and the same each time.
     #[test]
     fn every_flow_ends(
-        cc in prop::sample::select(vec!["cubic", "reno", "scalable"]),
+        cc in prop::sample::select(vec!["cubic", "reno", "scalable", "bbr"]),
         law in prop::sample::select(vec!["off", "strawman", "final", "gate"]),
         buffer_kb in 6u32..100,
         gso_kb in 2u32..64,
