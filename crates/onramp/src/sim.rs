@@ -3,6 +3,7 @@
 mod bench;
 
 use std::{
+    collections::HashMap,
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
     sync::{
@@ -17,8 +18,8 @@ use clap::Subcommand;
 use onramp_results::{forget, merge, part, write_json, SummaryFile};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
-    cc, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow, Nic, Rounding,
-    Simulation, Switch, Topology,
+    address, cc, flow_ports, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow,
+    Nic, Rounding, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 
@@ -315,7 +316,7 @@ fn replay(args: &ReplayArgs) -> Result<()> {
     let mut simulation = Simulation::new(config, &topology, flows.clone())
         .with_context(|| format!("replaying {}", args.flows.display()))?;
     simulation.run_until(last + args.patience);
-    print!("{}", replay_csv(&simulation, &flows));
+    print!("{}", replay_csv(&simulation, &flows, rounding));
     match simulation.unfinished() {
         0 => Ok(()),
         n => bail!("{n} of {} flows are not over", flows.len()),
@@ -349,25 +350,39 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
     })
 }
 
-/// A line a flow, in the plan's order; an empty field is a flow that is not over.
-fn replay_csv(simulation: &Simulation, flows: &[Flow]) -> String {
-    let mut text = "src,dst,size_bytes,start_ps,fct_ps,standalone_ps\n".to_owned();
+/// The reference's columns, a line a flow in the order of their ends, in ns or, exactly, in ps. An
+/// empty completion time is a flow that is not over.
+fn replay_csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
+    let (unit, ps_per_unit) = match rounding {
+        Rounding::Ns3 => ("ns", 1000),
+        Rounding::Exact => ("ps", 1),
+    };
+    let mut of_pair: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut lines = Vec::new();
     for (n, flow) in flows.iter().enumerate() {
+        let number = of_pair.entry((flow.src, flow.dst)).or_insert(0);
+        let (sport, dport) = flow_ports(*number);
+        *number += 1;
         let Work::Send(size) = flow.work else {
             continue;
         };
-        let ps = |span: Option<Span>| span.map_or(String::new(), |s| s.as_ps().to_string());
-        text += &format!(
-            "{},{},{},{},{},{}\n",
-            flow.src,
-            flow.dst,
-            size.get(),
-            flow.start.ticks(),
-            ps(simulation.outcomes()[n].acked),
-            ps(simulation.ideal_fct(n)),
-        );
+        let (src, dst, size) = (address(flow.src), address(flow.dst), size.get());
+        let start = flow.start.ticks() / ps_per_unit;
+        let acked = simulation.outcomes()[n].acked;
+        let units = |span: Option<Span>| {
+            span.map_or(String::new(), |s| (s.as_ps() / ps_per_unit).to_string())
+        };
+        let (fct, ideal) = (units(acked), units(simulation.ideal_fct(n)));
+        let end = acked.map(|acked| flow.start + acked);
+        let line = format!("{src:08x},{dst:08x},{sport},{dport},{size},{start},{fct},{ideal}\n");
+        lines.push((end.is_none(), end, line));
     }
-    text
+    lines.sort_by_key(|(unfinished, end, _)| (*unfinished, *end));
+    let header =
+        format!("src_ip,dst_ip,sport,dport,size_bytes,start_{unit},fct_{unit},standalone_{unit}\n");
+    lines
+        .into_iter()
+        .fold(header, |text, (_, _, line)| text + &line)
 }
 
 #[cfg(test)]

@@ -240,6 +240,9 @@ pub enum Cc {
 }
 
 impl Cc {
+    /// All of them, as scenarios have them.
+    pub const NAMES: &'static [&'static str] = Cc::VARIANTS;
+
     /// Whether hosts of that kind have it.
     pub fn runs_on(self, kind: HostKind) -> bool {
         match self {

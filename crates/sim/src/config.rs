@@ -50,7 +50,7 @@ pub struct Kernel {
     pub gso: Bytes,
     /// Packets that are handled together are acknowledged together.
     pub gro: bool,
-    /// The queueing discipline spaces segments by the pace that TCP tells it, as sch_fq.
+    /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.
     pub paced: bool,
     /// The NIC interrupts so long after the first packet.
     pub coalescing: Span,

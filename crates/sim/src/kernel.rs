@@ -1,6 +1,7 @@
 //! The kernel host: TCP (tcp/) above a queueing discipline above a plain NIC.
 //!
-//! A connection hands down GSO segments, as many as TCP small queues let wait (TSQ); connections
+//! A connection hands down GSO segments at its pace, if it has one (then a segment's time stamp is
+//! that of its departure, as in Linux since 4.20), as many as TCP small queues let wait (TSQ); connections
 //! take turns by bytes (deficit round robin, as sch_fq); a segment leaves as one burst at line rate.
 //! Acknowledgements leave between bursts. Packets that arrive within the coalescing time are handled
 //! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
@@ -53,8 +54,8 @@ pub(crate) struct KernelHost {
 struct Turn {
     connection: u32,
     credit: i64,
-    /// When pace and law let its head go, as far as is known.
-    due: Time<Sim>,
+    /// When the control law is to be asked again.
+    held_until: Time<Sim>,
 }
 
 /// A segment on its way to the line.
@@ -81,7 +82,9 @@ pub(crate) struct Connection {
     /// Segments in the queueing discipline, and packets there and in the burst.
     queue: VecDeque<Segment>,
     queued: u32,
+    /// When the pace lets TCP hand down more, and when it waits for that.
     paced_until: Time<Sim>,
+    resume_at: Option<Time<Sim>>,
     law: onramp_law::Flow,
     records: Records,
     held_since: Option<Time<Sim>>,
@@ -119,15 +122,19 @@ impl Connection {
         self.over
     }
 
-    /// tcp_update_pacing_rate: twice the window a round trip in the first half of slow start, else
-    /// 1.2 times.
+    /// The congestion control's, else tcp_update_pacing_rate: twice the window a round trip in the
+    /// first half of slow start, else 1.2 times.
     fn pace(&self) -> Option<Rate> {
+        let packet_bits = f64::from(MSS) * 8.0;
+        if let Some(packets_per_s) = self.sender.packets_per_s() {
+            return Rate::from_bits_per_s((packets_per_s * packet_bits) as u64);
+        }
         let window = self.sender.window();
-        let bits = u64::from(window.packets) * u64::from(MSS) * 8;
         let early = window.packets < window.slow_start_below / 2;
         let factor = if early { 2.0 } else { 1.2 };
         let rtt_s = self.sender.smoothed_rtt()?.as_s_f64();
-        Rate::from_bits_per_s((bits as f64 * factor / rtt_s) as u64)
+        let bits = f64::from(window.packets) * packet_bits;
+        Rate::from_bits_per_s((bits * factor / rtt_s) as u64)
     }
 
     /// Packets that may wait below TCP: TSQ, at least two segments.
@@ -159,6 +166,7 @@ impl Simulation {
             Some(id) => id,
             None => self.open_connection(flow.src, flow.dst),
         };
+        self.acknowledge_by_request(id);
         let connection = &mut self.connections[id];
         connection.plan = plan;
         connection.over = false;
@@ -181,6 +189,17 @@ impl Simulation {
         self.hand_down(id);
     }
 
+    /// What asks for the next flow acknowledges the one before, if that has not been done yet.
+    fn acknowledge_by_request(&mut self, id: u32) {
+        let connection = &mut self.connections[id];
+        if connection.over {
+            return;
+        }
+        let acknowledgement = connection.receiver.acknowledge();
+        connection.sender.acknowledged(self.now, &acknowledgement);
+        self.end_if_done(id);
+    }
+
     fn open_connection(&mut self, src: u32, dst: u32) -> u32 {
         let (there, back) = self.paths(src, dst);
         let algorithm = self.kernel().algorithm;
@@ -198,6 +217,7 @@ impl Simulation {
             queue: VecDeque::new(),
             queued: 0,
             paced_until: self.now,
+            resume_at: None,
             law: onramp_law::Flow::default(),
             records: Records::default(),
             held_since: None,
@@ -213,23 +233,32 @@ impl Simulation {
         self.end_if_done(id);
     }
 
-    /// TCP hands down what window and small queue allow.
+    /// TCP hands down what window, small queue and pace allow.
     fn hand_down(&mut self, id: u32) {
-        let segment = self.kernel().segment();
+        let (segment, paced) = (self.kernel().segment(), self.kernel().paced);
         let connection = &mut self.connections[id];
+        let paced = paced || connection.sender.packets_per_s().is_some();
         let most = connection.small_queue(segment);
+        connection.resume_at = None;
         while connection.queued < most {
+            if paced && self.now < connection.paced_until {
+                connection.resume_at = Some(connection.paced_until);
+                break;
+            }
             let Some(segment) = connection.sender.next_segment(self.now, segment) else {
                 break;
             };
+            if let Some(pace) = connection.pace().filter(|_| paced) {
+                let bytes = Bytes::new(u64::from(connection.bytes(&segment)));
+                connection.paced_until = self.now + pace.time_to_send(bytes);
+            }
             connection.queued += segment.count;
             connection.queue.push_back(segment);
             if connection.queue.len() == 1 {
-                let due = connection.paced_until;
                 self.hosts[connection.src as usize].turns.push(Turn {
                     connection: id,
                     credit: QUANTUM,
-                    due,
+                    held_until: Time::ZERO,
                 });
             }
         }
@@ -241,7 +270,11 @@ impl Simulation {
     /// Sees to it that the connection's next timer gets its event.
     fn set_timer(&mut self, id: u32) {
         let connection = &mut self.connections[id];
-        let timers = [connection.sender.timer(), connection.receiver.delayed_until];
+        let timers = [
+            connection.sender.timer(),
+            connection.receiver.delayed_until,
+            connection.resume_at,
+        ];
         let Some(due) = timers.into_iter().flatten().min() else {
             return;
         };
@@ -259,7 +292,8 @@ impl Simulation {
         if connection.timer_at <= self.now {
             connection.timer_at = NEVER;
         }
-        let due = |timer: Option<Time<Sim>>| timer.is_some_and(|at| at <= self.now);
+        let now = self.now;
+        let due = |timer: Option<Time<Sim>>| timer.is_some_and(|at| at <= now);
         let (acknowledge, expired) = (
             due(connection.receiver.delayed_until),
             !connection.over && due(connection.sender.timer()),
@@ -272,6 +306,10 @@ impl Simulation {
         }
         if acknowledge {
             self.send_acknowledgement(id);
+        }
+        let connection = &self.connections[id];
+        if !connection.over && due(connection.resume_at) {
+            self.hand_down(id);
         }
         self.set_timer(id);
         self.forget_reference(id);
@@ -337,7 +375,15 @@ impl Simulation {
         let plan = connection.plan as usize;
         if connection.end == Some(connection.receiver.expected) {
             let arrived = self.now - self.flows[plan].start;
-            self.outcomes[plan].arrived.get_or_insert(arrived);
+            let outcome = &mut self.outcomes[plan];
+            if outcome.arrived.is_none() {
+                outcome.arrived = Some(arrived);
+                let hosts = (connection.src, connection.dst);
+                self.idle_connections
+                    .entry(hosts)
+                    .or_default()
+                    .push(packet.flow);
+            }
         }
         // It is used once more below, to be acknowledged.
         connection.references += 1;
@@ -403,6 +449,7 @@ impl Simulation {
         }
         connection.over = true;
         connection.queue.clear();
+        connection.resume_at = None;
         let outcome = &mut self.outcomes[connection.plan as usize];
         if connection.end.is_some() {
             let start = self.flows[connection.plan as usize].start;
@@ -414,10 +461,7 @@ impl Simulation {
         self.unfinished -= 1;
         let host = &mut self.hosts[connection.src as usize];
         host.turns.retain(|turn| turn.connection != id);
-        if connection.end.is_some() {
-            let hosts = (connection.src, connection.dst);
-            self.idle_connections.entry(hosts).or_default().push(id);
-        } else if connection.references == 0 {
+        if connection.end.is_none() && connection.references == 0 {
             self.connections.free(id);
         }
         true
@@ -496,7 +540,7 @@ impl Simulation {
         match connection.law.may_go(law, mono(self.now)) {
             None => true,
             Some(again) => {
-                turn.due = Time::from_ticks(again.ticks() * 1000);
+                turn.held_until = Time::from_ticks(again.ticks() * 1000);
                 connection.held_since.get_or_insert(self.now);
                 false
             }
@@ -511,14 +555,6 @@ impl Simulation {
         let segment = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
-        // fq_dequeue: what its credit covers is not paced.
-        if turn.credit <= 0 && self.config.kernel.as_ref().is_some_and(|k| k.paced) {
-            if let Some(pace) = connection.pace() {
-                let gap = pace.time_to_send(Bytes::new(u64::from(bytes)));
-                connection.paced_until = self.now + gap;
-            }
-        }
-        turn.due = connection.paced_until;
         if let Some(since) = connection.held_since.take() {
             self.outcomes[connection.plan as usize].held += self.now - since;
         }
@@ -584,7 +620,7 @@ impl Simulation {
 
     fn kernel_sleep(&mut self, host: u32) {
         let state = &self.hosts[host as usize];
-        let Some(due) = state.turns.iter().map(|turn| turn.due).min() else {
+        let Some(due) = state.turns.iter().map(|turn| turn.held_until).min() else {
             return;
         };
         if due > self.now && state.wake.is_none_or(|(at, _)| due < at) {
@@ -637,12 +673,11 @@ impl Simulation {
             let flow = &mut connection.law;
             // The verdict only says whether the sample was of use.
             connection.records.orack(law, flow, byte, now, received);
-            let paced_until = connection.paced_until;
             let turns = &mut self.hosts[host as usize].turns;
             turns
                 .iter_mut()
                 .filter(|turn| turn.connection == packet.flow)
-                .for_each(|turn| turn.due = paced_until);
+                .for_each(|turn| turn.held_until = Time::ZERO);
         }
         self.discard_of_connection(id);
         self.kernel_send(host);
@@ -652,13 +687,13 @@ impl Simulation {
 impl KernelHost {
     /// Deficit round robin among the connections whose time has come.
     fn choose(&mut self, now: Time<Sim>) -> Option<usize> {
-        if !self.turns.iter().any(|turn| turn.due <= now) {
+        if !self.turns.iter().any(|turn| turn.held_until <= now) {
             return None;
         }
         loop {
             self.current %= self.turns.len();
             let turn = &mut self.turns[self.current];
-            if turn.due <= now {
+            if turn.held_until <= now {
                 if turn.credit > 0 {
                     return Some(self.current);
                 }

@@ -59,6 +59,7 @@ mod way;
 
 pub use clock::ClockErrors;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
+pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;

@@ -349,8 +349,7 @@ impl Simulation {
     /// The ways of a new flow's packets from `src` to `dst`, and of their answers.
     pub(crate) fn paths(&mut self, src: u32, dst: u32) -> (Path, Path) {
         let number = self.pair_flows.entry((src, dst)).or_insert(0);
-        // As the HPCC authors' simulator numbers them.
-        let (source, destination) = (10_000 + *number as u16, 100);
+        let (source, destination) = ecmp::flow_ports(*number);
         *number += 1;
         (
             self.path(src, dst, (source, destination)),

@@ -5,7 +5,7 @@
 //! Differs from RFC 8985: no packet overtakes another here, so the reordering window does not
 //! adapt, and a probe that repaired a loss does not reduce the window.
 
-use super::control::{Acked, Control, TcpAlgorithm, Window, WindowControl};
+use super::control::{Acked, Control, RateSample, TcpAlgorithm, Window, WindowControl};
 use super::rtt::Rtt;
 use super::Acknowledgement;
 use onramp_units::{Sim, Span, Time};
@@ -43,6 +43,12 @@ struct Outstanding {
     sent_at: Time<Sim>,
     state: State,
     again: bool,
+    /// When it was sent: packets delivered so far, when the last was, and when the one was sent that
+    /// this was about.
+    delivered: u64,
+    delivered_at: Time<Sim>,
+    first_sent_at: Time<Sim>,
+    app_limited: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +75,16 @@ struct Newest {
     rtt: Span,
 }
 
+/// What one acknowledgement delivered.
+#[derive(Debug, Clone, Copy, Default)]
+struct News {
+    packets: u32,
+    /// Of the last packet that was sent once.
+    rtt: Option<Span>,
+    /// The packet sent last.
+    last: Option<Outstanding>,
+}
+
 /// State of one connection.
 #[derive(Debug, Clone)]
 pub struct Sender {
@@ -85,8 +101,14 @@ pub struct Sender {
     high: u32,
     /// RFC 6937: RecoverFS, prr_delivered, prr_out.
     prior: u32,
-    delivered: u32,
+    prr_delivered: u32,
     out: u32,
+    /// Of the whole connection, for the delivery rate.
+    delivered: u64,
+    delivered_at: Time<Sim>,
+    first_sent_at: Time<Sim>,
+    /// Too little was sent until this many are delivered.
+    app_limited_until: u64,
     rtt: Rtt,
     newest: Option<Newest>,
     timer: Option<(Time<Sim>, Timer)>,
@@ -122,8 +144,12 @@ impl Sender {
             phase: Phase::Open,
             high: 0,
             prior: 0,
-            delivered: 0,
+            prr_delivered: 0,
             out: 0,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            app_limited_until: 0,
             rtt,
             newest: None,
             timer: None,
@@ -188,6 +214,11 @@ impl Sender {
         self.rtt.smoothed
     }
 
+    /// The pace of a congestion control that has one.
+    pub fn packets_per_s(&self) -> Option<f64> {
+        self.control.packets_per_s(self.rtt.smoothed?)
+    }
+
     /// When [`Sender::timer_expired`] is to be called.
     pub fn timer(&self) -> Option<Time<Sim>> {
         self.timer.map(|(at, _)| at)
@@ -224,16 +255,32 @@ impl Sender {
             return self.repeat(now, most);
         }
         let new = most.min(self.total - self.next);
-        (new > 0).then(|| self.send_new(now, new))
+        if new == 0 {
+            self.app_limited_until = self.delivered + u64::from(self.in_flight());
+            return None;
+        }
+        Some(self.send_new(now, new))
+    }
+
+    /// A packet as it is sent now.
+    fn sending(&mut self, now: Time<Sim>, again: bool) -> Outstanding {
+        if self.outstanding.is_empty() {
+            (self.delivered_at, self.first_sent_at) = (now, now);
+        }
+        Outstanding {
+            sent_at: now,
+            state: State::Sent,
+            again,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.delivered < self.app_limited_until,
+        }
     }
 
     fn send_new(&mut self, now: Time<Sim>, count: u32) -> Segment {
         let first = self.next;
-        let packet = Outstanding {
-            sent_at: now,
-            state: State::Sent,
-            again: false,
-        };
+        let packet = self.sending(now, false);
         self.outstanding
             .extend(std::iter::repeat_n(packet, count as usize));
         self.next += count;
@@ -246,14 +293,13 @@ impl Sender {
 
     /// The first run of lost packets.
     fn repeat(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
+        let sending = self.sending(now, true);
         let is_lost = |packet: &Outstanding| packet.state == State::Lost;
         let first = self.outstanding.iter().position(is_lost)?;
         let run = self.outstanding.iter_mut().skip(first).take(most as usize);
         let mut count = 0;
         for packet in run.take_while(|packet| packet.state == State::Lost) {
-            packet.state = State::Sent;
-            packet.again = true;
-            packet.sent_at = now;
+            *packet = sending;
             count += 1;
         }
         self.lost -= count;
@@ -270,9 +316,9 @@ impl Sender {
         if self.next < self.total {
             return self.send_new(now, 1);
         }
+        let sending = self.sending(now, true);
         if let Some(last) = self.outstanding.back_mut() {
-            last.again = true;
-            last.sent_at = now;
+            *last = sending;
         }
         Segment {
             first: self.next - 1,
@@ -288,13 +334,18 @@ impl Sender {
         }
         let was_growing = self.may_grow();
         let (unacked, newest) = (self.unacked, self.newest);
-        let (mut delivered, mut sample) = (0, None);
-        self.take_cumulative(now, ack.cumulative, &mut delivered, &mut sample);
+        let mut news = News::default();
+        self.take_cumulative(now, ack.cumulative, &mut news);
         for block in ack.blocks {
-            self.take_block(now, block, &mut delivered, &mut sample);
+            self.take_block(now, block, &mut news);
         }
-        if let Some(rtt) = sample {
+        if let Some(rtt) = news.rtt {
             self.rtt.sample(rtt);
+        }
+        let delivered = news.packets;
+        if delivered > 0 {
+            self.delivered += u64::from(delivered);
+            self.delivered_at = now;
         }
         if self.unacked > unacked {
             self.backoff = 0;
@@ -307,19 +358,14 @@ impl Sender {
         let lost = self.newest != newest && self.find_losses(now);
         self.change_phase(delivered, lost);
         // tcp_may_raise_cwnd: selective acknowledgements alone raise nothing.
-        if self.unacked > unacked && self.phase != Phase::Recovery {
-            self.grow(now, delivered, ack.marked, sample, was_growing);
+        let raises = self.unacked > unacked && self.phase != Phase::Recovery;
+        if raises || delivered > 0 && self.control.owns_window() {
+            self.grow(now, ack.marked, &news, lost, was_growing);
         }
         self.arm(now);
     }
 
-    fn take_cumulative(
-        &mut self,
-        now: Time<Sim>,
-        to: u32,
-        delivered: &mut u32,
-        sample: &mut Option<Span>,
-    ) {
+    fn take_cumulative(&mut self, now: Time<Sim>, to: u32, news: &mut News) {
         while self.unacked < to {
             let Some(packet) = self.outstanding.pop_front() else {
                 return;
@@ -330,20 +376,13 @@ impl Sender {
                 State::Sent => {}
             }
             if packet.state != State::Sacked {
-                *delivered += 1;
-                self.note(now, self.unacked, packet, sample);
+                self.note(now, self.unacked, packet, news);
             }
             self.unacked += 1;
         }
     }
 
-    fn take_block(
-        &mut self,
-        now: Time<Sim>,
-        (start, end): (u32, u32),
-        delivered: &mut u32,
-        sample: &mut Option<Span>,
-    ) {
+    fn take_block(&mut self, now: Time<Sim>, (start, end): (u32, u32), news: &mut News) {
         for number in start.max(self.unacked)..end.min(self.next) {
             let packet = &mut self.outstanding[(number - self.unacked) as usize];
             match packet.state {
@@ -354,22 +393,22 @@ impl Sender {
             packet.state = State::Sacked;
             let packet = *packet;
             self.sacked += 1;
-            *delivered += 1;
-            self.note(now, number, packet, sample);
+            self.note(now, number, packet, news);
         }
     }
 
     /// RFC 8985 §6.2, step 2, and Karn's rule.
-    fn note(
-        &mut self,
-        now: Time<Sim>,
-        number: u32,
-        packet: Outstanding,
-        sample: &mut Option<Span>,
-    ) {
+    fn note(&mut self, now: Time<Sim>, number: u32, packet: Outstanding, news: &mut News) {
+        news.packets += 1;
+        if news
+            .last
+            .is_none_or(|last| packet.delivered >= last.delivered)
+        {
+            news.last = Some(packet);
+        }
         let rtt = now - packet.sent_at;
         if !packet.again {
-            *sample = Some(rtt);
+            news.rtt = Some(rtt);
         } else if self.rtt.min.is_some_and(|min| rtt < min) {
             return; // an acknowledgement of the first transmission
         }
@@ -383,26 +422,41 @@ impl Sender {
         }
     }
 
-    fn grow(
-        &mut self,
-        now: Time<Sim>,
-        packets: u32,
-        marked: u32,
-        sample: Option<Span>,
-        may_grow: bool,
-    ) {
-        let rtt = sample.or(self.rtt.smoothed).unwrap_or(Span::ZERO);
+    fn grow(&mut self, now: Time<Sim>, marked: u32, news: &News, lost: bool, may_grow: bool) {
+        let rtt = news.rtt.or(self.rtt.smoothed).unwrap_or(Span::ZERO);
         let acked = Acked {
             now,
-            packets,
+            packets: news.packets,
             marked,
             cumulative: self.unacked,
             next: self.next,
             rtt,
             min_rtt: self.rtt.min.unwrap_or(rtt),
             may_grow,
+            in_flight: self.in_flight(),
+            delivered: self.delivered,
+            lost,
+            repairing: self.phase != Phase::Open,
+            sample: self.rate_sample(now, news),
         };
         self.control.on_ack(&mut self.window, &acked);
+    }
+
+    /// Over the longer of the times in which they were sent and delivered.
+    fn rate_sample(&mut self, now: Time<Sim>, news: &News) -> RateSample {
+        let Some(last) = news.last else {
+            return RateSample::default();
+        };
+        self.first_sent_at = last.sent_at;
+        let interval = (last.sent_at - last.first_sent_at).max(now - last.delivered_at);
+        let packets = (self.delivered - last.delivered) as f64;
+        // Shorter than the shortest round trip: acknowledgements were held back.
+        let valid = self.rtt.min.is_none_or(|min| interval >= min) && interval > Span::ZERO;
+        RateSample {
+            packets_per_s: valid.then(|| packets / interval.as_s_f64()),
+            prior_delivered: last.delivered,
+            app_limited: last.app_limited,
+        }
     }
 
     /// Linux's tcp_is_cwnd_limited.
@@ -449,7 +503,7 @@ impl Sender {
 
     fn change_phase(&mut self, delivered: u32, newly_lost: bool) {
         if self.phase != Phase::Open && self.unacked >= self.high {
-            if self.phase == Phase::Recovery {
+            if self.phase == Phase::Recovery && !self.control.owns_window() {
                 self.window.packets = self.window.slow_start_below;
             }
             self.phase = Phase::Open;
@@ -457,10 +511,13 @@ impl Sender {
         if self.phase == Phase::Open && self.lost > 0 {
             self.phase = Phase::Recovery;
             self.high = self.next;
-            (self.prior, self.delivered, self.out) = (self.window.packets, 0, 0);
+            (self.prior, self.prr_delivered, self.out) = (self.window.packets, 0, 0);
             self.window.slow_start_below = self.control.on_loss(&self.window);
+            let in_flight = self.in_flight();
+            self.control
+                .repairing_from(in_flight, self.delivered, &mut self.window);
         }
-        if self.phase == Phase::Recovery {
+        if self.phase == Phase::Recovery && !self.control.owns_window() {
             self.reduce(delivered, newly_lost);
         }
     }
@@ -468,14 +525,14 @@ impl Sender {
     /// Proportional rate reduction, RFC 6937 as Linux has it.
     fn reduce(&mut self, delivered: u32, newly_lost: bool) {
         let threshold = self.window.slow_start_below;
-        self.delivered += delivered;
+        self.prr_delivered += delivered;
         let pipe = self.in_flight();
         let count = if pipe > threshold {
-            let part = u64::from(self.delivered) * u64::from(threshold);
+            let part = u64::from(self.prr_delivered) * u64::from(threshold);
             let may = part.div_ceil(u64::from(self.prior.max(1))) as u32;
             may.saturating_sub(self.out)
         } else {
-            let conserve = self.delivered.saturating_sub(self.out).max(delivered);
+            let conserve = self.prr_delivered.saturating_sub(self.out).max(delivered);
             let slow_start = u32::from(!newly_lost && delivered > 0);
             (conserve + slow_start).min(threshold - pipe)
         };

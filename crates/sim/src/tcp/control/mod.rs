@@ -4,6 +4,7 @@
 
 use onramp_units::{Sim, Span, Time};
 
+mod bbr;
 mod cubic;
 mod dctcp;
 mod reno;
@@ -56,8 +57,25 @@ pub struct Acked {
     /// Of this acknowledgement.
     pub rtt: Span,
     pub min_rtt: Span,
-    /// Whether the window was what limited the sender, and no loss is being repaired.
+    /// Whether the window was what limited the sender.
     pub may_grow: bool,
+    /// Packets in the network now; packets delivered so far.
+    pub in_flight: u32,
+    pub delivered: u64,
+    /// Whether a packet was found lost just now, and whether any loss is being repaired.
+    pub lost: bool,
+    pub repairing: bool,
+    pub sample: RateSample,
+}
+
+/// How fast packets were delivered (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateSample {
+    pub packets_per_s: Option<f64>,
+    /// Packets that had been delivered when the one that this is about was sent.
+    pub prior_delivered: u64,
+    /// Whether there was too little to send for it to say what the path can do.
+    pub app_limited: bool,
 }
 
 /// A congestion control of one connection.
@@ -70,6 +88,16 @@ pub trait WindowControl {
     fn on_timeout(&mut self) {}
     /// Nothing was sent for a while.
     fn on_idle(&mut self, _idle: Span) {}
+    /// Whether it sets the window itself while losses are repaired.
+    fn owns_window(&self) -> bool {
+        false
+    }
+    /// Then: losses are being repaired from now on, `in_flight` packets and `delivered` so far.
+    fn repairing_from(&mut self, _in_flight: u32, _delivered: u64, _window: &mut Window) {}
+    /// Its pace, if it has one of its own.
+    fn packets_per_s(&self, _smoothed_rtt: Span) -> Option<f64> {
+        None
+    }
 }
 
 /// Names each congestion control with its module.
@@ -132,11 +160,30 @@ macro_rules! window_controls {
                     $(Control::$variant(cc) => cc.on_idle(idle),)*
                 }
             }
+
+            fn owns_window(&self) -> bool {
+                match self {
+                    $(Control::$variant(cc) => cc.owns_window(),)*
+                }
+            }
+
+            fn repairing_from(&mut self, in_flight: u32, delivered: u64, window: &mut Window) {
+                match self {
+                    $(Control::$variant(cc) => cc.repairing_from(in_flight, delivered, window),)*
+                }
+            }
+
+            fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
+                match self {
+                    $(Control::$variant(cc) => cc.packets_per_s(smoothed_rtt),)*
+                }
+            }
         }
     };
 }
 
 window_controls! {
+    Bbr: bbr,
     Cubic: cubic,
     Dctcp: dctcp,
     Reno: reno,
@@ -173,12 +220,23 @@ pub mod tests {
             rtt: Span::from_us(100),
             min_rtt: Span::from_us(100),
             may_grow: true,
+            in_flight: 0,
+            delivered: 0,
+            lost: false,
+            repairing: false,
+            sample: RateSample::default(),
         }
+    }
+
+    /// Those that grow by acknowledgements and fall at losses; BBR does neither.
+    fn loss_based() -> impl Iterator<Item = &'static TcpAlgorithm> {
+        let all = TcpAlgorithm::ALL.iter();
+        all.filter(|algorithm| !algorithm.start().owns_window())
     }
 
     #[test]
     fn slow_start_doubles_and_stops_at_the_threshold() {
-        for algorithm in TcpAlgorithm::ALL {
+        for algorithm in loss_based() {
             let mut cc = algorithm.start();
             let mut window = Window {
                 packets: 10,
@@ -194,7 +252,7 @@ pub mod tests {
 
     #[test]
     fn nothing_grows_that_was_not_limited_by_its_window() {
-        for algorithm in TcpAlgorithm::ALL {
+        for algorithm in loss_based() {
             let mut cc = algorithm.start();
             let mut window = Window::INITIAL;
             let idle = Acked {
