@@ -13,7 +13,7 @@ use onramp_law::Record;
 use onramp_units::{Mono, Sim, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
-const OR_ACK_BYTES: u16 = 78;
+pub(crate) const OR_ACK_BYTES: u16 = 78;
 
 /// What a data packet and its OR-ACK carry.
 #[derive(Debug, Clone, Copy)]

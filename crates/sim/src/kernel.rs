@@ -11,7 +11,8 @@
 //! Does not: model processors, receive windows, or CoDel; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 
-use crate::clock::mono;
+mod edge;
+
 use crate::config::Kernel;
 use crate::events::What;
 use crate::packet::{Kind, Packet, Path, NONE};
@@ -19,7 +20,7 @@ use crate::simulation::Simulation;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Segment, Sender};
 use crate::tcp::Acknowledgement;
-use onramp_law::{sampled_byte, Records};
+use onramp_law::Records;
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::VecDeque;
@@ -28,7 +29,6 @@ use std::collections::VecDeque;
 pub(crate) const MSS: u16 = 1448;
 /// Ethernet, IPv4 and TCP headers; an acknowledgement is nothing else.
 pub(crate) const HEADER: u16 = 66;
-const OR_ACK_BYTES: u16 = 78;
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
 /// tcp_tsq: what the pace sends in 2^-10 s.
@@ -531,22 +531,6 @@ impl Simulation {
         }
     }
 
-    fn law_lets_segment_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
-            return true;
-        };
-        let turn = &mut self.hosts[host as usize].turns[place];
-        let connection = &mut self.connections[turn.connection];
-        match connection.law.may_go(law, mono(self.now)) {
-            None => true,
-            Some(again) => {
-                turn.held_until = Time::from_ticks(again.ticks() * 1000);
-                connection.held_since.get_or_insert(self.now);
-                false
-            }
-        }
-    }
-
     /// The head of the connection at `place` leaves the queueing discipline.
     fn start_burst(&mut self, host: u32, place: usize) {
         let turn = &mut self.hosts[host as usize].turns[place];
@@ -555,19 +539,12 @@ impl Simulation {
         let segment = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
-        if let Some(since) = connection.held_since.take() {
-            self.outcomes[connection.plan as usize].held += self.now - since;
-        }
-        if let Some(law) = &self.config.law {
-            let seq = segment.first.wrapping_mul(u32::from(MSS));
-            let (now, flow) = (mono(self.now), &mut connection.law);
-            connection.records.sent(law, flow, now, seq, bytes);
-        }
         if segment.again {
             self.counters.retransmissions += u64::from(segment.count);
         }
         connection.references += 1;
         let empty = connection.queue.is_empty();
+        self.law_sent_segment(id, &segment);
         let state = &mut self.hosts[host as usize];
         state.burst = Some(Burst {
             connection: id,
@@ -627,60 +604,6 @@ impl Simulation {
             let number = self.events.schedule(due, What::Wake { host });
             self.hosts[host as usize].wake = Some((due, number));
         }
-    }
-
-    /// A data packet has arrived: its OR-ACK, if it holds a sampled byte.
-    fn sample(&mut self, id: u32, host: u32) {
-        if self.config.law.is_none() {
-            return;
-        }
-        let data = self.packets[id];
-        let first = (data.seq as u32).wrapping_mul(u32::from(MSS));
-        let Some(byte) = sampled_byte(first, u32::from(data.payload)) else {
-            return;
-        };
-        let connection = &mut self.connections[data.flow];
-        connection.references += 1;
-        let received = self.clocks.stamp(self.now, host, connection.src);
-        let or_ack = self.packets.add(Packet {
-            seq: u64::from(byte),
-            // When the data arrived, on the sender's clock.
-            sent: Time::from_ticks(received.ticks() * 1000),
-            next: NONE,
-            wire_bytes: OR_ACK_BYTES,
-            payload: 0,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::OrAck,
-            marked: false,
-            control: false,
-            path: connection.back,
-            ..data
-        });
-        let port = self.nics[host as usize].port;
-        self.ports[port as usize]
-            .data
-            .push(&mut self.packets, or_ack);
-        self.counters.or_acks += 1;
-        self.kernel_send(host);
-    }
-
-    fn connection_or_acked(&mut self, id: u32, host: u32) {
-        let packet = self.packets[id];
-        let connection = &mut self.connections[packet.flow];
-        if let Some(law) = &self.config.law {
-            let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
-            let flow = &mut connection.law;
-            // The verdict only says whether the sample was of use.
-            connection.records.orack(law, flow, byte, now, received);
-            let turns = &mut self.hosts[host as usize].turns;
-            turns
-                .iter_mut()
-                .filter(|turn| turn.connection == packet.flow)
-                .for_each(|turn| turn.held_until = Time::ZERO);
-        }
-        self.discard_of_connection(id);
-        self.kernel_send(host);
     }
 }
 

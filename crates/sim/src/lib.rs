@@ -1,5 +1,8 @@
-//! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs, switches with
-//! shared buffers, and the papers' congestion controls, to the picosecond.
+//! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs or Linux TCP, switches
+//! with shared buffers, the papers' congestion controls and On-Ramp, to the picosecond.
+//!
+//! [`Simulation`] is one network with its traffic; [`run`] makes one of a scenario and reports it.
+//! The model, and what it was compared with: docs/simulator.md.
 //!
 //! Does: events, packets, queues, routes, congestion controls, and runs of scenarios. Does not: read
 //! files or clocks, use threads, or know scenarios' text. Every input is an argument, so the same inputs give the same
