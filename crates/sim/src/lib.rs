@@ -32,15 +32,18 @@
 //! ```
 #![warn(missing_docs)]
 
+mod capture;
 pub mod cc;
 mod config;
 mod ecmp;
 mod events;
 mod flow_list;
+mod frame;
 mod int;
 mod nic;
 mod packet;
 mod port;
+mod port_name;
 mod random;
 mod rounding;
 pub mod run;
@@ -50,10 +53,12 @@ mod switch;
 mod topology;
 mod way;
 
+pub use capture::{CaptureError, Output};
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;
+pub use port_name::UnknownPort;
 pub use rounding::Rounding;
 pub use simulation::{ConfigError, Simulation, Step};
 pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

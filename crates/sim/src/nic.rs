@@ -78,6 +78,8 @@ pub(crate) struct QueuePair {
     /// Index in the plan.
     pub plan: u32,
     src: u32,
+    /// UDP: source, destination.
+    pub ports: (u16, u16),
     /// Payload; of a flow without size, until it stops, without end.
     size: u64,
     endless: bool,
@@ -173,6 +175,7 @@ impl Simulation {
         let pair = QueuePair {
             plan,
             src,
+            ports,
             size,
             endless: stop.is_some(),
             packets: 0,

@@ -12,6 +12,8 @@ pub(crate) struct Port {
     pub on_switch: bool,
     /// A line-free event is scheduled.
     pub awaited: bool,
+    /// Somebody wants to see what it sends.
+    pub captured: bool,
     /// PFC: the other end has paused the data class.
     pub paused: bool,
     /// Which of the network's rates it has.
@@ -46,6 +48,7 @@ impl Port {
             node,
             on_switch,
             awaited: false,
+            captured: false,
             paused: false,
             rate_index: 0,
             pausing: false,
@@ -117,6 +120,9 @@ impl Simulation {
 
     /// Hands a packet to the line, which is free.
     pub(crate) fn transmit(&mut self, port: u32, id: u32) {
+        if self.ports[port as usize].captured {
+            self.capture(port, id);
+        }
         let line = &mut self.ports[port as usize];
         let packet = &mut self.packets[id];
         line.sent_bytes += u64::from(packet.wire_bytes);

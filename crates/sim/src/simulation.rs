@@ -1,5 +1,6 @@
 //! One simulation: the network's state, and the loop that takes events and hands them on.
 
+use crate::capture::Capture;
 use crate::cc::{Feedback, PathFacts};
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
 use crate::ecmp;
@@ -16,7 +17,7 @@ use crate::topology::{Routes, Topology, MAX_HOPS};
 use crate::way::{Way, Ways};
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Largest packet on the wire.
 const MAX_WIRE_BYTES: u32 = 9_216;
@@ -70,6 +71,8 @@ pub struct Simulation {
     /// Telemetry by packet.
     pub(crate) stacks: Vec<IntStack>,
     pub(crate) ports: Vec<Port>,
+    /// By port.
+    pub(crate) captures: BTreeMap<u32, Capture>,
     /// By rate.
     pub(crate) wire_times: Vec<WireTimes>,
     /// Of switches, by node.
@@ -128,6 +131,7 @@ impl Simulation {
             stacks: Vec::new(),
             wire_times: rates.iter().map(wire_times).collect(),
             ports,
+            captures: BTreeMap::new(),
             memories,
             nics,
             outcomes: vec![Outcome::default(); flows.len()],

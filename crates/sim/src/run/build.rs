@@ -1,7 +1,9 @@
 //! A scenario's run into a simulation.
 
+use crate::capture::CaptureError;
 use crate::cc::{self, Preset};
 use crate::config::{Buffer, Config, Ecn, Flow, Nic, Switch};
+use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
 use crate::topology::{Line, Topology, TopologyError};
@@ -23,6 +25,10 @@ pub enum BuildError {
     Topology(#[from] TopologyError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Port(#[from] UnknownPort),
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
 }
 
 /// The simulation of `run`, whose plan is `arrivals`.
@@ -80,7 +86,7 @@ fn config(run: &Run, preset: &Preset) -> Config {
     }
 }
 
-fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
+pub(super) fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
     let line = |link: scenario::Link| Line {
         rate: link.rate,
         delay: link.delay,

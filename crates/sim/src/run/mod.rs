@@ -5,14 +5,28 @@
 mod build;
 mod report;
 
+use crate::capture::Output;
 use crate::config::Counters;
 use crate::port::PortState;
+use crate::port_name::find;
 use crate::simulation::Simulation;
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::{plan, HostId, Run, Traffic};
 use onramp_units::{Bytes, Sim, Span, Time};
 
 pub use build::{build, BuildError};
+
+/// Checks that the network of `run` has a port of each of these names.
+///
+/// # Errors
+/// It has not; or it is no network.
+pub fn check_ports(run: &Run, ports: &[String]) -> Result<(), BuildError> {
+    let names = build::topology(&run.network)?.port_names();
+    for port in ports {
+        find(&names, port)?;
+    }
+    Ok(())
+}
 
 /// Samples of the measured port's queue in a run.
 const SAMPLES: i64 = 20_000;
@@ -32,22 +46,29 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
-/// Simulates `run` as number `index` of its scenario. `progress` is told how far it is, and ends it
-/// with `false`: then there is no result.
+/// Simulates `run` as number `index` of its scenario. `captures` are names of ports and where their
+/// packets go. `progress` is told how far it is, and ends it with `false`: then there is no result.
 ///
 /// # Errors
-/// A run that the simulator cannot do.
+/// A run that the simulator cannot do; captures that cannot be written.
 pub fn run(
     run: &Run,
     index: usize,
+    captures: Vec<(String, Output)>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<(RunResult, Tables)>, BuildError> {
     let arrivals = plan(run);
-    let mut observer = Observer::new(run, build(run, &arrivals)?);
+    let mut simulation = build(run, &arrivals)?;
+    let names = build::topology(&run.network)?.port_names();
+    for (name, out) in captures {
+        simulation.start_capture(find(&names, &name)?, &name, out)?;
+    }
+    let mut observer = Observer::new(run, simulation);
     let end = Time::ZERO + run.duration;
     if !observer.sample_until(end, progress) || !observer.drain(end + PATIENCE, progress) {
         return Ok(None);
     }
+    observer.simulation.end_captures()?;
     Ok(Some(report::report(run, index, &arrivals, &observer)))
 }
 
