@@ -18,8 +18,8 @@ use clap::Subcommand;
 use onramp_results::{forget, merge, part, write_json, SummaryFile};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
-    cc, parse_flow_list, run::Progress, Buffer, Config, Flow, Nic, Rounding, Simulation, Switch,
-    Topology,
+    cc, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow, Nic, Rounding,
+    Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use watch::Watch;
@@ -345,6 +345,8 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
         rounding,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
+        law: None,
+        clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(args.buffer),
             ecn: Some((preset.ecn)(line)),

@@ -4,10 +4,11 @@ use crate::keys::{Absent, Key, KEYS};
 use std::fmt::Write;
 
 /// Sections of the reference: first part of the keys, heading, what it is about.
-const SECTIONS: [(&str, &str, &str); 5] = [
+const SECTIONS: [(&str, &str, &str); 6] = [
     ("", "The experiment", "At the top of the file."),
     ("network", "[network]", "Links and switches. Tables may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host."),
+    ("clock", "[clock]", "How wrong the hosts' clocks are in the simulator: Gaussian, with these standard deviations. The rack's hosts share one clock."),
     ("traffic", "[[traffic]]", "One entry for each kind of traffic; an entry has only its kind's keys."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the rest means nothing."),
 ];

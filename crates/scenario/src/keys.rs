@@ -184,6 +184,24 @@ pub(crate) const KEYS: &[Key] = &[
         "Largest segment handed to the NIC.",
     ),
     key("host.gro", Form::Flag, Is("true"), "Whether receivers merge segments."),
+    key(
+        "clock.offset",
+        Form::Span(Span::ZERO, Span::from_ms(10)),
+        Is("0 s"),
+        "Of a host's constant offset.",
+    ),
+    key(
+        "clock.drift",
+        Form::Fraction(0.0, 0.001),
+        Is("0"),
+        "Of a host's constant drift: 1/1000000 is a microsecond a second.",
+    ),
+    key(
+        "clock.noise",
+        Form::Span(Span::ZERO, Span::from_ms(10)),
+        Is("0 s"),
+        "Of a single time stamp.",
+    ),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times.").fixed(),
     key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast. `all` (poisson only): every host receives that load."),
     key(

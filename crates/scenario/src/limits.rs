@@ -82,6 +82,8 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
 fn simulated(run: &Run) -> Vec<RackLimit> {
     let network = &run.network;
     let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
+    let clock = run.clock;
+    let exact = (clock.offset, clock.drift.get(), clock.noise) == (Span::ZERO, 0.0, Span::ZERO);
     let settings = [
         (run.host.kind == HostKind::Nic, "host.kind is nic"),
         (
@@ -92,6 +94,7 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
             network.sharing != Sharing::PerPort,
             "network.sharing is not per_port",
         ),
+        (!exact, "[clock] is not exact"),
         (!step, "network.ecn.max is not network.ecn.threshold"),
     ];
     let found = settings.into_iter().filter(|(found, _)| *found);

@@ -167,6 +167,7 @@ impl Resolver<'_> {
         let time_dilation = self.count("time_dilation").and_then(NonZeroU64::new);
         let host = self.host();
         let network = self.network();
+        let clock = self.clock();
         let onramp = self.onramp(&network, host);
         let traffic = self.traffic(duration);
         let run = Run {
@@ -178,6 +179,7 @@ impl Resolver<'_> {
             time_dilation: time_dilation?,
             network: network?,
             host: host?,
+            clock: clock?,
             onramp: onramp?,
             traffic: traffic?,
         };
@@ -352,6 +354,15 @@ impl Resolver<'_> {
             &["host.cc", "host.kind"],
             Problem::Needs { key, value, needs },
         );
+    }
+
+    fn clock(&mut self) -> Option<Clock> {
+        let (offset, noise) = (self.span("clock.offset"), self.span("clock.noise"));
+        Some(Clock {
+            drift: self.fraction("clock.drift")?,
+            offset: offset?,
+            noise: noise?,
+        })
     }
 
     fn onramp(&mut self, network: &Option<Network>, host: Option<Host>) -> Option<OnRamp> {

@@ -33,6 +33,8 @@ pub struct Run {
     pub network: Network,
     /// What all hosts have in common.
     pub host: Host,
+    /// How wrong their clocks are.
+    pub clock: Clock,
     /// The control law.
     pub onramp: OnRamp,
     /// Who sends what, in the file's order.
@@ -182,6 +184,17 @@ pub struct Host {
     pub gso: Bytes,
     /// Whether the receiver merges segments (generic receive offload).
     pub gro: bool,
+}
+
+/// How wrong the hosts' clocks are: standard deviations, over the hosts and over stamps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clock {
+    /// Of a host's constant offset.
+    pub offset: Span,
+    /// Of a host's constant drift.
+    pub drift: Fraction,
+    /// Of a single time stamp.
+    pub noise: Span,
 }
 
 /// What a host's transport is like.

@@ -10,6 +10,7 @@ use crate::frame::{self, Ends};
 use crate::int::IntStack;
 use crate::packet::{Kind, Packet};
 use crate::simulation::Simulation;
+use onramp_scenario::Work;
 use onramp_units::{Rate, Sim, Time};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -133,6 +134,7 @@ impl Simulation {
                 let node = self.ports[port as usize].node;
                 (frame::pfc(&packet, node), pfc_comment(packet.kind))
             }
+            Kind::OrAck => self.or_ack_frame(id, &packet),
             Kind::Data | Kind::Ack | Kind::Nack => self.transport_frame(id, &packet),
         };
         if let Some(capture) = self.captures.get_mut(&port) {
@@ -140,27 +142,49 @@ impl Simulation {
         }
     }
 
+    fn or_ack_frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
+        let ends = self.ends(packet);
+        let plan = self.pairs[packet.flow].plan;
+        let payload = u64::from(self.config.nic.payload);
+        let len = match self.flows[plan as usize].work {
+            Work::Send(size) => payload.min(size.get() - packet.seq),
+            Work::Until(_) => payload,
+        };
+        let received = self.stamps[id as usize].received;
+        let frame = frame::or_ack(&ends, packet.seq, len as u32, received);
+        let comment = format!("flow {plan}: or-ack {} to {}", packet.seq, packet.seq + len);
+        (frame, comment)
+    }
+
     fn transport_frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
-        let pair = &self.pairs[packet.flow];
-        let flow = &self.flows[pair.plan as usize];
-        let (there, back) = (pair.ports, (pair.ports.1, pair.ports.0));
-        let (src, dst, ports) = match packet.kind {
-            Kind::Data => (flow.src, flow.dst, there),
-            _ => (flow.dst, flow.src, back),
+        let there = self.ends(packet);
+        let back = Ends {
+            src: there.dst,
+            dst: there.src,
+            ports: (there.ports.1, there.ports.0),
+        };
+        let (seq, end) = (packet.seq, packet.seq + u64::from(packet.payload));
+        let (ends, what) = match packet.kind {
+            Kind::Data => (there, format!("data {seq} to {end}")),
+            Kind::Nack => (back, format!("nack {seq}")),
+            _ => (back, format!("ack {seq}")),
         };
         let no_telemetry = IntStack::default();
         let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
-        let frame = frame::transport(packet, &Ends { src, dst, ports }, self.feedback, telemetry);
-        let (plan, seq) = (pair.plan, packet.seq);
-        let comment = match packet.kind {
-            Kind::Data => format!(
-                "flow {plan}: data {seq} to {}",
-                seq + u64::from(packet.payload)
-            ),
-            Kind::Nack => format!("flow {plan}: nack {seq}"),
-            _ => format!("flow {plan}: ack {seq}"),
-        };
-        (frame, comment)
+        let frame = frame::transport(packet, &ends, self.feedback, telemetry);
+        let plan = self.pairs[packet.flow].plan;
+        (frame, format!("flow {plan}: {what}"))
+    }
+
+    /// Of the packet's flow, in the direction of its data.
+    fn ends(&self, packet: &Packet) -> Ends {
+        let pair = &self.pairs[packet.flow];
+        let flow = &self.flows[pair.plan as usize];
+        Ends {
+            src: flow.src,
+            dst: flow.dst,
+            ports: pair.ports,
+        }
     }
 }
 

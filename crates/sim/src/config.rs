@@ -1,6 +1,7 @@
 //! What a simulation is made of, beside its topology and its flows.
 
 use crate::cc::Algorithm;
+use crate::clock::ClockErrors;
 use crate::rounding::Rounding;
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -16,9 +17,13 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// The NICs.
     pub nic: Nic,
+    /// On-Ramp's control law, if any.
+    pub law: Option<onramp_law::Config>,
+    /// How wrong the hosts' clocks are, by which the law measures.
+    pub clocks: ClockErrors,
     /// The switches.
     pub switch: Switch,
-    /// Of random marks.
+    /// Of random marks and clocks.
     pub seed: u64,
 }
 
@@ -91,6 +96,8 @@ pub struct Outcome {
     pub arrived: Option<Span>,
     /// Payload that the receiver had in order when the flow was over; until then zero.
     pub received: Bytes,
+    /// For how long On-Ramp held its head.
+    pub held: Span,
     /// Packets sent again.
     pub retransmissions: u32,
     /// Times that it waited in vain for an acknowledgement.
@@ -110,6 +117,8 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Times that a flow waited in vain for an acknowledgement.
     pub timeouts: u64,
+    /// OR-ACKs sent.
+    pub or_acks: u64,
     /// Packets dropped at switches.
     pub drops: u64,
     /// Packets marked CE.

@@ -11,6 +11,8 @@
 //! rest  zeros
 //! ```
 //!
+//! OR-ACKs are those of the data path (bpf/abi.h), without tag.
+//!
 //! PFC is IEEE 802.1Qbb's MAC control frame for the one class that the simulator has. Differs: a
 //! pause lasts until the resume, whatever its time says; frames are not padded to Ethernet's minimum,
 //! because the simulated ones are not. No frame check sequence.
@@ -21,9 +23,13 @@ use crate::packet::{Kind, Packet};
 use etherparse::{
     EtherType, Ethernet2Header, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder,
 };
+use onramp_units::{Mono, Time};
 
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
+/// ONR_ORACK_PORT and ONR_ORACK_VERSION of bpf/abi.h.
+const OR_ACK_PORT: u16 = 5199;
+const OR_ACK_VERSION: u8 = 1;
 /// Where MAC control frames go: IEEE 802.1Q, table 8-1.
 const MAC_CONTROL: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 /// IEEE 802.3, annex 31A.
@@ -94,6 +100,24 @@ fn udp(ends: &Ends, ecn: IpEcn, payload: &[u8]) -> Vec<u8> {
         .write(&mut frame, payload)
         .expect("the largest packet fits IPv4");
     frame
+}
+
+/// An OR-ACK from one end of `flow` to the other: when it had the `len` bytes from `seq`.
+pub(crate) fn or_ack(flow: &Ends, seq: u64, len: u32, received: Time<Mono>) -> Vec<u8> {
+    let mut payload = vec![OR_ACK_VERSION, 0, 0, 0]; // flags, key
+    payload.extend((seq as u32).to_be_bytes());
+    payload.extend([0; 4]); // csum_scratch, reserved
+    payload.extend(flow.ports.0.to_be_bytes());
+    payload.extend(flow.ports.1.to_be_bytes());
+    payload.extend(len.to_be_bytes());
+    payload.extend(received.ticks().to_be_bytes());
+    payload.extend([0; 8]); // tag
+    let back = Ends {
+        src: flow.dst,
+        dst: flow.src,
+        ports: (OR_ACK_PORT, OR_ACK_PORT),
+    };
+    udp(&back, IpEcn::NotEct, &payload)
 }
 
 /// A PFC frame of `node`'s.

@@ -6,7 +6,7 @@
 //! bytes.
 //!
 //! ```
-//! use onramp_sim::{cc, Buffer, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology};
+//! use onramp_sim::{cc, Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology};
 //! use onramp_scenario::Work;
 //! use onramp_units::{Bytes, Span, Time};
 //!
@@ -15,6 +15,8 @@
 //!     rounding: Rounding::Exact,
 //!     algorithm: cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate)),
 //!     nic: Nic::REFERENCE,
+//!     law: None,
+//!     clocks: ClockErrors::default(),
 //!     switch: Switch {
 //!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
 //!         ecn: None,
@@ -34,8 +36,10 @@
 
 mod capture;
 pub mod cc;
+mod clock;
 mod config;
 mod ecmp;
+mod edge;
 mod events;
 mod flow_list;
 mod frame;
@@ -54,6 +58,7 @@ mod topology;
 mod way;
 
 pub use capture::{CaptureError, Output};
+pub use clock::ClockErrors;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};

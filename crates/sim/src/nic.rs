@@ -1,8 +1,8 @@
 //! The RDMA-like host: a NIC that paces packets and acknowledges each, with go-back-N.
 //!
-//! Acknowledgements go first; then queue pairs take turns, a packet each, if their window is open
+//! Acknowledgements go first, then OR-ACKs; then queue pairs take turns, a packet each, if their window is open
 //! and their time has come. Does not: queue data (a packet is made when the line is free), or
-//! decide rates: that is the congestion control's affair.
+//! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
 
 use crate::cc::{Ack, CongestionControl, Control, Feedback, Limits};
 use crate::events::What;
@@ -57,9 +57,12 @@ pub(crate) struct Nic {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
     /// Index of its live state.
-    flow: u32,
+    pub flow: u32,
     state: State,
-    next_at: Time<Sim>,
+    /// When its pace lets the next packet go.
+    pub next_at: Time<Sim>,
+    /// When the control law is to be asked again.
+    pub held_until: Time<Sim>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,23 +80,26 @@ enum State {
 pub(crate) struct QueuePair {
     /// Index in the plan.
     pub plan: u32,
-    src: u32,
+    pub src: u32,
     /// UDP: source, destination.
     pub ports: (u16, u16),
     /// Payload; of a flow without size, until it stops, without end.
     size: u64,
     endless: bool,
     /// Packets of it that exist, and its timeout event.
-    packets: u32,
+    pub packets: u32,
     /// Its place in its NIC's round robin; `NONE` when it has left.
-    turn: u32,
+    pub turn: u32,
     next: u64,
     unacked: u64,
     limits: Limits,
     last_wire_bytes: u16,
     cc: Control,
     there: Path,
-    back: Path,
+    pub back: Path,
+    /// The control law's state, and since when it holds the head.
+    pub law: onramp_law::Flow,
+    pub held_since: Option<Time<Sim>>,
     /// When it gives up waiting for an acknowledgement, and whether an event will look at that.
     timeout_at: Time<Sim>,
     timed: bool,
@@ -137,7 +143,7 @@ impl Nic {
             place = if place + 1 >= count { 0 } else { place + 1 };
             let turn = &self.flows[place];
             match turn.state {
-                State::Ready if !paused && turn.next_at <= now => return (Some(place), finished),
+                State::Ready if !paused && turn.due() <= now => return (Some(place), finished),
                 State::Finished => {
                     finished = Some(finished.map_or(place, |first: usize| first.min(place)));
                 }
@@ -154,7 +160,7 @@ impl Nic {
             State::Blocked => rounding == Rounding::Ns3,
             State::Sent | State::Finished => false,
         };
-        let due = self.flows.iter().filter(counts).map(|turn| turn.next_at);
+        let due = self.flows.iter().filter(counts).map(Turn::due);
         due.min()
     }
 }
@@ -187,6 +193,8 @@ impl Simulation {
             cc,
             there: self.path(src, dst, ports),
             back: self.path(dst, src, (ports.1, ports.0)),
+            law: onramp_law::Flow::default(),
+            held_since: None,
             timeout_at: Time::ZERO,
             timed: false,
             expected: 0,
@@ -197,6 +205,7 @@ impl Simulation {
             flow: NONE,
             state: pair.state(),
             next_at: self.now,
+            held_until: Time::ZERO,
         };
         let id = self.pairs.add(pair);
         let nic = &mut self.nics[src as usize];
@@ -224,14 +233,23 @@ impl Simulation {
         let host = self.ports[port as usize].node;
         match self.packets[id].kind {
             Kind::Pause | Kind::Resume => self.set_paused(port, id),
+            Kind::OrAck => {
+                self.or_acked(id);
+                self.discard(id);
+                self.nic_send(host);
+            }
             Kind::Data => {
-                if self.answer(id) {
+                let or_ack = self.answer_with_or_ack(id);
+                let answered = self.answer(id);
+                if answered {
                     self.ports[port as usize]
                         .control
                         .push(&mut self.packets, id);
-                    self.nic_send(host);
                 } else {
                     self.discard(id);
+                }
+                if or_ack || answered {
+                    self.nic_send(host);
                 }
             }
             Kind::Ack | Kind::Nack => {
@@ -357,25 +375,25 @@ impl Simulation {
 
     /// Sends what is next at a host, if its line is free and anything may go.
     pub(crate) fn nic_send(&mut self, host: u32) {
-        let nic = &self.nics[host as usize];
-        let port = nic.port;
+        let port = self.nics[host as usize].port;
         if !self.line_is_free(port) {
             return self.await_line(port);
         }
         let line = &mut self.ports[port as usize];
-        let acks_may_go = self.config.switch.control_acks || !line.paused;
-        if acks_may_go {
-            if let Some(id) = line.control.pop(&self.packets) {
-                self.transmit(port, id);
-                return self.await_line_if_busy_host(host);
-            }
-        }
-        let (chosen, finished) = nic.choose(self.now, line.paused);
-        let chosen = match finished {
-            Some(first) => self.forget_finished(host, first, chosen),
-            None => chosen,
+        let (paused, control_acks) = (line.paused, self.config.switch.control_acks);
+        let acknowledgement = match control_acks || !paused {
+            true => line.control.pop(&self.packets),
+            false => None,
         };
-        match chosen {
+        let or_ack = || match paused {
+            true => None,
+            false => line.data.pop(&self.packets),
+        };
+        if let Some(id) = acknowledgement.or_else(or_ack) {
+            self.transmit(port, id);
+            return self.await_line_if_busy_host(host);
+        }
+        match self.choose(host, paused) {
             Some(place) => {
                 self.send_data(host, place);
                 self.await_line_if_busy_host(host);
@@ -384,11 +402,26 @@ impl Simulation {
         }
     }
 
+    /// The place of the flow that sends next: whose turn it is, and whom the law does not hold.
+    fn choose(&mut self, host: u32, paused: bool) -> Option<usize> {
+        loop {
+            let (chosen, finished) = self.nics[host as usize].choose(self.now, paused);
+            let chosen = match finished {
+                Some(first) => self.forget_finished(host, first, chosen),
+                None => chosen,
+            };
+            if chosen.is_none_or(|place| self.law_lets_go(host, place)) {
+                return chosen;
+            }
+        }
+    }
+
     /// A line-free event does nothing at a host without flows and acknowledgements.
     fn await_line_if_busy_host(&mut self, host: u32) {
         let nic = &self.nics[host as usize];
-        if !nic.flows.is_empty() || !self.ports[nic.port as usize].control.is_empty() {
-            self.await_line(nic.port);
+        let (port, line) = (nic.port, &self.ports[nic.port as usize]);
+        if !nic.flows.is_empty() || !line.control.is_empty() || !line.data.is_empty() {
+            self.await_line(port);
         }
     }
 
@@ -480,6 +513,7 @@ impl Simulation {
             self.clear_stack(id);
         }
         self.counters.data_packets += 1;
+        self.law_sent(id);
         self.transmit(port, id);
     }
 

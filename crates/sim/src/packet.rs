@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Ack,
     /// The same, and a request to go back to there.
     Nack,
+    /// On-Ramp's: when a data packet arrived.
+    OrAck,
     /// PFC: stop sending data.
     Pause,
     /// PFC: go on.

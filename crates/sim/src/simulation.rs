@@ -2,8 +2,10 @@
 
 use crate::capture::Capture;
 use crate::cc::{Feedback, PathFacts};
+use crate::clock::Clocks;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
 use crate::ecmp;
+use crate::edge::Stamp;
 use crate::events::{Event, Events, What};
 use crate::int::{IntFormat, IntStack, TooManyRates};
 use crate::nic::{Nic, QueuePair};
@@ -68,6 +70,9 @@ pub struct Simulation {
     pub(crate) number: u64,
     pub(crate) events: Events,
     pub(crate) packets: Packets,
+    pub(crate) clocks: Clocks,
+    /// What On-Ramp's law keeps, by packet.
+    pub(crate) stamps: Vec<Stamp>,
     /// Telemetry by packet.
     pub(crate) stacks: Vec<IntStack>,
     pub(crate) ports: Vec<Port>,
@@ -128,6 +133,8 @@ impl Simulation {
             number: 0,
             events: Events::new(),
             packets: Packets::new(),
+            clocks: Clocks::new(&config.clocks, config.seed, topology.nodes()),
+            stamps: Vec::new(),
             stacks: Vec::new(),
             wire_times: rates.iter().map(wire_times).collect(),
             ports,

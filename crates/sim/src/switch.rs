@@ -110,7 +110,7 @@ impl Simulation {
         let ingress = u32::from(packet.at_port);
         match packet.kind {
             Kind::Pause | Kind::Resume => return self.set_paused(ingress, id),
-            Kind::Data | Kind::Ack | Kind::Nack => {}
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
         packet.hop += 1;

@@ -47,7 +47,11 @@ struct Frame {
 
 /// The bytes of the captures of `ports`, and the results of the run.
 fn simulate(cc: &str, ports: &[&str]) -> (Vec<Vec<u8>>, (RunResult, Tables)) {
-    let scenario = Scenario::parse_with(INCAST, "t", &[("host.cc", cc)]).unwrap();
+    simulate_with(&[("host.cc", cc), ("onramp.law", "off")], ports)
+}
+
+fn simulate_with(set: &[(&str, &str)], ports: &[&str]) -> (Vec<Vec<u8>>, (RunResult, Tables)) {
+    let scenario = Scenario::parse_with(INCAST, "t", set).unwrap();
     let outputs: Vec<Shared> = ports.iter().map(|_| Shared::default()).collect();
     let named = ports.iter().zip(&outputs);
     let captures = named.map(|(port, out)| {
@@ -179,6 +183,26 @@ fn acknowledgements_count_up_to_the_size() {
         acks.iter().map(|frame| number(&frame.data[43..48])).max(),
         Some(100_000)
     );
+}
+
+/// Layout: struct onr_orack of bpf/abi.h.
+#[test]
+fn an_or_ack_is_the_data_paths() {
+    let set = [("host.cc", "timely"), ("onramp.law", "final")];
+    let (bytes, _) = simulate_with(&set, &["host0"]);
+    let frames = frames(&bytes[0]);
+    let to_port = |frame: &&Frame| number(&frame.data[36..38]) == 5199;
+    let or_acks: Vec<&Frame> = frames.iter().filter(to_port).collect();
+    assert_eq!(or_acks.len(), 400, "one a packet");
+    for frame in or_acks {
+        let payload = &frame.data[42..];
+        assert_eq!((frame.original_bytes, payload[0]), (78, 1));
+        assert_eq!(number(&payload[4..8]) % 1000, 0, "first byte of a packet");
+        assert_eq!(number(&payload[14..16]), 100, "port of the data");
+        assert_eq!(number(&payload[16..20]), 1000);
+        let received_ns = number(&payload[20..28]);
+        assert!(received_ns > 2000 && received_ns <= frame.at_ns);
+    }
 }
 
 #[test]

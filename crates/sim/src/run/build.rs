@@ -2,13 +2,14 @@
 
 use crate::capture::CaptureError;
 use crate::cc::{self, Preset};
+use crate::clock::ClockErrors;
 use crate::config::{Buffer, Config, Ecn, Flow, Nic, Switch};
 use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
 use crate::topology::{Line, Topology, TopologyError};
 use onramp_scenario::{self as scenario, Arrival, HostKind, Law, Run, Sharing};
-use onramp_units::Span;
+use onramp_units::{Bytes, Rate, Span};
 
 /// A NIC in a network that drops packets goes back after this long without progress.
 const TIMEOUT: Span = Span::from_ms(4);
@@ -19,8 +20,6 @@ const TIMEOUT: Span = Span::from_ms(4);
 pub enum BuildError {
     #[error("host.kind is kernel, which the simulator does not have: set host.kind to nic and host.cc to one of its congestion controls")]
     KernelHost,
-    #[error("onramp.law is {law}, which the simulator does not have: set it to off")]
-    Law { law: Law },
     #[error("network.topology: {0}")]
     Topology(#[from] TopologyError),
     #[error(transparent)]
@@ -38,10 +37,6 @@ pub enum BuildError {
 pub fn build(run: &Run, arrivals: &[Arrival]) -> Result<Simulation, BuildError> {
     if run.host.kind == HostKind::Kernel {
         return Err(BuildError::KernelHost);
-    }
-    if run.onramp.law != Law::Off {
-        let law = run.onramp.law;
-        return Err(BuildError::Law { law });
     }
     let preset = cc::preset(&run.host.cc.to_string()).ok_or(BuildError::KernelHost)?;
     let flows = arrivals.iter().map(flow).collect();
@@ -73,6 +68,12 @@ fn config(run: &Run, preset: &Preset) -> Config {
             timeout: (!lossless).then_some(TIMEOUT),
             ..Nic::REFERENCE
         },
+        law: law(&run.onramp, line),
+        clocks: ClockErrors {
+            offset: run.clock.offset,
+            drift: run.clock.drift.get(),
+            noise: run.clock.noise,
+        },
         switch: Switch {
             buffer: match run.network.sharing {
                 Sharing::PerPort => Buffer::PerPort(run.network.buffer),
@@ -84,6 +85,22 @@ fn config(run: &Run, preset: &Preset) -> Config {
         },
         seed: run.seed,
     }
+}
+
+/// A NIC's segment is a packet, which is what the gate may have in flight uncounted.
+fn law(onramp: &scenario::OnRamp, line: Rate) -> Option<onramp_law::Config> {
+    let law = match onramp.law {
+        Law::Off => return None,
+        Law::Strawman => onramp_law::Law::Strawman,
+        Law::Final => onramp_law::Law::Final,
+        Law::Gate => onramp_law::Law::Gate,
+    };
+    let config = onramp_law::Config::new(law, onramp.threshold)
+        .max_pause(onramp.max_pause)
+        .gain_q16(onramp.gain.q16())
+        .line_rate(line)
+        .gate_allowance(Bytes::new(u64::from(Nic::REFERENCE.payload)));
+    Some(config)
 }
 
 pub(super) fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {

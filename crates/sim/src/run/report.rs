@@ -79,7 +79,7 @@ fn simulated(outcome: &Outcome, ideal: Option<Span>) -> Simulated {
         acked_ns: outcome.acked.map(Span::as_ns),
         ideal_fct_ns: ideal.map(Span::as_ns),
         slowdown: outcome.acked.zip(ideal).map(slowdown),
-        held_ns: 0,
+        held_ns: outcome.held.as_ns(),
     }
 }
 
@@ -185,6 +185,7 @@ fn network_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
     put("timeouts", json!(after.timeouts - before.timeouts));
     put("drops", json!(after.drops - before.drops));
     put("marks", json!(after.marks - before.marks));
+    put("or_acks", json!(after.or_acks - before.or_acks));
     put("pfc_pauses", json!(after.pauses - before.pauses));
     let now = observer.simulation.now();
     let port = observer.simulation.port_to(observer.host, now);

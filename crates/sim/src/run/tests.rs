@@ -117,3 +117,87 @@ fn what_the_simulator_does_not_have_is_refused() {
     let error = run(&scenario.runs()[0], 0, vec![], &mut |_| true).unwrap_err();
     assert_eq!(error, BuildError::KernelHost);
 }
+
+/// 16 answers to each request over web search, under TIMELY, which alone is slow to react.
+const HELD: &str = r#"title = "t"
+duration = "5 ms"
+warmup = "500 us"
+[network]
+topology = { kind = "star", hosts = 17 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+cc = "timely"
+[[traffic]]
+kind = "poisson"
+workload = "websearch"
+load = "50 %"
+[[traffic]]
+kind = "incast"
+fanout = 16
+size = "20 kB"
+interval = "200 us"
+[onramp]
+threshold = "16 us"
+"#;
+
+fn hold(set: &[(&str, &str)]) -> (RunResult, Tables) {
+    let scenario = Scenario::parse_with(HELD, "t", set).unwrap_or_else(|e| panic!("{e}"));
+    let result = run(&scenario.runs()[0], 0, vec![], &mut |_| true);
+    result.unwrap_or_else(|e| panic!("{e}")).unwrap()
+}
+
+fn mean(result: &RunResult, metric: &str) -> f64 {
+    result.metrics[metric]["mean"].as_f64().unwrap()
+}
+
+fn held_ns(tables: &Tables) -> i64 {
+    let held = |flow: &onramp_results::FlowRow| flow.simulated.map_or(0, |s| s.held_ns);
+    tables.flows.iter().map(held).sum()
+}
+
+#[test]
+fn every_law_makes_requests_faster_than_none() {
+    let (off, tables) = hold(&[("onramp.law", "off")]);
+    assert_eq!((held_ns(&tables), &off.metrics["or_acks"]), (0, &0.into()));
+    for law in ["strawman", "final", "gate"] {
+        let (on, tables) = hold(&[("onramp.law", law)]);
+        assert!(held_ns(&tables) > 0);
+        let (with, without) = (mean(&on, "incast.rct_us"), mean(&off, "incast.rct_us"));
+        assert!(with < 0.85 * without, "{law}: {with} us, off {without} us");
+    }
+}
+
+#[test]
+fn every_data_packet_is_or_acked() {
+    let scenario = Scenario::parse_with(HELD, "t", &[("onramp.law", "final")]).unwrap();
+    let run = &scenario.runs()[0];
+    let mut simulation = build(run, &plan(run)).unwrap();
+    simulation.run_until(Time::ZERO + Span::from_s(1));
+    let counters = simulation.counters();
+    assert_eq!(counters.or_acks, counters.data_packets);
+    assert_eq!(simulation.packets_in_flight(), 0);
+}
+
+#[test]
+fn a_flow_alone_is_not_held() {
+    let (_, tables) = hold(&[
+        ("onramp.law", "final"),
+        ("traffic.0.load", "0.1 %"),
+        ("traffic.1.fanout", "1"),
+    ]);
+    assert_eq!(held_ns(&tables), 0);
+}
+
+#[test]
+fn wrong_clocks_cost_the_background() {
+    let fct = |offset| {
+        let (result, _) = hold(&[("onramp.law", "final"), ("clock.offset", offset)]);
+        mean(&result, "background.fct_us.medium")
+    };
+    let (exact, wrong) = (fct("0 us"), fct("20 us"));
+    assert!(
+        wrong > 2.0 * exact,
+        "{wrong} us, with exact clocks {exact} us"
+    );
+}

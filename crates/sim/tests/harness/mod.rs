@@ -2,7 +2,9 @@
 
 use onramp_scenario::Work;
 use onramp_sim::cc::preset;
-use onramp_sim::{parse_flow_list, Buffer, Config, Nic, Rounding, Simulation, Switch, Topology};
+use onramp_sim::{
+    parse_flow_list, Buffer, ClockErrors, Config, Nic, Rounding, Simulation, Switch, Topology,
+};
 use onramp_units::{Bytes, Time};
 use std::collections::HashMap;
 
@@ -58,6 +60,8 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
         rounding: Rounding::Ns3,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
+        law: None,
+        clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(Bytes::new(32 << 20)),
             ecn: Some((preset.ecn)(line)),

@@ -1,0 +1,210 @@
+//! What holds in every network: bytes are kept, PFC loses nothing, an idle network takes what the
+//! closed form says, and a queue is as long as theory has it.
+
+use onramp_scenario::Work;
+use onramp_sim::cc::PRESETS;
+use onramp_sim::{
+    Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology,
+};
+use onramp_units::{Bytes, Rate, Span, Time};
+use proptest::prelude::*;
+
+const END: Time<onramp_units::Sim> = Time::from_ticks(60_000_000_000_000);
+
+fn line(rate: &str) -> Line {
+    Line {
+        rate: rate.parse().unwrap(),
+        delay: Span::from_us(1),
+    }
+}
+
+fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
+    let preset = &PRESETS[preset];
+    let lossless = matches!(buffer, Buffer::Lossless(_));
+    Config {
+        rounding: Rounding::Exact,
+        algorithm: (preset.algorithm)(line),
+        nic: Nic {
+            timeout: (!lossless).then_some(Span::from_ms(1)),
+            ..Nic::REFERENCE
+        },
+        law: None,
+        clocks: ClockErrors::default(),
+        switch: Switch {
+            buffer,
+            ecn: Some((preset.ecn)(line)),
+            control_acks: preset.control_acks,
+        },
+        seed: 1,
+    }
+}
+
+fn flow(start_ns: i64, src: u32, dst: u32, bytes: u64) -> Flow {
+    Flow {
+        start: Time::ZERO + Span::from_ns(start_ns),
+        src,
+        dst,
+        work: Work::Send(Bytes::new(bytes)),
+    }
+}
+
+/// The preset whose packets have the smallest headers.
+fn dctcp() -> usize {
+    let named = PRESETS.iter().position(|preset| preset.name == "dctcp");
+    named.unwrap()
+}
+
+fn topologies() -> impl Strategy<Value = Topology> {
+    let (edge, fabric) = (line("100 Gbit/s"), line("400 Gbit/s"));
+    prop_oneof![
+        (2u32..9).prop_map(move |n| Topology::star(n, edge).unwrap()),
+        (1u32..5, 1u32..5).prop_map(move |(l, r)| Topology::dumbbell(l, r, edge, edge).unwrap()),
+        (2u32..4, 1u32..4, 1u32..4)
+            .prop_map(move |(l, s, h)| Topology::leaf_spine(l, s, h, edge, fabric).unwrap()),
+        (2u32..4, 1u32..3, 1u32..3)
+            .prop_map(move |(p, w, h)| Topology::fat_tree(p, w, h, edge, fabric).unwrap()),
+    ]
+}
+
+/// A network and up to 40 flows between its hosts.
+fn traffic() -> impl Strategy<Value = (Topology, Vec<Flow>)> {
+    let one = (0i64..50_000, any::<u32>(), any::<u32>(), 1u64..300_000);
+    (topologies(), prop::collection::vec(one, 1..40)).prop_map(|(topology, flows)| {
+        let hosts = topology.hosts().count() as u32;
+        let mut flows: Vec<Flow> = flows
+            .into_iter()
+            .map(|(start, src, away, bytes)| {
+                let src = src % hosts;
+                flow(start, src, (src + 1 + away % (hosts - 1)) % hosts, bytes)
+            })
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        (topology, flows)
+    })
+}
+
+/// Every flow ends, every byte arrives once in order, no packet is left.
+fn all_arrives(simulation: &mut Simulation, flows: &[Flow]) -> Result<(), TestCaseError> {
+    simulation.run_until(END);
+    prop_assert_eq!(simulation.unfinished(), 0);
+    prop_assert_eq!(simulation.packets_in_flight(), 0);
+    for (flow, received) in flows.iter().zip(simulation.received()) {
+        prop_assert_eq!(flow.work, Work::Send(received));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_lossless_network_drops_nothing_and_delivers_everything(
+        (topology, flows) in traffic(),
+        preset in 0..PRESETS.len(),
+        kib in 600u64..4096,
+    ) {
+        // From just above what headrooms and reserves of the largest switch take.
+        let buffer = Buffer::Lossless(Bytes::new((kib + 1500) << 10));
+        let config = config(preset, topology.host_rate(), buffer);
+        let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+        all_arrives(&mut simulation, &flows)?;
+        let counters = simulation.counters();
+        prop_assert_eq!(counters.drops, 0);
+        prop_assert_eq!(counters.retransmissions, 0);
+    }
+
+    #[test]
+    fn a_lossy_network_delivers_everything_in_the_end(
+        (topology, flows) in traffic(),
+        preset in 0..PRESETS.len(),
+        kb in 8u64..200,
+        shared: bool,
+    ) {
+        let bytes = Bytes::new(kb * 1000);
+        let buffer = if shared { Buffer::Shared(bytes) } else { Buffer::PerPort(bytes) };
+        let config = config(preset, topology.host_rate(), buffer);
+        let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+        all_arrives(&mut simulation, &flows)?;
+    }
+
+    #[test]
+    fn the_same_run_twice_is_the_same(
+        (topology, flows) in traffic(),
+        preset in 0..PRESETS.len(),
+    ) {
+        let run = || {
+            let buffer = Buffer::PerPort(Bytes::new(50_000));
+            let config = config(preset, topology.host_rate(), buffer);
+            let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+            simulation.run_until(END);
+            (simulation.outcomes().to_vec(), simulation.counters())
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
+
+/// n packets leave the sender one behind the other; the last then crosses each further link.
+#[test]
+fn an_idle_network_takes_what_the_closed_form_says_to_the_picosecond() {
+    let (edge, fabric) = (line("100 Gbit/s"), line("400 Gbit/s"));
+    let topology = Topology::fat_tree(2, 2, 2, edge, fabric).unwrap();
+    for packets in [1u64, 2, 10] {
+        let buffer = Buffer::Lossless(Bytes::new(32 << 20));
+        let config = config(dctcp(), edge.rate, buffer);
+        let flows = vec![flow(0, 0, 7, packets * 1000)];
+        let mut simulation = Simulation::new(config, &topology, flows).unwrap();
+        simulation.run_until(END);
+        // ps a byte: 80 at the edge, 20 in the fabric; two edge and four fabric links each way.
+        let data = 1048 * (80 * packets as i64 + 80 + 4 * 20);
+        let ack = 60 * (2 * 80 + 4 * 20);
+        let expected = Span::from_us(12) + Span::from_ps(data + ack);
+        assert_eq!(simulation.outcomes()[0].acked, Some(expected));
+    }
+}
+
+/// Single packets of many hosts to one: its port is an M/D/1 queue, whose mean wait is
+/// rho / (2 (1 - rho)) packet times (Pollaczek and Khinchine).
+#[test]
+fn a_port_under_poisson_packets_is_an_m_d_1_queue() {
+    const RHO: f64 = 0.7;
+    const PACKETS: u64 = 1_000_000;
+    let edge = line("100 Gbit/s");
+    let service_ps = 1048.0 * 80.0;
+    let mut state = 1u64;
+    // SplitMix64 (Steele et al., OOPSLA 2014).
+    let mut random = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut at_ps = 0.0;
+    let flows: Vec<Flow> = (0..PACKETS)
+        .map(|_| {
+            at_ps -= (1.0 - random()).ln() * service_ps / RHO;
+            Flow {
+                start: Time::from_ticks(at_ps as i64),
+                ..flow(0, 1 + (random() * 512.0) as u32, 0, 1000)
+            }
+        })
+        .collect();
+    let topology = Topology::star(513, edge).unwrap();
+    let mut config = config(dctcp(), edge.rate, Buffer::PerPort(Bytes::new(1 << 30)));
+    config.nic.timeout = None;
+    config.switch.ecn = None;
+    let mut simulation = Simulation::new(config, &topology, flows).unwrap();
+    simulation.run_until(END);
+    let idle_ps = 2e6 + 2.0 * service_ps;
+    let waits = simulation
+        .outcomes()
+        .iter()
+        .map(|outcome| outcome.arrived.expect("nothing is lost").as_ps() as f64 - idle_ps);
+    let mean = waits.sum::<f64>() / PACKETS as f64 / service_ps;
+    let theory = RHO / (2.0 * (1.0 - RHO));
+    println!("mean wait {mean:.4} packet times, theory {theory:.4}");
+    assert!((mean / theory - 1.0).abs() < 0.01, "{mean} {theory}");
+}
