@@ -345,6 +345,7 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
         rounding,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
+        kernel: None,
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {

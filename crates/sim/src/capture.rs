@@ -6,10 +6,14 @@
 //!
 //! Does not: open files, or see what a port drops.
 
+use crate::clock::mono;
+use crate::config::Flow;
 use crate::frame::{self, Ends};
 use crate::int::IntStack;
+use crate::kernel::MSS;
 use crate::packet::{Kind, Packet};
 use crate::simulation::Simulation;
+use crate::tcp::Acknowledgement;
 use onramp_scenario::Work;
 use onramp_units::{Rate, Sim, Time};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -19,6 +23,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::time::Duration;
 
@@ -26,6 +31,10 @@ use std::time::Duration;
 const SNAPLEN: usize = 128;
 /// Time stamps are multiples of 10^-9 s.
 const TSRESOL: u8 = 9;
+
+/// Ports of a flow of the plan: its first source of a pair of hosts, and every destination.
+const FIRST_SOURCE_PORT: u16 = 10_000;
+const DESTINATION_PORT: u16 = 100;
 
 /// Where a capture goes.
 pub type Output = Box<dyn Write + Send>;
@@ -98,6 +107,27 @@ fn failed(port: &str, error: &PcapError) -> CaptureError {
     }
 }
 
+/// All captures of a simulation.
+#[derive(Default)]
+pub(crate) struct Captures {
+    of_port: BTreeMap<u32, Capture>,
+    /// By flow of the plan.
+    source_ports: Vec<u16>,
+}
+
+/// As [`Simulation::paths`] numbers the flows of a pair of hosts, which start in the plan's order.
+fn source_ports(flows: &[Flow]) -> Vec<u16> {
+    let mut next: HashMap<(u32, u32), u16> = HashMap::new();
+    let ports = flows.iter().map(|flow| {
+        let port = next
+            .entry((flow.src, flow.dst))
+            .or_insert(FIRST_SOURCE_PORT);
+        *port = port.wrapping_add(1);
+        port.wrapping_sub(1)
+    });
+    ports.collect()
+}
+
 impl Simulation {
     /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
     ///
@@ -112,7 +142,10 @@ impl Simulation {
         let line = &mut self.ports[port as usize];
         let capture = Capture::new(name, line.rate, out).map_err(|error| failed(name, &error))?;
         line.captured = true;
-        self.captures.insert(port, capture);
+        self.captures.of_port.insert(port, capture);
+        if self.captures.source_ports.is_empty() {
+            self.captures.source_ports = source_ports(&self.flows);
+        }
         Ok(())
     }
 
@@ -122,7 +155,7 @@ impl Simulation {
     /// The first that could not be written.
     pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
         let captures = std::mem::take(&mut self.captures);
-        captures.into_values().try_for_each(Capture::end)
+        captures.of_port.into_values().try_for_each(Capture::end)
     }
 
     /// Notes a packet that `port` begins to send.
@@ -132,65 +165,110 @@ impl Simulation {
         let (frame, comment) = match packet.kind {
             Kind::Pause | Kind::Resume => {
                 let node = self.ports[port as usize].node;
-                (frame::pfc(&packet, node), pfc_comment(packet.kind))
+                (
+                    frame::pfc(&packet, node),
+                    pfc_comment(packet.kind).to_owned(),
+                )
             }
-            Kind::OrAck => self.or_ack_frame(id, &packet),
-            Kind::Data | Kind::Ack | Kind::Nack => self.transport_frame(id, &packet),
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {
+                let plan = match self.config.kernel {
+                    Some(_) => self.connections[packet.flow].plan,
+                    None => self.pairs[packet.flow].plan,
+                };
+                let (frame, what) = self.frame(id, &packet, plan);
+                (frame, format!("flow {plan}: {what}"))
+            }
         };
-        if let Some(capture) = self.captures.get_mut(&port) {
+        if let Some(capture) = self.captures.of_port.get_mut(&port) {
             capture.note(self.now, &frame, comment);
         }
     }
 
-    fn or_ack_frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
-        let ends = self.ends(packet);
-        let plan = self.pairs[packet.flow].plan;
-        let payload = u64::from(self.config.nic.payload);
-        let len = match self.flows[plan as usize].work {
-            Work::Send(size) => payload.min(size.get() - packet.seq),
-            Work::Until(_) => payload,
-        };
-        let received = self.stamps[id as usize].received;
-        let frame = frame::or_ack(&ends, packet.seq, len as u32, received);
-        let comment = format!("flow {plan}: or-ack {} to {}", packet.seq, packet.seq + len);
-        (frame, comment)
-    }
-
-    fn transport_frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
-        let there = self.ends(packet);
-        let back = Ends {
-            src: there.dst,
-            dst: there.src,
-            ports: (there.ports.1, there.ports.0),
-        };
-        let (seq, end) = (packet.seq, packet.seq + u64::from(packet.payload));
-        let (ends, what) = match packet.kind {
-            Kind::Data => (there, format!("data {seq} to {end}")),
-            Kind::Nack => (back, format!("nack {seq}")),
-            _ => (back, format!("ack {seq}")),
-        };
-        let no_telemetry = IntStack::default();
-        let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
-        let frame = frame::transport(packet, &ends, self.feedback, telemetry);
-        let plan = self.pairs[packet.flow].plan;
-        (frame, format!("flow {plan}: {what}"))
-    }
-
-    /// Of the packet's flow, in the direction of its data.
-    fn ends(&self, packet: &Packet) -> Ends {
-        let pair = &self.pairs[packet.flow];
-        let flow = &self.flows[pair.plan as usize];
-        Ends {
+    /// A packet of flow `plan` as a frame and in words.
+    fn frame(&self, id: u32, packet: &Packet, plan: u32) -> (Vec<u8>, String) {
+        let flow = &self.flows[plan as usize];
+        let there = Ends {
             src: flow.src,
             dst: flow.dst,
-            ports: pair.ports,
+            ports: (self.captures.source_ports[plan as usize], DESTINATION_PORT),
+        };
+        let back = there.swapped();
+        match (packet.kind, &self.config.kernel) {
+            (Kind::OrAck, kernel) => {
+                let received = match kernel {
+                    Some(_) => mono(packet.sent),
+                    None => self.stamps[id as usize].received,
+                };
+                let len = self.or_acked_bytes(packet.seq, flow.work);
+                let frame = frame::or_ack(&there, packet.seq, len, received);
+                (frame, format!("or-ack {}", packet.seq))
+            }
+            (Kind::Data, Some(_)) => {
+                let seq = packet.seq * u64::from(MSS);
+                (
+                    frame::tcp_data(packet, &there, seq),
+                    data_comment(seq, packet),
+                )
+            }
+            (_, Some(_)) => {
+                let ack = self.acknowledgements[id as usize];
+                let frame = frame::tcp_ack(packet, &back, tcp_seq(&ack, flow.work), ack.marked > 0);
+                (frame, tcp_comment(&ack, flow.work))
+            }
+            (kind, None) => {
+                let no_telemetry = IntStack::default();
+                let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
+                let (ends, comment) = match kind {
+                    Kind::Data => (there, data_comment(packet.seq, packet)),
+                    Kind::Nack => (back, format!("nack {}", packet.seq)),
+                    _ => (back, format!("ack {}", packet.seq)),
+                };
+                let frame = frame::transport(packet, &ends, self.feedback, telemetry);
+                (frame, comment)
+            }
+        }
+    }
+
+    /// Payload of the packet with byte `seq`, for which there is an OR-ACK.
+    fn or_acked_bytes(&self, seq: u64, work: Work) -> u32 {
+        let full = match self.config.kernel {
+            Some(_) => u64::from(MSS),
+            None => u64::from(self.config.nic.payload),
+        };
+        let first = seq / full * full;
+        match work {
+            Work::Send(size) => full.min(size.get().saturating_sub(first)) as u32,
+            Work::Until(_) => full as u32,
         }
     }
 }
 
-fn pfc_comment(kind: Kind) -> String {
+/// Byte expected next: only a flow's last packet is not full.
+fn tcp_seq(ack: &Acknowledgement, work: Work) -> u64 {
+    let end = u64::from(ack.cumulative) * u64::from(MSS);
+    match work {
+        Work::Send(size) => end.min(size.get()),
+        Work::Until(_) => end,
+    }
+}
+
+/// Selective acknowledgements take no room on the simulated wire, so they are told here only.
+fn tcp_comment(ack: &Acknowledgement, work: Work) -> String {
+    let mut text = format!("ack {}", tcp_seq(ack, work));
+    for (first, end) in ack.blocks.iter().filter(|(first, end)| first < end) {
+        let byte = |number: u32| u64::from(number) * u64::from(MSS);
+        text += &format!(", sack {} to {}", byte(*first), byte(*end));
+    }
+    text
+}
+
+fn data_comment(seq: u64, packet: &Packet) -> String {
+    format!("data {seq} to {}", seq + u64::from(packet.payload))
+}
+
+fn pfc_comment(kind: Kind) -> &'static str {
     match kind {
-        Kind::Pause => "pause".to_owned(),
-        _ => "resume".to_owned(),
+        Kind::Pause => "pause",
+        _ => "resume",
     }
 }

@@ -1,6 +1,9 @@
 //! Packets as the bytes of Ethernet frames, for captures. Nothing in the simulation reads them.
 //!
-//! Data and acknowledgements are UDP over IPv4. Host n is 10.0.0.1 + n and 02:00:00:00:n, as in the
+//! Those of kernel hosts are TCP over IPv4, from sequence number 0, in one direction, without
+//! handshake; the time stamps option has the microsecond in which the packet was made. Selective
+//! acknowledgements take no room on the simulated wire, and so have none in the frame. Those of NICs
+//! are UDP over IPv4. Host n is 10.0.0.1 + n and 02:00:00:00:n, as in the
 //! rack; switches change no address and no TTL. The UDP payload, in network order:
 //!
 //! ```text
@@ -21,7 +24,8 @@ use crate::cc::Feedback;
 use crate::int::IntStack;
 use crate::packet::{Kind, Packet};
 use etherparse::{
-    EtherType, Ethernet2Header, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder,
+    EtherType, Ethernet2Header, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader,
+    TcpOptionElement::{Noop, Timestamp},
 };
 use onramp_units::{Mono, Time};
 
@@ -43,11 +47,65 @@ const CLASS: usize = 3;
 pub(crate) struct Ends {
     pub src: u32,
     pub dst: u32,
-    /// UDP: source, destination.
+    /// Source, destination.
     pub ports: (u16, u16),
 }
 
-/// A data packet or an acknowledgement. `telemetry` is read with [`Feedback::Int`] only.
+impl Ends {
+    /// In the other direction.
+    pub fn swapped(&self) -> Ends {
+        Ends {
+            src: self.dst,
+            dst: self.src,
+            ports: (self.ports.1, self.ports.0),
+        }
+    }
+}
+
+/// A kernel host's data from byte `seq`.
+pub(crate) fn tcp_data(packet: &Packet, ends: &Ends, seq: u64) -> Vec<u8> {
+    let header = tcp_header(packet, ends, seq, 0);
+    tcp(ends, ecn_of_data(packet), header, packet.payload)
+}
+
+/// A kernel host's acknowledgement of everything before byte `ack`.
+pub(crate) fn tcp_ack(packet: &Packet, ends: &Ends, ack: u64, echo: bool) -> Vec<u8> {
+    let mut header = tcp_header(packet, ends, 0, ack);
+    header.ece = echo;
+    tcp(ends, IpEcn::NotEct, header, 0)
+}
+
+fn tcp_header(packet: &Packet, ends: &Ends, seq: u64, ack: u64) -> TcpHeader {
+    // Sequence numbers are modulo 2^32: RFC 9293, section 3.4.
+    let mut header = TcpHeader::new(ends.ports.0, ends.ports.1, seq as u32, u16::MAX);
+    header.ack = true;
+    header.acknowledgment_number = ack as u32;
+    let made_us = (packet.sent.ticks() / 1_000_000) as u32;
+    // RFC 7323, appendix A.
+    let options = [Noop, Noop, Timestamp(made_us, 0)];
+    header.set_options(&options).expect("12 B of options fit");
+    header
+}
+
+fn tcp(ends: &Ends, ecn: IpEcn, header: TcpHeader, payload: u16) -> Vec<u8> {
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2(mac(ends.src), mac(ends.dst))
+        .ip(ip(ends, ecn, IpNumber::TCP))
+        .tcp_header(header)
+        .write(&mut frame, &vec![0; usize::from(payload)])
+        .expect("the largest packet fits IPv4");
+    frame
+}
+
+/// The hosts of the simulator are all capable of ECN.
+fn ecn_of_data(packet: &Packet) -> IpEcn {
+    match packet.marked {
+        true => IpEcn::CongestionExperienced,
+        false => IpEcn::Ect0,
+    }
+}
+
+/// A NIC's data packet or acknowledgement. `telemetry` is read with [`Feedback::Int`] only.
 pub(crate) fn transport(
     packet: &Packet,
     ends: &Ends,
@@ -74,32 +132,35 @@ pub(crate) fn transport(
         Feedback::TimeStamp | Feedback::Marks => {}
     }
     payload.resize(usize::from(packet.wire_bytes) - HEADERS, 0);
-    let ecn = match (is_data, packet.marked) {
-        (true, true) => IpEcn::CongestionExperienced,
-        (true, false) => IpEcn::Ect0,
-        (false, _) => IpEcn::NotEct,
+    let ecn = match is_data {
+        true => ecn_of_data(packet),
+        false => IpEcn::NotEct,
     };
     udp(ends, ecn, &payload)
 }
 
 fn udp(ends: &Ends, ecn: IpEcn, payload: &[u8]) -> Vec<u8> {
-    // Lengths and checksums are the builder's affair.
-    let header = Ipv4Header {
-        ecn,
-        dont_fragment: true,
-        time_to_live: 64,
-        protocol: IpNumber::UDP,
-        source: ipv4(ends.src),
-        destination: ipv4(ends.dst),
-        ..Ipv4Header::default()
-    };
     let mut frame = Vec::with_capacity(HEADERS + payload.len());
     PacketBuilder::ethernet2(mac(ends.src), mac(ends.dst))
-        .ip(IpHeaders::Ipv4(header, Default::default()))
+        .ip(ip(ends, ecn, IpNumber::UDP))
         .udp(ends.ports.0, ends.ports.1)
         .write(&mut frame, payload)
         .expect("the largest packet fits IPv4");
     frame
+}
+
+/// Lengths and checksums are the builder's affair.
+fn ip(ends: &Ends, ecn: IpEcn, protocol: IpNumber) -> IpHeaders {
+    let header = Ipv4Header {
+        ecn,
+        dont_fragment: true,
+        time_to_live: 64,
+        protocol,
+        source: ipv4(ends.src),
+        destination: ipv4(ends.dst),
+        ..Ipv4Header::default()
+    };
+    IpHeaders::Ipv4(header, Default::default())
 }
 
 /// An OR-ACK from one end of `flow` to the other: when it had the `len` bytes from `seq`.

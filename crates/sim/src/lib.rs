@@ -15,6 +15,7 @@
 //!     rounding: Rounding::Exact,
 //!     algorithm: cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate)),
 //!     nic: Nic::REFERENCE,
+//!     kernel: None,
 //!     law: None,
 //!     clocks: ClockErrors::default(),
 //!     switch: Switch {
@@ -44,6 +45,7 @@ mod events;
 mod flow_list;
 mod frame;
 mod int;
+mod kernel;
 mod nic;
 mod packet;
 mod port;
@@ -54,16 +56,18 @@ pub mod run;
 mod simulation;
 mod slab;
 mod switch;
+mod tcp;
 mod topology;
 mod way;
 
 pub use capture::{CaptureError, Output};
 pub use clock::ClockErrors;
-pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
+pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;
 pub use port_name::UnknownPort;
 pub use rounding::Rounding;
 pub use simulation::{ConfigError, Simulation, Step};
+pub use tcp::control::TcpAlgorithm;
 pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

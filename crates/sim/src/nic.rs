@@ -81,8 +81,6 @@ pub(crate) struct QueuePair {
     /// Index in the plan.
     pub plan: u32,
     pub src: u32,
-    /// UDP: source, destination.
-    pub ports: (u16, u16),
     /// Payload; of a flow without size, until it stops, without end.
     size: u64,
     endless: bool,
@@ -170,9 +168,7 @@ impl Simulation {
     pub(crate) fn start_flow(&mut self, plan: u32) {
         let flow = self.flows[plan as usize];
         let (src, dst) = (flow.src, flow.dst);
-        let number = self.pair_flows.entry((src, dst)).or_insert(0);
-        let ports = (10_000 + *number as u16, 100);
-        *number += 1;
+        let (there, back) = self.paths(src, dst);
         let cc = self.config.algorithm.start(&self.path_facts(src));
         let (size, stop) = match flow.work {
             Work::Send(size) => (size.get(), None),
@@ -181,7 +177,6 @@ impl Simulation {
         let pair = QueuePair {
             plan,
             src,
-            ports,
             size,
             endless: stop.is_some(),
             packets: 0,
@@ -191,8 +186,8 @@ impl Simulation {
             limits: cc.limits(),
             last_wire_bytes: 0,
             cc,
-            there: self.path(src, dst, ports),
-            back: self.path(dst, src, (ports.1, ports.0)),
+            there,
+            back,
             law: onramp_law::Flow::default(),
             held_since: None,
             timeout_at: Time::ZERO,

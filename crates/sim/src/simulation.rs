@@ -1,6 +1,6 @@
 //! One simulation: the network's state, and the loop that takes events and hands them on.
 
-use crate::capture::Capture;
+use crate::capture::Captures;
 use crate::cc::{Feedback, PathFacts};
 use crate::clock::Clocks;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
@@ -8,18 +8,20 @@ use crate::ecmp;
 use crate::edge::Stamp;
 use crate::events::{Event, Events, What};
 use crate::int::{IntFormat, IntStack, TooManyRates};
-use crate::nic::{Nic, QueuePair};
+use crate::kernel::{self, Connection, KernelHost};
+use crate::nic::{Nic, QueuePair, DATA_HEADER};
 use crate::packet::{Packets, Path};
 use crate::port::Port;
 use crate::random::Random;
 use crate::rounding::WireTimes;
 use crate::slab::Slab;
 use crate::switch::Memory;
+use crate::tcp::Acknowledgement;
 use crate::topology::{Routes, Topology, MAX_HOPS};
 use crate::way::{Way, Ways};
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Largest packet on the wire.
 const MAX_WIRE_BYTES: u32 = 9_216;
@@ -64,6 +66,7 @@ pub struct Simulation {
     pub(crate) config: Config,
     pub(crate) feedback: Feedback,
     pub(crate) uses_int: bool,
+    is_kernel: bool,
     pub(crate) int: IntFormat,
     pub(crate) now: Time<Sim>,
     /// Of the event under way.
@@ -76,14 +79,18 @@ pub struct Simulation {
     /// Telemetry by packet.
     pub(crate) stacks: Vec<IntStack>,
     pub(crate) ports: Vec<Port>,
-    /// By port.
-    pub(crate) captures: BTreeMap<u32, Capture>,
+    pub(crate) captures: Captures,
     /// By rate.
     pub(crate) wire_times: Vec<WireTimes>,
     /// Of switches, by node.
     pub(crate) memories: Vec<Memory>,
     /// Of hosts, by node.
     pub(crate) nics: Vec<Nic>,
+    /// The same of kernel hosts.
+    pub(crate) hosts: Vec<KernelHost>,
+    pub(crate) connections: Slab<Connection>,
+    /// TCP's acknowledgements, by packet.
+    pub(crate) acknowledgements: Vec<Acknowledgement>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) outcomes: Vec<Outcome>,
     /// Flows without end yet.
@@ -91,7 +98,7 @@ pub struct Simulation {
     next_flow: usize,
     pub(crate) pairs: Slab<QueuePair>,
     /// Flows so far of each pair of hosts.
-    pub(crate) pair_flows: HashMap<(u32, u32), u32>,
+    pair_flows: HashMap<(u32, u32), u32>,
     routes: Routes,
     ways: Ways,
     longest: Way,
@@ -121,13 +128,18 @@ impl Simulation {
             nics[port.node as usize].port = number;
         }
         let routes = Routes::new(topology);
-        let ways = Ways::new(config.rounding, u32::from(config.nic.payload));
+        let (payload, header) = match config.kernel {
+            Some(_) => (kernel::MSS, kernel::HEADER),
+            None => (config.nic.payload, DATA_HEADER),
+        };
+        let ways = Ways::new(config.rounding, payload, header);
         let longest = ways.longest(topology, &routes, &ports, &nics);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
         let feedback = config.algorithm.feedback();
         let mut simulation = Simulation {
             feedback,
-            uses_int: feedback == Feedback::Int,
+            uses_int: feedback == Feedback::Int && config.kernel.is_none(),
+            is_kernel: config.kernel.is_some(),
             int: IntFormat::new(host_rate, rates.clone())?,
             now: Time::ZERO,
             number: 0,
@@ -138,9 +150,14 @@ impl Simulation {
             stacks: Vec::new(),
             wire_times: rates.iter().map(wire_times).collect(),
             ports,
-            captures: BTreeMap::new(),
+            captures: Captures::default(),
             memories,
             nics,
+            hosts: (0..topology.nodes())
+                .map(|_| KernelHost::default())
+                .collect(),
+            connections: Slab::new(),
+            acknowledgements: Vec::new(),
             outcomes: vec![Outcome::default(); flows.len()],
             unfinished: flows.len(),
             next_flow: 0,
@@ -177,9 +194,12 @@ impl Simulation {
             What::LineFree { port } if at_switch(port) => Step::SwitchLine,
             What::LineFree { .. } => Step::HostLine,
             What::Wake { .. } => Step::Wake,
-            What::Timeout { .. } | What::Stop { .. } | What::FlowsDue | What::FlowStart { .. } => {
-                Step::Flow
-            }
+            What::Interrupt { .. } => Step::HostArrival,
+            What::Timeout { .. }
+            | What::TcpTimer { .. }
+            | What::Stop { .. }
+            | What::FlowsDue
+            | What::FlowStart { .. } => Step::Flow,
         };
         self.handle(event);
         Some(step)
@@ -192,10 +212,15 @@ impl Simulation {
         match what {
             What::Arrival { packet } => self.arrive(packet),
             What::LineFree { port } => self.line_freed(port),
+            What::Wake { host } if self.is_kernel => self.kernel_woken(host),
             What::Wake { host } => self.nic_woken(host),
             What::Timeout { pair } => self.look_for_timeout(pair),
+            What::TcpTimer { connection } => self.look_at_timers(connection),
+            What::Interrupt { host } => self.interrupt(host),
+            What::Stop { pair } if self.is_kernel => self.stop_connection(pair),
             What::Stop { pair } => self.stop_flow(pair),
             What::FlowsDue => self.flows_due(),
+            What::FlowStart { flow } if self.is_kernel => self.start_connection(flow),
             What::FlowStart { flow } => self.start_flow(flow),
         }
     }
@@ -231,6 +256,9 @@ impl Simulation {
         for pair in self.pairs.iter().filter(|pair| !pair.is_over()) {
             received[pair.plan as usize] = Bytes::new(pair.received());
         }
+        for connection in self.connections.iter().filter(|c| !c.is_over()) {
+            received[connection.plan as usize] = Bytes::new(connection.received());
+        }
         received
     }
 
@@ -253,6 +281,8 @@ impl Simulation {
         let port = self.packets[id].at_port;
         if self.ports[usize::from(port)].on_switch {
             self.switch_receive(id);
+        } else if self.is_kernel {
+            self.kernel_receive(id);
         } else {
             self.nic_receive(id);
         }
@@ -270,6 +300,8 @@ impl Simulation {
         } = self.ports[port as usize];
         if on_switch {
             self.switch_send(port);
+        } else if self.is_kernel {
+            self.kernel_send(node);
         } else {
             self.nic_send(node);
         }
@@ -298,19 +330,36 @@ impl Simulation {
         }
     }
 
+    /// Round-trip time of an idle network between the hosts that are furthest apart.
+    pub(crate) fn base_rtt(&self) -> Span {
+        self.longest.rtt
+    }
+
     /// What a flow from `src` knows before it starts.
     pub(crate) fn path_facts(&self, src: u32) -> PathFacts {
         let line_rate = self.ports[self.nics[src as usize].port as usize].rate;
         PathFacts {
             line_rate,
-            base_rtt: self.longest.rtt,
+            base_rtt: self.base_rtt(),
             bdp_bytes: self.longest.bdp_bytes,
             payload_bytes: u64::from(self.config.nic.payload),
         }
     }
 
+    /// The ways of a new flow's packets from `src` to `dst`, and of their answers.
+    pub(crate) fn paths(&mut self, src: u32, dst: u32) -> (Path, Path) {
+        let number = self.pair_flows.entry((src, dst)).or_insert(0);
+        // As the HPCC authors' simulator numbers them.
+        let (source, destination) = (10_000 + *number as u16, 100);
+        *number += 1;
+        (
+            self.path(src, dst, (source, destination)),
+            self.path(dst, src, (destination, source)),
+        )
+    }
+
     /// The way of a flow's packets from `src` to `dst`.
-    pub(crate) fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
+    fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
         let mut path = [0; MAX_HOPS];
         let mut switch = self.routes.edge(src);
         for hop in &mut path {

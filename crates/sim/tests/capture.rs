@@ -185,6 +185,34 @@ fn acknowledgements_count_up_to_the_size() {
     );
 }
 
+#[test]
+fn a_kernel_hosts_packets_are_tcp() {
+    let set = [
+        ("host.kind", "kernel"),
+        ("host.cc", "cubic"),
+        ("network.sharing", "per_port"),
+    ];
+    let (bytes, _) = simulate_with(&set, &["host1", "host0"]);
+    let (data, acks) = (frames(&bytes[0]), frames(&bytes[1]));
+    for frame in data.iter().chain(&acks) {
+        let ip = &frame.data[14..34];
+        let tcp = &frame.data[34..];
+        let is_or_ack = ip[9] == 17;
+        assert!(is_or_ack || ip[9] == 6);
+        assert_eq!(number(&ip[2..4]), frame.original_bytes - 14);
+        let tcp_bytes = frame.original_bytes - 34;
+        let pseudo_header = [&ip[12..], &[0, ip[9]], &tcp_bytes.to_be_bytes()[6..]].concat();
+        assert_eq!(ones_complement_sum(&[&pseudo_header, tcp].concat()), 0xffff);
+    }
+    assert_eq!(number(&data[1].data[38..42]), 1448, "second packet");
+    assert_eq!(data[1].original_bytes, 1514);
+    let from_host0 = acks.iter().filter(|frame| frame.data[23] == 6);
+    assert_eq!(
+        from_host0.map(|frame| number(&frame.data[42..46])).max(),
+        Some(100_000)
+    );
+}
+
 /// Layout: struct onr_orack of bpf/abi.h.
 #[test]
 fn an_or_ack_is_the_data_paths() {

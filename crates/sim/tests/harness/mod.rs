@@ -60,6 +60,7 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
         rounding: Rounding::Ns3,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
+        kernel: None,
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {
