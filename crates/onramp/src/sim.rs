@@ -160,8 +160,8 @@ fn simulate(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<()> {
     let run = &scenario.runs()[index];
-    let captures = watch.captures(out, index)?;
-    let Some((result, tables)) = onramp_sim::run::run(run, index, captures, progress)? else {
+    let watch = watch.open(out, index)?;
+    let Some((result, tables)) = onramp_sim::run::run(run, index, watch, progress)? else {
         return Ok(());
     };
     tables.write(out, index)?;

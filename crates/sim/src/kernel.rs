@@ -81,7 +81,7 @@ pub(crate) struct Connection {
     paced_until: Time<Sim>,
     law: onramp_law::Flow,
     records: Records,
-    held_since: Option<Time<Sim>>,
+    pub held_since: Option<Time<Sim>>,
     /// The timer event that is scheduled.
     timer_at: Time<Sim>,
     /// Packets, events and bursts that know it.
@@ -112,13 +112,18 @@ impl Connection {
         expected * u64::from(MSS) - u64::from(missing)
     }
 
+    /// Congestion window.
+    pub fn window_packets(&self) -> u32 {
+        self.sender.window().packets
+    }
+
     pub fn is_over(&self) -> bool {
         self.over
     }
 
     /// tcp_update_pacing_rate: twice the window a round trip in the first half of slow start, else
     /// 1.2 times.
-    fn pace(&self) -> Option<Rate> {
+    pub fn pace(&self) -> Option<Rate> {
         let window = self.sender.window();
         let bits = u64::from(window.packets) * u64::from(MSS) * 8;
         let early = window.packets < window.slow_start_below / 2;

@@ -10,7 +10,7 @@ use crate::events::{Event, Events, What};
 use crate::int::{IntFormat, IntStack, TooManyRates};
 use crate::kernel::{self, Connection, KernelHost};
 use crate::nic::{Nic, QueuePair, DATA_HEADER};
-use crate::packet::{Packets, Path};
+use crate::packet::{Kind, Packets, Path};
 use crate::port::Port;
 use crate::random::Random;
 use crate::rounding::WireTimes;
@@ -278,10 +278,16 @@ impl Simulation {
     }
 
     fn arrive(&mut self, id: u32) {
-        let port = self.packets[id].at_port;
-        if self.ports[usize::from(port)].on_switch {
-            self.switch_receive(id);
-        } else if self.is_kernel {
+        let packet = &self.packets[id];
+        let port = &self.ports[usize::from(packet.at_port)];
+        if port.on_switch {
+            return self.switch_receive(id);
+        }
+        if packet.kind == Kind::Data {
+            let longest = &mut self.nics[port.node as usize].longest_delay;
+            *longest = (*longest).max(self.now - packet.sent);
+        }
+        if self.is_kernel {
             self.kernel_receive(id);
         } else {
             self.nic_receive(id);

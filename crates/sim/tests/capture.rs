@@ -2,7 +2,8 @@
 
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::Scenario;
-use onramp_sim::{run, Output};
+use onramp_sim::run::{self, Watch};
+use onramp_sim::Output;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::io::Write;
 use std::process::Command;
@@ -58,7 +59,11 @@ fn simulate_with(set: &[(&str, &str)], ports: &[&str]) -> (Vec<Vec<u8>>, (RunRes
         let out: Output = Box::new(out.clone());
         (port.to_string(), out)
     });
-    let result = run::run(&scenario.runs()[0], 0, captures.collect(), &mut |_| true);
+    let watch = Watch {
+        captures: captures.collect(),
+        series: vec![],
+    };
+    let result = run::run(&scenario.runs()[0], 0, watch, &mut |_| true);
     let bytes = outputs.iter().map(|out| out.0.lock().unwrap().clone());
     (bytes.collect(), result.unwrap().unwrap())
 }
@@ -258,8 +263,11 @@ impl Write for Full {
 fn a_capture_that_cannot_be_written_fails_the_run() {
     let scenario = Scenario::parse(INCAST, "t").unwrap();
     let out: Output = Box::new(Full);
-    let captures = vec![("host1".to_owned(), out)];
-    let error = run::run(&scenario.runs()[0], 0, captures, &mut |_| true).unwrap_err();
+    let watch = Watch {
+        captures: vec![("host1".to_owned(), out)],
+        series: vec![],
+    };
+    let error = run::run(&scenario.runs()[0], 0, watch, &mut |_| true).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot write the packets of port host1: no storage space"

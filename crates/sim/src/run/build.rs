@@ -28,6 +28,8 @@ pub enum BuildError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Port(#[from] UnknownPort),
+    #[error("there is no flow{flow}; flows are flow0 to flow{last}")]
+    NoSuchFlow { flow: u32, last: u32 },
     #[error(transparent)]
     Capture(#[from] CaptureError),
 }
