@@ -25,7 +25,7 @@ def main():
     parser.add_argument("--gbps", type=int, required=True)
     parser.add_argument("--duration-ms", type=float, required=True)
     args = parser.parse_args()
-    flows = flow_list(args.hosts, args.gbps, 0.6, 100_000, args.duration_ms / 1e3)
+    flows = flow_list(args.hosts, args.gbps, 0.6, 1_000_000, args.duration_ms / 1e3)
     links = [f"{host} {args.hosts} {args.gbps}Gbps 1000ns 0" for host in range(args.hosts)]
     head = [f"{args.hosts + 1} 1 {args.hosts}", str(args.hosts)]
     (args.out / "star.topo").write_text("\n".join(head + links) + "\n")

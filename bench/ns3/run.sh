@@ -1,12 +1,15 @@
 #!/bin/bash
 # run.sh ONRAMP: packet-hops per second of CPU time, on one core, of Debian's ns-3 and of
-# `onramp sim replay`, on the same star with the same flows. Needs Debian's libns3-dev.
+# `onramp sim replay`, on the same star with the same flows. Needs Debian's libns3-dev and
+# libgsl-dev, which its pkg-config files name.
 #
 # The same in both: 16 hosts at 100 Gbit/s and 1 us a link, the flow list, 1000 B of payload a
 # packet, an acknowledgement a packet, an initial window of 52 kB, DCTCP, marks above 300 kB.
-# Different: ns-3 runs TCP (its handshakes and FINs count as packet-hops; 54 B of headers, not 48;
-# a send buffer, slow start, no pacing, RTO) and its switch is an IPv4 router with a 32 MiB queue a
-# port; ours runs an RDMA-like NIC that paces, and a switch of 32 MiB that all ports share, with PFC.
+# Different: ns-3 runs TCP without SACK and time stamps (handshakes and FINs count as packet-hops; 42 B
+# of headers, not 48; 256 KiB buffers, slow start, no pacing, RTO) and its switch is an IPv4 router
+# with a 32 MiB queue a port; ours runs an RDMA-like NIC that paces, and a switch of 32 MiB that all
+# ports share, with PFC. Debian builds ns-3 with logging compiled in.
+# ns-3 slows down with the number of connections so far: flows are long, 1 MB, and the run short.
 set -euo pipefail
 
 onramp=$1
@@ -17,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 modules="ns3-core ns3-network ns3-internet ns3-applications ns3-point-to-point ns3-traffic-control"
 # shellcheck disable=SC2086 # a list of words
 if ! pkg-config --exists $modules; then
-	echo "bench-ns3: ns-3 is missing: apt-get install libns3-dev pkg-config" >&2
+	echo "bench-ns3: ns-3 is missing: apt-get install libns3-dev libgsl-dev pkg-config" >&2
 	exit 1
 fi
 

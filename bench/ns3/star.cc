@@ -45,8 +45,11 @@ void set_defaults(uint64_t window_bytes)
 	Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
 	Config::SetDefault("ns3::TcpSocket::InitialCwnd",
 			   UintegerValue(window_bytes / PAYLOAD_BYTES));
-	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 22));
-	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 22));
+	/* As little work a packet as TCP can do: our NIC has none of these either. */
+	Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(false));
+	Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+	Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 18));
+	Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 18));
 	Config::SetDefault("ns3::RedQueueDisc::UseEcn", BooleanValue(true));
 	Config::SetDefault("ns3::RedQueueDisc::UseHardDrop", BooleanValue(false));
 	Config::SetDefault("ns3::RedQueueDisc::QW", DoubleValue(1));

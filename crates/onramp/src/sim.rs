@@ -322,7 +322,13 @@ fn replay(args: &ReplayArgs) -> Result<()> {
     let config = replay_config(args, rounding, topology.host_rate())?;
     let mut simulation = Simulation::new(config, &topology, flows.clone())
         .with_context(|| format!("replaying {}", args.flows.display()))?;
+    let started = Instant::now();
     simulation.run_until(last + args.patience);
+    let (hops, seconds) = (
+        simulation.counters().packet_hops,
+        started.elapsed().as_secs_f64(),
+    );
+    eprintln!("{hops} packet-hops in {seconds:.2} s");
     print!("{}", replay_csv(&simulation, &flows));
     match simulation.unfinished() {
         0 => Ok(()),
