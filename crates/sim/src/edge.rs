@@ -121,7 +121,10 @@ impl Simulation {
             mono(self.now),
             stamp.received,
         );
-        self.nics[pair.src as usize].flows[pair.turn as usize].held_until = Time::ZERO;
+        if pair.turn != NONE {
+            let turn = &mut self.nics[pair.src as usize].flows[pair.turn as usize];
+            turn.held_until = Time::ZERO;
+        }
     }
 }
 
