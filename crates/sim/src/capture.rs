@@ -165,10 +165,7 @@ impl Simulation {
         let (frame, comment) = match packet.kind {
             Kind::Pause | Kind::Resume => {
                 let node = self.ports[port as usize].node;
-                (
-                    frame::pfc(&packet, node),
-                    pfc_comment(packet.kind).to_owned(),
-                )
+                (frame::pfc(&packet, node), pfc_comment(packet.kind))
             }
             Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {
                 let plan = match self.config.kernel {
@@ -192,41 +189,57 @@ impl Simulation {
             dst: flow.dst,
             ports: (self.captures.source_ports[plan as usize], DESTINATION_PORT),
         };
-        let back = there.swapped();
         match (packet.kind, &self.config.kernel) {
-            (Kind::OrAck, kernel) => {
-                let received = match kernel {
-                    Some(_) => mono(packet.sent),
-                    None => self.stamps[id as usize].received,
-                };
-                let len = self.or_acked_bytes(packet.seq, flow.work);
-                let frame = frame::or_ack(&there, packet.seq, len, received);
-                (frame, format!("or-ack {}", packet.seq))
-            }
-            (Kind::Data, Some(_)) => {
-                let seq = packet.seq * u64::from(MSS);
-                (
-                    frame::tcp_data(packet, &there, seq),
-                    data_comment(seq, packet),
-                )
-            }
-            (_, Some(_)) => {
-                let ack = self.acknowledgements[id as usize];
-                let frame = frame::tcp_ack(packet, &back, tcp_seq(&ack, flow.work), ack.marked > 0);
-                (frame, tcp_comment(&ack, flow.work))
-            }
-            (kind, None) => {
-                let no_telemetry = IntStack::default();
-                let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
-                let (ends, comment) = match kind {
-                    Kind::Data => (there, data_comment(packet.seq, packet)),
-                    Kind::Nack => (back, format!("nack {}", packet.seq)),
-                    _ => (back, format!("ack {}", packet.seq)),
-                };
-                let frame = frame::transport(packet, &ends, self.feedback, telemetry);
-                (frame, comment)
-            }
+            (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there, flow.work),
+            (_, Some(_)) => self.kernel_frame(id, packet, &there, flow.work),
+            (_, None) => self.nic_frame(id, packet, &there),
         }
+    }
+
+    fn or_ack_frame(
+        &self,
+        id: u32,
+        packet: &Packet,
+        there: &Ends,
+        work: Work,
+    ) -> (Vec<u8>, String) {
+        let received = match self.config.kernel {
+            Some(_) => mono(packet.sent),
+            None => self.stamps[id as usize].received,
+        };
+        let len = self.or_acked_bytes(packet.seq, work);
+        let frame = frame::or_ack(there, packet.seq, len, received);
+        (frame, format!("or-ack {}", packet.seq))
+    }
+
+    fn kernel_frame(
+        &self,
+        id: u32,
+        packet: &Packet,
+        there: &Ends,
+        work: Work,
+    ) -> (Vec<u8>, String) {
+        if packet.kind == Kind::Data {
+            let seq = packet.seq * u64::from(MSS);
+            let frame = frame::tcp_data(packet, there, seq);
+            return (frame, data_comment(seq, packet));
+        }
+        let ack = self.acknowledgements[id as usize];
+        let (seq, echo) = (tcp_seq(&ack, work), ack.marked > 0);
+        let frame = frame::tcp_ack(packet, &there.swapped(), seq, echo);
+        (frame, tcp_comment(&ack, work))
+    }
+
+    fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        let (ends, comment) = match packet.kind {
+            Kind::Data => (*there, data_comment(packet.seq, packet)),
+            Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
+            _ => (there.swapped(), format!("ack {}", packet.seq)),
+        };
+        let no_telemetry = IntStack::default();
+        let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
+        let frame = frame::transport(packet, &ends, self.feedback, telemetry);
+        (frame, comment)
     }
 
     /// Payload of the packet with byte `seq`, for which there is an OR-ACK.
@@ -266,9 +279,9 @@ fn data_comment(seq: u64, packet: &Packet) -> String {
     format!("data {seq} to {}", seq + u64::from(packet.payload))
 }
 
-fn pfc_comment(kind: Kind) -> &'static str {
+fn pfc_comment(kind: Kind) -> String {
     match kind {
-        Kind::Pause => "pause",
-        _ => "resume",
+        Kind::Pause => "pause".to_owned(),
+        _ => "resume".to_owned(),
     }
 }

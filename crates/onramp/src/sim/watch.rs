@@ -1,5 +1,5 @@
 //! What of a run is watched beside its results: packets of ports, series of ports and flows.
-use std::{fs::File, io::BufWriter, path::Path};
+use std::{collections::BTreeSet, fs::File, io::BufWriter, path::Path};
 
 use anyhow::{Context, Result};
 use onramp_results::part;
@@ -38,9 +38,65 @@ impl Watch {
             let output: Output = Box::new(BufWriter::new(file));
             Ok((port.clone(), output))
         };
+        let ports: BTreeSet<&String> = self.pcap.iter().collect();
         Ok(run::Watch {
-            captures: self.pcap.iter().map(open).collect::<Result<_>>()?,
+            captures: ports.into_iter().map(open).collect::<Result<_>>()?,
             series: self.series.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAR: &str = r#"title = "t"
+duration = "20 us"
+[network]
+topology = { kind = "star", hosts = 3 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+cc = "hpcc"
+[[traffic]]
+kind = "long"
+flows = 2
+[sweep]
+"network.topology.hosts" = [4, 3]
+"#;
+
+    #[test]
+    fn a_port_or_place_that_one_run_lacks_is_refused() {
+        let scenario = Scenario::parse(STAR, "t").unwrap();
+        let watch = |pcap: &str, series: &str| Watch {
+            pcap: vec![pcap.to_owned()],
+            series: vec![series.to_owned()],
+        };
+        assert!(watch("host2", "flows").check(&scenario).is_ok());
+        let error = watch("host3", "flows").check(&scenario).unwrap_err();
+        assert!(format!("{error:#}").contains("\"host3\"; there are host0 to host2"));
+        assert!(watch("host0", "switch1").check(&scenario).is_err());
+    }
+
+    #[test]
+    fn a_capture_is_named_by_port_and_run() {
+        let out = std::env::temp_dir().join(format!("onramp-watch-{}", std::process::id()));
+        std::fs::create_dir_all(&out).unwrap();
+        let watch = Watch {
+            pcap: vec!["host2".to_owned(); 2],
+            series: vec![],
+        };
+        let names: Vec<String> = watch
+            .open(&out, 7)
+            .unwrap()
+            .captures
+            .into_iter()
+            .map(|c| c.0)
+            .collect();
+        assert_eq!(names, ["host2"]);
+        assert!(out.join("host2-7.pcapng").exists());
+        std::fs::remove_dir_all(&out).unwrap();
+        let error = watch.open(&out, 7).err().unwrap();
+        assert!(format!("{error:#}").contains("host2-7.pcapng"));
     }
 }
