@@ -1,6 +1,7 @@
 //! `onramp sim`: scenarios in the simulator. Reads files, spreads runs over threads, shows progress,
 //! prints tables; the sim crate does the rest.
 mod bench;
+mod watch;
 
 use std::{
     collections::HashMap,
@@ -22,6 +23,7 @@ use onramp_sim::{
     Nic, Rounding, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
+use watch::Watch;
 
 /// How often progress is shown on a terminal, and in a log.
 const PERIODS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(15));
@@ -56,6 +58,8 @@ pub struct RunArgs {
     /// Directory for the results [default: results/<scenario>-<time>]
     #[arg(long)]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    watch: Watch,
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
@@ -97,13 +101,14 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
         args.set.push(("seed".into(), seed.to_string()));
     }
     let scenario = crate::scenario::read(&args.file, &args.set)?;
+    args.watch.check(&scenario)?;
     let out = args
         .out
         .unwrap_or_else(|| crate::rack::default_out(&args.file));
     let processors = std::thread::available_parallelism().map_or(1, Into::into);
     let threads = args.threads.unwrap_or(processors);
     let cancel = onramp_rack::cancelled_by_signals();
-    let summary = simulate_all(&scenario, &out, threads, cancel)
+    let summary = simulate_all(&scenario, &args.watch, &out, threads, cancel)
         .with_context(|| format!("simulating {}", args.file.display()))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
@@ -121,6 +126,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
 /// All runs of `scenario`, `threads` at a time, with results in `out`.
 fn simulate_all(
     scenario: &Scenario,
+    watch: &Watch,
     out: &Path,
     threads: usize,
     cancel: &AtomicBool,
@@ -130,7 +136,7 @@ fn simulate_all(
     let board = Board::new(scenario.runs().len(), cancel);
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, scenario.runs().len()) {
-            scope.spawn(|| work(scenario, out, &board));
+            scope.spawn(|| work(scenario, watch, out, &board));
         }
     });
     let failure = board.end();
@@ -139,22 +145,24 @@ fn simulate_all(
 }
 
 /// Takes runs until there are none left.
-fn work(scenario: &Scenario, out: &Path, board: &Board<'_>) {
+fn work(scenario: &Scenario, watch: &Watch, out: &Path, board: &Board<'_>) {
     while let Some(index) = board.take() {
         let mut progress = |now: Progress| board.note(index, now);
-        let outcome = simulate(scenario, index, out, &mut progress);
+        let outcome = simulate(scenario, watch, index, out, &mut progress);
         board.finish(index, outcome);
     }
 }
 
 fn simulate(
     scenario: &Scenario,
+    watch: &Watch,
     index: usize,
     out: &Path,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<()> {
     let run = &scenario.runs()[index];
-    let Some((result, tables)) = onramp_sim::run::run(run, index, progress)? else {
+    let watch = watch.open(out, index)?;
+    let Some((result, tables)) = onramp_sim::run::run(run, index, watch, progress)? else {
         return Ok(());
     };
     tables.write(out, index)?;
@@ -315,7 +323,13 @@ fn replay(args: &ReplayArgs) -> Result<()> {
     let config = replay_config(args, rounding, topology.host_rate())?;
     let mut simulation = Simulation::new(config, &topology, flows.clone())
         .with_context(|| format!("replaying {}", args.flows.display()))?;
+    let started = Instant::now();
     simulation.run_until(last + args.patience);
+    let (hops, seconds) = (
+        simulation.counters().packet_hops,
+        started.elapsed().as_secs_f64(),
+    );
+    eprintln!("{hops} packet-hops in {seconds:.2} s");
     print!("{}", replay_csv(&simulation, &flows, rounding));
     match simulation.unfinished() {
         0 => Ok(()),
@@ -415,7 +429,14 @@ seed = [1, 2]
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let files = |threads: usize| {
             let out = directory(&threads.to_string());
-            simulate_all(&scenario, &out, threads, &AtomicBool::new(false)).unwrap();
+            simulate_all(
+                &scenario,
+                &Watch::default(),
+                &out,
+                threads,
+                &AtomicBool::new(false),
+            )
+            .unwrap();
             let names = ["summary.json", "flows.parquet", "series.parquet"];
             let bytes = names.map(|name| std::fs::read(out.join(name)).unwrap());
             std::fs::remove_dir_all(&out).unwrap();
@@ -428,7 +449,14 @@ seed = [1, 2]
     fn what_is_ended_early_is_marked_partial() {
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let out = directory("early");
-        let summary = simulate_all(&scenario, &out, 1, &AtomicBool::new(true)).unwrap();
+        let summary = simulate_all(
+            &scenario,
+            &Watch::default(),
+            &out,
+            1,
+            &AtomicBool::new(true),
+        )
+        .unwrap();
         std::fs::remove_dir_all(&out).unwrap();
         assert!(summary.partial && summary.runs.is_empty());
     }

@@ -20,7 +20,7 @@ pub(crate) const OR_ACK_BYTES: u16 = 78;
 pub(crate) struct Stamp {
     record: Record,
     /// When the receiver had the packet, on the sender's clock.
-    received: Time<Mono>,
+    pub received: Time<Mono>,
 }
 
 impl Simulation {

@@ -87,7 +87,7 @@ pub(crate) struct Connection {
     resume_at: Option<Time<Sim>>,
     law: onramp_law::Flow,
     records: Records,
-    held_since: Option<Time<Sim>>,
+    pub held_since: Option<Time<Sim>>,
     /// The timer event that is scheduled.
     timer_at: Time<Sim>,
     /// Packets, events and bursts that know it.
@@ -118,13 +118,18 @@ impl Connection {
         packets * u64::from(MSS) - u64::from(missing)
     }
 
+    /// Congestion window.
+    pub fn window_packets(&self) -> u32 {
+        self.sender.window().packets
+    }
+
     pub fn is_over(&self) -> bool {
         self.over
     }
 
     /// The congestion control's, else tcp_update_pacing_rate: twice the window a round trip in the
     /// first half of slow start, else 1.2 times.
-    fn pace(&self) -> Option<Rate> {
+    pub fn pace(&self) -> Option<Rate> {
         let packet_bits = f64::from(MSS) * 8.0;
         if let Some(packets_per_s) = self.sender.packets_per_s() {
             return Rate::from_bits_per_s((packets_per_s * packet_bits) as u64);

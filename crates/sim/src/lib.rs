@@ -38,6 +38,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod capture;
 pub mod cc;
 mod clock;
 mod config;
@@ -45,11 +46,13 @@ mod ecmp;
 mod edge;
 mod events;
 mod flow_list;
+mod frame;
 mod int;
 mod kernel;
 mod nic;
 mod packet;
 mod port;
+mod port_name;
 mod random;
 mod rounding;
 pub mod run;
@@ -60,12 +63,14 @@ mod tcp;
 mod topology;
 mod way;
 
+pub use capture::{CaptureError, Output};
 pub use clock::ClockErrors;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
 pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;
+pub use port_name::UnknownPort;
 pub use rounding::Rounding;
 pub use simulation::{ConfigError, Simulation, Step};
 pub use tcp::control::TcpAlgorithm;

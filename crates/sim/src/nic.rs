@@ -11,7 +11,7 @@ use crate::packet::{Kind, Packet, Path, NONE};
 use crate::rounding::Rounding;
 use crate::simulation::Simulation;
 use onramp_scenario::Work;
-use onramp_units::{Bytes, Sim, Time};
+use onramp_units::{Bytes, Sim, Span, Time};
 
 /// Ethernet (here PPP), IPv4, UDP, sequence number.
 pub(crate) const DATA_HEADER: u16 = 48;
@@ -45,6 +45,8 @@ impl Feedback {
 pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
+    /// Of data packets that came here since somebody looked.
+    pub longest_delay: Span,
     /// Flows from here that take turns.
     pub flows: Vec<Turn>,
     /// Who had the last turn.
@@ -90,7 +92,7 @@ pub(crate) struct QueuePair {
     pub turn: u32,
     next: u64,
     unacked: u64,
-    limits: Limits,
+    pub limits: Limits,
     last_wire_bytes: u16,
     cc: Control,
     there: Path,
@@ -126,6 +128,7 @@ impl Nic {
     pub fn new(port: u32) -> Nic {
         Nic {
             port,
+            longest_delay: Span::ZERO,
             flows: Vec::new(),
             last: 0,
             wake: None,

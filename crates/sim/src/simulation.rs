@@ -1,5 +1,6 @@
 //! One simulation: the network's state, and the loop that takes events and hands them on.
 
+use crate::capture::Captures;
 use crate::cc::{Feedback, PathFacts};
 use crate::clock::Clocks;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
@@ -9,7 +10,7 @@ use crate::events::{Event, Events, What};
 use crate::int::{IntFormat, IntStack, TooManyRates};
 use crate::kernel::{self, Connection, KernelHost};
 use crate::nic::{Nic, QueuePair, DATA_HEADER};
-use crate::packet::{Packets, Path};
+use crate::packet::{Kind, Packets, Path};
 use crate::port::Port;
 use crate::random::Random;
 use crate::rounding::WireTimes;
@@ -78,6 +79,7 @@ pub struct Simulation {
     /// Telemetry by packet.
     pub(crate) stacks: Vec<IntStack>,
     pub(crate) ports: Vec<Port>,
+    pub(crate) captures: Captures,
     /// By rate.
     pub(crate) wire_times: Vec<WireTimes>,
     /// Of switches, by node.
@@ -150,6 +152,7 @@ impl Simulation {
             stacks: Vec::new(),
             wire_times: rates.iter().map(wire_times).collect(),
             ports,
+            captures: Captures::default(),
             memories,
             nics,
             hosts: (0..topology.nodes())
@@ -278,10 +281,16 @@ impl Simulation {
     }
 
     fn arrive(&mut self, id: u32) {
-        let port = self.packets[id].at_port;
-        if self.ports[usize::from(port)].on_switch {
-            self.switch_receive(id);
-        } else if self.is_kernel {
+        let packet = &self.packets[id];
+        let port = &self.ports[usize::from(packet.at_port)];
+        if port.on_switch {
+            return self.switch_receive(id);
+        }
+        if packet.kind == Kind::Data {
+            let longest = &mut self.nics[port.node as usize].longest_delay;
+            *longest = (*longest).max(self.now - packet.sent);
+        }
+        if self.is_kernel {
             self.kernel_receive(id);
         } else {
             self.nic_receive(id);

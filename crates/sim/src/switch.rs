@@ -134,7 +134,7 @@ impl Simulation {
     pub(crate) fn set_paused(&mut self, port: u32, frame: u32) {
         let paused = self.packets[frame].kind == Kind::Pause;
         self.packets.free(frame);
-        self.ports[port as usize].paused = paused;
+        self.ports[port as usize].set_paused(paused, self.now);
         if !paused {
             self.line_wanted(port);
         }

@@ -2,7 +2,7 @@
 
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
-use onramp_sim::run::run;
+use onramp_sim::run::{run, Watch};
 use proptest::prelude::*;
 
 const LONG: &str = r#"title = "t"
@@ -21,7 +21,7 @@ flows = 1
 
 fn simulate_all(text: &str, set: &[(&str, &str)]) -> Vec<(RunResult, Tables)> {
     let scenario = Scenario::parse_with(text, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let one = |(n, r)| run(r, n, &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
+    let one = |(n, r)| run(r, n, Watch::default(), &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
     let runs = scenario.runs().iter().enumerate();
     runs.map(|run| one(run).unwrap()).collect()
 }

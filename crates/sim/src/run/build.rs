@@ -1,9 +1,11 @@
 //! A scenario's run into a simulation.
 
+use crate::capture::CaptureError;
 use crate::cc::{self, Preset};
 use crate::clock::ClockErrors;
 use crate::config::{Buffer, Config, Ecn, Flow, Kernel, Nic, Switch};
 use crate::kernel::MSS;
+use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
@@ -24,6 +26,12 @@ pub enum BuildError {
     Topology(#[from] TopologyError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Port(#[from] UnknownPort),
+    #[error("there is no flow{flow}; flows are flow0 to flow{last}")]
+    NoSuchFlow { flow: u32, last: u32 },
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
 }
 
 /// The simulation of `run`, whose plan is `arrivals`.
@@ -155,7 +163,7 @@ fn law(onramp: &scenario::OnRamp, line: Rate, payload: u64) -> Option<onramp_law
     Some(config)
 }
 
-fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
+pub(super) fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
     let line = |link: scenario::Link| Line {
         rate: link.rate,
         delay: link.delay,

@@ -30,7 +30,7 @@ stop = "1500 us"
 
 fn simulate(set: &[(&str, &str)]) -> (RunResult, Tables) {
     let scenario = Scenario::parse_with(INCAST, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let result = run(&scenario.runs()[0], 0, &mut |_| true);
+    let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
     result.unwrap_or_else(|e| panic!("{e}")).unwrap()
 }
 
@@ -100,7 +100,7 @@ fn a_port_to_a_host_without_traffic_is_idle() {
 fn a_cancelled_run_has_no_result() {
     let scenario = Scenario::parse(INCAST, "t").unwrap();
     let mut calls = 0;
-    let result = run(&scenario.runs()[0], 0, &mut |_| {
+    let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| {
         calls += 1;
         calls < 10
     });
@@ -150,7 +150,7 @@ threshold = "16 us"
 
 fn hold(set: &[(&str, &str)]) -> (RunResult, Tables) {
     let scenario = Scenario::parse_with(HELD, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let result = run(&scenario.runs()[0], 0, &mut |_| true);
+    let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
     result.unwrap_or_else(|e| panic!("{e}")).unwrap()
 }
 
