@@ -35,6 +35,9 @@ bench: setup ## measures what On-Ramp costs a packet and the virtual machine its
 	cargo bench --locked --package onramp-bench --bench cost
 	cargo bench --locked --package onramp-rack --bench vm
 
+bench-ns3: build ## compares the simulator's speed with ns-3's; needs Debian's libns3-dev, libgsl-dev
+	bench/ns3/run.sh $(ONRAMP)
+
 lint: ## formatting, clippy, shellcheck, and each law header on its own
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings

@@ -42,8 +42,9 @@ def by_run(path, names):
 
 
 def series_of(rows, name):
-    """Times in ms and values of one series."""
-    points = sorted((t / 1e6, v) for t, n, v in rows if n == name)
+    """Times in ms and values of one series of the measured place, which comes first."""
+    measured = next((place for _, n, place, _ in rows if n == name), None)
+    points = sorted((t / 1e6, v) for t, n, place, v in rows if (n, place) == (name, measured))
     return [t for t, _ in points], [v for _, v in points]
 
 
@@ -98,7 +99,7 @@ def main():
     shown = {c: all_cases[c] for c in args.cases.split(",") if c in all_cases}
     if not shown:
         sys.exit(f"incast.py: none of {args.cases} is among the cases {', '.join(all_cases)}")
-    series = by_run(args.results / "series.parquet", ["time_ns", "name", "value"])
+    series = by_run(args.results / "series.parquet", ["time_ns", "name", "place", "value"])
     requests = by_run(args.results / "requests.parquet", ["start_ns", "rct_ns", "measured"])
 
     figure = plt.figure(figsize=(11, 5), layout="constrained")

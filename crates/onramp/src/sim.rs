@@ -1,8 +1,10 @@
 //! `onramp sim`: scenarios in the simulator. Reads files, spreads runs over threads, shows progress,
 //! prints tables; the sim crate does the rest.
 mod bench;
+mod watch;
 
 use std::{
+    collections::HashMap,
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
     sync::{
@@ -17,10 +19,11 @@ use clap::Subcommand;
 use onramp_results::{forget, merge, part, write_json, SummaryFile};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
-    cc, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow, Nic, Rounding,
-    Simulation, Switch, Topology,
+    address, cc, flow_ports, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow,
+    Nic, Rounding, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
+use watch::Watch;
 
 /// How often progress is shown on a terminal, and in a log.
 const PERIODS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(15));
@@ -55,6 +58,8 @@ pub struct RunArgs {
     /// Directory for the results [default: results/<scenario>-<time>]
     #[arg(long)]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    watch: Watch,
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
@@ -96,13 +101,14 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
         args.set.push(("seed".into(), seed.to_string()));
     }
     let scenario = crate::scenario::read(&args.file, &args.set)?;
+    args.watch.check(&scenario)?;
     let out = args
         .out
         .unwrap_or_else(|| crate::rack::default_out(&args.file));
     let processors = std::thread::available_parallelism().map_or(1, Into::into);
     let threads = args.threads.unwrap_or(processors);
     let cancel = onramp_rack::cancelled_by_signals();
-    let summary = simulate_all(&scenario, &out, threads, cancel)
+    let summary = simulate_all(&scenario, &args.watch, &out, threads, cancel)
         .with_context(|| format!("simulating {}", args.file.display()))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
@@ -120,6 +126,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
 /// All runs of `scenario`, `threads` at a time, with results in `out`.
 fn simulate_all(
     scenario: &Scenario,
+    watch: &Watch,
     out: &Path,
     threads: usize,
     cancel: &AtomicBool,
@@ -129,7 +136,7 @@ fn simulate_all(
     let board = Board::new(scenario.runs().len(), cancel);
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, scenario.runs().len()) {
-            scope.spawn(|| work(scenario, out, &board));
+            scope.spawn(|| work(scenario, watch, out, &board));
         }
     });
     let failure = board.end();
@@ -138,22 +145,24 @@ fn simulate_all(
 }
 
 /// Takes runs until there are none left.
-fn work(scenario: &Scenario, out: &Path, board: &Board<'_>) {
+fn work(scenario: &Scenario, watch: &Watch, out: &Path, board: &Board<'_>) {
     while let Some(index) = board.take() {
         let mut progress = |now: Progress| board.note(index, now);
-        let outcome = simulate(scenario, index, out, &mut progress);
+        let outcome = simulate(scenario, watch, index, out, &mut progress);
         board.finish(index, outcome);
     }
 }
 
 fn simulate(
     scenario: &Scenario,
+    watch: &Watch,
     index: usize,
     out: &Path,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<()> {
     let run = &scenario.runs()[index];
-    let Some((result, tables)) = onramp_sim::run::run(run, index, progress)? else {
+    let watch = watch.open(out, index)?;
+    let Some((result, tables)) = onramp_sim::run::run(run, index, watch, progress)? else {
         return Ok(());
     };
     tables.write(out, index)?;
@@ -314,8 +323,14 @@ fn replay(args: &ReplayArgs) -> Result<()> {
     let config = replay_config(args, rounding, topology.host_rate())?;
     let mut simulation = Simulation::new(config, &topology, flows.clone())
         .with_context(|| format!("replaying {}", args.flows.display()))?;
+    let started = Instant::now();
     simulation.run_until(last + args.patience);
-    print!("{}", replay_csv(&simulation, &flows));
+    let (hops, seconds) = (
+        simulation.counters().packet_hops,
+        started.elapsed().as_secs_f64(),
+    );
+    eprintln!("{hops} packet-hops in {seconds:.2} s");
+    print!("{}", replay_csv(&simulation, &flows, rounding));
     match simulation.unfinished() {
         0 => Ok(()),
         n => bail!("{n} of {} flows are not over", flows.len()),
@@ -337,6 +352,7 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
         rounding,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
+        kernel: None,
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {
@@ -348,25 +364,39 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
     })
 }
 
-/// A line a flow, in the plan's order; an empty field is a flow that is not over.
-fn replay_csv(simulation: &Simulation, flows: &[Flow]) -> String {
-    let mut text = "src,dst,size_bytes,start_ps,fct_ps,standalone_ps\n".to_owned();
+/// The reference's columns, a line a flow in the order of their ends, in ns or, exactly, in ps. An
+/// empty completion time is a flow that is not over.
+fn replay_csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
+    let (unit, ps_per_unit) = match rounding {
+        Rounding::Ns3 => ("ns", 1000),
+        Rounding::Exact => ("ps", 1),
+    };
+    let mut of_pair: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut lines = Vec::new();
     for (n, flow) in flows.iter().enumerate() {
+        let number = of_pair.entry((flow.src, flow.dst)).or_insert(0);
+        let (sport, dport) = flow_ports(*number);
+        *number += 1;
         let Work::Send(size) = flow.work else {
             continue;
         };
-        let ps = |span: Option<Span>| span.map_or(String::new(), |s| s.as_ps().to_string());
-        text += &format!(
-            "{},{},{},{},{},{}\n",
-            flow.src,
-            flow.dst,
-            size.get(),
-            flow.start.ticks(),
-            ps(simulation.outcomes()[n].acked),
-            ps(simulation.ideal_fct(n)),
-        );
+        let (src, dst, size) = (address(flow.src), address(flow.dst), size.get());
+        let start = flow.start.ticks() / ps_per_unit;
+        let acked = simulation.outcomes()[n].acked;
+        let units = |span: Option<Span>| {
+            span.map_or(String::new(), |s| (s.as_ps() / ps_per_unit).to_string())
+        };
+        let (fct, ideal) = (units(acked), units(simulation.ideal_fct(n)));
+        let end = acked.map(|acked| flow.start + acked);
+        let line = format!("{src:08x},{dst:08x},{sport},{dport},{size},{start},{fct},{ideal}\n");
+        lines.push((end.is_none(), end, line));
     }
-    text
+    lines.sort_by_key(|(unfinished, end, _)| (*unfinished, *end));
+    let header =
+        format!("src_ip,dst_ip,sport,dport,size_bytes,start_{unit},fct_{unit},standalone_{unit}\n");
+    lines
+        .into_iter()
+        .fold(header, |text, (_, _, line)| text + &line)
 }
 
 #[cfg(test)]
@@ -399,7 +429,14 @@ seed = [1, 2]
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let files = |threads: usize| {
             let out = directory(&threads.to_string());
-            simulate_all(&scenario, &out, threads, &AtomicBool::new(false)).unwrap();
+            simulate_all(
+                &scenario,
+                &Watch::default(),
+                &out,
+                threads,
+                &AtomicBool::new(false),
+            )
+            .unwrap();
             let names = ["summary.json", "flows.parquet", "series.parquet"];
             let bytes = names.map(|name| std::fs::read(out.join(name)).unwrap());
             std::fs::remove_dir_all(&out).unwrap();
@@ -412,7 +449,14 @@ seed = [1, 2]
     fn what_is_ended_early_is_marked_partial() {
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let out = directory("early");
-        let summary = simulate_all(&scenario, &out, 1, &AtomicBool::new(true)).unwrap();
+        let summary = simulate_all(
+            &scenario,
+            &Watch::default(),
+            &out,
+            1,
+            &AtomicBool::new(true),
+        )
+        .unwrap();
         std::fs::remove_dir_all(&out).unwrap();
         assert!(summary.partial && summary.runs.is_empty());
     }

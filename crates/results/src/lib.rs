@@ -30,6 +30,22 @@
 //!
 //! The measured port is that of the first aggregator, else of the first receiver.
 //!
+//! # Series
+//! A row is a value of a place over time. Ports are named by their ends: `switch0-host3` is the port of
+//! switch 0 to host 3, `host3` the port of host 3's NIC, which `owd_us` goes by too. In the rack the
+//! measured port and its host have peaks of intervals; the simulator has these and what it was asked for.
+//!
+//! | name | place | meaning |
+//! |---|---|---|
+//! | `queue_us` | port | time until its line is free, the largest of the interval |
+//! | `owd_us` | host | one-way delay to it, the largest of the interval |
+//! | `queue_bytes` | port | bytes that wait, the largest of the interval |
+//! | `rate_gbps` | port | what it sent, mean of the interval |
+//! | `pfc_paused_fraction` | port | part of the interval in which PFC held its data |
+//! | `rate_limit_gbps` | flow | its pace at the interval's end, if it has one |
+//! | `window_bytes` | flow | what it may have unacknowledged then, if that is limited |
+//! | `held_fraction` | flow | part of the interval in which On-Ramp held its head |
+//!
 //! # Cost
 //! `wall_s` on the machine that ran it; `rack_s` from warm-up to the very end, in the rack's slower
 //! time (the simulator: `events` and `packet_hops` of the whole run instead, and no times, so that the

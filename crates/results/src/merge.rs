@@ -97,6 +97,7 @@ mod tests {
         let series = SeriesRow {
             time_ns: 5,
             name: "queue_us",
+            place: "switch0-host0".into(),
             value: 1.5,
         };
         Tables {

@@ -5,6 +5,7 @@ use crate::columns::{self, Column};
 use crate::error::Result;
 use crate::part;
 use std::path::Path;
+use std::sync::Arc;
 
 /// One flow, answer or endless flow.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +73,8 @@ pub struct SeriesRow {
     pub time_ns: i64,
     /// What, with its unit: "queue_us", "owd_us".
     pub name: &'static str,
+    /// Of which port or flow: "switch0-host0", "host0", "flow7".
+    pub place: Arc<str>,
     /// How much.
     pub value: f64,
 }
@@ -106,7 +109,7 @@ pub(super) const SCHEMAS: [(&str, &str); 3] = [
     (
         "series",
         "message series { required int64 run; required int64 time_ns; required binary name (UTF8); \
-         required double value; }",
+         required binary place (UTF8); required double value; }",
     ),
 ];
 
@@ -171,6 +174,7 @@ impl Tables {
             Column::Int(vec![index as i64; self.series.len()]),
             Column::Int(self.series.iter().map(|r| r.time_ns).collect()),
             Column::Text(self.series.iter().map(|r| r.name).collect()),
+            Column::Bytes(self.series.iter().map(|r| (*r.place).into()).collect()),
             Column::Double(self.series.iter().map(|r| r.value).collect()),
         ]
     }

@@ -170,7 +170,7 @@ pub(crate) const KEYS: &[Key] = &[
         "Part of the packets that is marked just below `max`.",
     ),
     key("host.kind", Form::Choice(HostKind::VARIANTS), Is("kernel"), "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets; only in the simulator."),
-    key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`) and reno; nic hosts hpcc, dctcp, and dcqcn and timely in their variants, each with its source's parameters and, without `network.ecn`, its source's marks."),
+    key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`), reno and scalable (in the simulator); nic hosts hpcc, dctcp, and dcqcn and timely in their variants, each with its source's parameters and, without `network.ecn`, its source's marks."),
     key(
         "host.qdisc",
         Form::Choice(Qdisc::VARIANTS),
@@ -184,6 +184,12 @@ pub(crate) const KEYS: &[Key] = &[
         "Largest segment handed to the NIC.",
     ),
     key("host.gro", Form::Flag, Is("true"), "Whether receivers merge segments."),
+    key(
+        "host.coalescing",
+        Form::Span(Span::ZERO, Span::from_ms(10)),
+        Is("0 s"),
+        "A kernel host's NIC interrupts so long after the first packet that it has not handled; only in the simulator.",
+    ),
     key(
         "clock.offset",
         Form::Span(Span::ZERO, Span::from_ms(10)),

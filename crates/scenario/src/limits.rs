@@ -1,6 +1,6 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{HostKind, Run, Sharing, TopologyKind, Traffic};
+use crate::{Cc, HostKind, Run, Sharing, TopologyKind, Traffic};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -86,6 +86,11 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
     let exact = (clock.offset, clock.drift.get(), clock.noise) == (Span::ZERO, 0.0, Span::ZERO);
     let settings = [
         (run.host.kind == HostKind::Nic, "host.kind is nic"),
+        (run.host.cc == Cc::Scalable, "host.cc is scalable"),
+        (
+            run.host.coalescing != Span::ZERO,
+            "host.coalescing is not 0 s",
+        ),
         (
             network.topology.kind() != TopologyKind::Star,
             "network.topology.kind is not star",

@@ -323,6 +323,7 @@ impl Resolver<'_> {
             self.bytes("host.gso"),
             self.flag("host.gro"),
         );
+        let coalescing = self.span("host.coalescing");
         if let (Some(kind), Some(cc)) = (kind, cc) {
             self.check_cc(kind, cc);
         }
@@ -332,6 +333,7 @@ impl Resolver<'_> {
             qdisc: qdisc?,
             gso: gso?,
             gro: gro?,
+            coalescing: coalescing?,
         })
     }
 

@@ -184,6 +184,8 @@ pub struct Host {
     pub gso: Bytes,
     /// Whether the receiver merges segments (generic receive offload).
     pub gro: bool,
+    /// The NIC interrupts so long after the first packet.
+    pub coalescing: Span,
 }
 
 /// How wrong the hosts' clocks are: standard deviations, over the hosts and over stamps.
@@ -219,6 +221,8 @@ pub enum Cc {
     Dctcp,
     /// RFC 5681.
     Reno,
+    /// T. Kelly's, in the simulator only.
+    Scalable,
     /// HPCC.
     Hpcc,
     /// DCQCN as NIC firmware has it.
@@ -236,10 +240,13 @@ pub enum Cc {
 }
 
 impl Cc {
+    /// All of them, as scenarios have them.
+    pub const NAMES: &'static [&'static str] = Cc::VARIANTS;
+
     /// Whether hosts of that kind have it.
     pub fn runs_on(self, kind: HostKind) -> bool {
         match self {
-            Cc::Cubic | Cc::Bbr | Cc::Reno => kind == HostKind::Kernel,
+            Cc::Cubic | Cc::Bbr | Cc::Reno | Cc::Scalable => kind == HostKind::Kernel,
             Cc::Dctcp => true,
             Cc::Hpcc
             | Cc::Dcqcn

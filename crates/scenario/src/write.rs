@@ -50,6 +50,7 @@ impl Run {
         all.add("host.qdisc", word(self.host.qdisc));
         all.add("host.gso", Value::Bytes(self.host.gso));
         all.add("host.gro", Value::Flag(self.host.gro));
+        all.add("host.coalescing", Value::Span(self.host.coalescing));
         all.add("clock.offset", Value::Span(self.clock.offset));
         all.add("clock.drift", Value::Fraction(self.clock.drift));
         all.add("clock.noise", Value::Span(self.clock.noise));

@@ -3,6 +3,7 @@
 use crate::cc::Algorithm;
 use crate::clock::ClockErrors;
 use crate::rounding::Rounding;
+use crate::tcp::control::TcpAlgorithm;
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
@@ -17,6 +18,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// The NICs.
     pub nic: Nic,
+    /// Hosts are Linux TCP on plain NICs; then `algorithm` and `nic` mean nothing.
+    pub kernel: Option<Kernel>,
     /// On-Ramp's control law, if any.
     pub law: Option<onramp_law::Config>,
     /// How wrong the hosts' clocks are, by which the law measures.
@@ -36,6 +39,21 @@ pub struct Nic {
     pub nack_interval: Span,
     /// Go back after so long without progress; `None`: never, as in a network without loss.
     pub timeout: Option<Span>,
+}
+
+/// A host's kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kernel {
+    /// Congestion control of every connection.
+    pub algorithm: TcpAlgorithm,
+    /// Largest segment handed to the NIC.
+    pub gso: Bytes,
+    /// Packets that are handled together are acknowledged together.
+    pub gro: bool,
+    /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.
+    pub paced: bool,
+    /// The NIC interrupts so long after the first packet.
+    pub coalescing: Span,
 }
 
 /// A switch.
@@ -61,8 +79,8 @@ pub enum Buffer {
     Lossless(Bytes),
 }
 
-/// Marks by the length of the egress queue, at dequeue, on what is left behind. Lengths are for
-/// ports at the hosts' rate, and in proportion at others.
+/// Marks by the length of the egress queue. Lengths are for ports at the hosts' rate, and in
+/// proportion at others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ecn {
     /// None at or below this.
@@ -71,6 +89,8 @@ pub struct Ecn {
     pub max: Bytes,
     /// Part of the packets marked just below `max`; it grows from zero at `min`.
     pub max_fraction: f64,
+    /// Marked is what finds such a queue, else what leaves one behind.
+    pub at_enqueue: bool,
 }
 
 /// A flow of the plan.

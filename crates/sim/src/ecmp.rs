@@ -1,9 +1,14 @@
 //! The hash by which a switch chooses among equal ways: MurmurHash3 (32 bits, A. Appleby) of a
 //! flow's addresses and ports, seeded with the switch's number, as in the HPCC authors' simulator.
 
-/// Address of a host: 11.x.y.1, as that simulator numbers them.
-fn address(host: u32) -> u32 {
+/// IPv4 address of a host: 11.x.y.1, as the HPCC authors' simulator numbers them.
+pub fn address(host: u32) -> u32 {
     0x0b00_0001 + ((host / 256) << 16) + ((host % 256) << 8)
+}
+
+/// Source port of the n-th flow of a pair of hosts, and the destination port, as there.
+pub fn flow_ports(n: u32) -> (u16, u16) {
+    (10_000u16.wrapping_add(n as u16), 100)
 }
 
 /// Hash of packets from `src` to `dst` with these source and destination ports.

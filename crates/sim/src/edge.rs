@@ -13,14 +13,14 @@ use onramp_law::Record;
 use onramp_units::{Mono, Sim, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
-const OR_ACK_BYTES: u16 = 78;
+pub(crate) const OR_ACK_BYTES: u16 = 78;
 
 /// What a data packet and its OR-ACK carry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
     record: Record,
     /// When the receiver had the packet, on the sender's clock.
-    received: Time<Mono>,
+    pub received: Time<Mono>,
 }
 
 impl Simulation {
@@ -121,7 +121,10 @@ impl Simulation {
             mono(self.now),
             stamp.received,
         );
-        self.nics[pair.src as usize].flows[pair.turn as usize].held_until = Time::ZERO;
+        if pair.turn != NONE {
+            let turn = &mut self.nics[pair.src as usize].flows[pair.turn as usize];
+            turn.held_until = Time::ZERO;
+        }
     }
 }
 

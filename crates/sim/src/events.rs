@@ -28,6 +28,10 @@ pub(crate) enum What {
     Wake { host: u32 },
     /// A flow may have waited too long.
     Timeout { pair: u32 },
+    /// A timer of a TCP connection may be due.
+    TcpTimer { connection: u32 },
+    /// A host's NIC interrupts.
+    Interrupt { host: u32 },
     /// A flow without size stops.
     Stop { pair: u32 },
     /// Flows of the plan are due.

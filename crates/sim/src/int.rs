@@ -23,6 +23,16 @@ pub struct IntHop {
     queue: u32,
 }
 
+impl IntHop {
+    fn to_bytes(self) -> [u8; 8] {
+        let rate = u64::from(self.bytes_and_rate >> BYTES_BITS);
+        let bytes = u64::from(self.bytes_and_rate & ((1 << BYTES_BITS) - 1));
+        let with_time = rate << TIME_BITS | u64::from(self.time);
+        let with_bytes = with_time << BYTES_BITS | bytes;
+        (with_bytes << QUEUE_BITS | u64::from(self.queue)).to_be_bytes()
+    }
+}
+
 /// What all switches wrote into one packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct IntStack {
@@ -34,6 +44,11 @@ impl IntStack {
     pub fn push(&mut self, hop: IntHop) {
         self.hops[usize::from(self.count) % MAX_INT_HOPS] = hop;
         self.count += 1;
+    }
+
+    /// All hops, empty ones too, in network order: rate, time, bytes sent, queue.
+    pub fn to_bytes(self) -> impl Iterator<Item = u8> {
+        self.hops.into_iter().flat_map(IntHop::to_bytes)
     }
 
     pub fn hops(&self) -> &[IntHop] {

@@ -1,5 +1,8 @@
-//! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs, switches with
-//! shared buffers, and the papers' congestion controls, to the picosecond.
+//! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs or Linux TCP, switches
+//! with shared buffers, the papers' congestion controls and On-Ramp, to the picosecond.
+//!
+//! [`Simulation`] is one network with its traffic; [`run`] makes one of a scenario and reports it.
+//! The model, and what it was compared with: docs/simulator.md.
 //!
 //! Does: events, packets, queues, routes, congestion controls, and runs of scenarios. Does not: read
 //! files or clocks, use threads, or know scenarios' text. Every input is an argument, so the same inputs give the same
@@ -15,6 +18,7 @@
 //!     rounding: Rounding::Exact,
 //!     algorithm: cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate)),
 //!     nic: Nic::REFERENCE,
+//!     kernel: None,
 //!     law: None,
 //!     clocks: ClockErrors::default(),
 //!     switch: Switch {
@@ -34,6 +38,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod capture;
 pub mod cc;
 mod clock;
 mod config;
@@ -41,24 +46,32 @@ mod ecmp;
 mod edge;
 mod events;
 mod flow_list;
+mod frame;
 mod int;
+mod kernel;
 mod nic;
 mod packet;
 mod port;
+mod port_name;
 mod random;
 mod rounding;
 pub mod run;
 mod simulation;
 mod slab;
 mod switch;
+mod tcp;
 mod topology;
 mod way;
 
+pub use capture::{CaptureError, Output};
 pub use clock::ClockErrors;
-pub use config::{Buffer, Config, Counters, Ecn, Flow, Nic, Outcome, Switch};
+pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
+pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use port::PortState;
+pub use port_name::UnknownPort;
 pub use rounding::Rounding;
 pub use simulation::{ConfigError, Simulation, Step};
+pub use tcp::control::TcpAlgorithm;
 pub use topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};

@@ -11,7 +11,7 @@ use crate::packet::{Kind, Packet, Path, NONE};
 use crate::rounding::Rounding;
 use crate::simulation::Simulation;
 use onramp_scenario::Work;
-use onramp_units::{Bytes, Sim, Time};
+use onramp_units::{Bytes, Sim, Span, Time};
 
 /// Ethernet (here PPP), IPv4, UDP, sequence number.
 pub(crate) const DATA_HEADER: u16 = 48;
@@ -45,7 +45,9 @@ impl Feedback {
 pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
-    /// Flows from here, those just finished too.
+    /// Of data packets that came here since somebody looked.
+    pub longest_delay: Span,
+    /// Flows from here that take turns.
     pub flows: Vec<Turn>,
     /// Who had the last turn.
     pub last: usize,
@@ -86,11 +88,11 @@ pub(crate) struct QueuePair {
     endless: bool,
     /// Packets of it that exist, and its timeout event.
     pub packets: u32,
-    /// Its place in its NIC's round robin; `NONE` when it has left.
+    /// Its place in its NIC's round robin; `NONE` while it takes no turns.
     pub turn: u32,
     next: u64,
     unacked: u64,
-    limits: Limits,
+    pub limits: Limits,
     last_wire_bytes: u16,
     cc: Control,
     there: Path,
@@ -110,7 +112,7 @@ pub(crate) struct QueuePair {
 
 impl QueuePair {
     fn state(&self) -> State {
-        if self.unacked >= self.size {
+        if self.is_over() {
             State::Finished
         } else if self.next >= self.size {
             State::Sent
@@ -126,6 +128,7 @@ impl Nic {
     pub fn new(port: u32) -> Nic {
         Nic {
             port,
+            longest_delay: Span::ZERO,
             flows: Vec::new(),
             last: 0,
             wake: None,
@@ -168,9 +171,7 @@ impl Simulation {
     pub(crate) fn start_flow(&mut self, plan: u32) {
         let flow = self.flows[plan as usize];
         let (src, dst) = (flow.src, flow.dst);
-        let number = self.pair_flows.entry((src, dst)).or_insert(0);
-        let ports = (10_000 + *number as u16, 100);
-        *number += 1;
+        let (there, back) = self.paths(src, dst);
         let cc = self.config.algorithm.start(&self.path_facts(src));
         let (size, stop) = match flow.work {
             Work::Send(size) => (size.get(), None),
@@ -188,8 +189,8 @@ impl Simulation {
             limits: cc.limits(),
             last_wire_bytes: 0,
             cc,
-            there: self.path(src, dst, ports),
-            back: self.path(dst, src, (ports.1, ports.0)),
+            there,
+            back,
             law: onramp_law::Flow::default(),
             held_since: None,
             timeout_at: Time::ZERO,
@@ -217,10 +218,46 @@ impl Simulation {
     pub(crate) fn stop_flow(&mut self, id: u32) {
         let pair = &mut self.pairs[id];
         pair.size = pair.next;
-        self.nics[pair.src as usize].flows[pair.turn as usize].state = pair.state();
-        if pair.unacked >= pair.size {
+        if pair.is_over() {
             self.outcomes[pair.plan as usize].received = Bytes::new(pair.expected);
             self.unfinished -= 1;
+        }
+        self.update_turn(id);
+        self.free_if_unused(id);
+    }
+
+    /// Lets a flow take turns as long as it has data to send. In ns-3 it stays until its NIC passes
+    /// it over.
+    fn update_turn(&mut self, id: u32) {
+        let pair = &mut self.pairs[id];
+        let state = pair.state();
+        let has_data = matches!(state, State::Ready | State::Blocked);
+        let stays = has_data || self.config.rounding == Rounding::Ns3;
+        let nic = &mut self.nics[pair.src as usize];
+        match (pair.turn, stays) {
+            (NONE, false) => {}
+            (NONE, true) => {
+                pair.turn = nic.flows.len() as u32;
+                nic.flows.push(Turn {
+                    flow: id,
+                    state,
+                    next_at: self.now,
+                    held_until: Time::ZERO,
+                });
+            }
+            (place, true) => nic.flows[place as usize].state = state,
+            (place, false) => {
+                pair.turn = NONE;
+                let place = place as usize;
+                nic.flows.swap_remove(place);
+                if let Some(moved) = nic.flows.get(place) {
+                    self.pairs[moved.flow].turn = place as u32;
+                }
+                if nic.last == place {
+                    // Whoever has moved here is next.
+                    nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
+                }
+            }
         }
     }
 
@@ -294,7 +331,7 @@ impl Simulation {
     fn acknowledged(&mut self, id: u32) {
         let packet = self.packets[id];
         let pair = &mut self.pairs[packet.flow];
-        if pair.unacked >= pair.size {
+        if pair.is_over() {
             return;
         }
         let outcome = &mut self.outcomes[pair.plan as usize];
@@ -304,7 +341,7 @@ impl Simulation {
                 pair.timeout_at = self.now + timeout;
             }
         }
-        if pair.unacked >= pair.size {
+        if pair.is_over() {
             if !pair.endless {
                 outcome.acked = Some(self.now - self.flows[pair.plan as usize].start);
             }
@@ -334,15 +371,15 @@ impl Simulation {
         let before = pair.limits.rate;
         pair.limits = pair.cc.limits();
         let after = pair.limits.rate;
-        let (host, place, state) = (pair.src as usize, pair.turn as usize, pair.state());
-        let wire_bytes = pair.last_wire_bytes;
-        let turn = &mut self.nics[host].flows[place];
-        turn.state = state;
-        if self.config.algorithm.moves_next_packet() && after != before {
-            let gap = |rate| self.config.rounding.wire_time(u32::from(wire_bytes), rate);
+        let (host, wire_bytes) = (pair.src, u32::from(pair.last_wire_bytes));
+        self.update_turn(packet.flow);
+        let place = self.pairs[packet.flow].turn;
+        if place != NONE && after != before && self.config.algorithm.moves_next_packet() {
+            let gap = |rate| self.config.rounding.wire_time(wire_bytes, rate);
+            let turn = &mut self.nics[host as usize].flows[place as usize];
             turn.next_at += gap(after) - gap(before);
             let next_at = turn.next_at;
-            self.wake_earlier(host as u32, next_at);
+            self.wake_earlier(host, next_at);
         }
     }
 
@@ -436,8 +473,8 @@ impl Simulation {
         }
     }
 
-    /// Takes finished flows out of the round robin, from place `first` on. Answers with the new
-    /// place of the chosen one.
+    /// Takes finished flows out of the round robin, from place `first` on, as ns-3 does. Answers
+    /// with the new place of the chosen one.
     fn forget_finished(&mut self, host: u32, first: usize, chosen: Option<usize>) -> Option<usize> {
         let flows = &mut self.nics[host as usize].flows;
         let (mut to, mut chosen_to) = (first, chosen);
@@ -505,7 +542,7 @@ impl Simulation {
             .rounding
             .wire_time(u32::from(wire_bytes), pair.limits.rate);
         nic.flows[place].next_at = self.now + gap;
-        nic.flows[place].state = pair.state();
+        self.update_turn(flow);
         if self.uses_int {
             self.clear_stack(id);
         }
@@ -525,7 +562,7 @@ impl Simulation {
     /// A flow may have waited too long for an acknowledgement: then it starts again from there.
     pub(crate) fn look_for_timeout(&mut self, id: u32) {
         let pair = &mut self.pairs[id];
-        if let Some(timeout) = self.config.nic.timeout.filter(|_| pair.unacked < pair.size) {
+        if let Some(timeout) = self.config.nic.timeout.filter(|_| !pair.is_over()) {
             let waited = self.now >= pair.timeout_at && pair.next > pair.unacked;
             let host = pair.src;
             if waited {
@@ -535,7 +572,6 @@ impl Simulation {
                 outcome.retransmissions += again;
                 self.counters.timeouts += 1;
                 self.counters.retransmissions += u64::from(again);
-                self.nics[host as usize].flows[pair.turn as usize].state = pair.state();
             }
             if self.now >= pair.timeout_at {
                 pair.timeout_at = self.now + timeout;
@@ -543,6 +579,7 @@ impl Simulation {
             let (at, what) = (pair.timeout_at, What::Timeout { pair: id });
             self.events.schedule(at, what);
             if waited {
+                self.update_turn(id);
                 self.nic_send(host);
             }
             return;
@@ -558,9 +595,13 @@ impl Simulation {
 
     /// One reason less to keep a flow's live state.
     fn forget_one(&mut self, flow: u32) {
-        let pair = &mut self.pairs[flow];
-        pair.packets -= 1;
-        if pair.turn == NONE && pair.packets == 0 {
+        self.pairs[flow].packets -= 1;
+        self.free_if_unused(flow);
+    }
+
+    fn free_if_unused(&mut self, flow: u32) {
+        let pair = &self.pairs[flow];
+        if pair.is_over() && pair.turn == NONE && pair.packets == 0 {
             self.pairs.free(flow);
         }
     }
@@ -579,8 +620,8 @@ impl QueuePair {
         self.expected
     }
 
-    /// Whether it has left its NIC and only packets remind of it.
+    /// Whether everything is acknowledged.
     pub(crate) fn is_over(&self) -> bool {
-        self.turn == NONE
+        self.unacked >= self.size
     }
 }

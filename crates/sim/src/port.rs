@@ -12,8 +12,12 @@ pub(crate) struct Port {
     pub on_switch: bool,
     /// A line-free event is scheduled.
     pub awaited: bool,
-    /// PFC: the other end has paused the data class.
+    /// Somebody wants to see what it sends.
+    pub captured: bool,
+    /// PFC: the other end has paused the data class; since when, and for how long it had before.
     pub paused: bool,
+    paused_since: Time<Sim>,
+    paused_before: Span,
     /// Which of the network's rates it has.
     pub rate_index: u8,
     /// PFC: this end has paused the other's data class.
@@ -46,7 +50,10 @@ impl Port {
             node,
             on_switch,
             awaited: false,
+            captured: false,
             paused: false,
+            paused_since: Time::ZERO,
+            paused_before: Span::ZERO,
             rate_index: 0,
             pausing: false,
             threshold_shift: 0,
@@ -65,13 +72,28 @@ impl Port {
         }
     }
 
+    /// PFC has paused the data class, or lets it go on.
+    pub fn set_paused(&mut self, paused: bool, now: Time<Sim>) {
+        self.paused_before = self.paused_until(now);
+        self.paused_since = now;
+        self.paused = paused;
+    }
+
+    /// For how long the data class has been paused, all in all.
+    pub fn paused_until(&self, now: Time<Sim>) -> Span {
+        match self.paused {
+            true => self.paused_before + (now - self.paused_since),
+            false => self.paused_before,
+        }
+    }
+
     /// Whether something could leave if the line were free.
     pub fn has_ready(&self) -> bool {
         !self.control.is_empty() || !self.paused && !self.data.is_empty()
     }
 }
 
-/// A switch's port, as seen from outside.
+/// A port, as seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortState {
     /// Of its line.
@@ -80,6 +102,8 @@ pub struct PortState {
     pub sent: Bytes,
     /// Packets dropped.
     pub drops: u64,
+    /// Bytes that wait, the packet under way not counted.
+    pub queued: Bytes,
     /// Time until the line is free.
     pub wait: Span,
 }
@@ -87,13 +111,18 @@ pub struct PortState {
 impl Simulation {
     /// The switch port that leads to `host`, now.
     pub fn port_to(&self, host: u32, now: Time<Sim>) -> PortState {
-        let port = &self.ports[self.nics[host as usize].port as usize ^ 1];
+        self.port_state(self.nics[host as usize].port ^ 1, now)
+    }
+
+    pub(crate) fn port_state(&self, port: u32, now: Time<Sim>) -> PortState {
+        let port = &self.ports[port as usize];
         let waiting = Bytes::new(port.control.bytes + port.data.bytes);
         let sending = (port.free_at - now).max(Span::ZERO);
         PortState {
             rate: port.rate,
             sent: Bytes::new(port.sent_bytes),
             drops: port.drops,
+            queued: waiting,
             wait: sending + port.rate.time_to_send(waiting),
         }
     }
@@ -117,6 +146,9 @@ impl Simulation {
 
     /// Hands a packet to the line, which is free.
     pub(crate) fn transmit(&mut self, port: u32, id: u32) {
+        if self.ports[port as usize].captured {
+            self.capture(port, id);
+        }
         let line = &mut self.ports[port as usize];
         let packet = &mut self.packets[id];
         line.sent_bytes += u64::from(packet.wire_bytes);

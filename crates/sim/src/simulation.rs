@@ -1,5 +1,6 @@
 //! One simulation: the network's state, and the loop that takes events and hands them on.
 
+use crate::capture::Captures;
 use crate::cc::{Feedback, PathFacts};
 use crate::clock::Clocks;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
@@ -7,13 +8,15 @@ use crate::ecmp;
 use crate::edge::Stamp;
 use crate::events::{Event, Events, What};
 use crate::int::{IntFormat, IntStack, TooManyRates};
-use crate::nic::{Nic, QueuePair};
-use crate::packet::{Packets, Path};
+use crate::kernel::{self, Connection, KernelHost};
+use crate::nic::{Nic, QueuePair, DATA_HEADER};
+use crate::packet::{Kind, Packets, Path};
 use crate::port::Port;
 use crate::random::Random;
 use crate::rounding::WireTimes;
 use crate::slab::Slab;
 use crate::switch::Memory;
+use crate::tcp::Acknowledgement;
 use crate::topology::{Routes, Topology, MAX_HOPS};
 use crate::way::{Way, Ways};
 use onramp_scenario::Work;
@@ -63,6 +66,7 @@ pub struct Simulation {
     pub(crate) config: Config,
     pub(crate) feedback: Feedback,
     pub(crate) uses_int: bool,
+    is_kernel: bool,
     pub(crate) int: IntFormat,
     pub(crate) now: Time<Sim>,
     /// Of the event under way.
@@ -75,12 +79,20 @@ pub struct Simulation {
     /// Telemetry by packet.
     pub(crate) stacks: Vec<IntStack>,
     pub(crate) ports: Vec<Port>,
+    pub(crate) captures: Captures,
     /// By rate.
     pub(crate) wire_times: Vec<WireTimes>,
     /// Of switches, by node.
     pub(crate) memories: Vec<Memory>,
     /// Of hosts, by node.
     pub(crate) nics: Vec<Nic>,
+    /// The same of kernel hosts.
+    pub(crate) hosts: Vec<KernelHost>,
+    pub(crate) connections: Slab<Connection>,
+    /// Those without a flow, by sender and receiver.
+    pub(crate) idle_connections: HashMap<(u32, u32), Vec<u32>>,
+    /// TCP's acknowledgements, by packet.
+    pub(crate) acknowledgements: Vec<Acknowledgement>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) outcomes: Vec<Outcome>,
     /// Flows without end yet.
@@ -88,7 +100,7 @@ pub struct Simulation {
     next_flow: usize,
     pub(crate) pairs: Slab<QueuePair>,
     /// Flows so far of each pair of hosts.
-    pub(crate) pair_flows: HashMap<(u32, u32), u32>,
+    pair_flows: HashMap<(u32, u32), u32>,
     routes: Routes,
     ways: Ways,
     longest: Way,
@@ -118,13 +130,18 @@ impl Simulation {
             nics[port.node as usize].port = number;
         }
         let routes = Routes::new(topology);
-        let ways = Ways::new(config.rounding, u32::from(config.nic.payload));
+        let (payload, header) = match config.kernel {
+            Some(_) => (kernel::MSS, kernel::HEADER),
+            None => (config.nic.payload, DATA_HEADER),
+        };
+        let ways = Ways::new(config.rounding, payload, header);
         let longest = ways.longest(topology, &routes, &ports, &nics);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
         let feedback = config.algorithm.feedback();
         let mut simulation = Simulation {
             feedback,
-            uses_int: feedback == Feedback::Int,
+            uses_int: feedback == Feedback::Int && config.kernel.is_none(),
+            is_kernel: config.kernel.is_some(),
             int: IntFormat::new(host_rate, rates.clone())?,
             now: Time::ZERO,
             number: 0,
@@ -135,8 +152,15 @@ impl Simulation {
             stacks: Vec::new(),
             wire_times: rates.iter().map(wire_times).collect(),
             ports,
+            captures: Captures::default(),
             memories,
             nics,
+            hosts: (0..topology.nodes())
+                .map(|_| KernelHost::default())
+                .collect(),
+            connections: Slab::new(),
+            idle_connections: HashMap::new(),
+            acknowledgements: Vec::new(),
             outcomes: vec![Outcome::default(); flows.len()],
             unfinished: flows.len(),
             next_flow: 0,
@@ -173,9 +197,12 @@ impl Simulation {
             What::LineFree { port } if at_switch(port) => Step::SwitchLine,
             What::LineFree { .. } => Step::HostLine,
             What::Wake { .. } => Step::Wake,
-            What::Timeout { .. } | What::Stop { .. } | What::FlowsDue | What::FlowStart { .. } => {
-                Step::Flow
-            }
+            What::Interrupt { .. } => Step::HostArrival,
+            What::Timeout { .. }
+            | What::TcpTimer { .. }
+            | What::Stop { .. }
+            | What::FlowsDue
+            | What::FlowStart { .. } => Step::Flow,
         };
         self.handle(event);
         Some(step)
@@ -188,10 +215,15 @@ impl Simulation {
         match what {
             What::Arrival { packet } => self.arrive(packet),
             What::LineFree { port } => self.line_freed(port),
+            What::Wake { host } if self.is_kernel => self.kernel_woken(host),
             What::Wake { host } => self.nic_woken(host),
             What::Timeout { pair } => self.look_for_timeout(pair),
+            What::TcpTimer { connection } => self.look_at_timers(connection),
+            What::Interrupt { host } => self.interrupt(host),
+            What::Stop { pair } if self.is_kernel => self.stop_connection(pair),
             What::Stop { pair } => self.stop_flow(pair),
             What::FlowsDue => self.flows_due(),
+            What::FlowStart { flow } if self.is_kernel => self.start_connection(flow),
             What::FlowStart { flow } => self.start_flow(flow),
         }
     }
@@ -227,6 +259,9 @@ impl Simulation {
         for pair in self.pairs.iter().filter(|pair| !pair.is_over()) {
             received[pair.plan as usize] = Bytes::new(pair.received());
         }
+        for connection in self.connections.iter().filter(|c| !c.is_over()) {
+            received[connection.plan as usize] = Bytes::new(connection.received());
+        }
         received
     }
 
@@ -246,9 +281,17 @@ impl Simulation {
     }
 
     fn arrive(&mut self, id: u32) {
-        let port = self.packets[id].at_port;
-        if self.ports[usize::from(port)].on_switch {
-            self.switch_receive(id);
+        let packet = &self.packets[id];
+        let port = &self.ports[usize::from(packet.at_port)];
+        if port.on_switch {
+            return self.switch_receive(id);
+        }
+        if packet.kind == Kind::Data {
+            let longest = &mut self.nics[port.node as usize].longest_delay;
+            *longest = (*longest).max(self.now - packet.sent);
+        }
+        if self.is_kernel {
+            self.kernel_receive(id);
         } else {
             self.nic_receive(id);
         }
@@ -266,6 +309,8 @@ impl Simulation {
         } = self.ports[port as usize];
         if on_switch {
             self.switch_send(port);
+        } else if self.is_kernel {
+            self.kernel_send(node);
         } else {
             self.nic_send(node);
         }
@@ -294,19 +339,35 @@ impl Simulation {
         }
     }
 
+    /// Round-trip time of an idle network between the hosts that are furthest apart.
+    pub(crate) fn base_rtt(&self) -> Span {
+        self.longest.rtt
+    }
+
     /// What a flow from `src` knows before it starts.
     pub(crate) fn path_facts(&self, src: u32) -> PathFacts {
         let line_rate = self.ports[self.nics[src as usize].port as usize].rate;
         PathFacts {
             line_rate,
-            base_rtt: self.longest.rtt,
+            base_rtt: self.base_rtt(),
             bdp_bytes: self.longest.bdp_bytes,
             payload_bytes: u64::from(self.config.nic.payload),
         }
     }
 
+    /// The ways of a new flow's packets from `src` to `dst`, and of their answers.
+    pub(crate) fn paths(&mut self, src: u32, dst: u32) -> (Path, Path) {
+        let number = self.pair_flows.entry((src, dst)).or_insert(0);
+        let (source, destination) = ecmp::flow_ports(*number);
+        *number += 1;
+        (
+            self.path(src, dst, (source, destination)),
+            self.path(dst, src, (destination, source)),
+        )
+    }
+
     /// The way of a flow's packets from `src` to `dst`.
-    pub(crate) fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
+    fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
         let mut path = [0; MAX_HOPS];
         let mut switch = self.routes.edge(src);
         for hop in &mut path {

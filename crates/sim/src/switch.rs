@@ -85,7 +85,7 @@ impl Port {
             && (used == 0 || used + RESUME_OFFSET <= self.threshold(memory))
     }
 
-    /// Whether a packet that leaves this port is marked.
+    /// Whether a packet that sees this port's queue is marked.
     fn marks(&self, max_fraction: f64, uniform: impl FnOnce() -> f64) -> bool {
         let (min, max) = self.ecn_bytes;
         let queue = self.data.bytes;
@@ -122,8 +122,9 @@ impl Simulation {
             if !self.admit(ingress, egress, id) {
                 self.counters.drops += 1;
                 self.ports[egress as usize].drops += 1;
-                return self.discard(id);
+                return self.discard_at_switch(id);
             }
+            self.mark(egress, id, true);
             self.ports[egress as usize].data.push(&mut self.packets, id);
         }
         self.switch_send(egress);
@@ -133,7 +134,7 @@ impl Simulation {
     pub(crate) fn set_paused(&mut self, port: u32, frame: u32) {
         let paused = self.packets[frame].kind == Kind::Pause;
         self.packets.free(frame);
-        self.ports[port as usize].paused = paused;
+        self.ports[port as usize].set_paused(paused, self.now);
         if !paused {
             self.line_wanted(port);
         }
@@ -229,20 +230,36 @@ impl Simulation {
         }
     }
 
+    fn discard_at_switch(&mut self, id: u32) {
+        match self.config.kernel {
+            Some(_) => self.discard_of_connection(id),
+            None => self.discard(id),
+        }
+    }
+
+    /// Marks a data packet by the queue that it finds or leaves behind.
+    fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
+        let Some(ecn) = &self.config.switch.ecn else {
+            return;
+        };
+        if ecn.at_enqueue != at_enqueue || self.packets[id].kind != Kind::Data {
+            return;
+        }
+        let random = &mut self.random;
+        let port = &self.ports[egress as usize];
+        if port.marks(ecn.max_fraction, || random.uniform()) {
+            self.packets[id].marked = true;
+            self.counters.marks += 1;
+        }
+    }
+
     /// What a data-class packet meets on its way from the queue to the line.
     fn leave(&mut self, egress: u32, id: u32) {
         let packet = &self.packets[id];
         let (ingress, bytes) = (u32::from(packet.at_port), u64::from(packet.wire_bytes));
         let is_data = packet.kind == Kind::Data;
         self.release(ingress, bytes);
-        let port = &self.ports[egress as usize];
-        if let (Some(ecn), true) = (&self.config.switch.ecn, is_data) {
-            let random = &mut self.random;
-            if port.marks(ecn.max_fraction, || random.uniform()) {
-                self.packets[id].marked = true;
-                self.counters.marks += 1;
-            }
-        }
+        self.mark(egress, id, false);
         self.resume_if_room(ingress);
         if is_data && self.uses_int {
             let port = &self.ports[egress as usize];

@@ -1,6 +1,6 @@
 //! How long an idle network takes from host to host, as the HPCC authors' simulator computes it.
 
-use crate::nic::{Nic, DATA_HEADER};
+use crate::nic::Nic;
 use crate::port::Port;
 use crate::rounding::Rounding;
 use crate::topology::{Routes, Topology};
@@ -21,11 +21,17 @@ pub(crate) struct Way {
 pub(crate) struct Ways {
     rounding: Rounding,
     payload: u32,
+    header: u32,
 }
 
 impl Ways {
-    pub fn new(rounding: Rounding, payload: u32) -> Ways {
-        Ways { rounding, payload }
+    /// For full packets of `payload` bytes behind `header` bytes.
+    pub fn new(rounding: Rounding, payload: u16, header: u16) -> Ways {
+        Ways {
+            rounding,
+            payload: payload.into(),
+            header: header.into(),
+        }
     }
 
     /// Any shortest way from `src` to `dst`.
@@ -93,7 +99,7 @@ impl Ways {
     /// [`crate::Simulation::ideal_fct`].
     pub fn ideal_fct(&self, way: &Way, size: u64) -> Span {
         let packets = size.div_ceil(u64::from(self.payload));
-        let bytes = size + packets * u64::from(DATA_HEADER);
+        let bytes = size + packets * u64::from(self.header);
         way.rtt + self.whole_ns(self.wire_time(bytes, way.rate))
     }
 

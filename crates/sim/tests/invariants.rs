@@ -28,6 +28,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
             timeout: (!lossless).then_some(Span::from_ms(1)),
             ..Nic::REFERENCE
         },
+        kernel: None,
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {

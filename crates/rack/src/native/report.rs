@@ -9,6 +9,7 @@ use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables}
 use onramp_scenario::{Kind, Run};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Sizes of flows by class: small up to 10 kB, medium up to 1 MB, large above.
 const SMALL_BYTES: u64 = 10_000;
@@ -48,7 +49,7 @@ pub fn report(
         metrics,
         cost: cost(outcome, observed),
     };
-    (result, tables(scale, outcome, observed))
+    (result, tables(run, scale, outcome, observed))
 }
 
 #[derive(Clone, Copy)]
@@ -213,7 +214,7 @@ impl Class {
     }
 }
 
-fn tables(scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
+fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
     let real = |ns: i64| scale.dilation.real_ns(ns);
     let flow = |flow: &Flow| FlowRow {
         kind: match flow.kind {
@@ -241,10 +242,13 @@ fn tables(scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
         missing: i64::from(request.missing),
         measured: i64::from(scale.measured(request.start_ns)),
     });
-    let series = |name: &'static str, samples: &[Sample]| {
+    let host = super::measured_host(run);
+    let series = |name: &'static str, place: String, samples: &[Sample]| {
+        let place: Arc<str> = place.into();
         let row = |sample: &Sample| SeriesRow {
             time_ns: real(sample.time_ns),
             name,
+            place: place.clone(),
             value: scale.dilation.real_us(sample.value),
         };
         samples.iter().map(row).collect::<Vec<_>>()
@@ -253,8 +257,12 @@ fn tables(scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
         flows: outcome.flows.iter().map(flow).collect(),
         requests: requests.collect(),
         series: [
-            series("queue_us", &observed.queue_series),
-            series("owd_us", &observed.one_way_series),
+            series(
+                "queue_us",
+                format!("switch0-host{host}"),
+                &observed.queue_series,
+            ),
+            series("owd_us", format!("host{host}"), &observed.one_way_series),
         ]
         .concat(),
     }

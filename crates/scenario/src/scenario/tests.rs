@@ -103,7 +103,7 @@ t:5: network.topology.hosts is 1, below min 2
 t:6: network.link.delay is "1", which has no unit (one of ps, ns, us, ms, s)
 t:6: network.link.rate is "10 Gbps", whose unit is not one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s
 t:8: network.ecn.threshold is 500 kB, above max 400 kB (network.buffer)
-t:10: host.cc is "vegas", expected "cubic" or "bbr" or "dctcp" or "reno" or "hpcc" or "dcqcn" or "dcqcn_w" or "dcqcn_paper" or "dcqcn_paper_w" or "timely" or "timely_w"
+t:10: host.cc is "vegas", expected "cubic" or "bbr" or "dctcp" or "reno" or "scalable" or "hpcc" or "dcqcn" or "dcqcn_w" or "dcqcn_paper" or "dcqcn_paper_w" or "timely" or "timely_w"
 t:11: traffic.0.size is missing: size, 1 B to 1 GB
 t:13: traffic.0.fanout is 0, below min 1
 t:14: traffic.0.interval is set beside traffic.0.load: only one of them can hold

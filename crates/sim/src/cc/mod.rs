@@ -234,6 +234,7 @@ fn red(line: Rate) -> Ecn {
         min: kb_per_100g(400, line),
         max: kb_per_100g(1600, line),
         max_fraction: 0.2,
+        at_enqueue: false,
     }
 }
 
@@ -244,6 +245,7 @@ fn step(line: Rate) -> Ecn {
         min: threshold,
         max: threshold,
         max_fraction: 1.0,
+        at_enqueue: false,
     }
 }
 

@@ -1,12 +1,16 @@
 //! A scenario's run into a simulation.
 
+use crate::capture::CaptureError;
 use crate::cc::{self, Preset};
 use crate::clock::ClockErrors;
-use crate::config::{Buffer, Config, Ecn, Flow, Nic, Switch};
+use crate::config::{Buffer, Config, Ecn, Flow, Kernel, Nic, Switch};
+use crate::kernel::MSS;
+use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
+use crate::tcp::control::TcpAlgorithm;
 use crate::topology::{Line, Topology, TopologyError};
-use onramp_scenario::{self as scenario, Arrival, HostKind, Law, Run, Sharing};
+use onramp_scenario::{self as scenario, Arrival, Cc, HostKind, Law, Qdisc, Run, Sharing};
 use onramp_units::{Bytes, Rate, Span};
 
 /// A NIC in a network that drops packets goes back after this long without progress.
@@ -16,12 +20,18 @@ const TIMEOUT: Span = Span::from_ms(4);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum BuildError {
-    #[error("host.kind is kernel, which the simulator does not have: set host.kind to nic and host.cc to one of its congestion controls")]
-    KernelHost,
+    #[error("host.cc is {cc}, which the simulator's kernel hosts do not have")]
+    Cc { cc: Cc },
     #[error("network.topology: {0}")]
     Topology(#[from] TopologyError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Port(#[from] UnknownPort),
+    #[error("there is no flow{flow}; flows are flow0 to flow{last}")]
+    NoSuchFlow { flow: u32, last: u32 },
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
 }
 
 /// The simulation of `run`, whose plan is `arrivals`.
@@ -29,13 +39,13 @@ pub enum BuildError {
 /// # Errors
 /// What the simulator cannot do.
 pub fn build(run: &Run, arrivals: &[Arrival]) -> Result<Simulation, BuildError> {
-    if run.host.kind == HostKind::Kernel {
-        return Err(BuildError::KernelHost);
-    }
-    let preset = cc::preset(&run.host.cc.to_string()).ok_or(BuildError::KernelHost)?;
+    let config = match run.host.kind {
+        HostKind::Kernel => kernel_config(run)?,
+        HostKind::Nic => nic_config(run)?,
+    };
     let flows = arrivals.iter().map(flow).collect();
     let topology = topology(&run.network)?;
-    Ok(Simulation::new(config(run, preset), &topology, flows)?)
+    Ok(Simulation::new(config, &topology, flows)?)
 }
 
 fn flow(arrival: &Arrival) -> Flow {
@@ -47,42 +57,98 @@ fn flow(arrival: &Arrival) -> Flow {
     }
 }
 
-fn config(run: &Run, preset: &Preset) -> Config {
+fn nic_config(run: &Run) -> Result<Config, BuildError> {
     let line = run.network.link.rate;
+    let preset = preset(run.host.cc)?;
     let lossless = run.network.sharing == Sharing::Lossless;
-    let given = |ecn: &scenario::Ecn| Ecn {
-        min: ecn.threshold,
-        max: ecn.max,
-        max_fraction: ecn.max_fraction.get(),
-    };
-    Config {
-        rounding: Rounding::Exact,
-        algorithm: (preset.algorithm)(line),
+    let ecn = run.network.ecn.as_ref();
+    Ok(Config {
         nic: Nic {
             timeout: (!lossless).then_some(TIMEOUT),
             ..Nic::REFERENCE
         },
-        law: law(&run.onramp, line),
+        law: law(&run.onramp, line, u64::from(Nic::REFERENCE.payload)),
+        switch: Switch {
+            buffer: buffer(run),
+            ecn: Some(ecn.map_or((preset.ecn)(line), |ecn| given(ecn, false))),
+            control_acks: preset.control_acks,
+        },
+        ..plain_config(run, preset)
+    })
+}
+
+/// Linux asks for marks under DCTCP alone.
+fn kernel_config(run: &Run) -> Result<Config, BuildError> {
+    let cc = run.host.cc;
+    let named = |algorithm: &&TcpAlgorithm| algorithm.name() == cc.to_string();
+    let algorithm = TcpAlgorithm::ALL.iter().find(named);
+    let algorithm = *algorithm.ok_or(BuildError::Cc { cc })?;
+    let holds = run.onramp.law != Law::Off;
+    let gso = run.host.gso;
+    let ecn = run.network.ecn.as_ref().filter(|_| cc == Cc::Dctcp);
+    Ok(Config {
+        kernel: Some(Kernel {
+            algorithm,
+            gso: if holds { gso.min(run.onramp.gso) } else { gso },
+            gro: run.host.gro,
+            paced: run.host.qdisc == Qdisc::Fq,
+            coalescing: run.host.coalescing,
+        }),
+        law: law(&run.onramp, run.network.link.rate, u64::from(MSS)),
+        switch: Switch {
+            buffer: buffer(run),
+            ecn: ecn.map(|ecn| given(ecn, true)),
+            control_acks: false,
+        },
+        ..plain_config(run, preset(Cc::Dctcp)?)
+    })
+}
+
+/// What does not depend on the kind of host.
+fn plain_config(run: &Run, preset: &Preset) -> Config {
+    Config {
+        rounding: Rounding::Exact,
+        algorithm: (preset.algorithm)(run.network.link.rate),
+        nic: Nic::REFERENCE,
+        kernel: None,
+        law: None,
         clocks: ClockErrors {
             offset: run.clock.offset,
             drift: run.clock.drift.get(),
             noise: run.clock.noise,
         },
         switch: Switch {
-            buffer: match run.network.sharing {
-                Sharing::PerPort => Buffer::PerPort(run.network.buffer),
-                Sharing::Shared => Buffer::Shared(run.network.buffer),
-                Sharing::Lossless => Buffer::Lossless(run.network.buffer),
-            },
-            ecn: Some(run.network.ecn.as_ref().map_or((preset.ecn)(line), given)),
-            control_acks: preset.control_acks,
+            buffer: buffer(run),
+            ecn: None,
+            control_acks: false,
         },
         seed: run.seed,
     }
 }
 
-/// A NIC's segment is a packet, which is what the gate may have in flight uncounted.
-fn law(onramp: &scenario::OnRamp, line: Rate) -> Option<onramp_law::Config> {
+fn preset(cc: Cc) -> Result<&'static Preset, BuildError> {
+    cc::preset(&cc.to_string()).ok_or(BuildError::Cc { cc })
+}
+
+fn buffer(run: &Run) -> Buffer {
+    match run.network.sharing {
+        Sharing::PerPort => Buffer::PerPort(run.network.buffer),
+        Sharing::Shared => Buffer::Shared(run.network.buffer),
+        Sharing::Lossless => Buffer::Lossless(run.network.buffer),
+    }
+}
+
+fn given(ecn: &scenario::Ecn, at_enqueue: bool) -> Ecn {
+    Ecn {
+        min: ecn.threshold,
+        max: ecn.max,
+        max_fraction: ecn.max_fraction.get(),
+        at_enqueue,
+    }
+}
+
+/// The gate does not count a full packet in flight.
+fn law(onramp: &scenario::OnRamp, line: Rate, payload: u64) -> Option<onramp_law::Config> {
     let law = match onramp.law {
         Law::Off => return None,
         Law::Strawman => onramp_law::Law::Strawman,
@@ -93,11 +159,11 @@ fn law(onramp: &scenario::OnRamp, line: Rate) -> Option<onramp_law::Config> {
         .max_pause(onramp.max_pause)
         .gain_q16(onramp.gain.q16())
         .line_rate(line)
-        .gate_allowance(Bytes::new(u64::from(Nic::REFERENCE.payload)));
+        .gate_allowance(Bytes::new(payload));
     Some(config)
 }
 
-fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
+pub(super) fn topology(network: &scenario::Network) -> Result<Topology, TopologyError> {
     let line = |link: scenario::Link| Line {
         rate: link.rate,
         delay: link.delay,

@@ -4,15 +4,44 @@
 
 mod build;
 mod report;
+mod series;
 
+use crate::capture::Output;
 use crate::config::Counters;
 use crate::port::PortState;
+use crate::port_name::find;
 use crate::simulation::Simulation;
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::{plan, HostId, Run, Traffic};
 use onramp_units::{Bytes, Sim, Span, Time};
 
+use series::{Place, Series};
+
 pub use build::{build, BuildError};
+
+/// What of a run is watched beside its results.
+#[derive(Default)]
+pub struct Watch {
+    /// Names of ports, and where their packets go.
+    pub captures: Vec<(String, Output)>,
+    /// Places whose series are kept: names of ports, "ports", "flow7", "flows".
+    pub series: Vec<String>,
+}
+
+/// Checks that the network of `run` has all these ports, and places for series.
+///
+/// # Errors
+/// It has not; or it is no network. Numbers of flows are not looked at.
+pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(), BuildError> {
+    let names = build::topology(&run.network)?.port_names();
+    for port in ports {
+        find(&names, port)?;
+    }
+    for place in series {
+        Place::parse(place, &names)?;
+    }
+    Ok(())
+}
 
 /// Samples of the measured port's queue in a run.
 const SAMPLES: i64 = 20_000;
@@ -36,19 +65,44 @@ pub struct Progress {
 /// with `false`: then there is no result.
 ///
 /// # Errors
-/// A run that the simulator cannot do.
+/// A run that the simulator cannot do; captures that cannot be written.
 pub fn run(
     run: &Run,
     index: usize,
+    watch: Watch,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<(RunResult, Tables)>, BuildError> {
     let arrivals = plan(run);
-    let mut observer = Observer::new(run, build(run, &arrivals)?);
+    let mut simulation = build(run, &arrivals)?;
+    let names = build::topology(&run.network)?.port_names();
+    for (name, out) in watch.captures {
+        simulation.start_capture(find(&names, &name)?, &name, out)?;
+    }
+    let places = places(&watch.series, &names, arrivals.len())?;
+    let mut observer = Observer::new(run, simulation, &places, &names);
     let end = Time::ZERO + run.duration;
     if !observer.sample_until(end, progress) || !observer.drain(end + PATIENCE, progress) {
         return Ok(None);
     }
-    Ok(Some(report::report(run, index, &arrivals, &observer)))
+    observer.simulation.end_captures()?;
+    let (result, mut tables) = report::report(run, index, &arrivals, &observer);
+    tables.series = observer.series.into_rows();
+    Ok(Some((result, tables)))
+}
+
+fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Place>, BuildError> {
+    let mut places = Vec::new();
+    for name in wanted {
+        let place = Place::parse(name, ports)?;
+        if let Place::Flow(flow) = place {
+            let last = flows.saturating_sub(1) as u32;
+            if flow > last {
+                return Err(BuildError::NoSuchFlow { flow, last });
+            }
+        }
+        places.push(place);
+    }
+    Ok(places)
 }
 
 /// A simulation and what has been seen of it.
@@ -59,8 +113,9 @@ struct Observer {
     /// Whose port is measured.
     host: HostId,
     interval: Span,
-    /// When, and how long a packet would have waited.
-    waits: Vec<(Time<Sim>, Span)>,
+    /// How long a packet would have waited.
+    waits: Vec<Span>,
+    series: Series,
     /// At the warm-up's end and at the traffic's.
     warm: Instant,
     end: Instant,
@@ -86,12 +141,14 @@ impl Instant {
 }
 
 impl Observer {
-    fn new(run: &Run, mut simulation: Simulation) -> Observer {
+    fn new(run: &Run, mut simulation: Simulation, places: &[Place], names: &[String]) -> Observer {
         let (host, warmup) = (measured_host(run), Time::ZERO + run.warmup);
         simulation.run_until(warmup - Span::from_ps(1));
         let warm = Instant::of(&simulation, host, warmup);
         let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
+        let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
         Observer {
+            series: Series::new(&simulation, places, names, host, samples),
             simulation,
             warmup,
             duration: run.duration,
@@ -109,13 +166,15 @@ impl Observer {
         while now < end {
             self.simulation.run_until(now);
             let wait = self.simulation.port_to(self.host, now).wait;
-            self.waits.push((now, wait));
+            self.waits.push(wait);
+            self.series.sample(&mut self.simulation, now);
             if !progress(self.progress(now)) {
                 return false;
             }
             now += self.interval;
         }
         self.simulation.run_until(end);
+        self.series.sample(&mut self.simulation, end);
         self.end = Instant::of(&self.simulation, self.host, end);
         true
     }

@@ -1,8 +1,9 @@
 //! What a simulated run came to, as results: the names and meanings are the rack's (crates/results).
+//! Series are series.rs's.
 
 use super::{Instant, Observer};
 use crate::config::Outcome;
-use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Simulated, Summary, Tables};
+use onramp_results::{FlowRow, RequestRow, RunResult, Simulated, Summary, Tables};
 use onramp_scenario::{Arrival, Kind, Run, Work};
 use onramp_units::{Bytes, Span, Time};
 use serde_json::{json, Value};
@@ -11,8 +12,6 @@ use std::collections::BTreeMap;
 /// Sizes of flows by class: small up to 10 kB, medium up to 1 MB, large above.
 const SMALL: Bytes = Bytes::new(10_000);
 const MEDIUM: Bytes = Bytes::new(1_000_000);
-/// Points of a series in its file.
-const SERIES_POINTS: usize = 2_000;
 
 pub fn report(
     run: &Run,
@@ -40,7 +39,7 @@ pub fn report(
     let tables = Tables {
         flows,
         requests,
-        series: queue_series(observer),
+        series: Vec::new(),
     };
     (result, tables)
 }
@@ -194,24 +193,10 @@ fn network_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
     let sent = end.port.sent.get() - warm.port.sent.get();
     let could = port.rate.bytes_in(window).get();
     put("utilisation", json!(sent as f64 / could as f64));
-    let waits = observer.waits.iter().map(|(_, wait)| wait.as_ns());
+    let waits = observer.waits.iter().map(|wait| wait.as_ns());
     put("queue_us", summary_us(waits));
 }
 
 fn summary_us(ns: impl Iterator<Item = i64>) -> Value {
     json!(Summary::of(ns.map(|ns| ns as f64 / 1e3).collect()))
-}
-
-/// The longest wait of each of equally many samples.
-fn queue_series(observer: &Observer) -> Vec<SeriesRow> {
-    let samples = observer.waits.len().div_ceil(SERIES_POINTS).max(1);
-    let longest = observer.waits.chunks(samples).filter_map(|some| {
-        let (at, wait) = some.iter().max_by_key(|(_, wait)| *wait)?;
-        Some(SeriesRow {
-            time_ns: (*at - Time::ZERO).as_ns(),
-            name: "queue_us",
-            value: wait.as_ns() as f64 / 1e3,
-        })
-    });
-    longest.collect()
 }

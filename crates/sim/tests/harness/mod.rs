@@ -60,6 +60,7 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
         rounding: Rounding::Ns3,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
+        kernel: None,
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {
@@ -79,7 +80,7 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
     let mut rows: Vec<(i64, Row)> = Vec::new();
     for (n, flow) in flows.iter().enumerate() {
         let number = of_pair.entry((flow.src, flow.dst)).or_insert(0);
-        let sport = 10_000 + *number;
+        let sport = u32::from(onramp_sim::flow_ports(*number).0);
         *number += 1;
         let fct = simulation.outcomes()[n].acked.expect("every flow ends");
         let start = flow.start.ticks() / 1000;

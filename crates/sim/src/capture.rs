@@ -1,0 +1,287 @@
+//! Captures: what a port sends, as a pcapng file (draft-ietf-opsawg-pcapng) for Wireshark.
+//!
+//! A packet is noted when its first bit is sent. Time stamps count from the start of the run and are
+//! whole nanoseconds: picoseconds are cut off. Only the first [`SNAPLEN`] bytes are kept; the rest
+//! of any frame is zeros. A comment tells the flow, by its row in flows.parquet.
+//!
+//! Does not: open files, or see what a port drops.
+
+use crate::clock::mono;
+use crate::config::Flow;
+use crate::frame::{self, Ends};
+use crate::int::IntStack;
+use crate::kernel::MSS;
+use crate::packet::{Kind, Packet};
+use crate::simulation::Simulation;
+use crate::tcp::Acknowledgement;
+use onramp_scenario::Work;
+use onramp_units::{Rate, Sim, Time};
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::time::Duration;
+
+/// All headers, telemetry included.
+const SNAPLEN: usize = 128;
+/// Time stamps are multiples of 10^-9 s.
+const TSRESOL: u8 = 9;
+
+/// Ports of a flow of the plan: its first source of a pair of hosts, and every destination.
+const FIRST_SOURCE_PORT: u16 = 10_000;
+const DESTINATION_PORT: u16 = 100;
+
+/// Where a capture goes.
+pub type Output = Box<dyn Write + Send>;
+
+/// A capture could not be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot write the packets of port {port}: {reason}")]
+pub struct CaptureError {
+    port: String,
+    reason: String,
+}
+
+/// A port's packets on their way to a file.
+pub(crate) struct Capture {
+    name: String,
+    writer: PcapNgWriter<Output>,
+    /// What went wrong first; nothing is written after that.
+    error: Option<PcapError>,
+}
+
+impl Capture {
+    fn new(name: &str, rate: Rate, out: Output) -> Result<Capture, PcapError> {
+        // Not the machine's byte order: the same bytes everywhere.
+        let mut writer = PcapNgWriter::with_endianness(out, Endianness::Little)?;
+        let mut interface = InterfaceDescriptionBlock::new(DataLink::ETHERNET, SNAPLEN as u32);
+        interface.options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(name.to_owned())),
+            InterfaceDescriptionOption::IfSpeed(rate.bits_per_s()),
+            InterfaceDescriptionOption::IfTsResol(TSRESOL),
+            InterfaceDescriptionOption::IfFcsLen(0),
+        ];
+        writer.write_block(&interface.into_block())?;
+        Ok(Capture {
+            name: name.to_owned(),
+            writer,
+            error: None,
+        })
+    }
+
+    fn note(&mut self, at: Time<Sim>, frame: &[u8], comment: String) {
+        if self.error.is_some() {
+            return;
+        }
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos((at.ticks() / 1000) as u64),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(&frame[..frame.len().min(SNAPLEN)]),
+            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment))],
+        };
+        self.error = self.writer.write_block(&block.into_block()).err();
+    }
+
+    fn end(mut self) -> Result<(), CaptureError> {
+        let flushed = self.writer.get_mut().flush().map_err(PcapError::IoError);
+        match self.error.map_or(flushed, Err) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(failed(&self.name, &error)),
+        }
+    }
+}
+
+fn failed(port: &str, error: &PcapError) -> CaptureError {
+    CaptureError {
+        port: port.to_owned(),
+        reason: match error {
+            PcapError::IoError(error) => error.to_string(),
+            other => other.to_string(),
+        },
+    }
+}
+
+/// All captures of a simulation.
+#[derive(Default)]
+pub(crate) struct Captures {
+    of_port: BTreeMap<u32, Capture>,
+    /// By flow of the plan.
+    source_ports: Vec<u16>,
+}
+
+/// As [`Simulation::paths`] numbers the flows of a pair of hosts, which start in the plan's order.
+fn source_ports(flows: &[Flow]) -> Vec<u16> {
+    let mut next: HashMap<(u32, u32), u16> = HashMap::new();
+    let ports = flows.iter().map(|flow| {
+        let port = next
+            .entry((flow.src, flow.dst))
+            .or_insert(FIRST_SOURCE_PORT);
+        *port = port.wrapping_add(1);
+        port.wrapping_sub(1)
+    });
+    ports.collect()
+}
+
+impl Simulation {
+    /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub(crate) fn start_capture(
+        &mut self,
+        port: u32,
+        name: &str,
+        out: Output,
+    ) -> Result<(), CaptureError> {
+        let line = &mut self.ports[port as usize];
+        let capture = Capture::new(name, line.rate, out).map_err(|error| failed(name, &error))?;
+        line.captured = true;
+        self.captures.of_port.insert(port, capture);
+        if self.captures.source_ports.is_empty() {
+            self.captures.source_ports = source_ports(&self.flows);
+        }
+        Ok(())
+    }
+
+    /// Ends all captures.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
+        let captures = std::mem::take(&mut self.captures);
+        captures.of_port.into_values().try_for_each(Capture::end)
+    }
+
+    /// Notes a packet that `port` begins to send.
+    #[cold]
+    pub(crate) fn capture(&mut self, port: u32, id: u32) {
+        let packet = self.packets[id];
+        let (frame, comment) = match packet.kind {
+            Kind::Pause | Kind::Resume => {
+                let node = self.ports[port as usize].node;
+                (frame::pfc(&packet, node), pfc_comment(packet.kind))
+            }
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {
+                let plan = match self.config.kernel {
+                    Some(_) => self.connections[packet.flow].plan,
+                    None => self.pairs[packet.flow].plan,
+                };
+                let (frame, what) = self.frame(id, &packet, plan);
+                (frame, format!("flow {plan}: {what}"))
+            }
+        };
+        if let Some(capture) = self.captures.of_port.get_mut(&port) {
+            capture.note(self.now, &frame, comment);
+        }
+    }
+
+    /// A packet of flow `plan` as a frame and in words.
+    fn frame(&self, id: u32, packet: &Packet, plan: u32) -> (Vec<u8>, String) {
+        let flow = &self.flows[plan as usize];
+        let there = Ends {
+            src: flow.src,
+            dst: flow.dst,
+            ports: (self.captures.source_ports[plan as usize], DESTINATION_PORT),
+        };
+        match (packet.kind, &self.config.kernel) {
+            (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there, flow.work),
+            (_, Some(_)) => self.kernel_frame(id, packet, &there, flow.work),
+            (_, None) => self.nic_frame(id, packet, &there),
+        }
+    }
+
+    fn or_ack_frame(
+        &self,
+        id: u32,
+        packet: &Packet,
+        there: &Ends,
+        work: Work,
+    ) -> (Vec<u8>, String) {
+        let received = match self.config.kernel {
+            Some(_) => mono(packet.sent),
+            None => self.stamps[id as usize].received,
+        };
+        let len = self.or_acked_bytes(packet.seq, work);
+        let frame = frame::or_ack(there, packet.seq, len, received);
+        (frame, format!("or-ack {}", packet.seq))
+    }
+
+    fn kernel_frame(
+        &self,
+        id: u32,
+        packet: &Packet,
+        there: &Ends,
+        work: Work,
+    ) -> (Vec<u8>, String) {
+        if packet.kind == Kind::Data {
+            let seq = packet.seq * u64::from(MSS);
+            let frame = frame::tcp_data(packet, there, seq);
+            return (frame, data_comment(seq, packet));
+        }
+        let ack = self.acknowledgements[id as usize];
+        let (seq, echo) = (tcp_seq(&ack, work), ack.marked > 0);
+        let frame = frame::tcp_ack(packet, &there.swapped(), seq, echo);
+        (frame, tcp_comment(&ack, work))
+    }
+
+    fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        let (ends, comment) = match packet.kind {
+            Kind::Data => (*there, data_comment(packet.seq, packet)),
+            Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
+            _ => (there.swapped(), format!("ack {}", packet.seq)),
+        };
+        let no_telemetry = IntStack::default();
+        let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
+        let frame = frame::transport(packet, &ends, self.feedback, telemetry);
+        (frame, comment)
+    }
+
+    /// Payload of the packet with byte `seq`, for which there is an OR-ACK.
+    fn or_acked_bytes(&self, seq: u64, work: Work) -> u32 {
+        let full = match self.config.kernel {
+            Some(_) => u64::from(MSS),
+            None => u64::from(self.config.nic.payload),
+        };
+        let first = seq / full * full;
+        match work {
+            Work::Send(size) => full.min(size.get().saturating_sub(first)) as u32,
+            Work::Until(_) => full as u32,
+        }
+    }
+}
+
+/// Byte expected next: only a flow's last packet is not full.
+fn tcp_seq(ack: &Acknowledgement, work: Work) -> u64 {
+    let end = u64::from(ack.cumulative) * u64::from(MSS);
+    match work {
+        Work::Send(size) => end.min(size.get()),
+        Work::Until(_) => end,
+    }
+}
+
+/// Selective acknowledgements take no room on the simulated wire, so they are told here only.
+fn tcp_comment(ack: &Acknowledgement, work: Work) -> String {
+    let mut text = format!("ack {}", tcp_seq(ack, work));
+    for (first, end) in ack.blocks.iter().filter(|(first, end)| first < end) {
+        let byte = |number: u32| u64::from(number) * u64::from(MSS);
+        text += &format!(", sack {} to {}", byte(*first), byte(*end));
+    }
+    text
+}
+
+fn data_comment(seq: u64, packet: &Packet) -> String {
+    format!("data {seq} to {}", seq + u64::from(packet.payload))
+}
+
+fn pfc_comment(kind: Kind) -> String {
+    match kind {
+        Kind::Pause => "pause".to_owned(),
+        _ => "resume".to_owned(),
+    }
+}

@@ -1,0 +1,102 @@
+//! On-Ramp in the kernel host: a segment waits in the queueing discipline while its way is congested.
+//!
+//! The law, its records and its rule of which bytes are sampled are those of `law/`, as the eBPF
+//! data path has them. OR-ACKs are made where a packet arrives, before coalescing.
+
+use super::MSS;
+use crate::clock::mono;
+use crate::edge::OR_ACK_BYTES;
+use crate::packet::{Kind, Packet, NONE};
+use crate::simulation::Simulation;
+use crate::tcp::sender::Segment;
+use onramp_law::sampled_byte;
+use onramp_units::Time;
+
+impl Simulation {
+    /// Whether the law lets the head of the connection at `place` go. If not, its turn is put off.
+    pub(super) fn law_lets_segment_go(&mut self, host: u32, place: usize) -> bool {
+        let Some(law) = &self.config.law else {
+            return true;
+        };
+        let turn = &mut self.hosts[host as usize].turns[place];
+        let connection = &mut self.connections[turn.connection];
+        match connection.law.may_go(law, mono(self.now)) {
+            None => true,
+            Some(again) => {
+                turn.held_until = Time::from_ticks(again.ticks() * 1000);
+                connection.held_since.get_or_insert(self.now);
+                false
+            }
+        }
+    }
+
+    /// A segment is handed to the NIC.
+    pub(super) fn law_sent_segment(&mut self, id: u32, segment: &Segment) {
+        let Some(law) = &self.config.law else {
+            return;
+        };
+        let connection = &mut self.connections[id];
+        if let Some(since) = connection.held_since.take() {
+            self.outcomes[connection.plan as usize].held += self.now - since;
+        }
+        let seq = segment.first.wrapping_mul(u32::from(MSS));
+        let (bytes, now) = (connection.bytes(segment), mono(self.now));
+        let flow = &mut connection.law;
+        connection.records.sent(law, flow, now, seq, bytes);
+    }
+
+    /// A data packet has arrived: its OR-ACK, if it holds a sampled byte.
+    pub(super) fn sample(&mut self, id: u32, host: u32) {
+        if self.config.law.is_none() {
+            return;
+        }
+        let data = self.packets[id];
+        let first = (data.seq as u32).wrapping_mul(u32::from(MSS));
+        let Some(byte) = sampled_byte(first, u32::from(data.payload)) else {
+            return;
+        };
+        let connection = &mut self.connections[data.flow];
+        connection.references += 1;
+        let received = self.clocks.stamp(self.now, host, connection.src);
+        let or_ack = self.packets.add(Packet {
+            seq: u64::from(byte),
+            // When the data arrived, on the sender's clock.
+            sent: Time::from_ticks(received.ticks() * 1000),
+            next: NONE,
+            wire_bytes: OR_ACK_BYTES,
+            payload: 0,
+            at_port: 0,
+            hop: 0,
+            kind: Kind::OrAck,
+            marked: false,
+            control: false,
+            path: connection.back,
+            ..data
+        });
+        let port = self.nics[host as usize].port;
+        self.ports[port as usize]
+            .data
+            .push(&mut self.packets, or_ack);
+        self.counters.or_acks += 1;
+        self.kernel_send(host);
+    }
+
+    /// An OR-ACK is back at the sender: the law learns, and is asked again.
+    pub(super) fn connection_or_acked(&mut self, id: u32, host: u32) {
+        let packet = self.packets[id];
+        let connection = &mut self.connections[packet.flow];
+        if let Some(law) = &self.config.law {
+            let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
+            let flow = &mut connection.law;
+            // The verdict only says whether the sample was of use.
+            connection.records.orack(law, flow, byte, now, received);
+            let turns = &mut self.hosts[host as usize].turns;
+            turns
+                .iter_mut()
+                .filter(|turn| turn.connection == packet.flow)
+                .for_each(|turn| turn.held_until = Time::ZERO);
+        }
+        self.discard_of_connection(id);
+        self.kernel_send(host);
+    }
+}

@@ -1,0 +1,275 @@
+//! Series: queues, rates, pauses and limits of places over time, for `series.parquet`.
+//!
+//! A place is a port by its name (port_name.rs) or a flow by its row in `flows.parquet` ("flow7").
+//! Each point stands for the interval that ends at it: queues and delays are the largest of the
+//! interval (queues of samples, delays of all packets), rates and fractions its mean; limits of
+//! flows are those at its end. The number of rows is bounded: many places have fewer points.
+//! The measured port and its host are always there. Delays are true, whatever clocks say.
+
+use crate::kernel::MSS;
+use crate::port_name::{find, UnknownPort};
+use crate::simulation::Simulation;
+use onramp_results::SeriesRow;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Points of a series: enough for a picture a screen wide.
+const MOST_POINTS: i64 = 2_000;
+/// Rows of a run.
+const MOST_ROWS: i64 = 2_000_000;
+/// Series of a port, and of a flow.
+const SERIES_OF_PORT: usize = 5;
+const SERIES_OF_FLOW: usize = 3;
+
+/// What somebody wants to see over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Port(u32),
+    AllPorts,
+    Flow(u32),
+    AllFlows,
+}
+
+impl Place {
+    /// `name`, in a network whose ports are `ports`.
+    pub fn parse(name: &str, ports: &[String]) -> Result<Place, UnknownPort> {
+        let flow = || name.strip_prefix("flow")?.parse().ok();
+        match name {
+            "ports" => Ok(Place::AllPorts),
+            "flows" => Ok(Place::AllFlows),
+            _ => match flow() {
+                Some(flow) => Ok(Place::Flow(flow)),
+                None => find(ports, name).map(Place::Port),
+            },
+        }
+    }
+}
+
+/// A port since the last point.
+struct PortSeries {
+    place: Arc<str>,
+    port: u32,
+    longest_wait: Span,
+    most_queued: Bytes,
+    /// Until the last point.
+    sent: Bytes,
+    paused: Span,
+}
+
+/// A flow that has been seen, and for how long it had been held by the last point.
+struct FlowSeries {
+    place: Arc<str>,
+    held: Span,
+}
+
+/// Which flows.
+enum Flows {
+    All,
+    Some(BTreeSet<u32>),
+}
+
+/// What limits a flow that is under way.
+struct Limits {
+    plan: u32,
+    rate: Option<Rate>,
+    window: Option<Bytes>,
+    held_since: Option<Time<Sim>>,
+}
+
+/// Collects the rows.
+pub(super) struct Series {
+    ports: Vec<PortSeries>,
+    chosen: Flows,
+    flows: BTreeMap<u32, FlowSeries>,
+    /// Samples of a point; samples so far.
+    per_point: i64,
+    samples: i64,
+    last_point: Time<Sim>,
+    rows: Vec<SeriesRow>,
+}
+
+impl Series {
+    /// Of `places`, with the network's ports called `names`, in `samples` samples.
+    pub fn new(
+        simulation: &Simulation,
+        places: &[Place],
+        names: &[String],
+        measured: u32,
+        samples: i64,
+    ) -> Series {
+        let host_port = simulation.nics[measured as usize].port;
+        let mut ports = vec![host_port ^ 1, host_port];
+        let mut flows = BTreeSet::new();
+        for place in places {
+            match *place {
+                Place::Port(port) if !ports.contains(&port) => ports.push(port),
+                Place::AllPorts => ports = (0..names.len() as u32).collect(),
+                Place::Flow(flow) => {
+                    flows.insert(flow);
+                }
+                Place::Port(_) | Place::AllFlows => {}
+            }
+        }
+        let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
+            true => (Flows::All, simulation.flows.len()),
+            false => (Flows::Some(flows.clone()), flows.len()),
+        };
+        let series = ports.len() * SERIES_OF_PORT + flow_count * SERIES_OF_FLOW;
+        let points = (MOST_ROWS / series as i64).clamp(1, MOST_POINTS);
+        let of_port = |port: u32| PortSeries {
+            place: names[port as usize].as_str().into(),
+            port,
+            longest_wait: Span::ZERO,
+            most_queued: Bytes::ZERO,
+            sent: Bytes::ZERO,
+            paused: Span::ZERO,
+        };
+        Series {
+            ports: ports.into_iter().map(of_port).collect(),
+            chosen,
+            flows: BTreeMap::new(),
+            per_point: (samples as u64).div_ceil(points as u64).max(1) as i64,
+            samples: 0,
+            last_point: Time::ZERO,
+            rows: Vec::new(),
+        }
+    }
+
+    pub fn into_rows(self) -> Vec<SeriesRow> {
+        self.rows
+    }
+
+    /// A sample; the first begins the first interval.
+    pub fn sample(&mut self, simulation: &mut Simulation, now: Time<Sim>) {
+        for port in &mut self.ports {
+            let state = simulation.port_state(port.port, now);
+            port.longest_wait = port.longest_wait.max(state.wait);
+            port.most_queued = port.most_queued.max(state.queued);
+        }
+        if self.samples % self.per_point == 0 {
+            self.point(simulation, now);
+        }
+        self.samples += 1;
+    }
+
+    fn point(&mut self, simulation: &mut Simulation, now: Time<Sim>) {
+        let interval_s = (now - self.last_point).as_s_f64();
+        let is_first = self.samples == 0;
+        self.last_point = now;
+        let kept = self.rows.len();
+        for port in &mut self.ports {
+            port.point(simulation, now, interval_s, &mut self.rows);
+        }
+        for limits in limits(simulation) {
+            let is_chosen = match &self.chosen {
+                Flows::All => true,
+                Flows::Some(flows) => flows.contains(&limits.plan),
+            };
+            if is_chosen {
+                let flow = self.flows.entry(limits.plan).or_insert_with(|| FlowSeries {
+                    place: format!("flow{}", limits.plan).into(),
+                    held: Span::ZERO,
+                });
+                flow.point(&limits, simulation, now, interval_s, &mut self.rows);
+            }
+        }
+        if is_first {
+            self.rows.truncate(kept);
+        }
+    }
+}
+
+impl PortSeries {
+    fn point(
+        &mut self,
+        simulation: &mut Simulation,
+        now: Time<Sim>,
+        interval_s: f64,
+        rows: &mut Vec<SeriesRow>,
+    ) {
+        let port = &simulation.ports[self.port as usize];
+        let (sent, paused) = (Bytes::new(port.sent_bytes), port.paused_until(now));
+        let host = (!port.on_switch).then_some(port.node);
+        let sent_bits = (sent.get() - self.sent.get()) as f64 * 8.0;
+        let mut put = |name, value| rows.push(row(&self.place, now, name, value));
+        put("queue_us", us(self.longest_wait));
+        put("queue_bytes", self.most_queued.get() as f64);
+        put("rate_gbps", sent_bits / interval_s / 1e9);
+        let paused_s = (paused - self.paused).as_s_f64();
+        put("pfc_paused_fraction", paused_s / interval_s);
+        // Of packets from anywhere to this host; none if there were none.
+        let delay = host.map(|host| &mut simulation.nics[host as usize].longest_delay);
+        let delay = delay.map_or(Span::ZERO, std::mem::take);
+        if delay > Span::ZERO {
+            put("owd_us", us(delay));
+        }
+        let state = simulation.port_state(self.port, now);
+        (self.longest_wait, self.most_queued) = (state.wait, state.queued);
+        (self.sent, self.paused) = (sent, paused);
+    }
+}
+
+impl FlowSeries {
+    fn point(
+        &mut self,
+        limits: &Limits,
+        simulation: &Simulation,
+        now: Time<Sim>,
+        interval_s: f64,
+        rows: &mut Vec<SeriesRow>,
+    ) {
+        let mut put = |name, value| rows.push(row(&self.place, now, name, value));
+        if let Some(rate) = limits.rate {
+            put("rate_limit_gbps", rate.bits_per_s() as f64 / 1e9);
+        }
+        if let Some(window) = limits.window {
+            put("window_bytes", window.get() as f64);
+        }
+        if simulation.config.law.is_some() {
+            let under_way = limits.held_since.map_or(Span::ZERO, |since| now - since);
+            let held = simulation.outcomes[limits.plan as usize].held + under_way;
+            put("held_fraction", (held - self.held).as_s_f64() / interval_s);
+            self.held = held;
+        }
+    }
+}
+
+/// Of all flows that have begun and are not over.
+fn limits(simulation: &Simulation) -> Vec<Limits> {
+    let pairs = simulation.pairs.iter().filter(|pair| !pair.is_over());
+    let of_pairs = pairs.map(|pair| Limits {
+        plan: pair.plan,
+        rate: Some(pair.limits.rate),
+        window: (pair.limits.window_bytes < u64::MAX)
+            .then_some(Bytes::new(pair.limits.window_bytes)),
+        held_since: pair.held_since,
+    });
+    let connections = simulation.connections.iter().filter(|c| !c.is_over());
+    let paced = simulation.config.kernel.as_ref().is_some_and(|k| k.paced);
+    let of_connections = connections.map(|connection| Limits {
+        plan: connection.plan,
+        rate: connection.pace().filter(|_| paced),
+        window: Some(Bytes::new(
+            u64::from(connection.window_packets()) * u64::from(MSS),
+        )),
+        held_since: connection.held_since,
+    });
+    let mut limits: Vec<Limits> = of_pairs.chain(of_connections).collect();
+    limits.retain(|flow| simulation.outcomes[flow.plan as usize].acked.is_none());
+    limits.sort_by_key(|flow| flow.plan);
+    limits
+}
+
+fn row(place: &Arc<str>, now: Time<Sim>, name: &'static str, value: f64) -> SeriesRow {
+    SeriesRow {
+        time_ns: (now - Time::ZERO).as_ns(),
+        name,
+        place: place.clone(),
+        value,
+    }
+}
+
+fn us(span: Span) -> f64 {
+    span.as_ps() as f64 / 1e6
+}

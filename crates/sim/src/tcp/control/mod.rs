@@ -1,0 +1,277 @@
+//! Congestion controls of TCP: how the window grows, and how far it falls.
+//!
+//! One file each. Adding one is a file and a line in the list below. Windows are in packets.
+
+use onramp_units::{Sim, Span, Time};
+
+mod bbr;
+mod cubic;
+mod dctcp;
+mod reno;
+mod scalable;
+
+/// A connection's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Packets that may be in flight.
+    pub packets: u32,
+    /// Below this it grows by slow start.
+    pub slow_start_below: u32,
+}
+
+impl Window {
+    /// RFC 6928, as Linux.
+    pub const INITIAL: Window = Window {
+        packets: 10,
+        slow_start_below: u32::MAX,
+    };
+
+    pub fn in_slow_start(&self) -> bool {
+        self.packets < self.slow_start_below
+    }
+
+    /// RFC 5681 §3.1, as Linux: grows by what is acknowledged, up to the threshold. Answers with
+    /// what is left of it.
+    fn slow_start(&mut self, acked: u32) -> u32 {
+        let to = self
+            .packets
+            .saturating_add(acked)
+            .min(self.slow_start_below);
+        let left = acked - (to - self.packets);
+        self.packets = to;
+        left
+    }
+}
+
+/// What an acknowledgement tells a congestion control.
+#[derive(Debug, Clone, Copy)]
+pub struct Acked {
+    pub now: Time<Sim>,
+    /// Packets newly delivered.
+    pub packets: u32,
+    /// Of these, marked CE.
+    pub marked: u32,
+    /// All below this have arrived; the packet to be sent next.
+    pub cumulative: u32,
+    pub next: u32,
+    /// Of this acknowledgement.
+    pub rtt: Span,
+    pub min_rtt: Span,
+    /// Whether the window was what limited the sender.
+    pub may_grow: bool,
+    /// Packets in the network now; packets delivered so far.
+    pub in_flight: u32,
+    pub delivered: u64,
+    /// Whether a packet was found lost just now, and whether any loss is being repaired.
+    pub lost: bool,
+    pub repairing: bool,
+    pub sample: RateSample,
+}
+
+/// How fast packets were delivered (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateSample {
+    pub packets_per_s: Option<f64>,
+    /// Packets that had been delivered when the one that this is about was sent.
+    pub prior_delivered: u64,
+    /// Whether there was too little to send for it to say what the path can do.
+    pub app_limited: bool,
+}
+
+/// A congestion control of one connection.
+pub trait WindowControl {
+    /// Packets have been delivered.
+    fn on_ack(&mut self, window: &mut Window, acked: &Acked);
+    /// Packets are lost: the slow-start threshold to fall to.
+    fn on_loss(&mut self, window: &Window) -> u32;
+    /// A retransmission timeout has passed; the window is one packet.
+    fn on_timeout(&mut self) {}
+    /// Nothing was sent for a while.
+    fn on_idle(&mut self, _idle: Span) {}
+    /// Whether it sets the window itself while losses are repaired.
+    fn owns_window(&self) -> bool {
+        false
+    }
+    /// Then: losses are being repaired from now on, `in_flight` packets and `delivered` so far.
+    fn repairing_from(&mut self, _in_flight: u32, _delivered: u64, _window: &mut Window) {}
+    /// Its pace, if it has one of its own.
+    fn packets_per_s(&self, _smoothed_rtt: Span) -> Option<f64> {
+        None
+    }
+}
+
+/// Names each congestion control with its module.
+macro_rules! window_controls {
+    ($($variant:ident: $module:ident),* $(,)?) => {
+        /// Which congestion control.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum TcpAlgorithm {
+            $(
+                #[doc = concat!("tcp/control/", stringify!($module), ".rs")]
+                $variant,
+            )*
+        }
+
+        /// The state of one connection under its congestion control.
+        #[derive(Debug, Clone)]
+        pub enum Control {
+            $($variant($module::$variant),)*
+        }
+
+        impl TcpAlgorithm {
+            /// All of them.
+            pub const ALL: &'static [TcpAlgorithm] = &[$(TcpAlgorithm::$variant),*];
+
+            /// As scenarios have it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(TcpAlgorithm::$variant => stringify!($module),)*
+                }
+            }
+
+            pub(crate) fn start(self) -> Control {
+                match self {
+                    $(TcpAlgorithm::$variant => Control::$variant($module::$variant::default()),)*
+                }
+            }
+        }
+
+        impl WindowControl for Control {
+            fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
+                match self {
+                    $(Control::$variant(cc) => cc.on_ack(window, acked),)*
+                }
+            }
+
+            fn on_loss(&mut self, window: &Window) -> u32 {
+                match self {
+                    $(Control::$variant(cc) => cc.on_loss(window),)*
+                }
+            }
+
+            fn on_timeout(&mut self) {
+                match self {
+                    $(Control::$variant(cc) => cc.on_timeout(),)*
+                }
+            }
+
+            fn on_idle(&mut self, idle: Span) {
+                match self {
+                    $(Control::$variant(cc) => cc.on_idle(idle),)*
+                }
+            }
+
+            fn owns_window(&self) -> bool {
+                match self {
+                    $(Control::$variant(cc) => cc.owns_window(),)*
+                }
+            }
+
+            fn repairing_from(&mut self, in_flight: u32, delivered: u64, window: &mut Window) {
+                match self {
+                    $(Control::$variant(cc) => cc.repairing_from(in_flight, delivered, window),)*
+                }
+            }
+
+            fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
+                match self {
+                    $(Control::$variant(cc) => cc.packets_per_s(smoothed_rtt),)*
+                }
+            }
+        }
+    };
+}
+
+window_controls! {
+    Bbr: bbr,
+    Cubic: cubic,
+    Dctcp: dctcp,
+    Reno: reno,
+    Scalable: scalable,
+}
+
+/// Grows the window by a packet for every `per` acknowledged, as Linux counts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Growth {
+    counted: u32,
+}
+
+impl Growth {
+    fn add(&mut self, window: &mut Window, acked: u32, per: u32) {
+        self.counted += acked;
+        let per = per.max(1);
+        window.packets += self.counted / per;
+        self.counted %= per;
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// `packets` delivered after 100 us, at the time `now_us`.
+    pub fn acked(now_us: i64, packets: u32) -> Acked {
+        Acked {
+            now: Time::ZERO + Span::from_us(now_us),
+            packets,
+            marked: 0,
+            cumulative: 0,
+            next: 0,
+            rtt: Span::from_us(100),
+            min_rtt: Span::from_us(100),
+            may_grow: true,
+            in_flight: 0,
+            delivered: 0,
+            lost: false,
+            repairing: false,
+            sample: RateSample::default(),
+        }
+    }
+
+    /// Those that grow by acknowledgements and fall at losses; BBR does neither.
+    fn loss_based() -> impl Iterator<Item = &'static TcpAlgorithm> {
+        let all = TcpAlgorithm::ALL.iter();
+        all.filter(|algorithm| !algorithm.start().owns_window())
+    }
+
+    #[test]
+    fn slow_start_doubles_and_stops_at_the_threshold() {
+        for algorithm in loss_based() {
+            let mut cc = algorithm.start();
+            let mut window = Window {
+                packets: 10,
+                slow_start_below: 15,
+            };
+            cc.on_ack(&mut window, &acked(100, 4));
+            assert_eq!(window.packets, 14, "{algorithm:?}");
+            cc.on_ack(&mut window, &acked(200, 1));
+            assert_eq!(window.packets, 15, "{algorithm:?}");
+            assert!(!window.in_slow_start());
+        }
+    }
+
+    #[test]
+    fn nothing_grows_that_was_not_limited_by_its_window() {
+        for algorithm in loss_based() {
+            let mut cc = algorithm.start();
+            let mut window = Window::INITIAL;
+            let idle = Acked {
+                may_grow: false,
+                ..acked(100, 10)
+            };
+            cc.on_ack(&mut window, &idle);
+            assert_eq!(window, Window::INITIAL, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn no_loss_leaves_less_than_two_packets() {
+        for algorithm in TcpAlgorithm::ALL {
+            let one = Window {
+                packets: 1,
+                slow_start_below: 2,
+            };
+            assert!(algorithm.start().on_loss(&one) >= 2, "{algorithm:?}");
+        }
+    }
+}

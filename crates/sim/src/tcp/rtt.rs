@@ -1,0 +1,68 @@
+//! Round-trip time and retransmission timeout (RFC 6298, with Linux's bounds).
+
+use onramp_units::Span;
+
+/// TCP_RTO_MIN: floor of the variance's part.
+const MIN_VARIANCE: Span = Span::from_ms(200);
+/// TCP_TIMEOUT_INIT, and TCP_RTO_MAX.
+const INITIAL: Span = Span::from_s(1);
+const MAX: Span = Span::from_s(120);
+
+/// Estimates of one connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rtt {
+    /// Smoothed; none before the first sample.
+    pub smoothed: Option<Span>,
+    variance: Span,
+    /// The smallest seen.
+    pub min: Option<Span>,
+}
+
+impl Rtt {
+    pub fn sample(&mut self, rtt: Span) {
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        match self.smoothed {
+            None => {
+                self.smoothed = Some(rtt);
+                self.variance = rtt / 2;
+            }
+            Some(smoothed) => {
+                let error = rtt - smoothed;
+                let size = error.max(-error);
+                self.variance = self.variance + (size - self.variance) / 4;
+                self.smoothed = Some(smoothed + error / 8);
+            }
+        }
+    }
+
+    /// Until the first retransmission of what is not acknowledged.
+    pub fn timeout(&self) -> Span {
+        let Some(smoothed) = self.smoothed else {
+            return INITIAL;
+        };
+        (smoothed + (self.variance * 4).max(MIN_VARIANCE)).min(MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timeout_is_never_below_200_ms_above_the_rtt() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.timeout(), Span::from_s(1));
+        rtt.sample(Span::from_us(100));
+        assert_eq!(rtt.timeout(), Span::from_us(200_100));
+    }
+
+    #[test]
+    fn estimates_follow_rfc_6298() {
+        let mut rtt = Rtt::default();
+        rtt.sample(Span::from_ms(800));
+        rtt.sample(Span::from_ms(1600));
+        // SRTT = 7/8 * 800 + 1/8 * 1600, RTTVAR = 3/4 * 400 + 1/4 * 800.
+        assert_eq!(rtt.timeout(), Span::from_ms(900 + 4 * 500));
+        assert_eq!(rtt.min, Some(Span::from_ms(800)));
+    }
+}

@@ -1,0 +1,610 @@
+//! The sending end: what is outstanding, what is lost, how much may be sent.
+//!
+//! Losses are found by time (RACK) and probes (TLP; RFC 8985), repaired by selective
+//! acknowledgements with proportional rate reduction (RFC 6937), else by the retransmission timeout.
+//! Differs from RFC 8985: no packet overtakes another here, so the reordering window does not
+//! adapt, and a probe that repaired a loss does not reduce the window.
+
+use super::control::{Acked, Control, RateSample, TcpAlgorithm, Window, WindowControl};
+use super::rtt::Rtt;
+use super::Acknowledgement;
+use onramp_units::{Sim, Span, Time};
+use std::collections::VecDeque;
+
+/// A probe waits longer for a lone packet, whose acknowledgement may be delayed: TCP_RTO_MIN.
+const LONE_PROBE: Span = Span::from_ms(200);
+/// TCP_TIMEOUT_MIN: two jiffies of 4 ms.
+const PROBE: Span = Span::from_ms(8);
+/// Duplicates after which nothing is given time to arrive late.
+const DUPLICATES: u32 = 3;
+/// TCP_RTO_MAX.
+const LONGEST_TIMEOUT: Span = Span::from_s(120);
+
+/// Packets handed down at once, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    pub first: u32,
+    pub count: u32,
+    /// Not for the first time.
+    pub again: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Sent,
+    Sacked,
+    /// To be sent again.
+    Lost,
+}
+
+/// A packet that is not cumulatively acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Outstanding {
+    sent_at: Time<Sim>,
+    state: State,
+    again: bool,
+    /// When it was sent: packets delivered so far, when the last was, and when the one was sent that
+    /// this was about.
+    delivered: u64,
+    delivered_at: Time<Sim>,
+    first_sent_at: Time<Sim>,
+    app_limited: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    /// What was sent before something delivered may be late, not lost.
+    Reorder,
+    Probe,
+    Retransmit,
+}
+
+/// The packet sent last of those delivered (RACK.xmit_ts, end_seq, rtt).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Newest {
+    sent_at: Time<Sim>,
+    number: u32,
+    rtt: Span,
+}
+
+/// What one acknowledgement delivered.
+#[derive(Debug, Clone, Copy, Default)]
+struct News {
+    packets: u32,
+    /// Of the last packet that was sent once.
+    rtt: Option<Span>,
+    /// The packet sent last.
+    last: Option<Outstanding>,
+}
+
+/// State of one connection.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    total: u32,
+    unacked: u32,
+    next: u32,
+    outstanding: VecDeque<Outstanding>,
+    sacked: u32,
+    lost: u32,
+    window: Window,
+    control: Control,
+    phase: Phase,
+    /// Recovery and loss end when this packet is acknowledged.
+    high: u32,
+    /// RFC 6937: RecoverFS, prr_delivered, prr_out.
+    prior: u32,
+    prr_delivered: u32,
+    out: u32,
+    /// Of the whole connection, for the delivery rate.
+    delivered: u64,
+    delivered_at: Time<Sim>,
+    first_sent_at: Time<Sim>,
+    /// Too little was sent until this many are delivered.
+    app_limited_until: u64,
+    rtt: Rtt,
+    newest: Option<Newest>,
+    timer: Option<(Time<Sim>, Timer)>,
+    backoff: u32,
+    /// A probe is to be sent; one is out.
+    probe_due: bool,
+    probing: bool,
+    /// Most in flight in this window, which ends at that packet.
+    most_in_flight: u32,
+    window_end: u32,
+    limited: bool,
+    /// When something was handed down last.
+    last_sent: Time<Sim>,
+    /// Since the last `resume`.
+    pub retransmissions: u32,
+    pub timeouts: u32,
+}
+
+impl Sender {
+    /// Of a connection whose handshake took `handshake`, with nothing to send.
+    pub fn new(algorithm: TcpAlgorithm, handshake: Span) -> Sender {
+        let mut rtt = Rtt::default();
+        rtt.sample(handshake);
+        Sender {
+            total: 0,
+            unacked: 0,
+            next: 0,
+            outstanding: VecDeque::new(),
+            sacked: 0,
+            lost: 0,
+            window: Window::INITIAL,
+            control: algorithm.start(),
+            phase: Phase::Open,
+            high: 0,
+            prior: 0,
+            prr_delivered: 0,
+            out: 0,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            app_limited_until: 0,
+            rtt,
+            newest: None,
+            timer: None,
+            backoff: 0,
+            probe_due: false,
+            probing: false,
+            most_in_flight: 0,
+            window_end: 0,
+            limited: false,
+            last_sent: Time::ZERO,
+            retransmissions: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// `packets` more are to be sent, after everything has been acknowledged.
+    pub fn resume(&mut self, now: Time<Sim>, packets: u32) {
+        self.total += packets;
+        (self.retransmissions, self.timeouts) = (0, 0);
+        if self.next > 0 {
+            self.restart_window(now - self.last_sent);
+        }
+    }
+
+    /// tcp_cwnd_restart (RFC 2861): half of the window for every timeout that nothing was sent.
+    fn restart_window(&mut self, idle: Span) {
+        self.control.on_idle(idle);
+        let timeout = self.rtt.timeout();
+        if idle <= timeout {
+            return;
+        }
+        let packets = self.window.packets;
+        let threshold = &mut self.window.slow_start_below;
+        *threshold = (*threshold).max(packets / 2 + packets / 4);
+        let halvings = (idle.as_ps() / timeout.as_ps()).min(31);
+        let least = packets.min(Window::INITIAL.packets);
+        self.window.packets = (packets >> halvings).max(least);
+    }
+
+    /// Everything is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.unacked >= self.total
+    }
+
+    /// Nothing new is sent from now on.
+    pub fn stop(&mut self) {
+        self.total = self.next;
+    }
+
+    /// Packets in the network, as far as is known.
+    pub fn in_flight(&self) -> u32 {
+        self.outstanding.len() as u32 - self.sacked - self.lost
+    }
+
+    /// The congestion window.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Smoothed round-trip time, if there has been any.
+    pub fn smoothed_rtt(&self) -> Option<Span> {
+        self.rtt.smoothed
+    }
+
+    /// The pace of a congestion control that has one.
+    pub fn packets_per_s(&self) -> Option<f64> {
+        self.control.packets_per_s(self.rtt.smoothed?)
+    }
+
+    /// When [`Sender::timer_expired`] is to be called.
+    pub fn timer(&self) -> Option<Time<Sim>> {
+        self.timer.map(|(at, _)| at)
+    }
+
+    /// What to hand down now, at most `most` packets, if anything may go.
+    pub fn next_segment(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
+        let idle = self.outstanding.is_empty();
+        let segment = self.pick(now, most)?;
+        self.last_sent = now;
+        self.out += segment.count;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight());
+        if segment.again {
+            self.retransmissions += segment.count;
+        }
+        if idle || segment.again || self.timer.is_none_or(|(_, timer)| timer == Timer::Probe) {
+            self.arm(now);
+        }
+        Some(segment)
+    }
+
+    fn pick(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
+        if self.probe_due {
+            self.probe_due = false;
+            return Some(self.probe(now));
+        }
+        let room = self.window.packets.saturating_sub(self.in_flight());
+        self.limited = room == 0;
+        if room == 0 {
+            return None;
+        }
+        let most = most.min(room);
+        if self.lost > 0 {
+            return self.repeat(now, most);
+        }
+        let new = most.min(self.total - self.next);
+        if new == 0 {
+            self.app_limited_until = self.delivered + u64::from(self.in_flight());
+            return None;
+        }
+        Some(self.send_new(now, new))
+    }
+
+    /// A packet as it is sent now.
+    fn sending(&mut self, now: Time<Sim>, again: bool) -> Outstanding {
+        if self.outstanding.is_empty() {
+            (self.delivered_at, self.first_sent_at) = (now, now);
+        }
+        Outstanding {
+            sent_at: now,
+            state: State::Sent,
+            again,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            app_limited: self.delivered < self.app_limited_until,
+        }
+    }
+
+    fn send_new(&mut self, now: Time<Sim>, count: u32) -> Segment {
+        let first = self.next;
+        let packet = self.sending(now, false);
+        self.outstanding
+            .extend(std::iter::repeat_n(packet, count as usize));
+        self.next += count;
+        Segment {
+            first,
+            count,
+            again: false,
+        }
+    }
+
+    /// The first run of lost packets.
+    fn repeat(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
+        let sending = self.sending(now, true);
+        let is_lost = |packet: &Outstanding| packet.state == State::Lost;
+        let first = self.outstanding.iter().position(is_lost)?;
+        let run = self.outstanding.iter_mut().skip(first).take(most as usize);
+        let mut count = 0;
+        for packet in run.take_while(|packet| packet.state == State::Lost) {
+            *packet = sending;
+            count += 1;
+        }
+        self.lost -= count;
+        Some(Segment {
+            first: self.unacked + first as u32,
+            count,
+            again: true,
+        })
+    }
+
+    /// RFC 8985 §7.3: new data if there is any, else the last packet again.
+    fn probe(&mut self, now: Time<Sim>) -> Segment {
+        self.probing = true;
+        if self.next < self.total {
+            return self.send_new(now, 1);
+        }
+        let sending = self.sending(now, true);
+        if let Some(last) = self.outstanding.back_mut() {
+            *last = sending;
+        }
+        Segment {
+            first: self.next - 1,
+            count: 1,
+            again: true,
+        }
+    }
+
+    /// An acknowledgement has arrived.
+    pub fn acknowledged(&mut self, now: Time<Sim>, ack: &Acknowledgement) {
+        if self.outstanding.is_empty() {
+            return;
+        }
+        let was_growing = self.may_grow();
+        let (unacked, newest) = (self.unacked, self.newest);
+        let mut news = News::default();
+        self.take_cumulative(now, ack.cumulative, &mut news);
+        for block in ack.blocks {
+            self.take_block(now, block, &mut news);
+        }
+        if let Some(rtt) = news.rtt {
+            self.rtt.sample(rtt);
+        }
+        let delivered = news.packets;
+        if delivered > 0 {
+            self.delivered += u64::from(delivered);
+            self.delivered_at = now;
+        }
+        if self.unacked > unacked {
+            self.backoff = 0;
+            self.probing = false;
+        }
+        if self.unacked >= self.window_end {
+            self.window_end = self.next;
+            self.most_in_flight = self.in_flight() + delivered;
+        }
+        let lost = self.newest != newest && self.find_losses(now);
+        self.change_phase(delivered, lost);
+        // tcp_may_raise_cwnd: selective acknowledgements alone raise nothing.
+        let raises = self.unacked > unacked && self.phase != Phase::Recovery;
+        if raises || delivered > 0 && self.control.owns_window() {
+            self.grow(now, ack.marked, &news, lost, was_growing);
+        }
+        self.arm(now);
+    }
+
+    fn take_cumulative(&mut self, now: Time<Sim>, to: u32, news: &mut News) {
+        while self.unacked < to {
+            let Some(packet) = self.outstanding.pop_front() else {
+                return;
+            };
+            match packet.state {
+                State::Sacked => self.sacked -= 1,
+                State::Lost => self.lost -= 1,
+                State::Sent => {}
+            }
+            if packet.state != State::Sacked {
+                self.note(now, self.unacked, packet, news);
+            }
+            self.unacked += 1;
+        }
+    }
+
+    fn take_block(&mut self, now: Time<Sim>, (start, end): (u32, u32), news: &mut News) {
+        for number in start.max(self.unacked)..end.min(self.next) {
+            let packet = &mut self.outstanding[(number - self.unacked) as usize];
+            match packet.state {
+                State::Sacked => continue,
+                State::Lost => self.lost -= 1,
+                State::Sent => {}
+            }
+            packet.state = State::Sacked;
+            let packet = *packet;
+            self.sacked += 1;
+            self.note(now, number, packet, news);
+        }
+    }
+
+    /// RFC 8985 §6.2, step 2, and Karn's rule.
+    fn note(&mut self, now: Time<Sim>, number: u32, packet: Outstanding, news: &mut News) {
+        news.packets += 1;
+        if news
+            .last
+            .is_none_or(|last| packet.delivered >= last.delivered)
+        {
+            news.last = Some(packet);
+        }
+        let rtt = now - packet.sent_at;
+        if !packet.again {
+            news.rtt = Some(rtt);
+        } else if self.rtt.min.is_some_and(|min| rtt < min) {
+            return; // an acknowledgement of the first transmission
+        }
+        let newest = self.newest.map(|newest| (newest.sent_at, newest.number));
+        if newest.is_none_or(|newest| newest < (packet.sent_at, number)) {
+            self.newest = Some(Newest {
+                sent_at: packet.sent_at,
+                number,
+                rtt,
+            });
+        }
+    }
+
+    fn grow(&mut self, now: Time<Sim>, marked: u32, news: &News, lost: bool, may_grow: bool) {
+        let rtt = news.rtt.or(self.rtt.smoothed).unwrap_or(Span::ZERO);
+        let acked = Acked {
+            now,
+            packets: news.packets,
+            marked,
+            cumulative: self.unacked,
+            next: self.next,
+            rtt,
+            min_rtt: self.rtt.min.unwrap_or(rtt),
+            may_grow,
+            in_flight: self.in_flight(),
+            delivered: self.delivered,
+            lost,
+            repairing: self.phase != Phase::Open,
+            sample: self.rate_sample(now, news),
+        };
+        self.control.on_ack(&mut self.window, &acked);
+    }
+
+    /// Over the longer of the times in which they were sent and delivered.
+    fn rate_sample(&mut self, now: Time<Sim>, news: &News) -> RateSample {
+        let Some(last) = news.last else {
+            return RateSample::default();
+        };
+        self.first_sent_at = last.sent_at;
+        let interval = (last.sent_at - last.first_sent_at).max(now - last.delivered_at);
+        let packets = (self.delivered - last.delivered) as f64;
+        // Shorter than the shortest round trip: acknowledgements were held back.
+        let valid = self.rtt.min.is_none_or(|min| interval >= min) && interval > Span::ZERO;
+        RateSample {
+            packets_per_s: valid.then(|| packets / interval.as_s_f64()),
+            prior_delivered: last.delivered,
+            app_limited: last.app_limited,
+        }
+    }
+
+    /// Linux's tcp_is_cwnd_limited.
+    fn may_grow(&self) -> bool {
+        match self.window.in_slow_start() {
+            true => self.window.packets < 2 * self.most_in_flight,
+            false => self.limited,
+        }
+    }
+
+    /// RFC 8985 §6.2, step 5: whether anything is lost that was not.
+    fn find_losses(&mut self, now: Time<Sim>) -> bool {
+        let Some(newest) = self.newest else {
+            return false;
+        };
+        let late = newest.rtt + self.reordering();
+        let mut found = 0;
+        let mut first_due: Option<Time<Sim>> = None;
+        for (number, packet) in (self.unacked..).zip(&mut self.outstanding) {
+            let before = (packet.sent_at, number) < (newest.sent_at, newest.number);
+            if packet.state != State::Sent || !before {
+                continue;
+            }
+            let due = packet.sent_at + late;
+            if now >= due {
+                packet.state = State::Lost;
+                found += 1;
+            } else {
+                first_due = Some(first_due.map_or(due, |first| first.min(due)));
+            }
+        }
+        self.lost += found;
+        self.timer = first_due.map(|due| (due, Timer::Reorder));
+        found > 0
+    }
+
+    fn reordering(&self) -> Span {
+        if self.phase != Phase::Open || self.sacked >= DUPLICATES {
+            return Span::ZERO;
+        }
+        let quarter = self.rtt.min.unwrap_or(Span::ZERO) / 4;
+        quarter.min(self.rtt.smoothed.unwrap_or(Span::ZERO) / 8)
+    }
+
+    fn change_phase(&mut self, delivered: u32, newly_lost: bool) {
+        if self.phase != Phase::Open && self.unacked >= self.high {
+            if self.phase == Phase::Recovery && !self.control.owns_window() {
+                self.window.packets = self.window.slow_start_below;
+            }
+            self.phase = Phase::Open;
+        }
+        if self.phase == Phase::Open && self.lost > 0 {
+            self.phase = Phase::Recovery;
+            self.high = self.next;
+            (self.prior, self.prr_delivered, self.out) = (self.window.packets, 0, 0);
+            self.window.slow_start_below = self.control.on_loss(&self.window);
+            let in_flight = self.in_flight();
+            self.control
+                .repairing_from(in_flight, self.delivered, &mut self.window);
+        }
+        if self.phase == Phase::Recovery && !self.control.owns_window() {
+            self.reduce(delivered, newly_lost);
+        }
+    }
+
+    /// Proportional rate reduction, RFC 6937 as Linux has it.
+    fn reduce(&mut self, delivered: u32, newly_lost: bool) {
+        let threshold = self.window.slow_start_below;
+        self.prr_delivered += delivered;
+        let pipe = self.in_flight();
+        let count = if pipe > threshold {
+            let part = u64::from(self.prr_delivered) * u64::from(threshold);
+            let may = part.div_ceil(u64::from(self.prior.max(1))) as u32;
+            may.saturating_sub(self.out)
+        } else {
+            let conserve = self.prr_delivered.saturating_sub(self.out).max(delivered);
+            let slow_start = u32::from(!newly_lost && delivered > 0);
+            (conserve + slow_start).min(threshold - pipe)
+        };
+        // The first retransmission goes at once.
+        self.window.packets = pipe + count.max(u32::from(self.out == 0));
+    }
+
+    /// The timer is due: afterwards there may be something to send.
+    pub fn timer_expired(&mut self, now: Time<Sim>) {
+        let Some((_, timer)) = self.timer.take() else {
+            return;
+        };
+        match timer {
+            Timer::Reorder => {
+                let lost = self.find_losses(now);
+                self.change_phase(0, lost);
+                self.arm(now);
+            }
+            Timer::Probe => {
+                self.probe_due = true;
+                self.probing = true;
+                self.arm(now);
+            }
+            Timer::Retransmit => self.time_out(now),
+        }
+    }
+
+    /// RFC 6298 §5.5 and RFC 5681 §3.1: everything counts as lost.
+    fn time_out(&mut self, now: Time<Sim>) {
+        self.timeouts += 1;
+        self.backoff += 1;
+        if self.phase != Phase::Loss {
+            self.window.slow_start_below = self.control.on_loss(&self.window);
+        }
+        self.control.on_timeout();
+        self.window.packets = 1;
+        for packet in &mut self.outstanding {
+            if packet.state == State::Sent {
+                packet.state = State::Lost;
+                self.lost += 1;
+            }
+        }
+        self.phase = Phase::Loss;
+        self.high = self.next;
+        self.probe_due = false;
+        self.arm(now);
+    }
+
+    fn arm(&mut self, now: Time<Sim>) {
+        if self.outstanding.is_empty() {
+            self.timer = None;
+            return;
+        }
+        if self.timer.is_some_and(|(_, timer)| timer == Timer::Reorder) {
+            return;
+        }
+        let timeout = self.rtt.timeout() * (1i64 << self.backoff.min(16));
+        let timeout = timeout.min(LONGEST_TIMEOUT);
+        let may_probe = self.phase == Phase::Open && self.sacked == 0 && !self.probing;
+        self.timer = Some(match self.rtt.smoothed.filter(|_| may_probe) {
+            Some(smoothed) => {
+                let extra = if self.outstanding.len() == 1 {
+                    LONE_PROBE
+                } else {
+                    PROBE
+                };
+                (now + (smoothed * 2 + extra).min(timeout), Timer::Probe)
+            }
+            None => (now + timeout, Timer::Retransmit),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
