@@ -7,15 +7,15 @@ export CLANG LIBCLANG_PATH
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/vm tools/record .ci/run crates/rack/src/vm/init.sh
+SHELL_SCRIPTS := tools/setup tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # What `make demo` changes in scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test bench lint clean
+.PHONY: help setup build demo test bench bench-ns3 lint clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' Makefile
 
 setup: ## installs what is missing: Debian packages, crates, Python packages, the rack's kernel
 	@tools/setup
