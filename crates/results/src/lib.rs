@@ -73,7 +73,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Version of the layout of `summary.json` and of the Parquet columns.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One entry of `runs` in `summary.json`, and the content of `run-K.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

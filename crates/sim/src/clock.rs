@@ -68,6 +68,11 @@ pub(crate) fn mono(now: Time<Sim>) -> Time<Mono> {
     Time::from_ticks(now.ticks() / 1000)
 }
 
+/// The instant `at` of a host's own clock.
+pub(crate) fn sim(at: Time<Mono>) -> Time<Sim> {
+    Time::from_ticks(at.ticks() * 1000)
+}
+
 fn ns(span: Span) -> f64 {
     span.as_ps() as f64 / 1000.0
 }

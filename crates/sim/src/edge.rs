@@ -5,15 +5,43 @@
 //! data and takes bandwidth. What the law remembers of a transmission travels with the packet and
 //! its OR-ACK instead of waiting in a table. Acknowledgements are never held.
 
-use crate::clock::mono;
+use crate::clock::{mono, sim};
 use crate::nic::Turn;
-use crate::packet::{Kind, Packet, NONE};
+use crate::packet::{Kind, Packet, Path, NONE};
 use crate::simulation::Simulation;
 use onramp_law::Record;
 use onramp_units::{Mono, Sim, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
-pub(crate) const OR_ACK_BYTES: u16 = 78;
+const OR_ACK_BYTES: u16 = 78;
+
+/// The OR-ACK of `data`, which it takes sequence number and time from.
+pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
+    Packet {
+        next: NONE,
+        wire_bytes: OR_ACK_BYTES,
+        payload: 0,
+        at_port: 0,
+        hop: 0,
+        kind: Kind::OrAck,
+        marked: false,
+        control: false,
+        path,
+        ..*data
+    }
+}
+
+/// Asks the law for the head of a flow: until when it is held, if it is.
+pub(crate) fn held_until(
+    law: &onramp_law::Config,
+    flow: &mut onramp_law::Flow,
+    held_since: &mut Option<Time<Sim>>,
+    now: Time<Sim>,
+) -> Option<Time<Sim>> {
+    let again = flow.may_go(law, mono(now))?;
+    held_since.get_or_insert(now);
+    Some(sim(again))
+}
 
 /// What a data packet and its OR-ACK carry.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +59,9 @@ impl Simulation {
         };
         let turn = &mut self.nics[host as usize].flows[place];
         let pair = &mut self.pairs[turn.flow];
-        match pair.law.may_go(law, mono(self.now)) {
-            None => true,
-            Some(again) => {
-                turn.held_until = Time::from_ticks(again.ticks() * 1000);
-                pair.held_since.get_or_insert(self.now);
-                false
-            }
-        }
+        let until = held_until(law, &mut pair.law, &mut pair.held_since, self.now);
+        turn.held_until = until.unwrap_or(turn.held_until);
+        until.is_none()
     }
 
     /// A data packet is handed to the line.
@@ -67,7 +90,7 @@ impl Simulation {
         self.stamps[id as usize] = stamp;
     }
 
-    /// A receiver has a data packet: queues its OR-ACK, if there is a law to feed.
+    /// A receiver has a data packet: queues its OR-ACK, if there is a law to feed. Whether it did.
     pub(crate) fn answer_with_or_ack(&mut self, id: u32) -> bool {
         if self.config.law.is_none() {
             return false;
@@ -83,16 +106,7 @@ impl Simulation {
         };
         let or_ack = self.packets.add(Packet {
             sent: self.now,
-            next: NONE,
-            wire_bytes: OR_ACK_BYTES,
-            payload: 0,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::OrAck,
-            marked: false,
-            control: false,
-            path: pair.back,
-            ..data
+            ..or_ack(&data, pair.back)
         });
         self.keep_stamp(or_ack, stamp);
         self.ports[port as usize]

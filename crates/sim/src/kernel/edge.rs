@@ -4,9 +4,9 @@
 //! data path has them. OR-ACKs are made where a packet arrives, before coalescing.
 
 use super::MSS;
-use crate::clock::mono;
-use crate::edge::OR_ACK_BYTES;
-use crate::packet::{Kind, Packet, NONE};
+use crate::clock::{mono, sim};
+use crate::edge::{held_until, or_ack};
+use crate::packet::Packet;
 use crate::simulation::Simulation;
 use crate::tcp::sender::Segment;
 use onramp_law::sampled_byte;
@@ -20,14 +20,10 @@ impl Simulation {
         };
         let turn = &mut self.hosts[host as usize].turns[place];
         let connection = &mut self.connections[turn.connection];
-        match connection.law.may_go(law, mono(self.now)) {
-            None => true,
-            Some(again) => {
-                turn.held_until = Time::from_ticks(again.ticks() * 1000);
-                connection.held_since.get_or_insert(self.now);
-                false
-            }
-        }
+        let (flow, since) = (&mut connection.law, &mut connection.held_since);
+        let until = held_until(law, flow, since, self.now);
+        turn.held_until = until.unwrap_or(turn.held_until);
+        until.is_none()
     }
 
     /// A segment is handed to the NIC.
@@ -61,17 +57,8 @@ impl Simulation {
         let or_ack = self.packets.add(Packet {
             seq: u64::from(byte),
             // When the data arrived, on the sender's clock.
-            sent: Time::from_ticks(received.ticks() * 1000),
-            next: NONE,
-            wire_bytes: OR_ACK_BYTES,
-            payload: 0,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::OrAck,
-            marked: false,
-            control: false,
-            path: connection.back,
-            ..data
+            sent: sim(received),
+            ..or_ack(&data, connection.back)
         });
         let port = self.nics[host as usize].port;
         self.ports[port as usize]

@@ -20,7 +20,7 @@ const TIMEOUT: Span = Span::from_ms(4);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum BuildError {
-    #[error("host.cc is {cc}, which the simulator's kernel hosts do not have")]
+    #[error("host.cc is {cc}, which the simulator's hosts of this kind do not have")]
     Cc { cc: Cc },
     #[error("network.topology: {0}")]
     Topology(#[from] TopologyError),

@@ -1,6 +1,7 @@
 //! DCTCP: cuts in proportion to the part of marked packets, once a window (RFC 8257, as Linux).
 
-use super::{Acked, Growth, Window, WindowControl};
+use super::reno::Reno;
+use super::{Acked, Window, WindowControl};
 
 /// g: weight of a window's marked part.
 const GAIN: f64 = 1.0 / 16.0;
@@ -8,7 +9,8 @@ const GAIN: f64 = 1.0 / 16.0;
 #[derive(Debug, Clone)]
 pub struct Dctcp {
     alpha: f64,
-    growth: Growth,
+    /// How it grows, and what a loss takes.
+    reno: Reno,
     /// Of this window: packets delivered, and marked.
     delivered: u32,
     marked: u32,
@@ -22,7 +24,7 @@ impl Default for Dctcp {
     fn default() -> Dctcp {
         Dctcp {
             alpha: 1.0, // dctcp_alpha_on_init
-            growth: Growth::default(),
+            reno: Reno::default(),
             delivered: 0,
             marked: 0,
             window_end: 0,
@@ -57,19 +59,13 @@ impl WindowControl for Dctcp {
             window.slow_start_below = window.packets;
             self.reduced_until = Some(acked.next);
         }
-        if !acked.may_grow || self.reduced_until.is_some() {
-            return;
+        if self.reduced_until.is_none() {
+            self.reno.on_ack(window, acked);
         }
-        let left = match window.in_slow_start() {
-            true => window.slow_start(acked.packets),
-            false => acked.packets,
-        };
-        let per = window.packets;
-        self.growth.add(window, left, per);
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {
-        (window.packets / 2).max(2)
+        self.reno.on_loss(window)
     }
 }
 

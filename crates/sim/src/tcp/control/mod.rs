@@ -197,6 +197,16 @@ struct Growth {
 }
 
 impl Growth {
+    /// Slow start, then a packet for every `per` of the window that it has led to.
+    fn on_ack(&mut self, window: &mut Window, acked: u32, per: impl Fn(u32) -> u32) {
+        let left = match window.in_slow_start() {
+            true => window.slow_start(acked),
+            false => acked,
+        };
+        let per = per(window.packets);
+        self.add(window, left, per);
+    }
+
     fn add(&mut self, window: &mut Window, acked: u32, per: u32) {
         self.counted += acked;
         let per = per.max(1);

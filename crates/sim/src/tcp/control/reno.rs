@@ -9,15 +9,9 @@ pub struct Reno {
 
 impl WindowControl for Reno {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
-        if !acked.may_grow {
-            return;
+        if acked.may_grow {
+            self.growth.on_ack(window, acked.packets, |packets| packets);
         }
-        let left = match window.in_slow_start() {
-            true => window.slow_start(acked.packets),
-            false => acked.packets,
-        };
-        let per = window.packets;
-        self.growth.add(window, left, per);
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {

@@ -13,15 +13,10 @@ pub struct Scalable {
 
 impl WindowControl for Scalable {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
-        if !acked.may_grow {
-            return;
+        if acked.may_grow {
+            let per = |packets: u32| packets.min(PER);
+            self.growth.on_ack(window, acked.packets, per);
         }
-        let left = match window.in_slow_start() {
-            true => window.slow_start(acked.packets),
-            false => acked.packets,
-        };
-        let per = window.packets.min(PER);
-        self.growth.add(window, left, per);
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {
