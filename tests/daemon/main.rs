@@ -6,7 +6,8 @@
 //! Does not: measure performance (benches do), or need the network.
 //!
 //! A missing kernel fails every test (`make setup` fetches it); ONRAMP_NO_VM=1 reports them as
-//! ignored instead. ONRAMP_VM_LOG=1 prints what the guests print.
+//! ignored instead. ONRAMP_VM_LOG=1 prints what the guests print, ONRAMP_VM_SEED=N makes other
+//! machines of them.
 mod agent;
 mod facts;
 mod guest;
