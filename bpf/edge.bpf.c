@@ -33,7 +33,7 @@ struct slot {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ONR_MAX_SLOTS + 1); /* 0 = none */
+	__uint(max_entries, ONR_MAX_SLOTS + 1); /* 0 = none in lists; its skb is the express packet */
 	__type(key, u32);
 	__type(value, struct slot);
 } slots SEC(".maps");
@@ -100,6 +100,7 @@ static struct {
 	u32 flows_used;
 	u32 gc_hand;
 	u32 heap_len;
+	u32 express; /* slot 0 has a packet */
 	s64 line_free_ns;
 } st;
 
@@ -304,20 +305,58 @@ static __always_inline u32 flow_find(const struct onr_tuple *key, u32 hash)
 	return FIRST_FLOW + *id;
 }
 
+/* ---- express: a packet that the law does not see and that finds the qdisc empty ----
+ *
+ * It is the next whatever the order is, so it needs no queue. Most ACKs and OR-ACKs go this way. */
+
+static __always_inline bool express_open(const struct Qdisc *sch)
+{
+	return !sch->q.qlen && !cfg.shape_ns_per_byte_q16;
+}
+
+static __always_inline int express_put(struct sk_buff *skb, struct Qdisc *sch,
+				       struct bpf_sk_buff_ptr *to_free)
+{
+	u32 bytes = qdisc_cb(skb)->pkt_len;
+	struct slot *slot = slot_at(0);
+
+	if (slot) {
+		skb = bpf_kptr_xchg(&slot->skb, skb);
+		st.express = 1;
+		sch->q.qlen++;
+		sch->qstats.backlog += bytes;
+	}
+	if (skb)
+		bpf_qdisc_skb_drop(skb, to_free);
+	return NET_XMIT_SUCCESS;
+}
+
+static __always_inline struct sk_buff *express_take(struct Qdisc *sch)
+{
+	struct slot *slot = slot_at(0);
+	struct sk_buff *skb = NULL;
+
+	st.express = 0;
+	if (slot)
+		skb = bpf_kptr_xchg(&slot->skb, skb);
+	sch->q.qlen--;
+	if (skb) {
+		sch->qstats.backlog -= qdisc_cb(skb)->pkt_len;
+		bpf_qdisc_bstats_update(sch, skb);
+	}
+	return skb;
+}
+
 static __always_inline u32 bucket_of(struct sk_buff *skb)
 {
 	return 1 + bpf_skb_get_hash(skb) % ONR_BUCKETS;
 }
 
-/* The queue for a packet. Fills seg; seg->len is 0 when the law does not see the packet. */
+/* The queue for a TCP segment. Sets seg->len to 0 when the law does not see it. */
 static __always_inline u32 classify(struct sk_buff *skb, struct segment *seg)
 {
 	u32 q;
 
-	if (!parse_segment(skb, seg)) {
-		seg->len = 0;
-		return bucket_of(skb);
-	}
 	q = flow_find(&seg->key, skb->hash);
 	if (q)
 		return q;
@@ -364,7 +403,14 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	}
 	if (sch->q.qlen >= sch->limit)
 		goto drop;
-	q = classify(skb, &seg);
+	if (parse_segment(skb, &seg)) {
+		q = classify(skb, &seg);
+	} else if (express_open(sch)) {
+		return express_put(skb, sch, to_free);
+	} else {
+		seg.len = 0;
+		q = bucket_of(skb);
+	}
 	queue = queue_at(q);
 	if (queue && queue->packets >= cfg.flow_limit_packets) {
 		full = ONR_CNT_flow_limit_drops;
@@ -589,6 +635,8 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 
 	if (!sch->q.qlen)
 		return NULL;
+	if (st.express)
+		return express_take(sch);
 	now = bpf_ktime_get_ns();
 	if (st.heap_len)
 		release_due(now);
@@ -661,7 +709,7 @@ void BPF_PROG(edge_reset, struct Qdisc *sch)
 
 	if (st.owner != (u64)sch)
 		return;
-	bpf_for(i, 1, st.slots_used + 1) {
+	bpf_for(i, 0, st.slots_used + 1) {
 		struct slot *slot = slot_at(i);
 		struct sk_buff *skb = NULL;
 
@@ -678,6 +726,7 @@ void BPF_PROG(edge_reset, struct Qdisc *sch)
 	st.free_slot = 0;
 	st.slots_used = 0;
 	st.heap_len = 0;
+	st.express = 0;
 	st.line_free_ns = 0;
 	sch->q.qlen = 0;
 	sch->qstats.backlog = 0;

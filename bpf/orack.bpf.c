@@ -654,12 +654,39 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct hea
 	return ONR_TCX_DROP;
 }
 
+/* Whether this is a TCP segment that is not sampled: what most frames are, found without looking at
+ * all of their headers. The frame's length is more than the payload's, which only errs to false. */
+static __always_inline bool is_passed_over(struct __sk_buff *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct iphdr *ip = data + sizeof(*eth);
+	struct ipv6hdr *ip6 = data + sizeof(*eth);
+	struct tcphdr *tcp;
+
+	if ((void *)(ip + 1) + SHORTEST_L4 > end)
+		return false;
+	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
+		if (*(u8 *)ip != 0x45 || ip->protocol != IPPROTO_TCP)
+			return false;
+		tcp = (void *)(ip + 1);
+	} else {
+		if (eth->h_proto != bpf_htons(ETH_P_IPV6) || ip6->nexthdr != IPPROTO_TCP ||
+		    (void *)(ip6 + 1) + SHORTEST_L4 > end)
+			return false;
+		tcp = (void *)(ip6 + 1);
+	}
+	return !onr_sampled(bpf_ntohl(tcp->seq), ctx->len);
+}
+
 SEC("tcx/ingress")
 int orack_ingress(struct __sk_buff *ctx)
 {
 	const u32 tcp_needs = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
 	struct headers h;
 
+	if (is_passed_over(ctx))
+		return ONR_TCX_NEXT;
 	/* Drivers that receive into pages may leave the headers there. */
 	if (ctx->data + tcp_needs > ctx->data_end && ctx->len >= tcp_needs)
 		bpf_skb_pull_data(ctx, ctx->len < WIRE6 ? ctx->len : WIRE6);

@@ -56,9 +56,14 @@ impl Bed {
         all
     };
 
-    /// Whether a set-up makes sense here: single frames have no segments to limit.
+    /// Whether a set-up makes sense here: single frames have no segments to limit, and only a line
+    /// can lose OR-ACKs.
     pub fn has(self, setup: Setup) -> bool {
-        self.gso || setup != Setup::Shipped
+        match setup {
+            Setup::Shipped => self.gso,
+            Setup::LostEarly | Setup::LostLate => self.line,
+            _ => true,
+        }
     }
 
     pub fn name(self) -> String {
@@ -79,8 +84,16 @@ impl Bed {
         }
     }
 
-    /// Makes the namespaces `a` and `b` and the link, with fq at both ends.
-    pub fn build(self) -> Result<()> {
+    /// Makes the namespaces `a` and `b` and the link, with fq at both ends. A line loses OR-ACKs
+    /// where the set-up says; its classifiers look for them in all set-ups.
+    pub fn build(self, setup: Setup) -> Result<()> {
+        let lost = |here| if setup == here { "drop" } else { "continue" };
+        let (early, late) = (lost(Setup::LostEarly), lost(Setup::LostLate));
+        let (family, orack) = if self.ip6 {
+            ("ipv6", "ip6 protocol 17 0xff")
+        } else {
+            ("ip", "ip protocol 17 0xff")
+        };
         let cable = if self.line {
             format!(
                 "ip netns add s
@@ -91,8 +104,12 @@ impl Bed {
                      tc -n s qdisc add dev $i clsact
                      tc -n s qdisc add dev $i root netem rate {LINE_RATE} limit 10000
                  done
-                 tc -n s filter add dev a ingress matchall action mirred egress redirect dev b
-                 tc -n s filter add dev b ingress matchall action mirred egress redirect dev a"
+                 tc -n s filter add dev b ingress prio 1 protocol {family} u32 match {orack} action {early}
+                 tc -n s filter add dev a egress prio 1 protocol {family} u32 match {orack} action {late}
+                 for i in \"a b\" \"b a\"; do
+                     set -- $i
+                     tc -n s filter add dev $1 ingress prio 2 protocol all matchall action mirred egress redirect dev $2
+                 done"
             )
         } else {
             format!(
@@ -145,6 +162,11 @@ pub enum Setup {
     EdgeOff,
     /// The same with the final law.
     EdgeFinal,
+    /// On-Ramp at both ends, law final, but the line loses the OR-ACKs as they come from the
+    /// receiver.
+    LostEarly,
+    /// The same, where they leave the line.
+    LostLate,
     /// On-Ramp at both ends, law final: the receiver sends OR-ACKs.
     Both,
     /// The same with the daemon's own limit of GSO segments; the others leave the device as it is.
@@ -152,10 +174,12 @@ pub enum Setup {
 }
 
 impl Setup {
-    pub const ALL: [Setup; 5] = [
+    pub const ALL: [Setup; 7] = [
         Setup::Fq,
         Setup::EdgeOff,
         Setup::EdgeFinal,
+        Setup::LostEarly,
+        Setup::LostLate,
         Setup::Both,
         Setup::Shipped,
     ];
@@ -166,7 +190,7 @@ impl Setup {
             Setup::Fq => Ok(vec![]),
             Setup::EdgeOff => Ok(vec![Agent::start("a", "off", WHOLE)?]),
             Setup::EdgeFinal => Ok(vec![Agent::start("a", "final", WHOLE)?]),
-            Setup::Both => Ok(vec![
+            Setup::LostEarly | Setup::LostLate | Setup::Both => Ok(vec![
                 Agent::start("a", "final", WHOLE)?,
                 Agent::start("b", "final", WHOLE)?,
             ]),

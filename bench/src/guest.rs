@@ -1,102 +1,125 @@
-//! Inside the machine: measures every set-up on one bed and leaves a JSON file in /out.
+//! Inside the machine: moves bytes through every set-up on one bed and leaves JSON files in /out.
+//! It does so either watched by the plugin, which counts (`count`), or by the probes, which split
+//! the baseline's time between the two ends (`split`).
 
-use std::{collections::BTreeMap, mem::MaybeUninit, os::fd::AsFd};
+use std::mem::MaybeUninit;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{Agent, Bed, Setup},
-    probes::{Parts, Probes, Unseen},
-    stats::{self, Runs},
+    probes::{Parts, Probes},
     transfer::{Connection, Moved},
 };
 
 /// Sent before measuring: slow start, buffers and tables find their sizes.
 const WARM_UP_BYTES: u64 = 4 << 20;
 const MEASURED_BYTES: u64 = 8 << 20;
+/// The kernel's own work after boot and after loading programs is over by then.
+const SETTLE: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// One set-up on one bed.
+/// A transfer that the plugin has counted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Measured {
-    pub bed: Bed,
+pub struct Counted {
     pub setup: Setup,
     pub moved: Moved,
-    pub parts: Parts,
     pub oracks_sent: u64,
     pub oracks_received: u64,
-    pub unseen: Unseen,
-    pub inside: Inside,
 }
 
-/// Inside On-Ramp, during a second transfer: run-time statistics, which cost time themselves
-/// (`nothing` says how much a run).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Inside {
-    pub programs: BTreeMap<String, Runs>,
-    pub oracks: u64,
+/// A transfer with fq that the probes have split.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Split {
     pub moved: Moved,
-    /// orack_ingress on a data segment that is not sampled and on a pure ACK.
-    pub unsampled_ns: Option<f64>,
-    pub ack_ns: Option<f64>,
+    pub parts: Parts,
 }
 
-/// `guest BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug` prints them.
+/// `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
+/// prints them.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let bed: usize = arguments.first().context("which bed?")?.parse()?;
+    let bed: usize = arguments.get(1).context("which bed?")?.parse()?;
     let bed = *Bed::ALL.get(bed).context("there is no such bed")?;
+    match arguments[0].as_str() {
+        "count" => count(bed, &arguments[2..]),
+        "split" => split(bed),
+        other => bail!("neither count nor split: {other}"),
+    }
+}
+
+fn count(bed: Bed, setups: &[String]) -> Result<()> {
+    std::fs::write("/proc/sys/net/core/bpf_jit_kallsyms", "1")?;
     let mut all = vec![];
+    let chosen = |setup: &Setup| setups.is_empty() || setups.contains(&format!("{setup:?}"));
+    for setup in Setup::ALL.into_iter().filter(|s| bed.has(*s) && chosen(s)) {
+        let counted = on(bed, setup, |connection, agents| {
+            let before = (Moved::read(bed.ip6)?, oracks(agents)?);
+            std::thread::sleep(SETTLE);
+            mark_begin();
+            connection.send(MEASURED_BYTES)?;
+            mark_end();
+            let after = (Moved::read(bed.ip6)?, oracks(agents)?);
+            let symbols = format!("/out/symbols.{}", all.len());
+            std::fs::copy("/proc/kallsyms", symbols).context("/proc/kallsyms")?;
+            Ok(Counted {
+                setup,
+                moved: after.0.since(before.0),
+                oracks_sent: after.1 .0 - before.1 .0,
+                oracks_received: after.1 .1 - before.1 .1,
+            })
+        })?;
+        println!("{} {setup:?}: {:?}", bed.name(), counted.moved);
+        all.push(counted);
+    }
+    Ok(std::fs::write(
+        "/out/counted.json",
+        serde_json::to_vec(&all)?,
+    )?)
+}
+
+fn split(bed: Bed) -> Result<()> {
     let mut object = MaybeUninit::uninit();
     let mut probes = Probes::load(&mut object)?;
-    let chosen = |setup: &Setup| arguments.len() < 2 || arguments.contains(&format!("{setup:?}"));
-    for setup in Setup::ALL.into_iter().filter(|s| bed.has(*s) && chosen(s)) {
-        // A thread a set-up: it moves into the sender's namespace, this one stays.
-        bed.build()?;
-        let measured = std::thread::scope(|scope| {
-            scope
-                .spawn(|| measure(bed, setup, &mut probes))
-                .join()
-                .expect("measuring does not panic")
-        })?;
-        bed.remove()?;
-        println!(
-            "{} {:?}: {}",
-            bed.name(),
-            setup,
-            serde_json::to_string(&measured)?
-        );
-        all.push(measured);
-    }
-    std::fs::write("/out/measured.json", serde_json::to_vec(&all)?)?;
-    Ok(())
+    let split = on(bed, Setup::Fq, |connection, _| {
+        let before = Moved::read(bed.ip6)?;
+        std::thread::sleep(SETTLE);
+        probes.start();
+        connection.send(MEASURED_BYTES)?;
+        probes.stop();
+        Ok(Split {
+            moved: Moved::read(bed.ip6)?.since(before),
+            parts: probes.parts(),
+        })
+    })?;
+    println!("{} split: {:?}", bed.name(), split.parts);
+    Ok(std::fs::write(
+        "/out/split.json",
+        serde_json::to_vec(&split)?,
+    )?)
 }
 
-fn measure(bed: Bed, setup: Setup, probes: &mut Probes<'_>) -> Result<Measured> {
-    let agents = setup.start()?;
-    let mut connection = Connection::open(bed)?;
-    connection.send(WARM_UP_BYTES)?;
-
-    let before = (Moved::read(bed.ip6)?, oracks(&agents)?);
-    probes.start();
-    connection.send(MEASURED_BYTES)?;
-    probes.stop();
-    let after = (Moved::read(bed.ip6)?, oracks(&agents)?);
-    let parts = probes.parts();
-    let inside = look_inside(bed, &mut connection, &agents, probes)?;
-    connection.close()?;
-    for agent in agents {
-        agent.stop()?;
-    }
-    Ok(Measured {
-        bed,
-        setup,
-        moved: after.0.since(before.0),
-        parts,
-        oracks_sent: after.1 .0 - before.1 .0,
-        oracks_received: after.1 .1 - before.1 .1,
-        unseen: probes.unseen,
-        inside,
-    })
+/// Builds a bed with its daemons and a connection that is in full flow, and takes it down again.
+fn on<T: Send>(
+    bed: Bed,
+    setup: Setup,
+    measure: impl FnOnce(&mut Connection, &[Agent]) -> Result<T> + Send,
+) -> Result<T> {
+    bed.build(setup)?;
+    // A thread of its own: it moves into the sender's namespace, this one stays.
+    let measured = std::thread::scope(|scope| {
+        let work = || {
+            let agents = setup.start()?;
+            let mut connection = Connection::open(bed)?;
+            connection.send(WARM_UP_BYTES)?;
+            let measured = measure(&mut connection, &agents)?;
+            connection.close()?;
+            agents.into_iter().try_for_each(Agent::stop)?;
+            Ok(measured)
+        };
+        scope.spawn(work).join().expect("measuring does not panic")
+    });
+    bed.remove()?;
+    measured
 }
 
 /// OR-ACKs sent by the receiver and received by the sender so far.
@@ -109,67 +132,13 @@ fn oracks(agents: &[Agent]) -> Result<(u64, u64)> {
     ))
 }
 
-fn look_inside(
-    bed: Bed,
-    connection: &mut Connection,
-    agents: &[Agent],
-    probes: &Probes<'_>,
-) -> Result<Inside> {
-    if agents.is_empty() {
-        return Ok(Inside::default());
-    }
-    let (before, programs) = ((Moved::read(bed.ip6)?, oracks(agents)?), stats::read());
-    let collecting = stats::collect()?;
-    connection.send(MEASURED_BYTES)?;
-    probes.run_nothing()?;
-    drop(collecting);
-    let after = (Moved::read(bed.ip6)?, oracks(agents)?);
-    let mut inside = Inside {
-        oracks: after.1 .1 - before.1 .1,
-        moved: after.0.since(before.0),
-        ..Inside::default()
-    };
-    for (name, (_, runs)) in stats::read() {
-        let was = programs
-            .get(&name)
-            .map_or(Runs::default(), |(_, runs)| *runs);
-        inside.programs.insert(
-            name,
-            Runs {
-                runs: runs.runs - was.runs,
-                ns: runs.ns - was.ns,
-            },
-        );
-    }
-    if let Some((id, _)) = programs.get("a.orack_ingress") {
-        let program = stats::program(*id)?;
-        let time = |frame: &[u8]| stats::time_tc(program.as_fd(), probes.nothing_tc(), frame);
-        inside.unsampled_ns = Some(time(&frame(bed.ip6, 1448))?);
-        inside.ack_ns = Some(time(&frame(bed.ip6, 0))?);
-    }
-    Ok(inside)
+/// The marks of plugin/count.c: no-ops with an operand that no compiler emits.
+fn mark_begin() {
+    // SAFETY: nopl 0x4f4e5200(%rax) does nothing.
+    unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x52, 0x4e, 0x4f") };
 }
 
-/// A TCP segment with a time-stamp option from `b` to `a`, not sampled.
-fn frame(ip6: bool, payload: usize) -> Vec<u8> {
-    let mut frame = vec![0; 12];
-    let tcp_bytes = (32 + payload) as u16;
-    if ip6 {
-        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
-        frame.extend(tcp_bytes.to_be_bytes());
-        frame.extend([6, 64]);
-        for host in [2, 1] {
-            frame.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
-        }
-    } else {
-        frame.extend([0x08, 0x00, 0x45, 0]);
-        frame.extend((20 + tcp_bytes).to_be_bytes());
-        frame.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
-    }
-    let sequence = 3 * 14_480u32 + 1;
-    frame.extend([0x13, 0x89, 0x80, 0x01]);
-    frame.extend(sequence.to_be_bytes());
-    frame.extend([0, 0, 0, 1, 0x80, 0x10, 0x10, 0, 0, 0, 0, 0]);
-    frame.resize(frame.len() + 12 + payload, 1);
-    frame
+fn mark_end() {
+    // SAFETY: nopl 0x4f4e5201(%rax) does nothing.
+    unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x01, 0x52, 0x4e, 0x4f") };
 }

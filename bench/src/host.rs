@@ -1,6 +1,7 @@
-//! Outside the machine: boots one for each bed, twice, and writes docs/cost.md and docs/cost.json.
+//! Outside the machine: boots one for each bed, and writes docs/cost.json and docs/cost.md.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
     sync::{
@@ -10,30 +11,54 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use onramp_rack::vm::{Content, GuestFile, Job, Kernel, Vm};
 use serde::{Deserialize, Serialize};
 
-use crate::{bed::Bed, guest::Measured, table};
+use crate::{
+    bed::{Bed, Setup},
+    guest::{Counted, Split},
+    profile::{self, Calls, Profile},
+    table,
+};
 
 /// A run and its repetition differ in the emulator's random numbers: hash seeds, ports.
 const SEEDS: [u64; 2] = [1, 2];
 const MACHINES: usize = 2;
 const MEMORY_MIB: u32 = 1024;
-const TIMEOUT: Duration = Duration::from_secs(900);
+const TIMEOUT: Duration = Duration::from_secs(1800);
+/// Functions of a difference that are printed.
+const LINES: usize = 50;
 
-/// One boot of the machine: every set-up on one bed.
+/// Everything about one bed with one seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Run {
-    /// Position in `Bed::ALL`.
-    bed: usize,
-    seed: u64,
-    measured: Vec<Measured>,
+pub struct Run {
+    pub bed: Bed,
+    pub seed: u64,
+    /// fq, split between the two ends.
+    pub split: Split,
+    pub measured: Vec<Measured>,
 }
 
-/// Arguments: positions of beds to measure again; the results of the others stay. None: all.
+/// One set-up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    pub counted: Counted,
+    /// Instructions that the machine executed during the transfer, all programs and both ends.
+    pub executed: u64,
+    /// On-Ramp's programs among them, without the kernel's functions that they call.
+    pub programs: BTreeMap<String, Calls>,
+}
+
+/// Arguments: positions of beds to measure again (the results of the others stay; none: all), or
+/// `profile BED SETUP SETUP`: which functions of the kernel make the difference.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let world = World::new()?;
+    let ours = |argument: &&String| *argument != "--bench"; // cargo's
+    let arguments: Vec<String> = arguments.iter().filter(ours).cloned().collect();
+    if arguments.first().is_some_and(|a| a == "profile") {
+        return world.profile(&arguments[1..]);
+    }
     let chosen: Vec<usize> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let beds = if chosen.is_empty() {
         (0..Bed::ALL.len()).collect()
@@ -44,11 +69,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         .iter()
         .flat_map(|seed| beds.iter().map(|bed| (*bed, *seed)))
         .collect();
-    let results = Mutex::new(Results::read(&root)?);
-    let onramp = build_onramp(&root)?;
-    boot_all(&root, &onramp, &wanted, &results)?;
+    let results = Mutex::new(Results::read(&world.root)?);
+    world.measure_all(&wanted, &results)?;
     let results = results.into_inner().expect("no thread panics");
-    println!("{}", results.markdown());
+    println!("{}", table::markdown(&results.runs));
     Ok(())
 }
 
@@ -71,36 +95,170 @@ impl Results {
 
     /// Puts a run in the place of the one before it, and writes both files.
     fn replace(&mut self, run: Run) -> Result<()> {
-        self.runs.retain(|r| (r.bed, r.seed) != (run.bed, run.seed));
+        let place = |run: &Run| (Bed::ALL.iter().position(|bed| *bed == run.bed), run.seed);
+        self.runs.retain(|r| place(r) != place(&run));
         self.runs.push(run);
-        self.runs.sort_by_key(|r| (r.bed, r.seed));
-        std::fs::write(
-            self.directory.join("cost.json"),
-            serde_json::to_vec_pretty(&self.runs)?,
-        )?;
-        std::fs::write(self.directory.join("cost.md"), self.markdown())?;
+        self.runs.sort_by_key(place);
+        let json = serde_json::to_vec_pretty(&self.runs)?;
+        std::fs::write(self.directory.join("cost.json"), json)?;
+        std::fs::write(self.directory.join("cost.md"), table::markdown(&self.runs))?;
+        Ok(())
+    }
+}
+
+/// What every machine needs.
+struct World {
+    root: PathBuf,
+    onramp: PathBuf,
+    plugin: PathBuf,
+    cancel: Arc<AtomicBool>,
+}
+
+impl World {
+    fn new() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let cancel = Arc::new(AtomicBool::new(false));
+        let on_signal = Arc::clone(&cancel);
+        ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
+        Ok(Self {
+            onramp: build_onramp(&root)?,
+            plugin: build_plugin()?,
+            root,
+            cancel,
+        })
+    }
+
+    /// Runs all that is wanted, `MACHINES` at a time, and keeps each result as it comes.
+    fn measure_all(&self, wanted: &[(usize, u64)], results: &Mutex<Results>) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let work = || -> Result<()> {
+                loop {
+                    let position = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((bed, seed)) = wanted.get(position) else {
+                        return Ok(());
+                    };
+                    let name = format!("{} with seed {seed}", Bed::ALL[*bed].name());
+                    let run = self.measure(*bed, *seed).with_context(|| name.clone())?;
+                    eprintln!("{name}: measured, {} of {}", position + 1, wanted.len());
+                    results.lock().expect("no thread panics").replace(run)?;
+                }
+            };
+            let machines: Vec<_> = (0..MACHINES).map(|_| scope.spawn(work)).collect();
+            machines
+                .into_iter()
+                .try_for_each(|m| m.join().expect("no thread panics"))
+        })
+    }
+
+    fn measure(&self, bed: usize, seed: u64) -> Result<Run> {
+        let out = self.boot(bed, seed, "split", &[])?;
+        let split = serde_json::from_slice(&std::fs::read(out.path().join("split.json"))?)?;
+        let measured = self.count(bed, seed, &[])?;
+        let measured = measured.into_iter().map(|(counted, profile)| Measured {
+            counted,
+            executed: profile::total(&profile),
+            programs: profile
+                .into_iter()
+                .filter_map(|(name, calls)| Some((name.strip_prefix("bpf:")?.to_owned(), calls)))
+                .collect(),
+        });
+        Ok(Run {
+            bed: Bed::ALL[bed],
+            seed,
+            split,
+            measured: measured.collect(),
+        })
+    }
+
+    fn profile(&self, arguments: &[String]) -> Result<()> {
+        let [bed, setups @ ..] = arguments else {
+            bail!("profile BED SETUP SETUP");
+        };
+        let known = |name: &String| Setup::ALL.iter().any(|s| format!("{s:?}") == *name);
+        ensure!(
+            setups.len() == 2 && setups.iter().all(known),
+            "profile BED SETUP SETUP: set-ups are {:?}",
+            Setup::ALL
+        );
+        let counted = self.count(bed.parse()?, SEEDS[0], setups)?;
+        let [(_, before), (of, after)] = counted.as_slice() else {
+            bail!("this bed does not have both set-ups");
+        };
+        let frames = of.moved.frames as f64;
+        print!("{}", profile::difference(before, after, frames, LINES));
         Ok(())
     }
 
-    fn markdown(&self) -> String {
-        let beds: Vec<Vec<Vec<Measured>>> = self
-            .runs
-            .chunk_by(|a, b| a.bed == b.bed)
-            .map(|runs| runs.iter().map(|run| run.measured.clone()).collect())
-            .collect();
-        table::markdown(&beds.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    /// Counts every set-up, or those chosen, on a bed.
+    fn count(&self, bed: usize, seed: u64, setups: &[String]) -> Result<Vec<(Counted, Profile)>> {
+        let out = self.boot(bed, seed, "count", setups)?;
+        let all: Vec<Counted> =
+            serde_json::from_slice(&std::fs::read(out.path().join("counted.json"))?)?;
+        let profile = |number: usize| {
+            let file = |name: &str| out.path().join(format!("{name}.{number}"));
+            profile::read(&file("counts"), &file("symbols"))
+        };
+        let counted = all.into_iter().enumerate();
+        counted
+            .map(|(n, counted)| Ok((counted, profile(n)?)))
+            .collect()
+    }
+
+    /// One machine. What it and the plugin have written.
+    fn boot(
+        &self,
+        bed: usize,
+        seed: u64,
+        what: &str,
+        setups: &[String],
+    ) -> Result<tempfile::TempDir> {
+        let out = tempfile::tempdir()?;
+        let cache = self.root.join(".cache");
+        let counts = format!(
+            "{},out={}",
+            self.plugin.display(),
+            out.path().join("counts").display()
+        );
+        let vm = Vm {
+            kernel: Kernel::find(&cache)?,
+            cache,
+            memory_mib: MEMORY_MIB,
+            seed,
+            plugin: (what == "count").then_some(counts),
+        };
+        let file = |guest: &str, host: &Path| GuestFile {
+            path: guest.into(),
+            content: Content::Host(host.to_owned()),
+        };
+        let mut files = vec![
+            file("/job/onramp", &self.onramp),
+            file("/job/cost", &std::env::current_exe()?),
+        ];
+        let sysctl = ["/usr/sbin/sysctl", "/sbin/sysctl"].map(Path::new);
+        let found = sysctl.into_iter().find(|path| path.exists());
+        files.extend(found.map(|path| file("/bin/sysctl", path)));
+        let fixed = ["/job/cost", "guest", what, &bed.to_string()].map(str::to_owned);
+        let job = Job {
+            command: fixed.into_iter().chain(setups.iter().cloned()).collect(),
+            files,
+            out: out.path().to_owned(),
+            timeout: TIMEOUT,
+        };
+        vm.run(&job, &self.cancel, &mut |line| eprintln!("  {line}"))?
+            .success()?;
+        Ok(out)
     }
 }
 
 /// Builds the `onramp` command as it ships; it lies two directories above this program.
 fn build_onramp(root: &Path) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    command
         .args(["build", "--quiet", "--release", "--package", "onramp"])
-        .current_dir(root)
-        .status()
-        .context("cannot run cargo")?;
-    ensure!(status.success(), "building onramp: {status}");
+        .current_dir(root);
+    run_or_fail(command)?;
     let here = std::env::current_exe()?;
     let directory = here
         .ancestors()
@@ -109,81 +267,25 @@ fn build_onramp(root: &Path) -> Result<PathBuf> {
     Ok(directory.join("onramp"))
 }
 
-/// Runs all that is wanted, `MACHINES` at a time, and keeps each result as it comes.
-fn boot_all(
-    root: &Path,
-    onramp: &Path,
-    wanted: &[(usize, u64)],
-    results: &Mutex<Results>,
-) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let cancel = Arc::new(AtomicBool::new(false));
-    let on_signal = Arc::clone(&cancel);
-    ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
-    std::thread::scope(|scope| {
-        let work = || -> Result<()> {
-            loop {
-                let position = next.fetch_add(1, Ordering::Relaxed);
-                let Some((bed, seed)) = wanted.get(position) else {
-                    return Ok(());
-                };
-                let name = format!("{} with seed {seed}", Bed::ALL[*bed].name());
-                let measured =
-                    boot(root, onramp, *bed, *seed, &cancel).with_context(|| name.clone())?;
-                eprintln!("{name}: measured, {} of {}", position + 1, wanted.len());
-                let run = Run {
-                    bed: *bed,
-                    seed: *seed,
-                    measured,
-                };
-                results.lock().expect("no thread panics").replace(run)?;
-            }
-        };
-        let machines: Vec<_> = (0..MACHINES).map(|_| scope.spawn(work)).collect();
-        machines
-            .into_iter()
-            .try_for_each(|m| m.join().expect("no thread panics"))
-    })
+/// Builds plugin/count.c; it lies beside this program.
+fn build_plugin() -> Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin/count.c");
+    let plugin = std::env::current_exe()?.with_file_name("count.so");
+    let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
+    let mut command = Command::new(clang);
+    command
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+        .arg(source)
+        .arg("-o")
+        .arg(&plugin);
+    run_or_fail(command)?;
+    Ok(plugin)
 }
 
-fn boot(
-    root: &Path,
-    onramp: &Path,
-    bed: usize,
-    seed: u64,
-    cancel: &AtomicBool,
-) -> Result<Vec<Measured>> {
-    let cache = root.join(".cache");
-    let vm = Vm {
-        kernel: Kernel::find(&cache)?,
-        cache,
-        memory_mib: MEMORY_MIB,
-        seed,
-    };
-    let out = std::env::temp_dir().join(format!("onramp-cost-{}-{bed}-{seed}", std::process::id()));
-    let file = |guest: &str, host: &Path| GuestFile {
-        path: guest.into(),
-        content: Content::Host(host.to_owned()),
-    };
-    let mut files = vec![
-        file("/job/onramp", onramp),
-        file("/job/cost", &std::env::current_exe()?),
-    ];
-    let sysctl = ["/usr/sbin/sysctl", "/sbin/sysctl"].map(Path::new);
-    let found = sysctl.into_iter().find(|path| path.exists());
-    files.extend(found.map(|path| file("/bin/sysctl", path)));
-    let command = ["/job/cost", "guest", &bed.to_string()]
-        .map(str::to_owned)
-        .to_vec();
-    let job = Job {
-        command,
-        files,
-        out: out.clone(),
-        timeout: TIMEOUT,
-    };
-    vm.run(&job, cancel, &mut |line| eprintln!("  {line}"))?
-        .success()?;
-    let measured = serde_json::from_slice(&std::fs::read(out.join("measured.json"))?)?;
-    std::fs::remove_dir_all(&out)?;
-    Ok(measured)
+fn run_or_fail(mut command: Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
 }

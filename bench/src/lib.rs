@@ -1,13 +1,14 @@
 //! Measures what the data path costs: guest instructions a frame at the sender and at the receiver.
 //!
-//! Does: boot the rack's machine in virtual time (an instruction is a nanosecond), move bytes over
-//! an unlimited link, split the time between the two ends with BPF programs, write docs/cost.md.
+//! Does: boot the rack's machine, move bytes over a link, count every instruction from outside (a
+//! QEMU plugin), compare set-ups that differ in one thing, write docs/cost.md. Only the baseline's
+//! split between the two ends comes from probes inside the guest.
 //! Does not: judge. Bounds stand beside the numbers; nobody fails.
 
 pub mod bed;
 pub mod guest;
 pub mod host;
 pub mod probes;
-pub mod stats;
+pub mod profile;
 pub mod table;
 pub mod transfer;

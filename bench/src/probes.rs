@@ -1,6 +1,6 @@
 //! Loads the measuring programs, calibrates them, reads the account.
 
-use std::{mem::MaybeUninit, os::fd::AsFd, time::Duration};
+use std::{mem::MaybeUninit, time::Duration};
 
 use anyhow::{Context, Result};
 use libbpf_rs::{
@@ -98,7 +98,7 @@ impl<'o> Probes<'o> {
         probes.calibrate()?;
         for program in probes.skel.object().progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
-            if !name.starts_with("bpf_fentry_test") && name != "nothing_tc" {
+            if !name.starts_with("bpf_fentry_test") {
                 let link = program
                     .attach()
                     .with_context(|| format!("attaching {name}"))?;
@@ -209,16 +209,6 @@ impl<'o> Probes<'o> {
             total: (account.last_ns - account.first_ns) as f64,
             unmatched: account.unmatched,
         }
-    }
-
-    /// Runs the program that does nothing, for the cost of the kernel's run-time statistics.
-    pub fn run_nothing(&self) -> Result<()> {
-        self.run_empty().map(drop)
-    }
-
-    /// The tc program that does nothing.
-    pub fn nothing_tc(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.skel.progs.nothing_tc.as_fd()
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::{
     bed::{Bed, Setup},
-    guest::Measured,
-    stats::Runs,
+    guest::Split,
+    host::{Measured, Run},
 };
 
 /// The bounds of the project's goals: what may be added to the baseline's whole path, in per cent.
@@ -13,71 +13,140 @@ const TX_BOUND: f64 = 15.0;
 const RX_BOUND: f64 = 5.0;
 
 const READING: &str = include_str!("reading.md");
+const PROGRAMS: [&str; 6] = [
+    "edge_enqueue",
+    "edge_dequeue",
+    "step",
+    "orack_ingress",
+    "orack_egress",
+    "make_orack",
+];
 
-/// The runs of one bed: for every seed, every set-up.
-type Runs2<'a> = &'a [Vec<Measured>];
-
-/// The document. `beds`: the measurements of each bed.
-pub fn markdown(beds: &[Runs2<'_>]) -> String {
-    let mut out = READING.to_owned();
-    for line in [true, false] {
-        let chosen: Vec<Runs2<'_>> = beds
-            .iter()
+/// The document.
+pub fn markdown(runs: &[Run]) -> String {
+    let beds: Vec<&[Run]> = runs.chunk_by(|a, b| a.bed == b.bed).collect();
+    let on_line = |line: bool| {
+        beds.iter()
             .copied()
-            .filter(|runs| bed(runs).line == line)
-            .collect();
-        if chosen.is_empty() {
-            continue;
-        }
-        let title = if line {
-            "Frames as a line delivers them"
-        } else {
-            "Batches: the processor is the limit"
-        };
-        let _ = writeln!(out, "\n## {title}\n");
-        paths(&mut out, &chosen);
-    }
-    let _ = writeln!(out, "\n## Inside On-Ramp, instructions a run\n");
-    inside(&mut out, beds);
+            .filter(move |runs| runs[0].bed.line == line)
+    };
+    let mut out = READING.to_owned();
+    let _ = writeln!(out, "\n## Frames as a line delivers them\n");
+    on_line(true).fold(head(&mut out, LINE_COLUMNS), line_row);
+    let _ = writeln!(out, "\n## Batches: the processor is the limit\n");
+    on_line(false).fold(head(&mut out, BATCH_COLUMNS), batch_row);
+    let _ = writeln!(
+        out,
+        "\n## On-Ramp's own programs, without the kernel's functions that they call\n"
+    );
+    on_line(true).fold(head(&mut out, &program_columns()), program_row);
     out
 }
 
-fn bed(runs: Runs2<'_>) -> Bed {
-    runs[0][0].bed
+const LINE_COLUMNS: &[&str] = &[
+    "link",
+    "frames a segment",
+    "fq, sender",
+    "edge, law off",
+    "law final",
+    "with OR-ACKs",
+    "as shipped",
+    "fq, receiver",
+    "with OR-ACKs",
+    "line, an OR-ACK",
+    "frames an OR-ACK",
+    "spread",
+];
+const BATCH_COLUMNS: &[&str] = &[
+    "link",
+    "frames a segment",
+    "fq, both ends",
+    "edge, law off",
+    "law final",
+    "with OR-ACKs",
+    "as shipped",
+    "frames an OR-ACK",
+    "spread",
+];
+
+fn program_columns() -> Vec<&'static str> {
+    [&["link"], PROGRAMS.as_slice()].concat()
 }
 
-/// One row a bed: both paths with fq, and what On-Ramp adds.
-fn paths(out: &mut String, beds: &[Runs2<'_>]) {
-    let _ = writeln!(out, "| link | frames a segment, sent / received | fq, sender | edge, law off | edge, law final | with OR-ACKs | as shipped | fq, receiver | with OR-ACKs | as shipped | frames an OR-ACK | spread | unaccounted |");
-    let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for runs in beds {
-        let tx = |setup| mean(runs, setup, |m| m.parts.tx);
-        let rx = |setup| mean(runs, setup, |m| m.parts.rx);
-        let both = each(runs, Setup::Both)
-            .next()
-            .expect("every set-up is measured");
-        let fq = each(runs, Setup::Fq)
-            .next()
-            .expect("every set-up is measured");
-        let _ = writeln!(
-            out,
-            "| {} | {:.1} / {:.1} | {:.0} | {} | {} | {} | {} | {:.0} | {} | {} | {:.1} | {:.1} % | {:.2} % |",
-            link(bed(runs)),
-            ratio(fq.moved.frames, fq.moved.segments),
-            ratio(fq.moved.frames, fq.moved.delivered),
-            tx(Setup::Fq),
-            added(tx(Setup::EdgeOff), tx(Setup::Fq), TX_BOUND),
-            added(tx(Setup::EdgeFinal), tx(Setup::Fq), TX_BOUND),
-            added(tx(Setup::Both), tx(Setup::Fq), TX_BOUND),
-            added(tx(Setup::Shipped), tx(Setup::Fq), TX_BOUND),
-            rx(Setup::Fq),
-            added(rx(Setup::Both), rx(Setup::Fq), RX_BOUND),
-            added(rx(Setup::Shipped), rx(Setup::Fq), RX_BOUND),
-            ratio(both.moved.frames, both.oracks_sent),
-            spread(runs),
-            unaccounted(runs),
-        );
-    }
+fn head<'a>(out: &'a mut String, columns: &[&str]) -> &'a mut String {
+    let _ = writeln!(
+        out,
+        "| {} |\n|{}",
+        columns.join(" | "),
+        "---|".repeat(columns.len())
+    );
+    out
+}
+
+fn row<'a>(out: &'a mut String, cells: &[String]) -> &'a mut String {
+    let _ = writeln!(out, "| {} |", cells.join(" | "));
+    out
+}
+
+/// What each end pays: set-ups that differ in one thing, subtracted.
+fn line_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
+    let t = |setup| executed(runs, setup);
+    let tx = split(runs, |s| s.parts.tx);
+    let rx = split(runs, |s| s.parts.rx);
+    let law = t(Setup::EdgeFinal) - t(Setup::Fq);
+    let oracks_used = t(Setup::Both) - t(Setup::LostLate);
+    let shipped = t(Setup::Shipped) - t(Setup::Both);
+    let receiver = t(Setup::LostEarly) - t(Setup::EdgeFinal);
+    let an_orack = frames_an_orack(runs);
+    let cells = [
+        link(runs[0].bed),
+        format!("{:.1}", frames_a_segment(runs)),
+        format!("{tx:.0}"),
+        added(t(Setup::EdgeOff) - t(Setup::Fq), tx, TX_BOUND),
+        added(law, tx, TX_BOUND),
+        added(law + oracks_used, tx, TX_BOUND),
+        added(law + oracks_used + shipped, tx, TX_BOUND),
+        format!("{rx:.0}"),
+        added(receiver, rx, RX_BOUND),
+        format!(
+            "{:.0}",
+            (t(Setup::LostLate) - t(Setup::LostEarly)) * an_orack
+        ),
+        format!("{an_orack:.1}"),
+        spread(runs),
+    ];
+    row(out, &cells)
+}
+
+fn batch_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
+    let fq = executed(runs, Setup::Fq);
+    let more = |setup| added(executed(runs, setup) - fq, fq, f64::INFINITY);
+    let cells = [
+        link(runs[0].bed),
+        format!("{:.1}", frames_a_segment(runs)),
+        format!("{fq:.0}"),
+        more(Setup::EdgeOff),
+        more(Setup::EdgeFinal),
+        more(Setup::Both),
+        more(Setup::Shipped),
+        format!("{:.1}", frames_an_orack(runs)),
+        spread(runs),
+    ];
+    row(out, &cells)
+}
+
+/// Instructions a call of each program.
+fn program_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
+    let both = each(runs, Setup::Both).next().map(|m| &m.programs);
+    let of = |name: &str| match both.and_then(|programs| programs.get(name)) {
+        Some(calls) if calls.calls > 0 => {
+            format!("{:.0}", calls.instructions as f64 / calls.calls as f64)
+        }
+        _ => "-".to_owned(),
+    };
+    let mut cells = vec![link(runs[0].bed)];
+    cells.extend(PROGRAMS.iter().map(|name| of(name)));
+    row(out, &cells)
 }
 
 fn link(bed: Bed) -> String {
@@ -89,13 +158,13 @@ fn link(bed: Bed) -> String {
     )
 }
 
-/// "+712 (8.3 %)", bold beyond the bound; a dash if `with` was not measured.
-fn added(with: f64, without: f64, bound: f64) -> String {
-    if with.is_nan() {
+/// "+712 (8.3 %)", bold beyond the bound; a dash if it was not measured.
+fn added(added: f64, to: f64, bound: f64) -> String {
+    if added.is_nan() {
         return "-".to_owned();
     }
-    let percent = 100.0 * (with - without) / without;
-    let text = format!("{:+.0} ({percent:.1} %)", with - without);
+    let percent = 100.0 * added / to;
+    let text = format!("{added:+.0} ({percent:.1} %)");
     if percent > bound {
         format!("**{text}**")
     } else {
@@ -103,85 +172,52 @@ fn added(with: f64, without: f64, bound: f64) -> String {
     }
 }
 
-fn each<'a>(runs: Runs2<'a>, setup: Setup) -> impl Iterator<Item = &'a Measured> {
-    runs.iter().flatten().filter(move |m| m.setup == setup)
+fn each(runs: &[Run], setup: Setup) -> impl Iterator<Item = &Measured> {
+    let all = runs.iter().flat_map(|run| &run.measured);
+    all.filter(move |m| m.counted.setup == setup)
 }
 
-/// Mean over the runs of instructions a frame.
-fn mean(runs: Runs2<'_>, setup: Setup, part: impl Fn(&Measured) -> f64) -> f64 {
-    let values: Vec<f64> = each(runs, setup)
-        .map(|m| part(m) / m.moved.frames as f64)
-        .collect();
+fn a_frame(m: &Measured) -> f64 {
+    m.executed as f64 / m.counted.moved.frames as f64
+}
+
+/// Mean over the runs of all instructions a frame; not a number if the bed lacks the set-up.
+fn executed(runs: &[Run], setup: Setup) -> f64 {
+    mean(each(runs, setup).map(a_frame))
+}
+
+/// Mean over the runs of a part of the baseline, a frame.
+fn split(runs: &[Run], part: impl Fn(&Split) -> f64) -> f64 {
+    mean(
+        runs.iter()
+            .map(|run| part(&run.split) / run.split.moved.frames as f64),
+    )
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Largest difference between two runs of the same, either path, any set-up, of their mean.
-fn spread(runs: Runs2<'_>) -> f64 {
-    let mut worst: f64 = 0.0;
-    for setup in Setup::ALL {
-        for part in [|m: &Measured| m.parts.tx, |m: &Measured| m.parts.rx] {
-            let values: Vec<f64> = each(runs, setup)
-                .map(|m| part(m) / m.moved.frames as f64)
-                .collect();
-            let (low, high) = values
-                .iter()
-                .fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
-            worst = worst.max(200.0 * (high - low) / (high + low));
-        }
-    }
-    worst
+fn frames_a_segment(runs: &[Run]) -> f64 {
+    mean(each(runs, Setup::Fq).map(|m| ratio(m.counted.moved.frames, m.counted.moved.segments)))
 }
 
-/// Largest difference between the sum of all parts and the whole time.
-fn unaccounted(runs: Runs2<'_>) -> f64 {
-    let off = |m: &Measured| 100.0 * (m.parts.sum() - m.parts.total).abs() / m.parts.total;
-    runs.iter().flatten().map(off).fold(0.0, f64::max)
+fn frames_an_orack(runs: &[Run]) -> f64 {
+    mean(each(runs, Setup::Both).map(|m| ratio(m.counted.moved.frames, m.counted.oracks_sent)))
+}
+
+/// Largest difference between two runs of the same set-up, instructions a frame.
+fn spread(runs: &[Run]) -> String {
+    let of = |setup: Setup| {
+        let values = each(runs, setup).map(a_frame);
+        let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+        high - low
+    };
+    let worst = Setup::ALL.into_iter().map(of).fold(0.0, f64::max);
+    format!("{worst:.0}")
 }
 
 fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b.max(1) as f64
-}
-
-/// One row a bed: On-Ramp's programs by the kernel's run-time statistics.
-fn inside(out: &mut String, beds: &[Runs2<'_>]) {
-    let _ = writeln!(out, "| link | edge_enqueue | edge_dequeue | orack_egress, sender | orack_ingress: not sampled | pure ACK | OR-ACK used | segment sampled, OR-ACK sent | orack_egress: OR-ACK made |");
-    let _ = writeln!(out, "|---|---|---|---|---|---|---|---|---|");
-    for runs in beds {
-        let Some(m) = each(runs, Setup::Both).next() else {
-            continue;
-        };
-        let i = &m.inside;
-        let statistics = mean_run(i.programs.get("a.nothing"), 0.0);
-        let run = |name: &str| mean_run(i.programs.get(name), statistics);
-        let total = |name: &str| {
-            i.programs
-                .get(name)
-                .map_or(0.0, |r| r.ns as f64 - r.runs as f64 * statistics)
-        };
-        let count = |name: &str| i.programs.get(name).map_or(0, |r| r.runs);
-        let (ack, unsampled) = (i.ack_ns.unwrap_or(0.0), i.unsampled_ns.unwrap_or(0.0));
-        let oracks = i.oracks.max(1) as f64;
-        // What is left when the runs that did nothing are taken off.
-        let used =
-            (total("a.orack_ingress") - (count("a.orack_ingress") as f64 - oracks) * ack) / oracks;
-        let sampled = (total("b.orack_ingress")
-            - (count("b.orack_ingress") as f64 - oracks) * unsampled)
-            / oracks;
-        let passed = count("b.orack_egress") as f64 - oracks;
-        let made = (total("b.orack_egress") - passed * run("a.orack_egress")) / oracks;
-        let _ = writeln!(
-            out,
-            "| {}, {} | {:.0} | {:.0} | {:.0} | {unsampled:.0} | {ack:.0} | {used:.0} | {sampled:.0} | {made:.0} |",
-            if m.bed.line { "line" } else { "batches" },
-            link(m.bed),
-            run("a.edge_enqueue"),
-            run("a.edge_dequeue"),
-            run("a.orack_egress"),
-        );
-    }
-}
-
-/// Mean of a run without what the statistics take.
-fn mean_run(runs: Option<&Runs>, statistics: f64) -> f64 {
-    runs.map_or(0.0, |r| r.ns as f64 / r.runs.max(1) as f64 - statistics)
 }

@@ -169,6 +169,7 @@ fn run_machine(
         cache,
         memory_mib: MEMORY_MIB,
         seed: seed(),
+        plugin: None,
     };
     let log = std::env::var_os("ONRAMP_VM_LOG").is_some();
     let mut logged = |line: &str| {

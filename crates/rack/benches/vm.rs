@@ -86,6 +86,7 @@ fn run(script: &str) -> anyhow::Result<Outcome> {
         cache,
         memory_mib: 512,
         seed: 1,
+        plugin: None,
     };
     let out = tempfile::tempdir()?;
     let script = format!("{script}\ncat /proc/uptime");

@@ -136,6 +136,7 @@ fn machine(options: &Options<'_>) -> Result<Option<Vm>> {
         cache: options.cache.clone(),
         memory_mib: 0,
         seed: 0,
+        plugin: None,
     }))
 }
 

@@ -16,6 +16,7 @@ fn machine(seed: u64) -> Vm {
         cache,
         memory_mib: 512,
         seed,
+        plugin: None,
     }
 }
 

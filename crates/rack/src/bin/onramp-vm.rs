@@ -55,6 +55,7 @@ fn main() -> anyhow::Result<ExitCode> {
         cache: arguments.cache,
         memory_mib: arguments.memory_mib,
         seed: arguments.seed,
+        plugin: None,
     };
     let mut files = Vec::new();
     for argument in &arguments.file {

@@ -30,6 +30,9 @@ pub struct Vm {
     pub memory_mib: u32,
     /// Seed of every random number the emulator hands to the guest.
     pub seed: u64,
+    /// QEMU plugin and its arguments, `FILE,KEY=VALUE`: it watches the guest, and the guest does not
+    /// notice.
+    pub plugin: Option<String>,
 }
 
 /// One command to run in a fresh guest.

@@ -134,6 +134,7 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
             "-append",
             &format!("{} onramp.seed={}", KERNEL_ARGUMENTS.join(" "), vm.seed),
         ])
+        .args(vm.plugin.iter().flat_map(|plugin| ["-plugin", plugin]))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(File::create(&errors).map_err(at(&errors))?)
