@@ -1,0 +1,137 @@
+//! What a host is told: fleet time as a line over its own monotonic clock, with what it may be off.
+
+use onramp_units::{Fleet, Mono, Span, Time};
+
+/// Fleet time of one host, good for a while. The data path's clock map holds the same line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Correction {
+    /// Where the line is told, on the host's clock.
+    pub reference: Time<Mono>,
+    /// Fleet time less the host's clock there, ns.
+    pub offset_ns: i64,
+    /// What that grows by, ns a ns of the host's clock.
+    pub drift: f64,
+    /// How far off that is, at the reference.
+    pub error: Error,
+}
+
+/// How far off an estimated clock is: standard deviations, and what grows with its age.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Error {
+    /// Of the offset, ns.
+    pub sigma_ns: f64,
+    /// Of the drift.
+    pub drift_sigma: f64,
+    /// By how much the drift may change in a second.
+    pub wander_per_s: f64,
+}
+
+impl Error {
+    /// Standard deviation `age` after the estimate's time (or before it), ns.
+    pub fn sigma_after(&self, age: Span) -> f64 {
+        let age_s = age.as_s_f64().abs();
+        let drifted_ns = self.drift_sigma * age_s * 1e9;
+        let wandered_ns = 0.5 * self.wander_per_s * age_s * age_s * 1e9;
+        self.sigma_ns.hypot(drifted_ns).hypot(wandered_ns)
+    }
+}
+
+impl Correction {
+    /// Fleet time less the host's clock at `now`, ns.
+    pub fn offset_at(&self, now: Time<Mono>) -> i64 {
+        let elapsed_ns = now.ticks().saturating_sub(self.reference.ticks());
+        let grown = (self.drift * elapsed_ns as f64).round() as i64;
+        self.offset_ns.saturating_add(grown)
+    }
+
+    /// Fleet time at `now`.
+    pub fn fleet(&self, now: Time<Mono>) -> Time<Fleet> {
+        Time::from_ticks(now.ticks().saturating_add(self.offset_at(now)))
+    }
+
+    /// Standard deviation of [`Correction::fleet`], ns.
+    pub fn sigma_at(&self, now: Time<Mono>) -> f64 {
+        self.error.sigma_after(now - self.reference)
+    }
+
+    /// The line to follow from `now` on when `self` is in force and `target` is better known: it
+    /// goes on where `self` is, and meets `target` after `over`, so that fleet time never jumps.
+    /// Further apart than `step`, something has happened to a clock: `target` itself.
+    pub fn steer(
+        &self,
+        target: &Correction,
+        now: Time<Mono>,
+        over: Span,
+        step: Span,
+    ) -> Correction {
+        let (is, should) = (self.offset_at(now), target.offset_at(now));
+        let gap_ns = should.saturating_sub(is);
+        if gap_ns.unsigned_abs() > step.as_ns().unsigned_abs() {
+            return *target;
+        }
+        let over_ns = over.as_ns().max(1) as f64;
+        Correction {
+            reference: now,
+            offset_ns: is,
+            drift: target.drift + gap_ns as f64 / over_ns,
+            error: Error {
+                sigma_ns: target.sigma_at(now).hypot(gap_ns as f64),
+                ..target.error
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(offset_ns: i64, drift: f64) -> Correction {
+        Correction {
+            reference: Time::from_ticks(1_000_000_000),
+            offset_ns,
+            drift,
+            error: Error {
+                sigma_ns: 300.0,
+                drift_sigma: 1e-7,
+                wander_per_s: 1e-8,
+            },
+        }
+    }
+
+    fn at(seconds: f64) -> Time<Mono> {
+        Time::from_ticks((seconds * 1e9) as i64)
+    }
+
+    #[test]
+    fn a_new_line_is_met_without_a_step() {
+        let (old, new) = (line(500, 1e-5), line(900, -2e-5));
+        let (over, step) = (Span::from_s(2), Span::from_us(100));
+        let steered = old.steer(&new, at(3.0), over, step);
+        assert_eq!(steered.offset_at(at(3.0)), old.offset_at(at(3.0)));
+        let off = steered.offset_at(at(5.0)) - new.offset_at(at(5.0));
+        assert!(off.abs() <= 1, "{off} ns");
+    }
+
+    #[test]
+    fn a_clock_that_stepped_is_followed_at_once() {
+        let (old, new) = (line(500, 1e-5), line(5_000_000, 1e-5));
+        let steered = old.steer(&new, at(3.0), Span::from_s(2), Span::from_us(100));
+        assert_eq!(steered, new);
+    }
+
+    #[test]
+    fn the_older_the_less_sure() {
+        let line = line(0, 0.0);
+        assert_eq!(line.sigma_at(at(1.0)), 300.0);
+        let after_4_s = (300.0f64.powi(2) + 400.0f64.powi(2) + 80.0f64.powi(2)).sqrt();
+        assert!((line.sigma_at(at(5.0)) - after_4_s).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_ends_of_time_harm_nobody() {
+        let line = line(i64::MAX, 1e-3);
+        line.fleet(Time::from_ticks(i64::MAX));
+        line.steer(&line, Time::from_ticks(i64::MIN), Span::ZERO, Span::ZERO);
+    }
+}

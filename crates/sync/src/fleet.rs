@@ -1,0 +1,377 @@
+//! The fleet's clocks from window to window: the central step that a coordinator does every 2 s.
+//!
+//! Fleet time is nobody's clock but the middle of all: it goes on at the hosts' median rate, so that
+//! it does not jump when a host leaves, however important. A host's clock reads, at fleet time t,
+//!
+//!   t + base + offset + drift (t - at)
+//!
+//! where base is a whole number of ns (hosts boot years apart) and the rest is small.
+
+use onramp_units::{Fleet as FleetTime, Mono, Time};
+
+use crate::{
+    correction::{Correction, Error},
+    line::Line,
+    mesh::{self, Agreement, Edge},
+    probe::Near,
+};
+
+/// What a host found out about one of its neighbours in a window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Report {
+    /// The host that speaks, on whose clock the line is, from 0.
+    pub near: usize,
+    /// Its neighbour.
+    pub far: usize,
+    /// The neighbour's clock relative to its own.
+    pub line: Line,
+}
+
+/// Why a host has no correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// It has no edge to the part of the fleet that goes on as the fleet.
+    Apart,
+    /// Most of its edges contradict everybody else.
+    Contradictory,
+}
+
+/// One host after a window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clock {
+    base_ns: i64,
+    offset_ns: f64,
+    drift: f64,
+    error: Error,
+}
+
+/// What a window has shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Window {
+    /// By host: its correction, or why it has none.
+    pub corrections: Vec<Result<Correction, Lost>>,
+    /// By report: what it claims less what was agreed, ns.
+    pub residuals_ns: Vec<f64>,
+    /// By report: what is left of its say, 0 (excluded) to 1.
+    pub trust: Vec<f64>,
+    /// Standard deviation of an edge's error, ns.
+    pub edge_sigma_ns: f64,
+}
+
+/// How clocks behave, beyond what a window shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wander {
+    /// By how much a clock's drift may change in a second.
+    pub per_s: f64,
+}
+
+impl Default for Wander {
+    /// Temperature: a few 10^-9 a second, and somewhat more for a virtual machine.
+    fn default() -> Self {
+        Wander { per_s: 1e-8 }
+    }
+}
+
+/// Edges of little trust, of all that a host has, beyond which the host itself is not believed.
+const CONTRADICTORY: f64 = 0.5;
+const LITTLE_TRUST: f64 = 0.1;
+/// Points beyond which a line does not count for more.
+const ENOUGH_POINTS: usize = 50;
+/// Passes over a window: the first finds the common instant, the second uses it.
+const PASSES: usize = 2;
+
+/// The hosts' clocks as last known.
+#[derive(Debug, Clone, Default)]
+pub struct Fleet {
+    clocks: Vec<Option<Clock>>,
+    at: Option<Time<FleetTime>>,
+    wander: Wander,
+}
+
+impl Fleet {
+    /// A fleet of which nothing is known.
+    pub fn new(wander: Wander) -> Fleet {
+        Fleet {
+            wander,
+            ..Fleet::default()
+        }
+    }
+
+    /// Takes in a window's reports from hosts 0 to `hosts` - 1. Deterministic in their order.
+    ///
+    /// # Panics
+    /// A report names a host that does not exist.
+    pub fn window(&mut self, hosts: usize, reports: &[Report]) -> Window {
+        let mut guess = self.bases(hosts, reports);
+        let at = self.middle(&guess, reports);
+        self.advance(&mut guess, at);
+        let mut found = Found::default();
+        for _ in 0..PASSES {
+            found = Found::by(hosts, reports, &guess, at);
+            self.settle(&mut guess, &found, hosts);
+        }
+        let window = self.tell(&guess, &found, reports, at);
+        let known = |host: usize| window.corrections[host].is_ok().then_some(guess[host]);
+        self.clocks = (0..hosts).map(known).collect();
+        self.at = Some(at);
+        window
+    }
+
+    /// What was known of each host; a host not known gets a base from a neighbour that has one, or
+    /// is the first of all.
+    fn bases(&self, hosts: usize, reports: &[Report]) -> Vec<Clock> {
+        let mut clocks: Vec<Option<Clock>> = self.clocks.clone();
+        clocks.resize(hosts, None);
+        let mut neighbours: Vec<Vec<(usize, i64)>> = vec![vec![]; hosts];
+        for report in reports {
+            neighbours[report.near].push((report.far, report.line.about_ns));
+            neighbours[report.far].push((report.near, -report.line.about_ns));
+        }
+        let mut open: Vec<usize> = (0..hosts).filter(|host| clocks[*host].is_some()).collect();
+        for first in 0..hosts {
+            if clocks[first].is_none() && open.is_empty() {
+                clocks[first] = Some(Clock::at(0));
+                open.push(first);
+            }
+            while let Some(host) = open.pop() {
+                let base_ns = clocks[host].map_or(0, |clock| clock.base_ns);
+                for (other, ahead_ns) in &neighbours[host] {
+                    if clocks[*other].is_none() {
+                        clocks[*other] = Some(Clock::at(base_ns.saturating_add(*ahead_ns)));
+                        open.push(*other);
+                    }
+                }
+            }
+        }
+        clocks
+            .into_iter()
+            .map(|c| c.unwrap_or(Clock::at(0)))
+            .collect()
+    }
+
+    /// The middle of the window in fleet time: the median of what the lines' hosts take it for.
+    fn middle(&self, clocks: &[Clock], reports: &[Report]) -> Time<FleetTime> {
+        let at = |report: &Report| {
+            let clock = &clocks[report.near];
+            let small = clock.offset_ns as i64;
+            report
+                .line
+                .at
+                .ticks()
+                .saturating_sub(clock.base_ns)
+                .saturating_sub(small)
+        };
+        let mut times: Vec<i64> = reports.iter().map(at).collect();
+        let middle = times.len() / 2;
+        let median = times
+            .get(middle)
+            .is_some()
+            .then(|| *times.select_nth_unstable(middle).1);
+        Time::from_ticks(median.unwrap_or(0))
+    }
+
+    /// Lets the clocks run until `at`.
+    fn advance(&self, clocks: &mut [Clock], at: Time<FleetTime>) {
+        let Some(before) = self.at else { return };
+        let elapsed_ns = at.ticks().saturating_sub(before.ticks()) as f64;
+        for clock in clocks {
+            clock.offset_ns += clock.drift * elapsed_ns;
+        }
+    }
+
+    /// Sets the clocks of the island that goes on as the fleet. Only differences were found: the
+    /// median host goes on as it was.
+    fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
+        let known = |host: &usize| self.clocks.get(*host).is_some_and(Option::is_some);
+        let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
+        let old: Vec<usize> = members.iter().copied().filter(known).collect();
+        let anchors = if old.is_empty() { &members } else { &old };
+        let offset = median(
+            anchors
+                .iter()
+                .map(|h| clocks[*h].offset_ns - found.offsets.offsets[*h]),
+        );
+        let drift = median(
+            anchors
+                .iter()
+                .map(|h| clocks[*h].drift - found.drifts.offsets[*h]),
+        );
+        for host in members {
+            clocks[host].offset_ns = found.offsets.offsets[host] + offset;
+            clocks[host].drift = found.drifts.offsets[host] + drift;
+        }
+    }
+
+    fn tell(
+        &self,
+        clocks: &[Clock],
+        found: &Found,
+        reports: &[Report],
+        at: Time<FleetTime>,
+    ) -> Window {
+        let mut errors = found.errors(clocks.len(), reports, self.wander);
+        let correction = |(host, clock): (usize, &Clock)| match found.lost[host] {
+            Some(lost) => Err(lost),
+            None => Ok(clock.correction(at, std::mem::take(&mut errors[host]))),
+        };
+        Window {
+            corrections: clocks.iter().enumerate().map(correction).collect(),
+            residuals_ns: found.offsets.residuals.clone(),
+            trust: found.offsets.trust.clone(),
+            edge_sigma_ns: found.offsets.sigma,
+        }
+    }
+}
+
+impl Clock {
+    fn at(base_ns: i64) -> Clock {
+        Clock {
+            base_ns,
+            offset_ns: 0.0,
+            drift: 0.0,
+            error: Error::default(),
+        }
+    }
+
+    fn correction(&self, at: Time<FleetTime>, error: Error) -> Correction {
+        let ahead_ns = self.base_ns.saturating_add(self.offset_ns.round() as i64);
+        Correction {
+            reference: Time::<Mono>::from_ticks(at.ticks().saturating_add(ahead_ns)),
+            offset_ns: ahead_ns.saturating_neg(),
+            drift: -self.drift / (1.0 + self.drift),
+            error,
+        }
+    }
+}
+
+/// What all edges say together, of offsets and of drifts.
+struct Found {
+    offsets: Agreement,
+    drifts: Agreement,
+    lost: Vec<Option<Lost>>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Found {
+            offsets: mesh::agree(0, &[]),
+            drifts: mesh::agree(0, &[]),
+            lost: vec![],
+        }
+    }
+}
+
+impl Found {
+    fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
+        let edges: Vec<Edge> = reports.iter().map(|r| edge(r, clocks, at)).collect();
+        let all = mesh::agree(hosts, &edges);
+        let liars = contradictory(hosts, reports, &all.trust);
+        let believed = |report: &Report| !liars[report.near] && !liars[report.far];
+        let mut offset_edges = edges;
+        for (edge, report) in offset_edges.iter_mut().zip(reports) {
+            edge.weight *= f64::from(u8::from(believed(report)));
+        }
+        let offsets = mesh::agree(hosts, &offset_edges);
+        let drift_edges: Vec<Edge> = offset_edges
+            .iter()
+            .zip(reports)
+            .zip(&offsets.trust)
+            .map(|((edge, report), trust)| Edge {
+                ahead: report.line.drift * (1.0 + clocks[report.near].drift),
+                weight: edge.weight * trust,
+                ..*edge
+            })
+            .collect();
+        let drifts = mesh::agree(hosts, &drift_edges);
+        let mut spoken_of = vec![false; hosts];
+        for edge in offset_edges.iter().filter(|edge| edge.weight > 0.0) {
+            spoken_of[edge.near] = true;
+            spoken_of[edge.far] = true;
+        }
+        let lost = |host: usize| match (liars[host], offsets.islands[host]) {
+            (true, _) => Some(Lost::Contradictory),
+            (false, 0) if spoken_of[host] => None,
+            _ => Some(Lost::Apart),
+        };
+        Found {
+            lost: (0..hosts).map(lost).collect(),
+            offsets,
+            drifts,
+        }
+    }
+
+    fn is_member(&self, host: usize) -> bool {
+        self.lost[host].is_none()
+    }
+
+    /// How far off each host is: an edge's error over the root of the edges that speak of it.
+    fn errors(&self, hosts: usize, reports: &[Report], wander: Wander) -> Vec<Error> {
+        let mut say = vec![0.0; hosts];
+        let mut squares = vec![0.0; hosts];
+        let each = reports
+            .iter()
+            .zip(&self.offsets.trust)
+            .zip(&self.offsets.residuals);
+        for ((report, trust), residual) in each {
+            for host in [report.near, report.far] {
+                say[host] += trust;
+                squares[host] += trust * residual * residual;
+            }
+        }
+        let error = |host: usize| {
+            let say = f64::max(say[host], 1e-9);
+            // Residuals are smaller than errors by what the host's own offset took of them.
+            let own = (squares[host] / f64::max(say - 1.0, 0.5)).sqrt();
+            let edge = f64::max(self.offsets.sigma, own);
+            // A standard deviation from so few residuals is itself uncertain: say rather too much.
+            let unsure = 1.0 + 1.0 / (2.0 * say).sqrt();
+            Error {
+                sigma_ns: unsure * edge / say.sqrt(),
+                drift_sigma: unsure * self.drifts.sigma / say.sqrt(),
+                wander_per_s: wander.per_s,
+            }
+        };
+        (0..hosts).map(error).collect()
+    }
+}
+
+/// A report as an edge between the hosts' small offsets at fleet time `at`.
+fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
+    let (near, far) = (&clocks[report.near], &clocks[report.far]);
+    let reads = at
+        .ticks()
+        .saturating_add(near.base_ns)
+        .saturating_add(near.offset_ns.round() as i64);
+    let between = far.base_ns.saturating_sub(near.base_ns);
+    let about = report.line.about_ns.saturating_sub(between) as f64;
+    Edge {
+        near: report.near,
+        far: report.far,
+        ahead: about + report.line.ahead_at(Time::<Near>::from_ticks(reads)),
+        weight: report.line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64,
+    }
+}
+
+/// Hosts most of whose edges have lost their say.
+fn contradictory(hosts: usize, reports: &[Report], trust: &[f64]) -> Vec<bool> {
+    let mut edges = vec![(0.0, 0.0); hosts];
+    for (report, trust) in reports.iter().zip(trust) {
+        for host in [report.near, report.far] {
+            edges[host].0 += f64::from(u8::from(*trust < LITTLE_TRUST));
+            edges[host].1 += 1.0;
+        }
+    }
+    edges
+        .into_iter()
+        .map(|(lost, all)| lost > CONTRADICTORY * all)
+        .collect()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}

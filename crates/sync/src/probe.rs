@@ -1,0 +1,202 @@
+//! Coded probes: two packets sent shortly one after the other. Both met the same conditions, most
+//! likely no queue at all, if their spacing at the receiver is what it was at the sender.
+
+use onramp_units::{Clock, Span, Time};
+
+/// The clock of the host that speaks of an edge: 1 ns ticks.
+pub enum Near {}
+/// The clock of the edge's other end: 1 ns ticks.
+pub enum Far {}
+
+impl Clock for Near {
+    const NAME: &'static str = "near";
+    const PS_PER_TICK: i64 = 1_000;
+}
+impl Clock for Far {
+    const NAME: &'static str = "far";
+    const PS_PER_TICK: i64 = 1_000;
+}
+
+/// A probe: sent on its sender's clock, received on its receiver's.
+pub struct Probe<From, To> {
+    /// When it left.
+    pub sent: Time<From>,
+    /// When it arrived.
+    pub received: Time<To>,
+}
+
+impl<From, To> Clone for Probe<From, To> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<From, To> Copy for Probe<From, To> {}
+
+/// Two probes of one direction, in the order in which they were sent.
+pub struct Pair<From, To> {
+    /// The first.
+    pub first: Probe<From, To>,
+    /// The one sent right after it.
+    pub second: Probe<From, To>,
+}
+
+impl<From, To> Clone for Pair<From, To> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<From, To> Copy for Pair<From, To> {}
+
+impl<From: Clock, To: Clock> Pair<From, To> {
+    /// How far the spacing on arrival is from that on departure; both clocks run so nearly alike
+    /// that over 50 us they differ by a nanosecond or two.
+    pub fn distortion(&self) -> Span {
+        let sent = self.second.sent - self.first.sent;
+        let received = self.second.received - self.first.received;
+        let difference = received - sent;
+        difference.max(-difference)
+    }
+}
+
+/// Which pairs are pure enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Purity {
+    /// Those that are distorted by no more than this: 50 ns for hardware stamps, 1 us for software.
+    Within(Span),
+    /// The least distorted part of a window's, but never fewer than [`FEWEST`].
+    Best(f64),
+}
+
+/// Pairs that [`Purity::Best`] keeps if there are that many.
+pub const FEWEST: usize = 20;
+
+/// The pure ones among one direction's pairs of a window, in no particular order.
+pub fn pure<From: Clock, To: Clock>(
+    mut pairs: Vec<Pair<From, To>>,
+    purity: Purity,
+) -> Vec<Pair<From, To>> {
+    match purity {
+        Purity::Within(bound) => pairs.retain(|pair| pair.distortion() <= bound),
+        Purity::Best(part) => {
+            let keep = ((pairs.len() as f64 * part) as usize).max(FEWEST);
+            if keep < pairs.len() {
+                pairs.select_nth_unstable_by_key(keep, Pair::distortion);
+                pairs.truncate(keep);
+            }
+        }
+    }
+    pairs
+}
+
+/// A probe as a point: when it was at the near end, and what the far clock then seems to be ahead.
+/// Probes to the far end say too much, by their delay; probes from it too little.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// On the near clock.
+    pub at: Time<Near>,
+    /// Far clock less near clock, ns.
+    pub ahead_ns: i64,
+}
+
+/// A direction of an edge.
+pub trait Direction {
+    /// The point that a probe of this direction makes.
+    fn point(&self) -> Point;
+}
+
+impl Direction for Probe<Near, Far> {
+    fn point(&self) -> Point {
+        Point {
+            at: self.sent,
+            ahead_ns: self.received.ticks().saturating_sub(self.sent.ticks()),
+        }
+    }
+}
+
+impl Direction for Probe<Far, Near> {
+    fn point(&self) -> Point {
+        Point {
+            at: self.received,
+            ahead_ns: self.sent.ticks().saturating_sub(self.received.ticks()),
+        }
+    }
+}
+
+/// The points of pairs, two a pair.
+pub fn points<From, To>(pairs: &[Pair<From, To>]) -> Vec<Point>
+where
+    Probe<From, To>: Direction,
+{
+    let both = |pair: &Pair<From, To>| [pair.first.point(), pair.second.point()];
+    pairs.iter().flat_map(both).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pair(sent: [i64; 2], received: [i64; 2]) -> Pair<Near, Far> {
+        let probe = |n: usize| Probe {
+            sent: Time::from_ticks(sent[n]),
+            received: Time::from_ticks(received[n]),
+        };
+        Pair {
+            first: probe(0),
+            second: probe(1),
+        }
+    }
+
+    #[test]
+    fn a_pair_that_keeps_its_spacing_is_pure() {
+        let kept = pure(
+            vec![
+                pair([0, 50_000], [900, 50_950]),
+                pair([0, 50_000], [900, 51_901]),
+                pair([0, 50_000], [900, 49_899]),
+            ],
+            Purity::Within(Span::from_us(1)),
+        );
+        assert_eq!(kept.len(), 1);
+        assert_eq!(kept[0].distortion(), Span::from_ns(50));
+    }
+
+    #[test]
+    fn the_best_are_the_least_distorted() {
+        let pairs: Vec<_> = (0..1000)
+            .map(|n| pair([0, 50_000], [0, 50_000 + (n * 7919) % 1000]))
+            .collect();
+        let kept = pure(pairs.clone(), Purity::Best(0.1));
+        assert_eq!(kept.len(), 100);
+        assert!(kept
+            .iter()
+            .all(|pair| pair.distortion() < Span::from_ns(100)));
+        assert_eq!(pure(pairs[..30].to_vec(), Purity::Best(0.1)).len(), FEWEST);
+        assert_eq!(pure(pairs[..5].to_vec(), Purity::Best(0.1)).len(), 5);
+    }
+
+    #[test]
+    fn out_and_back_enclose_the_truth() {
+        // The far clock is 1000 ns ahead, a way takes 300 ns.
+        let out = Probe::<Near, Far> {
+            sent: Time::from_ticks(0),
+            received: Time::from_ticks(1300),
+        };
+        let back = Probe::<Far, Near> {
+            sent: Time::from_ticks(2000),
+            received: Time::from_ticks(1300),
+        };
+        assert_eq!((out.point().ahead_ns, back.point().ahead_ns), (1300, 700));
+        assert_eq!(back.point().at, Time::from_ticks(1300));
+    }
+
+    proptest! {
+        #[test]
+        fn absurd_stamps_harm_nobody(a: i64, b: i64, c: i64, d: i64) {
+            let pair = pair([a, b], [c, d]);
+            prop_assert!(pair.distortion() >= Span::ZERO);
+            let kept = pure(vec![pair], Purity::Best(0.5));
+            points(&kept);
+        }
+    }
+}
