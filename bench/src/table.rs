@@ -53,6 +53,7 @@ const LINE_COLUMNS: &[&str] = &[
     "as shipped",
     "fq, receiver",
     "with OR-ACKs",
+    "its programs",
     "line, an OR-ACK",
     "frames an OR-ACK",
     "spread",
@@ -108,6 +109,10 @@ fn line_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
         added(law + oracks_used + shipped, tx, TX_BOUND),
         format!("{rx:.0}"),
         added(receiver, rx, RX_BOUND),
+        format!(
+            "{:+.0}",
+            programs(runs, Setup::LostEarly) - programs(runs, Setup::EdgeFinal)
+        ),
         format!(
             "{:.0}",
             (t(Setup::LostLate) - t(Setup::LostEarly)) * an_orack
@@ -184,6 +189,17 @@ fn a_frame(m: &Measured) -> f64 {
 /// Mean over the runs of all instructions a frame; not a number if the bed lacks the set-up.
 fn executed(runs: &[Run], setup: Setup) -> f64 {
     mean(each(runs, setup).map(a_frame))
+}
+
+/// Mean over the runs of what On-Ramp's programs execute themselves, a frame.
+fn programs(runs: &[Run], setup: Setup) -> f64 {
+    let sum = |m: &Measured| {
+        m.programs
+            .values()
+            .map(|calls| calls.instructions)
+            .sum::<u64>()
+    };
+    mean(each(runs, setup).map(|m| sum(m) as f64 / m.counted.moved.frames as f64))
 }
 
 /// Mean over the runs of a part of the baseline, a frame.

@@ -206,7 +206,7 @@ fn hosts_that_leave_and_come_back_move_nobody() {
 /// A third of the hosts is cut off: the rest goes on, those have nothing, and both meet again.
 #[test]
 fn a_partition_heals() {
-    let side = |host: usize| host % 3 == 0;
+    let side = |host: usize| host.is_multiple_of(3);
     let arrives =
         |window: usize, r: &Report| !(3..6).contains(&window) || side(r.near) == side(r.far);
     let windows = partly(SMALL, 8, arrives);
