@@ -101,6 +101,7 @@ static struct {
 	u32 gc_hand;
 	u32 heap_len;
 	u32 express; /* slot 0 has a packet */
+	s64 last_ns; /* of the last packet that left a queue */
 	s64 line_free_ns;
 } st;
 
@@ -251,14 +252,29 @@ static bool queue_reclaim(u32 q, struct queue *queue, s64 now)
 	return true;
 }
 
-/* A queue for a new flow: one never used, else one that has aged; 0 when the table is full. */
-static u32 queue_find_free(s64 now)
+static bool step(s64 now, u32 *out, u32 *out_q);
+
+/* When no packet is left, the queues still listed are those that nobody has found empty yet. */
+static void lists_clear(void)
 {
-	u32 step;
+	u32 i, s = 0, q = 0;
+
+	bpf_for(i, 0, 2 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
+		if (!step(st.last_ns, &s, &q))
+			break;
+	}
+}
+
+/* A queue for a new flow: one never used, else one that has aged; 0 when the table is full. */
+static u32 queue_find_free(const struct Qdisc *sch, s64 now)
+{
+	u32 i;
 
 	if (st.flows_used < cfg.max_flows)
 		return FIRST_FLOW + st.flows_used++;
-	bpf_for(step, 0, GC_STEPS) {
+	if (!sch->q.qlen)
+		lists_clear();
+	bpf_for(i, 0, GC_STEPS) {
 		u32 q = FIRST_FLOW + st.gc_hand;
 		struct queue *queue = queue_at(q);
 
@@ -270,9 +286,9 @@ static u32 queue_find_free(s64 now)
 	return 0;
 }
 
-static u32 flow_create(const struct onr_tuple *key, s64 now)
+static u32 flow_create(const struct onr_tuple *key, const struct Qdisc *sch, s64 now)
 {
-	u32 q = queue_find_free(now);
+	u32 q = queue_find_free(sch, now);
 	struct queue *queue = q ? queue_at(q) : NULL;
 	struct onr_ctl *ctl = q ? ctl_of(q) : NULL;
 	u32 id = q - FIRST_FLOW;
@@ -353,7 +369,8 @@ static __always_inline u32 bucket_of(struct sk_buff *skb)
 }
 
 /* The queue for a TCP segment. Sets seg->len to 0 when the law does not see it. */
-static __always_inline u32 classify(struct sk_buff *skb, struct segment *seg)
+static __always_inline u32 classify(struct sk_buff *skb, struct segment *seg,
+				    const struct Qdisc *sch)
 {
 	u32 q;
 
@@ -362,7 +379,7 @@ static __always_inline u32 classify(struct sk_buff *skb, struct segment *seg)
 		return q;
 	if (!seg->len) /* FIN of a flow that is not held here */
 		return bucket_of(skb);
-	q = flow_create(&seg->key, bpf_ktime_get_ns());
+	q = flow_create(&seg->key, sch, bpf_ktime_get_ns());
 	if (q)
 		return q;
 	count(ONR_CNT_flow_table_full);
@@ -404,7 +421,7 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	if (sch->q.qlen >= sch->limit)
 		goto drop;
 	if (parse_segment(skb, &seg)) {
-		q = classify(skb, &seg);
+		q = classify(skb, &seg, sch);
 	} else if (express_open(sch)) {
 		return express_put(skb, sch, to_free);
 	} else {
@@ -659,6 +676,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 		return NULL;
 	}
 
+	st.last_ns = now;
 	queue->head = slot->next;
 	queue->packets--;
 	queue->credit -= slot->bytes;
