@@ -147,6 +147,30 @@ pub struct Counters {
     pub pauses: u64,
 }
 
+impl Flow {
+    /// Payload, if it has an end.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self.work {
+            Work::Send(size) => Some(size.get()),
+            Work::Until(_) => None,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.events += other.events;
+        self.packet_hops += other.packet_hops;
+        self.data_packets += other.data_packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.or_acks += other.or_acks;
+        self.drops += other.drops;
+        self.marks += other.marks;
+        self.pauses += other.pauses;
+    }
+}
+
 impl Nic {
     /// The HPCC authors' simulator's.
     pub const REFERENCE: Nic = Nic {

@@ -6,9 +6,9 @@
 //! its OR-ACK instead of waiting in a table. Acknowledgements are never held.
 
 use crate::clock::{mono, sim};
+use crate::domain::Domain;
 use crate::nic::Turn;
 use crate::packet::{Kind, Packet, Path, NONE};
-use crate::simulation::Simulation;
 use onramp_law::Record;
 use onramp_units::{Mono, Sim, Time};
 
@@ -51,64 +51,66 @@ pub(crate) struct Stamp {
     pub received: Time<Mono>,
 }
 
-impl Simulation {
+impl Default for Stamp {
+    fn default() -> Stamp {
+        Stamp {
+            record: Record::default(),
+            received: Time::ZERO,
+        }
+    }
+}
+
+impl Domain {
     /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
     pub(crate) fn law_lets_go(&mut self, host: u32, place: usize) -> bool {
         let Some(law) = &self.config.law else {
             return true;
         };
         let turn = &mut self.nics[host as usize].flows[place];
-        let pair = &mut self.pairs[turn.flow];
-        let until = held_until(law, &mut pair.law, &mut pair.held_since, self.now);
+        let sender = &mut self.senders[turn.sender];
+        let until = held_until(law, &mut sender.law, &mut sender.held_since, self.now);
         turn.held_until = until.unwrap_or(turn.held_until);
         until.is_none()
     }
 
-    /// A data packet is handed to the line.
-    pub(crate) fn law_sent(&mut self, id: u32) {
+    /// A data packet of `sender` is handed to the line.
+    pub(crate) fn law_sent(&mut self, sender: u32, id: u32) {
         let Some(law) = &self.config.law else {
             return;
         };
         let packet = &self.packets[id];
-        let pair = &mut self.pairs[packet.flow];
-        if let Some(since) = pair.held_since.take() {
-            self.outcomes[pair.plan as usize].held += self.now - since;
+        let sender = &mut self.senders[sender];
+        if let Some(since) = sender.held_since.take() {
+            sender.sent.held += self.now - since;
         }
         // Sequence numbers of the law are modulo 2^32.
         let (seq, len) = (packet.seq as u32, u32::from(packet.payload));
         let stamp = Stamp {
-            record: pair.law.sent(law, mono(self.now), seq, len),
+            record: sender.law.sent(law, mono(self.now), seq, len),
             received: Time::ZERO,
         };
-        self.keep_stamp(id, stamp);
+        self.stamps.set(id, stamp);
     }
 
-    fn keep_stamp(&mut self, id: u32, stamp: Stamp) {
-        if self.stamps.len() <= id as usize {
-            self.stamps.resize(self.packets.capacity(), stamp);
-        }
-        self.stamps[id as usize] = stamp;
-    }
-
-    /// A receiver has a data packet: queues its OR-ACK, if there is a law to feed. Whether it did.
-    pub(crate) fn answer_with_or_ack(&mut self, id: u32) -> bool {
+    /// A receiver has a data packet: queues its OR-ACK, which goes `back`, if there is a law to feed.
+    /// Whether it did.
+    pub(crate) fn answer_with_or_ack(&mut self, id: u32, back: Path) -> bool {
         if self.config.law.is_none() {
             return false;
         }
         let data = self.packets[id];
-        let pair = &mut self.pairs[data.flow];
-        pair.packets += 1;
         let port = u32::from(data.at_port);
         let host = self.ports[port as usize].node;
+        let src = self.network.flows[data.flow as usize].src;
         let stamp = Stamp {
-            received: self.clocks.stamp(self.now, host, pair.src),
-            ..self.stamps[id as usize]
+            received: self.clocks.stamp(self.now, host, src),
+            ..*self.stamps.of(id)
         };
         let or_ack = self.packets.add(Packet {
             sent: self.now,
-            ..or_ack(&data, pair.back)
+            ..or_ack(&data, back)
         });
-        self.keep_stamp(or_ack, stamp);
+        self.stamps.set(or_ack, stamp);
         self.ports[port as usize]
             .data
             .push(&mut self.packets, or_ack);
@@ -118,25 +120,25 @@ impl Simulation {
 
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(crate) fn or_acked(&mut self, id: u32) {
-        let Some(law) = &self.config.law else {
+        let packet = &self.packets[id];
+        let (Some(law), Some(place)) = (&self.config.law, self.senders.place(packet.flow)) else {
             return;
         };
-        let packet = &self.packets[id];
-        let stamp = &self.stamps[id as usize];
-        let pair = &mut self.pairs[packet.flow];
-        if pair.is_over() {
+        let sender = &mut self.senders[place];
+        if sender.is_over() {
             return;
         }
+        let stamp = self.stamps.of(id);
         // The verdict only says whether the sample was of use.
-        pair.law.orack(
+        sender.law.orack(
             law,
             &stamp.record,
             packet.seq as u32,
             mono(self.now),
             stamp.received,
         );
-        if pair.turn != NONE {
-            let turn = &mut self.nics[pair.src as usize].flows[pair.turn as usize];
+        if sender.turn != NONE {
+            let turn = &mut self.nics[sender.src as usize].flows[sender.turn as usize];
             turn.held_until = Time::ZERO;
         }
     }

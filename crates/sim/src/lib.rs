@@ -38,21 +38,29 @@
 //! ```
 #![warn(missing_docs)]
 
+mod barrier;
 mod capture;
 pub mod cc;
 mod clock;
 mod config;
+mod domain;
 mod ecmp;
 mod edge;
 mod events;
 mod flow_list;
+mod flow_table;
 mod frame;
 mod int;
 mod kernel;
+mod mail;
+mod network;
 mod nic;
+mod outcomes;
 mod packet;
+mod partition;
 mod port;
 mod port_name;
+mod probe;
 mod random;
 mod rounding;
 pub mod run;
@@ -60,6 +68,7 @@ mod simulation;
 mod slab;
 mod switch;
 mod tcp;
+mod team;
 mod topology;
 mod way;
 
@@ -69,6 +78,7 @@ pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Swit
 pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
+pub use partition::Partition;
 pub use port::PortState;
 pub use port_name::UnknownPort;
 pub use rounding::Rounding;

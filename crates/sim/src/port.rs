@@ -1,11 +1,12 @@
 //! Ports: the two queues in front of a line, and the line itself.
 
-use crate::events::What;
+use crate::domain::Domain;
+use crate::events::{Rank, What};
 use crate::packet::{Fifo, Kind};
-use crate::simulation::Simulation;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
 /// One end of a link. Port n sends to port n ^ 1.
+#[derive(Clone)]
 pub(crate) struct Port {
     /// The node it belongs to.
     pub node: u32,
@@ -26,9 +27,11 @@ pub(crate) struct Port {
     pub threshold_shift: u8,
     pub rate: Rate,
     pub delay: Span,
-    /// When the line is free, and the number that event has, scheduled or not.
+    /// The domain of the other end.
+    pub leads_to: u16,
+    /// When the line is free, and the place of that event, scheduled or not.
     pub free_at: Time<Sim>,
-    pub free_number: u64,
+    pub free_place: u64,
     /// Strict priority: PFC frames, and acknowledgements if so configured.
     pub control: Fifo,
     pub data: Fifo,
@@ -60,7 +63,8 @@ impl Port {
             rate,
             delay,
             free_at: Time::ZERO,
-            free_number: 0,
+            free_place: 0,
+            leads_to: 0,
             control: Fifo::EMPTY,
             data: Fifo::EMPTY,
             sent_bytes: 0,
@@ -108,12 +112,7 @@ pub struct PortState {
     pub wait: Span,
 }
 
-impl Simulation {
-    /// The switch port that leads to `host`, now.
-    pub fn port_to(&self, host: u32, now: Time<Sim>) -> PortState {
-        self.port_state(self.nics[host as usize].port ^ 1, now)
-    }
-
+impl Domain {
     pub(crate) fn port_state(&self, port: u32, now: Time<Sim>) -> PortState {
         let port = &self.ports[port as usize];
         let waiting = Bytes::new(port.control.bytes + port.data.bytes);
@@ -130,7 +129,7 @@ impl Simulation {
     /// Whether the line is free in the order of events.
     pub(crate) fn line_is_free(&self, port: u32) -> bool {
         let port = &self.ports[port as usize];
-        (port.free_at, port.free_number) <= (self.now, self.number)
+        (port.free_at, port.free_place) <= (self.now, self.place)
     }
 
     /// Sees to it that the port's node is told when the line is free.
@@ -140,7 +139,7 @@ impl Simulation {
             line.awaited = true;
             let what = What::LineFree { port };
             self.events
-                .schedule_reserved(line.free_at, line.free_number, what);
+                .schedule_in_place(line.free_at, line.free_place, what);
         }
     }
 
@@ -155,11 +154,11 @@ impl Simulation {
         packet.at_port = port as u16 ^ 1;
         let wire_time = self.wire_times[usize::from(line.rate_index)].of(packet.wire_bytes);
         line.free_at = self.now + wire_time;
-        line.free_number = self.events.reserve();
-        let arrival = line.free_at + line.delay;
-        self.events.schedule(arrival, What::Arrival { packet: id });
+        line.free_place = self.events.place(line.free_at, Rank::Line(port));
+        let (arrival, leads_to) = (line.free_at + line.delay, usize::from(line.leads_to));
         if !matches!(packet.kind, Kind::Pause | Kind::Resume) {
             self.counters.packet_hops += 1;
         }
+        self.send_to(leads_to, arrival, id);
     }
 }

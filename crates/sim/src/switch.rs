@@ -6,9 +6,9 @@
 //! frame travels.
 
 use crate::config::{Buffer, Ecn};
+use crate::domain::Domain;
 use crate::packet::{Kind, Packet, NONE};
 use crate::port::Port;
-use crate::simulation::Simulation;
 use crate::topology::MAX_HOPS;
 use onramp_units::Rate;
 
@@ -103,14 +103,14 @@ impl Port {
     }
 }
 
-impl Simulation {
+impl Domain {
     /// A packet is at a switch's port.
     pub(crate) fn switch_receive(&mut self, id: u32) {
         let packet = &mut self.packets[id];
         let ingress = u32::from(packet.at_port);
         match packet.kind {
             Kind::Pause | Kind::Resume => return self.set_paused(ingress, id),
-            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {}
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck | Kind::Request => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
         packet.hop += 1;
@@ -122,7 +122,7 @@ impl Simulation {
             if !self.admit(ingress, egress, id) {
                 self.counters.drops += 1;
                 self.ports[egress as usize].drops += 1;
-                return self.discard_at_switch(id);
+                return self.packets.free(id);
             }
             self.mark(egress, id, true);
             self.ports[egress as usize].data.push(&mut self.packets, id);
@@ -194,9 +194,11 @@ impl Simulation {
             seq: 0,
             sent: self.now,
             flow: NONE,
+            connection: NONE,
             next: NONE,
             wire_bytes: PFC_BYTES,
             payload: 0,
+            ordinal: 0,
             at_port: 0,
             hop: 0,
             kind,
@@ -230,13 +232,6 @@ impl Simulation {
         }
     }
 
-    fn discard_at_switch(&mut self, id: u32) {
-        match self.config.kernel {
-            Some(_) => self.discard_of_connection(id),
-            None => self.discard(id),
-        }
-    }
-
     /// Marks a data packet by the queue that it finds or leaves behind.
     fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
         let Some(ecn) = &self.config.switch.ecn else {
@@ -247,7 +242,7 @@ impl Simulation {
         }
         let random = &mut self.random;
         let port = &self.ports[egress as usize];
-        if port.marks(ecn.max_fraction, || random.uniform()) {
+        if port.marks(ecn.max_fraction, || random.uniform(port.node)) {
             self.packets[id].marked = true;
             self.counters.marks += 1;
         }
@@ -266,7 +261,7 @@ impl Simulation {
             let queue = port.data.bytes + port.control.bytes;
             let rate = usize::from(port.rate_index);
             let hop = self.int.hop(self.now, port.sent_bytes, queue, rate);
-            self.stacks[id as usize].push(hop);
+            self.stacks.of_mut(id).push(hop);
         }
     }
 }

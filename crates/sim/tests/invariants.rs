@@ -4,7 +4,8 @@
 use onramp_scenario::Work;
 use onramp_sim::cc::PRESETS;
 use onramp_sim::{
-    Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology,
+    Buffer, ClockErrors, Config, Ecn, Flow, Line, Nic, Partition, Rounding, Simulation, Switch,
+    Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -132,19 +133,41 @@ proptest! {
         all_arrives(&mut simulation, &flows)?;
     }
 
+    /// Any nodes together, any apart, with marks, pauses or drops, and stops on the way.
     #[test]
-    fn the_same_run_twice_is_the_same(
+    fn no_result_depends_on_the_partition(
         (topology, flows) in traffic(),
         preset in 0..PRESETS.len(),
+        lossless: bool,
+        domains in prop::collection::vec(0u16..4, 40),
+        stops_us in prop::collection::vec(0i64..200, 0..4),
     ) {
-        let run = || {
-            let buffer = Buffer::PerPort(Bytes::new(50_000));
-            let config = config(preset, topology.host_rate(), buffer);
-            let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+        let run = |partition: Partition| {
+            let buffer = match lossless {
+                true => Buffer::Lossless(Bytes::new(2 << 20)),
+                false => Buffer::PerPort(Bytes::new(50_000)),
+            };
+            let mut config = config(preset, topology.host_rate(), buffer);
+            // So that some are marked by chance.
+            config.switch.ecn = Some(Ecn {
+                min: Bytes::new(5_000),
+                max: Bytes::new(40_000),
+                max_fraction: 0.5,
+                at_enqueue: false,
+            });
+            let flows = flows.clone();
+            let mut simulation = Simulation::in_parts(config, &topology, flows, partition).unwrap();
+            for stop_us in &stops_us {
+                simulation.run_until(Time::ZERO + Span::from_us(*stop_us));
+            }
+            let stopped = (simulation.outcomes(), simulation.counters(), simulation.now());
             simulation.run_until(END);
-            (simulation.outcomes().to_vec(), simulation.counters())
+            (stopped, simulation.outcomes(), simulation.counters(), simulation.now())
         };
-        prop_assert_eq!(run(), run());
+        let whole = run(Partition::whole(&topology));
+        let domains = domains[..topology.nodes().min(40)].to_vec();
+        prop_assert_eq!(&run(Partition::new(&topology, domains)), &whole);
+        prop_assert_eq!(&run(Partition::of_racks(&topology, 3)), &whole);
     }
 }
 
@@ -202,7 +225,7 @@ fn a_port_under_poisson_packets_is_an_m_d_1_queue() {
     let idle_ps = 2e6 + 2.0 * service_ps;
     let waits = simulation
         .outcomes()
-        .iter()
+        .into_iter()
         .map(|outcome| outcome.arrived.expect("nothing is lost").as_ps() as f64 - idle_ps);
     let mean = waits.sum::<f64>() / PACKETS as f64 / service_ps;
     let theory = RHO / (2.0 * (1.0 - RHO));

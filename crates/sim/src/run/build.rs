@@ -1,5 +1,6 @@
 //! A scenario's run into a simulation.
 
+use super::parts::{partition, Parts};
 use crate::capture::CaptureError;
 use crate::cc::{self, Preset};
 use crate::clock::ClockErrors;
@@ -39,13 +40,26 @@ pub enum BuildError {
 /// # Errors
 /// What the simulator cannot do.
 pub fn build(run: &Run, arrivals: &[Arrival]) -> Result<Simulation, BuildError> {
+    build_in_parts(run, arrivals, Parts::AtMost(1))
+}
+
+/// The same in several parts side by side.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_in_parts(
+    run: &Run,
+    arrivals: &[Arrival],
+    parts: Parts,
+) -> Result<Simulation, BuildError> {
     let config = match run.host.kind {
         HostKind::Kernel => kernel_config(run)?,
         HostKind::Nic => nic_config(run)?,
     };
     let flows = arrivals.iter().map(flow).collect();
     let topology = topology(&run.network)?;
-    Ok(Simulation::new(config, &topology, flows)?)
+    let partition = partition(run, arrivals, &topology, parts);
+    Ok(Simulation::in_parts(config, &topology, flows, partition)?)
 }
 
 fn flow(arrival: &Arrival) -> Flow {

@@ -3,6 +3,7 @@
 //! Does not: read scenarios, write files, or look at clocks; progress goes to whoever asks.
 
 mod build;
+mod parts;
 mod report;
 mod series;
 
@@ -10,6 +11,7 @@ use crate::capture::Output;
 use crate::config::Counters;
 use crate::port::PortState;
 use crate::port_name::find;
+use crate::probe::Times;
 use crate::simulation::Simulation;
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::{plan, HostId, Run, Traffic};
@@ -17,7 +19,8 @@ use onramp_units::{Bytes, Sim, Span, Time};
 
 use series::{Place, Series};
 
-pub use build::{build, BuildError};
+pub use build::{build, build_in_parts, BuildError};
+pub use parts::Parts;
 
 /// What of a run is watched beside its results.
 #[derive(Default)]
@@ -43,8 +46,9 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Samples of the measured port's queue in a run.
+/// Samples of the measured port's queue in a run, at least as many as times that progress is told.
 const SAMPLES: i64 = 20_000;
+const STOPS: i64 = 2_000;
 /// But not more often than this.
 const SAMPLE_INTERVAL: Span = Span::from_ns(100);
 /// What is not over so long after the traffic is unfinished, as in the rack.
@@ -61,8 +65,8 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
-/// Simulates `run` as number `index` of its scenario. `progress` is told how far it is, and ends it
-/// with `false`: then there is no result.
+/// Simulates `run` as number `index` of its scenario, on one thread. `progress` is told how far it is,
+/// and ends it with `false`: then there is no result.
 ///
 /// # Errors
 /// A run that the simulator cannot do; captures that cannot be written.
@@ -72,8 +76,22 @@ pub fn run(
     watch: Watch,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<(RunResult, Tables)>, BuildError> {
+    run_in_parts(run, index, watch, Parts::AtMost(1), progress)
+}
+
+/// The same in several parts side by side; the result is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in_parts(
+    run: &Run,
+    index: usize,
+    watch: Watch,
+    parts: Parts,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<(RunResult, Tables)>, BuildError> {
     let arrivals = plan(run);
-    let mut simulation = build(run, &arrivals)?;
+    let mut simulation = build_in_parts(run, &arrivals, parts)?;
     let names = build::topology(&run.network)?.port_names();
     for (name, out) in watch.captures {
         simulation.start_capture(find(&names, &name)?, &name, out)?;
@@ -147,8 +165,13 @@ impl Observer {
         let warm = Instant::of(&simulation, host, warmup);
         let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
         let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
+        let times = Times {
+            next: warmup,
+            interval,
+            end: Time::ZERO + run.duration,
+        };
         Observer {
-            series: Series::new(&simulation, places, names, host, samples),
+            series: Series::new(&simulation, places, names, host, (samples, times)),
             simulation,
             warmup,
             duration: run.duration,
@@ -162,19 +185,31 @@ impl Observer {
 
     /// From the warm-up's end, which is now, to the end of the traffic.
     fn sample_until(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-        let mut now = self.warmup;
-        while now < end {
+        let per_point = self.series.per_point();
+        let span = (end - self.warmup).as_ps() as u64;
+        let samples = span.div_ceil(self.interval.as_ps() as u64) as i64;
+        let stride = (samples / STOPS).max(1);
+        let mut sample = 0;
+        while sample < samples {
+            let now = self.warmup + self.interval * sample;
             self.simulation.run_until(now);
-            let wait = self.simulation.port_to(self.host, now).wait;
-            self.waits.push(wait);
-            self.series.sample(&mut self.simulation, now);
+            if sample % per_point == 0 {
+                self.series.point(&self.simulation, now);
+            }
             if !progress(self.progress(now)) {
                 return false;
             }
-            now += self.interval;
+            let next_point = (sample / per_point + 1) * per_point;
+            sample = next_point.min(sample + stride);
         }
         self.simulation.run_until(end);
-        self.series.sample(&mut self.simulation, end);
+        self.waits = self.series.waits(&self.simulation);
+        self.simulation
+            .each()
+            .for_each(|mut domain| domain.look(end));
+        if samples % per_point == 0 {
+            self.series.point(&self.simulation, end);
+        }
         self.end = Instant::of(&self.simulation, self.host, end);
         true
     }

@@ -46,7 +46,7 @@ pub fn report(
 
 fn flows(run: &Run, arrivals: &[Arrival], observer: &Observer) -> Vec<FlowRow> {
     let simulation = &observer.simulation;
-    let row = |(plan, (arrival, outcome)): (usize, (&Arrival, &Outcome))| FlowRow {
+    let row = |(plan, (arrival, outcome)): (usize, (&Arrival, Outcome))| FlowRow {
         kind: match arrival.kind {
             Kind::Incast => "incast",
             Kind::Long => "long",
@@ -65,7 +65,7 @@ fn flows(run: &Run, arrivals: &[Arrival], observer: &Observer) -> Vec<FlowRow> {
         retransmissions: i64::from(outcome.retransmissions),
         timeouts: i64::from(outcome.timeouts),
         measured: i64::from(arrival.at - Time::ZERO >= run.warmup),
-        simulated: Some(simulated(outcome, simulation.ideal_fct(plan))),
+        simulated: Some(simulated(&outcome, simulation.ideal_fct(plan))),
     };
     let outcomes = arrivals.iter().zip(simulation.outcomes());
     outcomes.enumerate().map(row).collect()

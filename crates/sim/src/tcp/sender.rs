@@ -189,6 +189,11 @@ impl Sender {
         self.window.packets = (packets >> halvings).max(least);
     }
 
+    /// Packets that were ever to be sent.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
     /// Everything is acknowledged.
     pub fn is_done(&self) -> bool {
         self.unacked >= self.total
