@@ -28,6 +28,7 @@ use crate::tcp::Acknowledgement;
 use crate::{kernel, nic};
 use onramp_units::{Sim, Span, Time};
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::sync::Arc;
 
 /// A part of a network, at one instant.
@@ -168,7 +169,21 @@ impl Domain {
 
     fn handle_until(&mut self, end: Time<Sim>) {
         while let Some(event) = self.events.pop(end) {
+            self.touch_next();
             self.handle(event);
+        }
+    }
+
+    /// Reads what the next event will need, so that it is on its way from memory meanwhile.
+    fn touch_next(&self) {
+        match self.events.next_soon() {
+            Some(What::Arrival { packet }) => {
+                black_box(self.packets[packet].seq);
+            }
+            Some(What::LineFree { port }) => {
+                black_box(self.ports[port as usize].free_at);
+            }
+            _ => {}
         }
     }
 

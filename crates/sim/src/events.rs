@@ -11,18 +11,21 @@
 //! of a transmission takes its place when the transmission starts, whether or not anybody will wait
 //! for it; flows come last.
 //!
-//! A timing wheel of 256 ps buckets holds the next 2 us; what is further away waits in a heap. A
-//! bucket is sorted when its turn comes.
+//! A timing wheel of buckets holds the next 2 us; what is further away waits in a heap. A bucket is
+//! sorted when its turn comes. In a bucket an event is 16 bytes: its time within the bucket and its place
+//! are one number.
 
 use crate::rounding::Rounding;
 use onramp_units::{Sim, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Width of a bucket is 2^8 ps: a few events each on the papers' fabric at full load.
-const BUCKET_BITS: u32 = 8;
+/// Width of a bucket is 2^10 ps: some ten events each on the papers' fabric at full load.
+const BUCKET_BITS: u32 = 10;
 /// Buckets of the wheel, a power of two: 2 us, beyond a link's delay of 1 us.
-const BUCKETS: usize = 1 << 13;
+const BUCKETS: usize = 1 << 11;
+/// Of a place; above them there is room for a time within a bucket.
+const PLACE_BITS: u32 = u64::BITS - BUCKET_BITS;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,13 +75,21 @@ pub(crate) struct Event {
     pub what: What,
 }
 
+/// An event in its bucket.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// Time within the bucket, then place.
+    key: u64,
+    what: What,
+}
+
 /// Events to come.
 pub(crate) struct Events {
     /// The bucket under way, its next event last.
-    current: Vec<Event>,
+    current: Vec<Entry>,
     /// Number of that bucket since time zero.
     bucket: i64,
-    wheel: Vec<Vec<Event>>,
+    wheel: Vec<Vec<Entry>>,
     /// A bit for each bucket of the wheel that is not empty.
     occupied: [u64; BUCKETS / 64],
     far: BinaryHeap<Reverse<Event>>,
@@ -88,9 +99,9 @@ pub(crate) struct Events {
 }
 
 /// The ranks, in the highest bits of a place.
-const LINE: u64 = 1 << 62;
-const OWN: u64 = 2 << 62;
-const FLOW: u64 = 3 << 62;
+const LINE: u64 = 1 << (PLACE_BITS - 2);
+const OWN: u64 = 2 * LINE;
+const FLOW: u64 = 3 * LINE;
 
 /// A place among arrivals that is different for each port, and for each time in another order: the
 /// mixing of SplitMix64 (Steele et al., OOPSLA 2014).
@@ -102,6 +113,25 @@ fn drawn(at: Time<Sim>, port: u32) -> u64 {
 
 fn bucket_of(at: Time<Sim>) -> i64 {
     at.ticks() >> BUCKET_BITS
+}
+
+impl Entry {
+    fn new(at: Time<Sim>, place: u64, what: What) -> Entry {
+        debug_assert!(place >> PLACE_BITS == 0);
+        Entry {
+            key: (at.ticks() as u64) << PLACE_BITS | place,
+            what,
+        }
+    }
+
+    /// In that bucket.
+    fn event(&self, bucket: i64) -> Event {
+        Event {
+            at: Time::from_ticks(bucket << BUCKET_BITS | (self.key >> PLACE_BITS) as i64),
+            place: self.key & ((1 << PLACE_BITS) - 1),
+            what: self.what,
+        }
+    }
 }
 
 impl Events {
@@ -139,22 +169,22 @@ impl Events {
 
     /// Schedules `what` in a place from [`Events::place`]. `(at, place)` is still to come.
     pub fn schedule_in_place(&mut self, at: Time<Sim>, place: u64, what: What) {
-        let event = Event { at, place, what };
         let bucket = bucket_of(at);
         debug_assert!(bucket >= self.bucket, "an event in the past");
+        let entry = Entry::new(at, place, what);
         if bucket == self.bucket {
-            let place = self.current.partition_point(|other| *other > event);
-            self.current.insert(place, event);
+            let n = self.current.partition_point(|other| other.key > entry.key);
+            self.current.insert(n, entry);
         } else if bucket - self.bucket < BUCKETS as i64 {
-            self.put(bucket, event);
+            self.put(bucket, entry);
         } else {
-            self.far.push(Reverse(event));
+            self.far.push(Reverse(Event { at, place, what }));
         }
     }
 
-    fn put(&mut self, bucket: i64, event: Event) {
+    fn put(&mut self, bucket: i64, entry: Entry) {
         let slot = bucket as usize % BUCKETS;
-        self.wheel[slot].push(event);
+        self.wheel[slot].push(entry);
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
@@ -163,21 +193,29 @@ impl Events {
         if self.current.is_empty() {
             self.turn(end);
         }
-        if self.current.last()?.at > end {
+        let event = self.current.last()?.event(self.bucket);
+        if event.at > end {
             return None;
         }
-        self.current.pop()
+        self.current.pop();
+        Some(event)
+    }
+
+    /// What comes next, if that is soon.
+    pub fn next_soon(&self) -> Option<What> {
+        Some(self.current.last()?.what)
     }
 
     /// When the next event is, if there is one.
     pub fn next_at(&self) -> Option<Time<Sim>> {
-        if let Some(event) = self.current.last() {
-            return Some(event.at);
+        if let Some(entry) = self.current.last() {
+            return Some(entry.event(self.bucket).at);
         }
         match self.next_on_wheel() {
             Some(bucket) => {
-                let events = &self.wheel[bucket as usize % BUCKETS];
-                events.iter().map(|event| event.at).min()
+                let entries = &self.wheel[bucket as usize % BUCKETS];
+                let first = entries.iter().min_by_key(|entry| entry.key)?;
+                Some(first.event(bucket).at)
             }
             None => self.far.peek().map(|Reverse(event)| event.at),
         }
@@ -196,13 +234,13 @@ impl Events {
                 break;
             }
             self.far.pop();
-            self.put(bucket, event);
+            self.put(bucket, Entry::new(event.at, event.place, event.what));
         }
         let slot = next as usize % BUCKETS;
         std::mem::swap(&mut self.current, &mut self.wheel[slot]);
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         self.current
-            .sort_unstable_by_key(|event| Reverse((event.at, event.place)));
+            .sort_unstable_by_key(|entry| Reverse(entry.key));
     }
 
     /// The first occupied bucket of the wheel after the current one.
@@ -297,13 +335,13 @@ mod tests {
     #[test]
     fn after_an_end_events_may_be_scheduled_before_the_next() {
         let mut events = events();
-        for first in [1_000, 1_000_000_000] {
+        for first in [5_000, 1_000_000_000] {
             events.schedule(at(first), Rank::Own, start(0));
             assert_eq!(events.pop(at(10)), None);
             assert_eq!(events.next_at(), Some(at(first)));
-            events.schedule(at(300), Rank::Own, start(1));
-            assert_eq!(events.next_at(), Some(at(300)));
-            assert_eq!(events.pop(END).unwrap().at, at(300));
+            events.schedule(at(1_500), Rank::Own, start(1));
+            assert_eq!(events.next_at(), Some(at(1_500)));
+            assert_eq!(events.pop(END).unwrap().at, at(1_500));
             assert_eq!(events.pop(END).unwrap().at, at(first));
             events = Events::new(Rounding::Exact);
         }
