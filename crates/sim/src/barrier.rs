@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Looks at the generation before a thread goes to sleep: some 20 us. Next to none where threads have to
-/// share processors.
-const LOOKS: u32 = 4_000;
+/// Looks at the generation before a thread goes to sleep: half a millisecond, about a window's work. Next
+/// to none where threads have to share processors. Without a pause between looks: a hypervisor takes the
+/// processor away from who pauses often.
+const LOOKS: u32 = 500_000;
 const FEW_LOOKS: u32 = 10;
 /// A sleeper looks this often whether the barrier has been broken.
 const NAP: Duration = Duration::from_millis(100);
@@ -83,7 +84,6 @@ impl Barrier {
             if self.generation.load(SeqCst) != generation {
                 return;
             }
-            std::hint::spin_loop();
         }
         self.sleep(generation);
     }
