@@ -1,6 +1,6 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{Cc, HostKind, Run, Sharing, TopologyKind, Traffic};
+use crate::{Cc, HostKind, Run, Sharing, TopologyKind, Traffic, Transport};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -84,7 +84,18 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
     let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
     let clock = run.clock;
     let exact = (clock.offset, clock.drift.get(), clock.noise) == (Span::ZERO, 0.0, Span::ZERO);
+    // A small queue is what the rack cannot change; it is documented.
+    let linux = Transport {
+        small_queue: run.host.transport.small_queue,
+        ..Transport::default()
+    };
+    let is_linux = run.host.kind == HostKind::Nic || run.host.transport == linux;
     let settings = [
+        (
+            !is_linux,
+            "host.initial_window, min_rto, delayed_ack or reordering is not Linux's",
+        ),
+        (!run.tuning.is_empty(), "[cc] is given"),
         (run.host.kind == HostKind::Nic, "host.kind is nic"),
         (run.host.cc == Cc::Scalable, "host.cc is scalable"),
         (

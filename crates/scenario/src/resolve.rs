@@ -5,7 +5,7 @@
 
 use crate::document::{Document, Layer};
 use crate::error::{Error, Place, Problem};
-use crate::keys::{self, Absent};
+use crate::keys::{self, Absent, KEYS};
 use crate::plan::expected_arrivals;
 use crate::value::Value;
 use crate::*;
@@ -29,6 +29,20 @@ pub(crate) fn resolve(document: &Document, layer: &Layer) -> Result<Run, Vec<Err
     match run {
         Some(run) if resolver.errors.is_empty() => Ok(run),
         _ => Err(resolver.errors),
+    }
+}
+
+impl Default for Transport {
+    /// A kernel's.
+    fn default() -> Transport {
+        let (document, layer) = (Document::default(), Layer::new());
+        let mut resolver = Resolver {
+            document: &document,
+            layer: &layer,
+            errors: Vec::new(),
+        };
+        let transport = resolver.transport(Some(HostKind::Kernel));
+        transport.expect("the table of keys has the defaults")
     }
 }
 
@@ -167,6 +181,7 @@ impl Resolver<'_> {
         let time_dilation = self.count("time_dilation").and_then(NonZeroU64::new);
         let host = self.host();
         let network = self.network();
+        let tuning = self.tuning(host);
         let clock = self.clock();
         let onramp = self.onramp(&network, host);
         let traffic = self.traffic(duration);
@@ -179,6 +194,7 @@ impl Resolver<'_> {
             time_dilation: time_dilation?,
             network: network?,
             host: host?,
+            tuning: tuning?,
             clock: clock?,
             onramp: onramp?,
             traffic: traffic?,
@@ -324,6 +340,10 @@ impl Resolver<'_> {
             self.flag("host.gro"),
         );
         let coalescing = self.span("host.coalescing");
+        let transport = self.transport(kind);
+        if let Some(kind) = kind {
+            self.refuse_other_hosts(kind);
+        }
         if let (Some(kind), Some(cc)) = (kind, cc) {
             self.check_cc(kind, cc);
         }
@@ -334,7 +354,88 @@ impl Resolver<'_> {
             gso: gso?,
             gro: gro?,
             coalescing: coalescing?,
+            transport: transport?,
         })
+    }
+
+    /// Keys that only another kind of host has.
+    fn refuse_other_hosts(&mut self, kind: HostKind) {
+        for key in KEYS {
+            if key.on.is_some_and(|on| on != kind) && self.given(key.path) {
+                self.needs(key.path, "host.kind", key.on.as_slice());
+            }
+        }
+    }
+
+    fn transport(&mut self, kind: Option<HostKind>) -> Option<Transport> {
+        let min_rto = match (self.given("host.min_rto"), kind?) {
+            (true, _) => self.span("host.min_rto"),
+            (false, HostKind::Kernel) => Some(Span::from_ms(200)),
+            (false, HostKind::Nic) => Some(Span::from_ms(4)),
+        };
+        let initial_window = self.small("host.initial_window");
+        let delayed_ack = self.span("host.delayed_ack");
+        let small_queue = self.span("host.small_queue");
+        let reordering = self.fraction("host.reordering");
+        Some(Transport {
+            initial_window: initial_window?,
+            min_rto: min_rto?,
+            delayed_ack: delayed_ack?,
+            small_queue: small_queue?,
+            reordering: reordering?,
+        })
+    }
+
+    /// Reports a key that means nothing unless `other` is one of `values`, which no run's is.
+    fn needs<T: Display>(&mut self, key: &str, other: &str, values: &[T]) {
+        if values
+            .iter()
+            .any(|value| self.document.says(other, &value.to_string()))
+        {
+            return;
+        }
+        let Some(value) = self
+            .layer
+            .get(key)
+            .and_then(|setting| setting.value.clone())
+        else {
+            return;
+        };
+        let values: Vec<String> = values.iter().map(T::to_string).collect();
+        let (value, needs) = (
+            value.to_string(),
+            format!("{other} {}", values.join(" or ")),
+        );
+        let problem = Problem::Needs {
+            key: key.to_owned(),
+            value,
+            needs,
+        };
+        self.report(&[key], problem);
+    }
+
+    /// Parameters of the congestion control, and of no other.
+    fn tuning(&mut self, host: Option<Host>) -> Option<Tuning> {
+        let host = host?;
+        let mut tuning = Tuning::default();
+        for key in KEYS.iter().filter(|key| !key.of_cc.is_empty()) {
+            let Some(setting) = self.layer.get(key.path) else {
+                continue;
+            };
+            if !key.of_cc.contains(&host.cc) {
+                self.needs(key.path, "host.cc", key.of_cc);
+            } else if key.on.is_none_or(|on| on == host.kind) {
+                let value = setting.value.clone();
+                tuning.0.extend(value.map(|value| (key.name(), value)));
+            }
+        }
+        let limit = |name: &str| match tuning.0.get(name) {
+            Some(Value::Span(span)) => Some(*span),
+            _ => None,
+        };
+        let (low, high) = (limit("t_low"), limit("t_high"));
+        self.at_most("cc.timely.t_low", low, high, "cc.timely.t_high");
+        Some(tuning)
     }
 
     fn check_cc(&mut self, kind: HostKind, cc: Cc) {

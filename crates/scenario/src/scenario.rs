@@ -128,7 +128,7 @@ fn values(layer: &document::Layer) -> Layer {
 
 /// Writes down the defaults that do not depend on other keys.
 fn fill_defaults(base: &mut Layer, traffic: usize) {
-    for key in KEYS {
+    for key in KEYS.iter().filter(|key| key.on.is_none()) {
         let Some(default) = key.default_value() else {
             continue;
         };

@@ -4,7 +4,7 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::Fraction;
+use crate::{Fraction, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -33,6 +33,8 @@ pub struct Run {
     pub network: Network,
     /// What all hosts have in common.
     pub host: Host,
+    /// Parameters of `host.cc` that differ from their source's.
+    pub tuning: Tuning,
     /// How wrong their clocks are.
     pub clock: Clock,
     /// The control law.
@@ -172,7 +174,7 @@ pub struct Ecn {
 }
 
 /// Settings of every host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Host {
     /// What its transport is like.
     pub kind: HostKind,
@@ -186,6 +188,23 @@ pub struct Host {
     pub gro: bool,
     /// The NIC interrupts so long after the first packet.
     pub coalescing: Span,
+    /// Constants of the transport.
+    pub transport: Transport,
+}
+
+/// Constants of the hosts' transport; all but the timeout are a kernel's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transport {
+    /// Packets of a new connection's window.
+    pub initial_window: u32,
+    /// Least timeout above the round-trip time; a NIC's timeout.
+    pub min_rto: Span,
+    /// How long a lone packet waits for its acknowledgement.
+    pub delayed_ack: Span,
+    /// What the pace sends in this time may wait below TCP.
+    pub small_queue: Span,
+    /// Part of the shortest round-trip time that a packet may be late.
+    pub reordering: Fraction,
 }
 
 /// How wrong the hosts' clocks are: standard deviations, over the hosts and over stamps.

@@ -51,6 +51,13 @@ impl Run {
         all.add("host.gso", Value::Bytes(self.host.gso));
         all.add("host.gro", Value::Flag(self.host.gro));
         all.add("host.coalescing", Value::Span(self.host.coalescing));
+        all.transport(self.host.kind, &self.host.transport);
+        let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc);
+        for key in KEYS.iter().filter(tuned) {
+            if let Some(value) = self.tuning.0.get(key.name()) {
+                all.add(key.path, value.clone());
+            }
+        }
         all.add("clock.offset", Value::Span(self.clock.offset));
         all.add("clock.drift", Value::Fraction(self.clock.drift));
         all.add("clock.noise", Value::Span(self.clock.noise));
@@ -98,6 +105,18 @@ impl Settings {
             let part = Value::Fraction(ecn.max_fraction);
             self.add("network.ecn.max_fraction", part);
         }
+    }
+
+    fn transport(&mut self, kind: HostKind, transport: &Transport) {
+        self.add("host.min_rto", Value::Span(transport.min_rto));
+        if kind == HostKind::Nic {
+            return;
+        }
+        let window = Value::Count(transport.initial_window.into());
+        self.add("host.initial_window", window);
+        self.add("host.delayed_ack", Value::Span(transport.delayed_ack));
+        self.add("host.small_queue", Value::Span(transport.small_queue));
+        self.add("host.reordering", Value::Fraction(transport.reordering));
     }
 
     fn traffic(&mut self, entry: &str, traffic: &Traffic) {

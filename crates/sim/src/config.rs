@@ -4,8 +4,9 @@ use crate::cc::Algorithm;
 use crate::clock::ClockErrors;
 use crate::rounding::Rounding;
 use crate::tcp::control::TcpAlgorithm;
-use onramp_scenario::Work;
+use onramp_scenario::{Transport, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::sync::Arc;
 
 /// Everything that all hosts and switches have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,10 +43,12 @@ pub struct Nic {
 }
 
 /// A host's kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
     /// Congestion control of every connection.
     pub algorithm: TcpAlgorithm,
+    /// Its constants.
+    pub transport: Arc<Transport>,
     /// Largest segment handed to the NIC.
     pub gso: Bytes,
     /// Packets that are handled together are acknowledged together.

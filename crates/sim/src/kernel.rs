@@ -31,8 +31,6 @@ pub(crate) const MSS: u16 = 1448;
 pub(crate) const HEADER: u16 = 66;
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
-/// tcp_tsq: what the pace sends in 2^-10 s.
-const SMALL_QUEUE: Span = Span::from_us(977);
 /// A time that does not come.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
@@ -143,10 +141,8 @@ impl Connection {
     }
 
     /// Packets that may wait below TCP: TSQ, at least two segments.
-    fn small_queue(&self, segment: u32) -> u32 {
-        let paced = self
-            .pace()
-            .map_or(0, |pace| pace.bytes_in(SMALL_QUEUE).get());
+    fn small_queue(&self, segment: u32, worth: Span) -> u32 {
+        let paced = self.pace().map_or(0, |pace| pace.bytes_in(worth).get());
         (2 * segment).max((paced / u64::from(MSS)) as u32)
     }
 }
@@ -207,12 +203,14 @@ impl Simulation {
 
     fn open_connection(&mut self, src: u32, dst: u32) -> u32 {
         let (there, back) = self.paths(src, dst);
-        let algorithm = self.kernel().algorithm;
+        let kernel = self.kernel();
+        let transport = kernel.transport.clone();
+        let sender = Sender::new(&kernel.algorithm, transport, self.base_rtt());
         self.connections.add(Connection {
             plan: NONE,
             src,
             dst,
-            sender: Sender::new(algorithm, self.base_rtt()),
+            sender,
             receiver: Receiver::default(),
             first: 0,
             end: None,
@@ -241,9 +239,10 @@ impl Simulation {
     /// TCP hands down what window, small queue and pace allow.
     fn hand_down(&mut self, id: u32) {
         let (segment, paced) = (self.kernel().segment(), self.kernel().paced);
+        let small_queue = self.kernel().transport.small_queue;
         let connection = &mut self.connections[id];
         let paced = paced || connection.sender.packets_per_s().is_some();
-        let most = connection.small_queue(segment);
+        let most = connection.small_queue(segment, small_queue);
         connection.resume_at = None;
         while connection.queued < most {
             if paced && self.now < connection.paced_until {
@@ -395,7 +394,9 @@ impl Simulation {
     }
 
     fn acknowledge_if_must(&mut self, id: u32) {
-        if self.connections[id].receiver.must_acknowledge(self.now) {
+        let delay = self.kernel().transport.delayed_ack;
+        let receiver = &mut self.connections[id].receiver;
+        if receiver.must_acknowledge(self.now, delay) {
             self.send_acknowledgement(id);
         } else {
             self.set_timer(id);

@@ -229,6 +229,46 @@ fn dctcp_needs_marks() {
 }
 
 #[test]
+fn parameters_of_another_congestion_control_are_refused() {
+    assert_eq!(
+        errors_of("[cc]\ntimely.beta = \"80 %\"\n[host]\nkind = \"nic\"\ncc = \"hpcc\"\n"),
+        "t:13: cc.timely.beta is 0.8, which needs host.cc timely or timely_w"
+    );
+    assert_eq!(
+        errors_of("[cc]\ndctcp.rate_ai = \"1 Gbit/s\"\n[host]\ncc = \"dctcp\"\n[network.ecn]\nthreshold = \"10 kB\"\n"),
+        "t:13: cc.dctcp.rate_ai is 1 Gbit/s, which needs host.kind nic"
+    );
+    assert_eq!(
+        errors_of("[host]\nkind = \"nic\"\ncc = \"hpcc\"\nsmall_queue = \"10 us\"\n"),
+        "t:15: host.small_queue is 10 us, which needs host.kind kernel"
+    );
+    assert_eq!(
+        errors_of("[cc.timely]\nt_low = \"100 us\"\nt_high = \"50 us\"\ndelta = 3\nbetta = 1\n[host]\nkind = \"nic\"\ncc = \"timely\"\n"),
+        "t:13: cc.timely.t_low is 100 us, above max 50 us (cc.timely.t_high)\n\
+         t:15: cc.timely.delta is \"3\", which has no unit (one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s)\n\
+         t:16: unknown key cc.timely.betta, did you mean cc.timely.beta?"
+    );
+}
+
+#[test]
+fn runs_take_the_parameters_of_their_own_congestion_control() {
+    let more = "[host]\nkind = \"nic\"\n[sweep]\n\"host.cc\" = [\"hpcc\", \"timely\"]\n\"cc.timely.beta\" = [0.2, 0.8]\n";
+    let scenario = scenario(more);
+    let betas: Vec<_> = scenario
+        .runs()
+        .iter()
+        .map(|run| run.params.get("cc.timely.beta"))
+        .collect();
+    assert_eq!(
+        betas,
+        [None, Some(&"0.2".to_owned()), Some(&"0.8".to_owned())]
+    );
+    let mut beta = 0.0;
+    scenario.runs()[1].tuning.fraction("beta", &mut beta);
+    assert_eq!(beta, 0.2);
+}
+
+#[test]
 fn a_law_needs_the_edge_and_the_default_knows() {
     let run = only_run("[host]\nqdisc = \"fq\"\n[onramp]\nthreshold = \"60 us\"\n");
     assert_eq!(run.onramp.law, Law::Off);

@@ -11,10 +11,8 @@ use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
 use crate::topology::{Line, Topology, TopologyError};
 use onramp_scenario::{self as scenario, Arrival, Cc, HostKind, Law, Qdisc, Run, Sharing};
-use onramp_units::{Bytes, Rate, Span};
-
-/// A NIC in a network that drops packets goes back after this long without progress.
-const TIMEOUT: Span = Span::from_ms(4);
+use onramp_units::{Bytes, Rate};
+use std::sync::Arc;
 
 /// Why a run cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,13 +37,21 @@ pub enum BuildError {
 /// # Errors
 /// What the simulator cannot do.
 pub fn build(run: &Run, arrivals: &[Arrival]) -> Result<Simulation, BuildError> {
-    let config = match run.host.kind {
-        HostKind::Kernel => kernel_config(run)?,
-        HostKind::Nic => nic_config(run)?,
-    };
+    let config = config(run)?;
     let flows = arrivals.iter().map(flow).collect();
     let topology = topology(&run.network)?;
     Ok(Simulation::new(config, &topology, flows)?)
+}
+
+/// What the simulation of `run` is made of.
+///
+/// # Errors
+/// What the simulator cannot do.
+pub fn config(run: &Run) -> Result<Config, BuildError> {
+    match run.host.kind {
+        HostKind::Kernel => kernel_config(run),
+        HostKind::Nic => nic_config(run),
+    }
 }
 
 fn flow(arrival: &Arrival) -> Flow {
@@ -63,8 +69,9 @@ fn nic_config(run: &Run) -> Result<Config, BuildError> {
     let lossless = run.network.sharing == Sharing::Lossless;
     let ecn = run.network.ecn.as_ref();
     Ok(Config {
+        algorithm: (preset.algorithm)(line).tuned(&run.tuning),
         nic: Nic {
-            timeout: (!lossless).then_some(TIMEOUT),
+            timeout: (!lossless).then_some(run.host.transport.min_rto),
             ..Nic::REFERENCE
         },
         law: law(&run.onramp, line, u64::from(Nic::REFERENCE.payload)),
@@ -80,15 +87,16 @@ fn nic_config(run: &Run) -> Result<Config, BuildError> {
 /// Linux asks for marks under DCTCP alone.
 fn kernel_config(run: &Run) -> Result<Config, BuildError> {
     let cc = run.host.cc;
-    let named = |algorithm: &&TcpAlgorithm| algorithm.name() == cc.to_string();
-    let algorithm = TcpAlgorithm::ALL.iter().find(named);
-    let algorithm = *algorithm.ok_or(BuildError::Cc { cc })?;
+    let named = |algorithm: &TcpAlgorithm| algorithm.name() == cc.to_string();
+    let algorithm = TcpAlgorithm::all().into_iter().find(named);
+    let algorithm = algorithm.ok_or(BuildError::Cc { cc })?.tuned(&run.tuning);
     let holds = run.onramp.law != Law::Off;
     let gso = run.host.gso;
     let ecn = run.network.ecn.as_ref().filter(|_| cc == Cc::Dctcp);
     Ok(Config {
         kernel: Some(Kernel {
             algorithm,
+            transport: Arc::new(run.host.transport),
             gso: if holds { gso.min(run.onramp.gso) } else { gso },
             gro: run.host.gro,
             paced: run.host.qdisc == Qdisc::Fq,

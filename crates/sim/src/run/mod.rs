@@ -17,7 +17,7 @@ use onramp_units::{Bytes, Sim, Span, Time};
 
 use series::{Place, Series};
 
-pub use build::{build, BuildError};
+pub use build::{build, config, BuildError};
 
 /// What of a run is watched beside its results.
 #[derive(Default)]
