@@ -2,7 +2,7 @@
 //! bounds, default and meaning; the parser, `explain` and docs/scenario.md all read it.
 
 use crate::value::{Form, Value, OFF};
-use crate::{Arrivals, Cc, HostKind, Kind, Law, Qdisc, Sharing, TopologyKind, Workload};
+use crate::{Arrivals, BuiltIn, Cc, HostKind, Kind, Law, Mark, Qdisc, Sharing, TopologyKind};
 use onramp_units::{Bytes, Rate, Span};
 use strum::VariantNames;
 
@@ -105,6 +105,13 @@ const LOAD: Form = Form::Fraction(0.000_001, 1.0);
 const INCAST: &[Kind] = &[Kind::Incast];
 const LONG: &[Kind] = &[Kind::Long];
 const POISSON: &[Kind] = &[Kind::Poisson];
+const REQUEST: &[Kind] = &[Kind::Request];
+const ALL_TO_ALL: &[Kind] = &[Kind::AllToAll];
+const REPLAY: &[Kind] = &[Kind::Replay];
+/// As switch chips have them: powers of two, 2^-7 first.
+pub(crate) const ALPHAS: &[&str] = &[
+    "1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8",
+];
 const PART: Form = Form::Fraction(0.0001, 1.0);
 const STEP: Form = Form::Rate(kbit_per_s(1), mbit_per_s(1_000_000));
 const SHORT: Form = Form::Span(Span::from_ns(1), Span::from_s(1));
@@ -146,10 +153,11 @@ pub(crate) const KEYS: &[Key] = &[
         "network.topology.kind",
         Form::Choice(TopologyKind::VARIANTS),
         Required,
-        "`star`: all hosts at one switch. `dumbbell`: half of them at each of two. `leaf_spine`: at leaves, each linked to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. Only the simulator has more than the star.",
+        "`star`: all hosts at one switch. `dumbbell`: half of them at each of two. `leaf_spine`: at leaves, each linked to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. `file`: nodes and links of a file. Only the simulator has more than the star.",
     )
     .fixed(),
-    key("network.topology.hosts", Form::Count(2, 4096), Required, "Number of hosts, the same at every switch that has any."),
+    key("network.topology.hosts", Form::Count(2, 4096), Without("required unless `kind` is file"), "Number of hosts, the same at every switch that has any."),
+    key("network.topology.path", Form::Path, Without("required for file"), "A network in TOML (`.toml`: `switches`, a list of names; `[[hosts]]` with `at`, `rate`, `delay` and, for several, `count`; `[[links]]` with `from`, `to`, `rate`, `delay`), or in the HPCC authors' format (`nodes switches links`, the switches, a line `a b rate delay 0` for each link). Hosts are numbered in the file's order."),
     key("network.topology.leaves", Form::Count(2, 256), Without("required for leaf_spine"), "Switches that have hosts."),
     key("network.topology.spines", Form::Count(1, 256), Without("required for leaf_spine"), "Switches that link the leaves."),
     key("network.topology.pods", Form::Count(2, 64), Without("required for fat_tree"), "Groups of ToR and aggregation switches, all linked with each other."),
@@ -157,13 +165,13 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "network.link.rate",
         Form::Rate(mbit_per_s(1), mbit_per_s(1_000_000)),
-        Required,
+        Without("required unless `topology.kind` is file"),
         "Of every host's link, in each direction.",
     ),
     key(
         "network.link.delay",
         Form::Span(Span::ZERO, Span::from_ms(100)),
-        Required,
+        Without("required unless `topology.kind` is file"),
         "Propagation over one link, one way; host to switch to host is two links.",
     ),
     key(
@@ -191,10 +199,16 @@ pub(crate) const KEYS: &[Key] = &[
         "Whose `buffer` is. `per_port`: each port's; what does not fit is dropped. `shared`: the switch's; a queue may take as much as is free. `lossless`: the switch's, and priority flow control keeps it from overflowing. Only the simulator shares.",
     ),
     key(
+        "network.alpha",
+        Form::Choice(ALPHAS),
+        Without("`1`; `1/8` if `sharing` is lossless"),
+        "Dynamic threshold: part of the free memory that a queue may take of a shared buffer, or, of a lossless one, a port's arrivals before it is paused (of ports at the hosts' rate, twice that at twice the rate, at most all).",
+    ),
+    key(
         "network.ecn.threshold",
         Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
         Without("no marks"),
-        "A packet that finds more than this in a switch port's queue is marked CE; at most `network.buffer`.",
+        "A packet that finds more than this in a switch port's queue is marked CE; at most `network.buffer`. In the simulator the lengths are those of ports at the hosts' rate, in proportion at others.",
     ),
     key(
         "network.ecn.max",
@@ -207,6 +221,18 @@ pub(crate) const KEYS: &[Key] = &[
         Form::Fraction(0.0, 1.0),
         Is("1"),
         "Part of the packets that is marked just below `max`.",
+    ),
+    key(
+        "network.ecn.steps",
+        Form::Count(2, 64),
+        Without("it grows steadily"),
+        "The marked part grows in so many equal steps between `threshold` and `max`, in step i to (i - 1/2) of them; 8 on some switches. Only in the simulator.",
+    ),
+    key(
+        "network.ecn.mark",
+        Form::Choice(Mark::VARIANTS),
+        Without("`enqueue`; `dequeue` with nic hosts"),
+        "Whether the queue that a packet finds or that it leaves behind counts. The rack marks at enqueue.",
     ),
     key("host.kind", Form::Choice(HostKind::VARIANTS), Is("kernel"), "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets; only in the simulator."),
     key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`), reno and scalable (in the simulator); nic hosts hpcc, dctcp, and dcqcn and timely in their variants, each with its source's parameters and, without `network.ecn`, its source's marks."),
@@ -313,15 +339,18 @@ pub(crate) const KEYS: &[Key] = &[
         Is("0 s"),
         "Of a single time stamp.",
     ),
-    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times.").fixed(),
-    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast. `all` (poisson only): every host receives that load."),
+    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
+    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (poisson and request only): each of them.")
+    .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key(
         "traffic.from",
         Form::HostOr("others"),
         Is("others"),
-        "The sender; `others` are all hosts but the receiver: long flows take them in turn, poisson flows at random.",
+        "The sender; `others` are all hosts but the receiver: long flows take several in turn, poisson flows and requests at random.",
     )
-    .of(&[Kind::Long, Kind::Poisson]),
+    .of(&[Kind::Long, Kind::Poisson, Kind::Request]),
+    key("traffic.among", Form::HostOr("all"), Is("all"), "The hosts that send to each other, at least two.").of(ALL_TO_ALL),
+    key("traffic.path", Form::Path, Required, "List of flows: `.csv` or `.parquet` with the columns src, dst, size_bytes, start_ns; else the HPCC authors' format (how many, then `src dst priority port size_bytes start_s`). In the order of their starts.").of(REPLAY),
     key(
         "traffic.fanout",
         Form::Count(1, 10_000),
@@ -333,52 +362,94 @@ pub(crate) const KEYS: &[Key] = &[
         "traffic.size",
         Form::Bytes(Bytes::new(1), Bytes::new(1_000_000_000)),
         Required,
-        "Of one answer.",
+        "Of one answer; of what a host sends to another in a step.",
     )
-    .of(INCAST),
+    .of(&[Kind::Incast, Kind::Request, Kind::AllToAll]),
+    key(
+        "traffic.request_size",
+        Form::Bytes(Bytes::new(1), Bytes::new(1_000_000_000)),
+        Is("100 B"),
+        "Of a request.",
+    )
+    .of(REQUEST),
     key(
         "traffic.workload",
-        Form::Choice(Workload::VARIANTS),
+        Form::ChoiceOrPath(BuiltIn::VARIANTS),
         Required,
-        "Distribution of flow sizes: a file of workloads/.",
+        "Distribution of flow sizes: a file of workloads/, or another one like those.",
     )
     .of(POISSON),
     key(
         "traffic.load",
         LOAD,
-        Without("required for poisson; 2 % for an incast without `interval`"),
-        "Fraction of the receiver's link that the payload takes.",
+        Without("required for poisson; 2 % for an incast without `interval`; requests wait for answers"),
+        "Fraction of the receiver's link that the payload takes; of requests, the answers.",
     )
-    .of(&[Kind::Incast, Kind::Poisson]),
+    .of(&[Kind::Incast, Kind::Poisson, Kind::Request]),
     key(
         "traffic.interval",
         Form::Span(Span::from_ns(1), HOUR),
-        Without("from `load`"),
-        "Mean time between requests; instead of `load`.",
+        Without("from `load`; of all_to_all 0 s"),
+        "Mean time between requests; instead of `load`. Of all_to_all, from the end of a host's step to its next.",
+    )
+    .of(&[Kind::Incast, Kind::AllToAll]),
+    key(
+        "traffic.stagger",
+        Form::Span(Span::ZERO, HOUR),
+        Is("0 s"),
+        "Each answer to a request starts so much later than the one before; only in the simulator, unless 0 s.",
     )
     .of(INCAST),
+    key(
+        "traffic.jitter",
+        Form::Span(Span::ZERO, HOUR),
+        Is("0 s"),
+        "Each answer starts at random up to this much later still; only in the simulator, unless 0 s.",
+    )
+    .of(INCAST),
+    key(
+        "traffic.think",
+        Form::Span(Span::ZERO, HOUR),
+        Without("0 s"),
+        "Mean time from an answer to the client's next request; instead of `load`.",
+    )
+    .of(REQUEST),
+    key(
+        "traffic.concurrency",
+        Form::Count(1, 1000),
+        Without("1"),
+        "Requests that a client has under way; instead of `load`.",
+    )
+    .of(REQUEST),
     key(
         "traffic.arrivals",
         Form::Choice(Arrivals::VARIANTS),
         Is("poisson"),
-        "Gaps between requests: exponential (`poisson`) or equal (`periodic`).",
+        "Gaps between requests, or times to think: exponential (`poisson`) or equal (`periodic`).",
     )
-    .of(INCAST),
+    .of(&[Kind::Incast, Kind::Request]),
     key(
         "traffic.requests",
         Form::Count(1, ANY_NUMBER),
         Without("until `duration`"),
-        "Stop after so many requests.",
+        "Stop after so many requests, each client by itself.",
     )
-    .of(INCAST),
+    .of(&[Kind::Incast, Kind::Request]),
+    key(
+        "traffic.steps",
+        Form::Count(1, ANY_NUMBER),
+        Without("until `duration`"),
+        "Stop after so many steps.",
+    )
+    .of(ALL_TO_ALL),
     key("traffic.flows", Form::Count(1, 10_000), Is("1"), "Number of flows.").of(LONG),
     key(
         "traffic.start",
         Form::Span(Span::ZERO, HOUR),
         Is("0 s"),
-        "When the flows start; below `duration`.",
+        "When the flows, or the first step, start; below `duration`.",
     )
-    .of(LONG),
+    .of(&[Kind::Long, Kind::AllToAll]),
     key(
         "traffic.stop",
         Form::Span(Span::ZERO, HOUR),
@@ -416,6 +487,12 @@ pub(crate) const KEYS: &[Key] = &[
         Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)),
         Is("16 kB"),
         "Largest segment while On-Ramp holds: a segment leaves as one burst, so it is the granule of control (fig. 19). host.gso where that is smaller.",
+    ),
+    key(
+        "onramp.reuse",
+        Form::SpanOrOff(Span::from_us(1), Span::from_s(10)),
+        Is("off"),
+        "A flow that starts is held by the last one-way delay that its host measured to the receiver, unless that is older than this; else it sends its first round trip unheld. Only in the simulator.",
     ),
 ];
 

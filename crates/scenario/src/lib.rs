@@ -11,7 +11,10 @@
 mod document;
 mod error;
 mod explain;
+mod files;
+mod flow_list;
 mod fraction;
+mod graph;
 mod keys;
 mod limits;
 mod plan;
@@ -25,9 +28,12 @@ mod write;
 
 pub use error::{Error, Errors, Place, Problem};
 pub use explain::{explain, explain_markdown};
+pub use files::NO_FILES;
+pub use flow_list::{read as read_flow_list, read_hpcc, FlowListError, ListedFlow};
 pub use fraction::{Fraction, NotAFraction};
+pub use graph::{Edge, Graph, GraphError, NodeId};
 pub use limits::*;
-pub use plan::{plan, Arrival, Work};
+pub use plan::{plan, After, Arrival, Work};
 pub use scenario::Scenario;
 pub use tuning::{parameters, Parameter, Tuning};
 pub use types::*;

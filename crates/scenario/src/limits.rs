@@ -1,6 +1,6 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{Cc, HostKind, Run, Sharing, TopologyKind, Traffic, Transport};
+use crate::{BuiltIn, Cc, HostKind, Mark, Run, Sharing, TopologyKind, Traffic, Transport};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -112,6 +112,15 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         ),
         (!exact, "[clock] is not exact"),
         (!step, "network.ecn.max is not network.ecn.threshold"),
+        (
+            network.ecn.is_some_and(|ecn| ecn.mark == Mark::Dequeue),
+            "network.ecn.mark is dequeue",
+        ),
+        (run.onramp.reuse.is_some(), "onramp.reuse is not off"),
+        (
+            run.traffic.iter().any(of_simulator),
+            "traffic of kind request, all_to_all or replay, with stagger or jitter, or with a workload of a file, is given",
+        ),
     ];
     let found = settings.into_iter().filter(|(found, _)| *found);
     found
@@ -119,12 +128,21 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         .collect()
 }
 
+fn of_simulator(traffic: &Traffic) -> bool {
+    match traffic {
+        Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => true,
+        Traffic::Incast(incast) => incast.stagger.max(incast.jitter) > Span::ZERO,
+        Traffic::Poisson(poisson) => poisson.workload.name.parse::<BuiltIn>().is_err(),
+        Traffic::Long(_) => false,
+    }
+}
+
 fn connections(run: &Run) -> u64 {
     let servers = u64::from(run.network.topology.hosts()) - 1;
     let kept = |traffic: &Traffic| match traffic {
         Traffic::Incast(incast) => u64::from(incast.fanout).div_ceil(servers) * servers,
         Traffic::Long(long) => u64::from(long.flows),
-        Traffic::Poisson(_) => 0,
+        Traffic::Poisson(_) | Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => 0,
     };
     run.traffic.iter().map(kept).sum()
 }

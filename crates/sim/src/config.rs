@@ -1,7 +1,9 @@
 //! What a simulation is made of, beside its topology and its flows.
 
 use crate::cc::Algorithm;
+use crate::chains::Chains;
 use crate::clock::ClockErrors;
+use crate::packet::Path;
 use crate::rounding::Rounding;
 use crate::tcp::control::TcpAlgorithm;
 use onramp_scenario::{Transport, Work};
@@ -25,6 +27,10 @@ pub struct Config {
     pub law: Option<onramp_law::Config>,
     /// How wrong the hosts' clocks are, by which the law measures.
     pub clocks: ClockErrors,
+    /// A flow begins with the last delay to its receiver, unless that is older than this.
+    pub reuse: Option<Span>,
+    /// Flows that wait for others.
+    pub chains: Option<Arc<Chains>>,
     /// The switches.
     pub switch: Switch,
     /// Of random marks and clocks.
@@ -55,6 +61,8 @@ pub struct Kernel {
     pub gro: bool,
     /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.
     pub paced: bool,
+    /// Its queueing discipline drops what has waited too long, as sch_fq_codel does.
+    pub codel: bool,
     /// The NIC interrupts so long after the first packet.
     pub coalescing: Span,
 }
@@ -68,6 +76,8 @@ pub struct Switch {
     pub ecn: Option<Ecn>,
     /// Whether acknowledgements take the strict-priority class.
     pub control_acks: bool,
+    /// Dynamic threshold: alpha is 2 to this; `None`: 1 if shared, 1/8 at the hosts' rate if lossless.
+    pub alpha_log2: Option<i8>,
 }
 
 /// How packets share a switch's memory.
@@ -75,8 +85,8 @@ pub struct Switch {
 pub enum Buffer {
     /// Each egress port has its own; what does not fit is dropped.
     PerPort(Bytes),
-    /// All ports share it; a queue may take what is free (dynamic threshold with alpha 1), the rest
-    /// is dropped.
+    /// All ports share it; a queue may take alpha times what is free (dynamic threshold), the rest is
+    /// dropped.
     Shared(Bytes),
     /// All ports share it; priority flow control stops the sender before it is full.
     Lossless(Bytes),
@@ -92,6 +102,8 @@ pub struct Ecn {
     pub max: Bytes,
     /// Part of the packets marked just below `max`; it grows from zero at `min`.
     pub max_fraction: f64,
+    /// It grows in so many equal steps; `None`: steadily.
+    pub steps: Option<u32>,
     /// Marked is what finds such a queue, else what leaves one behind.
     pub at_enqueue: bool,
 }
@@ -125,6 +137,8 @@ pub struct Outcome {
     pub retransmissions: u32,
     /// Times that it waited in vain for an acknowledgement.
     pub timeouts: u32,
+    /// Egress ports of the switches that its data passes.
+    pub(crate) path: Path,
 }
 
 /// Counters of a whole run.
@@ -144,6 +158,8 @@ pub struct Counters {
     pub or_acks: u64,
     /// Packets dropped at switches.
     pub drops: u64,
+    /// Packets dropped in hosts, by CoDel.
+    pub host_drops: u64,
     /// Packets marked CE.
     pub marks: u64,
     /// PFC pauses sent.

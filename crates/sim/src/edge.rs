@@ -10,7 +10,7 @@ use crate::nic::Turn;
 use crate::packet::{Kind, Packet, Path, NONE};
 use crate::simulation::Simulation;
 use onramp_law::Record;
-use onramp_units::{Mono, Sim, Time};
+use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
 const OR_ACK_BYTES: u16 = 78;
@@ -43,6 +43,18 @@ pub(crate) fn held_until(
     Some(sim(again))
 }
 
+/// The law's state of a flow that starts where the last delay to its receiver was `owd`: as if its
+/// OR-ACK had come just now.
+pub(crate) fn reuse(
+    law: &onramp_law::Config,
+    flow: &mut onramp_law::Flow,
+    owd: Span,
+    now: Time<Mono>,
+) {
+    let record = flow.sent(law, now, 0, 1);
+    flow.orack(law, &record, 0, now, now + owd);
+}
+
 /// What a data packet and its OR-ACK carry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
@@ -52,9 +64,15 @@ pub(crate) struct Stamp {
 }
 
 impl Simulation {
+    /// The last delay from `src` to `dst`, if flows that start use it.
+    pub(crate) fn delay_to_reuse(&self, src: u32, dst: u32) -> Option<Span> {
+        let &(owd, learned) = self.last_delays.get(&(src, dst))?;
+        (self.now - learned <= self.config.reuse?).then_some(owd)
+    }
+
     /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
     pub(crate) fn law_lets_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
+        let Some(law) = self.laws.get(host as usize) else {
             return true;
         };
         let turn = &mut self.nics[host as usize].flows[place];
@@ -66,11 +84,11 @@ impl Simulation {
 
     /// A data packet is handed to the line.
     pub(crate) fn law_sent(&mut self, id: u32) {
-        let Some(law) = &self.config.law else {
-            return;
-        };
         let packet = &self.packets[id];
         let pair = &mut self.pairs[packet.flow];
+        let Some(law) = self.laws.get(pair.src as usize) else {
+            return;
+        };
         if let Some(since) = pair.held_since.take() {
             self.outcomes[pair.plan as usize].held += self.now - since;
         }
@@ -118,13 +136,14 @@ impl Simulation {
 
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(crate) fn or_acked(&mut self, id: u32) {
-        let Some(law) = &self.config.law else {
+        let packet = &self.packets[id];
+        let Some(law) = self.laws.get(self.pairs[packet.flow].src as usize) else {
             return;
         };
-        let packet = &self.packets[id];
         let stamp = &self.stamps[id as usize];
         let pair = &mut self.pairs[packet.flow];
-        if pair.is_over() {
+        // What it tells is of use to the next flow, if delays are reused.
+        if pair.is_over() && self.config.reuse.is_none() {
             return;
         }
         // The verdict only says whether the sample was of use.
@@ -135,6 +154,10 @@ impl Simulation {
             mono(self.now),
             stamp.received,
         );
+        if let (Some(_), Some(owd)) = (self.config.reuse, pair.law.owd()) {
+            let hosts = (pair.src, self.flows[pair.plan as usize].dst);
+            self.last_delays.insert(hosts, (owd, self.now));
+        }
         if pair.turn != NONE {
             let turn = &mut self.nics[pair.src as usize].flows[pair.turn as usize];
             turn.held_until = Time::ZERO;

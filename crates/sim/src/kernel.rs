@@ -8,11 +8,13 @@
 //! an OR-ACK answers, as law/sample.h says.
 //! Connections are persistent, as the rack's: a flow takes the idle one of its hosts that was used last,
 //! with the window and the control law's state that it has, else a new one.
-//! Does not: model processors, receive windows, or CoDel; a new connection's handshake is over, and has
+//! Does not: model processors or receive windows; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 
+mod codel;
 mod edge;
 
+use self::codel::Codel;
 use crate::config::Kernel;
 use crate::events::What;
 use crate::packet::{Kind, Packet, Path, NONE};
@@ -77,9 +79,11 @@ pub(crate) struct Connection {
     last_payload: u16,
     there: Path,
     back: Path,
-    /// Segments in the queueing discipline, and packets there and in the burst.
-    queue: VecDeque<Segment>,
+    /// Segments in the queueing discipline, with the times at which they came, and packets there and
+    /// in the burst.
+    queue: VecDeque<(Time<Sim>, Segment)>,
     queued: u32,
+    codel: Codel,
     /// When the pace lets TCP hand down more, and when it waits for that.
     paced_until: Time<Sim>,
     resume_at: Option<Time<Sim>>,
@@ -168,10 +172,12 @@ impl Simulation {
             None => self.open_connection(flow.src, flow.dst),
         };
         self.acknowledge_by_request(id);
+        self.law_starts(id);
         let connection = &mut self.connections[id];
         connection.plan = plan;
         connection.over = false;
         connection.first = connection.receiver.expected;
+        self.outcomes[plan as usize].path = connection.there;
         match flow.work {
             Work::Send(size) => {
                 let full = u64::from(MSS);
@@ -219,6 +225,7 @@ impl Simulation {
             back,
             queue: VecDeque::new(),
             queued: 0,
+            codel: Codel::NEW,
             paced_until: self.now,
             resume_at: None,
             law: onramp_law::Flow::default(),
@@ -257,7 +264,7 @@ impl Simulation {
                 connection.paced_until = self.now + pace.time_to_send(bytes);
             }
             connection.queued += segment.count;
-            connection.queue.push_back(segment);
+            connection.queue.push_back((self.now, segment));
             if connection.queue.len() == 1 {
                 self.hosts[connection.src as usize].turns.push(Turn {
                     connection: id,
@@ -377,6 +384,7 @@ impl Simulation {
             .receiver
             .arrived(packet.seq as u32, packet.marked);
         let plan = connection.plan as usize;
+        let mut arrived_now = false;
         if connection.end == Some(connection.receiver.expected) {
             let arrived = self.now - self.flows[plan].start;
             let outcome = &mut self.outcomes[plan];
@@ -387,10 +395,14 @@ impl Simulation {
                     .entry(hosts)
                     .or_default()
                     .push(packet.flow);
+                arrived_now = true;
             }
         }
         // It is used once more below, to be acknowledged.
         connection.references += 1;
+        if arrived_now {
+            self.flow_arrived(plan as u32);
+        }
     }
 
     fn acknowledge_if_must(&mut self, id: u32) {
@@ -531,7 +543,8 @@ impl Simulation {
     fn choose_connection(&mut self, host: u32) -> Option<usize> {
         loop {
             let place = self.hosts[host as usize].choose(self.now)?;
-            if self.law_lets_segment_go(host, place) {
+            let is_empty = self.kernel().codel && self.drop_what_waited(host, place);
+            if !is_empty && self.law_lets_segment_go(host, place) {
                 return Some(place);
             }
         }
@@ -542,7 +555,7 @@ impl Simulation {
         let turn = &mut self.hosts[host as usize].turns[place];
         let id = turn.connection;
         let connection = &mut self.connections[id];
-        let segment = connection.queue.pop_front().expect("it has a turn");
+        let (_, segment) = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
         if segment.again {

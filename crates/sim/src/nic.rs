@@ -5,6 +5,9 @@
 //! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
 
 use crate::cc::{Ack, CongestionControl, Control, Feedback, Limits};
+use crate::clock::mono;
+use crate::delays::Delays;
+use crate::edge::reuse;
 use crate::events::What;
 use crate::int::IntStack;
 use crate::packet::{Kind, Packet, Path, NONE};
@@ -47,6 +50,8 @@ pub(crate) struct Nic {
     pub port: u32,
     /// Of data packets that came here since somebody looked.
     pub longest_delay: Span,
+    /// Of all of them, if somebody wants to know.
+    pub delays: Option<Delays>,
     /// Flows from here that take turns.
     pub flows: Vec<Turn>,
     /// Who had the last turn.
@@ -129,9 +134,18 @@ impl Nic {
         Nic {
             port,
             longest_delay: Span::ZERO,
+            delays: None,
             flows: Vec::new(),
             last: 0,
             wake: None,
+        }
+    }
+
+    /// A data packet came here after `delay`.
+    pub fn note_delay(&mut self, delay: Span) {
+        self.longest_delay = self.longest_delay.max(delay);
+        if let Some(delays) = &mut self.delays {
+            delays.note(delay);
         }
     }
 
@@ -172,12 +186,13 @@ impl Simulation {
         let flow = self.flows[plan as usize];
         let (src, dst) = (flow.src, flow.dst);
         let (there, back) = self.paths(src, dst);
+        self.outcomes[plan as usize].path = there;
         let cc = self.config.algorithm.start(&self.path_facts(src));
         let (size, stop) = match flow.work {
             Work::Send(size) => (size.get(), None),
             Work::Until(stop) => (u64::MAX, Some(stop)),
         };
-        let pair = QueuePair {
+        let mut pair = QueuePair {
             plan,
             src,
             size,
@@ -199,6 +214,10 @@ impl Simulation {
             nack_at: Time::ZERO,
             nacked: 0,
         };
+        let known = self.delay_to_reuse(src, dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            reuse(law, &mut pair.law, owd, mono(self.now));
+        }
         let turn = Turn {
             flow: NONE,
             state: pair.state(),
@@ -298,11 +317,13 @@ impl Simulation {
     fn answer(&mut self, id: u32) -> bool {
         let packet = &mut self.packets[id];
         let pair = &mut self.pairs[packet.flow];
+        let mut arrived = None;
         let kind = if packet.seq == pair.expected {
             pair.expected += u64::from(packet.payload);
             if pair.expected == pair.size && !pair.endless {
                 let start = self.flows[pair.plan as usize].start;
                 self.outcomes[pair.plan as usize].arrived = Some(self.now - start);
+                arrived = Some(pair.plan);
             }
             Kind::Ack
         } else if packet.seq > pair.expected {
@@ -324,6 +345,9 @@ impl Simulation {
         packet.hop = 0;
         packet.control = self.config.switch.control_acks;
         packet.path = pair.back;
+        if let Some(plan) = arrived {
+            self.flow_arrived(plan);
+        }
         true
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct Port {
     /// PFC: this end has paused the other's data class.
     pub pausing: bool,
     /// Alpha of the dynamic threshold is 2^-shift.
-    pub threshold_shift: u8,
+    pub threshold_shift: i8,
     pub rate: Rate,
     pub delay: Span,
     /// When the line is free, and the number that event has, scheduled or not.

@@ -2,8 +2,10 @@
 
 use crate::capture::Captures;
 use crate::cc::{Feedback, PathFacts};
+use crate::chains::{Chains, Progress};
 use crate::clock::Clocks;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
+use crate::delays::Delays;
 use crate::ecmp;
 use crate::edge::Stamp;
 use crate::events::{Event, Events, What};
@@ -95,6 +97,11 @@ pub struct Simulation {
     pub(crate) acknowledgements: Vec<Acknowledgement>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) chains: Progress,
+    /// The control law as each node's line has it; none without a law.
+    pub(crate) laws: Vec<onramp_law::Config>,
+    /// The last delay from a host to another, in ns, and when it was learned; if delays are reused.
+    pub(crate) last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
     /// Flows without end yet.
     pub(crate) unfinished: usize,
     next_flow: usize,
@@ -119,7 +126,7 @@ impl Simulation {
         topology: &Topology,
         flows: Vec<Flow>,
     ) -> Result<Simulation, ConfigError> {
-        check(topology, &flows)?;
+        check(topology, &flows, config.chains.as_deref())?;
         let mut ports = make_ports(topology);
         let rates = number_rates(&mut ports);
         // What marks and thresholds are in proportion to.
@@ -138,6 +145,15 @@ impl Simulation {
         let longest = ways.longest(topology, &routes, &ports, &nics);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
         let feedback = config.algorithm.feedback();
+        let of_line = |law: onramp_law::Config| {
+            let rate = |nic: &Nic| ports[nic.port as usize].rate;
+            nics.iter().map(|nic| law.line_rate(rate(nic))).collect()
+        };
+        let laws = config.law.map_or_else(Vec::new, of_line);
+        let in_time = config
+            .chains
+            .as_ref()
+            .map_or(flows.len(), |chains| chains.first);
         let mut simulation = Simulation {
             feedback,
             uses_int: feedback == Feedback::Int && config.kernel.is_none(),
@@ -162,7 +178,10 @@ impl Simulation {
             idle_connections: HashMap::new(),
             acknowledgements: Vec::new(),
             outcomes: vec![Outcome::default(); flows.len()],
-            unfinished: flows.len(),
+            chains: Progress::default(),
+            laws,
+            last_delays: HashMap::new(),
+            unfinished: in_time,
             next_flow: 0,
             flows,
             pairs: Slab::new(),
@@ -176,6 +195,30 @@ impl Simulation {
         };
         simulation.await_next_flow();
         Ok(simulation)
+    }
+
+    /// Measures the delays of data packets to `host` from now on.
+    pub(crate) fn measure_delays(&mut self, host: u32) {
+        self.nics[host as usize].delays = Some(Delays::new());
+    }
+
+    /// Those so far; they are no longer measured.
+    pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
+        self.nics[host as usize].delays.take()
+    }
+
+    /// Ports that a flow's data passes, its host's first; `None`: it has not started.
+    pub(crate) fn ports_of(&self, plan: usize) -> Option<Vec<u32>> {
+        let (flow, outcome) = (&self.flows[plan], &self.outcomes[plan]);
+        let mut ports = vec![self.nics[flow.src as usize].port];
+        for &port in &outcome.path {
+            ports.push(port.into());
+            // Port 0 leads from the first link's first end; an empty path leads nowhere.
+            if self.ports[usize::from(port) ^ 1].node == flow.dst {
+                return Some(ports);
+            }
+        }
+        None
     }
 
     /// Lets time go by, to `end` or until nothing is left to do.
@@ -287,8 +330,7 @@ impl Simulation {
             return self.switch_receive(id);
         }
         if packet.kind == Kind::Data {
-            let longest = &mut self.nics[port.node as usize].longest_delay;
-            *longest = (*longest).max(self.now - packet.sent);
+            self.nics[port.node as usize].note_delay(self.now - packet.sent);
         }
         if self.is_kernel {
             self.kernel_receive(id);
@@ -319,11 +361,7 @@ impl Simulation {
     /// Starts every flow whose time it is. Their starts are events of their own: what has been
     /// scheduled for the same time comes first.
     fn flows_due(&mut self) {
-        while let Some(flow) = self
-            .flows
-            .get(self.next_flow)
-            .filter(|f| f.start == self.now)
-        {
+        while let Some(flow) = self.next_in_time().filter(|f| f.start == self.now) {
             let what = What::FlowStart {
                 flow: self.next_flow as u32,
             };
@@ -333,8 +371,15 @@ impl Simulation {
         self.await_next_flow();
     }
 
+    /// The next flow that waits for nothing but its time.
+    fn next_in_time(&self) -> Option<Flow> {
+        let chains = self.config.chains.as_ref();
+        let in_time = chains.map_or(self.flows.len(), |chains| chains.first);
+        self.flows[..in_time].get(self.next_flow).copied()
+    }
+
     fn await_next_flow(&mut self) {
-        if let Some(flow) = self.flows.get(self.next_flow) {
+        if let Some(flow) = self.next_in_time() {
             self.events.schedule(flow.start, What::FlowsDue);
         }
     }
@@ -350,7 +395,11 @@ impl Simulation {
         PathFacts {
             line_rate,
             base_rtt: self.base_rtt(),
-            bdp_bytes: self.longest.bdp_bytes,
+            // Of this line, where hosts' lines differ.
+            bdp_bytes: self
+                .longest
+                .bdp_bytes
+                .min(line_rate.bytes_in(self.base_rtt()).get()),
             payload_bytes: u64::from(self.config.nic.payload),
         }
     }
@@ -386,7 +435,7 @@ impl Simulation {
     }
 }
 
-fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
+fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result<(), ConfigError> {
     if u32::try_from(flows.len()).is_err() {
         return Err(ConfigError::TooManyFlows { flows: flows.len() });
     }
@@ -405,7 +454,11 @@ fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
             return Err(ConfigError::Empty { flow: n });
         }
     }
-    match flows.windows(2).position(|two| two[1].start < two[0].start) {
+    let in_time = chains.map_or(flows.len(), |chains| chains.first);
+    match flows[..in_time]
+        .windows(2)
+        .position(|two| two[1].start < two[0].start)
+    {
         Some(n) => Err(ConfigError::Unordered { flow: n + 1 }),
         None => Ok(()),
     }
@@ -448,7 +501,8 @@ fn provision(
     let mut memories = vec![whole; topology.nodes()];
     for port in ports.iter_mut().filter(|port| port.on_switch) {
         if let Buffer::Lossless(_) = config.switch.buffer {
-            port.provision(&mut memories[port.node as usize], host_rate);
+            let alpha_log2 = config.switch.alpha_log2;
+            port.provision(&mut memories[port.node as usize], host_rate, alpha_log2);
         }
         if let Some(ecn) = &config.switch.ecn {
             port.set_ecn(ecn, host_rate);

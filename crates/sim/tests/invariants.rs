@@ -35,7 +35,10 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
             buffer,
             ecn: Some((preset.ecn)(line)),
             control_acks: preset.control_acks,
+            alpha_log2: None,
         },
+        reuse: None,
+        chains: None,
         seed: 1,
     }
 }

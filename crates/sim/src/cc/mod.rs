@@ -244,6 +244,7 @@ fn red(line: Rate) -> Ecn {
         min: kb_per_100g(400, line),
         max: kb_per_100g(1600, line),
         max_fraction: 0.2,
+        steps: None,
         at_enqueue: false,
     }
 }
@@ -255,6 +256,7 @@ fn step(line: Rate) -> Ecn {
         min: threshold,
         max: threshold,
         max_fraction: 1.0,
+        steps: None,
         at_enqueue: false,
     }
 }

@@ -5,7 +5,7 @@
 
 use super::MSS;
 use crate::clock::{mono, sim};
-use crate::edge::{held_until, or_ack};
+use crate::edge::{held_until, or_ack, reuse};
 use crate::packet::Packet;
 use crate::simulation::Simulation;
 use crate::tcp::sender::Segment;
@@ -13,9 +13,18 @@ use onramp_law::sampled_byte;
 use onramp_units::Time;
 
 impl Simulation {
+    /// A flow starts on a connection: its state may learn from the last delay.
+    pub(super) fn law_starts(&mut self, id: u32) {
+        let (src, dst) = (self.connections[id].src, self.connections[id].dst);
+        let known = self.delay_to_reuse(src, dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            reuse(law, &mut self.connections[id].law, owd, mono(self.now));
+        }
+    }
+
     /// Whether the law lets the head of the connection at `place` go. If not, its turn is put off.
     pub(super) fn law_lets_segment_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
+        let Some(law) = self.laws.get(host as usize) else {
             return true;
         };
         let turn = &mut self.hosts[host as usize].turns[place];
@@ -28,10 +37,10 @@ impl Simulation {
 
     /// A segment is handed to the NIC.
     pub(super) fn law_sent_segment(&mut self, id: u32, segment: &Segment) {
-        let Some(law) = &self.config.law else {
+        let connection = &mut self.connections[id];
+        let Some(law) = self.laws.get(connection.src as usize) else {
             return;
         };
-        let connection = &mut self.connections[id];
         if let Some(since) = connection.held_since.take() {
             self.outcomes[connection.plan as usize].held += self.now - since;
         }
@@ -72,11 +81,15 @@ impl Simulation {
     pub(super) fn connection_or_acked(&mut self, id: u32, host: u32) {
         let packet = self.packets[id];
         let connection = &mut self.connections[packet.flow];
-        if let Some(law) = &self.config.law {
+        if let Some(law) = self.laws.get(host as usize) {
             let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
             let flow = &mut connection.law;
             // The verdict only says whether the sample was of use.
             connection.records.orack(law, flow, byte, now, received);
+            if let (Some(_), Some(owd)) = (self.config.reuse, flow.owd()) {
+                let hosts = (connection.src, connection.dst);
+                self.last_delays.insert(hosts, (owd, self.now));
+            }
             let turns = &mut self.hosts[host as usize].turns;
             turns
                 .iter_mut()
