@@ -370,7 +370,10 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
             buffer: Buffer::Lossless(args.buffer),
             ecn: Some((preset.ecn)(line)),
             control_acks: preset.control_acks,
+            alpha_log2: None,
         },
+        reuse: None,
+        chains: None,
         seed: args.seed,
     })
 }

@@ -28,6 +28,8 @@ pub enum Column {
     Text(Vec<&'static str>),
     /// Texts that were read.
     Bytes(Vec<ByteArray>),
+    /// Texts, some of which are missing.
+    OptBytes(Vec<Option<ByteArray>>),
 }
 
 /// Writes row groups of columns that fit `schema`.
@@ -74,6 +76,7 @@ fn write_column(
             put::<ByteArrayType>(rows, &values, None)
         }
         Column::Bytes(values) => put::<ByteArrayType>(rows, &values, None),
+        Column::OptBytes(values) => put_some::<ByteArrayType>(rows, values),
     }
 }
 
@@ -146,8 +149,11 @@ fn read_column(reader: ColumnReader, rows: usize) -> Result<Column, ParquetError
         }
         ColumnReader::ByteArrayColumnReader(mut reader) => {
             let mut values = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
-            Ok(Column::Bytes(values))
+            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+            Ok(match levels.is_empty() {
+                true => Column::Bytes(values),
+                false => Column::OptBytes(with_gaps(levels, values)),
+            })
         }
         _ => Err(ParquetError::General("a type that no world writes".into())),
     }
@@ -166,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; }";
+        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; optional binary f (UTF8); }";
         let path =
             std::env::temp_dir().join(format!("onramp-columns-{}.parquet", std::process::id()));
         let group = vec![
@@ -175,13 +181,14 @@ mod tests {
             Column::Double(vec![0.5, 1.5, -2.0]),
             Column::Text(vec!["x", "", "yz"]),
             Column::OptDouble(vec![Some(0.25), None, None]),
+            Column::OptBytes(vec![None, Some("p q".into()), None]),
         ];
         write(&path, schema, [Ok(group.clone()), Ok(group.clone())]).unwrap();
         let groups = read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1][..3], group[..3]);
-        assert_eq!(groups[1][4], group[4]);
+        assert_eq!(groups[1][4..], group[4..]);
         let Column::Bytes(texts) = &groups[0][3] else {
             panic!("texts are bytes")
         };

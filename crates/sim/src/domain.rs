@@ -6,6 +6,7 @@
 
 use crate::capture::Captures;
 use crate::cc::{Feedback, PathFacts};
+use crate::chains::Progress;
 use crate::clock::Clocks;
 use crate::config::{Config, Counters};
 use crate::edge::Stamp;
@@ -75,6 +76,12 @@ pub(crate) struct Domain {
     pub idle_connections: HashMap<(u32, u32), Vec<u32>>,
     /// Flows so far from hosts here, by sender and receiver.
     pair_flows: HashMap<(u32, u32), u16>,
+    /// Of flows that wait for others.
+    pub chains: Progress,
+    /// The control law as each node's line has it; none without a law.
+    pub laws: Arc<[onramp_law::Config]>,
+    /// The last delay from a host here to another, and when it was learned; if delays are reused.
+    pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
     /// Flows of the plan that are not due yet.
     next_start: usize,
     next_question: usize,
@@ -92,6 +99,7 @@ pub(crate) struct Beginning {
     pub config: Config,
     pub int: IntFormat,
     pub wire_times: Arc<[WireTimes]>,
+    pub laws: Arc<[onramp_law::Config]>,
     pub nodes: usize,
 }
 
@@ -143,6 +151,9 @@ impl Domain {
             incoming_connections: FlowTable::new(),
             idle_connections: HashMap::new(),
             pair_flows: HashMap::new(),
+            chains: Progress::default(),
+            laws: beginning.laws.clone(),
+            last_delays: HashMap::new(),
             next_start: 0,
             next_question: 0,
             ended: 0,
@@ -243,8 +254,7 @@ impl Domain {
             return self.switch_receive(id);
         }
         if packet.kind == Kind::Data {
-            let longest = &mut self.nics[port.node as usize].longest_delay;
-            *longest = (*longest).max(self.now - packet.sent);
+            self.nics[port.node as usize].note_delay(self.now - packet.sent);
         }
         if self.is_kernel {
             self.kernel_receive(id);
@@ -274,7 +284,9 @@ impl Domain {
 
     /// A flow from here starts, and the next one is awaited.
     fn flow_due(&mut self, plan: u32) {
-        self.await_next_flow();
+        if !self.has_waited(plan) {
+            self.await_next_flow();
+        }
         if self.is_kernel {
             self.start_unasked(plan);
         } else {
@@ -285,7 +297,8 @@ impl Domain {
     /// The next flow from a host here that starts by itself.
     fn await_next_flow(&mut self) {
         let (network, me) = (&self.network, self.me);
-        while let Some(flow) = network.flows.get(self.next_start) {
+        let in_time = &network.flows[..self.in_time()];
+        while let Some(flow) = in_time.get(self.next_start) {
             let plan = self.next_start as u32;
             self.next_start += 1;
             if network.partition.of(flow.src) == me && !self.is_asked_for(flow.start) {
@@ -299,7 +312,8 @@ impl Domain {
     /// The next flow that a host here asks for.
     fn await_next_question(&mut self) {
         let (network, me) = (&self.network, self.me);
-        while let Some(flow) = network.flows.get(self.next_question) {
+        let in_time = &network.flows[..self.in_time()];
+        while let Some(flow) = in_time.get(self.next_question) {
             let plan = self.next_question as u32;
             self.next_question += 1;
             if network.partition.of(flow.dst) == me && self.is_asked_for(flow.start) {

@@ -10,7 +10,7 @@ use crate::domain::Domain;
 use crate::nic::Turn;
 use crate::packet::{Kind, Packet, Path, NONE};
 use onramp_law::Record;
-use onramp_units::{Mono, Sim, Time};
+use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
 const OR_ACK_BYTES: u16 = 78;
@@ -43,6 +43,18 @@ pub(crate) fn held_until(
     Some(sim(again))
 }
 
+/// The law's state of a flow that starts where the last delay to its receiver was `owd`: as if its
+/// OR-ACK had come just now.
+pub(crate) fn reuse(
+    law: &onramp_law::Config,
+    flow: &mut onramp_law::Flow,
+    owd: Span,
+    now: Time<Mono>,
+) {
+    let record = flow.sent(law, now, 0, 1);
+    flow.orack(law, &record, 0, now, now + owd);
+}
+
 /// What a data packet and its OR-ACK carry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
@@ -61,9 +73,24 @@ impl Default for Stamp {
 }
 
 impl Domain {
+    /// The last delay from `src` to `dst`, if flows that start use it.
+    pub(crate) fn delay_to_reuse(&self, src: u32, dst: u32) -> Option<Span> {
+        let &(owd, learned) = self.last_delays.get(&(src, dst))?;
+        (self.now - learned <= self.config.reuse?).then_some(owd)
+    }
+
+    /// The law has learned a delay of flow `plan`, which the next flow of its hosts may use.
+    pub(crate) fn keep_delay(&mut self, plan: u32, owd: Option<Span>) {
+        if let (Some(_), Some(owd)) = (self.config.reuse, owd) {
+            let flow = &self.network.flows[plan as usize];
+            self.last_delays
+                .insert((flow.src, flow.dst), (owd, self.now));
+        }
+    }
+
     /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
     pub(crate) fn law_lets_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
+        let Some(law) = self.laws.get(host as usize) else {
             return true;
         };
         let turn = &mut self.nics[host as usize].flows[place];
@@ -75,11 +102,11 @@ impl Domain {
 
     /// A data packet of `sender` is handed to the line.
     pub(crate) fn law_sent(&mut self, sender: u32, id: u32) {
-        let Some(law) = &self.config.law else {
-            return;
-        };
         let packet = &self.packets[id];
         let sender = &mut self.senders[sender];
+        let Some(law) = self.laws.get(sender.src as usize) else {
+            return;
+        };
         if let Some(since) = sender.held_since.take() {
             sender.sent.held += self.now - since;
         }
@@ -120,27 +147,34 @@ impl Domain {
 
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(crate) fn or_acked(&mut self, id: u32) {
-        let packet = &self.packets[id];
-        let (Some(law), Some(place)) = (&self.config.law, self.senders.place(packet.flow)) else {
+        let (flow, seq) = (self.packets[id].flow, self.packets[id].seq as u32);
+        let src = self.network.flows[flow as usize].src;
+        let Some(law) = self.laws.get(src as usize) else {
             return;
         };
-        let sender = &mut self.senders[place];
-        if sender.is_over() {
-            return;
-        }
-        let stamp = self.stamps.of(id);
+        let Stamp { record, received } = self.stamps.of(id);
+        let place = self.senders.place(flow);
+        let sender = place.map(|place| &mut self.senders[place]);
         // The verdict only says whether the sample was of use.
-        sender.law.orack(
-            law,
-            &stamp.record,
-            packet.seq as u32,
-            mono(self.now),
-            stamp.received,
-        );
-        if sender.turn != NONE {
-            let turn = &mut self.nics[sender.src as usize].flows[sender.turn as usize];
-            turn.held_until = Time::ZERO;
-        }
+        let owd = match sender.filter(|sender| !sender.is_over()) {
+            Some(sender) => {
+                sender
+                    .law
+                    .orack(law, record, seq, mono(self.now), *received);
+                if sender.turn != NONE {
+                    let turns = &mut self.nics[src as usize].flows;
+                    turns[sender.turn as usize].held_until = Time::ZERO;
+                }
+                sender.law.owd()
+            }
+            // What it tells is of use to the next flow, if delays are reused.
+            None => {
+                let mut over = onramp_law::Flow::default();
+                over.orack(law, record, seq, mono(self.now), *received);
+                over.owd()
+            }
+        };
+        self.keep_delay(flow, owd);
     }
 }
 

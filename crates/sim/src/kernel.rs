@@ -10,14 +10,16 @@
 //! with the window and the control law's state that it has, else a new one. Which one, its receiver says
 //! when it asks for the flow; the question takes half of an idle round trip, no line, and acknowledges
 //! what came before.
-//! Does not: model processors, receive windows, or CoDel; a new connection's handshake is over, and has
+//! Does not: model processors or receive windows; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 
+mod codel;
 mod edge;
 mod receive;
 
 pub(crate) use receive::Incoming;
 
+use self::codel::Codel;
 use crate::config::Kernel;
 use crate::domain::Domain;
 use crate::events::{Rank, What};
@@ -35,8 +37,6 @@ pub(crate) const MSS: u16 = 1448;
 pub(crate) const HEADER: u16 = 66;
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
-/// tcp_tsq: what the pace sends in 2^-10 s.
-const SMALL_QUEUE: Span = Span::from_us(977);
 /// A time that does not come.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
@@ -76,15 +76,19 @@ pub(crate) struct Outgoing {
     pub plan: u32,
     ordinal: u16,
     number: u32,
+    /// That one's number among those of its hosts: names the way.
+    path: u16,
     src: u32,
     sender: Sender,
     /// Of a flow with a size the packet behind its last, and the last one's payload.
     end: Option<u32>,
     last_payload: u16,
     there: Path,
-    /// Segments in the queueing discipline, and packets there and in the burst.
-    queue: VecDeque<Segment>,
+    /// Segments in the queueing discipline, with the times at which they came, and packets there and
+    /// in the burst.
+    queue: VecDeque<(Time<Sim>, Segment)>,
     queued: u32,
+    codel: Codel,
     /// When the pace lets TCP hand down more, and when it waits for that.
     paced_until: Time<Sim>,
     resume_at: Option<Time<Sim>>,
@@ -145,10 +149,8 @@ impl Outgoing {
     }
 
     /// Packets that may wait below TCP: TSQ, at least two segments.
-    fn small_queue(&self, segment: u32) -> u32 {
-        let paced = self
-            .pace()
-            .map_or(0, |pace| pace.bytes_in(SMALL_QUEUE).get());
+    fn small_queue(&self, segment: u32, worth: Span) -> u32 {
+        let paced = self.pace().map_or(0, |pace| pace.bytes_in(worth).get());
         (2 * segment).max((paced / u64::from(MSS)) as u32)
     }
 }
@@ -165,8 +167,13 @@ impl Domain {
         self.config.kernel.as_ref().expect("asked of kernel hosts")
     }
 
-    /// A flow of the plan starts on a new connection, without being asked for.
+    /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,
+    /// as if it had just been asked for; else on a new one, without being asked for.
     pub(crate) fn start_unasked(&mut self, plan: u32) {
+        if self.has_waited(plan) {
+            let question = self.question(plan);
+            return self.asked(question);
+        }
         let ordinal = self.next_ordinal(plan);
         let place = self.open_connection(plan, ordinal);
         self.start_on(place, plan, ordinal);
@@ -192,7 +199,9 @@ impl Domain {
     /// Flow `plan` starts on the connection at `place`, which is idle.
     fn start_on(&mut self, place: u32, plan: u32, ordinal: u16) {
         let flow = self.network.flows[plan as usize];
+        self.law_starts(place, flow.src, flow.dst);
         let connection = &mut self.outgoing_connections[place];
+        self.network.outcomes.path(plan, connection.path);
         connection.plan = plan;
         connection.ordinal = ordinal;
         connection.over = false;
@@ -218,18 +227,22 @@ impl Domain {
     }
 
     fn open_connection(&mut self, plan: u32, ordinal: u16) -> u32 {
-        let algorithm = self.kernel().algorithm;
+        let kernel = self.kernel();
+        let transport = kernel.transport.clone();
+        let sender = Sender::new(&kernel.algorithm, transport, self.network.base_rtt());
         let connection = Outgoing {
             plan,
             ordinal,
             number: plan,
             src: self.network.flows[plan as usize].src,
-            sender: Sender::new(algorithm, self.network.base_rtt()),
+            path: ordinal,
+            sender,
             end: None,
             last_payload: MSS,
             there: self.network.there(plan, ordinal),
             queue: VecDeque::new(),
             queued: 0,
+            codel: Codel::NEW,
             paced_until: self.now,
             resume_at: None,
             law: onramp_law::Flow::default(),
@@ -253,9 +266,10 @@ impl Domain {
     /// TCP hands down what window, small queue and pace allow.
     fn hand_down(&mut self, id: u32) {
         let (segment, paced) = (self.kernel().segment(), self.kernel().paced);
+        let small_queue = self.kernel().transport.small_queue;
         let connection = &mut self.outgoing_connections[id];
         let paced = paced || connection.sender.packets_per_s().is_some();
-        let most = connection.small_queue(segment);
+        let most = connection.small_queue(segment, small_queue);
         connection.resume_at = None;
         while connection.queued < most {
             if paced && self.now < connection.paced_until {
@@ -270,7 +284,7 @@ impl Domain {
                 connection.paced_until = self.now + pace.time_to_send(bytes);
             }
             connection.queued += segment.count;
-            connection.queue.push_back(segment);
+            connection.queue.push_back((self.now, segment));
             if connection.queue.len() == 1 {
                 self.hosts[connection.src as usize].turns.push(Turn {
                     connection: id,
@@ -401,7 +415,8 @@ impl Domain {
     fn choose_connection(&mut self, host: u32) -> Option<usize> {
         loop {
             let place = self.hosts[host as usize].choose(self.now)?;
-            if self.law_lets_segment_go(host, place) {
+            let is_empty = self.kernel().codel && self.drop_what_waited(host, place);
+            if !is_empty && self.law_lets_segment_go(host, place) {
                 return Some(place);
             }
         }
@@ -412,7 +427,7 @@ impl Domain {
         let turn = &mut self.hosts[host as usize].turns[place];
         let id = turn.connection;
         let connection = &mut self.outgoing_connections[id];
-        let segment = connection.queue.pop_front().expect("it has a turn");
+        let (_, segment) = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
         if segment.again {

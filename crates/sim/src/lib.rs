@@ -25,7 +25,10 @@
 //!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
 //!         ecn: None,
 //!         control_acks: false,
+//!         alpha_log2: None,
 //!     },
+//!     reuse: None,
+//!     chains: None,
 //!     seed: 1,
 //! };
 //! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
@@ -41,8 +44,10 @@
 mod barrier;
 mod capture;
 pub mod cc;
+mod chains;
 mod clock;
 mod config;
+mod delays;
 mod domain;
 mod ecmp;
 mod edge;
@@ -73,6 +78,7 @@ mod topology;
 mod way;
 
 pub use capture::{CaptureError, Output};
+pub use chains::Chains;
 pub use clock::ClockErrors;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
 pub use ecmp::{address, flow_ports};

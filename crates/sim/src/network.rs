@@ -77,10 +77,15 @@ impl Network {
 
     /// What a flow from `src` knows before it starts, whose packets carry `payload` bytes.
     pub fn path_facts(&self, src: u32, payload: u16) -> PathFacts {
+        let line_rate = self.ways.rate(self.port_of(src));
         PathFacts {
-            line_rate: self.ways.rate(self.port_of(src)),
+            line_rate,
             base_rtt: self.base_rtt(),
-            bdp_bytes: self.longest.bdp_bytes,
+            // Of this line, where hosts' lines differ.
+            bdp_bytes: self
+                .longest
+                .bdp_bytes
+                .min(line_rate.bytes_in(self.base_rtt()).get()),
             payload_bytes: u64::from(payload),
         }
     }
@@ -118,6 +123,20 @@ impl Network {
         let flow = &self.flows[plan as usize];
         let (source, destination) = ecmp::flow_ports(ordinal.into());
         self.path(flow.dst, flow.src, (destination, source))
+    }
+
+    /// Ports that a flow's data passes, its host's first; `None`: it has not started.
+    pub fn ports_of(&self, plan: usize) -> Option<Vec<u32>> {
+        let flow = &self.flows[plan];
+        let ordinal = self.outcomes.path_of(plan)?;
+        let mut ports = vec![self.port_of(flow.src)];
+        for port in self.there(plan as u32, ordinal) {
+            ports.push(port.into());
+            if self.port_nodes[usize::from(port ^ 1)] == flow.dst {
+                break;
+            }
+        }
+        Some(ports)
     }
 
     fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {

@@ -5,7 +5,10 @@
 //! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
 
 use crate::cc::{Ack, CongestionControl, Control, Feedback, Limits};
+use crate::clock::mono;
+use crate::delays::Delays;
 use crate::domain::Domain;
+use crate::edge::reuse;
 use crate::events::{Rank, What};
 use crate::int::IntStack;
 use crate::outcomes::Sent;
@@ -48,6 +51,8 @@ pub(crate) struct Nic {
     pub port: u32,
     /// Of data packets that came here since somebody looked.
     pub longest_delay: Span,
+    /// Of all of them, if somebody wants to know.
+    pub delays: Option<Delays>,
     /// Flows from here that take turns.
     pub flows: Vec<Turn>,
     /// Who had the last turn.
@@ -143,9 +148,18 @@ impl Nic {
         Nic {
             port,
             longest_delay: Span::ZERO,
+            delays: None,
             flows: Vec::new(),
             last: 0,
             wake: None,
+        }
+    }
+
+    /// A data packet came here after `delay`.
+    pub fn note_delay(&mut self, delay: Span) {
+        self.longest_delay = self.longest_delay.max(delay);
+        if let Some(delays) = &mut self.delays {
+            delays.note(delay);
         }
     }
 
@@ -191,7 +205,8 @@ impl Domain {
             Work::Send(size) => (size.get(), None),
             Work::Until(stop) => (u64::MAX, Some(stop)),
         };
-        let sender = Sender {
+        self.network.outcomes.path(plan, ordinal);
+        let mut sender = Sender {
             plan,
             ordinal,
             src,
@@ -210,6 +225,10 @@ impl Domain {
             timed: false,
             sent: Sent::default(),
         };
+        let known = self.delay_to_reuse(src, flow.dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            reuse(law, &mut sender.law, owd, mono(self.now));
+        }
         let turn = Turn {
             sender: NONE,
             state: sender.state(),
@@ -375,6 +394,7 @@ impl Domain {
             let after = self.network.age(flow, self.now);
             self.network.outcomes.arrived(flow, after);
             self.receivers.remove(flow);
+            self.flow_arrived(flow);
         }
         Some((Kind::Ack, expected))
     }

@@ -18,6 +18,8 @@ struct Cell {
     held: AtomicI64,
     retransmissions: AtomicU32,
     timeouts: AtomicU32,
+    /// One more than the number that names its way; zero: it has not started.
+    path: AtomicU32,
 }
 
 /// Of all flows of a plan.
@@ -53,6 +55,18 @@ impl Outcomes {
     /// The receiver has so much of it, and perhaps not everything.
     pub fn received(&self, flow: u32, bytes: u64) {
         self.0[flow as usize].received.store(bytes as i64, Relaxed);
+    }
+
+    /// It takes the way of its hosts' flow number `ordinal`.
+    pub fn path(&self, flow: u32, ordinal: u16) {
+        let path = &self.0[flow as usize].path;
+        path.store(u32::from(ordinal) + 1, Relaxed);
+    }
+
+    /// The number that names its way, if it has started.
+    pub fn path_of(&self, flow: usize) -> Option<u16> {
+        let path = self.0[flow].path.load(Relaxed);
+        path.checked_sub(1).map(|ordinal| ordinal as u16)
     }
 
     pub fn sent(&self, flow: u32, sent: Sent) {

@@ -36,7 +36,7 @@ pub(crate) struct Port {
     /// The node it belongs to.
     pub node: u32,
     /// Alpha of the dynamic threshold is 2^-shift.
-    pub threshold_shift: u8,
+    pub threshold_shift: i8,
     /// Bytes that came in here and are in the switch: in reserve and shared pool, in headroom.
     pub pool_bytes: u64,
     pub headroom_used: u64,

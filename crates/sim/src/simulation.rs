@@ -2,7 +2,9 @@
 //! simulated side by side. Which, no result tells.
 
 use crate::capture::{CaptureError, Output};
+use crate::chains::Chains;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
+use crate::delays::Delays;
 use crate::domain::{Beginning, Domain};
 use crate::int::{IntFormat, TooManyRates};
 use crate::network::Network;
@@ -74,8 +76,8 @@ impl Simulation {
         Simulation::in_parts(config, topology, flows, Partition::whole(topology))
     }
 
-    /// The same with a thread for each domain of `partition`; in the `ns3` rounding, whose order is that
-    /// of one thread, with one.
+    /// The same with a thread for each domain of `partition`; with one in the `ns3` rounding, whose order
+    /// is that of one thread, and for kernel hosts with flows that wait for others.
     ///
     /// # Errors
     /// As [`Simulation::new`].
@@ -85,10 +87,12 @@ impl Simulation {
         flows: Vec<Flow>,
         partition: Partition,
     ) -> Result<Simulation, ConfigError> {
-        check(topology, &flows)?;
+        check(topology, &flows, config.chains.as_deref())?;
+        // Kernel hosts' flows that wait for others ask for their connections without delay.
+        let in_one = config.kernel.is_some() && config.chains.is_some();
         let partition = match config.rounding {
-            Rounding::Exact => partition,
-            Rounding::Ns3 => Partition::whole(topology),
+            Rounding::Exact if !in_one => partition,
+            _ => Partition::whole(topology),
         };
         let network = Network::new(&config, topology, flows, partition);
         let mut ports = make_ports(topology, &network);
@@ -97,7 +101,13 @@ impl Simulation {
         let host_rate = topology.host_rate();
         let memories = provision(&config, topology, &mut ports, host_rate);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
+        let of_line = |law: onramp_law::Config| {
+            let rate = |node| ports[network.port_of(node) as usize].rate;
+            let nodes = 0..topology.nodes() as u32;
+            nodes.map(|node| law.line_rate(rate(node))).collect()
+        };
         let beginning = Beginning {
+            laws: config.law.map_or_else(|| [].into(), of_line),
             network: network.clone(),
             int: IntFormat::new(host_rate, rates.clone())?,
             wire_times: rates.iter().map(wire_times).collect(),
@@ -151,8 +161,10 @@ impl Simulation {
 
     /// Flows that are not over.
     pub fn unfinished(&self) -> usize {
+        let in_time = self.team.domain(0).in_time();
+        let started: usize = self.each().map(|d| d.chains.started.len()).sum();
         let ended: usize = self.each().map(|domain| domain.ended).sum();
-        self.network.flows.len() - ended
+        in_time + started - ended
     }
 
     /// What has become of each flow of the plan by now.
@@ -165,6 +177,34 @@ impl Simulation {
     /// Tells the outcomes what is known of flows that are under way.
     pub(crate) fn note_outcomes(&self) {
         self.each().for_each(|domain| domain.note_outcomes());
+    }
+
+    /// When flow `plan` started, by its plan or when what it waited for was there; `None`: it has
+    /// waited in vain.
+    pub fn started(&self, plan: usize) -> Option<Time<Sim>> {
+        let flow = &self.network.flows[plan];
+        let domain = self.team.domain(self.network.partition.of(flow.src));
+        match domain.has_waited(plan as u32) {
+            true => domain.chains.started.get(&(plan as u32)).copied(),
+            false => Some(flow.start),
+        }
+    }
+
+    /// Measures the delays of data packets to `host` from now on.
+    pub(crate) fn measure_delays(&mut self, host: u32) {
+        let mut domain = self.domain_of(self.network.port_of(host));
+        domain.nics[host as usize].delays = Some(Delays::new());
+    }
+
+    /// Those so far; they are no longer measured.
+    pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
+        let mut domain = self.domain_of(self.network.port_of(host));
+        domain.nics[host as usize].delays.take()
+    }
+
+    /// Ports that a flow's data passes, its host's first; `None`: it has not started.
+    pub(crate) fn ports_of(&self, plan: usize) -> Option<Vec<u32>> {
+        self.network.ports_of(plan)
     }
 
     /// Counters of the run so far.
@@ -223,7 +263,7 @@ impl Simulation {
     }
 }
 
-fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
+fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result<(), ConfigError> {
     if u32::try_from(flows.len()).is_err() {
         return Err(ConfigError::TooManyFlows { flows: flows.len() });
     }
@@ -242,7 +282,11 @@ fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
             return Err(ConfigError::Empty { flow: n });
         }
     }
-    match flows.windows(2).position(|two| two[1].start < two[0].start) {
+    let in_time = chains.map_or(flows.len(), |chains| chains.first);
+    match flows[..in_time]
+        .windows(2)
+        .position(|two| two[1].start < two[0].start)
+    {
         Some(n) => Err(ConfigError::Unordered { flow: n + 1 }),
         None => Ok(()),
     }
@@ -287,7 +331,8 @@ fn provision(
     let mut memories = vec![whole; topology.nodes()];
     for port in ports.iter_mut().filter(|port| port.on_switch) {
         if let Buffer::Lossless(_) = config.switch.buffer {
-            port.provision(&mut memories[port.node as usize], host_rate);
+            let alpha_log2 = config.switch.alpha_log2;
+            port.provision(&mut memories[port.node as usize], host_rate, alpha_log2);
         }
         if let Some(ecn) = &config.switch.ecn {
             port.set_ecn(ecn, host_rate);

@@ -36,7 +36,10 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
             buffer,
             ecn: Some((preset.ecn)(line)),
             control_acks: preset.control_acks,
+            alpha_log2: None,
         },
+        reuse: None,
+        chains: None,
         seed: 1,
     }
 }
@@ -153,6 +156,7 @@ proptest! {
                 min: Bytes::new(5_000),
                 max: Bytes::new(40_000),
                 max_fraction: 0.5,
+                steps: None,
                 at_enqueue: false,
             });
             let flows = flows.clone();

@@ -6,16 +6,25 @@
 use super::MSS;
 use crate::clock::{mono, sim};
 use crate::domain::Domain;
-use crate::edge::{held_until, or_ack};
+use crate::edge::{held_until, or_ack, reuse};
 use crate::packet::Packet;
 use crate::tcp::sender::Segment;
 use onramp_law::sampled_byte;
 use onramp_units::Time;
 
 impl Domain {
+    /// A flow starts on the connection at `place`: its state may learn from the last delay.
+    pub(super) fn law_starts(&mut self, place: u32, src: u32, dst: u32) {
+        let known = self.delay_to_reuse(src, dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            let connection = &mut self.outgoing_connections[place];
+            reuse(law, &mut connection.law, owd, mono(self.now));
+        }
+    }
+
     /// Whether the law lets the head of the connection at `place` go. If not, its turn is put off.
     pub(super) fn law_lets_segment_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
+        let Some(law) = self.laws.get(host as usize) else {
             return true;
         };
         let turn = &mut self.hosts[host as usize].turns[place];
@@ -28,10 +37,10 @@ impl Domain {
 
     /// A segment is handed to the NIC.
     pub(super) fn law_sent_segment(&mut self, id: u32, segment: &Segment) {
-        let Some(law) = &self.config.law else {
+        let connection = &mut self.outgoing_connections[id];
+        let Some(law) = self.laws.get(connection.src as usize) else {
             return;
         };
-        let connection = &mut self.outgoing_connections[id];
         if let Some(since) = connection.held_since.take() {
             connection.held += self.now - since;
         }
@@ -73,7 +82,7 @@ impl Domain {
     pub(super) fn connection_or_acked(&mut self, id: u32, host: u32) {
         let packet = self.packets[id];
         let place = self.outgoing_connections.place(packet.connection);
-        if let Some((law, place)) = self.config.law.as_ref().zip(place) {
+        if let Some((law, place)) = self.laws.get(host as usize).zip(place) {
             let connection = &mut self.outgoing_connections[place];
             let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
             let flow = &mut connection.law;
@@ -84,6 +93,8 @@ impl Domain {
                 .iter_mut()
                 .filter(|turn| turn.connection == place)
                 .for_each(|turn| turn.held_until = Time::ZERO);
+            let owd = self.outgoing_connections[place].law.owd();
+            self.keep_delay(packet.flow, owd);
         }
         self.packets.free(id);
         self.kernel_send(host);

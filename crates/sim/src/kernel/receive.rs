@@ -50,8 +50,16 @@ impl Incoming {
 }
 
 impl Domain {
-    /// The receiver of flow `plan` asks for it, on an idle connection if there is one.
+    /// The receiver of flow `plan` asks for it.
     pub(crate) fn ask(&mut self, plan: u32) {
+        let question = self.question(plan);
+        let flow = &self.network.flows[plan as usize];
+        let there = self.network.partition.of(flow.src);
+        self.send_to(there, flow.start, question);
+    }
+
+    /// The question for flow `plan`, on an idle connection if there is one.
+    pub(super) fn question(&mut self, plan: u32) -> u32 {
         let flow = self.network.flows[plan as usize];
         let idle = self.idle_connections.get_mut(&(flow.src, flow.dst));
         let (connection, acknowledgement) = match idle.and_then(Vec::pop) {
@@ -78,8 +86,7 @@ impl Domain {
             path: [0; MAX_HOPS],
         });
         self.acknowledgements.set(question, acknowledgement);
-        let there = self.network.partition.of(flow.src);
-        self.send_to(there, flow.start, question);
+        question
     }
 
     /// A packet is at a kernel host.
@@ -174,13 +181,15 @@ impl Domain {
             let flow = &self.network.flows[plan as usize];
             let hosts = (flow.src, flow.dst);
             self.idle_connections.entry(hosts).or_default().push(place);
+            self.flow_arrived(plan);
         }
         place
     }
 
     fn acknowledge_if_must(&mut self, place: u32) {
+        let delay = self.kernel().transport.delayed_ack;
         let receiver = &mut self.incoming_connections[place].receiver;
-        if receiver.must_acknowledge(self.now) {
+        if receiver.must_acknowledge(self.now, delay) {
             self.send_acknowledgement(place);
         } else {
             self.await_acknowledgement(place);

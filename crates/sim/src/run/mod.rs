@@ -9,17 +9,18 @@ mod series;
 
 use crate::capture::Output;
 use crate::config::Counters;
+use crate::delays::Delays;
 use crate::port::PortState;
 use crate::port_name::find;
 use crate::probe::Times;
 use crate::simulation::Simulation;
 use onramp_results::{RunResult, Tables};
-use onramp_scenario::{plan, HostId, Run, Traffic};
+use onramp_scenario::{plan, HostId, Receivers, Run, Traffic};
 use onramp_units::{Bytes, Sim, Span, Time};
 
 use series::{Place, Series};
 
-pub use build::{build, build_in_parts, BuildError};
+pub use build::{build, build_in_parts, config, BuildError};
 pub use parts::Parts;
 
 /// What of a run is watched beside its results.
@@ -103,7 +104,7 @@ pub fn run_in_parts(
         return Ok(None);
     }
     observer.simulation.end_captures()?;
-    let (result, mut tables) = report::report(run, index, &arrivals, &observer);
+    let (result, mut tables) = report::report(run, index, &arrivals, &names, &observer);
     tables.series = observer.series.into_rows();
     Ok(Some((result, tables)))
 }
@@ -133,6 +134,8 @@ struct Observer {
     interval: Span,
     /// How long a packet would have waited.
     waits: Vec<Span>,
+    /// Of data packets to the measured host within the window.
+    delays: Option<Delays>,
     series: Series,
     /// At the warm-up's end and at the traffic's.
     warm: Instant,
@@ -178,6 +181,7 @@ impl Observer {
             host,
             interval,
             waits: Vec::new(),
+            delays: None,
             end: warm.clone(),
             warm,
         }
@@ -185,6 +189,7 @@ impl Observer {
 
     /// From the warm-up's end, which is now, to the end of the traffic.
     fn sample_until(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        self.simulation.measure_delays(self.host);
         let per_point = self.series.per_point();
         let span = (end - self.warmup).as_ps() as u64;
         let samples = span.div_ceil(self.interval.as_ps() as u64) as i64;
@@ -211,6 +216,7 @@ impl Observer {
             self.series.point(&self.simulation, end);
         }
         self.end = Instant::of(&self.simulation, self.host, end);
+        self.delays = self.simulation.measured_delays(self.host);
         true
     }
 
@@ -241,15 +247,19 @@ impl Observer {
 fn measured_host(run: &Run) -> HostId {
     let incast = run.traffic.iter().find_map(|traffic| match traffic {
         Traffic::Incast(incast) => Some(incast.to),
-        Traffic::Long(_) | Traffic::Poisson(_) => None,
+        _ => None,
     });
+    let first = |receivers: Receivers| match receivers {
+        Receivers::Host(host) | Receivers::Range(host, _) => host,
+        Receivers::All => 0,
+    };
     let receiver = |traffic: &Traffic| match traffic {
         Traffic::Incast(incast) => incast.to,
         Traffic::Long(long) => long.to,
-        Traffic::Poisson(poisson) => match poisson.to {
-            onramp_scenario::Receivers::Host(host) => host,
-            onramp_scenario::Receivers::All => 0,
-        },
+        Traffic::Poisson(poisson) => first(poisson.to),
+        Traffic::Request(request) => first(request.to),
+        Traffic::AllToAll(all) => first(all.among),
+        Traffic::Replay(replay) => replay.flows.first().map_or(0, |flow| flow.dst),
     };
     incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
 }
