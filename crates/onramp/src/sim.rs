@@ -473,6 +473,24 @@ seed = [1, 2]
     }
 
     #[test]
+    fn an_output_that_cannot_be_written_is_named_and_left_alone() {
+        let scenario = Scenario::parse(SWEEP, "t").unwrap();
+        let file = directory("file");
+        std::fs::write(&file, "mine").unwrap();
+        let error = simulate_all(
+            &scenario,
+            &Watch::default(),
+            &file,
+            1,
+            &AtomicBool::new(false),
+        )
+        .unwrap_err();
+        assert!(format!("{error:#}").contains(&file.display().to_string()));
+        assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
     fn what_is_ended_early_is_marked_partial() {
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let out = directory("early");

@@ -1,6 +1,7 @@
 //! Columns of numbers and texts in and out of Parquet files; one row group a part.
 
 use crate::error::{Error, Result};
+use crate::whole;
 use parquet::basic::Compression;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -32,8 +33,16 @@ pub enum Column {
     OptBytes(Vec<Option<ByteArray>>),
 }
 
-/// Writes row groups of columns that fit `schema`.
+/// Writes row groups of columns that fit `schema`: the whole file, or none.
 pub fn write(
+    path: &Path,
+    schema: &str,
+    groups: impl IntoIterator<Item = Result<Vec<Column>>>,
+) -> Result<()> {
+    whole(path, |part| write_groups(part, schema, groups))
+}
+
+fn write_groups(
     path: &Path,
     schema: &str,
     groups: impl IntoIterator<Item = Result<Vec<Column>>>,
@@ -169,6 +178,27 @@ fn with_gaps<T>(levels: Vec<i16>, values: Vec<T>) -> Vec<Option<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.parquet");
+        let schema = "message t { required int64 a; }";
+        let group = || Ok(vec![Column::Int(vec![1])]);
+        write(&path, schema, [group()]).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        // The second group has a column too many: what was there stays.
+        let wide = Ok(vec![Column::Int(vec![1]), Column::Int(vec![2])]);
+        let error = write(&path, schema, [group(), wide])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("t.parquet"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        let nowhere = path.join("below-a-file.parquet");
+        let error = write(&nowhere, schema, [group()]).unwrap_err().to_string();
+        assert!(error.contains("below-a-file.parquet"), "{error}");
+    }
 
     #[test]
     fn what_is_written_is_read() {

@@ -119,14 +119,34 @@ pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> Path
     directory.join(format!("{stem}-{index}.{extension}"))
 }
 
-/// Writes `value` as JSON for people and machines.
+/// Writes `value` as JSON for people and machines: the whole file, or none.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
     text.push(b'\n');
-    std::fs::write(path, text).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
+    whole(path, |part| {
+        std::fs::write(part, text).map_err(|source| Error::File {
+            path: part.to_owned(),
+            source,
+        })
     })
+}
+
+/// Lets `write` make a file beside `path` that takes its place when it is whole.
+fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let written = write(&part).and_then(|()| {
+        std::fs::rename(&part, path).map_err(|source| Error::File {
+            path: path.to_owned(),
+            source,
+        })
+    });
+    if written.is_err() {
+        // It may not be there at all; the error to tell is the other.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
 }
 
 /// Reads JSON that [`write_json`] wrote.

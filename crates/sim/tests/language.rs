@@ -369,3 +369,62 @@ fn a_shorter_least_timeout_repairs_tails_sooner() {
     assert!(rct("200 ms") > 100_000.0);
     assert!(rct("1 ms") < 20_000.0, "{}", rct("1 ms"));
 }
+
+/// HPCC, DCQCN and DCTCP claim that equal flows get equal shares; TIMELY and BBR do not.
+#[test]
+fn equal_flows_of_nics_get_equal_shares() {
+    // HPCC's additive step decides how soon; its default takes hundreds of milliseconds.
+    for (cc, parameter, value) in [
+        ("hpcc", "cc.hpcc.rate_ai", "200 Mbit/s"),
+        ("dcqcn", "cc.dcqcn.g", "1/256"),
+        ("dctcp", "cc.dctcp.g", "1/16"),
+    ] {
+        let text = traffic("kind = \"long\"\nflows = 4\n");
+        let set = [
+            ("host.cc", cc),
+            (parameter, value),
+            ("network.link.rate", "25 Gbit/s"),
+            ("duration", "60 ms"),
+            ("warmup", "30 ms"),
+        ];
+        let (result, _) = simulate(&text, &set);
+        let each = result.metrics["long.goodput_gbps"].as_array().unwrap();
+        let each: Vec<f64> = each.iter().map(|v| v.as_f64().unwrap()).collect();
+        let (sum, squares) = each.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+        let jain = sum * sum / (each.len() as f64 * squares);
+        println!("{cc}: Jain's index {jain:.4}");
+        assert!(jain > 0.95, "{cc}: {jain} {each:?}");
+    }
+}
+
+/// Every scenario that only the simulator can run, for a while.
+#[test]
+fn scenarios_of_the_simulator_run() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let mut count = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        // The 320 hosts of fabric.toml take their time.
+        let large = path.file_stem().is_some_and(|name| name == "fabric");
+        if large || !text.starts_with("# Only in the simulator.\n") {
+            continue;
+        }
+        let beside = |name: &str| std::fs::read(path.with_file_name(name));
+        let name = path.display().to_string();
+        let set = [("duration", "900 us"), ("warmup", "0 s")];
+        let scenario = Scenario::parse_files(&text, &name, &set, &beside);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
+        for planned in [scenario.runs().first(), scenario.runs().last()] {
+            let done = run(planned.unwrap(), 0, Watch::default(), &mut |_| true);
+            let (_, tables) = done.unwrap_or_else(|e| panic!("{name}: {e}")).unwrap();
+            assert!(tables.flows.iter().any(|f| f.fct_ns.is_some()), "{name}");
+            assert!(tables.flows.iter().all(|f| f.path.is_some()), "{name}");
+        }
+        count += 1;
+    }
+    assert!(count >= 6, "{count}");
+}
