@@ -428,3 +428,31 @@ fn scenarios_of_the_simulator_run() {
     }
     assert!(count >= 6, "{count}");
 }
+
+/// Steps, requests, reuse of delays and CoDel know nothing that happens in another part.
+#[test]
+fn parts_change_nothing_of_what_waits_for_others() {
+    use onramp_sim::run::{run_in_parts, Parts};
+    let fabric = "topology = { kind = \"leaf_spine\", hosts = 8, leaves = 4, spines = 2 }";
+    let head = STAR.replace("topology = { kind = \"star\", hosts = 5 }", fabric);
+    let text = format!(
+        "{head}[[traffic]]\nkind = \"all_to_all\"\nsize = \"20 kB\"\ninterval = \"5 us\"\n\
+         [[traffic]]\nkind = \"request\"\nto = \"0-3\"\nsize = \"3 kB\"\nthink = \"2 us\"\nconcurrency = 2\n\
+         [onramp]\nlaw = \"final\"\nthreshold = \"10 us\"\nreuse = \"100 us\"\n"
+    );
+    for set in [
+        [("host.cc", "dcqcn"), ("host.kind", "nic")],
+        [("host.cc", "cubic"), ("host.kind", "kernel")],
+    ] {
+        let set = [&set[..], &[("duration", "300 us")]].concat();
+        let scenario = Scenario::parse_with(&text, "t", &set).unwrap_or_else(|e| panic!("{e}"));
+        let of = |parts| {
+            let run = &scenario.runs()[0];
+            let done = run_in_parts(run, 0, Watch::default(), parts, &mut |_| true);
+            done.unwrap_or_else(|e| panic!("{e}")).unwrap()
+        };
+        let whole = of(Parts::AtMost(1));
+        assert!(whole.1.flows.len() > 200);
+        assert!(of(Parts::Forced(4)) == whole, "{set:?}");
+    }
+}
