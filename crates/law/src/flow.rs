@@ -8,7 +8,7 @@ use onramp_units::{Mono, Span, Time};
 pub struct Flow(pub(crate) raw::onr_flow);
 
 /// What to remember of one transmission until its OR-ACK comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record(raw::onr_record);
 
 impl Flow {

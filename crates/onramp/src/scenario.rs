@@ -62,9 +62,8 @@ pub fn read(file: &Path, set: &[(String, String)]) -> Result<Scenario> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read the scenario {}", file.display()))?;
     let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    Ok(Scenario::parse_with(
-        &text,
-        &file.display().to_string(),
-        &set,
-    )?)
+    // What it names lies beside it.
+    let beside = |path: &str| std::fs::read(file.parent().unwrap_or(Path::new("")).join(path));
+    let name = file.display().to_string();
+    Ok(Scenario::parse_files(&text, &name, &set, &beside)?)
 }

@@ -19,8 +19,9 @@ use clap::Subcommand;
 use onramp_results::{forget, merge, part, write_json, SummaryFile};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
-    address, cc, flow_ports, parse_flow_list, run::Progress, Buffer, ClockErrors, Config, Flow,
-    Nic, Rounding, Simulation, Switch, Topology,
+    address, cc, flow_ports, parse_flow_list,
+    run::{run_in_parts, Parts, Progress},
+    Buffer, ClockErrors, Config, Flow, Nic, Rounding, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use watch::Watch;
@@ -52,7 +53,8 @@ pub struct RunArgs {
     /// Seed of all that is random [default: the scenario's]
     #[arg(long)]
     seed: Option<u64>,
-    /// Runs at a time; the results do not depend on it [default: one a processor]
+    /// Threads: runs at a time and, where there are fewer runs, parts of one. The results do not depend
+    /// on it [default: one a processor]
     #[arg(long)]
     threads: Option<usize>,
     /// Directory for the results [default: results/<scenario>-<time>]
@@ -133,7 +135,7 @@ fn simulate_all(
 ) -> Result<SummaryFile> {
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     forget(scenario, out)?;
-    let board = Board::new(scenario.runs().len(), cancel);
+    let board = Board::new(scenario.runs().len(), threads, cancel);
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, scenario.runs().len()) {
             scope.spawn(|| work(scenario, watch, out, &board));
@@ -146,10 +148,10 @@ fn simulate_all(
 
 /// Takes runs until there are none left.
 fn work(scenario: &Scenario, watch: &Watch, out: &Path, board: &Board<'_>) {
-    while let Some(index) = board.take() {
+    while let Some((index, threads)) = board.take() {
         let mut progress = |now: Progress| board.note(index, now);
-        let outcome = simulate(scenario, watch, index, out, &mut progress);
-        board.finish(index, outcome);
+        let outcome = simulate(scenario, watch, index, threads, out, &mut progress);
+        board.finish(index, threads, outcome);
     }
 }
 
@@ -157,12 +159,14 @@ fn simulate(
     scenario: &Scenario,
     watch: &Watch,
     index: usize,
+    threads: usize,
     out: &Path,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<()> {
     let run = &scenario.runs()[index];
     let watch = watch.open(out, index)?;
-    let Some((result, tables)) = onramp_sim::run::run(run, index, watch, progress)? else {
+    let parts = Parts::AtMost(threads);
+    let Some((result, tables)) = run_in_parts(run, index, watch, parts, progress)? else {
         return Ok(());
     };
     tables.write(out, index)?;
@@ -181,6 +185,8 @@ struct Board<'a> {
 
 struct State {
     next: usize,
+    /// Threads without work.
+    free: usize,
     finished: usize,
     /// Packet-hops of finished runs.
     hops: u64,
@@ -190,7 +196,7 @@ struct State {
 }
 
 impl<'a> Board<'a> {
-    fn new(total: usize, cancel: &'a AtomicBool) -> Self {
+    fn new(total: usize, threads: usize, cancel: &'a AtomicBool) -> Self {
         Self {
             total,
             started: Instant::now(),
@@ -198,6 +204,7 @@ impl<'a> Board<'a> {
             terminal: std::io::stderr().is_terminal(),
             state: Mutex::new(State {
                 next: 0,
+                free: threads,
                 finished: 0,
                 hops: 0,
                 running: Vec::new(),
@@ -211,15 +218,18 @@ impl<'a> Board<'a> {
         self.state.lock().expect("no thread panicked")
     }
 
-    fn take(&self) -> Option<usize> {
+    /// The next run, and how many threads are for it: what is free, shared with the runs that are left.
+    fn take(&self) -> Option<(usize, usize)> {
         let mut state = self.lock();
         if state.failure.is_some() || state.next == self.total || self.cancelled() {
             return None;
         }
+        let threads = (state.free / (self.total - state.next)).max(1);
+        state.free = state.free.saturating_sub(threads);
         state.next += 1;
         let index = state.next - 1;
         state.running.push((index, None));
-        Some(index)
+        Some((index, threads))
     }
 
     fn cancelled(&self) -> bool {
@@ -240,8 +250,9 @@ impl<'a> Board<'a> {
         !self.cancelled()
     }
 
-    fn finish(&self, index: usize, outcome: Result<()>) {
+    fn finish(&self, index: usize, threads: usize, outcome: Result<()>) {
         let mut state = self.lock();
+        state.free += threads;
         let ended = |(run, _): &&(usize, _)| *run == index;
         let progress = state.running.iter().find(ended).and_then(|(_, p)| *p);
         state.hops += progress.map_or(0, |progress| progress.packet_hops);
@@ -359,7 +370,10 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
             buffer: Buffer::Lossless(args.buffer),
             ecn: Some((preset.ecn)(line)),
             control_acks: preset.control_acks,
+            alpha_log2: None,
         },
+        reuse: None,
+        chains: None,
         seed: args.seed,
     })
 }
@@ -443,6 +457,37 @@ seed = [1, 2]
             bytes
         };
         assert!(files(1) == files(3));
+    }
+
+    /// Of seven threads, three runs have two, two and three.
+    #[test]
+    fn threads_without_a_run_help_those_with_one() {
+        let cancel = AtomicBool::new(false);
+        let board = Board::new(3, 7, &cancel);
+        let taken: Vec<_> = std::iter::from_fn(|| board.take()).collect();
+        assert_eq!(taken, [(0, 2), (1, 2), (2, 3)]);
+        let board = Board::new(3, 2, &cancel);
+        assert_eq!((board.take(), board.take()), (Some((0, 1)), Some((1, 1))));
+        board.finish(0, 1, Ok(()));
+        assert_eq!(board.take(), Some((2, 1)));
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_written_is_named_and_left_alone() {
+        let scenario = Scenario::parse(SWEEP, "t").unwrap();
+        let file = directory("file");
+        std::fs::write(&file, "mine").unwrap();
+        let error = simulate_all(
+            &scenario,
+            &Watch::default(),
+            &file,
+            1,
+            &AtomicBool::new(false),
+        )
+        .unwrap_err();
+        assert!(format!("{error:#}").contains(&file.display().to_string()));
+        assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

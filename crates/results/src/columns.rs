@@ -1,6 +1,7 @@
 //! Columns of numbers and texts in and out of Parquet files; one row group a part.
 
 use crate::error::{Error, Result};
+use crate::whole;
 use parquet::basic::Compression;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -28,10 +29,20 @@ pub enum Column {
     Text(Vec<&'static str>),
     /// Texts that were read.
     Bytes(Vec<ByteArray>),
+    /// Texts, some of which are missing.
+    OptBytes(Vec<Option<ByteArray>>),
 }
 
-/// Writes row groups of columns that fit `schema`.
+/// Writes row groups of columns that fit `schema`: the whole file, or none.
 pub fn write(
+    path: &Path,
+    schema: &str,
+    groups: impl IntoIterator<Item = Result<Vec<Column>>>,
+) -> Result<()> {
+    whole(path, |part| write_groups(part, schema, groups))
+}
+
+fn write_groups(
     path: &Path,
     schema: &str,
     groups: impl IntoIterator<Item = Result<Vec<Column>>>,
@@ -74,6 +85,7 @@ fn write_column(
             put::<ByteArrayType>(rows, &values, None)
         }
         Column::Bytes(values) => put::<ByteArrayType>(rows, &values, None),
+        Column::OptBytes(values) => put_some::<ByteArrayType>(rows, values),
     }
 }
 
@@ -146,8 +158,11 @@ fn read_column(reader: ColumnReader, rows: usize) -> Result<Column, ParquetError
         }
         ColumnReader::ByteArrayColumnReader(mut reader) => {
             let mut values = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
-            Ok(Column::Bytes(values))
+            reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+            Ok(match levels.is_empty() {
+                true => Column::Bytes(values),
+                false => Column::OptBytes(with_gaps(levels, values)),
+            })
         }
         _ => Err(ParquetError::General("a type that no world writes".into())),
     }
@@ -165,8 +180,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_cannot_be_written_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.parquet");
+        let schema = "message t { required int64 a; }";
+        let group = || Ok(vec![Column::Int(vec![1])]);
+        write(&path, schema, [group()]).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        // The second group has a column too many: what was there stays.
+        let wide = Ok(vec![Column::Int(vec![1]), Column::Int(vec![2])]);
+        let error = write(&path, schema, [group(), wide])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("t.parquet"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        let nowhere = path.join("below-a-file.parquet");
+        let error = write(&nowhere, schema, [group()]).unwrap_err().to_string();
+        assert!(error.contains("below-a-file.parquet"), "{error}");
+    }
+
+    #[test]
     fn what_is_written_is_read() {
-        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; }";
+        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; optional binary f (UTF8); }";
         let path =
             std::env::temp_dir().join(format!("onramp-columns-{}.parquet", std::process::id()));
         let group = vec![
@@ -175,13 +211,14 @@ mod tests {
             Column::Double(vec![0.5, 1.5, -2.0]),
             Column::Text(vec!["x", "", "yz"]),
             Column::OptDouble(vec![Some(0.25), None, None]),
+            Column::OptBytes(vec![None, Some("p q".into()), None]),
         ];
         write(&path, schema, [Ok(group.clone()), Ok(group.clone())]).unwrap();
         let groups = read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1][..3], group[..3]);
-        assert_eq!(groups[1][4], group[4]);
+        assert_eq!(groups[1][4..], group[4..]);
         let Column::Bytes(texts) = &groups[0][3] else {
             panic!("texts are bytes")
         };

@@ -8,9 +8,11 @@
 //! | metric | meaning | taken from |
 //! |---|---|---|
 //! | `incast.rct_us` | first write of a request to last byte of its last answer | load generator |
-//! | `incast.unfinished`, `background.unfinished` | requests, Poisson flows without end 2 s after the traffic | load generator |
-//! | `background.fct_us.small`, `.medium`, `.large` | Poisson flows, due to last byte read: <= 10 kB < medium <= 1 MB < large | load generator |
-//! | `background.goodput_gbps` | payload of Poisson and long flows that receivers had in order within the window, all receivers together | `tcpi_bytes_received` |
+//! | `request.rct_us` | first byte of a request of kind request to last byte of its answer (simulator only) | |
+//! | `all_to_all.step_us` | first start of a step to its last byte (simulator only) | |
+//! | `incast.unfinished`, `background.unfinished`, `request.unfinished`, `all_to_all.unfinished` | requests, Poisson and replayed flows, steps without end 2 s after the traffic | load generator |
+//! | `background.fct_us.small`, `.medium`, `.large` | Poisson and replayed flows, due to last byte read: <= 10 kB < medium <= 1 MB < large | load generator |
+//! | `background.goodput_gbps` | payload of Poisson, replayed and long flows that receivers had in order within the window, all receivers together | `tcpi_bytes_received` |
 //! | `long.goodput_gbps` | the same of each long flow, a list | `tcpi_bytes_received` |
 //! | `retransmitted_fraction`, `retransmissions`, `timeouts` | of all sockets from warm-up to the very end: bytes sent again of bytes sent, segments sent again, retransmission timeouts. A tail loss probe of a lone segment waits 200 ms too and is no timeout | `tcpi_bytes_retrans`, `tcpi_total_retrans`, `tcpi_total_rto` |
 //! | `drops`, `port.drops` | from warm-up to the very end, at all switch ports and at the measured one | `tc -s` |
@@ -26,7 +28,8 @@
 //!
 //! The simulator takes them from its queues and packets instead, the window's queue from samples
 //! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses` and
-//! `slowdown` (of Poisson flows) too. Its `host.drops` and `probe.*` do not exist.
+//! `slowdown` (of Poisson and replayed flows) too. Its `owd_us` is that of all data packets to the measured
+//! host, its `host.drops` are CoDel's and exist with fq_codel only, its `probe.*` do not exist.
 //!
 //! The measured port is that of the first aggregator, else of the first receiver.
 //!
@@ -73,7 +76,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Version of the layout of `summary.json` and of the Parquet columns.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// One entry of `runs` in `summary.json`, and the content of `run-K.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -116,14 +119,34 @@ pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> Path
     directory.join(format!("{stem}-{index}.{extension}"))
 }
 
-/// Writes `value` as JSON for people and machines.
+/// Writes `value` as JSON for people and machines: the whole file, or none.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
     text.push(b'\n');
-    std::fs::write(path, text).map_err(|source| Error::File {
-        path: path.to_owned(),
-        source,
+    whole(path, |part| {
+        std::fs::write(part, text).map_err(|source| Error::File {
+            path: part.to_owned(),
+            source,
+        })
     })
+}
+
+/// Lets `write` make a file beside `path` that takes its place when it is whole.
+fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let written = write(&part).and_then(|()| {
+        std::fs::rename(&part, path).map_err(|source| Error::File {
+            path: path.to_owned(),
+            source,
+        })
+    });
+    if written.is_err() {
+        // It may not be there at all; the error to tell is the other.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
 }
 
 /// Reads JSON that [`write_json`] wrote.

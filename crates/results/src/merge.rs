@@ -84,6 +84,7 @@ mod tests {
             retransmissions: 2,
             timeouts: 1,
             measured: 1,
+            path: Some("host1 switch0-host0".into()),
             simulated: None,
         };
         let request = RequestRow {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// One flow, answer or endless flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowRow {
-    /// "incast", "long" or "poisson".
+    /// "incast", "long", "poisson", "request" (both ways), "all_to_all" or "replay".
     pub kind: &'static str,
     /// Entry of the scenario's traffic.
     pub traffic: i64,
-    /// Request that it answers.
+    /// Request that it answers or is, or step.
     pub request: Option<i64>,
     /// Sending host.
     pub src: i64,
@@ -32,6 +32,8 @@ pub struct FlowRow {
     pub timeouts: i64,
     /// 1 if it started after the warm-up and so counts.
     pub measured: i64,
+    /// Names of the ports that its data passes, the sender's first; none: not known.
+    pub path: Option<Arc<str>>,
     /// What only a simulator knows.
     pub simulated: Option<Simulated>,
 }
@@ -49,7 +51,7 @@ pub struct Simulated {
     pub held_ns: i64,
 }
 
-/// One request of an incast.
+/// One request, or one step of all_to_all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestRow {
     /// Entry of the scenario's traffic.
@@ -98,7 +100,8 @@ pub(super) const SCHEMAS: [(&str, &str); 3] = [
          optional int64 request; required int64 src; required int64 dst; optional int64 size_bytes; \
          required int64 start_ns; optional int64 fct_ns; required int64 retransmissions; \
          required int64 timeouts; required int64 measured; optional int64 acked_ns; \
-         optional int64 ideal_fct_ns; optional double slowdown; optional int64 held_ns; }",
+         optional int64 ideal_fct_ns; optional double slowdown; optional int64 held_ns; \
+         optional binary path (UTF8); }",
     ),
     (
         "requests",
@@ -152,6 +155,11 @@ impl Tables {
             opt(|r| r.simulated?.ideal_fct_ns),
             Column::OptDouble(rows.iter().map(|r| r.simulated?.slowdown).collect()),
             opt(|r| Some(r.simulated?.held_ns)),
+            Column::OptBytes(
+                rows.iter()
+                    .map(|r| Some((*r.path.as_deref()?).into()))
+                    .collect(),
+            ),
         ]
     }
 

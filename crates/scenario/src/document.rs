@@ -67,6 +67,16 @@ impl Document {
         reader.out
     }
 
+    /// Whether the file, a case or the sweep gives `key` that value.
+    pub(crate) fn says(&self, key: &str, value: &str) -> bool {
+        let layers = std::iter::once(&self.base).chain(self.cases.iter().map(|(_, layer)| layer));
+        let swept = self.sweep.iter().filter(|(swept, _)| swept == key);
+        let mut settings = layers
+            .filter_map(|layer| layer.get(key))
+            .chain(swept.flat_map(|(_, values)| values));
+        settings.any(|setting| matches!(&setting.value, Some(v) if v.to_string() == value))
+    }
+
     /// Applies command-line settings: they replace what the file, its cases and its sweep say of
     /// the key.
     pub(crate) fn set(&mut self, settings: &[(&str, &str)]) {

@@ -83,6 +83,12 @@ pub enum Problem {
         owners: String,
         kind: String,
     },
+    #[error("{key} is {path}: {error}")]
+    File {
+        key: String,
+        path: String,
+        error: String,
+    },
     #[error("{key} is host {host}, which is the receiver too")]
     ToItself { key: String, host: u32 },
     #[error("{key} cannot differ between runs")]

@@ -2,7 +2,7 @@
 //! bounds, default and meaning; the parser, `explain` and docs/scenario.md all read it.
 
 use crate::value::{Form, Value, OFF};
-use crate::{Arrivals, Cc, HostKind, Kind, Law, Qdisc, Sharing, TopologyKind, Workload};
+use crate::{Arrivals, BuiltIn, Cc, HostKind, Kind, Law, Mark, Qdisc, Sharing, TopologyKind};
 use onramp_units::{Bytes, Rate, Span};
 use strum::VariantNames;
 
@@ -15,6 +15,10 @@ pub(crate) struct Key {
     pub meaning: &'static str,
     /// Traffic kinds that have it; empty for keys outside of traffic, and for all kinds.
     pub of: &'static [Kind],
+    /// The only kind of host that has it, if one has not.
+    pub on: Option<HostKind>,
+    /// Congestion controls that have it; empty for what is no parameter of one.
+    pub of_cc: &'static [Cc],
     /// Whether it is the same in all runs.
     pub fixed: bool,
 }
@@ -27,21 +31,38 @@ pub(crate) enum Absent {
     Is(&'static str),
     /// No value, with this effect.
     Without(&'static str),
+    /// That of the congestion control's source, which crates/sim has; a test there compares.
+    Source(&'static str),
 }
-use Absent::{Is, Required, Without};
+use Absent::{Is, Required, Source, Without};
 
 impl Key {
     /// Its value when it is not given.
     pub(crate) fn default_value(&self) -> Option<Value> {
         match self.default {
             Is(text) => self.form.read(self.path, text).ok(),
-            Required | Without(_) => None,
+            Required | Without(_) | Source(_) => None,
         }
     }
 
     const fn of(mut self, kinds: &'static [Kind]) -> Key {
         self.of = kinds;
         self
+    }
+
+    const fn of_cc(mut self, ccs: &'static [Cc]) -> Key {
+        self.of_cc = ccs;
+        self
+    }
+
+    const fn on(mut self, kind: HostKind) -> Key {
+        self.on = Some(kind);
+        self
+    }
+
+    /// Its last part.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
     }
 
     const fn fixed(mut self) -> Key {
@@ -57,12 +78,21 @@ const fn key(path: &'static str, form: Form, default: Absent, meaning: &'static 
         default,
         meaning,
         of: &[],
+        on: None,
+        of_cc: &[],
         fixed: false,
     }
 }
 
 const fn mbit_per_s(n: u64) -> Rate {
     match Rate::from_bits_per_s(n * 1_000_000) {
+        Some(rate) => rate,
+        None => panic!("a bound of zero"),
+    }
+}
+
+const fn kbit_per_s(n: u64) -> Rate {
+    match Rate::from_bits_per_s(n * 1_000) {
         Some(rate) => rate,
         None => panic!("a bound of zero"),
     }
@@ -75,6 +105,22 @@ const LOAD: Form = Form::Fraction(0.000_001, 1.0);
 const INCAST: &[Kind] = &[Kind::Incast];
 const LONG: &[Kind] = &[Kind::Long];
 const POISSON: &[Kind] = &[Kind::Poisson];
+const REQUEST: &[Kind] = &[Kind::Request];
+const ALL_TO_ALL: &[Kind] = &[Kind::AllToAll];
+const REPLAY: &[Kind] = &[Kind::Replay];
+/// As switch chips have them: powers of two, 2^-7 first.
+pub(crate) const ALPHAS: &[&str] = &[
+    "1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8",
+];
+const PART: Form = Form::Fraction(0.0001, 1.0);
+const STEP: Form = Form::Rate(kbit_per_s(1), mbit_per_s(1_000_000));
+const SHORT: Form = Form::Span(Span::from_ns(1), Span::from_s(1));
+const HPCC: &[Cc] = &[Cc::Hpcc];
+const DCQCN: &[Cc] = &[Cc::Dcqcn, Cc::DcqcnW, Cc::DcqcnPaper, Cc::DcqcnPaperW];
+const TIMELY: &[Cc] = &[Cc::Timely, Cc::TimelyW];
+const DCTCP: &[Cc] = &[Cc::Dctcp];
+const CUBIC: &[Cc] = &[Cc::Cubic];
+const BBR: &[Cc] = &[Cc::Bbr];
 
 /// Every key, in the order of the documentation.
 pub(crate) const KEYS: &[Key] = &[
@@ -107,10 +153,11 @@ pub(crate) const KEYS: &[Key] = &[
         "network.topology.kind",
         Form::Choice(TopologyKind::VARIANTS),
         Required,
-        "`star`: all hosts at one switch. `dumbbell`: half of them at each of two. `leaf_spine`: at leaves, each linked to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. Only the simulator has more than the star.",
+        "`star`: all hosts at one switch. `dumbbell`: half of them at each of two. `leaf_spine`: at leaves, each linked to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. `file`: nodes and links of a file. Only the simulator has more than the star.",
     )
     .fixed(),
-    key("network.topology.hosts", Form::Count(2, 4096), Required, "Number of hosts, the same at every switch that has any."),
+    key("network.topology.hosts", Form::Count(2, 4096), Without("required unless `kind` is file"), "Number of hosts, the same at every switch that has any."),
+    key("network.topology.path", Form::Path, Without("required for file"), "A network in TOML (`.toml`: `switches`, a list of names; `[[hosts]]` with `at`, `rate`, `delay` and, for several, `count`; `[[links]]` with `from`, `to`, `rate`, `delay`), or in the HPCC authors' format (`nodes switches links`, the switches, a line `a b rate delay 0` for each link). Hosts are numbered in the file's order."),
     key("network.topology.leaves", Form::Count(2, 256), Without("required for leaf_spine"), "Switches that have hosts."),
     key("network.topology.spines", Form::Count(1, 256), Without("required for leaf_spine"), "Switches that link the leaves."),
     key("network.topology.pods", Form::Count(2, 64), Without("required for fat_tree"), "Groups of ToR and aggregation switches, all linked with each other."),
@@ -118,13 +165,13 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "network.link.rate",
         Form::Rate(mbit_per_s(1), mbit_per_s(1_000_000)),
-        Required,
+        Without("required unless `topology.kind` is file"),
         "Of every host's link, in each direction.",
     ),
     key(
         "network.link.delay",
         Form::Span(Span::ZERO, Span::from_ms(100)),
-        Required,
+        Without("required unless `topology.kind` is file"),
         "Propagation over one link, one way; host to switch to host is two links.",
     ),
     key(
@@ -152,10 +199,16 @@ pub(crate) const KEYS: &[Key] = &[
         "Whose `buffer` is. `per_port`: each port's; what does not fit is dropped. `shared`: the switch's; a queue may take as much as is free. `lossless`: the switch's, and priority flow control keeps it from overflowing. Only the simulator shares.",
     ),
     key(
+        "network.alpha",
+        Form::Choice(ALPHAS),
+        Without("`1`; `1/8` if `sharing` is lossless"),
+        "Dynamic threshold: part of the free memory that a queue may take of a shared buffer, or, of a lossless one, a port's arrivals before it is paused (of ports at the hosts' rate, twice that at twice the rate, at most all).",
+    ),
+    key(
         "network.ecn.threshold",
         Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
         Without("no marks"),
-        "A packet that finds more than this in a switch port's queue is marked CE; at most `network.buffer`.",
+        "A packet that finds more than this in a switch port's queue is marked CE; at most `network.buffer`. In the simulator the lengths are those of ports at the hosts' rate, in proportion at others.",
     ),
     key(
         "network.ecn.max",
@@ -168,6 +221,18 @@ pub(crate) const KEYS: &[Key] = &[
         Form::Fraction(0.0, 1.0),
         Is("1"),
         "Part of the packets that is marked just below `max`.",
+    ),
+    key(
+        "network.ecn.steps",
+        Form::Count(2, 64),
+        Without("it grows steadily"),
+        "The marked part grows in so many equal steps between `threshold` and `max`, in step i to (i - 1/2) of them; 8 on some switches. Only in the simulator.",
+    ),
+    key(
+        "network.ecn.mark",
+        Form::Choice(Mark::VARIANTS),
+        Without("`enqueue`; `dequeue` with nic hosts"),
+        "Whether the queue that a packet finds or that it leaves behind counts. The rack marks at enqueue.",
     ),
     key("host.kind", Form::Choice(HostKind::VARIANTS), Is("kernel"), "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets; only in the simulator."),
     key("host.cc", Form::Choice(Cc::VARIANTS), Is("cubic"), "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`), reno and scalable (in the simulator); nic hosts hpcc, dctcp, and dcqcn and timely in their variants, each with its source's parameters and, without `network.ecn`, its source's marks."),
@@ -190,6 +255,72 @@ pub(crate) const KEYS: &[Key] = &[
         Is("0 s"),
         "A kernel host's NIC interrupts so long after the first packet that it has not handled; only in the simulator.",
     ),
+    key("host.initial_window", Form::Count(1, 10_000), Is("10"), "A kernel host's congestion window of a new connection, in packets; only in the simulator.").on(HostKind::Kernel),
+    key(
+        "host.min_rto",
+        Form::Span(Span::from_us(1), Span::from_s(10)),
+        Without("200 ms; 4 ms with nic hosts"),
+        "Least retransmission timeout above the round-trip time; of a nic host, where packets can be dropped, the timeout itself. Only in the simulator.",
+    ),
+    key(
+        "host.delayed_ack",
+        Form::Span(Span::ZERO, Span::from_s(1)),
+        Is("40 ms"),
+        "How long a kernel host's lone packet waits for its acknowledgement; only in the simulator.",
+    )
+    .on(HostKind::Kernel),
+    // sk_pacing_shift: 2^-10 s.
+    key(
+        "host.small_queue",
+        Form::Span(Span::ZERO, Span::from_s(1)),
+        Is("977 us"),
+        "TCP small queues: what a connection's pace sends in this time may wait below TCP in its kernel host, at least two segments. The rack has always Linux's, which its dilation makes that much shorter: 10 us at 100.",
+    )
+    .on(HostKind::Kernel),
+    key(
+        "host.reordering",
+        Form::Fraction(0.0, 10.0),
+        Is("1/4"),
+        "RACK: part of the shortest round-trip time that a kernel host's packet may be late before it counts as lost; only in the simulator.",
+    )
+    .on(HostKind::Kernel),
+    key("cc.hpcc.eta", PART, Source("95 %"), "Utilisation that it aims at.").of_cc(HPCC),
+    key("cc.hpcc.max_stage", Form::Count(0, 1000), Source("0"), "Additive steps before a multiplicative one: 5 in the paper, 0 in its authors' simulator.").of_cc(HPCC),
+    key("cc.hpcc.rate_ai", STEP, Source("40 Mbit/s"), "W_AI as a rate; the default is in proportion to the line rate.").of_cc(HPCC),
+    key("cc.hpcc.min_rate", STEP, Source("1 Gbit/s"), "The rate is never below this; the default is in proportion to the line rate.").of_cc(HPCC),
+    key("cc.dcqcn.g", PART, Source("1/256"), "Weight of a new sample in alpha.").of_cc(DCQCN),
+    key("cc.dcqcn.alpha_interval", SHORT, Source("1 us"), "How often alpha is updated; 50 us with dcqcn_paper.").of_cc(DCQCN),
+    key("cc.dcqcn.decrease_interval", SHORT, Source("4 us"), "T_d, how often the rate may be cut; 50 us with dcqcn_paper.").of_cc(DCQCN),
+    key("cc.dcqcn.increase_interval", SHORT, Source("300 us"), "T_i, how often the rate grows; 55 us with dcqcn_paper.").of_cc(DCQCN),
+    key("cc.dcqcn.fast_recovery", Form::Count(0, 1000), Source("1"), "F: steps of fast recovery before additive increase; 5 in the paper.").of_cc(DCQCN),
+    key("cc.dcqcn.rate_ai", STEP, Source("20 Mbit/s"), "R_AI; the default is in proportion to the line rate.").of_cc(DCQCN),
+    key("cc.dcqcn.rate_hai", STEP, Source("200 Mbit/s"), "R_HAI; the default is in proportion to the line rate.").of_cc(DCQCN),
+    key("cc.dcqcn.min_rate", STEP, Source("1 Gbit/s"), "The rate is never below this; the default is in proportion to the line rate.").of_cc(DCQCN),
+    key("cc.timely.t_low", SHORT, Source("50 us"), "Below this round-trip time the rate grows whatever the gradient; not above `t_high`.").of_cc(TIMELY),
+    key("cc.timely.t_high", SHORT, Source("500 us"), "Above this the rate shrinks whatever the gradient.").of_cc(TIMELY),
+    key("cc.timely.min_rtt", SHORT, Source("20 us"), "Round-trip time of the idle fabric, which scales the gradient.").of_cc(TIMELY),
+    key("cc.timely.alpha", PART, Source("87.5 %"), "Weight of a new difference of round-trip times.").of_cc(TIMELY),
+    key("cc.timely.beta", PART, Source("80 %"), "Part of the rate that a gradient of 1 takes away.").of_cc(TIMELY),
+    key("cc.timely.delta", STEP, Source("100 Mbit/s"), "Additive step; the default is in proportion to the line rate.").of_cc(TIMELY),
+    key("cc.timely.rate_hai", STEP, Source("500 Mbit/s"), "Step after `hai_after` increases in a row; the default is in proportion to the line rate.").of_cc(TIMELY),
+    key("cc.timely.hai_after", Form::Count(0, 1000), Source("5"), "Increases in a row before the larger step.").of_cc(TIMELY),
+    key("cc.timely.min_rate", STEP, Source("1 Gbit/s"), "The rate is never below this; the default is in proportion to the line rate.").of_cc(TIMELY),
+    key("cc.dctcp.g", PART, Source("1/16"), "Weight of a window's marked part in alpha.").of_cc(DCTCP),
+    key("cc.dctcp.rate_ai", STEP, Source("615 Mbit/s"), "Growth per window of a nic host's rate.").of_cc(DCTCP).on(HostKind::Nic),
+    key("cc.dctcp.min_rate", STEP, Source("1 Gbit/s"), "A nic host's rate is never below this; the default is in proportion to the line rate.").of_cc(DCTCP).on(HostKind::Nic),
+    key("cc.cubic.c", Form::Fraction(0.0001, 1000.0), Source("0.4"), "C of RFC 9438, in packets per cubic second.").of_cc(CUBIC),
+    key("cc.cubic.beta", Form::Fraction(0.1, 0.99), Source("70 %"), "Part of the window that a loss leaves.").of_cc(CUBIC),
+    key("cc.cubic.hystart", Form::Flag, Source("true"), "Whether HyStart may end slow start before a loss does.").of_cc(CUBIC),
+    key("cc.bbr.startup_gain", Form::Fraction(1.0, 10.0), Source("2.885"), "Of pace and window while it looks for the bandwidth; its inverse drains the queue after that.").of_cc(BBR),
+    key("cc.bbr.window_gain", Form::Fraction(1.0, 10.0), Source("2"), "Window in estimated bandwidth-delay products.").of_cc(BBR),
+    key("cc.bbr.probe_gain", Form::Fraction(1.0, 10.0), Source("1.25"), "Pace of the phase that looks for more bandwidth.").of_cc(BBR),
+    key("cc.bbr.drain_gain", Form::Fraction(0.1, 1.0), Source("75 %"), "Pace of the phase after it.").of_cc(BBR),
+    key("cc.bbr.bandwidth_rounds", Form::Count(1, 1000), Source("10"), "Round trips for which the best sample of bandwidth counts.").of_cc(BBR),
+    key("cc.bbr.min_rtt_window", Form::Span(Span::from_us(1), HOUR), Source("10 s"), "Time for which the shortest round trip counts.").of_cc(BBR),
+    key("cc.bbr.probe_rtt", Form::Span(Span::from_us(1), HOUR), Source("200 ms"), "How long it keeps the path almost empty to see the shortest round trip.").of_cc(BBR),
+    key("cc.reno.beta", Form::Fraction(0.1, 0.99), Source("50 %"), "Part of the window that a loss leaves.").of_cc(&[Cc::Reno]),
+    key("cc.scalable.packets", Form::Count(1, 10_000), Source("100"), "Packets to be acknowledged for one more in the window, at most.").of_cc(&[Cc::Scalable]),
+    key("cc.scalable.decrease", Form::Fraction(0.01, 0.9), Source("1/8"), "Part of the window that a loss takes.").of_cc(&[Cc::Scalable]),
     key(
         "clock.offset",
         Form::Span(Span::ZERO, Span::from_ms(10)),
@@ -208,15 +339,18 @@ pub(crate) const KEYS: &[Key] = &[
         Is("0 s"),
         "Of a single time stamp.",
     ),
-    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times.").fixed(),
-    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast. `all` (poisson only): every host receives that load."),
+    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
+    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (poisson and request only): each of them.")
+    .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key(
         "traffic.from",
         Form::HostOr("others"),
         Is("others"),
-        "The sender; `others` are all hosts but the receiver: long flows take them in turn, poisson flows at random.",
+        "The sender; `others` are all hosts but the receiver: long flows take several in turn, poisson flows and requests at random.",
     )
-    .of(&[Kind::Long, Kind::Poisson]),
+    .of(&[Kind::Long, Kind::Poisson, Kind::Request]),
+    key("traffic.among", Form::HostOr("all"), Is("all"), "The hosts that send to each other, at least two.").of(ALL_TO_ALL),
+    key("traffic.path", Form::Path, Required, "List of flows: `.csv` or `.parquet` with the columns src, dst, size_bytes, start_ns; else the HPCC authors' format (how many, then `src dst priority port size_bytes start_s`). In the order of their starts.").of(REPLAY),
     key(
         "traffic.fanout",
         Form::Count(1, 10_000),
@@ -228,52 +362,94 @@ pub(crate) const KEYS: &[Key] = &[
         "traffic.size",
         Form::Bytes(Bytes::new(1), Bytes::new(1_000_000_000)),
         Required,
-        "Of one answer.",
+        "Of one answer; of what a host sends to another in a step.",
     )
-    .of(INCAST),
+    .of(&[Kind::Incast, Kind::Request, Kind::AllToAll]),
+    key(
+        "traffic.request_size",
+        Form::Bytes(Bytes::new(1), Bytes::new(1_000_000_000)),
+        Is("100 B"),
+        "Of a request.",
+    )
+    .of(REQUEST),
     key(
         "traffic.workload",
-        Form::Choice(Workload::VARIANTS),
+        Form::ChoiceOrPath(BuiltIn::VARIANTS),
         Required,
-        "Distribution of flow sizes: a file of workloads/.",
+        "Distribution of flow sizes: a file of workloads/, or another one like those.",
     )
     .of(POISSON),
     key(
         "traffic.load",
         LOAD,
-        Without("required for poisson; 2 % for an incast without `interval`"),
-        "Fraction of the receiver's link that the payload takes.",
+        Without("required for poisson; 2 % for an incast without `interval`; requests wait for answers"),
+        "Fraction of the receiver's link that the payload takes; of requests, the answers.",
     )
-    .of(&[Kind::Incast, Kind::Poisson]),
+    .of(&[Kind::Incast, Kind::Poisson, Kind::Request]),
     key(
         "traffic.interval",
         Form::Span(Span::from_ns(1), HOUR),
-        Without("from `load`"),
-        "Mean time between requests; instead of `load`.",
+        Without("from `load`; of all_to_all 0 s"),
+        "Mean time between requests; instead of `load`. Of all_to_all, from the end of a host's step to its next.",
+    )
+    .of(&[Kind::Incast, Kind::AllToAll]),
+    key(
+        "traffic.stagger",
+        Form::Span(Span::ZERO, HOUR),
+        Is("0 s"),
+        "Each answer to a request starts so much later than the one before; only in the simulator, unless 0 s.",
     )
     .of(INCAST),
+    key(
+        "traffic.jitter",
+        Form::Span(Span::ZERO, HOUR),
+        Is("0 s"),
+        "Each answer starts at random up to this much later still; only in the simulator, unless 0 s.",
+    )
+    .of(INCAST),
+    key(
+        "traffic.think",
+        Form::Span(Span::ZERO, HOUR),
+        Without("0 s"),
+        "Mean time from an answer to the client's next request; instead of `load`.",
+    )
+    .of(REQUEST),
+    key(
+        "traffic.concurrency",
+        Form::Count(1, 1000),
+        Without("1"),
+        "Requests that a client has under way; instead of `load`.",
+    )
+    .of(REQUEST),
     key(
         "traffic.arrivals",
         Form::Choice(Arrivals::VARIANTS),
         Is("poisson"),
-        "Gaps between requests: exponential (`poisson`) or equal (`periodic`).",
+        "Gaps between requests, or times to think: exponential (`poisson`) or equal (`periodic`).",
     )
-    .of(INCAST),
+    .of(&[Kind::Incast, Kind::Request]),
     key(
         "traffic.requests",
         Form::Count(1, ANY_NUMBER),
         Without("until `duration`"),
-        "Stop after so many requests.",
+        "Stop after so many requests, each client by itself.",
     )
-    .of(INCAST),
+    .of(&[Kind::Incast, Kind::Request]),
+    key(
+        "traffic.steps",
+        Form::Count(1, ANY_NUMBER),
+        Without("until `duration`"),
+        "Stop after so many steps.",
+    )
+    .of(ALL_TO_ALL),
     key("traffic.flows", Form::Count(1, 10_000), Is("1"), "Number of flows.").of(LONG),
     key(
         "traffic.start",
         Form::Span(Span::ZERO, HOUR),
         Is("0 s"),
-        "When the flows start; below `duration`.",
+        "When the flows, or the first step, start; below `duration`.",
     )
-    .of(LONG),
+    .of(&[Kind::Long, Kind::AllToAll]),
     key(
         "traffic.stop",
         Form::Span(Span::ZERO, HOUR),
@@ -311,6 +487,12 @@ pub(crate) const KEYS: &[Key] = &[
         Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)),
         Is("16 kB"),
         "Largest segment while On-Ramp holds: a segment leaves as one burst, so it is the granule of control (fig. 19). host.gso where that is smaller.",
+    ),
+    key(
+        "onramp.reuse",
+        Form::SpanOrOff(Span::from_us(1), Span::from_s(10)),
+        Is("off"),
+        "A flow that starts is held by the last one-way delay that its host measured to the receiver, unless that is older than this; else it sends its first round trip unheld. Only in the simulator.",
     ),
 ];
 

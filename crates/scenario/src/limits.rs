@@ -1,6 +1,6 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{Cc, HostKind, Run, Sharing, TopologyKind, Traffic};
+use crate::{BuiltIn, Cc, HostKind, Mark, Run, Sharing, TopologyKind, Traffic, Transport};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -84,7 +84,18 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
     let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
     let clock = run.clock;
     let exact = (clock.offset, clock.drift.get(), clock.noise) == (Span::ZERO, 0.0, Span::ZERO);
+    // A small queue is what the rack cannot change; it is documented.
+    let linux = Transport {
+        small_queue: run.host.transport.small_queue,
+        ..Transport::default()
+    };
+    let is_linux = run.host.kind == HostKind::Nic || run.host.transport == linux;
     let settings = [
+        (
+            !is_linux,
+            "host.initial_window, min_rto, delayed_ack or reordering is not Linux's",
+        ),
+        (!run.tuning.is_empty(), "[cc] is given"),
         (run.host.kind == HostKind::Nic, "host.kind is nic"),
         (run.host.cc == Cc::Scalable, "host.cc is scalable"),
         (
@@ -101,6 +112,15 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         ),
         (!exact, "[clock] is not exact"),
         (!step, "network.ecn.max is not network.ecn.threshold"),
+        (
+            network.ecn.is_some_and(|ecn| ecn.mark == Mark::Dequeue),
+            "network.ecn.mark is dequeue",
+        ),
+        (run.onramp.reuse.is_some(), "onramp.reuse is not off"),
+        (
+            run.traffic.iter().any(of_simulator),
+            "traffic of kind request, all_to_all or replay, with stagger or jitter, or with a workload of a file, is given",
+        ),
     ];
     let found = settings.into_iter().filter(|(found, _)| *found);
     found
@@ -108,12 +128,21 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         .collect()
 }
 
+fn of_simulator(traffic: &Traffic) -> bool {
+    match traffic {
+        Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => true,
+        Traffic::Incast(incast) => incast.stagger.max(incast.jitter) > Span::ZERO,
+        Traffic::Poisson(poisson) => poisson.workload.name.parse::<BuiltIn>().is_err(),
+        Traffic::Long(_) => false,
+    }
+}
+
 fn connections(run: &Run) -> u64 {
     let servers = u64::from(run.network.topology.hosts()) - 1;
     let kept = |traffic: &Traffic| match traffic {
         Traffic::Incast(incast) => u64::from(incast.fanout).div_ceil(servers) * servers,
         Traffic::Long(long) => u64::from(long.flows),
-        Traffic::Poisson(_) => 0,
+        Traffic::Poisson(_) | Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => 0,
     };
     run.traffic.iter().map(kept).sum()
 }

@@ -9,7 +9,8 @@
 //! Loads count payload bytes. Times are the scenario's, not dilated.
 
 use crate::{
-    Arrivals, HostId, Incast, Kind, Long, Poisson, Receivers, Run, Sources, Spacing, Traffic,
+    AllToAll, Arrivals, Asking, HostId, Incast, Kind, Link, Long, Poisson, Receivers, Replay,
+    Request, Run, Sources, Spacing, Traffic,
 };
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -18,8 +19,13 @@ use rand_chacha::ChaCha8Rng;
 /// One flow, answer or long flow that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the sender has the data; of an incast, when the aggregator asks.
+    /// When the sender has the data; of an incast, when the aggregator asks. If `after` is given,
+    /// the earliest time at which that could be.
     pub at: Time<Sim>,
+    /// What it waits for, if for anything.
+    pub after: Option<After>,
+    /// The group that waits for it, if any does.
+    pub joins: Option<u32>,
     /// Kind of the traffic entry.
     pub kind: Kind,
     /// Which entry of [`Run::traffic`].
@@ -30,11 +36,22 @@ pub struct Arrival {
     pub dst: HostId,
     /// How much.
     pub work: Work,
-    /// Incast: number of the request within its entry, from 0.
+    /// Incast: number of the request within its entry, from 0; the same of a request and its answer,
+    /// and of the steps of all_to_all.
     pub request: Option<u64>,
     /// Parallel connection from `src` to `dst` within the entry, from 0: the n-th answer of a
     /// server to one request, or the n-th long flow between the two. 0 for Poisson flows.
     pub slot: u32,
+}
+
+/// A flow starts `delay` after all flows that join `group` have arrived; then only if that is within
+/// the duration. All of them arrive at the host from which it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct After {
+    /// Counts from 0 in the whole plan.
+    pub group: u32,
+    /// From the last byte of the last.
+    pub delay: Span,
 }
 
 /// How much a flow sends.
@@ -46,8 +63,9 @@ pub enum Work {
     Until(Time<Sim>),
 }
 
-/// All arrivals of a run with `0 <= at < duration`, by time; at the same time by traffic entry,
-/// then in the order in which the entry makes them.
+/// All arrivals of a run with `0 <= at < duration` (answers of an incast may come later), by time; at
+/// the same time by traffic entry, then in the order in which the entry makes them. Those that wait
+/// for others come last: as many as could be, if the network took no time for anything but its links.
 ///
 /// ```
 /// # use onramp_scenario::{plan, Scenario, Work};
@@ -72,6 +90,7 @@ pub enum Work {
 /// ```
 pub fn plan(run: &Run) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
+    let mut groups = 0;
     for (index, traffic) in run.traffic.iter().enumerate() {
         let entry = Entry {
             run,
@@ -82,27 +101,43 @@ pub fn plan(run: &Run) -> Vec<Arrival> {
             Traffic::Incast(incast) => entry.incast(incast, &mut arrivals),
             Traffic::Long(long) => entry.long(long, &mut arrivals),
             Traffic::Poisson(poisson) => entry.poisson(poisson, &mut arrivals),
+            Traffic::Request(request) => entry.request(request, &mut groups, &mut arrivals),
+            Traffic::AllToAll(all) => entry.all_to_all(all, &mut groups, &mut arrivals),
+            Traffic::Replay(replay) => entry.replay(replay, &mut arrivals),
         }
     }
     // Stable: entries keep their order among equal times.
-    arrivals.sort_by_key(|a| (a.at, a.traffic));
+    arrivals.sort_by_key(|a: &Arrival| (a.after.is_some(), a.at, a.traffic));
     arrivals
 }
 
 /// Mean number of arrivals of `traffic` in the plan of `run`.
 pub(crate) fn expected_arrivals(run: &Run, traffic: &Traffic) -> f64 {
     let duration_ps = run.duration.as_ps() as f64;
-    let rate = run.network.link.rate;
+    let rate = |host| run.network.link_of(host).rate;
     match traffic {
         Traffic::Incast(i) => {
-            let requests = duration_ps / i.mean_gap_ps(rate);
+            let requests = duration_ps / i.mean_gap_ps(rate(i.to));
             requests.min(i.requests.unwrap_or(u64::MAX) as f64) * f64::from(i.fanout)
         }
         Traffic::Long(l) => f64::from(l.flows),
         Traffic::Poisson(p) => {
-            let receivers = p.to.hosts(run).len() as f64;
-            receivers * duration_ps / p.mean_gap_ps(rate)
+            let flows = |host| duration_ps / p.mean_gap_ps(rate(host));
+            p.to.hosts(run).into_iter().map(flows).sum()
         }
+        Traffic::Request(r) => {
+            let most = r.requests.unwrap_or(u64::MAX) as f64;
+            let requests =
+                |host| (duration_ps / r.least_gap_ps(run.network.link_of(host))).min(most);
+            2.0 * r.to.hosts(run).into_iter().map(requests).sum::<f64>()
+        }
+        Traffic::AllToAll(a) => {
+            let hosts = a.among.hosts(run);
+            let steps = duration_ps / a.least_gap_ps(run, &hosts);
+            let steps = steps.min(a.steps.unwrap_or(u64::MAX) as f64) + 1.0;
+            steps * (hosts.len() * (hosts.len() - 1)) as f64
+        }
+        Traffic::Replay(r) => r.flows.len() as f64,
     }
 }
 
@@ -117,6 +152,8 @@ impl Entry<'_> {
         let at = Time::from_ticks(at_ps);
         Arrival {
             at,
+            after: None,
+            joins: None,
             kind: self.kind,
             traffic: self.index,
             src,
@@ -132,7 +169,7 @@ impl Entry<'_> {
     }
 
     fn incast(&self, incast: &Incast, arrivals: &mut Vec<Arrival>) {
-        let gap_ps = incast.mean_gap_ps(self.run.network.link.rate);
+        let gap_ps = incast.mean_gap_ps(self.run.network.link_of(incast.to).rate);
         let starts = Starts {
             rng: self.stream(incast.to, Purpose::Gaps),
             arrivals: incast.arrivals,
@@ -142,9 +179,15 @@ impl Entry<'_> {
         };
         let mut sources = self.stream(incast.to, Purpose::Sources);
         let mut servers = others(self.run, incast.to);
+        let mut jitter = self.stream(incast.to, Purpose::Jitter);
         let limit = incast.requests.unwrap_or(u64::MAX);
         for (request, at_ps) in (0..limit).zip(starts) {
-            for (slot, src) in choose(&mut servers, incast.fanout, &mut sources) {
+            let answers = choose(&mut servers, incast.fanout, &mut sources);
+            for (n, (slot, src)) in (0..).zip(answers) {
+                let mut at_ps = at_ps + incast.stagger.as_ps() * n;
+                if incast.jitter > Span::ZERO {
+                    at_ps += (incast.jitter.as_ps() as f64 * uniform(&mut jitter)) as i64;
+                }
                 let answer = self.arrival(at_ps, src, incast.to, Work::Send(incast.size));
                 arrivals.push(Arrival {
                     request: Some(request),
@@ -158,7 +201,7 @@ impl Entry<'_> {
     fn long(&self, long: &Long, arrivals: &mut Vec<Arrival>) {
         let sources = match long.from {
             Sources::Host(host) => vec![host],
-            Sources::Others => others(self.run, long.to),
+            Sources::Range(..) | Sources::Others => long.from.servers(self.run, long.to),
         };
         let stop = Time::ZERO + long.stop;
         for flow in 0..long.flows {
@@ -172,27 +215,245 @@ impl Entry<'_> {
     }
 
     fn poisson(&self, poisson: &Poisson, arrivals: &mut Vec<Arrival>) {
-        let sizes_of = poisson.workload.distribution();
+        let sizes_of = &poisson.workload.distribution;
         for dst in poisson.to.hosts(self.run) {
             let starts = Starts {
                 rng: self.stream(dst, Purpose::Gaps),
                 arrivals: Arrivals::Poisson,
-                gap_ps: poisson.mean_gap_ps(self.run.network.link.rate),
+                gap_ps: poisson.mean_gap_ps(self.run.network.link_of(dst).rate),
                 at_ps: 0.0,
                 end_ps: self.run.duration.as_ps(),
             };
             let mut sizes = self.stream(dst, Purpose::Sizes);
             let mut sources = self.stream(dst, Purpose::Sources);
-            let servers = others(self.run, dst);
+            let servers = poisson.from.servers(self.run, dst);
             for at_ps in starts {
                 let size = sizes_of.quantile(uniform(&mut sizes));
-                let src = match poisson.from {
-                    Sources::Host(host) => host,
-                    Sources::Others => servers[below(servers.len(), &mut sources)],
-                };
+                let src = pick(&servers, &mut sources);
                 arrivals.push(self.arrival(at_ps, src, dst, Work::Send(size)));
             }
         }
+    }
+}
+
+impl Entry<'_> {
+    fn request(&self, request: &Request, groups: &mut u32, arrivals: &mut Vec<Arrival>) {
+        let mut numbers = 0;
+        for client in request.to.hosts(self.run) {
+            let mut asks = Asks {
+                entry: self,
+                request,
+                client,
+                link: self.run.network.link_of(client),
+                gaps: self.stream(client, Purpose::Gaps),
+                sources: self.stream(client, Purpose::Sources),
+                servers: request.from.servers(self.run, client),
+                asked: 0,
+                numbers: &mut numbers,
+                groups,
+            };
+            match request.asking {
+                Asking::Load(load) => asks.at_load(load.get(), arrivals),
+                Asking::Think { time, concurrency } => asks.in_turn(time, concurrency, arrivals),
+            }
+        }
+    }
+
+    /// Step by step; a host waits for what it is sent in the step before.
+    fn all_to_all(&self, all: &AllToAll, groups: &mut u32, arrivals: &mut Vec<Arrival>) {
+        let hosts = all.among.hosts(self.run);
+        let gap_ps = all.least_gap_ps(self.run, &hosts).ceil() as i64;
+        let mut at_ps = all.start.as_ps();
+        for step in 0..all.steps.unwrap_or(u64::MAX) {
+            if at_ps >= self.run.duration.as_ps() {
+                break;
+            }
+            let before = (*groups).wrapping_sub(hosts.len() as u32);
+            for (n, &src) in (0..).zip(&hosts) {
+                for away in 1..hosts.len() {
+                    let to = (n as usize + away) % hosts.len();
+                    let flow = self.arrival(at_ps, src, hosts[to], Work::Send(all.size));
+                    let after = After {
+                        group: before.wrapping_add(n),
+                        delay: all.interval,
+                    };
+                    arrivals.push(Arrival {
+                        after: (step > 0).then_some(after),
+                        joins: Some(*groups + to as u32),
+                        request: Some(step),
+                        ..flow
+                    });
+                }
+            }
+            *groups += hosts.len() as u32;
+            at_ps += gap_ps;
+        }
+    }
+
+    fn replay(&self, replay: &Replay, arrivals: &mut Vec<Arrival>) {
+        let flows = replay.flows.iter();
+        arrivals.extend(flows.map(|flow| {
+            let at_ps = (flow.at - Time::ZERO).as_ps();
+            self.arrival(at_ps, flow.src, flow.dst, Work::Send(flow.size))
+        }));
+    }
+}
+
+/// The requests of one client.
+struct Asks<'a> {
+    entry: &'a Entry<'a>,
+    request: &'a Request,
+    client: HostId,
+    link: Link,
+    gaps: ChaCha8Rng,
+    sources: ChaCha8Rng,
+    servers: Vec<HostId>,
+    asked: u64,
+    /// Requests of the whole entry.
+    numbers: &'a mut u64,
+    groups: &'a mut u32,
+}
+
+impl Asks<'_> {
+    /// Whatever is not answered yet.
+    fn at_load(&mut self, load: f64, arrivals: &mut Vec<Arrival>) {
+        let size = self.request.size;
+        let gap_ps = self.link.rate.time_to_send(size).as_ps() as f64 / load;
+        let mut at_ps = 0.0;
+        loop {
+            at_ps += self.request.arrivals.gap_ps(gap_ps, &mut self.gaps);
+            if at_ps.round() as i64 >= self.entry.run.duration.as_ps() || self.is_done() {
+                return;
+            }
+            self.ask(at_ps.round() as i64, None, 0, arrivals);
+        }
+    }
+
+    /// Each after the answer to the one before.
+    fn in_turn(&mut self, think: Span, concurrency: u32, arrivals: &mut Vec<Arrival>) {
+        let least_ps = self.request.answer_ps(self.link);
+        let end_ps = self.entry.run.duration.as_ps() as f64;
+        let mut turns = vec![(0.0, None); concurrency as usize];
+        // The slots take turns, so that a limit on requests stops all of them.
+        while !self.is_done() && turns.iter().any(|(at_ps, _)| *at_ps < end_ps) {
+            for (slot, (at_ps, before)) in (0..).zip(&mut turns) {
+                if *at_ps >= end_ps || self.is_done() {
+                    continue;
+                }
+                let gap_ps = self
+                    .request
+                    .arrivals
+                    .gap_ps(think.as_ps() as f64, &mut self.gaps);
+                *at_ps += gap_ps;
+                if *at_ps >= end_ps {
+                    continue;
+                }
+                let delay = Span::from_ps(gap_ps.round() as i64);
+                let after = before.map(|group| After { group, delay });
+                let answer = self.ask(at_ps.round() as i64, after, slot, arrivals);
+                *before = Some(answer);
+                *at_ps += least_ps;
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.request.requests.is_some_and(|most| self.asked >= most)
+    }
+
+    /// A request and its answer, whose group it tells.
+    fn ask(
+        &mut self,
+        at_ps: i64,
+        after: Option<After>,
+        slot: u32,
+        arrivals: &mut Vec<Arrival>,
+    ) -> u32 {
+        let server = pick(&self.servers, &mut self.sources);
+        let (asked, answered) = (*self.groups, *self.groups + 1);
+        *self.groups += 2;
+        let (entry, request) = (self.entry, Some(*self.numbers));
+        let ask = Work::Send(self.request.request_size);
+        arrivals.push(Arrival {
+            after,
+            joins: Some(asked),
+            request,
+            slot,
+            ..entry.arrival(at_ps, self.client, server, ask)
+        });
+        let at_once = After {
+            group: asked,
+            delay: Span::ZERO,
+        };
+        arrivals.push(Arrival {
+            after: Some(at_once),
+            joins: Some(answered),
+            request,
+            slot,
+            ..entry.arrival(at_ps, server, self.client, Work::Send(self.request.size))
+        });
+        self.asked += 1;
+        *self.numbers += 1;
+        answered
+    }
+}
+
+impl Request {
+    /// Least time between a request and its answer, in ps, of a client with this link.
+    fn answer_ps(&self, link: Link) -> f64 {
+        let bytes = self.request_size + self.size;
+        (link.rate.time_to_send(bytes) + link.delay * 2).as_ps() as f64
+    }
+
+    /// Least mean time between two requests of a client with this link, in ps.
+    fn least_gap_ps(&self, link: Link) -> f64 {
+        match self.asking {
+            Asking::Load(load) => link.rate.time_to_send(self.size).as_ps() as f64 / load.get(),
+            Asking::Think { time, concurrency } => {
+                (time.as_ps() as f64 + self.answer_ps(link)) / f64::from(concurrency)
+            }
+        }
+    }
+}
+
+impl AllToAll {
+    /// Least time between two steps, in ps.
+    fn least_gap_ps(&self, run: &Run, hosts: &[HostId]) -> f64 {
+        let others = hosts.len() as u64 - 1;
+        let step = |&host: &HostId| {
+            let link = run.network.link_of(host);
+            link.rate.time_to_send(self.size * others) + link.delay
+        };
+        let slowest = hosts.iter().map(step).max().unwrap_or(Span::ZERO);
+        (slowest + self.interval).as_ps() as f64
+    }
+}
+
+impl Arrivals {
+    fn gap_ps(self, mean_ps: f64, rng: &mut ChaCha8Rng) -> f64 {
+        match self {
+            Arrivals::Periodic => mean_ps,
+            Arrivals::Poisson => -mean_ps * libm::log1p(-uniform(rng)),
+        }
+    }
+}
+
+impl Sources {
+    /// Hosts that can send to `receiver`.
+    fn servers(self, run: &Run, receiver: HostId) -> Vec<HostId> {
+        match self {
+            Sources::Host(host) => vec![host],
+            Sources::Range(first, last) => (first..=last).filter(|&h| h != receiver).collect(),
+            Sources::Others => others(run, receiver),
+        }
+    }
+}
+
+/// One of them at random; where there is no choice nothing is drawn.
+fn pick(hosts: &[HostId], rng: &mut ChaCha8Rng) -> HostId {
+    match hosts {
+        [host] => *host,
+        hosts => hosts[below(hosts.len(), rng)],
     }
 }
 
@@ -218,7 +479,7 @@ impl Poisson {
     /// Mean time between the flows of one receiver, in ps, when its link runs at `rate`.
     pub(crate) fn mean_gap_ps(&self, rate: Rate) -> f64 {
         // A thousand flows at once: the mean size is no whole number of bytes.
-        let thousand = Bytes::new((self.workload.distribution().mean_bytes() * 1e3).round() as u64);
+        let thousand = Bytes::new((self.workload.distribution.mean_bytes() * 1e3).round() as u64);
         rate.time_to_send(thousand).as_ps() as f64 / 1e3 / self.load.get()
     }
 }
@@ -227,6 +488,7 @@ impl Receivers {
     fn hosts(self, run: &Run) -> Vec<HostId> {
         match self {
             Receivers::Host(host) => vec![host],
+            Receivers::Range(first, last) => (first..=last).collect(),
             Receivers::All => (0..run.network.topology.hosts()).collect(),
         }
     }
@@ -244,6 +506,7 @@ enum Purpose {
     Gaps = 0,
     Sizes = 1,
     Sources = 2,
+    Jitter = 3,
 }
 
 /// Stream number `entry * 2^32 + receiver * 4 + purpose` of ChaCha8 whose key is the seed (little
@@ -280,10 +543,7 @@ impl Iterator for Starts {
     type Item = i64;
 
     fn next(&mut self) -> Option<i64> {
-        self.at_ps += match self.arrivals {
-            Arrivals::Periodic => self.gap_ps,
-            Arrivals::Poisson => -self.gap_ps * libm::log1p(-uniform(&mut self.rng)),
-        };
+        self.at_ps += self.arrivals.gap_ps(self.gap_ps, &mut self.rng);
         let at_ps = self.at_ps.round() as i64;
         (at_ps < self.end_ps).then_some(at_ps)
     }

@@ -5,9 +5,10 @@
 
 use crate::document::{Document, Layer};
 use crate::error::{Error, Place, Problem};
-use crate::keys::{self, Absent};
+use crate::files::{Files, NO_FILES};
+use crate::keys::{self, Absent, KEYS};
 use crate::plan::expected_arrivals;
-use crate::value::Value;
+use crate::value::{range, Value};
 use crate::*;
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -19,10 +20,16 @@ use std::str::FromStr;
 const MAX_ARRIVALS: f64 = 1e7;
 
 /// Makes a run without params out of `layer`, or says what is wrong.
-pub(crate) fn resolve(document: &Document, layer: &Layer) -> Result<Run, Vec<Error>> {
+pub(crate) fn resolve(
+    document: &Document,
+    files: &Files<'_>,
+    layer: &Layer,
+) -> Result<Run, Vec<Error>> {
     let mut resolver = Resolver {
         document,
+        files,
         layer,
+        hosts: None,
         errors: Vec::new(),
     };
     let run = resolver.run();
@@ -32,9 +39,28 @@ pub(crate) fn resolve(document: &Document, layer: &Layer) -> Result<Run, Vec<Err
     }
 }
 
+impl Default for Transport {
+    /// A kernel's.
+    fn default() -> Transport {
+        let (document, layer) = (Document::default(), Layer::new());
+        let mut resolver = Resolver {
+            document: &document,
+            files: &Files::new(NO_FILES),
+            layer: &layer,
+            hosts: None,
+            errors: Vec::new(),
+        };
+        let transport = resolver.transport(Some(HostKind::Kernel));
+        transport.expect("the table of keys has the defaults")
+    }
+}
+
 struct Resolver<'a> {
     document: &'a Document,
+    files: &'a Files<'a>,
     layer: &'a Layer,
+    /// How many the network has.
+    hosts: Option<u32>,
     errors: Vec<Error>,
 }
 
@@ -166,7 +192,8 @@ impl Resolver<'_> {
         self.below("warmup", warmup, duration, "duration");
         let time_dilation = self.count("time_dilation").and_then(NonZeroU64::new);
         let host = self.host();
-        let network = self.network();
+        let network = self.network(host);
+        let tuning = self.tuning(host);
         let clock = self.clock();
         let onramp = self.onramp(&network, host);
         let traffic = self.traffic(duration);
@@ -179,6 +206,7 @@ impl Resolver<'_> {
             time_dilation: time_dilation?,
             network: network?,
             host: host?,
+            tuning: tuning?,
             clock: clock?,
             onramp: onramp?,
             traffic: traffic?,
@@ -187,27 +215,91 @@ impl Resolver<'_> {
         Some(run)
     }
 
-    fn network(&mut self) -> Option<Network> {
+    fn network(&mut self, host: Option<Host>) -> Option<Network> {
         let topology = self.topology();
-        let link = self.link("network.link", None);
-        let fabric = self.link("network.fabric", link);
+        self.hosts = topology.as_ref().map(Topology::hosts);
+        let host_links = match &topology {
+            Some(Topology::File { graph, .. }) => graph.host_links(),
+            _ => Vec::new(),
+        };
+        let fastest = host_links.iter().max_by_key(|link| link.rate).copied();
+        let is_file = self.name("network.topology.kind") == Some(TopologyKind::File);
+        let (link, fabric) = match is_file {
+            true => self.no_links().and(fastest.zip(fastest)).unzip(),
+            false => self.links(),
+        };
         let sharing = self.sharing();
         let buffer = self.buffer(sharing);
-        let ecn = self.ecn(buffer);
+        let alpha_log2 = self.alpha(sharing);
+        let ecn = self.ecn(buffer, host);
         Some(Network {
             topology: topology?,
             link: link?,
+            host_links,
             fabric: fabric?,
             buffer: buffer?,
             sharing: sharing?,
+            alpha_log2: alpha_log2?,
             ecn: ecn?,
         })
     }
 
+    fn links(&mut self) -> (Option<Link>, Option<Link>) {
+        for path in ["network.link.delay", "network.link.rate"] {
+            if !self.given(path) {
+                self.missing(path);
+            }
+        }
+        let link = self.link("network.link", None);
+        (link, self.link("network.fabric", link))
+    }
+
+    /// The file says what the links are like.
+    fn no_links(&mut self) -> Option<()> {
+        let mut none = Some(());
+        for table in ["link", "fabric"] {
+            for key in ["rate", "delay"].map(|name| format!("network.{table}.{name}")) {
+                if self.given(&key) {
+                    let other = "network.topology.path".to_owned();
+                    self.report(
+                        &[&key],
+                        Problem::Beside {
+                            key: key.clone(),
+                            other,
+                        },
+                    );
+                    none = None;
+                }
+            }
+        }
+        none
+    }
+
+    fn alpha(&mut self, sharing: Option<Sharing>) -> Option<Option<i8>> {
+        if !self.given("network.alpha") {
+            return Some(None);
+        }
+        let alpha = self.text("network.alpha")?;
+        if sharing? == Sharing::PerPort {
+            self.needs(
+                "network.alpha",
+                "network.sharing",
+                &[Sharing::Shared, Sharing::Lossless],
+            );
+            return Some(None);
+        }
+        let place = keys::ALPHAS.iter().position(|name| *name == alpha)?;
+        Some(Some(place as i8 - 7))
+    }
+
     fn topology(&mut self) -> Option<Topology> {
         let kind = self.name("network.topology.kind");
-        let hosts = self.small("network.topology.hosts");
+        if kind == Some(TopologyKind::File) {
+            return self.topology_file();
+        }
+        let hosts = self.needed("network.topology.hosts");
         match kind? {
+            TopologyKind::File => None,
             TopologyKind::Star => Some(Topology::Star { hosts: hosts? }),
             TopologyKind::Dumbbell => {
                 let hosts = self.multiple(hosts?, 2)?;
@@ -232,6 +324,26 @@ impl Resolver<'_> {
                 Some(Topology::FatTree { hosts, pods, width })
             }
         }
+    }
+
+    fn topology_file(&mut self) -> Option<Topology> {
+        let key = "network.topology.path";
+        if !self.given(key) {
+            self.missing(key);
+        }
+        let path = self.text(key)?;
+        let graph = self.files.graph(&path);
+        let graph = self.file(key, &path, graph)?;
+        Some(Topology::File { path, graph })
+    }
+
+    /// What a file holds, or a report of what is wrong with it.
+    fn file<T>(&mut self, key: &str, path: &str, held: Result<T, String>) -> Option<T> {
+        let report = |error| {
+            let (key, path) = (key.to_owned(), path.to_owned());
+            self.report(&[&key.clone()], Problem::File { key, path, error });
+        };
+        held.map_err(report).ok()
     }
 
     /// A count that this topology cannot do without.
@@ -291,7 +403,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn ecn(&mut self, buffer: Option<Bytes>) -> Option<Option<Ecn>> {
+    fn ecn(&mut self, buffer: Option<Bytes>, host: Option<Host>) -> Option<Option<Ecn>> {
         let threshold = self.bytes("network.ecn.threshold");
         self.at_most("network.ecn.threshold", threshold, buffer, "network.buffer");
         let max = match self.given("network.ecn.max") {
@@ -300,7 +412,15 @@ impl Resolver<'_> {
         };
         self.at_most("network.ecn.threshold", threshold, max, "network.ecn.max");
         let max_fraction = self.fraction("network.ecn.max_fraction")?;
-        if max.is_some() && threshold.is_none() {
+        let steps = self.optional("network.ecn.steps")?;
+        let mark = match (self.given("network.ecn.mark"), host?.kind) {
+            (true, _) => self.name("network.ecn.mark")?,
+            (false, HostKind::Kernel) => Mark::Enqueue,
+            (false, HostKind::Nic) => Mark::Dequeue,
+        };
+        let shape = ["network.ecn.steps", "network.ecn.mark"];
+        let shaped = max.is_some() || shape.iter().any(|key| self.given(key));
+        if shaped && threshold.is_none() {
             if !self.given("network.ecn.threshold") {
                 self.missing("network.ecn.threshold");
             }
@@ -311,6 +431,8 @@ impl Resolver<'_> {
                 threshold,
                 max: max?,
                 max_fraction,
+                steps: steps.map(|steps| steps as u32),
+                mark,
             })
         };
         Some(threshold.and_then(ecn))
@@ -324,6 +446,10 @@ impl Resolver<'_> {
             self.flag("host.gro"),
         );
         let coalescing = self.span("host.coalescing");
+        let transport = self.transport(kind);
+        if let Some(kind) = kind {
+            self.refuse_other_hosts(kind);
+        }
         if let (Some(kind), Some(cc)) = (kind, cc) {
             self.check_cc(kind, cc);
         }
@@ -334,7 +460,88 @@ impl Resolver<'_> {
             gso: gso?,
             gro: gro?,
             coalescing: coalescing?,
+            transport: transport?,
         })
+    }
+
+    /// Keys that only another kind of host has.
+    fn refuse_other_hosts(&mut self, kind: HostKind) {
+        for key in KEYS {
+            if key.on.is_some_and(|on| on != kind) && self.given(key.path) {
+                self.needs(key.path, "host.kind", key.on.as_slice());
+            }
+        }
+    }
+
+    fn transport(&mut self, kind: Option<HostKind>) -> Option<Transport> {
+        let min_rto = match (self.given("host.min_rto"), kind?) {
+            (true, _) => self.span("host.min_rto"),
+            (false, HostKind::Kernel) => Some(Span::from_ms(200)),
+            (false, HostKind::Nic) => Some(Span::from_ms(4)),
+        };
+        let initial_window = self.small("host.initial_window");
+        let delayed_ack = self.span("host.delayed_ack");
+        let small_queue = self.span("host.small_queue");
+        let reordering = self.fraction("host.reordering");
+        Some(Transport {
+            initial_window: initial_window?,
+            min_rto: min_rto?,
+            delayed_ack: delayed_ack?,
+            small_queue: small_queue?,
+            reordering: reordering?,
+        })
+    }
+
+    /// Reports a key that means nothing unless `other` is one of `values`, which no run's is.
+    fn needs<T: Display>(&mut self, key: &str, other: &str, values: &[T]) {
+        if values
+            .iter()
+            .any(|value| self.document.says(other, &value.to_string()))
+        {
+            return;
+        }
+        let Some(value) = self
+            .layer
+            .get(key)
+            .and_then(|setting| setting.value.clone())
+        else {
+            return;
+        };
+        let values: Vec<String> = values.iter().map(T::to_string).collect();
+        let (value, needs) = (
+            value.to_string(),
+            format!("{other} {}", values.join(" or ")),
+        );
+        let problem = Problem::Needs {
+            key: key.to_owned(),
+            value,
+            needs,
+        };
+        self.report(&[key], problem);
+    }
+
+    /// Parameters of the congestion control, and of no other.
+    fn tuning(&mut self, host: Option<Host>) -> Option<Tuning> {
+        let host = host?;
+        let mut tuning = Tuning::default();
+        for key in KEYS.iter().filter(|key| !key.of_cc.is_empty()) {
+            let Some(setting) = self.layer.get(key.path) else {
+                continue;
+            };
+            if !key.of_cc.contains(&host.cc) {
+                self.needs(key.path, "host.cc", key.of_cc);
+            } else if key.on.is_none_or(|on| on == host.kind) {
+                let value = setting.value.clone();
+                tuning.0.extend(value.map(|value| (key.name(), value)));
+            }
+        }
+        let limit = |name: &str| match tuning.0.get(name) {
+            Some(Value::Span(span)) => Some(*span),
+            _ => None,
+        };
+        let (low, high) = (limit("t_low"), limit("t_high"));
+        self.at_most("cc.timely.t_low", low, high, "cc.timely.t_high");
+        Some(tuning)
     }
 
     fn check_cc(&mut self, kind: HostKind, cc: Cc) {
@@ -371,6 +578,10 @@ impl Resolver<'_> {
         let gain = self.fraction("onramp.gain");
         let max_pause = self.span("onramp.max_pause");
         let gso = self.bytes("onramp.gso");
+        let reuse = match self.value("onramp.reuse")? {
+            Value::Span(span) => Some(span),
+            _ => None,
+        };
         let threshold = self.value("onramp.threshold");
         if threshold.as_ref().is_some_and(keys::is_off) {
             return self.law_off();
@@ -403,6 +614,7 @@ impl Resolver<'_> {
             gain: gain?,
             max_pause: max_pause?,
             gso: gso?,
+            reuse,
         })
     }
 
@@ -411,7 +623,9 @@ impl Resolver<'_> {
         let none = Layer::new();
         let mut defaults = Resolver {
             document: self.document,
+            files: self.files,
             layer: &none,
+            hosts: None,
             errors: Vec::new(),
         };
         Some(OnRamp {
@@ -420,6 +634,7 @@ impl Resolver<'_> {
             gain: defaults.fraction("onramp.gain")?,
             max_pause: defaults.span("onramp.max_pause")?,
             gso: defaults.bytes("onramp.gso")?,
+            reuse: None,
         })
     }
 
@@ -429,7 +644,11 @@ impl Resolver<'_> {
         if threshold < base {
             let (key, value) = ("onramp.threshold".to_owned(), threshold.to_string());
             let min = format!("{base} (the idle path's network.link.delay)");
-            let paths = ["onramp.threshold", "network.link.delay"];
+            let paths = [
+                "onramp.threshold",
+                "network.link.delay",
+                "network.topology.path",
+            ];
             self.report(&paths, Problem::Below { key, value, min });
         }
     }
@@ -461,6 +680,9 @@ impl Resolver<'_> {
             Kind::Incast => self.incast(&path).map(Traffic::Incast),
             Kind::Long => self.long(&path, duration).map(Traffic::Long),
             Kind::Poisson => self.poisson(&path).map(Traffic::Poisson),
+            Kind::Request => self.request(&path).map(Traffic::Request),
+            Kind::AllToAll => self.all_to_all(&path, duration).map(Traffic::AllToAll),
+            Kind::Replay => self.replay(&path, duration).map(Traffic::Replay),
         }
     }
 
@@ -488,10 +710,8 @@ impl Resolver<'_> {
         let size = self.bytes(&path("size"));
         let spacing = self.spacing(path);
         let arrivals = self.name(&path("arrivals"));
-        let requests = match self.given(&path("requests")) {
-            true => Some(self.count(&path("requests"))?),
-            false => None,
-        };
+        let requests = self.optional(&path("requests"))?;
+        let (stagger, jitter) = (self.span(&path("stagger")), self.span(&path("jitter")));
         Some(Incast {
             to: to?,
             fanout: fanout?,
@@ -499,7 +719,125 @@ impl Resolver<'_> {
             spacing: spacing?,
             arrivals: arrivals?,
             requests,
+            stagger: stagger?,
+            jitter: jitter?,
         })
+    }
+
+    fn request(&mut self, path: &dyn Fn(&str) -> String) -> Option<Request> {
+        let (to, from) = self.receivers_and_sources(path);
+        let sizes = (self.bytes(&path("request_size")), self.bytes(&path("size")));
+        let asking = self.asking(path);
+        let arrivals = self.name(&path("arrivals"));
+        let requests = self.optional(&path("requests"))?;
+        Some(Request {
+            to: to?,
+            from: from?,
+            request_size: sizes.0?,
+            size: sizes.1?,
+            asking: asking?,
+            arrivals: arrivals?,
+            requests,
+        })
+    }
+
+    fn asking(&mut self, path: &dyn Fn(&str) -> String) -> Option<Asking> {
+        let (load, think, concurrency) = (path("load"), path("think"), path("concurrency"));
+        if !self.given(&load) {
+            let time = match self.given(&think) {
+                true => self.span(&think),
+                false => Some(Span::ZERO),
+            };
+            let concurrency = self.optional(&concurrency)?.unwrap_or(1) as u32;
+            return Some(Asking::Think {
+                time: time?,
+                concurrency,
+            });
+        }
+        for key in [think, concurrency] {
+            if self.given(&key) {
+                let other = load.clone();
+                self.report(
+                    &[&key, &load],
+                    Problem::Beside {
+                        key: key.clone(),
+                        other,
+                    },
+                );
+            }
+        }
+        self.fraction(&load).map(Asking::Load)
+    }
+
+    fn all_to_all(
+        &mut self,
+        path: &dyn Fn(&str) -> String,
+        duration: Option<Span>,
+    ) -> Option<AllToAll> {
+        let among = self.receivers(&path("among")).map(|(among, _)| among);
+        if let Some(Receivers::Host(_)) = among {
+            let (key, found) = (path("among"), self.text(&path("among")).unwrap_or_default());
+            let found = if found.is_empty() {
+                "one host".to_owned()
+            } else {
+                found
+            };
+            let expected = "at least two hosts".to_owned();
+            self.report(
+                &[&key.clone()],
+                Problem::Expected {
+                    key,
+                    found,
+                    expected,
+                },
+            );
+        }
+        let size = self.bytes(&path("size"));
+        let interval = match self.given(&path("interval")) {
+            true => self.span(&path("interval")),
+            false => Some(Span::ZERO),
+        };
+        let start = self.span(&path("start"));
+        self.below(&path("start"), start, duration, "duration");
+        let steps = self.optional(&path("steps"))?;
+        Some(AllToAll {
+            among: among?,
+            size: size?,
+            interval: interval?,
+            start: start?,
+            steps,
+        })
+    }
+
+    fn replay(&mut self, path: &dyn Fn(&str) -> String, duration: Option<Span>) -> Option<Replay> {
+        let key = path("path");
+        let name = self.text(&key)?;
+        let flows = self.files.flows(&name);
+        let flows = self.file(&key, &name, flows)?;
+        let (hosts, duration) = (self.hosts?, duration?);
+        for (row, flow) in (1..).zip(flows.iter()) {
+            let host = flow.src.max(flow.dst);
+            let error = if host >= hosts {
+                format!("flow {row}: host {host} is above max {}", hosts - 1)
+            } else if flow.at - onramp_units::Time::ZERO >= duration {
+                let start = flow.at - onramp_units::Time::ZERO;
+                format!("flow {row}: starts at {start}, not below {duration} (duration)")
+            } else {
+                continue;
+            };
+            let (key, path) = (key.clone(), name);
+            self.report(&[&key.clone()], Problem::File { key, path, error });
+            return None;
+        }
+        Some(Replay { path: name, flows })
+    }
+
+    /// A count that need not be given; outer `None`: it is, and wrong.
+    fn optional(&mut self, path: &str) -> Option<Option<u64>> {
+        match self.given(path) {
+            true => self.count(path).map(Some),
+            false => Some(None),
+        }
     }
 
     fn spacing(&mut self, path: &dyn Fn(&str) -> String) -> Option<Spacing> {
@@ -519,7 +857,7 @@ impl Resolver<'_> {
     fn long(&mut self, path: &dyn Fn(&str) -> String, duration: Option<Span>) -> Option<Long> {
         let (start_path, stop_path) = (path("start"), path("stop"));
         let to = self.host_number(&path("to"));
-        let from = self.sources(&path("from"), to);
+        let from = self.sources(&path("from"), to.map(|to| (to, to)));
         let flows = self.small(&path("flows"));
         let start = self.span(&start_path);
         self.below(&start_path, start, duration, "duration");
@@ -541,35 +879,47 @@ impl Resolver<'_> {
     }
 
     fn poisson(&mut self, path: &dyn Fn(&str) -> String) -> Option<Poisson> {
-        let workload = self.name(&path("workload"));
+        let workload = self.text(&path("workload")).and_then(|name| {
+            let workload = self.files.workload(&name);
+            self.file(&path("workload"), &name, workload)
+        });
         let load = self.fraction(&path("load"));
         if !self.given(&path("load")) {
             self.missing(&path("load"));
         }
-        let (to, receiver) = match self.value(&path("to")) {
-            Some(Value::Text(_)) => (Some(Receivers::All), None),
-            _ => {
-                let host = self.host_number(&path("to"));
-                (host.map(Receivers::Host), host)
-            }
-        };
-        let from = self.sources(&path("from"), receiver);
-        if let (Some(Receivers::All), Some(Sources::Host(host))) = (to, from) {
-            let key = path("from");
-            self.report(
-                &[&key, &path("to")],
-                Problem::ToItself {
-                    key: key.clone(),
-                    host,
-                },
-            );
-        }
+        let (to, from) = self.receivers_and_sources(path);
         Some(Poisson {
             workload: workload?,
             load: load?,
             from: from?,
             to: to?,
         })
+    }
+
+    fn receivers_and_sources(
+        &mut self,
+        path: &dyn Fn(&str) -> String,
+    ) -> (Option<Receivers>, Option<Sources>) {
+        let to = self.receivers(&path("to"));
+        let from = self.sources(&path("from"), to.map(|(_, hosts)| hosts));
+        (to.map(|(to, _)| to), from)
+    }
+
+    /// Hosts that exist, and the first and last of them.
+    fn receivers(&mut self, path: &str) -> Option<(Receivers, (HostId, HostId))> {
+        match self.value(path)? {
+            Value::Text(word) => match range(&word) {
+                Some((first, last)) => {
+                    self.exists(path, last)?;
+                    Some((Receivers::Range(first, last), (first, last)))
+                }
+                None => Some((Receivers::All, (0, self.hosts?.saturating_sub(1)))),
+            },
+            _ => {
+                let host = self.host_number(path)?;
+                Some((Receivers::Host(host), (host, host)))
+            }
+        }
     }
 
     /// A host that exists.
@@ -590,37 +940,44 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        let last = self
-            .quietly("network.topology.hosts")
-            .map(|hosts| hosts - 1);
-        self.at_most(path, Some(host), last, "network.topology.hosts");
-        u32::try_from(host).ok()
+        let host = u32::try_from(host).ok()?;
+        self.exists(path, host)?;
+        Some(host)
     }
 
-    /// A count that is checked, and reported if missing, elsewhere.
-    fn quietly(&self, path: &str) -> Option<u64> {
-        match self.layer.get(path)?.value {
-            Some(Value::Count(count)) => Some(count),
-            _ => None,
-        }
+    /// Whether the network has that host; reported if not.
+    fn exists(&mut self, path: &str, host: HostId) -> Option<()> {
+        let last = self.hosts.map(|hosts| hosts - 1);
+        let of = match self.given("network.topology.path") {
+            true => "network.topology.path",
+            false => "network.topology.hosts",
+        };
+        self.at_most(path, Some(host), last, of);
+        Some(())
     }
 
-    fn sources(&mut self, path: &str, receiver: Option<HostId>) -> Option<Sources> {
-        if let Value::Text(_) = self.value(path)? {
-            return Some(Sources::Others);
+    /// Where flows come from, to receivers first to last.
+    fn sources(&mut self, path: &str, to: Option<(HostId, HostId)>) -> Option<Sources> {
+        let (sources, (first, last)) = match self.value(path)? {
+            Value::Text(word) => match range(&word) {
+                Some((first, last)) => {
+                    self.exists(path, last)?;
+                    (Sources::Range(first, last), (first, last))
+                }
+                None => return Some(Sources::Others),
+            },
+            _ => {
+                let host = self.host_number(path)?;
+                (Sources::Host(host), (host, host))
+            }
+        };
+        // One sender can send to no range that it is in.
+        if first == last && to.is_some_and(|(lowest, highest)| (lowest..=highest).contains(&first))
+        {
+            let (key, to) = (path.to_owned(), path.replace(".from", ".to"));
+            self.report(&[path, &to], Problem::ToItself { key, host: first });
         }
-        let host = self.host_number(path)?;
-        if receiver == Some(host) {
-            let to = path.replace(".from", ".to");
-            self.report(
-                &[path, &to],
-                Problem::ToItself {
-                    key: path.to_owned(),
-                    host,
-                },
-            );
-        }
-        Some(Sources::Host(host))
+        Some(sources)
     }
 
     fn check_size(&mut self, run: &Run) {

@@ -2,6 +2,7 @@
 
 use crate::document::{self, Document, Setting};
 use crate::error::{Error, Place, Problem};
+use crate::files::{Files, NO_FILES};
 use crate::keys::KEYS;
 use crate::resolve::resolve;
 use crate::value::Value;
@@ -70,6 +71,21 @@ impl Scenario {
     /// # Errors
     /// As for [`Scenario::parse`]; the place of a wrong setting is `--set`.
     pub fn parse_with(text: &str, name: &str, set: &[(&str, &str)]) -> Result<Scenario, Errors> {
+        Scenario::parse_files(text, name, set, NO_FILES)
+    }
+
+    /// Like [`Scenario::parse_with`], for scenarios that name files: `read` has their bytes by the
+    /// paths that the scenario gives.
+    ///
+    /// # Errors
+    /// As for [`Scenario::parse_with`]; and files that cannot be read, or hold something else.
+    pub fn parse_files(
+        text: &str,
+        name: &str,
+        set: &[(&str, &str)],
+        read: &dyn Fn(&str) -> std::io::Result<Vec<u8>>,
+    ) -> Result<Scenario, Errors> {
+        let files = Files::new(read);
         let mut document = Document::read(text);
         if document.is_toml {
             document.set(set);
@@ -78,7 +94,7 @@ impl Scenario {
         let too_many = refuse_too_many_runs(&document);
         // Of what is not TOML nothing is known, so nothing is missing.
         let runs = match document.is_toml && too_many.is_none() {
-            true => resolve_all(&document, &mut errors),
+            true => resolve_all(&document, &files, &mut errors),
             false => Vec::new(),
         };
         errors.extend(too_many);
@@ -128,7 +144,7 @@ fn values(layer: &document::Layer) -> Layer {
 
 /// Writes down the defaults that do not depend on other keys.
 fn fill_defaults(base: &mut Layer, traffic: usize) {
-    for key in KEYS {
+    for key in KEYS.iter().filter(|key| key.on.is_none()) {
         let Some(default) = key.default_value() else {
             continue;
         };
@@ -172,7 +188,7 @@ fn refuse_too_many_runs(document: &Document) -> Option<Error> {
     })
 }
 
-fn resolve_all(document: &Document, errors: &mut Vec<Error>) -> Vec<Run> {
+fn resolve_all(document: &Document, files: &Files<'_>, errors: &mut Vec<Error>) -> Vec<Run> {
     let varied = varied_keys(document);
     let mut runs: Vec<Run> = Vec::new();
     let unnamed = (String::new(), document::Layer::new());
@@ -185,7 +201,7 @@ fn resolve_all(document: &Document, errors: &mut Vec<Error>) -> Vec<Run> {
             let mut layer = document.base.clone();
             layer.extend(case.clone());
             layer.extend(point);
-            match resolve(document, &layer) {
+            match resolve(document, files, &layer) {
                 Ok(mut run) => {
                     run.params = params(&run, name, &varied);
                     if !runs.contains(&run) {

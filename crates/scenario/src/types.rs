@@ -4,11 +4,12 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::Fraction;
+use crate::{Distribution, Fraction, Graph, ListedFlow, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use strum::{Display, EnumString, VariantNames};
+use std::sync::Arc;
+use strum::{Display, EnumString, IntoStaticStr, VariantNames};
 
 /// Number of a host, from 0.
 pub type HostId = u32;
@@ -33,6 +34,8 @@ pub struct Run {
     pub network: Network,
     /// What all hosts have in common.
     pub host: Host,
+    /// Parameters of `host.cc` that differ from their source's.
+    pub tuning: Tuning,
     /// How wrong their clocks are.
     pub clock: Clock,
     /// The control law.
@@ -46,21 +49,32 @@ pub struct Run {
 pub struct Network {
     /// What is connected to what.
     pub topology: Topology,
-    /// Links of hosts; a path from host to host over one switch has two.
+    /// Links of hosts; a path from host to host over one switch has two. Of a file the fastest one's.
     pub link: Link,
+    /// Each host's, in a network whose hosts may differ; else empty.
+    pub host_links: Vec<Link>,
     /// Links between switches.
     pub fabric: Link,
     /// Waiting room: of each switch port, or of each switch.
     pub buffer: Bytes,
     /// Whose it is.
     pub sharing: Sharing,
+    /// Dynamic threshold: the part of what is free that a queue may take is 2 to this, if given.
+    pub alpha_log2: Option<i8>,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
 }
 
 /// What is connected to what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Topology {
+    /// Nodes and links of a file, hosts first.
+    File {
+        /// As the scenario gives it.
+        path: String,
+        /// What it says.
+        graph: Arc<Graph>,
+    },
     /// All hosts at one switch.
     Star {
         /// Number of hosts.
@@ -94,28 +108,20 @@ pub enum Topology {
 
 impl Topology {
     /// Number of hosts.
-    pub fn hosts(self) -> u32 {
+    pub fn hosts(&self) -> u32 {
         match self {
+            Topology::File { graph, .. } => graph.hosts().count() as u32,
             Topology::Star { hosts }
             | Topology::Dumbbell { hosts }
             | Topology::LeafSpine { hosts, .. }
-            | Topology::FatTree { hosts, .. } => hosts,
-        }
-    }
-
-    /// Most links between two hosts.
-    pub fn links_across(self) -> u32 {
-        match self {
-            Topology::Star { .. } => 2,
-            Topology::Dumbbell { .. } => 3,
-            Topology::LeafSpine { .. } => 4,
-            Topology::FatTree { .. } => 6,
+            | Topology::FatTree { hosts, .. } => *hosts,
         }
     }
 
     /// Its kind, as scenarios have it.
-    pub fn kind(self) -> TopologyKind {
+    pub fn kind(&self) -> TopologyKind {
         match self {
+            Topology::File { .. } => TopologyKind::File,
             Topology::Star { .. } => TopologyKind::Star,
             Topology::Dumbbell { .. } => TopologyKind::Dumbbell,
             Topology::LeafSpine { .. } => TopologyKind::LeafSpine,
@@ -136,6 +142,8 @@ pub enum TopologyKind {
     LeafSpine,
     /// [`Topology::FatTree`].
     FatTree,
+    /// [`Topology::File`].
+    File,
 }
 
 /// Whose the switches' memory is.
@@ -169,10 +177,24 @@ pub struct Ecn {
     pub max: Bytes,
     /// Part that is marked just below `max`.
     pub max_fraction: Fraction,
+    /// The part grows in so many equal steps; `None`: steadily.
+    pub steps: Option<u32>,
+    /// Which queue counts.
+    pub mark: Mark,
+}
+
+/// By which queue a packet is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Mark {
+    /// That which it finds.
+    Enqueue,
+    /// That which it leaves behind.
+    Dequeue,
 }
 
 /// Settings of every host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Host {
     /// What its transport is like.
     pub kind: HostKind,
@@ -186,6 +208,23 @@ pub struct Host {
     pub gro: bool,
     /// The NIC interrupts so long after the first packet.
     pub coalescing: Span,
+    /// Constants of the transport.
+    pub transport: Transport,
+}
+
+/// Constants of the hosts' transport; all but the timeout are a kernel's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transport {
+    /// Packets of a new connection's window.
+    pub initial_window: u32,
+    /// Least timeout above the round-trip time; a NIC's timeout.
+    pub min_rto: Span,
+    /// How long a lone packet waits for its acknowledgement.
+    pub delayed_ack: Span,
+    /// What the pace sends in this time may wait below TCP.
+    pub small_queue: Span,
+    /// Part of the shortest round-trip time that a packet may be late.
+    pub reordering: Fraction,
 }
 
 /// How wrong the hosts' clocks are: standard deviations, over the hosts and over stamps.
@@ -285,6 +324,8 @@ pub struct OnRamp {
     pub max_pause: Span,
     /// Largest GSO segment, payload and headers.
     pub gso: Bytes,
+    /// A new flow begins with the last delay to its receiver, unless it is older than this.
+    pub reuse: Option<Span>,
 }
 
 /// Control law; numbers and names follow `enum onr_law` of law/law.h.
@@ -302,7 +343,7 @@ pub enum Law {
 }
 
 /// Kind of a `[[traffic]]` entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// [`Incast`].
@@ -311,6 +352,12 @@ pub enum Kind {
     Long,
     /// [`Poisson`].
     Poisson,
+    /// [`Request`].
+    Request,
+    /// [`AllToAll`].
+    AllToAll,
+    /// [`Replay`].
+    Replay,
 }
 
 /// One `[[traffic]]` entry.
@@ -322,10 +369,16 @@ pub enum Traffic {
     Long(Long),
     /// Independent flows of random sizes.
     Poisson(Poisson),
+    /// Clients that ask and are answered.
+    Request(Request),
+    /// Hosts that all send to each other, step by step.
+    AllToAll(AllToAll),
+    /// Flows of a list.
+    Replay(Replay),
 }
 
-/// An aggregator asks `fanout` servers, each answers `size` bytes at once. The request completion
-/// time runs from the asking to the last byte of the last answer.
+/// An aggregator asks `fanout` servers, each answers `size` bytes at once, or one after the other. The
+/// request completion time runs from the first answer's start to the last byte of the last to come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incast {
     /// The aggregator.
@@ -341,6 +394,10 @@ pub struct Incast {
     pub arrivals: Arrivals,
     /// Stop after so many.
     pub requests: Option<u64>,
+    /// Each answer starts so much later than the one before.
+    pub stagger: Span,
+    /// And at random up to this much later still.
+    pub jitter: Span,
 }
 
 /// How far apart requests are on average.
@@ -391,11 +448,73 @@ pub struct Poisson {
     pub to: Receivers,
 }
 
+/// Clients that send a server a request, which it answers when it has all of it. A request is over
+/// when the client has the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The clients.
+    pub to: Receivers,
+    /// Servers; each request picks one at random.
+    pub from: Sources,
+    /// Of a request.
+    pub request_size: Bytes,
+    /// Of an answer.
+    pub size: Bytes,
+    /// When a client asks.
+    pub asking: Asking,
+    /// How regular its gaps are.
+    pub arrivals: Arrivals,
+    /// Each client stops after so many.
+    pub requests: Option<u64>,
+}
+
+/// When a client asks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Asking {
+    /// Such that the answers take this fraction of its link, whatever is not answered yet.
+    Load(Fraction),
+    /// This long after an answer, with so many requests under way.
+    Think {
+        /// On average.
+        time: Span,
+        /// At most under way.
+        concurrency: u32,
+    },
+}
+
+/// Steps in which every host sends `size` bytes to every other. A host begins its next step
+/// `interval` after it has everything that it is sent in this one. A step's completion time runs from
+/// its first flow's start to its last byte.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AllToAll {
+    /// Which hosts.
+    pub among: Receivers,
+    /// Of each flow.
+    pub size: Bytes,
+    /// What a host does between two steps.
+    pub interval: Span,
+    /// When the first step starts.
+    pub start: Span,
+    /// Stop after so many.
+    pub steps: Option<u64>,
+}
+
+/// The flows of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// As the scenario gives it.
+    pub path: String,
+    /// In the order of their starts.
+    pub flows: Arc<Vec<ListedFlow>>,
+}
+
 /// Sending hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sources {
     /// This one.
     Host(HostId),
+    /// These, first to last, but for the receiver.
+    Range(HostId, HostId),
     /// All but the receiver.
     Others,
 }
@@ -405,20 +524,38 @@ pub enum Sources {
 pub enum Receivers {
     /// This one.
     Host(HostId),
+    /// These, first to last.
+    Range(HostId, HostId),
     /// Every host.
     All,
 }
 
-/// A distribution of flow sizes from workloads/.
+/// A distribution of flow sizes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// Of workloads/, or the path of a file.
+    pub name: String,
+    /// Of its flows.
+    pub distribution: Arc<Distribution>,
+}
+
+/// The distributions of workloads/.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
-pub enum Workload {
+pub enum BuiltIn {
     /// The DCTCP paper's web search.
     Websearch,
     /// Facebook's Hadoop cluster.
     FbHadoop,
     /// Google search RPCs: Homa's W2.
     GoogleSearchRpc,
+}
+
+impl Kind {
+    /// As scenarios have it.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl Traffic {
@@ -428,15 +565,32 @@ impl Traffic {
             Traffic::Incast(_) => Kind::Incast,
             Traffic::Long(_) => Kind::Long,
             Traffic::Poisson(_) => Kind::Poisson,
+            Traffic::Request(_) => Kind::Request,
+            Traffic::AllToAll(_) => Kind::AllToAll,
+            Traffic::Replay(_) => Kind::Replay,
         }
     }
 }
 
 impl Network {
-    /// Propagation between two hosts, one way: the one-way delay of the idle path but for the
+    /// Most propagation between two hosts, one way: the one-way delay of the idle path but for the
     /// frame's own wire time.
     pub fn base_delay(&self) -> Span {
-        let between_switches = self.topology.links_across() - 2;
-        self.link.delay * 2 + self.fabric.delay * i64::from(between_switches)
+        let between_switches = match &self.topology {
+            Topology::File { graph, .. } => return graph.longest_delay(),
+            Topology::Star { .. } => 0,
+            Topology::Dumbbell { .. } => 1,
+            Topology::LeafSpine { .. } => 2,
+            Topology::FatTree { .. } => 4,
+        };
+        self.link.delay * 2 + self.fabric.delay * between_switches
+    }
+
+    /// The link of one host.
+    pub fn link_of(&self, host: HostId) -> Link {
+        self.host_links
+            .get(host as usize)
+            .copied()
+            .unwrap_or(self.link)
     }
 }

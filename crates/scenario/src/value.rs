@@ -25,8 +25,12 @@ pub(crate) enum Form {
     Title,
     /// A whole number.
     Count(u64, u64),
-    /// A host's number, or the word for several hosts.
+    /// A host's number, a range of them, or the word for several hosts.
     HostOr(&'static str),
+    /// Of a file.
+    Path,
+    /// A name of a list, or a path.
+    ChoiceOrPath(&'static [&'static str]),
     Host,
     Flag,
     /// A number without dimension.
@@ -42,6 +46,7 @@ pub(crate) enum Form {
 /// The word that switches a law off where a threshold is expected.
 pub(crate) const OFF: &str = "off";
 const MAX_TITLE: usize = 200;
+const MAX_PATH: usize = 1000;
 
 impl Form {
     /// Reads `text`, the value of `key`.
@@ -51,8 +56,14 @@ impl Form {
             Form::Count(min, max) => read_count(key, text, min, max).map(Value::Count),
             Form::Host => read_count(key, text, 0, u64::from(u32::MAX)).map(Value::Count),
             Form::HostOr(word) if text == word => Ok(Value::Text(text.to_owned())),
+            Form::HostOr(_) if range(text).is_some() => Ok(Value::Text(text.to_owned())),
             Form::HostOr(_) if text.parse::<i128>().is_err() => Err(self.unlike(key, text)),
             Form::HostOr(_) => Form::Host.read(key, text),
+            Form::Path => self.read_path(key, text),
+            Form::ChoiceOrPath(names) if names.contains(&text) => Ok(Value::Text(text.to_owned())),
+            // Else it is a name misspelt.
+            Form::ChoiceOrPath(_) if text.contains(['.', '/']) => self.read_path(key, text),
+            Form::ChoiceOrPath(_) => Err(self.unlike(key, text)),
             Form::Flag => match text.parse() {
                 Ok(flag) => Ok(Value::Flag(flag)),
                 Err(_) => Err(self.unlike(key, text)),
@@ -84,6 +95,12 @@ impl Form {
         Ok(Value::Text(text.to_owned()))
     }
 
+    fn read_path(self, key: &str, text: &str) -> Result<Value, Problem> {
+        let fits = (1..=MAX_PATH).contains(&text.len()) && !text.chars().any(char::is_control);
+        fits.then(|| Value::Text(text.to_owned()))
+            .ok_or_else(|| self.unlike(key, text))
+    }
+
     fn unlike(self, key: &str, text: &str) -> Problem {
         Problem::Expected {
             key: key.to_owned(),
@@ -101,7 +118,11 @@ impl fmt::Display for Form {
             Form::Count(min, max) if *max == i64::MAX as u64 => write!(f, "number, from {min}"),
             Form::Count(min, max) => write!(f, "number, {min} to {max}"),
             Form::Host => f.write_str("host number"),
-            Form::HostOr(word) => write!(f, "host number or \"{word}\""),
+            Form::HostOr(word) => write!(f, "host number, range like \"0-3\", or \"{word}\""),
+            Form::Path => f.write_str("path, from the scenario's directory"),
+            Form::ChoiceOrPath(names) => {
+                write!(f, "{}, or the path of a file", Form::Choice(names))
+            }
             Form::Flag => f.write_str("true or false"),
             Form::Fraction(min, max) => write!(f, "fraction, {min} to {max}"),
             Form::Span(min, max) => write!(f, "time, {min} to {max}"),
@@ -141,6 +162,17 @@ impl From<&Value> for toml::Value {
             other => toml::Value::String(other.to_string()),
         }
     }
+}
+
+/// "3-7" as 3 and 7.
+pub(crate) fn range(text: &str) -> Option<(u32, u32)> {
+    let (first, last) = text.split_once('-')?;
+    let number = |text: &str| {
+        let number: u32 = text.parse().ok()?;
+        (number.to_string() == text).then_some(number)
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then_some((first, last))
 }
 
 fn read_count(key: &str, text: &str, min: u64, max: u64) -> Result<u64, Problem> {

@@ -3,9 +3,9 @@
 //! A file says how its points are meant. `linear`: the distribution function is a straight line
 //! between points. `step`: all mass lies on the points.
 
-use crate::Workload;
+use crate::{BuiltIn, Workload};
 use onramp_units::Bytes;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A distribution of sizes. Points rise in both coordinates and end at probability 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,9 @@ pub enum DistributionError {
         /// Probability.
         cdf: f64,
     },
+    /// All flows are empty.
+    #[error("all sizes are 0 B")]
+    Nothing,
     /// The last row is not at probability 1, or there is none.
     #[error("ends at probability {cdf}, not 1")]
     Unfinished {
@@ -84,6 +87,9 @@ impl Distribution {
             }
         }
         let shape = shape.ok_or(DistributionError::NoShape)?;
+        if points.len() == 1 && points[0].bytes == 0.0 {
+            return Err(DistributionError::Nothing);
+        }
         match points.last() {
             Some(last) if last.cdf == 1.0 => Ok(Distribution { points, shape }),
             last => Err(DistributionError::Unfinished {
@@ -161,20 +167,28 @@ impl Point {
     }
 }
 
-impl Workload {
+impl From<BuiltIn> for Workload {
+    fn from(built_in: BuiltIn) -> Workload {
+        Workload {
+            name: built_in.to_string(),
+            distribution: built_in.distribution(),
+        }
+    }
+}
+
+impl BuiltIn {
     /// Its distribution of sizes.
-    pub fn distribution(self) -> &'static Distribution {
-        static READ: [OnceLock<Distribution>; 3] = [const { OnceLock::new() }; 3];
-        READ[self as usize].get_or_init(|| {
-            Distribution::parse(self.csv()).expect("the files of workloads/ are tested")
-        })
+    pub fn distribution(self) -> Arc<Distribution> {
+        static READ: [OnceLock<Arc<Distribution>>; 3] = [const { OnceLock::new() }; 3];
+        let read = || Distribution::parse(self.csv()).expect("the files of workloads/ are tested");
+        READ[self as usize].get_or_init(|| Arc::new(read())).clone()
     }
 
     fn csv(self) -> &'static str {
         match self {
-            Workload::Websearch => include_str!("../../../workloads/websearch.csv"),
-            Workload::FbHadoop => include_str!("../../../workloads/fb_hadoop.csv"),
-            Workload::GoogleSearchRpc => include_str!("../../../workloads/google_search_rpc.csv"),
+            BuiltIn::Websearch => include_str!("../../../workloads/websearch.csv"),
+            BuiltIn::FbHadoop => include_str!("../../../workloads/fb_hadoop.csv"),
+            BuiltIn::GoogleSearchRpc => include_str!("../../../workloads/google_search_rpc.csv"),
         }
     }
 }
@@ -194,22 +208,22 @@ mod tests {
 
     #[test]
     fn every_workload_is_readable() {
-        for name in Workload::VARIANTS {
-            name.parse::<Workload>().unwrap().distribution();
+        for name in BuiltIn::VARIANTS {
+            name.parse::<BuiltIn>().unwrap().distribution();
         }
     }
 
     /// facts/workloads.md.
     #[test]
     fn means_are_those_of_the_sources() {
-        assert_eq!(Workload::Websearch.distribution().mean_bytes(), 1_711_250.0);
+        assert_eq!(BuiltIn::Websearch.distribution().mean_bytes(), 1_711_250.0);
         close(
-            Workload::FbHadoop.distribution().mean_bytes(),
+            BuiltIn::FbHadoop.distribution().mean_bytes(),
             120_421.0,
             1e-5,
         );
         close(
-            Workload::GoogleSearchRpc.distribution().mean_bytes(),
+            BuiltIn::GoogleSearchRpc.distribution().mean_bytes(),
             441.6,
             1e-4,
         );
@@ -218,7 +232,7 @@ mod tests {
     /// facts/workloads.md.
     #[test]
     fn quantiles_are_those_of_the_sources() {
-        let rpc = Workload::GoogleSearchRpc.distribution();
+        let rpc = BuiltIn::GoogleSearchRpc.distribution();
         for (u, bytes) in [
             (0.1, 8),
             (0.2, 34),
@@ -242,12 +256,12 @@ mod tests {
         ] {
             assert_eq!(rpc.quantile(u), Bytes::new(bytes), "at {u}");
         }
-        let web = Workload::Websearch.distribution();
+        let web = BuiltIn::Websearch.distribution();
         assert_eq!(web.quantile(0.15), Bytes::new(10_000));
         assert_eq!(web.quantile(0.75), Bytes::new(1_500_000));
         assert_eq!(web.quantile(0.0), Bytes::new(1));
         assert_eq!(
-            Workload::FbHadoop.distribution().quantile(0.975),
+            BuiltIn::FbHadoop.distribution().quantile(0.975),
             Bytes::new(1_000_000)
         );
     }
@@ -275,8 +289,8 @@ mod tests {
     proptest! {
         #[test]
         fn quantiles_never_fall(a in 0.0..=1.0f64, b in 0.0..=1.0f64) {
-            for name in Workload::VARIANTS {
-                let d = name.parse::<Workload>().unwrap().distribution();
+            for name in BuiltIn::VARIANTS {
+                let d = name.parse::<BuiltIn>().unwrap().distribution();
                 prop_assert!(d.quantile(a.min(b)) <= d.quantile(a.max(b)));
             }
         }

@@ -51,6 +51,13 @@ impl Run {
         all.add("host.gso", Value::Bytes(self.host.gso));
         all.add("host.gro", Value::Flag(self.host.gro));
         all.add("host.coalescing", Value::Span(self.host.coalescing));
+        all.transport(self.host.kind, &self.host.transport);
+        let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc);
+        for key in KEYS.iter().filter(tuned) {
+            if let Some(value) = self.tuning.0.get(key.name()) {
+                all.add(key.path, value.clone());
+            }
+        }
         all.add("clock.offset", Value::Span(self.clock.offset));
         all.add("clock.drift", Value::Fraction(self.clock.drift));
         all.add("clock.noise", Value::Span(self.clock.noise));
@@ -72,11 +79,14 @@ impl Settings {
 
     fn network(&mut self, network: &Network) {
         self.add("network.topology.kind", word(network.topology.kind()));
-        let hosts = network.topology.hosts();
         let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
-        count("network.topology.hosts", hosts);
+        match &network.topology {
+            Topology::File { path, .. } => self.add("network.topology.path", word(path)),
+            shape => count("network.topology.hosts", shape.hosts()),
+        }
+        let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
         match network.topology {
-            Topology::Star { .. } | Topology::Dumbbell { .. } => {}
+            Topology::Star { .. } | Topology::Dumbbell { .. } | Topology::File { .. } => {}
             Topology::LeafSpine { leaves, spines, .. } => {
                 count("network.topology.leaves", leaves);
                 count("network.topology.spines", spines);
@@ -86,10 +96,16 @@ impl Settings {
                 count("network.topology.width", width);
             }
         }
-        self.add("network.link.rate", Value::Rate(network.link.rate));
-        self.add("network.link.delay", Value::Span(network.link.delay));
-        self.add("network.fabric.rate", Value::Rate(network.fabric.rate));
-        self.add("network.fabric.delay", Value::Span(network.fabric.delay));
+        if network.host_links.is_empty() {
+            self.add("network.link.rate", Value::Rate(network.link.rate));
+            self.add("network.link.delay", Value::Span(network.link.delay));
+            self.add("network.fabric.rate", Value::Rate(network.fabric.rate));
+            self.add("network.fabric.delay", Value::Span(network.fabric.delay));
+        }
+        if let Some(log2) = network.alpha_log2 {
+            let alpha = keys::ALPHAS.get((log2 + 7) as usize);
+            self.add("network.alpha", word(alpha.unwrap_or(&"1")));
+        }
         self.add("network.buffer", Value::Bytes(network.buffer));
         self.add("network.sharing", word(network.sharing));
         if let Some(ecn) = network.ecn {
@@ -97,7 +113,23 @@ impl Settings {
             self.add("network.ecn.max", Value::Bytes(ecn.max));
             let part = Value::Fraction(ecn.max_fraction);
             self.add("network.ecn.max_fraction", part);
+            if let Some(steps) = ecn.steps {
+                self.add("network.ecn.steps", Value::Count(steps.into()));
+            }
+            self.add("network.ecn.mark", word(ecn.mark));
         }
+    }
+
+    fn transport(&mut self, kind: HostKind, transport: &Transport) {
+        self.add("host.min_rto", Value::Span(transport.min_rto));
+        if kind == HostKind::Nic {
+            return;
+        }
+        let window = Value::Count(transport.initial_window.into());
+        self.add("host.initial_window", window);
+        self.add("host.delayed_ack", Value::Span(transport.delayed_ack));
+        self.add("host.small_queue", Value::Span(transport.small_queue));
+        self.add("host.reordering", Value::Fraction(transport.reordering));
     }
 
     fn traffic(&mut self, entry: &str, traffic: &Traffic) {
@@ -116,7 +148,38 @@ impl Settings {
                 if let Some(requests) = incast.requests {
                     self.add(path("requests"), Value::Count(requests));
                 }
+                self.add(path("stagger"), Value::Span(incast.stagger));
+                self.add(path("jitter"), Value::Span(incast.jitter));
             }
+            Traffic::Request(request) => {
+                self.add(path("to"), receivers(request.to));
+                self.add(path("from"), sources(request.from));
+                self.add(path("request_size"), Value::Bytes(request.request_size));
+                self.add(path("size"), Value::Bytes(request.size));
+                match request.asking {
+                    Asking::Load(load) => self.add(path("load"), Value::Fraction(load)),
+                    Asking::Think { time, concurrency } => {
+                        self.add(path("think"), Value::Span(time));
+                        self.add(path("concurrency"), Value::Count(concurrency.into()));
+                    }
+                }
+                self.add(path("arrivals"), word(request.arrivals));
+                if let Some(requests) = request.requests {
+                    self.add(path("requests"), Value::Count(requests));
+                }
+            }
+            Traffic::AllToAll(all) => {
+                self.add(path("among"), receivers(all.among));
+                self.add(path("size"), Value::Bytes(all.size));
+                if all.interval > onramp_units::Span::ZERO {
+                    self.add(path("interval"), Value::Span(all.interval));
+                }
+                self.add(path("start"), Value::Span(all.start));
+                if let Some(steps) = all.steps {
+                    self.add(path("steps"), Value::Count(steps));
+                }
+            }
+            Traffic::Replay(replay) => self.add(path("path"), word(&replay.path)),
             Traffic::Long(long) => {
                 self.add(path("to"), Value::Count(long.to.into()));
                 self.add(path("from"), sources(long.from));
@@ -125,13 +188,9 @@ impl Settings {
                 self.add(path("stop"), Value::Span(long.stop));
             }
             Traffic::Poisson(poisson) => {
-                let to = match poisson.to {
-                    Receivers::Host(host) => Value::Count(host.into()),
-                    Receivers::All => word("all"),
-                };
-                self.add(path("to"), to);
+                self.add(path("to"), receivers(poisson.to));
                 self.add(path("from"), sources(poisson.from));
-                self.add(path("workload"), word(poisson.workload));
+                self.add(path("workload"), word(&poisson.workload.name));
                 self.add(path("load"), Value::Fraction(poisson.load));
             }
         }
@@ -146,6 +205,7 @@ impl Settings {
         self.add("onramp.gain", Value::Fraction(onramp.gain));
         self.add("onramp.max_pause", Value::Span(onramp.max_pause));
         self.add("onramp.gso", Value::Bytes(onramp.gso));
+        self.add("onramp.reuse", onramp.reuse.map_or(word(OFF), Value::Span));
     }
 }
 
@@ -153,9 +213,18 @@ fn word(word: impl ToString) -> Value {
     Value::Text(word.to_string())
 }
 
+fn receivers(to: Receivers) -> Value {
+    match to {
+        Receivers::Host(host) => Value::Count(host.into()),
+        Receivers::Range(first, last) => word(format!("{first}-{last}")),
+        Receivers::All => word("all"),
+    }
+}
+
 fn sources(from: Sources) -> Value {
     match from {
         Sources::Host(host) => Value::Count(host.into()),
+        Sources::Range(first, last) => word(format!("{first}-{last}")),
         Sources::Others => word("others"),
     }
 }

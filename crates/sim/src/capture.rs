@@ -7,12 +7,11 @@
 //! Does not: open files, or see what a port drops.
 
 use crate::clock::mono;
-use crate::config::Flow;
+use crate::domain::Domain;
+use crate::ecmp::flow_ports;
 use crate::frame::{self, Ends};
-use crate::int::IntStack;
 use crate::kernel::MSS;
 use crate::packet::{Kind, Packet};
-use crate::simulation::Simulation;
 use crate::tcp::Acknowledgement;
 use onramp_scenario::Work;
 use onramp_units::{Rate, Sim, Time};
@@ -23,7 +22,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
@@ -31,10 +30,6 @@ use std::time::Duration;
 const SNAPLEN: usize = 128;
 /// Time stamps are multiples of 10^-9 s.
 const TSRESOL: u8 = 9;
-
-/// Ports of a flow of the plan: its first source of a pair of hosts, and every destination.
-const FIRST_SOURCE_PORT: u16 = 10_000;
-const DESTINATION_PORT: u16 = 100;
 
 /// Where a capture goes.
 pub type Output = Box<dyn Write + Send>;
@@ -107,28 +102,11 @@ fn failed(port: &str, error: &PcapError) -> CaptureError {
     }
 }
 
-/// All captures of a simulation.
+/// Captures by port.
 #[derive(Default)]
-pub(crate) struct Captures {
-    of_port: BTreeMap<u32, Capture>,
-    /// By flow of the plan.
-    source_ports: Vec<u16>,
-}
+pub(crate) struct Captures(BTreeMap<u32, Capture>);
 
-/// As [`Simulation::paths`] numbers the flows of a pair of hosts, which start in the plan's order.
-fn source_ports(flows: &[Flow]) -> Vec<u16> {
-    let mut next: HashMap<(u32, u32), u16> = HashMap::new();
-    let ports = flows.iter().map(|flow| {
-        let port = next
-            .entry((flow.src, flow.dst))
-            .or_insert(FIRST_SOURCE_PORT);
-        *port = port.wrapping_add(1);
-        port.wrapping_sub(1)
-    });
-    ports.collect()
-}
-
-impl Simulation {
+impl Domain {
     /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
     ///
     /// # Errors
@@ -142,10 +120,7 @@ impl Simulation {
         let line = &mut self.ports[port as usize];
         let capture = Capture::new(name, line.rate, out).map_err(|error| failed(name, &error))?;
         line.captured = true;
-        self.captures.of_port.insert(port, capture);
-        if self.captures.source_ports.is_empty() {
-            self.captures.source_ports = source_ports(&self.flows);
-        }
+        self.captures.0.insert(port, capture);
         Ok(())
     }
 
@@ -155,7 +130,7 @@ impl Simulation {
     /// The first that could not be written.
     pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
         let captures = std::mem::take(&mut self.captures);
-        captures.of_port.into_values().try_for_each(Capture::end)
+        captures.0.into_values().try_for_each(Capture::end)
     }
 
     /// Notes a packet that `port` begins to send.
@@ -167,27 +142,23 @@ impl Simulation {
                 let node = self.ports[port as usize].node;
                 (frame::pfc(&packet, node), pfc_comment(packet.kind))
             }
-            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {
-                let plan = match self.config.kernel {
-                    Some(_) => self.connections[packet.flow].plan,
-                    None => self.pairs[packet.flow].plan,
-                };
-                let (frame, what) = self.frame(id, &packet, plan);
-                (frame, format!("flow {plan}: {what}"))
+            _ => {
+                let (frame, what) = self.frame(id, &packet);
+                (frame, format!("flow {}: {what}", packet.flow))
             }
         };
-        if let Some(capture) = self.captures.of_port.get_mut(&port) {
+        if let Some(capture) = self.captures.0.get_mut(&port) {
             capture.note(self.now, &frame, comment);
         }
     }
 
-    /// A packet of flow `plan` as a frame and in words.
-    fn frame(&self, id: u32, packet: &Packet, plan: u32) -> (Vec<u8>, String) {
-        let flow = &self.flows[plan as usize];
+    /// A flow's packet as a frame and in words.
+    fn frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
+        let flow = &self.network.flows[packet.flow as usize];
         let there = Ends {
             src: flow.src,
             dst: flow.dst,
-            ports: (self.captures.source_ports[plan as usize], DESTINATION_PORT),
+            ports: flow_ports(packet.ordinal.into()),
         };
         match (packet.kind, &self.config.kernel) {
             (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there, flow.work),
@@ -205,7 +176,7 @@ impl Simulation {
     ) -> (Vec<u8>, String) {
         let received = match self.config.kernel {
             Some(_) => mono(packet.sent),
-            None => self.stamps[id as usize].received,
+            None => self.stamps.of(id).received,
         };
         let len = self.or_acked_bytes(packet.seq, work);
         let frame = frame::or_ack(there, packet.seq, len, received);
@@ -224,7 +195,7 @@ impl Simulation {
             let frame = frame::tcp_data(packet, there, seq);
             return (frame, data_comment(seq, packet));
         }
-        let ack = self.acknowledgements[id as usize];
+        let ack = *self.acknowledgements.of(id);
         let (seq, echo) = (tcp_seq(&ack, work), ack.marked > 0);
         let frame = frame::tcp_ack(packet, &there.swapped(), seq, echo);
         (frame, tcp_comment(&ack, work))
@@ -236,9 +207,11 @@ impl Simulation {
             Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
             _ => (there.swapped(), format!("ack {}", packet.seq)),
         };
-        let no_telemetry = IntStack::default();
-        let telemetry = self.stacks.get(id as usize).unwrap_or(&no_telemetry);
-        let frame = frame::transport(packet, &ends, self.feedback, telemetry);
+        let telemetry = match self.uses_int {
+            true => *self.stacks.of(id),
+            false => Default::default(),
+        };
+        let frame = frame::transport(packet, &ends, self.feedback, &telemetry);
         (frame, comment)
     }
 

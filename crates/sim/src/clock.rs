@@ -4,8 +4,9 @@
 //! over the hosts; a time stamp is off by Gaussian noise on top. Only stamps are wrong: what a host
 //! waits for passes at the true rate.
 
+use crate::random::{Purpose, Streams};
 use onramp_units::{Mono, Sim, Span, Time};
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::RngCore;
 use rand_chacha::ChaCha8Rng;
 
 /// How wrong clocks are: standard deviations. All zero: not at all.
@@ -31,22 +32,22 @@ pub(crate) struct Clocks {
     /// By node.
     clocks: Vec<Clock>,
     noise_ns: f64,
-    rng: ChaCha8Rng,
+    noise: Streams,
 }
 
 impl Clocks {
     pub fn new(errors: &ClockErrors, seed: u64, nodes: usize) -> Clocks {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(1); // 0 is that of the marks
+        let mut rng = Streams::new(seed, Purpose::Clocks, 1);
+        let rng = rng.of(0);
         let (offset_ns, noise_ns) = (ns(errors.offset), ns(errors.noise));
         let clocks = (0..nodes).map(|_| Clock {
-            offset_ns: offset_ns * gaussian(&mut rng),
-            drift: errors.drift * gaussian(&mut rng),
+            offset_ns: offset_ns * gaussian(rng),
+            drift: errors.drift * gaussian(rng),
         });
         Clocks {
             clocks: clocks.collect(),
             noise_ns,
-            rng,
+            noise: Streams::new(seed, Purpose::Noise, nodes),
         }
     }
 
@@ -57,7 +58,7 @@ impl Clocks {
         let drifted = (theirs.drift - ours.drift) * true_ns as f64;
         let mut error_ns = theirs.offset_ns - ours.offset_ns + drifted;
         if self.noise_ns > 0.0 {
-            error_ns += self.noise_ns * gaussian(&mut self.rng);
+            error_ns += self.noise_ns * gaussian(self.noise.of(receiver));
         }
         Time::from_ticks(true_ns + error_ns.round() as i64)
     }

@@ -1,11 +1,13 @@
 //! What a simulation is made of, beside its topology and its flows.
 
 use crate::cc::Algorithm;
+use crate::chains::Chains;
 use crate::clock::ClockErrors;
 use crate::rounding::Rounding;
 use crate::tcp::control::TcpAlgorithm;
-use onramp_scenario::Work;
+use onramp_scenario::{Transport, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::sync::Arc;
 
 /// Everything that all hosts and switches have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +26,10 @@ pub struct Config {
     pub law: Option<onramp_law::Config>,
     /// How wrong the hosts' clocks are, by which the law measures.
     pub clocks: ClockErrors,
+    /// A flow begins with the last delay to its receiver, unless that is older than this.
+    pub reuse: Option<Span>,
+    /// Flows that wait for others.
+    pub chains: Option<Arc<Chains>>,
     /// The switches.
     pub switch: Switch,
     /// Of random marks and clocks.
@@ -42,16 +48,20 @@ pub struct Nic {
 }
 
 /// A host's kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
     /// Congestion control of every connection.
     pub algorithm: TcpAlgorithm,
+    /// Its constants.
+    pub transport: Arc<Transport>,
     /// Largest segment handed to the NIC.
     pub gso: Bytes,
     /// Packets that are handled together are acknowledged together.
     pub gro: bool,
     /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.
     pub paced: bool,
+    /// Its queueing discipline drops what has waited too long, as sch_fq_codel does.
+    pub codel: bool,
     /// The NIC interrupts so long after the first packet.
     pub coalescing: Span,
 }
@@ -65,6 +75,8 @@ pub struct Switch {
     pub ecn: Option<Ecn>,
     /// Whether acknowledgements take the strict-priority class.
     pub control_acks: bool,
+    /// Dynamic threshold: alpha is 2 to this; `None`: 1 if shared, 1/8 at the hosts' rate if lossless.
+    pub alpha_log2: Option<i8>,
 }
 
 /// How packets share a switch's memory.
@@ -72,8 +84,8 @@ pub struct Switch {
 pub enum Buffer {
     /// Each egress port has its own; what does not fit is dropped.
     PerPort(Bytes),
-    /// All ports share it; a queue may take what is free (dynamic threshold with alpha 1), the rest
-    /// is dropped.
+    /// All ports share it; a queue may take alpha times what is free (dynamic threshold), the rest is
+    /// dropped.
     Shared(Bytes),
     /// All ports share it; priority flow control stops the sender before it is full.
     Lossless(Bytes),
@@ -89,6 +101,8 @@ pub struct Ecn {
     pub max: Bytes,
     /// Part of the packets marked just below `max`; it grows from zero at `min`.
     pub max_fraction: f64,
+    /// It grows in so many equal steps; `None`: steadily.
+    pub steps: Option<u32>,
     /// Marked is what finds such a queue, else what leaves one behind.
     pub at_enqueue: bool,
 }
@@ -141,10 +155,37 @@ pub struct Counters {
     pub or_acks: u64,
     /// Packets dropped at switches.
     pub drops: u64,
+    /// Packets dropped in hosts, by CoDel.
+    pub host_drops: u64,
     /// Packets marked CE.
     pub marks: u64,
     /// PFC pauses sent.
     pub pauses: u64,
+}
+
+impl Flow {
+    /// Payload, if it has an end.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self.work {
+            Work::Send(size) => Some(size.get()),
+            Work::Until(_) => None,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.events += other.events;
+        self.packet_hops += other.packet_hops;
+        self.data_packets += other.data_packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.or_acks += other.or_acks;
+        self.drops += other.drops;
+        self.host_drops += other.host_drops;
+        self.marks += other.marks;
+        self.pauses += other.pauses;
+    }
 }
 
 impl Nic {

@@ -6,11 +6,11 @@
 //! its OR-ACK instead of waiting in a table. Acknowledgements are never held.
 
 use crate::clock::{mono, sim};
+use crate::domain::Domain;
 use crate::nic::Turn;
 use crate::packet::{Kind, Packet, Path, NONE};
-use crate::simulation::Simulation;
 use onramp_law::Record;
-use onramp_units::{Mono, Sim, Time};
+use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
 const OR_ACK_BYTES: u16 = 78;
@@ -43,6 +43,18 @@ pub(crate) fn held_until(
     Some(sim(again))
 }
 
+/// The law's state of a flow that starts where the last delay to its receiver was `owd`: as if its
+/// OR-ACK had come just now.
+pub(crate) fn reuse(
+    law: &onramp_law::Config,
+    flow: &mut onramp_law::Flow,
+    owd: Span,
+    now: Time<Mono>,
+) {
+    let record = flow.sent(law, now, 0, 1);
+    flow.orack(law, &record, 0, now, now + owd);
+}
+
 /// What a data packet and its OR-ACK carry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
@@ -51,64 +63,81 @@ pub(crate) struct Stamp {
     pub received: Time<Mono>,
 }
 
-impl Simulation {
+impl Default for Stamp {
+    fn default() -> Stamp {
+        Stamp {
+            record: Record::default(),
+            received: Time::ZERO,
+        }
+    }
+}
+
+impl Domain {
+    /// The last delay from `src` to `dst`, if flows that start use it.
+    pub(crate) fn delay_to_reuse(&self, src: u32, dst: u32) -> Option<Span> {
+        let &(owd, learned) = self.last_delays.get(&(src, dst))?;
+        (self.now - learned <= self.config.reuse?).then_some(owd)
+    }
+
+    /// The law has learned a delay of flow `plan`, which the next flow of its hosts may use.
+    pub(crate) fn keep_delay(&mut self, plan: u32, owd: Option<Span>) {
+        if let (Some(_), Some(owd)) = (self.config.reuse, owd) {
+            let flow = &self.network.flows[plan as usize];
+            self.last_delays
+                .insert((flow.src, flow.dst), (owd, self.now));
+        }
+    }
+
     /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
     pub(crate) fn law_lets_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
+        let Some(law) = self.laws.get(host as usize) else {
             return true;
         };
         let turn = &mut self.nics[host as usize].flows[place];
-        let pair = &mut self.pairs[turn.flow];
-        let until = held_until(law, &mut pair.law, &mut pair.held_since, self.now);
+        let sender = &mut self.senders[turn.sender];
+        let until = held_until(law, &mut sender.law, &mut sender.held_since, self.now);
         turn.held_until = until.unwrap_or(turn.held_until);
         until.is_none()
     }
 
-    /// A data packet is handed to the line.
-    pub(crate) fn law_sent(&mut self, id: u32) {
-        let Some(law) = &self.config.law else {
+    /// A data packet of `sender` is handed to the line.
+    pub(crate) fn law_sent(&mut self, sender: u32, id: u32) {
+        let packet = &self.packets[id];
+        let sender = &mut self.senders[sender];
+        let Some(law) = self.laws.get(sender.src as usize) else {
             return;
         };
-        let packet = &self.packets[id];
-        let pair = &mut self.pairs[packet.flow];
-        if let Some(since) = pair.held_since.take() {
-            self.outcomes[pair.plan as usize].held += self.now - since;
+        if let Some(since) = sender.held_since.take() {
+            sender.sent.held += self.now - since;
         }
         // Sequence numbers of the law are modulo 2^32.
         let (seq, len) = (packet.seq as u32, u32::from(packet.payload));
         let stamp = Stamp {
-            record: pair.law.sent(law, mono(self.now), seq, len),
+            record: sender.law.sent(law, mono(self.now), seq, len),
             received: Time::ZERO,
         };
-        self.keep_stamp(id, stamp);
+        self.stamps.set(id, stamp);
     }
 
-    fn keep_stamp(&mut self, id: u32, stamp: Stamp) {
-        if self.stamps.len() <= id as usize {
-            self.stamps.resize(self.packets.capacity(), stamp);
-        }
-        self.stamps[id as usize] = stamp;
-    }
-
-    /// A receiver has a data packet: queues its OR-ACK, if there is a law to feed. Whether it did.
-    pub(crate) fn answer_with_or_ack(&mut self, id: u32) -> bool {
+    /// A receiver has a data packet: queues its OR-ACK, which goes `back`, if there is a law to feed.
+    /// Whether it did.
+    pub(crate) fn answer_with_or_ack(&mut self, id: u32, back: Path) -> bool {
         if self.config.law.is_none() {
             return false;
         }
         let data = self.packets[id];
-        let pair = &mut self.pairs[data.flow];
-        pair.packets += 1;
         let port = u32::from(data.at_port);
         let host = self.ports[port as usize].node;
+        let src = self.network.flows[data.flow as usize].src;
         let stamp = Stamp {
-            received: self.clocks.stamp(self.now, host, pair.src),
-            ..self.stamps[id as usize]
+            received: self.clocks.stamp(self.now, host, src),
+            ..*self.stamps.of(id)
         };
         let or_ack = self.packets.add(Packet {
             sent: self.now,
-            ..or_ack(&data, pair.back)
+            ..or_ack(&data, back)
         });
-        self.keep_stamp(or_ack, stamp);
+        self.stamps.set(or_ack, stamp);
         self.ports[port as usize]
             .data
             .push(&mut self.packets, or_ack);
@@ -118,27 +147,34 @@ impl Simulation {
 
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(crate) fn or_acked(&mut self, id: u32) {
-        let Some(law) = &self.config.law else {
+        let (flow, seq) = (self.packets[id].flow, self.packets[id].seq as u32);
+        let src = self.network.flows[flow as usize].src;
+        let Some(law) = self.laws.get(src as usize) else {
             return;
         };
-        let packet = &self.packets[id];
-        let stamp = &self.stamps[id as usize];
-        let pair = &mut self.pairs[packet.flow];
-        if pair.is_over() {
-            return;
-        }
+        let Stamp { record, received } = self.stamps.of(id);
+        let place = self.senders.place(flow);
+        let sender = place.map(|place| &mut self.senders[place]);
         // The verdict only says whether the sample was of use.
-        pair.law.orack(
-            law,
-            &stamp.record,
-            packet.seq as u32,
-            mono(self.now),
-            stamp.received,
-        );
-        if pair.turn != NONE {
-            let turn = &mut self.nics[pair.src as usize].flows[pair.turn as usize];
-            turn.held_until = Time::ZERO;
-        }
+        let owd = match sender.filter(|sender| !sender.is_over()) {
+            Some(sender) => {
+                sender
+                    .law
+                    .orack(law, record, seq, mono(self.now), *received);
+                if sender.turn != NONE {
+                    let turns = &mut self.nics[src as usize].flows;
+                    turns[sender.turn as usize].held_until = Time::ZERO;
+                }
+                sender.law.owd()
+            }
+            // What it tells is of use to the next flow, if delays are reused.
+            None => {
+                let mut over = onramp_law::Flow::default();
+                over.orack(law, record, seq, mono(self.now), *received);
+                over.owd()
+            }
+        };
+        self.keep_delay(flow, owd);
     }
 }
 

@@ -12,29 +12,36 @@ const QUEUE_BITS: u32 = 17;
 /// Rates that three bits can name.
 const MAX_RATES: usize = 8;
 
-/// What one switch wrote.
+/// What one switch wrote, from the highest bit: number of the rate; ns of its clock, modulo 2^24; units
+/// of bytes sent, modulo 2^20; units of bytes waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct IntHop {
-    /// ns, modulo 2^24, of its clock.
-    time: u32,
-    /// Units of bytes sent, modulo 2^20: 20 bits; number of the rate: 3 bits above them.
-    bytes_and_rate: u32,
-    /// Units of bytes waiting.
-    queue: u32,
-}
+pub struct IntHop(u64);
 
 impl IntHop {
-    fn to_bytes(self) -> [u8; 8] {
-        let rate = u64::from(self.bytes_and_rate >> BYTES_BITS);
-        let bytes = u64::from(self.bytes_and_rate & ((1 << BYTES_BITS) - 1));
-        let with_time = rate << TIME_BITS | u64::from(self.time);
-        let with_bytes = with_time << BYTES_BITS | bytes;
-        (with_bytes << QUEUE_BITS | u64::from(self.queue)).to_be_bytes()
+    fn rate(self) -> usize {
+        (self.0 >> (TIME_BITS + BYTES_BITS + QUEUE_BITS)) as usize
+    }
+
+    fn time(self) -> u32 {
+        folded(self.0 >> (BYTES_BITS + QUEUE_BITS), TIME_BITS) as u32
+    }
+
+    fn bytes(self) -> u32 {
+        folded(self.0 >> QUEUE_BITS, BYTES_BITS) as u32
+    }
+
+    fn queue(self) -> u64 {
+        folded(self.0, QUEUE_BITS)
     }
 }
 
-/// What all switches wrote into one packet.
+fn folded(value: u64, bits: u32) -> u64 {
+    value & ((1 << bits) - 1)
+}
+
+/// What all switches wrote into one packet, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 pub(crate) struct IntStack {
     hops: [IntHop; MAX_INT_HOPS],
     count: u8,
@@ -48,7 +55,7 @@ impl IntStack {
 
     /// All hops, empty ones too, in network order: rate, time, bytes sent, queue.
     pub fn to_bytes(self) -> impl Iterator<Item = u8> {
-        self.hops.into_iter().flat_map(IntHop::to_bytes)
+        self.hops.into_iter().flat_map(|hop| hop.0.to_be_bytes())
     }
 
     pub fn hops(&self) -> &[IntHop] {
@@ -87,33 +94,32 @@ impl IntFormat {
     }
 
     pub(crate) fn hop(&self, now: Time<Sim>, sent: u64, queue: u64, rate: usize) -> IntHop {
-        let fold = |value: u64, bits: u32| (value & ((1 << bits) - 1)) as u32;
-        IntHop {
-            time: fold((now.ticks() / 1000) as u64, TIME_BITS),
-            bytes_and_rate: fold(sent / self.byte_unit, BYTES_BITS) | (rate as u32) << BYTES_BITS,
-            queue: fold(queue / self.queue_unit, QUEUE_BITS),
-        }
+        let time = folded((now.ticks() / 1000) as u64, TIME_BITS);
+        let bytes = folded(sent / self.byte_unit, BYTES_BITS);
+        let queue = folded(queue / self.queue_unit, QUEUE_BITS);
+        let with_time = (rate as u64) << TIME_BITS | time;
+        let with_bytes = with_time << BYTES_BITS | bytes;
+        IntHop(with_bytes << QUEUE_BITS | queue)
     }
 
     /// ns between two visits of the same port.
     pub fn ns_between(&self, earlier: IntHop, later: IntHop) -> u64 {
-        wrapped(earlier.time, later.time, TIME_BITS)
+        wrapped(earlier.time(), later.time(), TIME_BITS)
     }
 
     /// Bytes that the port sent between two visits.
     pub fn bytes_between(&self, earlier: IntHop, later: IntHop) -> u64 {
-        let units = |hop: IntHop| hop.bytes_and_rate & ((1 << BYTES_BITS) - 1);
-        wrapped(units(earlier), units(later), BYTES_BITS) * self.byte_unit
+        wrapped(earlier.bytes(), later.bytes(), BYTES_BITS) * self.byte_unit
     }
 
     /// Bytes that waited in the port.
     pub fn queue_bytes(&self, hop: IntHop) -> u64 {
-        u64::from(hop.queue) * self.queue_unit
+        hop.queue() * self.queue_unit
     }
 
     /// Rate of the port's line.
     pub fn rate(&self, hop: IntHop) -> Rate {
-        self.rates[(hop.bytes_and_rate >> BYTES_BITS) as usize]
+        self.rates[hop.rate()]
     }
 }
 

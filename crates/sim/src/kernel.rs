@@ -7,19 +7,25 @@
 //! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
 //! an OR-ACK answers, as law/sample.h says.
 //! Connections are persistent, as the rack's: a flow takes the idle one of its hosts that was used last,
-//! with the window and the control law's state that it has, else a new one.
-//! Does not: model processors, receive windows, or CoDel; a new connection's handshake is over, and has
+//! with the window and the control law's state that it has, else a new one. Which one, its receiver says
+//! when it asks for the flow; the question takes half of an idle round trip, no line, and acknowledges
+//! what came before.
+//! Does not: model processors or receive windows; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 
+mod codel;
 mod edge;
+mod receive;
 
+pub(crate) use receive::Incoming;
+
+use self::codel::Codel;
 use crate::config::Kernel;
-use crate::events::What;
+use crate::domain::Domain;
+use crate::events::{Rank, What};
+use crate::outcomes::{Outcomes, Sent};
 use crate::packet::{Kind, Packet, Path, NONE};
-use crate::simulation::Simulation;
-use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Segment, Sender};
-use crate::tcp::Acknowledgement;
 use onramp_law::Records;
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -31,8 +37,6 @@ pub(crate) const MSS: u16 = 1448;
 pub(crate) const HEADER: u16 = 66;
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
-/// tcp_tsq: what the pace sends in 2^-10 s.
-const SMALL_QUEUE: Span = Span::from_us(977);
 /// A time that does not come.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
@@ -49,7 +53,7 @@ pub(crate) struct KernelHost {
     arrived: Vec<u32>,
 }
 
-/// A connection in the round robin.
+/// A connection in the round robin, by the place of its sending end.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     connection: u32,
@@ -66,36 +70,39 @@ struct Burst {
     sent: u32,
 }
 
-/// A connection, at both of its ends.
-pub(crate) struct Connection {
+/// The sending end of a connection.
+pub(crate) struct Outgoing {
+    /// The flow under way, its number among those of its hosts, and the one that opened it.
     pub plan: u32,
+    ordinal: u16,
+    number: u32,
+    /// That one's number among those of its hosts: names the way.
+    path: u16,
     src: u32,
-    dst: u32,
     sender: Sender,
-    pub receiver: Receiver,
-    /// The flow's first packet; of a flow with a size the packet behind its last, and the last one's payload.
-    first: u32,
+    /// Of a flow with a size the packet behind its last, and the last one's payload.
     end: Option<u32>,
     last_payload: u16,
     there: Path,
-    back: Path,
-    /// Segments in the queueing discipline, and packets there and in the burst.
-    queue: VecDeque<Segment>,
+    /// Segments in the queueing discipline, with the times at which they came, and packets there and
+    /// in the burst.
+    queue: VecDeque<(Time<Sim>, Segment)>,
     queued: u32,
+    codel: Codel,
     /// When the pace lets TCP hand down more, and when it waits for that.
     paced_until: Time<Sim>,
     resume_at: Option<Time<Sim>>,
     law: onramp_law::Flow,
     records: Records,
     pub held_since: Option<Time<Sim>>,
+    /// For how long the law has held the flow.
+    pub held: Span,
     /// The timer event that is scheduled.
     timer_at: Time<Sim>,
-    /// Packets, events and bursts that know it.
-    references: u32,
     over: bool,
 }
 
-impl Connection {
+impl Outgoing {
     fn payload(&self, number: u32) -> u16 {
         match self.end {
             Some(end) if number + 1 == end => self.last_payload,
@@ -108,14 +115,13 @@ impl Connection {
         (segment.count - 1) * u32::from(MSS) + u32::from(self.payload(last))
     }
 
-    /// Payload that the receiver has in order.
-    pub fn received(&self) -> u64 {
-        let packets = u64::from(self.receiver.expected - self.first);
-        let missing = match self.end {
-            Some(end) if self.receiver.expected == end => MSS - self.last_payload,
-            _ => 0,
+    pub fn note_outcome(&self, outcomes: &Outcomes) {
+        let sent = Sent {
+            held: self.held,
+            retransmissions: self.sender.retransmissions,
+            timeouts: self.sender.timeouts,
         };
-        packets * u64::from(MSS) - u64::from(missing)
+        outcomes.sent(self.plan, sent);
     }
 
     /// Congestion window.
@@ -143,10 +149,8 @@ impl Connection {
     }
 
     /// Packets that may wait below TCP: TSQ, at least two segments.
-    fn small_queue(&self, segment: u32) -> u32 {
-        let paced = self
-            .pace()
-            .map_or(0, |pace| pace.bytes_in(SMALL_QUEUE).get());
+    fn small_queue(&self, segment: u32, worth: Span) -> u32 {
+        let paced = self.pace().map_or(0, |pace| pace.bytes_in(worth).get());
         (2 * segment).max((paced / u64::from(MSS)) as u32)
     }
 }
@@ -158,92 +162,114 @@ impl Kernel {
     }
 }
 
-impl Simulation {
+impl Domain {
     fn kernel(&self) -> &Kernel {
         self.config.kernel.as_ref().expect("asked of kernel hosts")
     }
 
-    /// A flow of the plan starts, on an idle connection of its hosts if there is one.
-    pub(crate) fn start_connection(&mut self, plan: u32) {
-        let flow = self.flows[plan as usize];
-        let idle = self.idle_connections.get_mut(&(flow.src, flow.dst));
-        let id = match idle.and_then(Vec::pop) {
-            Some(id) => id,
-            None => self.open_connection(flow.src, flow.dst),
+    /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,
+    /// as if it had just been asked for; else on a new one, without being asked for.
+    pub(crate) fn start_unasked(&mut self, plan: u32) {
+        if self.has_waited(plan) {
+            let question = self.question(plan);
+            return self.asked(question);
+        }
+        let ordinal = self.next_ordinal(plan);
+        let place = self.open_connection(plan, ordinal);
+        self.start_on(place, plan, ordinal);
+    }
+
+    /// A flow of the plan is asked for, and starts.
+    pub(crate) fn asked(&mut self, id: u32) {
+        let Packet {
+            flow, connection, ..
+        } = self.packets[id];
+        let ordinal = self.next_ordinal(flow);
+        let place = match self.outgoing_connections.place(connection) {
+            Some(place) => {
+                self.take_acknowledgement(id, place);
+                place
+            }
+            None => self.open_connection(flow, ordinal),
         };
-        self.acknowledge_by_request(id);
-        let connection = &mut self.connections[id];
+        self.packets.free(id);
+        self.start_on(place, flow, ordinal);
+    }
+
+    /// Flow `plan` starts on the connection at `place`, which is idle.
+    fn start_on(&mut self, place: u32, plan: u32, ordinal: u16) {
+        let flow = self.network.flows[plan as usize];
+        self.law_starts(place, flow.src, flow.dst);
+        let connection = &mut self.outgoing_connections[place];
+        self.network.outcomes.path(plan, connection.path);
         connection.plan = plan;
+        connection.ordinal = ordinal;
         connection.over = false;
-        connection.first = connection.receiver.expected;
+        connection.held = Span::ZERO;
+        let first = connection.sender.total();
         match flow.work {
             Work::Send(size) => {
-                let full = u64::from(MSS);
-                let packets = size.get().div_ceil(full) as u32;
-                connection.end = Some(connection.first + packets);
-                connection.last_payload = ((size.get() - 1) % full + 1) as u16;
+                let packets = packets(size.get());
+                connection.end = Some(first + packets);
+                connection.last_payload = last_payload(size.get());
                 connection.sender.resume(self.now, packets);
             }
             Work::Until(stop) => {
                 connection.end = None;
-                let most = u32::MAX - connection.first;
-                connection.sender.resume(self.now, most);
-                self.events.schedule(stop, What::Stop { pair: id });
+                connection.sender.resume(self.now, u32::MAX - first);
+                let what = What::Stop {
+                    flow: connection.number,
+                };
+                self.events.schedule(stop, Rank::Own, what);
             }
         }
-        self.hand_down(id);
+        self.hand_down(place);
     }
 
-    /// What asks for the next flow acknowledges the one before, if that has not been done yet.
-    fn acknowledge_by_request(&mut self, id: u32) {
-        let connection = &mut self.connections[id];
-        if connection.over {
-            return;
-        }
-        let acknowledgement = connection.receiver.acknowledge();
-        connection.sender.acknowledged(self.now, &acknowledgement);
-        self.end_if_done(id);
-    }
-
-    fn open_connection(&mut self, src: u32, dst: u32) -> u32 {
-        let (there, back) = self.paths(src, dst);
-        let algorithm = self.kernel().algorithm;
-        self.connections.add(Connection {
-            plan: NONE,
-            src,
-            dst,
-            sender: Sender::new(algorithm, self.base_rtt()),
-            receiver: Receiver::default(),
-            first: 0,
+    fn open_connection(&mut self, plan: u32, ordinal: u16) -> u32 {
+        let kernel = self.kernel();
+        let transport = kernel.transport.clone();
+        let sender = Sender::new(&kernel.algorithm, transport, self.network.base_rtt());
+        let connection = Outgoing {
+            plan,
+            ordinal,
+            number: plan,
+            src: self.network.flows[plan as usize].src,
+            path: ordinal,
+            sender,
             end: None,
             last_payload: MSS,
-            there,
-            back,
+            there: self.network.there(plan, ordinal),
             queue: VecDeque::new(),
             queued: 0,
+            codel: Codel::NEW,
             paced_until: self.now,
             resume_at: None,
             law: onramp_law::Flow::default(),
             records: Records::default(),
             held_since: None,
+            held: Span::ZERO,
             timer_at: NEVER,
-            references: 0,
             over: true,
-        })
+        };
+        self.outgoing_connections.add(plan, connection)
     }
 
     /// A flow without size sends nothing new from now on.
-    pub(crate) fn stop_connection(&mut self, id: u32) {
-        self.connections[id].sender.stop();
-        self.end_if_done(id);
+    pub(crate) fn stop_connection(&mut self, number: u32) {
+        if let Some(place) = self.outgoing_connections.place(number) {
+            self.outgoing_connections[place].sender.stop();
+            self.end_if_done(place);
+        }
     }
 
     /// TCP hands down what window, small queue and pace allow.
     fn hand_down(&mut self, id: u32) {
         let (segment, paced) = (self.kernel().segment(), self.kernel().paced);
-        let connection = &mut self.connections[id];
+        let small_queue = self.kernel().transport.small_queue;
+        let connection = &mut self.outgoing_connections[id];
         let paced = paced || connection.sender.packets_per_s().is_some();
-        let most = connection.small_queue(segment);
+        let most = connection.small_queue(segment, small_queue);
         connection.resume_at = None;
         while connection.queued < most {
             if paced && self.now < connection.paced_until {
@@ -258,7 +284,7 @@ impl Simulation {
                 connection.paced_until = self.now + pace.time_to_send(bytes);
             }
             connection.queued += segment.count;
-            connection.queue.push_back(segment);
+            connection.queue.push_back((self.now, segment));
             if connection.queue.len() == 1 {
                 self.hosts[connection.src as usize].turns.push(Turn {
                     connection: id,
@@ -272,225 +298,84 @@ impl Simulation {
         self.kernel_send(host);
     }
 
-    /// Sees to it that the connection's next timer gets its event.
+    /// Sees to it that the sender's next timer gets its event.
     fn set_timer(&mut self, id: u32) {
-        let connection = &mut self.connections[id];
-        let timers = [
-            connection.sender.timer(),
-            connection.receiver.delayed_until,
-            connection.resume_at,
-        ];
+        let connection = &mut self.outgoing_connections[id];
+        let timers = [connection.sender.timer(), connection.resume_at];
         let Some(due) = timers.into_iter().flatten().min() else {
             return;
         };
         if due < connection.timer_at {
             connection.timer_at = due;
-            connection.references += 1;
-            let what = What::TcpTimer { connection: id };
-            self.events.schedule(due.max(self.now), what);
+            let what = What::TcpTimer {
+                connection: connection.number,
+            };
+            self.events.schedule(due.max(self.now), Rank::Own, what);
         }
     }
 
-    /// A timer of a connection may be due.
-    pub(crate) fn look_at_timers(&mut self, id: u32) {
-        let connection = &mut self.connections[id];
+    /// A timer of a sender may be due.
+    pub(crate) fn look_at_timers(&mut self, number: u32) {
+        let Some(id) = self.outgoing_connections.place(number) else {
+            return;
+        };
+        let connection = &mut self.outgoing_connections[id];
         if connection.timer_at <= self.now {
             connection.timer_at = NEVER;
         }
         let now = self.now;
         let due = |timer: Option<Time<Sim>>| timer.is_some_and(|at| at <= now);
-        let (acknowledge, expired) = (
-            due(connection.receiver.delayed_until),
-            !connection.over && due(connection.sender.timer()),
-        );
-        if expired {
+        if !connection.over && due(connection.sender.timer()) {
             let timeouts = connection.sender.timeouts;
-            connection.sender.timer_expired(self.now);
+            connection.sender.timer_expired(now);
             self.counters.timeouts += u64::from(connection.sender.timeouts - timeouts);
             self.hand_down(id);
         }
-        if acknowledge {
-            self.send_acknowledgement(id);
-        }
-        let connection = &self.connections[id];
+        let connection = &self.outgoing_connections[id];
         if !connection.over && due(connection.resume_at) {
             self.hand_down(id);
         }
         self.set_timer(id);
-        self.forget_reference(id);
     }
 
-    /// A packet is at a kernel host.
-    pub(crate) fn kernel_receive(&mut self, id: u32) {
-        let port = u32::from(self.packets[id].at_port);
-        let host = self.ports[port as usize].node;
-        match self.packets[id].kind {
-            Kind::Pause | Kind::Resume => return self.set_paused(port, id),
-            Kind::OrAck => return self.connection_or_acked(id, host),
-            Kind::Data => self.sample(id, host),
-            Kind::Ack | Kind::Nack => {}
-        }
-        let coalescing = self.kernel().coalescing;
-        if coalescing == Span::ZERO {
-            return self.handle_arrivals(host, &[id]);
-        }
-        let arrived = &mut self.hosts[host as usize].arrived;
-        arrived.push(id);
-        if arrived.len() == 1 {
-            let what = What::Interrupt { host };
-            self.events.schedule(self.now + coalescing, what);
-        }
-    }
-
-    /// The NIC interrupts: what has arrived is handled.
-    pub(crate) fn interrupt(&mut self, host: u32) {
-        let arrived = std::mem::take(&mut self.hosts[host as usize].arrived);
-        self.handle_arrivals(host, &arrived);
-    }
-
-    fn handle_arrivals(&mut self, host: u32, arrived: &[u32]) {
-        let merges = self.kernel().gro;
-        let mut receivers = Vec::new();
-        for &id in arrived {
-            let packet = self.packets[id];
-            let connection = packet.flow;
-            if packet.kind == Kind::Data {
-                self.take_data(&packet);
-                receivers.push(connection);
-                if !merges {
-                    self.acknowledge_if_must(connection);
-                }
-            } else {
-                self.take_acknowledgement(id);
-            }
-            self.discard_of_connection(id);
-        }
-        for connection in receivers {
-            self.acknowledge_if_must(connection);
-            self.forget_reference(connection);
-        }
-        self.kernel_send(host);
-    }
-
-    fn take_data(&mut self, packet: &Packet) {
-        let connection = &mut self.connections[packet.flow];
-        connection
-            .receiver
-            .arrived(packet.seq as u32, packet.marked);
-        let plan = connection.plan as usize;
-        if connection.end == Some(connection.receiver.expected) {
-            let arrived = self.now - self.flows[plan].start;
-            let outcome = &mut self.outcomes[plan];
-            if outcome.arrived.is_none() {
-                outcome.arrived = Some(arrived);
-                let hosts = (connection.src, connection.dst);
-                self.idle_connections
-                    .entry(hosts)
-                    .or_default()
-                    .push(packet.flow);
-            }
-        }
-        // It is used once more below, to be acknowledged.
-        connection.references += 1;
-    }
-
-    fn acknowledge_if_must(&mut self, id: u32) {
-        if self.connections[id].receiver.must_acknowledge(self.now) {
-            self.send_acknowledgement(id);
-        } else {
-            self.set_timer(id);
-        }
-    }
-
-    fn send_acknowledgement(&mut self, id: u32) {
-        let connection = &mut self.connections[id];
-        let acknowledgement = connection.receiver.acknowledge();
-        connection.references += 1;
-        let (host, path) = (connection.dst, connection.back);
-        let ack = self.packets.add(Packet {
-            seq: u64::from(acknowledgement.cumulative),
-            sent: self.now,
-            flow: id,
-            next: NONE,
-            wire_bytes: HEADER,
-            payload: 0,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::Ack,
-            marked: false,
-            control: false,
-            path,
-        });
-        if self.acknowledgements.len() <= ack as usize {
-            let none = Acknowledgement::default();
-            self.acknowledgements.resize(self.packets.capacity(), none);
-        }
-        self.acknowledgements[ack as usize] = acknowledgement;
-        let port = self.nics[host as usize].port;
-        self.ports[port as usize]
-            .control
-            .push(&mut self.packets, ack);
-        self.kernel_send(host);
-    }
-
-    fn take_acknowledgement(&mut self, id: u32) {
-        let flow = self.packets[id].flow;
-        let connection = &mut self.connections[flow];
+    /// The sending end of the connection at `place` hears of its data.
+    fn take_acknowledgement(&mut self, id: u32, place: u32) {
+        let connection = &mut self.outgoing_connections[place];
         if connection.over {
             return;
         }
-        let acknowledgement = &self.acknowledgements[id as usize];
+        let acknowledgement = self.acknowledgements.of(id);
         connection.sender.acknowledged(self.now, acknowledgement);
-        if !self.end_if_done(flow) {
-            self.hand_down(flow);
+        if !self.end_if_done(place) {
+            self.hand_down(place);
         }
     }
 
     /// Whether the flow is over: everything is acknowledged.
     fn end_if_done(&mut self, id: u32) -> bool {
-        let connection = &mut self.connections[id];
+        let connection = &mut self.outgoing_connections[id];
         if connection.over || !connection.sender.is_done() {
             return connection.over;
         }
         connection.over = true;
         connection.queue.clear();
         connection.resume_at = None;
-        let outcome = &mut self.outcomes[connection.plan as usize];
+        let outcomes = &self.network.outcomes;
         if connection.end.is_some() {
-            let start = self.flows[connection.plan as usize].start;
-            outcome.acked = Some(self.now - start);
+            let after = self.network.age(connection.plan, self.now);
+            outcomes.acked(connection.plan, after);
         }
-        outcome.received = Bytes::new(connection.received());
-        outcome.retransmissions = connection.sender.retransmissions;
-        outcome.timeouts = connection.sender.timeouts;
-        self.unfinished -= 1;
+        connection.note_outcome(outcomes);
+        self.ended += 1;
         let host = &mut self.hosts[connection.src as usize];
         host.turns.retain(|turn| turn.connection != id);
-        if connection.end.is_none() && connection.references == 0 {
-            self.connections.free(id);
-        }
         true
-    }
-
-    /// One reason less to keep a connection.
-    fn forget_reference(&mut self, id: u32) {
-        let connection = &mut self.connections[id];
-        connection.references -= 1;
-        if connection.over && connection.end.is_none() && connection.references == 0 {
-            self.connections.free(id);
-        }
-    }
-
-    /// A packet of a connection is no more.
-    pub(crate) fn discard_of_connection(&mut self, id: u32) {
-        self.forget_reference(self.packets[id].flow);
-        self.packets.free(id);
     }
 
     /// A wake is due, unless another has replaced it.
     pub(crate) fn kernel_woken(&mut self, host: u32) {
         let wake = &mut self.hosts[host as usize].wake;
-        if *wake == Some((self.now, self.number)) {
+        if *wake == Some((self.now, self.place)) {
             *wake = None;
             self.kernel_send(host);
         }
@@ -530,7 +415,8 @@ impl Simulation {
     fn choose_connection(&mut self, host: u32) -> Option<usize> {
         loop {
             let place = self.hosts[host as usize].choose(self.now)?;
-            if self.law_lets_segment_go(host, place) {
+            let is_empty = self.kernel().codel && self.drop_what_waited(host, place);
+            if !is_empty && self.law_lets_segment_go(host, place) {
                 return Some(place);
             }
         }
@@ -540,14 +426,13 @@ impl Simulation {
     fn start_burst(&mut self, host: u32, place: usize) {
         let turn = &mut self.hosts[host as usize].turns[place];
         let id = turn.connection;
-        let connection = &mut self.connections[id];
-        let segment = connection.queue.pop_front().expect("it has a turn");
+        let connection = &mut self.outgoing_connections[id];
+        let (_, segment) = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
         if segment.again {
             self.counters.retransmissions += u64::from(segment.count);
         }
-        connection.references += 1;
         let empty = connection.queue.is_empty();
         self.law_sent_segment(id, &segment);
         let state = &mut self.hosts[host as usize];
@@ -570,16 +455,17 @@ impl Simulation {
         let number = segment.first + burst.sent;
         burst.sent += 1;
         let ends = burst.sent == segment.count;
-        let connection = &mut self.connections[id];
+        let connection = &mut self.outgoing_connections[id];
         let payload = connection.payload(number);
-        connection.references += 1;
         let packet = self.packets.add(Packet {
             seq: u64::from(number),
             sent: self.now,
-            flow: id,
+            flow: connection.plan,
+            connection: connection.number,
             next: NONE,
             wire_bytes: payload + HEADER,
             payload,
+            ordinal: connection.ordinal,
             at_port: 0,
             hop: 0,
             kind: Kind::Data,
@@ -591,12 +477,11 @@ impl Simulation {
         self.transmit(port, packet);
         if ends {
             self.hosts[host as usize].burst = None;
-            let connection = &mut self.connections[id];
+            let connection = &mut self.outgoing_connections[id];
             connection.queued -= segment.count;
             if !connection.over {
                 self.hand_down(id);
             }
-            self.forget_reference(id);
         }
     }
 
@@ -606,8 +491,8 @@ impl Simulation {
             return;
         };
         if due > self.now && state.wake.is_none_or(|(at, _)| due < at) {
-            let number = self.events.schedule(due, What::Wake { host });
-            self.hosts[host as usize].wake = Some((due, number));
+            let place = self.events.schedule(due, Rank::Own, What::Wake { host });
+            self.hosts[host as usize].wake = Some((due, place));
         }
     }
 }
@@ -630,4 +515,14 @@ impl KernelHost {
             self.current += 1;
         }
     }
+}
+
+/// Packets of a flow of so many bytes.
+fn packets(bytes: u64) -> u32 {
+    bytes.div_ceil(u64::from(MSS)) as u32
+}
+
+/// Payload of its last.
+fn last_payload(bytes: u64) -> u16 {
+    ((bytes - 1) % u64::from(MSS) + 1) as u16
 }

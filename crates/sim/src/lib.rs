@@ -25,7 +25,10 @@
 //!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
 //!         ecn: None,
 //!         control_acks: false,
+//!         alpha_log2: None,
 //!     },
+//!     reuse: None,
+//!     chains: None,
 //!     seed: 1,
 //! };
 //! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
@@ -38,21 +41,31 @@
 //! ```
 #![warn(missing_docs)]
 
+mod barrier;
 mod capture;
 pub mod cc;
+mod chains;
 mod clock;
 mod config;
+mod delays;
+mod domain;
 mod ecmp;
 mod edge;
 mod events;
 mod flow_list;
+mod flow_table;
 mod frame;
 mod int;
 mod kernel;
+mod mail;
+mod network;
 mod nic;
+mod outcomes;
 mod packet;
+mod partition;
 mod port;
 mod port_name;
+mod probe;
 mod random;
 mod rounding;
 pub mod run;
@@ -60,15 +73,18 @@ mod simulation;
 mod slab;
 mod switch;
 mod tcp;
+mod team;
 mod topology;
 mod way;
 
 pub use capture::{CaptureError, Output};
+pub use chains::Chains;
 pub use clock::ClockErrors;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
 pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use int::{IntFormat, IntHop, TooManyRates};
+pub use partition::Partition;
 pub use port::PortState;
 pub use port_name::UnknownPort;
 pub use rounding::Rounding;

@@ -5,13 +5,17 @@
 //! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
 
 use crate::cc::{Ack, CongestionControl, Control, Feedback, Limits};
-use crate::events::What;
+use crate::clock::mono;
+use crate::delays::Delays;
+use crate::domain::Domain;
+use crate::edge::reuse;
+use crate::events::{Rank, What};
 use crate::int::IntStack;
+use crate::outcomes::Sent;
 use crate::packet::{Kind, Packet, Path, NONE};
 use crate::rounding::Rounding;
-use crate::simulation::Simulation;
 use onramp_scenario::Work;
-use onramp_units::{Bytes, Sim, Span, Time};
+use onramp_units::{Sim, Span, Time};
 
 /// Ethernet (here PPP), IPv4, UDP, sequence number.
 pub(crate) const DATA_HEADER: u16 = 48;
@@ -47,19 +51,21 @@ pub(crate) struct Nic {
     pub port: u32,
     /// Of data packets that came here since somebody looked.
     pub longest_delay: Span,
+    /// Of all of them, if somebody wants to know.
+    pub delays: Option<Delays>,
     /// Flows from here that take turns.
     pub flows: Vec<Turn>,
     /// Who had the last turn.
     pub last: usize,
-    /// When it wakes by itself, and the number of that event.
+    /// When it wakes by itself, and the place of that event.
     pub wake: Option<(Time<Sim>, u64)>,
 }
 
 /// A flow in the round robin: all that choosing needs to look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// Index of its live state.
-    pub flow: u32,
+    /// Place of its sender's state.
+    pub sender: u32,
     state: State,
     /// When its pace lets the next packet go.
     pub next_at: Time<Sim>,
@@ -78,39 +84,52 @@ enum State {
     Finished,
 }
 
-/// The live state of a flow, at both of its ends.
-pub(crate) struct QueuePair {
-    /// Index in the plan.
+/// The sending end of a flow.
+pub(crate) struct Sender {
+    /// Index in the plan, and number among the flows of its hosts.
     pub plan: u32,
+    ordinal: u16,
+    last_wire_bytes: u16,
     pub src: u32,
-    /// Payload; of a flow without size, until it stops, without end.
-    size: u64,
-    endless: bool,
-    /// Packets of it that exist, and its timeout event.
-    pub packets: u32,
     /// Its place in its NIC's round robin; `NONE` while it takes no turns.
     pub turn: u32,
+    /// Payload; of a flow without size, until it stops, without end.
+    size: u64,
     next: u64,
     unacked: u64,
     pub limits: Limits,
-    last_wire_bytes: u16,
     cc: Control,
     there: Path,
-    pub back: Path,
     /// The control law's state, and since when it holds the head.
     pub law: onramp_law::Flow,
     pub held_since: Option<Time<Sim>>,
     /// When it gives up waiting for an acknowledgement, and whether an event will look at that.
     timeout_at: Time<Sim>,
     timed: bool,
-    /// Receiver: byte expected next.
-    expected: u64,
-    /// Receiver: when the same byte may be asked for again, and which it was.
-    nack_at: Time<Sim>,
-    nacked: u64,
+    endless: bool,
+    pub sent: Sent,
 }
 
-impl QueuePair {
+/// The receiving end of a flow, from its first packet to its last.
+pub(crate) struct Receiver {
+    /// Payload; none: without end.
+    size: Option<u64>,
+    /// Byte expected next.
+    expected: u64,
+    /// When the same byte may be asked for again, and which it was.
+    nack_at: Time<Sim>,
+    nacked: u64,
+    back: Path,
+}
+
+impl Receiver {
+    /// Payload that is there in order.
+    pub fn received(&self) -> u64 {
+        self.expected
+    }
+}
+
+impl Sender {
     fn state(&self) -> State {
         if self.is_over() {
             State::Finished
@@ -129,9 +148,18 @@ impl Nic {
         Nic {
             port,
             longest_delay: Span::ZERO,
+            delays: None,
             flows: Vec::new(),
             last: 0,
             wake: None,
+        }
+    }
+
+    /// A data packet came here after `delay`.
+    pub fn note_delay(&mut self, delay: Span) {
+        self.longest_delay = self.longest_delay.max(delay);
+        if let Some(delays) = &mut self.delays {
+            delays.note(delay);
         }
     }
 
@@ -166,80 +194,88 @@ impl Nic {
     }
 }
 
-impl Simulation {
+impl Domain {
     /// A flow of the plan starts.
     pub(crate) fn start_flow(&mut self, plan: u32) {
-        let flow = self.flows[plan as usize];
-        let (src, dst) = (flow.src, flow.dst);
-        let (there, back) = self.paths(src, dst);
+        let flow = self.network.flows[plan as usize];
+        let src = flow.src;
+        let ordinal = self.next_ordinal(plan);
         let cc = self.config.algorithm.start(&self.path_facts(src));
         let (size, stop) = match flow.work {
             Work::Send(size) => (size.get(), None),
             Work::Until(stop) => (u64::MAX, Some(stop)),
         };
-        let pair = QueuePair {
+        self.network.outcomes.path(plan, ordinal);
+        let mut sender = Sender {
             plan,
+            ordinal,
             src,
             size,
             endless: stop.is_some(),
-            packets: 0,
             turn: self.nics[src as usize].flows.len() as u32,
             next: 0,
             unacked: 0,
             limits: cc.limits(),
             last_wire_bytes: 0,
             cc,
-            there,
-            back,
+            there: self.network.there(plan, ordinal),
             law: onramp_law::Flow::default(),
             held_since: None,
             timeout_at: Time::ZERO,
             timed: false,
-            expected: 0,
-            nack_at: Time::ZERO,
-            nacked: 0,
+            sent: Sent::default(),
         };
+        let known = self.delay_to_reuse(src, flow.dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            reuse(law, &mut sender.law, owd, mono(self.now));
+        }
         let turn = Turn {
-            flow: NONE,
-            state: pair.state(),
+            sender: NONE,
+            state: sender.state(),
             next_at: self.now,
             held_until: Time::ZERO,
         };
-        let id = self.pairs.add(pair);
+        let place = self.senders.add(plan, sender);
         let nic = &mut self.nics[src as usize];
-        nic.flows.push(Turn { flow: id, ..turn });
+        nic.flows.push(Turn {
+            sender: place,
+            ..turn
+        });
         if let Some(stop) = stop {
-            self.events.schedule(stop, What::Stop { pair: id });
+            let what = What::Stop { flow: plan };
+            self.events.schedule(stop, Rank::Own, what);
         }
         self.nic_send(src);
     }
 
     /// A flow without size sends nothing new from now on.
-    pub(crate) fn stop_flow(&mut self, id: u32) {
-        let pair = &mut self.pairs[id];
-        pair.size = pair.next;
-        if pair.is_over() {
-            self.outcomes[pair.plan as usize].received = Bytes::new(pair.expected);
-            self.unfinished -= 1;
+    pub(crate) fn stop_flow(&mut self, plan: u32) {
+        let Some(place) = self.senders.place(plan) else {
+            return;
+        };
+        let sender = &mut self.senders[place];
+        sender.size = sender.next;
+        if sender.is_over() {
+            self.ended += 1;
         }
-        self.update_turn(id);
-        self.free_if_unused(id);
+        self.update_turn(place);
+        self.free_if_unused(place);
     }
 
     /// Lets a flow take turns as long as it has data to send. In ns-3 it stays until its NIC passes
     /// it over.
-    fn update_turn(&mut self, id: u32) {
-        let pair = &mut self.pairs[id];
-        let state = pair.state();
+    fn update_turn(&mut self, at: u32) {
+        let sender = &mut self.senders[at];
+        let state = sender.state();
         let has_data = matches!(state, State::Ready | State::Blocked);
         let stays = has_data || self.config.rounding == Rounding::Ns3;
-        let nic = &mut self.nics[pair.src as usize];
-        match (pair.turn, stays) {
+        let nic = &mut self.nics[sender.src as usize];
+        match (sender.turn, stays) {
             (NONE, false) => {}
             (NONE, true) => {
-                pair.turn = nic.flows.len() as u32;
+                sender.turn = nic.flows.len() as u32;
                 nic.flows.push(Turn {
-                    flow: id,
+                    sender: at,
                     state,
                     next_at: self.now,
                     held_until: Time::ZERO,
@@ -247,11 +283,11 @@ impl Simulation {
             }
             (place, true) => nic.flows[place as usize].state = state,
             (place, false) => {
-                pair.turn = NONE;
+                sender.turn = NONE;
                 let place = place as usize;
                 nic.flows.swap_remove(place);
                 if let Some(moved) = nic.flows.get(place) {
-                    self.pairs[moved.flow].turn = place as u32;
+                    self.senders[moved.sender].turn = place as u32;
                 }
                 if nic.last == place {
                     // Whoever has moved here is next.
@@ -269,18 +305,19 @@ impl Simulation {
             Kind::Pause | Kind::Resume => self.set_paused(port, id),
             Kind::OrAck => {
                 self.or_acked(id);
-                self.discard(id);
+                self.packets.free(id);
                 self.nic_send(host);
             }
             Kind::Data => {
-                let or_ack = self.answer_with_or_ack(id);
-                let answered = self.answer(id);
+                let (receiver, back) = self.receiver_of(id);
+                let or_ack = self.answer_with_or_ack(id, back);
+                let answered = self.answer(id, receiver, back);
                 if answered {
                     self.ports[port as usize]
                         .control
                         .push(&mut self.packets, id);
                 } else {
-                    self.discard(id);
+                    self.packets.free(id);
                 }
                 if or_ack || answered {
                     self.nic_send(host);
@@ -288,92 +325,133 @@ impl Simulation {
             }
             Kind::Ack | Kind::Nack => {
                 self.acknowledged(id);
-                self.discard(id);
+                self.packets.free(id);
                 self.nic_send(host);
             }
+            Kind::Request => self.packets.free(id),
         }
     }
 
-    /// Turns a data packet into its acknowledgement, if it gets one.
-    fn answer(&mut self, id: u32) -> bool {
-        let packet = &mut self.packets[id];
-        let pair = &mut self.pairs[packet.flow];
-        let kind = if packet.seq == pair.expected {
-            pair.expected += u64::from(packet.payload);
-            if pair.expected == pair.size && !pair.endless {
-                let start = self.flows[pair.plan as usize].start;
-                self.outcomes[pair.plan as usize].arrived = Some(self.now - start);
-            }
-            Kind::Ack
-        } else if packet.seq > pair.expected {
-            if self.now < pair.nack_at && pair.nacked == pair.expected {
-                return false;
-            }
-            pair.nack_at = self.now + self.config.nic.nack_interval;
-            pair.nacked = pair.expected;
-            Kind::Nack
-        } else if self.config.rounding == Rounding::Ns3 {
-            return false;
-        } else {
-            Kind::Ack // of a duplicate: the first one's may be lost
+    /// The receiving end of a data packet's flow, unless it has everything; and the way of answers.
+    fn receiver_of(&mut self, id: u32) -> (Option<u32>, Path) {
+        let Packet { flow, ordinal, .. } = self.packets[id];
+        if let Some(place) = self.receivers.place(flow) {
+            return (Some(place), self.receivers[place].back);
+        }
+        let back = self.network.back(flow, ordinal);
+        if self.network.outcomes.has_arrived(flow) {
+            return (None, back);
+        }
+        let receiver = Receiver {
+            size: self.network.flows[flow as usize].size(),
+            expected: 0,
+            nack_at: Time::ZERO,
+            nacked: 0,
+            back,
         };
+        (Some(self.receivers.add(flow, receiver)), back)
+    }
+
+    /// Turns a data packet into its acknowledgement, if it gets one.
+    fn answer(&mut self, id: u32, receiver: Option<u32>, back: Path) -> bool {
+        let flow = self.packets[id].flow;
+        let Some((kind, expected)) = (match receiver {
+            Some(place) => self.take_in(id, place),
+            None => self.duplicate(self.network.flows[flow as usize].size().unwrap_or(0)),
+        }) else {
+            return false;
+        };
+        let packet = &mut self.packets[id];
         packet.kind = kind;
-        packet.seq = pair.expected;
+        packet.seq = expected;
         packet.wire_bytes = self.feedback.ack_bytes();
         packet.payload = 0;
         packet.hop = 0;
         packet.control = self.config.switch.control_acks;
-        packet.path = pair.back;
+        packet.path = back;
         true
+    }
+
+    /// A receiver has a data packet: its answer and the byte expected next, if it gets one.
+    fn take_in(&mut self, id: u32, place: u32) -> Option<(Kind, u64)> {
+        let packet = &self.packets[id];
+        let receiver = &mut self.receivers[place];
+        if packet.seq < receiver.expected {
+            let expected = receiver.expected;
+            return self.duplicate(expected);
+        }
+        if packet.seq > receiver.expected {
+            if self.now < receiver.nack_at && receiver.nacked == receiver.expected {
+                return None;
+            }
+            receiver.nack_at = self.now + self.config.nic.nack_interval;
+            receiver.nacked = receiver.expected;
+            return Some((Kind::Nack, receiver.expected));
+        }
+        receiver.expected += u64::from(packet.payload);
+        let (flow, expected) = (packet.flow, receiver.expected);
+        if receiver.size == Some(expected) {
+            let after = self.network.age(flow, self.now);
+            self.network.outcomes.arrived(flow, after);
+            self.receivers.remove(flow);
+            self.flow_arrived(flow);
+        }
+        Some((Kind::Ack, expected))
+    }
+
+    /// The answer to a duplicate: the first one's may be lost. ns-3 has none.
+    fn duplicate(&self, expected: u64) -> Option<(Kind, u64)> {
+        (self.config.rounding == Rounding::Exact).then_some((Kind::Ack, expected))
     }
 
     /// The sender hears of its data.
     fn acknowledged(&mut self, id: u32) {
         let packet = self.packets[id];
-        let pair = &mut self.pairs[packet.flow];
-        if pair.is_over() {
+        let Some(at) = self.senders.place(packet.flow) else {
+            return;
+        };
+        let sender = &mut self.senders[at];
+        if sender.is_over() {
             return;
         }
-        let outcome = &mut self.outcomes[pair.plan as usize];
-        if packet.seq > pair.unacked {
-            pair.unacked = packet.seq;
+        if packet.seq > sender.unacked {
+            sender.unacked = packet.seq;
             if let Some(timeout) = self.config.nic.timeout {
-                pair.timeout_at = self.now + timeout;
+                sender.timeout_at = self.now + timeout;
             }
-        }
-        if pair.is_over() {
-            if !pair.endless {
-                outcome.acked = Some(self.now - self.flows[pair.plan as usize].start);
-            }
-            outcome.received = Bytes::new(pair.expected);
-            self.unfinished -= 1;
         }
         if packet.kind == Kind::Nack {
-            let again = pair.go_back(self.config.nic.payload);
-            outcome.retransmissions += again;
+            let again = sender.go_back(self.config.nic.payload);
             self.counters.retransmissions += u64::from(again);
         } else if self.config.rounding == Rounding::Exact {
-            pair.next = pair.next.max(pair.unacked);
+            sender.next = sender.next.max(sender.unacked);
+        }
+        if sender.is_over() {
+            if !sender.endless {
+                let after = self.network.age(packet.flow, self.now);
+                self.network.outcomes.acked(packet.flow, after);
+            }
+            self.ended += 1;
         }
         let hops = match self.uses_int {
-            true => self.stacks[id as usize].hops(),
+            true => self.stacks.of(id).hops(),
             false => &[],
         };
-        pair.cc.on_ack(&Ack {
+        sender.cc.on_ack(&Ack {
             now: self.now,
             acked: packet.seq,
-            next: pair.next,
+            next: sender.next,
             rtt: self.now - packet.sent,
             marked: packet.marked,
             hops,
             int: &self.int,
         });
-        let before = pair.limits.rate;
-        pair.limits = pair.cc.limits();
-        let after = pair.limits.rate;
-        let (host, wire_bytes) = (pair.src, u32::from(pair.last_wire_bytes));
-        self.update_turn(packet.flow);
-        let place = self.pairs[packet.flow].turn;
+        let before = sender.limits.rate;
+        sender.limits = sender.cc.limits();
+        let after = sender.limits.rate;
+        let (host, wire_bytes) = (sender.src, u32::from(sender.last_wire_bytes));
+        self.update_turn(at);
+        let place = self.senders[at].turn;
         if place != NONE && after != before && self.config.algorithm.moves_next_packet() {
             let gap = |rate| self.config.rounding.wire_time(wire_bytes, rate);
             let turn = &mut self.nics[host as usize].flows[place as usize];
@@ -381,6 +459,7 @@ impl Simulation {
             let next_at = turn.next_at;
             self.wake_earlier(host, next_at);
         }
+        self.free_if_unused(at);
     }
 
     /// Moves a pending wake forward.
@@ -394,14 +473,14 @@ impl Simulation {
     }
 
     fn wake_at(&mut self, host: u32, at: Time<Sim>) {
-        let number = self.events.schedule(at, What::Wake { host });
-        self.nics[host as usize].wake = Some((at, number));
+        let place = self.events.schedule(at, Rank::Own, What::Wake { host });
+        self.nics[host as usize].wake = Some((at, place));
     }
 
     /// A wake is due, unless another has replaced it.
     pub(crate) fn nic_woken(&mut self, host: u32) {
         let nic = &mut self.nics[host as usize];
-        if nic.wake == Some((self.now, self.number)) {
+        if nic.wake == Some((self.now, self.place)) {
             nic.wake = None;
             self.nic_send(host);
         }
@@ -480,18 +559,18 @@ impl Simulation {
         let (mut to, mut chosen_to) = (first, chosen);
         for from in first..flows.len() {
             let turn = flows[from];
-            let pair = &mut self.pairs[turn.flow];
+            let sender = &mut self.senders[turn.sender];
             if turn.state == State::Finished {
-                pair.turn = NONE;
-                if pair.packets == 0 {
-                    self.pairs.free(turn.flow);
-                }
+                sender.turn = NONE;
+                let plan = sender.plan;
+                self.network.outcomes.sent(plan, sender.sent);
+                self.senders.remove(plan);
                 continue;
             }
             if chosen == Some(from) {
                 chosen_to = Some(to);
             }
-            pair.turn = to as u32;
+            sender.turn = to as u32;
             flows[to] = turn;
             to += 1;
         }
@@ -503,121 +582,101 @@ impl Simulation {
     fn send_data(&mut self, host: u32, place: usize) {
         let nic = &mut self.nics[host as usize];
         nic.last = place;
-        let (port, flow) = (nic.port, nic.flows[place].flow);
-        let pair = &mut self.pairs[flow];
-        let payload = (pair.size - pair.next).min(u64::from(self.config.nic.payload)) as u16;
+        let (port, at) = (nic.port, nic.flows[place].sender);
+        let sender = &mut self.senders[at];
+        let payload = (sender.size - sender.next).min(u64::from(self.config.nic.payload)) as u16;
         let wire_bytes = payload + self.feedback.data_header();
         let id = self.packets.add(Packet {
-            seq: pair.next,
+            seq: sender.next,
             sent: self.now,
-            flow,
+            flow: sender.plan,
+            connection: sender.plan,
             next: NONE,
             wire_bytes,
             payload,
+            ordinal: sender.ordinal,
             at_port: 0,
             hop: 0,
             kind: Kind::Data,
             marked: false,
             control: false,
-            path: pair.there,
+            path: sender.there,
         });
         if let Some(timeout) = self.config.nic.timeout {
-            if pair.next == pair.unacked {
-                pair.timeout_at = self.now + timeout;
+            if sender.next == sender.unacked {
+                sender.timeout_at = self.now + timeout;
             }
-            if !pair.timed {
-                pair.timed = true;
-                pair.packets += 1; // Keeps the state until the event has come.
-                let (at, what) = (pair.timeout_at, What::Timeout { pair: flow });
-                self.events.schedule(at, what);
+            if !sender.timed {
+                sender.timed = true;
+                let what = What::Timeout { flow: sender.plan };
+                self.events.schedule(sender.timeout_at, Rank::Own, what);
             }
         }
-        pair.packets += 1;
-        pair.next += u64::from(payload);
-        pair.last_wire_bytes = wire_bytes;
-        pair.cc.advance(self.now);
-        pair.limits = pair.cc.limits();
+        sender.next += u64::from(payload);
+        sender.last_wire_bytes = wire_bytes;
+        sender.cc.advance(self.now);
+        sender.limits = sender.cc.limits();
         let gap = self
             .config
             .rounding
-            .wire_time(u32::from(wire_bytes), pair.limits.rate);
+            .wire_time(u32::from(wire_bytes), sender.limits.rate);
         nic.flows[place].next_at = self.now + gap;
-        self.update_turn(flow);
+        self.update_turn(at);
         if self.uses_int {
-            self.clear_stack(id);
+            self.stacks.set(id, IntStack::default());
         }
         self.counters.data_packets += 1;
-        self.law_sent(id);
+        self.law_sent(at, id);
         self.transmit(port, id);
     }
 
-    fn clear_stack(&mut self, id: u32) {
-        if self.stacks.len() <= id as usize {
-            self.stacks
-                .resize(self.packets.capacity(), IntStack::default());
-        }
-        self.stacks[id as usize] = IntStack::default();
-    }
-
     /// A flow may have waited too long for an acknowledgement: then it starts again from there.
-    pub(crate) fn look_for_timeout(&mut self, id: u32) {
-        let pair = &mut self.pairs[id];
-        if let Some(timeout) = self.config.nic.timeout.filter(|_| !pair.is_over()) {
-            let waited = self.now >= pair.timeout_at && pair.next > pair.unacked;
-            let host = pair.src;
-            if waited {
-                let again = pair.go_back(self.config.nic.payload);
-                let outcome = &mut self.outcomes[pair.plan as usize];
-                outcome.timeouts += 1;
-                outcome.retransmissions += again;
-                self.counters.timeouts += 1;
-                self.counters.retransmissions += u64::from(again);
-            }
-            if self.now >= pair.timeout_at {
-                pair.timeout_at = self.now + timeout;
-            }
-            let (at, what) = (pair.timeout_at, What::Timeout { pair: id });
-            self.events.schedule(at, what);
-            if waited {
-                self.update_turn(id);
-                self.nic_send(host);
-            }
+    pub(crate) fn look_for_timeout(&mut self, flow: u32) {
+        let Some(at) = self.senders.place(flow) else {
             return;
+        };
+        let sender = &mut self.senders[at];
+        let Some(timeout) = self.config.nic.timeout.filter(|_| !sender.is_over()) else {
+            return;
+        };
+        let waited = self.now >= sender.timeout_at && sender.next > sender.unacked;
+        let host = sender.src;
+        if waited {
+            let again = sender.go_back(self.config.nic.payload);
+            sender.sent.timeouts += 1;
+            self.counters.timeouts += 1;
+            self.counters.retransmissions += u64::from(again);
         }
-        self.forget_one(id);
+        if self.now >= sender.timeout_at {
+            sender.timeout_at = self.now + timeout;
+        }
+        let what = What::Timeout { flow };
+        self.events.schedule(sender.timeout_at, Rank::Own, what);
+        if waited {
+            self.update_turn(at);
+            self.nic_send(host);
+        }
     }
 
-    /// A packet is no more.
-    pub(crate) fn discard(&mut self, id: u32) {
-        self.forget_one(self.packets[id].flow);
-        self.packets.free(id);
-    }
-
-    /// One reason less to keep a flow's live state.
-    fn forget_one(&mut self, flow: u32) {
-        self.pairs[flow].packets -= 1;
-        self.free_if_unused(flow);
-    }
-
-    fn free_if_unused(&mut self, flow: u32) {
-        let pair = &self.pairs[flow];
-        if pair.is_over() && pair.turn == NONE && pair.packets == 0 {
-            self.pairs.free(flow);
+    /// Forgets a flow that is over; what is still under way of it finds nobody.
+    fn free_if_unused(&mut self, at: u32) {
+        let sender = &self.senders[at];
+        if sender.is_over() && sender.turn == NONE {
+            let plan = sender.plan;
+            self.network.outcomes.sent(plan, sender.sent);
+            self.senders.remove(plan);
         }
     }
 }
 
-impl QueuePair {
+impl Sender {
     /// Go-back-N; answers with the packets to be sent again.
     fn go_back(&mut self, payload: u16) -> u32 {
         let again = self.next.saturating_sub(self.unacked);
         self.next = self.unacked;
-        again.div_ceil(u64::from(payload)) as u32
-    }
-
-    /// Payload that the receiver has in order.
-    pub(crate) fn received(&self) -> u64 {
-        self.expected
+        let again = again.div_ceil(u64::from(payload)) as u32;
+        self.sent.retransmissions += again;
+        again
     }
 
     /// Whether everything is acknowledged.

@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Pause,
     /// PFC: go on.
     Resume,
+    /// One kernel host asks another for a flow; takes no line.
+    Request,
 }
 
 /// A packet, in one cache line.
@@ -32,14 +34,18 @@ pub(crate) struct Packet {
     pub seq: u64,
     /// When the data was handed to the line; an acknowledgement returns it.
     pub sent: Time<Sim>,
-    /// Index of the flow's live state.
+    /// Its flow in the plan.
     pub flow: u32,
+    /// The flow that opened its connection: of NICs, the same.
+    pub connection: u32,
     /// The packet behind this one in a queue.
     pub next: u32,
     /// On the wire, headers and all.
     pub wire_bytes: u16,
     /// Payload.
     pub payload: u16,
+    /// How many flows its pair of hosts had had before its own: names the flow to switches.
+    pub ordinal: u16,
     /// The port that receives it, of the link it is on.
     pub at_port: u16,
     /// Switches passed so far.
@@ -58,6 +64,38 @@ pub(crate) type Path = [u16; MAX_HOPS];
 
 /// All packets there are.
 pub(crate) type Packets = Slab<Packet>;
+
+/// What some packets carry beside, by the packet's number.
+pub(crate) struct PerPacket<T> {
+    values: Vec<T>,
+    none: T,
+}
+
+impl<T: Copy + Default> PerPacket<T> {
+    pub fn new() -> PerPacket<T> {
+        PerPacket {
+            values: Vec::new(),
+            none: T::default(),
+        }
+    }
+
+    pub fn set(&mut self, packet: u32, value: T) {
+        *self.of_mut(packet) = value;
+    }
+
+    /// What `packet` carries, or the default.
+    pub fn of(&self, packet: u32) -> &T {
+        self.values.get(packet as usize).unwrap_or(&self.none)
+    }
+
+    pub fn of_mut(&mut self, packet: u32) -> &mut T {
+        let n = packet as usize;
+        if n >= self.values.len() {
+            self.values.resize((n + 1).next_power_of_two(), self.none);
+        }
+        &mut self.values[n]
+    }
+}
 
 /// A first-in first-out queue of packets, linked through [`Packet::next`].
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Random numbers of a simulation: for marks, where a switch marks a part of the packets.
 //!
-//! Exact runs draw from ChaCha8. To compare with ns-3 its numbers are drawn: that simulator opens a
-//! new stream of MRG32k3a (L'Ecuyer, Operations Research 47(1), 1999) for every mark and takes its
-//! first number.
+//! Exact runs draw from ChaCha8, each switch from a stream of its own. To compare with ns-3 its
+//! numbers are drawn: that simulator opens a new stream of MRG32k3a (L'Ecuyer, Operations Research
+//! 47(1), 1999) for every mark and takes its first number.
 
 use crate::rounding::Rounding;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// A source of numbers in [0, 1).
 pub(crate) enum Random {
-    Exact(Box<ChaCha8Rng>),
+    Exact(Streams),
     Ns3(Box<Ns3Streams>),
 }
 
@@ -18,16 +18,18 @@ impl Random {
     /// For a run of `seed` in a network of `nodes` nodes.
     pub fn new(rounding: Rounding, seed: u64, nodes: usize) -> Random {
         match rounding {
-            Rounding::Exact => Random::Exact(Box::new(ChaCha8Rng::seed_from_u64(seed))),
+            Rounding::Exact => Random::Exact(Streams::new(seed, Purpose::Marks, nodes)),
             Rounding::Ns3 => Random::Ns3(Box::new(Ns3Streams::new(seed, nodes))),
         }
     }
 
-    /// The next number.
-    pub fn uniform(&mut self) -> f64 {
+    /// The next number of `node`.
+    pub fn uniform(&mut self, node: u32) -> f64 {
         match self {
             // 53 random bits.
-            Random::Exact(rng) => (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64,
+            Random::Exact(streams) => {
+                (streams.of(node).next_u64() >> 11) as f64 / (1u64 << 53) as f64
+            }
             Random::Ns3(streams) => streams.next(),
         }
     }
@@ -37,6 +39,42 @@ impl Random {
         if let Random::Ns3(streams) = self {
             streams.next();
         }
+    }
+}
+
+/// What numbers are for: streams of different purposes are different.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    Marks,
+    Clocks,
+    Noise,
+}
+
+/// A stream of ChaCha8 for each node, so that what one node draws does not depend on the others.
+pub(crate) struct Streams {
+    seed: u64,
+    purpose: Purpose,
+    /// By node, those that have been asked.
+    streams: Vec<Option<Box<ChaCha8Rng>>>,
+}
+
+impl Streams {
+    pub fn new(seed: u64, purpose: Purpose, nodes: usize) -> Streams {
+        Streams {
+            seed,
+            purpose,
+            streams: vec![None; nodes],
+        }
+    }
+
+    /// The stream of `node`.
+    pub fn of(&mut self, node: u32) -> &mut ChaCha8Rng {
+        let stream = u64::from(node) << 2 | self.purpose as u64;
+        self.streams[node as usize].get_or_insert_with(|| {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+            rng.set_stream(stream);
+            Box::new(rng)
+        })
     }
 }
 
@@ -145,7 +183,7 @@ mod tests {
         for rounding in [Rounding::Exact, Rounding::Ns3] {
             let draw = |seed| {
                 let mut random = Random::new(rounding, seed, 5);
-                (0..2000).map(|_| random.uniform()).collect::<Vec<f64>>()
+                (0..2000).map(|_| random.uniform(3)).collect::<Vec<f64>>()
             };
             let numbers = draw(1);
             assert_eq!(numbers, draw(1));
@@ -156,6 +194,17 @@ mod tests {
                 (mean - 0.5).abs() < 5.0 / (12.0f64 * 2000.0).sqrt(),
                 "{mean}"
             );
+        }
+    }
+
+    #[test]
+    fn what_a_node_draws_does_not_depend_on_the_others() {
+        let mut random = Random::new(Rounding::Exact, 1, 5);
+        let mut busy = Random::new(Rounding::Exact, 1, 5);
+        for _ in 0..100 {
+            let other = busy.uniform(2);
+            assert_ne!(other, busy.uniform(2));
+            assert_eq!(random.uniform(4), busy.uniform(4));
         }
     }
 

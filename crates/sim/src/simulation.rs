@@ -1,27 +1,22 @@
-//! One simulation: the network's state, and the loop that takes events and hands them on.
+//! One simulation: a network with its traffic, as a whole, made of one domain or of several that are
+//! simulated side by side. Which, no result tells.
 
-use crate::capture::Captures;
-use crate::cc::{Feedback, PathFacts};
-use crate::clock::Clocks;
+use crate::capture::{CaptureError, Output};
+use crate::chains::Chains;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
-use crate::ecmp;
-use crate::edge::Stamp;
-use crate::events::{Event, Events, What};
-use crate::int::{IntFormat, IntStack, TooManyRates};
-use crate::kernel::{self, Connection, KernelHost};
-use crate::nic::{Nic, QueuePair, DATA_HEADER};
-use crate::packet::{Kind, Packets, Path};
-use crate::port::Port;
-use crate::random::Random;
-use crate::rounding::WireTimes;
-use crate::slab::Slab;
+use crate::delays::Delays;
+use crate::domain::{Beginning, Domain};
+use crate::int::{IntFormat, TooManyRates};
+use crate::network::Network;
+use crate::partition::Partition;
+use crate::port::{Port, PortState};
+use crate::rounding::{Rounding, WireTimes};
 use crate::switch::Memory;
-use crate::tcp::Acknowledgement;
-use crate::topology::{Routes, Topology, MAX_HOPS};
-use crate::way::{Way, Ways};
+use crate::team::Team;
+use crate::topology::{Link, Topology};
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
-use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard};
 
 /// Largest packet on the wire.
 const MAX_WIRE_BYTES: u32 = 9_216;
@@ -63,49 +58,8 @@ pub enum Step {
 
 /// A network with its traffic, at one instant.
 pub struct Simulation {
-    pub(crate) config: Config,
-    pub(crate) feedback: Feedback,
-    pub(crate) uses_int: bool,
-    is_kernel: bool,
-    pub(crate) int: IntFormat,
-    pub(crate) now: Time<Sim>,
-    /// Of the event under way.
-    pub(crate) number: u64,
-    pub(crate) events: Events,
-    pub(crate) packets: Packets,
-    pub(crate) clocks: Clocks,
-    /// What On-Ramp's law keeps, by packet.
-    pub(crate) stamps: Vec<Stamp>,
-    /// Telemetry by packet.
-    pub(crate) stacks: Vec<IntStack>,
-    pub(crate) ports: Vec<Port>,
-    pub(crate) captures: Captures,
-    /// By rate.
-    pub(crate) wire_times: Vec<WireTimes>,
-    /// Of switches, by node.
-    pub(crate) memories: Vec<Memory>,
-    /// Of hosts, by node.
-    pub(crate) nics: Vec<Nic>,
-    /// The same of kernel hosts.
-    pub(crate) hosts: Vec<KernelHost>,
-    pub(crate) connections: Slab<Connection>,
-    /// Those without a flow, by sender and receiver.
-    pub(crate) idle_connections: HashMap<(u32, u32), Vec<u32>>,
-    /// TCP's acknowledgements, by packet.
-    pub(crate) acknowledgements: Vec<Acknowledgement>,
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) outcomes: Vec<Outcome>,
-    /// Flows without end yet.
-    pub(crate) unfinished: usize,
-    next_flow: usize,
-    pub(crate) pairs: Slab<QueuePair>,
-    /// Flows so far of each pair of hosts.
-    pair_flows: HashMap<(u32, u32), u32>,
-    routes: Routes,
-    ways: Ways,
-    longest: Way,
-    pub(crate) random: Random,
-    pub(crate) counters: Counters,
+    network: Arc<Network>,
+    team: Team,
 }
 
 impl Simulation {
@@ -119,150 +73,155 @@ impl Simulation {
         topology: &Topology,
         flows: Vec<Flow>,
     ) -> Result<Simulation, ConfigError> {
-        check(topology, &flows)?;
-        let mut ports = make_ports(topology);
+        Simulation::in_parts(config, topology, flows, Partition::whole(topology))
+    }
+
+    /// The same with a thread for each domain of `partition`; with one in the `ns3` rounding, whose order
+    /// is that of one thread, and for kernel hosts with flows that wait for others.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn in_parts(
+        config: Config,
+        topology: &Topology,
+        flows: Vec<Flow>,
+        partition: Partition,
+    ) -> Result<Simulation, ConfigError> {
+        check(topology, &flows, config.chains.as_deref())?;
+        // Kernel hosts' flows that wait for others ask for their connections without delay.
+        let in_one = config.kernel.is_some() && config.chains.is_some();
+        let partition = match config.rounding {
+            Rounding::Exact if !in_one => partition,
+            _ => Partition::whole(topology),
+        };
+        let network = Network::new(&config, topology, flows, partition);
+        let mut ports = make_ports(topology, &network);
         let rates = number_rates(&mut ports);
         // What marks and thresholds are in proportion to.
         let host_rate = topology.host_rate();
         let memories = provision(&config, topology, &mut ports, host_rate);
-        let mut nics: Vec<Nic> = (0..topology.nodes()).map(|_| Nic::new(0)).collect();
-        for (number, port) in (0..).zip(&ports) {
-            nics[port.node as usize].port = number;
-        }
-        let routes = Routes::new(topology);
-        let (payload, header) = match config.kernel {
-            Some(_) => (kernel::MSS, kernel::HEADER),
-            None => (config.nic.payload, DATA_HEADER),
-        };
-        let ways = Ways::new(config.rounding, payload, header);
-        let longest = ways.longest(topology, &routes, &ports, &nics);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
-        let feedback = config.algorithm.feedback();
-        let mut simulation = Simulation {
-            feedback,
-            uses_int: feedback == Feedback::Int && config.kernel.is_none(),
-            is_kernel: config.kernel.is_some(),
+        let of_line = |law: onramp_law::Config| {
+            let rate = |node| ports[network.port_of(node) as usize].rate;
+            let nodes = 0..topology.nodes() as u32;
+            nodes.map(|node| law.line_rate(rate(node))).collect()
+        };
+        let beginning = Beginning {
+            laws: config.law.map_or_else(|| [].into(), of_line),
+            network: network.clone(),
             int: IntFormat::new(host_rate, rates.clone())?,
-            now: Time::ZERO,
-            number: 0,
-            events: Events::new(),
-            packets: Packets::new(),
-            clocks: Clocks::new(&config.clocks, config.seed, topology.nodes()),
-            stamps: Vec::new(),
-            stacks: Vec::new(),
             wire_times: rates.iter().map(wire_times).collect(),
-            ports,
-            captures: Captures::default(),
-            memories,
-            nics,
-            hosts: (0..topology.nodes())
-                .map(|_| KernelHost::default())
-                .collect(),
-            connections: Slab::new(),
-            idle_connections: HashMap::new(),
-            acknowledgements: Vec::new(),
-            outcomes: vec![Outcome::default(); flows.len()],
-            unfinished: flows.len(),
-            next_flow: 0,
-            flows,
-            pairs: Slab::new(),
-            pair_flows: HashMap::new(),
-            routes,
-            ways,
-            longest,
-            random: Random::new(config.rounding, config.seed, topology.nodes()),
-            counters: Counters::default(),
+            nodes: topology.nodes(),
             config,
         };
-        simulation.await_next_flow();
-        Ok(simulation)
+        let domain = |me| Domain::new(&beginning, me, ports.clone(), memories.clone());
+        let domains = (0..network.partition.count()).map(domain).collect();
+        let team = Team::new(domains, network.partition.lookahead());
+        Ok(Simulation { network, team })
     }
 
     /// Lets time go by, to `end` or until nothing is left to do.
     pub fn run_until(&mut self, end: Time<Sim>) {
-        while let Some(event) = self.events.pop(end) {
-            self.handle(event);
-        }
+        self.team.run_until(end);
     }
 
     /// Handles one event, if there is one up to `end`; for profiles. What it was.
+    ///
+    /// # Panics
+    /// There are several domains.
     pub fn step(&mut self, end: Time<Sim>) -> Option<Step> {
-        let event = self.events.pop(end)?;
-        let at_switch = |port: u32| self.ports[port as usize].on_switch;
-        let step = match event.what {
-            What::Arrival { packet } => match at_switch(u32::from(self.packets[packet].at_port)) {
-                true => Step::SwitchArrival,
-                false => Step::HostArrival,
-            },
-            What::LineFree { port } if at_switch(port) => Step::SwitchLine,
-            What::LineFree { .. } => Step::HostLine,
-            What::Wake { .. } => Step::Wake,
-            What::Interrupt { .. } => Step::HostArrival,
-            What::Timeout { .. }
-            | What::TcpTimer { .. }
-            | What::Stop { .. }
-            | What::FlowsDue
-            | What::FlowStart { .. } => Step::Flow,
-        };
-        self.handle(event);
-        Some(step)
+        assert_eq!(self.domains(), 1, "steps are those of one domain");
+        self.team.domain(0).step(end)
     }
 
-    fn handle(&mut self, Event { at, number, what }: Event) {
-        self.now = at;
-        self.number = number;
-        self.counters.events += 1;
-        match what {
-            What::Arrival { packet } => self.arrive(packet),
-            What::LineFree { port } => self.line_freed(port),
-            What::Wake { host } if self.is_kernel => self.kernel_woken(host),
-            What::Wake { host } => self.nic_woken(host),
-            What::Timeout { pair } => self.look_for_timeout(pair),
-            What::TcpTimer { connection } => self.look_at_timers(connection),
-            What::Interrupt { host } => self.interrupt(host),
-            What::Stop { pair } if self.is_kernel => self.stop_connection(pair),
-            What::Stop { pair } => self.stop_flow(pair),
-            What::FlowsDue => self.flows_due(),
-            What::FlowStart { flow } if self.is_kernel => self.start_connection(flow),
-            What::FlowStart { flow } => self.start_flow(flow),
-        }
+    /// Parts that are simulated side by side.
+    pub fn domains(&self) -> usize {
+        self.network.partition.count()
+    }
+
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// All domains.
+    pub(crate) fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Domain>> {
+        (0..self.domains()).map(|n| self.team.domain(n))
+    }
+
+    /// The domain in which `port` is.
+    pub(crate) fn domain_of(&self, port: u32) -> MutexGuard<'_, Domain> {
+        self.team.domain(self.network.domain_of(port))
     }
 
     /// Time of the last event.
     pub fn now(&self) -> Time<Sim> {
-        self.now
+        let times = self.each().map(|domain| domain.now);
+        times.max().unwrap_or(Time::ZERO)
     }
 
     /// Flows that are not over.
     pub fn unfinished(&self) -> usize {
-        self.unfinished
+        let in_time = self.team.domain(0).in_time();
+        let started: usize = self.each().map(|d| d.chains.started.len()).sum();
+        let ended: usize = self.each().map(|domain| domain.ended).sum();
+        in_time + started - ended
     }
 
-    /// What became of each flow of the plan.
-    pub fn outcomes(&self) -> &[Outcome] {
-        &self.outcomes
+    /// What has become of each flow of the plan by now.
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        self.note_outcomes();
+        let flows = 0..self.network.flows.len();
+        flows.map(|plan| self.network.outcome(plan)).collect()
+    }
+
+    /// Tells the outcomes what is known of flows that are under way.
+    pub(crate) fn note_outcomes(&self) {
+        self.each().for_each(|domain| domain.note_outcomes());
+    }
+
+    /// When flow `plan` started, by its plan or when what it waited for was there; `None`: it has
+    /// waited in vain.
+    pub fn started(&self, plan: usize) -> Option<Time<Sim>> {
+        let flow = &self.network.flows[plan];
+        let domain = self.team.domain(self.network.partition.of(flow.src));
+        match domain.has_waited(plan as u32) {
+            true => domain.chains.started.get(&(plan as u32)).copied(),
+            false => Some(flow.start),
+        }
+    }
+
+    /// Measures the delays of data packets to `host` from now on.
+    pub(crate) fn measure_delays(&mut self, host: u32) {
+        let mut domain = self.domain_of(self.network.port_of(host));
+        domain.nics[host as usize].delays = Some(Delays::new());
+    }
+
+    /// Those so far; they are no longer measured.
+    pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
+        let mut domain = self.domain_of(self.network.port_of(host));
+        domain.nics[host as usize].delays.take()
+    }
+
+    /// Ports that a flow's data passes, its host's first; `None`: it has not started.
+    pub(crate) fn ports_of(&self, plan: usize) -> Option<Vec<u32>> {
+        self.network.ports_of(plan)
     }
 
     /// Counters of the run so far.
     pub fn counters(&self) -> Counters {
-        self.counters
+        let mut all = Counters::default();
+        self.each().for_each(|domain| all += domain.counters);
+        all
     }
 
     /// Packets that exist now.
     pub fn packets_in_flight(&self) -> usize {
-        self.packets.len()
+        self.each().map(|domain| domain.packets.len()).sum()
     }
 
     /// Payload that the receiver of each flow of the plan has in order.
     pub fn received(&self) -> Vec<Bytes> {
-        let mut received: Vec<Bytes> = self.outcomes.iter().map(|o| o.received).collect();
-        for pair in self.pairs.iter().filter(|pair| !pair.is_over()) {
-            received[pair.plan as usize] = Bytes::new(pair.received());
-        }
-        for connection in self.connections.iter().filter(|c| !c.is_over()) {
-            received[connection.plan as usize] = Bytes::new(connection.received());
-        }
-        received
+        self.outcomes().into_iter().map(|o| o.received).collect()
     }
 
     /// Completion time of flow `plan` in an otherwise empty network, as the HPCC authors define
@@ -270,123 +229,41 @@ impl Simulation {
     /// of the slowest line on its way.
     /// `None`: it has no size.
     pub fn ideal_fct(&self, plan: usize) -> Option<Span> {
-        let flow = &self.flows[plan];
-        let Work::Send(size) = flow.work else {
-            return None;
-        };
-        let way = self
-            .ways
-            .between(flow.src, flow.dst, &self.routes, &self.ports, &self.nics);
-        Some(self.ways.ideal_fct(&way, size.get()))
+        self.network.ideal_fct(plan)
     }
 
-    fn arrive(&mut self, id: u32) {
-        let packet = &self.packets[id];
-        let port = &self.ports[usize::from(packet.at_port)];
-        if port.on_switch {
-            return self.switch_receive(id);
-        }
-        if packet.kind == Kind::Data {
-            let longest = &mut self.nics[port.node as usize].longest_delay;
-            *longest = (*longest).max(self.now - packet.sent);
-        }
-        if self.is_kernel {
-            self.kernel_receive(id);
-        } else {
-            self.nic_receive(id);
-        }
+    /// The switch port that leads to `host`, now.
+    pub fn port_to(&self, host: u32, now: Time<Sim>) -> PortState {
+        self.port_state(self.network.port_of(host) ^ 1, now)
     }
 
-    fn line_freed(&mut self, port: u32) {
-        self.ports[port as usize].awaited = false;
-        self.line_wanted(port);
+    pub(crate) fn port_state(&self, port: u32, now: Time<Sim>) -> PortState {
+        self.domain_of(port).port_state(port, now)
     }
 
-    /// The port's node looks for something to send there.
-    pub(crate) fn line_wanted(&mut self, port: u32) {
-        let Port {
-            node, on_switch, ..
-        } = self.ports[port as usize];
-        if on_switch {
-            self.switch_send(port);
-        } else if self.is_kernel {
-            self.kernel_send(node);
-        } else {
-            self.nic_send(node);
-        }
+    /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub(crate) fn start_capture(
+        &mut self,
+        port: u32,
+        name: &str,
+        out: Output,
+    ) -> Result<(), CaptureError> {
+        self.domain_of(port).start_capture(port, name, out)
     }
 
-    /// Starts every flow whose time it is. Their starts are events of their own: what has been
-    /// scheduled for the same time comes first.
-    fn flows_due(&mut self) {
-        while let Some(flow) = self
-            .flows
-            .get(self.next_flow)
-            .filter(|f| f.start == self.now)
-        {
-            let what = What::FlowStart {
-                flow: self.next_flow as u32,
-            };
-            self.events.schedule(flow.start, what);
-            self.next_flow += 1;
-        }
-        self.await_next_flow();
-    }
-
-    fn await_next_flow(&mut self) {
-        if let Some(flow) = self.flows.get(self.next_flow) {
-            self.events.schedule(flow.start, What::FlowsDue);
-        }
-    }
-
-    /// Round-trip time of an idle network between the hosts that are furthest apart.
-    pub(crate) fn base_rtt(&self) -> Span {
-        self.longest.rtt
-    }
-
-    /// What a flow from `src` knows before it starts.
-    pub(crate) fn path_facts(&self, src: u32) -> PathFacts {
-        let line_rate = self.ports[self.nics[src as usize].port as usize].rate;
-        PathFacts {
-            line_rate,
-            base_rtt: self.base_rtt(),
-            bdp_bytes: self.longest.bdp_bytes,
-            payload_bytes: u64::from(self.config.nic.payload),
-        }
-    }
-
-    /// The ways of a new flow's packets from `src` to `dst`, and of their answers.
-    pub(crate) fn paths(&mut self, src: u32, dst: u32) -> (Path, Path) {
-        let number = self.pair_flows.entry((src, dst)).or_insert(0);
-        let (source, destination) = ecmp::flow_ports(*number);
-        *number += 1;
-        (
-            self.path(src, dst, (source, destination)),
-            self.path(dst, src, (destination, source)),
-        )
-    }
-
-    /// The way of a flow's packets from `src` to `dst`.
-    fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
-        let mut path = [0; MAX_HOPS];
-        let mut switch = self.routes.edge(src);
-        for hop in &mut path {
-            let ways = self.routes.next(switch, dst);
-            let choice = match ways {
-                [_] => 0,
-                _ => ecmp::hash(src, dst, ports, switch) as usize % ways.len(),
-            };
-            *hop = ways[choice];
-            switch = self.ports[usize::from(*hop ^ 1)].node;
-            if switch == dst {
-                break;
-            }
-        }
-        path
+    /// Ends all captures.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
+        self.each().try_for_each(|mut domain| domain.end_captures())
     }
 }
 
-fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
+fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result<(), ConfigError> {
     if u32::try_from(flows.len()).is_err() {
         return Err(ConfigError::TooManyFlows { flows: flows.len() });
     }
@@ -405,18 +282,24 @@ fn check(topology: &Topology, flows: &[Flow]) -> Result<(), ConfigError> {
             return Err(ConfigError::Empty { flow: n });
         }
     }
-    match flows.windows(2).position(|two| two[1].start < two[0].start) {
+    let in_time = chains.map_or(flows.len(), |chains| chains.first);
+    match flows[..in_time]
+        .windows(2)
+        .position(|two| two[1].start < two[0].start)
+    {
         Some(n) => Err(ConfigError::Unordered { flow: n + 1 }),
         None => Ok(()),
     }
 }
 
-fn make_ports(topology: &Topology) -> Vec<Port> {
-    let ends = topology.links().iter().flat_map(|link| {
-        [link.a, link.b]
-            .map(|node| Port::new(node, topology.is_switch(node), link.rate, link.delay))
-    });
-    ends.collect()
+fn make_ports(topology: &Topology, network: &Network) -> Vec<Port> {
+    let port = |node, other, link: &Link| {
+        let mut port = Port::new(node, topology.is_switch(node), link.rate, link.delay);
+        port.leads_to = network.partition.of(other) as u16;
+        port
+    };
+    let ends = |link: &Link| [port(link.a, link.b, link), port(link.b, link.a, link)];
+    topology.links().iter().flat_map(ends).collect()
 }
 
 /// The different rates, and which one each port has.
@@ -448,7 +331,8 @@ fn provision(
     let mut memories = vec![whole; topology.nodes()];
     for port in ports.iter_mut().filter(|port| port.on_switch) {
         if let Buffer::Lossless(_) = config.switch.buffer {
-            port.provision(&mut memories[port.node as usize], host_rate);
+            let alpha_log2 = config.switch.alpha_log2;
+            port.provision(&mut memories[port.node as usize], host_rate, alpha_log2);
         }
         if let Some(ecn) = &config.switch.ecn {
             port.set_ecn(ecn, host_rate);

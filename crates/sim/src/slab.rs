@@ -32,16 +32,6 @@ impl<T> Slab<T> {
         self.free.push(id);
     }
 
-    /// All values, those too whose numbers are free.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter()
-    }
-
-    /// Numbers ever in use at once.
-    pub fn capacity(&self) -> usize {
-        self.slots.len()
-    }
-
     /// Values that are there now.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -6,9 +6,9 @@
 //! frame travels.
 
 use crate::config::{Buffer, Ecn};
+use crate::domain::Domain;
 use crate::packet::{Kind, Packet, NONE};
 use crate::port::Port;
-use crate::simulation::Simulation;
 use crate::topology::MAX_HOPS;
 use onramp_units::Rate;
 
@@ -17,7 +17,7 @@ const RESERVE: u64 = 4 * 1024;
 /// A paused port resumes when it is this far below the threshold.
 const RESUME_OFFSET: u64 = 3 * 1024;
 /// Threshold of a port at the hosts' rate: 1/8 of what is free.
-const THRESHOLD_SHIFT: u8 = 3;
+const THRESHOLD_SHIFT: i8 = 3;
 /// A PFC frame on the wire.
 const PFC_BYTES: u16 = 43;
 
@@ -30,15 +30,26 @@ pub(crate) struct Memory {
     pub used: u64,
 }
 
+/// `bytes` times 2 to minus `shift`.
+fn shifted(bytes: u64, shift: i8) -> u64 {
+    match shift {
+        0.. => bytes >> shift,
+        _ => bytes << -shift,
+    }
+}
+
 impl Port {
-    /// Takes this port's reserve and headroom out of `memory`.
-    pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate) {
+    /// Takes this port's reserve and headroom out of `memory`. Alpha of a port at the hosts' rate is 2
+    /// to `alpha_log2`, if given.
+    pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate, alpha_log2: Option<i8>) {
         // Three times what the line holds: what arrives until a pause takes effect.
         let in_flight = self.rate.bytes_in(self.delay).get();
         self.headroom = 3 * in_flight;
         memory.shared = memory.shared.saturating_sub(self.headroom + RESERVE);
         let doublings = (self.rate.bits_per_s() / host_rate.bits_per_s()).max(1);
-        self.threshold_shift = THRESHOLD_SHIFT.saturating_sub(doublings.ilog2() as u8);
+        let shift = alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
+        // More than all that is free only if asked for.
+        self.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
     }
 
     fn shared_used(&self) -> u64 {
@@ -46,7 +57,7 @@ impl Port {
     }
 
     fn threshold(&self, memory: &Memory) -> u64 {
-        (memory.shared - memory.used) >> self.threshold_shift
+        shifted(memory.shared - memory.used, self.threshold_shift)
     }
 
     /// Counts a packet that came in here, if there is room.
@@ -86,13 +97,19 @@ impl Port {
     }
 
     /// Whether a packet that sees this port's queue is marked.
-    fn marks(&self, max_fraction: f64, uniform: impl FnOnce() -> f64) -> bool {
+    fn marks(&self, ecn: &Ecn, uniform: impl FnOnce() -> f64) -> bool {
         let (min, max) = self.ecn_bytes;
         let queue = self.data.bytes;
         if queue <= min || queue > max {
             return queue > max;
         }
-        uniform() < max_fraction * (queue - min) as f64 / (max - min) as f64
+        let part = (queue - min) as f64 / (max - min) as f64;
+        // Step i of n is marked as its middle would be: (i - 1/2)/n.
+        let part = match ecn.steps.map(f64::from) {
+            Some(steps) => ((part * steps).ceil() - 0.5) / steps,
+            None => part,
+        };
+        uniform() < ecn.max_fraction * part
     }
 
     pub fn set_ecn(&mut self, ecn: &Ecn, host_rate: Rate) {
@@ -103,14 +120,14 @@ impl Port {
     }
 }
 
-impl Simulation {
+impl Domain {
     /// A packet is at a switch's port.
     pub(crate) fn switch_receive(&mut self, id: u32) {
         let packet = &mut self.packets[id];
         let ingress = u32::from(packet.at_port);
         match packet.kind {
             Kind::Pause | Kind::Resume => return self.set_paused(ingress, id),
-            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck => {}
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck | Kind::Request => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
         packet.hop += 1;
@@ -122,7 +139,7 @@ impl Simulation {
             if !self.admit(ingress, egress, id) {
                 self.counters.drops += 1;
                 self.ports[egress as usize].drops += 1;
-                return self.discard_at_switch(id);
+                return self.packets.free(id);
             }
             self.mark(egress, id, true);
             self.ports[egress as usize].data.push(&mut self.packets, id);
@@ -148,7 +165,9 @@ impl Simulation {
         match self.config.switch.buffer {
             Buffer::PerPort(most) => queue + bytes <= most.get(),
             Buffer::Shared(_) => {
-                let fits = queue + bytes <= memory.shared - memory.used;
+                let free = memory.shared - memory.used;
+                let alpha_log2 = self.config.switch.alpha_log2.unwrap_or(0);
+                let fits = bytes <= free && queue + bytes <= shifted(free, -alpha_log2);
                 memory.used += if fits { bytes } else { 0 };
                 fits
             }
@@ -194,9 +213,11 @@ impl Simulation {
             seq: 0,
             sent: self.now,
             flow: NONE,
+            connection: NONE,
             next: NONE,
             wire_bytes: PFC_BYTES,
             payload: 0,
+            ordinal: 0,
             at_port: 0,
             hop: 0,
             kind,
@@ -230,13 +251,6 @@ impl Simulation {
         }
     }
 
-    fn discard_at_switch(&mut self, id: u32) {
-        match self.config.kernel {
-            Some(_) => self.discard_of_connection(id),
-            None => self.discard(id),
-        }
-    }
-
     /// Marks a data packet by the queue that it finds or leaves behind.
     fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
         let Some(ecn) = &self.config.switch.ecn else {
@@ -247,7 +261,7 @@ impl Simulation {
         }
         let random = &mut self.random;
         let port = &self.ports[egress as usize];
-        if port.marks(ecn.max_fraction, || random.uniform()) {
+        if port.marks(ecn, || random.uniform(port.node)) {
             self.packets[id].marked = true;
             self.counters.marks += 1;
         }
@@ -266,7 +280,7 @@ impl Simulation {
             let queue = port.data.bytes + port.control.bytes;
             let rate = usize::from(port.rate_index);
             let hop = self.int.hop(self.now, port.sent_bytes, queue, rate);
-            self.stacks[id as usize].push(hop);
+            self.stacks.of_mut(id).push(hop);
         }
     }
 }
@@ -274,7 +288,7 @@ impl Simulation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onramp_units::Span;
+    use onramp_units::{Bytes, Span};
 
     fn port() -> (Port, Memory) {
         let rate: Rate = "100 Gbit/s".parse().unwrap();
@@ -283,7 +297,7 @@ mod tests {
             used: 0,
         };
         let mut port = Port::new(0, true, rate, Span::from_us(1));
-        port.provision(&mut memory, rate);
+        port.provision(&mut memory, rate, None);
         (port, memory)
     }
 
@@ -294,7 +308,7 @@ mod tests {
         assert_eq!(memory.shared, (32 << 20) - 37_500 - 4096);
         let fast = Rate::from_bits_per_s(400_000_000_000).unwrap();
         let mut uplink = Port::new(0, true, fast, Span::from_us(1));
-        uplink.provision(&mut Memory::default(), port.rate);
+        uplink.provision(&mut Memory::default(), port.rate, None);
         assert_eq!((uplink.headroom, uplink.threshold_shift), (150_000, 1));
     }
 
@@ -333,14 +347,54 @@ mod tests {
         assert!(port.may_resume(&memory));
     }
 
-    #[test]
-    fn marks_grow_from_none_to_all() {
+    /// Of which a fifth at most is marked between 100 and 200 B.
+    fn marked(steps: Option<u32>, queue: u64, uniform: f64) -> bool {
         let (mut port, _) = port();
         port.ecn_bytes = (100, 200);
-        let mut marked = |queue, uniform| {
-            port.data.bytes = queue;
-            port.marks(0.2, || uniform)
+        port.data.bytes = queue;
+        let ecn = Ecn {
+            min: Bytes::new(100),
+            max: Bytes::new(200),
+            max_fraction: 0.2,
+            steps,
+            at_enqueue: true,
         };
+        port.marks(&ecn, || uniform)
+    }
+
+    #[test]
+    fn marks_grow_in_steps_whose_middles_are_on_the_line() {
+        let marked = |queue, uniform| marked(Some(8), queue, uniform);
+        // Of 12.5 B each, from 100 on: the first has half of an eighth of 20 %.
+        for queue in [101, 112] {
+            assert!(marked(queue, 0.0124) && !marked(queue, 0.0126), "{queue}");
+        }
+        assert!(marked(113, 0.0374) && !marked(113, 0.0376));
+        assert!(marked(200, 0.1874) && !marked(200, 0.1876));
+        assert!(!marked(100, 0.0) && marked(201, 1.0));
+    }
+
+    #[test]
+    fn alpha_is_what_was_asked_for_and_grows_with_the_rate() {
+        let shift = |gbps: u64, alpha_log2| {
+            let host = Rate::from_bits_per_s(100_000_000_000).unwrap();
+            let rate = Rate::from_bits_per_s(gbps * 1_000_000_000).unwrap();
+            let mut port = Port::new(0, true, rate, Span::from_us(1));
+            port.provision(&mut Memory::default(), host, alpha_log2);
+            port.threshold_shift
+        };
+        assert_eq!(
+            (shift(100, None), shift(400, None), shift(25, None)),
+            (3, 1, 3)
+        );
+        assert_eq!((shift(100, Some(-1)), shift(400, Some(-1))), (1, 0));
+        assert_eq!((shift(100, Some(2)), shift(400, Some(2))), (-2, -2));
+        assert_eq!((shifted(100, 2), shifted(100, -1)), (25, 200));
+    }
+
+    #[test]
+    fn marks_grow_from_none_to_all() {
+        let marked = |queue, uniform| marked(None, queue, uniform);
         assert!(!marked(100, 0.0));
         assert!(marked(150, 0.09) && !marked(150, 0.11));
         assert!(marked(201, 1.0));

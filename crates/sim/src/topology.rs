@@ -3,29 +3,16 @@
 //! Does: build the usual shapes, read files of nodes and links, find next hops. Does not: know
 //! queues or packets.
 
+use onramp_scenario::{Graph, GraphError};
 use onramp_units::{Rate, Span};
 use std::collections::VecDeque;
+
+pub use onramp_scenario::{Edge as Link, NodeId};
 
 /// Most switches between two hosts.
 pub const MAX_HOPS: usize = 8;
 /// Most ports of all nodes together.
 const MAX_PORTS: usize = u16::MAX as usize;
-
-/// Number of a node.
-pub type NodeId = u32;
-
-/// A full-duplex link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
-    /// One end.
-    pub a: NodeId,
-    /// The other end.
-    pub b: NodeId,
-    /// In each direction.
-    pub rate: Rate,
-    /// Propagation.
-    pub delay: Span,
-}
 
 /// Rate and propagation of a kind of link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,31 +31,12 @@ pub struct Topology {
     links: Vec<Link>,
 }
 
-/// What is wrong with a topology or its text. Lines count from 1.
+/// What is wrong with a topology or its text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum TopologyError {
-    #[error("line {line}: {what} is \"{found}\", expected {expected}")]
-    Field {
-        line: usize,
-        what: &'static str,
-        found: String,
-        expected: String,
-    },
-    #[error("line {line}: {found} links, expected {expected} as the first line says")]
-    Links {
-        line: usize,
-        found: usize,
-        expected: usize,
-    },
-    #[error("node {node} is host with {links} links, expected 1")]
-    HostLinks { node: NodeId, links: usize },
-    #[error("host {node} is linked to host {host}, expected a switch")]
-    HostAtHost { node: NodeId, host: NodeId },
-    #[error("link {a}-{b} ends where it starts")]
-    Loop { a: NodeId, b: NodeId },
-    #[error("no way leads from host {from} to host {to}")]
-    Disconnected { from: NodeId, to: NodeId },
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     #[error("{hops} switches lie between hosts {from} and {to}, above max {MAX_HOPS}")]
     TooFar {
         from: NodeId,
@@ -77,8 +45,6 @@ pub enum TopologyError {
     },
     #[error("{ports} ports, above max {MAX_PORTS}")]
     TooManyPorts { ports: usize },
-    #[error("{hosts} hosts, below min 2")]
-    TooFewHosts { hosts: usize },
 }
 
 impl Topology {
@@ -88,7 +54,18 @@ impl Topology {
     /// A link to itself, a host without exactly one link, hosts that cannot reach each other or are
     /// too far apart, too many ports.
     pub fn new(switches: Vec<bool>, links: Vec<Link>) -> Result<Topology, TopologyError> {
-        let topology = Topology { switches, links };
+        Topology::of(Graph::new(switches, links)?)
+    }
+
+    /// Makes a network of a graph.
+    ///
+    /// # Errors
+    /// Hosts that are too far apart, too many ports.
+    pub fn of(graph: Graph) -> Result<Topology, TopologyError> {
+        let topology = Topology {
+            switches: graph.switches,
+            links: graph.edges,
+        };
         topology.check()?;
         Ok(topology)
     }
@@ -183,34 +160,12 @@ impl Topology {
         build.done()
     }
 
-    /// Reads the HPCC simulator's format: `nodes switches links`, the switches' numbers, then a
-    /// line `a b rate delay error` for each link, with rates like 100Gbps and delays like 1000ns.
-    /// Lossy links are refused: nothing here loses packets on a line.
+    /// Reads the HPCC simulator's format: see [`Graph::parse`].
     ///
     /// # Errors
     /// Text that is not that; and as [`Topology::new`].
     pub fn parse(text: &str) -> Result<Topology, TopologyError> {
-        let mut reader = Reader::new(text);
-        let nodes: usize = reader.number("number of nodes", MAX_PORTS)?;
-        let switch_count = reader.number("number of switches", nodes)?;
-        let link_count = reader.number("number of links", MAX_PORTS)?;
-        let mut switches = vec![false; nodes];
-        for _ in 0..switch_count {
-            let node: usize = reader.number("switch", nodes.saturating_sub(1))?;
-            switches[node] = true;
-        }
-        let mut links = Vec::new();
-        while let Some(link) = reader.link(nodes)? {
-            links.push(link);
-        }
-        if links.len() != link_count {
-            return Err(TopologyError::Links {
-                line: reader.line,
-                found: links.len(),
-                expected: link_count,
-            });
-        }
-        Topology::new(switches, links)
+        Topology::of(Graph::parse(text)?)
     }
 
     /// Nodes, hosts and switches.
@@ -228,11 +183,11 @@ impl Topology {
         (0..self.nodes() as NodeId).filter(|&node| !self.is_switch(node))
     }
 
-    /// Rate of the first host's link.
+    /// Rate of the fastest host's link.
     pub fn host_rate(&self) -> Rate {
         let of_host = |link: &&Link| !self.is_switch(link.a) || !self.is_switch(link.b);
-        let first = self.links.iter().find(of_host);
-        first.expect("a topology has hosts").rate
+        let rates = self.links.iter().filter(of_host).map(|link| link.rate);
+        rates.max().expect("a topology has hosts")
     }
 
     /// All links. Link n has the ports 2n, at `a`, and 2n + 1, at `b`.
@@ -245,24 +200,6 @@ impl Topology {
         if ports > MAX_PORTS {
             return Err(TopologyError::TooManyPorts { ports });
         }
-        if let Some(&Link { a, b, .. }) = self.links.iter().find(|link| link.a == link.b) {
-            return Err(TopologyError::Loop { a, b });
-        }
-        let hosts = self.hosts().count();
-        if hosts < 2 {
-            return Err(TopologyError::TooFewHosts { hosts });
-        }
-        let adjacent = self.adjacent();
-        for node in self.hosts() {
-            match adjacent[node as usize][..] {
-                [(_, neighbour)] if self.is_switch(neighbour) => {}
-                [(_, host)] => return Err(TopologyError::HostAtHost { node, host }),
-                ref links => {
-                    let links = links.len();
-                    return Err(TopologyError::HostLinks { node, links });
-                }
-            }
-        }
         // One host a switch: its neighbours are as far from everything.
         let routes = Routes::new(self);
         let mut edges: Vec<NodeId> = self.hosts().collect();
@@ -270,12 +207,10 @@ impl Topology {
         edges.dedup_by_key(|host| routes.edge[*host as usize]);
         for &to in &edges {
             for &from in &edges {
-                match routes.switches_between(from, to) {
-                    None => return Err(TopologyError::Disconnected { from, to }),
-                    Some(hops) if hops > MAX_HOPS => {
-                        return Err(TopologyError::TooFar { from, to, hops });
-                    }
-                    Some(_) => {}
+                // A graph has a way between any two hosts.
+                let hops = routes.switches_between(from, to).unwrap_or(0);
+                if hops > MAX_HOPS {
+                    return Err(TopologyError::TooFar { from, to, hops });
                 }
             }
         }
@@ -334,90 +269,6 @@ impl Builder {
     fn done(self) -> Result<Topology, TopologyError> {
         Topology::new(self.switches, self.links)
     }
-}
-
-/// Words of a topology file, with their lines.
-struct Reader<'a> {
-    words: std::vec::IntoIter<(usize, &'a str)>,
-    line: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Reader<'a> {
-        let lines = (1..).zip(text.lines());
-        let words: Vec<_> = lines
-            .flat_map(|(n, line)| line.split_whitespace().map(move |word| (n, word)))
-            .collect();
-        Reader {
-            words: words.into_iter(),
-            line: 1,
-        }
-    }
-
-    fn word(&mut self) -> Option<&'a str> {
-        let (line, word) = self.words.next()?;
-        self.line = line;
-        Some(word)
-    }
-
-    fn field<T>(
-        &mut self,
-        what: &'static str,
-        expected: impl Fn() -> String,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, TopologyError> {
-        let found = self.word().unwrap_or("");
-        read(found).ok_or_else(|| TopologyError::Field {
-            line: self.line,
-            what,
-            found: found.to_owned(),
-            expected: expected(),
-        })
-    }
-
-    fn number(&mut self, what: &'static str, max: usize) -> Result<usize, TopologyError> {
-        let within = |word: &str| word.parse().ok().filter(|&n: &usize| n <= max);
-        self.field(what, || format!("a number up to {max}"), within)
-    }
-
-    fn link(&mut self, nodes: usize) -> Result<Option<Link>, TopologyError> {
-        if self.words.len() == 0 {
-            return Ok(None);
-        }
-        let a = self.number("node", nodes.saturating_sub(1))? as NodeId;
-        let b = self.number("node", nodes.saturating_sub(1))? as NodeId;
-        let rate = || "a rate above zero like 100Gbps".to_owned();
-        let rate = self.field("rate", rate, read_rate)?;
-        let delay = || "a delay of at most 1 s like 1000ns".to_owned();
-        let delay = self.field("delay", delay, read_delay)?;
-        let none = || "0: lossy links are not modelled".to_owned();
-        let zero = |word: &str| word.parse().ok().filter(|&loss: &f64| loss == 0.0);
-        self.field("error rate", none, zero)?;
-        Ok(Some(Link { a, b, rate, delay }))
-    }
-}
-
-/// "100Gbps" or "100Gbit/s".
-fn read_rate(word: &str) -> Option<Rate> {
-    let (number, unit) = split(word);
-    let unit = unit
-        .strip_suffix("bps")
-        .map(|prefix| format!("{prefix}bit/s"));
-    let unit = unit.unwrap_or_else(|| split(word).1.to_owned());
-    format!("{number} {unit}").parse().ok()
-}
-
-/// "1000ns", "0.001ms".
-fn read_delay(word: &str) -> Option<Span> {
-    let (number, unit) = split(word);
-    let delay: Span = format!("{number} {unit}").parse().ok()?;
-    (Span::ZERO..=Span::from_s(1))
-        .contains(&delay)
-        .then_some(delay)
-}
-
-fn split(word: &str) -> (&str, &str) {
-    word.split_at(word.find(|c: char| c.is_alphabetic()).unwrap_or(word.len()))
 }
 
 /// All shortest ways to every host.
@@ -534,41 +385,5 @@ mod tests {
         assert_eq!(routes.next(4, 3).len(), 3);
         assert_eq!(routes.switches_between(0, 1), Some(1));
         assert_eq!(routes.switches_between(0, 3), Some(3));
-    }
-
-    #[test]
-    fn bad_files_are_refused_with_line_and_value() {
-        let error = |text| Topology::parse(text).unwrap_err().to_string();
-        assert_eq!(
-            error("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 0Gbps 1us 0\n"),
-            "line 4: rate is \"0Gbps\", expected a rate above zero like 100Gbps"
-        );
-        assert_eq!(
-            error("3 1 2\n7\n"),
-            "line 2: switch is \"7\", expected a number up to 2"
-        );
-        assert_eq!(
-            error("3 1 2\n2\n0 2 1Gbps 1us 0\n"),
-            "line 3: 1 links, expected 2 as the first line says"
-        );
-        assert_eq!(
-            error("4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"),
-            "no way leads from host 1 to host 0"
-        );
-        assert_eq!(
-            error("3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n"),
-            "line 4: error rate is \"0.1\", expected 0: lossy links are not modelled"
-        );
-        assert_eq!(
-            error("2 1 1\n1\n0 0 1Gbps 1us 0\n"),
-            "link 0-0 ends where it starts"
-        );
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_text_is_answered(text in "[0-9 ]{0,12}\n[0-9 ]{0,8}\n([0-9] [0-9] 1Gbps 1us 0\n){0,6}") {
-            let _ = Topology::parse(&text);
-        }
     }
 }

@@ -1,9 +1,7 @@
 //! How long an idle network takes from host to host, as the HPCC authors' simulator computes it.
 
-use crate::nic::Nic;
-use crate::port::Port;
 use crate::rounding::Rounding;
-use crate::topology::{Routes, Topology};
+use crate::topology::{Link, Routes, Topology};
 use onramp_units::{Bytes, Rate, Span};
 
 /// A way through an idle network.
@@ -22,34 +20,45 @@ pub(crate) struct Ways {
     rounding: Rounding,
     payload: u32,
     header: u32,
+    /// Link n has the ports 2n and 2n + 1.
+    links: Vec<Link>,
 }
 
 impl Ways {
     /// For full packets of `payload` bytes behind `header` bytes.
-    pub fn new(rounding: Rounding, payload: u16, header: u16) -> Ways {
+    pub fn new(rounding: Rounding, payload: u16, header: u16, topology: &Topology) -> Ways {
         Ways {
             rounding,
             payload: payload.into(),
             header: header.into(),
+            links: topology.links().to_vec(),
         }
     }
 
-    /// Any shortest way from `src` to `dst`.
-    pub fn between(
-        &self,
-        src: u32,
-        dst: u32,
-        routes: &Routes,
-        ports: &[Port],
-        nics: &[Nic],
-    ) -> Way {
-        let mut port = nics[src as usize].port as usize;
-        let (mut rtt, mut rate) = (Span::ZERO, ports[port].rate);
+    /// Of the line at `port`.
+    pub fn rate(&self, port: u32) -> Rate {
+        self.links[port as usize / 2].rate
+    }
+
+    /// The node that `port` leads to.
+    fn other_end(&self, port: usize) -> u32 {
+        let link = &self.links[port / 2];
+        if port.is_multiple_of(2) {
+            link.b
+        } else {
+            link.a
+        }
+    }
+
+    /// Any shortest way from `src` to `dst`, whose ports are in `host_ports`.
+    pub fn between(&self, src: u32, dst: u32, routes: &Routes, host_ports: &[u32]) -> Way {
+        let mut port = host_ports[src as usize] as usize;
+        let (mut rtt, mut rate) = (Span::ZERO, self.links[port / 2].rate);
         loop {
-            let line = &ports[port];
+            let line = &self.links[port / 2];
             rtt += line.delay * 2 + self.whole_ns(self.wire_time(self.payload.into(), line.rate));
             rate = rate.min(line.rate);
-            let node = ports[port ^ 1].node;
+            let node = self.other_end(port);
             if node == dst {
                 break;
             }
@@ -65,16 +74,10 @@ impl Ways {
 
     /// The longest way between any two hosts; hosts at the same switch with the same line are
     /// alike, so two of each will do.
-    pub fn longest(
-        &self,
-        topology: &Topology,
-        routes: &Routes,
-        ports: &[Port],
-        nics: &[Nic],
-    ) -> Way {
+    pub fn longest(&self, topology: &Topology, routes: &Routes, host_ports: &[u32]) -> Way {
         let alike = |host: &u32| {
-            let port = &ports[nics[*host as usize].port as usize];
-            (routes.edge(*host), port.rate, port.delay)
+            let link = &self.links[host_ports[*host as usize] as usize / 2];
+            (routes.edge(*host), link.rate, link.delay)
         };
         let mut hosts: Vec<u32> = topology.hosts().collect();
         hosts.sort_by_key(|host| (alike(host), *host));
@@ -87,7 +90,7 @@ impl Ways {
         let pairs = some.iter().flat_map(|&a| some.iter().map(move |&b| (a, b)));
         let ways = pairs
             .filter(|(a, b)| a != b)
-            .map(|(a, b)| self.between(a, b, routes, ports, nics));
+            .map(|(a, b)| self.between(a, b, routes, host_ports));
         ways.reduce(|a, b| Way {
             rtt: a.rtt.max(b.rtt),
             bdp_bytes: a.bdp_bytes.max(b.bdp_bytes),

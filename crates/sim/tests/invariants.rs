@@ -4,7 +4,8 @@
 use onramp_scenario::Work;
 use onramp_sim::cc::PRESETS;
 use onramp_sim::{
-    Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology,
+    Buffer, ClockErrors, Config, Ecn, Flow, Line, Nic, Partition, Rounding, Simulation, Switch,
+    Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -35,7 +36,10 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
             buffer,
             ecn: Some((preset.ecn)(line)),
             control_acks: preset.control_acks,
+            alpha_log2: None,
         },
+        reuse: None,
+        chains: None,
         seed: 1,
     }
 }
@@ -132,19 +136,42 @@ proptest! {
         all_arrives(&mut simulation, &flows)?;
     }
 
+    /// Any nodes together, any apart, with marks, pauses or drops, and stops on the way.
     #[test]
-    fn the_same_run_twice_is_the_same(
+    fn no_result_depends_on_the_partition(
         (topology, flows) in traffic(),
         preset in 0..PRESETS.len(),
+        lossless: bool,
+        domains in prop::collection::vec(0u16..4, 40),
+        stops_us in prop::collection::vec(0i64..200, 0..4),
     ) {
-        let run = || {
-            let buffer = Buffer::PerPort(Bytes::new(50_000));
-            let config = config(preset, topology.host_rate(), buffer);
-            let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+        let run = |partition: Partition| {
+            let buffer = match lossless {
+                true => Buffer::Lossless(Bytes::new(2 << 20)),
+                false => Buffer::PerPort(Bytes::new(50_000)),
+            };
+            let mut config = config(preset, topology.host_rate(), buffer);
+            // So that some are marked by chance.
+            config.switch.ecn = Some(Ecn {
+                min: Bytes::new(5_000),
+                max: Bytes::new(40_000),
+                max_fraction: 0.5,
+                steps: None,
+                at_enqueue: false,
+            });
+            let flows = flows.clone();
+            let mut simulation = Simulation::in_parts(config, &topology, flows, partition).unwrap();
+            for stop_us in &stops_us {
+                simulation.run_until(Time::ZERO + Span::from_us(*stop_us));
+            }
+            let stopped = (simulation.outcomes(), simulation.counters(), simulation.now());
             simulation.run_until(END);
-            (simulation.outcomes().to_vec(), simulation.counters())
+            (stopped, simulation.outcomes(), simulation.counters(), simulation.now())
         };
-        prop_assert_eq!(run(), run());
+        let whole = run(Partition::whole(&topology));
+        let domains = domains[..topology.nodes().min(40)].to_vec();
+        prop_assert_eq!(&run(Partition::new(&topology, domains)), &whole);
+        prop_assert_eq!(&run(Partition::of_racks(&topology, 3)), &whole);
     }
 }
 
@@ -167,45 +194,73 @@ fn an_idle_network_takes_what_the_closed_form_says_to_the_picosecond() {
     }
 }
 
-/// Single packets of many hosts to one: its port is an M/D/1 queue, whose mean wait is
-/// rho / (2 (1 - rho)) packet times (Pollaczek and Khinchine).
-#[test]
-fn a_port_under_poisson_packets_is_an_m_d_1_queue() {
-    const RHO: f64 = 0.7;
-    const PACKETS: u64 = 1_000_000;
-    let edge = line("100 Gbit/s");
-    let service_ps = 1048.0 * 80.0;
-    let mut state = 1u64;
-    // SplitMix64 (Steele et al., OOPSLA 2014).
-    let mut random = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
-    };
+/// Uniform in [0, 1): SplitMix64 (Steele et al., OOPSLA 2014).
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Single packets of many hosts to one, at random times, with payloads of `size(uniform)`: mean wait
+/// at its port, and what Pollaczek and Khinchine say, lambda E[S^2] / (2 (1 - rho)), in us.
+fn mean_wait_us(rho: f64, size: impl Fn(f64) -> u64) -> (f64, f64) {
+    const PACKETS: usize = 1_000_000;
+    const PS_PER_BYTE: f64 = 80.0;
+    let (edge, mut state) = (line("100 Gbit/s"), 1u64);
+    let sizes: Vec<u64> = (0..PACKETS).map(|_| size(uniform(&mut state))).collect();
+    let service_ps = |&size: &u64| (size + 48) as f64 * PS_PER_BYTE;
+    let mean_ps = sizes.iter().map(service_ps).sum::<f64>() / PACKETS as f64;
+    let square = sizes
+        .iter()
+        .map(|size| service_ps(size).powi(2))
+        .sum::<f64>()
+        / PACKETS as f64;
     let mut at_ps = 0.0;
-    let flows: Vec<Flow> = (0..PACKETS)
-        .map(|_| {
-            at_ps -= (1.0 - random()).ln() * service_ps / RHO;
-            Flow {
-                start: Time::from_ticks(at_ps as i64),
-                ..flow(0, 1 + (random() * 512.0) as u32, 0, 1000)
-            }
-        })
-        .collect();
+    let next = |&size: &u64| {
+        at_ps -= (1.0 - uniform(&mut state)).ln() * mean_ps / rho;
+        Flow {
+            start: Time::from_ticks(at_ps as i64),
+            ..flow(0, 1 + (uniform(&mut state) * 512.0) as u32, 0, size)
+        }
+    };
+    let flows: Vec<Flow> = sizes.iter().map(next).collect();
     let topology = Topology::star(513, edge).unwrap();
     let mut config = config(dctcp(), edge.rate, Buffer::PerPort(Bytes::new(1 << 30)));
     config.nic.timeout = None;
+    config.nic.payload = 9000;
     config.switch.ecn = None;
     let mut simulation = Simulation::new(config, &topology, flows).unwrap();
     simulation.run_until(END);
-    let idle_ps = 2e6 + 2.0 * service_ps;
     let waits = simulation
         .outcomes()
-        .iter()
-        .map(|outcome| outcome.arrived.expect("nothing is lost").as_ps() as f64 - idle_ps);
-    let mean = waits.sum::<f64>() / PACKETS as f64 / service_ps;
-    let theory = RHO / (2.0 * (1.0 - RHO));
-    println!("mean wait {mean:.4} packet times, theory {theory:.4}");
+        .into_iter()
+        .zip(&sizes)
+        .map(|(outcome, size)| {
+            let arrived_ps = outcome.arrived.expect("nothing is lost").as_ps() as f64;
+            arrived_ps - 2e6 - 2.0 * service_ps(size)
+        });
+    let mean_us = waits.sum::<f64>() / PACKETS as f64 / 1e6;
+    let theory_us = square / mean_ps * rho / (2.0 * (1.0 - rho)) / 1e6;
+    println!("mean wait {mean_us:.5} us, theory {theory_us:.5} us");
+    (mean_us, theory_us)
+}
+
+#[test]
+fn a_port_under_poisson_packets_is_an_m_d_1_queue() {
+    let (mean, theory) = mean_wait_us(0.7, |_| 1000);
+    // rho / (2 (1 - rho)) packet times.
+    assert!((theory / (0.7 / 0.6 * 1048.0 * 80e-6) - 1.0).abs() < 1e-9);
+    assert!((mean / theory - 1.0).abs() < 0.01, "{mean} {theory}");
+}
+
+/// Sizes are exponential but for 48 B of headers and a largest packet of nine means.
+#[test]
+fn a_port_under_poisson_packets_of_exponential_sizes_is_an_m_m_1_queue() {
+    let (mean, theory) = mean_wait_us(0.5, |u| {
+        (-1000.0 * (1.0 - u).ln()).clamp(1.0, 9000.0) as u64
+    });
+    // rho / (1 - rho) packet times, were it not for the headers.
+    assert!((theory / (0.5 / 0.5 * 1048.0 * 80e-6) - 1.0).abs() < 0.1);
     assert!((mean / theory - 1.0).abs() < 0.01, "{mean} {theory}");
 }

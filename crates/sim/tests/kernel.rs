@@ -164,6 +164,28 @@ fn incast_over_web_search_comes_out_as_in_the_rack() {
     assert!(rct("gate", "p99") < rct("final", "p99"));
 }
 
+/// The rack's dilation of 100 makes Linux's small queues of a millisecond worth 10 us. With that in
+/// the simulator too, the worlds lose the same packets (docs/results/two-flows.md, incast.md).
+#[test]
+fn with_the_racks_small_queues_the_worlds_agree() {
+    let off = |text: &str| {
+        let set = [("host.small_queue", "10 us")];
+        let mut runs = simulate_all(text, &set);
+        runs.retain(|run| run.0.params["case"] == "off");
+        runs.remove(0).0
+    };
+    let two_flows = off(include_str!("../../../scenarios/two-flows.toml"));
+    let drops = number(&two_flows, "drops");
+    assert!((18.0..=31.0).contains(&drops), "{drops}, the rack's 23");
+    let incast = off(include_str!("../../../scenarios/incast.toml"));
+    // The mean counts timeouts of 200 ms, the rack's 23 of which are worth 20 % of standard error.
+    let ratio = field(&incast, "incast.rct_us", "mean") / 3045.0;
+    assert!(
+        (0.8..=1.2).contains(&ratio),
+        "{ratio} of the rack's mean RCT"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 24,

@@ -1,11 +1,16 @@
-//! `onramp sim bench`: how fast the simulator is on the reference fabric, and where the time goes.
-//! Runs twice: once to be timed as a whole, once with a clock around some of the events.
+//! `onramp sim bench`: how fast the simulator is on the reference fabric, on one thread and on several,
+//! and where the time goes. Numbers of threads take turns, so that what else the machine does hits all;
+//! then there is a run with a clock around some of the events.
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::time::{clock_gettime, ClockId};
 use onramp_scenario::{plan, Scenario};
-use onramp_sim::{cc, run::build, Simulation, Step};
+use onramp_sim::{
+    cc,
+    run::{build_in_parts, Parts},
+    Simulation, Step,
+};
 use onramp_units::{Span, Time};
 
 /// tests/reference/fat.txt of the sim crate, lossless, with marks and telemetry as the congestion
@@ -46,50 +51,57 @@ pub struct Args {
     /// Simulated time
     #[arg(long, default_value = "2 ms")]
     duration: Span,
+    /// Most threads [default: one a processor]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Times that each is measured; medians are shown
+    #[arg(long, default_value_t = 3)]
+    repeat: usize,
+}
+
+/// One run.
+#[derive(Clone, Copy)]
+struct Measured {
+    wall: f64,
+    processor: f64,
+    hops: f64,
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let mut simulation = simulation(args)?;
-    let end = Time::ZERO + args.duration;
-    let started = (Instant::now(), cpu_time()?);
-    simulation.run_until(end);
-    let wall = started.0.elapsed();
-    let elapsed = cpu_time()? - started.1;
-
-    let counters = simulation.counters();
-    let hops = counters.packet_hops as f64;
-    let per_hop = |elapsed: Duration| elapsed.as_secs_f64() * 1e9 / hops;
+    let processors = std::thread::available_parallelism().map_or(1, Into::into);
+    let most = args.threads.unwrap_or(processors).max(1);
+    let numbers: Vec<usize> = (1..=most).collect();
+    let mut measured_all = vec![Vec::new(); numbers.len()];
+    for _ in 0..args.repeat.max(1) {
+        for (threads, measured) in numbers.iter().zip(&mut measured_all) {
+            measured.push(measure(args, *threads)?);
+        }
+    }
+    let one = median(&measured_all[0], |m| m.processor / m.hops * 1e9);
     println!(
-        "{}, {} simulated in {:.2} s of processor time, {:.2} s in all",
+        "{}, {} simulated, medians of {}",
         args.cc,
         args.duration,
-        elapsed.as_secs_f64(),
-        wall.as_secs_f64()
+        args.repeat.max(1)
     );
-    println!(
-        "{:.2} M packet-hops/s on one core",
-        hops / elapsed.as_secs_f64() / 1e6
-    );
-    println!(
-        "{:.1} ns and {:.2} events a packet-hop",
-        per_hop(elapsed),
-        counters.events as f64 / hops
-    );
-    println!(
-        "{} packet-hops, {} marks, {} pauses, {} drops, {} flows",
-        counters.packet_hops,
-        counters.marks,
-        counters.pauses,
-        counters.drops,
-        simulation.outcomes().len()
-    );
+    describe(args)?;
+    println!("\nthreads  M packet-hops/s  of one  processor ns/hop");
+    let speed = |measured: &[Measured]| median(measured, |m| m.hops / m.wall / 1e6);
+    for (threads, measured) in numbers.iter().zip(&measured_all) {
+        println!(
+            "{threads:>7}  {:>15.2}  {:>6.2}  {:>16.1}",
+            speed(measured),
+            speed(measured) / speed(&measured_all[0]),
+            median(measured, |m| m.processor / m.hops * 1e9),
+        );
+    }
+    println!("{:.2} M packet-hops a second of one processor", 1e3 / one);
     if let Some(memory) = peak_memory() {
         println!("{memory} at most in memory");
     }
-    let whole = per_hop(elapsed);
     println!("\n{:<22}  events/hop  ns/event  ns/hop", "");
-    for (name, events_per_hop, share) in profile(args, hops)? {
-        let ns = share * whole;
+    for (name, events_per_hop, share) in profile(args)? {
+        let ns = share * one;
         println!(
             "{name:<22}  {events_per_hop:>10.3}  {:>8.1}  {ns:>6.1}",
             ns / events_per_hop
@@ -98,7 +110,42 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn simulation(args: &Args) -> Result<Simulation> {
+/// Simulates it on so many threads.
+fn measure(args: &Args, threads: usize) -> Result<Measured> {
+    let mut simulation = simulation(args, threads)?;
+    let started = (Instant::now(), cpu_time()?);
+    simulation.run_until(Time::ZERO + args.duration);
+    Ok(Measured {
+        wall: started.0.elapsed().as_secs_f64(),
+        processor: (cpu_time()? - started.1).as_secs_f64(),
+        hops: simulation.counters().packet_hops as f64,
+    })
+}
+
+fn median(measured: &[Measured], value: impl Fn(&Measured) -> f64) -> f64 {
+    let mut values: Vec<f64> = measured.iter().map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What is simulated, by its counters.
+fn describe(args: &Args) -> Result<()> {
+    let mut simulation = simulation(args, 1)?;
+    simulation.run_until(Time::ZERO + args.duration);
+    let counters = simulation.counters();
+    println!(
+        "{} packet-hops of {:.2} events, {} marks, {} pauses, {} drops, {} flows",
+        counters.packet_hops,
+        counters.events as f64 / counters.packet_hops as f64,
+        counters.marks,
+        counters.pauses,
+        counters.drops,
+        simulation.outcomes().len()
+    );
+    Ok(())
+}
+
+fn simulation(args: &Args, threads: usize) -> Result<Simulation> {
     let duration = args.duration.to_string();
     let set = [
         ("duration", duration.as_str()),
@@ -106,13 +153,13 @@ fn simulation(args: &Args) -> Result<Simulation> {
     ];
     let scenario = Scenario::parse_with(SCENARIO, "bench", &set)?;
     let run = scenario.runs().first().context("a scenario has a run")?;
-    Ok(build(run, &plan(run))?)
+    Ok(build_in_parts(run, &plan(run), Parts::Forced(threads))?)
 }
 
 /// For each kind of event: events per hop and its part of the time. The clock's own time is taken
 /// off, and taking an event from the queue is part of it.
-fn profile(args: &Args, hops: f64) -> Result<Vec<(&'static str, f64, f64)>> {
-    let mut simulation = simulation(args)?;
+fn profile(args: &Args) -> Result<Vec<(&'static str, f64, f64)>> {
+    let mut simulation = simulation(args, 1)?;
     let end = Time::ZERO + args.duration;
     let clock_ns = clock_ns();
     let mut counts = [0u64; STEPS.len()];
@@ -140,6 +187,7 @@ fn profile(args: &Args, hops: f64) -> Result<Vec<(&'static str, f64, f64)>> {
         .map(|(&n, t)| n as f64 * mean(t))
         .collect();
     let total: f64 = times.iter().sum();
+    let hops = simulation.counters().packet_hops as f64;
     let rows = STEPS.iter().zip(counts).zip(times);
     let row = |(((_, name), count), time): ((&(Step, &'static str), u64), f64)| {
         (*name, count as f64 / hops, time / total)
@@ -147,9 +195,9 @@ fn profile(args: &Args, hops: f64) -> Result<Vec<(&'static str, f64, f64)>> {
     Ok(rows.map(row).collect())
 }
 
-/// Processor time of this thread: what others do at the same time costs none.
+/// Processor time of this process: what others do at the same time costs none.
 fn cpu_time() -> Result<Duration> {
-    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
+    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
 }
 
 /// What reading the clock twice takes.

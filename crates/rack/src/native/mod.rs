@@ -123,7 +123,7 @@ fn measured_host(run: &Run) -> HostId {
     let receiver = || match run.traffic.first() {
         Some(Traffic::Long(long)) => long.to,
         Some(Traffic::Poisson(poisson)) => match poisson.to {
-            Receivers::Host(host) => host,
+            Receivers::Host(host) | Receivers::Range(host, _) => host,
             Receivers::All => 0,
         },
         _ => 0,

@@ -217,11 +217,7 @@ impl Class {
 fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
     let real = |ns: i64| scale.dilation.real_ns(ns);
     let flow = |flow: &Flow| FlowRow {
-        kind: match flow.kind {
-            Kind::Incast => "incast",
-            Kind::Long => "long",
-            Kind::Poisson => "poisson",
-        },
+        kind: flow.kind.name(),
         traffic: flow.traffic as i64,
         request: flow.request.map(|number| number as i64),
         src: i64::from(flow.src),
@@ -232,6 +228,7 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         retransmissions: flow.retransmissions as i64,
         timeouts: flow.timeouts as i64,
         measured: i64::from(scale.measured(flow.start_ns)),
+        path: None,
         simulated: None,
     };
     let requests = outcome.requests.iter().map(|request| RequestRow {

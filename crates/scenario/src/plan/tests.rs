@@ -211,7 +211,7 @@ proptest! {
         let arrivals = plan(&run);
         let Traffic::Poisson(poisson) = &run.traffic[0] else { unreachable!() };
         let sizes: Vec<f64> = arrivals.iter().map(|a| bytes(a) as f64).collect();
-        let mean_bytes = poisson.workload.distribution().mean_bytes();
+        let mean_bytes = poisson.workload.distribution.mean_bytes();
         prop_assert!(deviations(&sizes, mean_bytes) < 6.0);
         let starts = std::iter::once(Time::ZERO).chain(arrivals.iter().map(|a| a.at));
         let gaps: Vec<f64> = starts.zip(&arrivals).map(|(before, a)| (a.at - before).as_s_f64()).collect();
@@ -238,7 +238,7 @@ proptest! {
 
     #[test]
     fn sampled_quantiles_are_those_of_the_distribution(seed: u64, u in 0.01..0.99f64) {
-        let rpc = crate::Workload::GoogleSearchRpc.distribution();
+        let rpc = crate::BuiltIn::GoogleSearchRpc.distribution();
         let bound = rpc.quantile(u);
         let mut rng = stream(seed, 0, 0, Purpose::Sizes);
         let draws = 10_000;
@@ -247,4 +247,78 @@ proptest! {
         let share = within as f64 / f64::from(draws);
         prop_assert!(share > u - 6.0 * (u * (1.0 - u) / f64::from(draws)).sqrt(), "{share} below {u}");
     }
+}
+
+/// The flows of each group, by its number.
+fn groups(arrivals: &[Arrival]) -> std::collections::BTreeMap<u32, Vec<Arrival>> {
+    let mut groups = std::collections::BTreeMap::<u32, Vec<Arrival>>::new();
+    for arrival in arrivals {
+        if let Some(group) = arrival.joins {
+            groups.entry(group).or_default().push(*arrival);
+        }
+    }
+    groups
+}
+
+#[test]
+fn what_waits_starts_where_all_that_it_waits_for_arrives() {
+    let request = "[[traffic]]\nkind = \"request\"\nto = \"0-2\"\nsize = \"2 kB\"\nthink = \"1 ms\"\nconcurrency = 2\n";
+    let step = "[[traffic]]\nkind = \"all_to_all\"\namong = \"3-6\"\nsize = \"200 kB\"\ninterval = \"1 ms\"\n";
+    let arrivals = plan(&run(&format!("{request}{step}"), &[]));
+    let groups = groups(&arrivals);
+    let mut waiting = 0;
+    for arrival in &arrivals {
+        let Some(after) = arrival.after else { continue };
+        waiting += 1;
+        let before = &groups[&after.group];
+        assert!(before
+            .iter()
+            .all(|b| b.dst == arrival.src && b.at <= arrival.at && b.traffic == arrival.traffic));
+        assert_eq!(before.len(), if arrival.traffic == 0 { 1 } else { 3 });
+    }
+    assert!(waiting > 1000, "{waiting}");
+    let first_waiting = arrivals.iter().position(|a| a.after.is_some()).unwrap();
+    assert!(
+        arrivals[first_waiting..].iter().all(|a| a.after.is_some()),
+        "those that wait come last"
+    );
+}
+
+#[test]
+fn closed_loops_have_as_many_requests_as_could_be_and_no_more_than_asked() {
+    let text = "[[traffic]]\nkind = \"request\"\nsize = \"2 kB\"\nthink = \"1 ms\"\narrivals = \"periodic\"\n";
+    // 500 ms, of which each takes 1 ms and at least 2 us of links and 1.68 us of 2,100 B.
+    let asked = |more: &str| plan(&run(&format!("{text}{more}"), &[])).len();
+    assert_eq!(asked(""), 2 * 498);
+    assert_eq!(asked("requests = 7\nconcurrency = 3\n"), 14);
+}
+
+#[test]
+fn steps_send_from_each_to_each() {
+    let text = "[[traffic]]\nkind = \"all_to_all\"\nsize = \"1 MB\"\nsteps = 2\n";
+    let arrivals = plan(&run(text, &[]));
+    let pairs: BTreeSet<_> = arrivals.iter().map(|a| (a.request, a.src, a.dst)).collect();
+    assert_eq!((arrivals.len(), pairs.len()), (2 * 9 * 8, 2 * 9 * 8));
+}
+
+#[test]
+fn staggered_answers_start_one_after_the_other() {
+    let text = "fanout = 8\nsize = \"2 kB\"\nrequests = 2\nstagger = \"3 us\"\n";
+    let starts = |more: &str| -> Vec<i64> {
+        let mut arrivals = plan(&run(&incast(&format!("{text}{more}")), &[]));
+        arrivals.retain(|a| a.request == Some(0));
+        arrivals
+            .iter()
+            .map(|a| (a.at - arrivals[0].at).as_ps())
+            .collect()
+    };
+    assert_eq!(
+        starts(""),
+        (0..8).map(|n| n * 3_000_000).collect::<Vec<_>>()
+    );
+    let jittered = starts("jitter = \"1 us\"\n");
+    assert!(jittered
+        .windows(2)
+        .all(|two| (2_000_000..4_000_000).contains(&(two[1] - two[0]))));
+    assert_ne!(jittered, starts(""));
 }

@@ -121,7 +121,7 @@ fn missing_tables_are_reported_at_the_top() {
          t:1: network.link.delay is missing: time, 0 s to 100 ms\n\
          t:1: network.link.rate is missing: rate, 1 Mbit/s to 1 Tbit/s\n\
          t:1: network.topology.hosts is missing: number, 2 to 4096\n\
-         t:1: network.topology.kind is missing: \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\"\n\
+         t:1: network.topology.kind is missing: \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"file\"\n\
          t:1: title is missing: one line of 1 to 200 characters\n\
          t:1: traffic is missing: at least one [[traffic]] entry"
     );
@@ -225,6 +225,251 @@ fn dctcp_needs_marks() {
             .network
             .ecn
             .is_some()
+    );
+}
+
+#[test]
+fn parameters_of_another_congestion_control_are_refused() {
+    assert_eq!(
+        errors_of("[cc]\ntimely.beta = \"80 %\"\n[host]\nkind = \"nic\"\ncc = \"hpcc\"\n"),
+        "t:13: cc.timely.beta is 0.8, which needs host.cc timely or timely_w"
+    );
+    assert_eq!(
+        errors_of("[cc]\ndctcp.rate_ai = \"1 Gbit/s\"\n[host]\ncc = \"dctcp\"\n[network.ecn]\nthreshold = \"10 kB\"\n"),
+        "t:13: cc.dctcp.rate_ai is 1 Gbit/s, which needs host.kind nic"
+    );
+    assert_eq!(
+        errors_of("[host]\nkind = \"nic\"\ncc = \"hpcc\"\nsmall_queue = \"10 us\"\n"),
+        "t:15: host.small_queue is 10 us, which needs host.kind kernel"
+    );
+    assert_eq!(
+        errors_of("[cc.timely]\nt_low = \"100 us\"\nt_high = \"50 us\"\ndelta = 3\nbetta = 1\n[host]\nkind = \"nic\"\ncc = \"timely\"\n"),
+        "t:13: cc.timely.t_low is 100 us, above max 50 us (cc.timely.t_high)\n\
+         t:15: cc.timely.delta is \"3\", which has no unit (one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s)\n\
+         t:16: unknown key cc.timely.betta, did you mean cc.timely.beta?"
+    );
+}
+
+#[test]
+fn runs_take_the_parameters_of_their_own_congestion_control() {
+    let more = "[host]\nkind = \"nic\"\n[sweep]\n\"host.cc\" = [\"hpcc\", \"timely\"]\n\"cc.timely.beta\" = [0.2, 0.8]\n";
+    let scenario = scenario(more);
+    let betas: Vec<_> = scenario
+        .runs()
+        .iter()
+        .map(|run| run.params.get("cc.timely.beta"))
+        .collect();
+    assert_eq!(
+        betas,
+        [None, Some(&"0.2".to_owned()), Some(&"0.8".to_owned())]
+    );
+    let mut beta = 0.0;
+    scenario.runs()[1].tuning.fraction("beta", &mut beta);
+    assert_eq!(beta, 0.2);
+}
+
+/// A network of three hosts, the second of which is slow.
+fn files(path: &str) -> std::io::Result<Vec<u8>> {
+    let text = match path {
+        "net.txt" => "4 1 3\n1\n0 1 100Gbps 1us 0\n2 1 10Gbps 2us 0\n3 1 100Gbps 1us 0\n",
+        "cut.txt" => {
+            "6 2 4\n4 5\n0 4 1Gbps 1us 0\n1 4 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 5 1Gbps 1us 0\n"
+        }
+        "zero.txt" => "3 1 2\n2\n0 2 0Gbps 1us 0\n1 2 1Gbps 1us 0\n",
+        "two.txt" => "3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n0 2 1Gbps 1us 0\n",
+        "node.txt" => "3 1 2\n2\n0 2 1Gbps 1us 0\n1 7 1Gbps 1us 0\n",
+        "flows.csv" => "src,dst,size_bytes,start_ns\n0,1,1000,0\n1,2,500,20000\n",
+        "self.csv" => "src,dst,size_bytes,start_ns\n0,0,1000,0\n",
+        "negative.csv" => "src,dst,size_bytes,start_ns\n0,1,-1,0\n",
+        "backwards.csv" => "src,dst,size_bytes,start_ns\n0,1,1,5\n0,1,1,4\n",
+        "far.csv" => "src,dst,size_bytes,start_ns\n0,1,1,5\n0,9,1,6\n",
+        "late.csv" => "src,dst,size_bytes,start_ns\n0,1,1,5\n0,2,1,20000000\n",
+        "sizes.csv" => "# interpolation: step\n100,0.5\n200,1\n",
+        "falling.csv" => "# interpolation: step\n100,0.5\n90,1\n",
+        _ => return Err(std::io::ErrorKind::NotFound.into()),
+    };
+    Ok(text.as_bytes().to_vec())
+}
+
+/// The base in a network of a file, with `more`.
+fn with_files(path: &str, more: &str) -> Result<Scenario, String> {
+    let head = format!(
+        "title = \"t\"\nduration = \"10 ms\"\n[network]\n\
+         topology = {{ kind = \"file\", path = \"{path}\" }}\n[[traffic]]\n"
+    );
+    Scenario::parse_files(&format!("{head}{more}"), "t", &[], &files).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_networks_file_has_links_of_its_own() {
+    let more = "kind = \"poisson\"\nto = \"all\"\nworkload = \"sizes.csv\"\nload = \"10 %\"\n";
+    let scenario = with_files("net.txt", more).unwrap();
+    let run = &scenario.runs()[0];
+    let rates: Vec<String> = (0..3)
+        .map(|host| run.network.link_of(host).rate.to_string())
+        .collect();
+    // Node 1 is the switch, so host 1 is node 2.
+    assert_eq!(rates, ["100 Gbit/s", "10 Gbit/s", "100 Gbit/s"]);
+    assert_eq!(run.network.base_delay(), Span::from_us(3));
+    // 150 B on average: 1.2 us of a tenth of 10 Gbit/s, a tenth of that on the faster lines.
+    let arrivals = crate::plan(run);
+    let to = |host| arrivals.iter().filter(|a| a.dst == host).count() as f64;
+    assert!((to(1) / (1e-2 / 1.2e-6) - 1.0).abs() < 0.05, "{}", to(1));
+    assert!((to(2) / to(1) - 10.0).abs() < 0.5, "{}", to(2) / to(1));
+    let written = run.to_toml();
+    let again = Scenario::parse_files(&written, "t", &[], &files).unwrap();
+    assert_eq!(again.runs(), std::slice::from_ref(run), "{written}");
+}
+
+#[test]
+fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
+    let long = "kind = \"long\"\n";
+    let error = |path: &str, more: &str| with_files(path, more).unwrap_err();
+    assert_eq!(
+        error("cut.txt", long),
+        "t:4: network.topology.path is cut.txt: no way leads from host 2 to host 0"
+    );
+    assert_eq!(
+        error("zero.txt", long),
+        "t:4: network.topology.path is zero.txt: line 3: rate is \"0Gbps\", expected a rate above zero like 100Gbps"
+    );
+    assert_eq!(
+        error("two.txt", long),
+        "t:4: network.topology.path is two.txt: line 5: node 0 is host with 2 links, expected 1"
+    );
+    assert_eq!(
+        error("node.txt", long),
+        "t:4: network.topology.path is node.txt: line 4: node is \"7\", expected a number up to 2"
+    );
+    assert!(error("none.txt", long)
+        .starts_with("t:4: network.topology.path is none.txt: cannot be read: "));
+    assert_eq!(
+        error("net.txt", "kind = \"long\"\nto = 3\n"),
+        "t:7: traffic.0.to is 3, above max 2 (network.topology.path)"
+    );
+    assert_eq!(
+        error(
+            "net.txt",
+            "kind = \"long\"\n[network.link]\nrate = \"1 Gbit/s\"\n"
+        ),
+        "t:8: network.link.rate is set beside network.topology.path: only one of them can hold"
+    );
+    let replay = |file: &str| {
+        error(
+            "net.txt",
+            &format!("kind = \"replay\"\npath = \"{file}\"\n"),
+        )
+    };
+    assert_eq!(replay("self.csv"), "t:7: traffic.0.path is self.csv: line 2: destination is \"0\", expected another host than the source");
+    assert_eq!(replay("negative.csv"), "t:7: traffic.0.path is negative.csv: line 2: size_bytes is \"-1\", expected bytes above zero");
+    assert_eq!(replay("backwards.csv"), "t:7: traffic.0.path is backwards.csv: line 3: starts at 4 ns, before the flow above it at 5 ns");
+    assert_eq!(
+        replay("far.csv"),
+        "t:7: traffic.0.path is far.csv: flow 2: host 9 is above max 2"
+    );
+    assert_eq!(
+        replay("late.csv"),
+        "t:7: traffic.0.path is late.csv: flow 2: starts at 20 ms, not below 10 ms (duration)"
+    );
+    let workload = |name: &str| {
+        error(
+            "net.txt",
+            &format!("kind = \"poisson\"\nload = 0.1\nworkload = \"{name}\"\n"),
+        )
+    };
+    assert_eq!(
+        workload("falling.csv"),
+        "t:8: traffic.0.workload is falling.csv: line 3: 90 B with probability 1 does not rise from the row before"
+    );
+    assert!(workload("webserch")
+        .starts_with("t:8: traffic.0.workload is \"webserch\", expected \"websearch\" or"));
+}
+
+#[test]
+fn requests_wait_or_come_at_a_load() {
+    let asks = |more: &str| {
+        only_run(&format!(
+            "[[traffic]]\nkind = \"request\"\nsize = \"2 kB\"\n{more}"
+        ))
+        .traffic[2]
+            .clone()
+    };
+    let Traffic::Request(request) =
+        asks("to = \"0-3\"\nfrom = \"4-8\"\nthink = \"1 ms\"\nconcurrency = 3\n")
+    else {
+        panic!("it is a request")
+    };
+    assert_eq!(
+        (request.to, request.from),
+        (Receivers::Range(0, 3), Sources::Range(4, 8))
+    );
+    assert_eq!(
+        request.asking,
+        crate::Asking::Think {
+            time: Span::from_ms(1),
+            concurrency: 3
+        }
+    );
+    let errors = |more: &str| {
+        errors_of(&format!(
+            "[[traffic]]\nkind = \"request\"\nsize = \"2 kB\"\n{more}"
+        ))
+    };
+    assert_eq!(
+        errors("load = 0.1\nthink = \"1 ms\"\n"),
+        "t:16: traffic.2.think is set beside traffic.2.load: only one of them can hold"
+    );
+    assert_eq!(
+        errors("to = \"3-9\"\n"),
+        "t:15: traffic.2.to is 9, above max 8 (network.topology.hosts)"
+    );
+    assert_eq!(
+        errors("to = \"3-5\"\nfrom = 4\n"),
+        "t:16: traffic.2.from is host 4, which is the receiver too"
+    );
+    assert_eq!(
+        errors("to = \"5-3\"\n"),
+        "t:15: traffic.2.to is \"5-3\", expected host number, range like \"0-3\", or \"all\""
+    );
+    assert_eq!(
+        errors_of("[[traffic]]\nkind = \"all_to_all\"\nsize = \"2 kB\"\namong = 3\n"),
+        "t:15: traffic.2.among is one host, expected at least two hosts"
+    );
+}
+
+#[test]
+fn switches_have_steps_sides_and_alphas() {
+    let run = only_run(
+        "[network.ecn]\nthreshold = \"10 kB\"\nmax = \"90 kB\"\nsteps = 8\nmark = \"dequeue\"\n",
+    );
+    let ecn = run.network.ecn.unwrap();
+    assert_eq!((ecn.steps, ecn.mark), (Some(8), crate::Mark::Dequeue));
+    let nic =
+        only_run("[host]\nkind = \"nic\"\ncc = \"dctcp\"\n[network.ecn]\nthreshold = \"10 kB\"\n");
+    assert_eq!(nic.network.ecn.unwrap().mark, crate::Mark::Dequeue);
+    let errors = |set: &[(&str, &str)]| {
+        Scenario::parse_with(BASE, "t", set)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        errors(&[("network.alpha", "1/8")]),
+        "--set: network.alpha is 1/8, which needs network.sharing shared or lossless"
+    );
+    assert!(
+        errors(&[("network.alpha", "1/3"), ("network.sharing", "shared")])
+            .starts_with("--set: network.alpha is \"1/3\", expected \"1/128\"")
+    );
+    assert_eq!(
+        errors(&[("network.ecn.steps", "8")]),
+        "t:3: network.ecn.threshold is missing: size, 0 B to 1 GB"
+    );
+    let shared = [("network.alpha", "1/8"), ("network.sharing", "shared")];
+    let run = &Scenario::parse_with(BASE, "t", &shared).unwrap().runs()[0].clone();
+    assert_eq!(run.network.alpha_log2, Some(-3));
+    assert_eq!(
+        Scenario::parse(&run.to_toml(), "t").unwrap().runs(),
+        std::slice::from_ref(run)
     );
 }
 
@@ -419,7 +664,26 @@ fn texts() -> impl Strategy<Value = String> {
     let poisson = ("0|5|\"all\"", "websearch|fb_hadoop|google_search_rpc", 1..100u32).prop_map(|(to, workload, load)| {
         format!("[[traffic]]\nkind = \"poisson\"\nto = {to}\nworkload = \"{workload}\"\nload = \"{load} %\"\n")
     });
-    let traffic = prop::collection::vec(prop_oneof![incast, long, poisson], 1..4);
+    let request = (
+        "0|5|\"all\"|\"2-4\"",
+        "think = \"9 us\"|load = \"10 %\"|concurrency = 2|requests = 5",
+    )
+        .prop_map(|(to, rest)| {
+            format!("[[traffic]]\nkind = \"request\"\nto = {to}\nsize = \"2 kB\"\n{rest}\n")
+        });
+    let all_to_all = (
+        "\"all\"|\"2-4\"",
+        "steps = 2|interval = \"50 us\"|start = \"1 ms\"",
+    )
+        .prop_map(|(among, rest)| {
+            format!(
+                "[[traffic]]\nkind = \"all_to_all\"\namong = {among}\nsize = \"200 kB\"\n{rest}\n"
+            )
+        });
+    let traffic = prop::collection::vec(
+        prop_oneof![incast, long, poisson, request, all_to_all],
+        1..4,
+    );
     let cases = prop::sample::select(vec![
         "",
         CASES,

@@ -5,6 +5,7 @@
 
 use super::{divided, per_25g, scaled, sum, window_if};
 use super::{Ack, CongestionControl, Feedback, Limits, PathFacts};
+use onramp_scenario::Tuning;
 use onramp_units::{Rate, Sim, Span, Time};
 
 pub(crate) const FEEDBACK: Feedback = Feedback::Marks;
@@ -57,6 +58,17 @@ impl Params {
             increase_interval: Span::from_us(55),
             ..Params::reference(line)
         }
+    }
+
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("g", &mut self.gain);
+        given.span("alpha_interval", &mut self.alpha_interval);
+        given.span("decrease_interval", &mut self.decrease_interval);
+        given.span("increase_interval", &mut self.increase_interval);
+        given.count("fast_recovery", &mut self.fast_recovery);
+        given.rate("rate_ai", &mut self.additive);
+        given.rate("rate_hai", &mut self.hyper);
+        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

@@ -3,6 +3,7 @@
 //! without slow start, and grows by a rate per window.
 
 use super::{scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, PathFacts};
+use onramp_scenario::Tuning;
 use onramp_units::Rate;
 
 pub(crate) const FEEDBACK: Feedback = Feedback::Marks;
@@ -27,6 +28,12 @@ impl Params {
             additive: Rate::from_bits_per_s(615_000_000).expect("above zero"),
             min_rate: scaled(line, 0.01),
         }
+    }
+
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("g", &mut self.gain);
+        given.rate("rate_ai", &mut self.additive);
+        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

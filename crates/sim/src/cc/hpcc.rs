@@ -6,6 +6,7 @@ use super::{
     divided, per_25g, scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, PathFacts,
 };
 use crate::int::{IntHop, MAX_INT_HOPS};
+use onramp_scenario::Tuning;
 use onramp_units::Rate;
 
 pub(crate) const FEEDBACK: Feedback = Feedback::Int;
@@ -33,6 +34,13 @@ impl Params {
             additive: per_25g(10_000_000, line),
             min_rate: scaled(line, 0.01),
         }
+    }
+
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("eta", &mut self.target_utilisation);
+        given.count("max_stage", &mut self.max_stage);
+        given.rate("rate_ai", &mut self.additive);
+        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::config::Ecn;
 use crate::int::{IntFormat, IntHop};
+use onramp_scenario::Tuning;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
 pub mod dcqcn;
@@ -97,6 +98,15 @@ macro_rules! congestion_controls {
                         Control::$variant($module::$variant::new(params, path))
                     })*
                 }
+            }
+
+            /// With the parameters that a scenario sets.
+            #[must_use]
+            pub fn tuned(mut self, given: &Tuning) -> Algorithm {
+                match &mut self {
+                    $(Algorithm::$variant(params) => params.tune(given),)*
+                }
+                self
             }
 
             /// What it needs from the network.
@@ -234,6 +244,7 @@ fn red(line: Rate) -> Ecn {
         min: kb_per_100g(400, line),
         max: kb_per_100g(1600, line),
         max_fraction: 0.2,
+        steps: None,
         at_enqueue: false,
     }
 }
@@ -245,6 +256,7 @@ fn step(line: Rate) -> Ecn {
         min: threshold,
         max: threshold,
         max_fraction: 1.0,
+        steps: None,
         at_enqueue: false,
     }
 }

@@ -3,6 +3,7 @@
 //! per segment, counts every increase towards hyper-active increase, and starts at line rate.
 
 use super::{scaled, sum, window_if, Ack, CongestionControl, Feedback, Limits, PathFacts};
+use onramp_scenario::Tuning;
 use onramp_units::{Rate, Span};
 
 pub(crate) const FEEDBACK: Feedback = Feedback::TimeStamp;
@@ -48,6 +49,18 @@ impl Params {
             min_rate: scaled(line, 0.01),
             window: false,
         }
+    }
+
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.span("t_low", &mut self.low);
+        given.span("t_high", &mut self.high);
+        given.span("min_rtt", &mut self.min_rtt);
+        given.fraction("alpha", &mut self.ewma);
+        given.fraction("beta", &mut self.decrease);
+        given.rate("delta", &mut self.additive);
+        given.rate("rate_hai", &mut self.hyper);
+        given.count("hai_after", &mut self.hyper_after);
+        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

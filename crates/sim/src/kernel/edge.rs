@@ -5,21 +5,30 @@
 
 use super::MSS;
 use crate::clock::{mono, sim};
-use crate::edge::{held_until, or_ack};
+use crate::domain::Domain;
+use crate::edge::{held_until, or_ack, reuse};
 use crate::packet::Packet;
-use crate::simulation::Simulation;
 use crate::tcp::sender::Segment;
 use onramp_law::sampled_byte;
 use onramp_units::Time;
 
-impl Simulation {
+impl Domain {
+    /// A flow starts on the connection at `place`: its state may learn from the last delay.
+    pub(super) fn law_starts(&mut self, place: u32, src: u32, dst: u32) {
+        let known = self.delay_to_reuse(src, dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            let connection = &mut self.outgoing_connections[place];
+            reuse(law, &mut connection.law, owd, mono(self.now));
+        }
+    }
+
     /// Whether the law lets the head of the connection at `place` go. If not, its turn is put off.
     pub(super) fn law_lets_segment_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = &self.config.law else {
+        let Some(law) = self.laws.get(host as usize) else {
             return true;
         };
         let turn = &mut self.hosts[host as usize].turns[place];
-        let connection = &mut self.connections[turn.connection];
+        let connection = &mut self.outgoing_connections[turn.connection];
         let (flow, since) = (&mut connection.law, &mut connection.held_since);
         let until = held_until(law, flow, since, self.now);
         turn.held_until = until.unwrap_or(turn.held_until);
@@ -28,12 +37,12 @@ impl Simulation {
 
     /// A segment is handed to the NIC.
     pub(super) fn law_sent_segment(&mut self, id: u32, segment: &Segment) {
-        let Some(law) = &self.config.law else {
+        let connection = &mut self.outgoing_connections[id];
+        let Some(law) = self.laws.get(connection.src as usize) else {
             return;
         };
-        let connection = &mut self.connections[id];
         if let Some(since) = connection.held_since.take() {
-            self.outcomes[connection.plan as usize].held += self.now - since;
+            connection.held += self.now - since;
         }
         let seq = segment.first.wrapping_mul(u32::from(MSS));
         let (bytes, now) = (connection.bytes(segment), mono(self.now));
@@ -51,14 +60,15 @@ impl Simulation {
         let Some(byte) = sampled_byte(first, u32::from(data.payload)) else {
             return;
         };
-        let connection = &mut self.connections[data.flow];
-        connection.references += 1;
-        let received = self.clocks.stamp(self.now, host, connection.src);
+        let src = self.network.flows[data.flow as usize].src;
+        let received = self.clocks.stamp(self.now, host, src);
+        let place = self.incoming_of(&data);
+        let back = self.incoming_connections[place].back;
         let or_ack = self.packets.add(Packet {
             seq: u64::from(byte),
             // When the data arrived, on the sender's clock.
             sent: sim(received),
-            ..or_ack(&data, connection.back)
+            ..or_ack(&data, back)
         });
         let port = self.nics[host as usize].port;
         self.ports[port as usize]
@@ -71,8 +81,9 @@ impl Simulation {
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(super) fn connection_or_acked(&mut self, id: u32, host: u32) {
         let packet = self.packets[id];
-        let connection = &mut self.connections[packet.flow];
-        if let Some(law) = &self.config.law {
+        let place = self.outgoing_connections.place(packet.connection);
+        if let Some((law, place)) = self.laws.get(host as usize).zip(place) {
+            let connection = &mut self.outgoing_connections[place];
             let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
             let flow = &mut connection.law;
             // The verdict only says whether the sample was of use.
@@ -80,10 +91,12 @@ impl Simulation {
             let turns = &mut self.hosts[host as usize].turns;
             turns
                 .iter_mut()
-                .filter(|turn| turn.connection == packet.flow)
+                .filter(|turn| turn.connection == place)
                 .for_each(|turn| turn.held_until = Time::ZERO);
+            let owd = self.outgoing_connections[place].law.owd();
+            self.keep_delay(packet.flow, owd);
         }
-        self.discard_of_connection(id);
+        self.packets.free(id);
         self.kernel_send(host);
     }
 }

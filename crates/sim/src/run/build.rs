@@ -1,7 +1,9 @@
 //! A scenario's run into a simulation.
 
+use super::parts::{partition, Parts};
 use crate::capture::CaptureError;
 use crate::cc::{self, Preset};
+use crate::chains::Chains;
 use crate::clock::ClockErrors;
 use crate::config::{Buffer, Config, Ecn, Flow, Kernel, Nic, Switch};
 use crate::kernel::MSS;
@@ -10,11 +12,9 @@ use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
 use crate::topology::{Line, Topology, TopologyError};
-use onramp_scenario::{self as scenario, Arrival, Cc, HostKind, Law, Qdisc, Run, Sharing};
-use onramp_units::{Bytes, Rate, Span};
-
-/// A NIC in a network that drops packets goes back after this long without progress.
-const TIMEOUT: Span = Span::from_ms(4);
+use onramp_scenario::{self as scenario, Arrival, Cc, Graph, HostKind, Law, Qdisc, Run, Sharing};
+use onramp_units::{Bytes, Time};
+use std::sync::Arc;
 
 /// Why a run cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,13 +39,38 @@ pub enum BuildError {
 /// # Errors
 /// What the simulator cannot do.
 pub fn build(run: &Run, arrivals: &[Arrival]) -> Result<Simulation, BuildError> {
-    let config = match run.host.kind {
-        HostKind::Kernel => kernel_config(run)?,
-        HostKind::Nic => nic_config(run)?,
+    build_in_parts(run, arrivals, Parts::AtMost(1))
+}
+
+/// The same in several parts side by side.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_in_parts(
+    run: &Run,
+    arrivals: &[Arrival],
+    parts: Parts,
+) -> Result<Simulation, BuildError> {
+    let end = Time::ZERO + run.duration;
+    let config = Config {
+        chains: Chains::of(arrivals, end).map(Arc::new),
+        ..config(run)?
     };
     let flows = arrivals.iter().map(flow).collect();
     let topology = topology(&run.network)?;
-    Ok(Simulation::new(config, &topology, flows)?)
+    let partition = partition(run, arrivals, &topology, parts);
+    Ok(Simulation::in_parts(config, &topology, flows, partition)?)
+}
+
+/// What the simulation of `run` is made of.
+///
+/// # Errors
+/// What the simulator cannot do.
+pub fn config(run: &Run) -> Result<Config, BuildError> {
+    match run.host.kind {
+        HostKind::Kernel => kernel_config(run),
+        HostKind::Nic => nic_config(run),
+    }
 }
 
 fn flow(arrival: &Arrival) -> Flow {
@@ -63,15 +88,17 @@ fn nic_config(run: &Run) -> Result<Config, BuildError> {
     let lossless = run.network.sharing == Sharing::Lossless;
     let ecn = run.network.ecn.as_ref();
     Ok(Config {
+        algorithm: (preset.algorithm)(line).tuned(&run.tuning),
         nic: Nic {
-            timeout: (!lossless).then_some(TIMEOUT),
+            timeout: (!lossless).then_some(run.host.transport.min_rto),
             ..Nic::REFERENCE
         },
-        law: law(&run.onramp, line, u64::from(Nic::REFERENCE.payload)),
+        law: law(&run.onramp, u64::from(Nic::REFERENCE.payload)),
         switch: Switch {
             buffer: buffer(run),
-            ecn: Some(ecn.map_or((preset.ecn)(line), |ecn| given(ecn, false))),
+            ecn: Some(ecn.map_or((preset.ecn)(line), given)),
             control_acks: preset.control_acks,
+            alpha_log2: run.network.alpha_log2,
         },
         ..plain_config(run, preset)
     })
@@ -80,25 +107,28 @@ fn nic_config(run: &Run) -> Result<Config, BuildError> {
 /// Linux asks for marks under DCTCP alone.
 fn kernel_config(run: &Run) -> Result<Config, BuildError> {
     let cc = run.host.cc;
-    let named = |algorithm: &&TcpAlgorithm| algorithm.name() == cc.to_string();
-    let algorithm = TcpAlgorithm::ALL.iter().find(named);
-    let algorithm = *algorithm.ok_or(BuildError::Cc { cc })?;
+    let named = |algorithm: &TcpAlgorithm| algorithm.name() == cc.to_string();
+    let algorithm = TcpAlgorithm::all().into_iter().find(named);
+    let algorithm = algorithm.ok_or(BuildError::Cc { cc })?.tuned(&run.tuning);
     let holds = run.onramp.law != Law::Off;
     let gso = run.host.gso;
     let ecn = run.network.ecn.as_ref().filter(|_| cc == Cc::Dctcp);
     Ok(Config {
         kernel: Some(Kernel {
             algorithm,
+            transport: Arc::new(run.host.transport),
             gso: if holds { gso.min(run.onramp.gso) } else { gso },
             gro: run.host.gro,
             paced: run.host.qdisc == Qdisc::Fq,
+            codel: run.host.qdisc == Qdisc::FqCodel,
             coalescing: run.host.coalescing,
         }),
-        law: law(&run.onramp, run.network.link.rate, u64::from(MSS)),
+        law: law(&run.onramp, u64::from(MSS)),
         switch: Switch {
             buffer: buffer(run),
-            ecn: ecn.map(|ecn| given(ecn, true)),
+            ecn: ecn.map(given),
             control_acks: false,
+            alpha_log2: run.network.alpha_log2,
         },
         ..plain_config(run, preset(Cc::Dctcp)?)
     })
@@ -117,10 +147,13 @@ fn plain_config(run: &Run, preset: &Preset) -> Config {
             drift: run.clock.drift.get(),
             noise: run.clock.noise,
         },
+        reuse: run.onramp.reuse,
+        chains: None,
         switch: Switch {
             buffer: buffer(run),
             ecn: None,
             control_acks: false,
+            alpha_log2: run.network.alpha_log2,
         },
         seed: run.seed,
     }
@@ -138,17 +171,18 @@ fn buffer(run: &Run) -> Buffer {
     }
 }
 
-fn given(ecn: &scenario::Ecn, at_enqueue: bool) -> Ecn {
+fn given(ecn: &scenario::Ecn) -> Ecn {
     Ecn {
         min: ecn.threshold,
         max: ecn.max,
         max_fraction: ecn.max_fraction.get(),
-        at_enqueue,
+        steps: ecn.steps,
+        at_enqueue: ecn.mark == scenario::Mark::Enqueue,
     }
 }
 
-/// The gate does not count a full packet in flight.
-fn law(onramp: &scenario::OnRamp, line: Rate, payload: u64) -> Option<onramp_law::Config> {
+/// The gate does not count a full packet in flight. The rate of each host's line is added later.
+fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law::Config> {
     let law = match onramp.law {
         Law::Off => return None,
         Law::Strawman => onramp_law::Law::Strawman,
@@ -158,7 +192,6 @@ fn law(onramp: &scenario::OnRamp, line: Rate, payload: u64) -> Option<onramp_law
     let config = onramp_law::Config::new(law, onramp.threshold)
         .max_pause(onramp.max_pause)
         .gain_q16(onramp.gain.q16())
-        .line_rate(line)
         .gate_allowance(Bytes::new(payload));
     Some(config)
 }
@@ -170,6 +203,7 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
     };
     let (edge, fabric) = (line(network.link), line(network.fabric));
     match network.topology {
+        scenario::Topology::File { ref graph, .. } => Topology::of(Graph::clone(graph)),
         scenario::Topology::Star { hosts } => Topology::star(hosts, edge),
         scenario::Topology::Dumbbell { hosts } => {
             Topology::dumbbell(hosts / 2, hosts / 2, edge, fabric)

@@ -3,21 +3,25 @@
 //! Does not: read scenarios, write files, or look at clocks; progress goes to whoever asks.
 
 mod build;
+mod parts;
 mod report;
 mod series;
 
 use crate::capture::Output;
 use crate::config::Counters;
+use crate::delays::Delays;
 use crate::port::PortState;
 use crate::port_name::find;
+use crate::probe::Times;
 use crate::simulation::Simulation;
 use onramp_results::{RunResult, Tables};
-use onramp_scenario::{plan, HostId, Run, Traffic};
+use onramp_scenario::{plan, HostId, Receivers, Run, Traffic};
 use onramp_units::{Bytes, Sim, Span, Time};
 
 use series::{Place, Series};
 
-pub use build::{build, BuildError};
+pub use build::{build, build_in_parts, config, BuildError};
+pub use parts::Parts;
 
 /// What of a run is watched beside its results.
 #[derive(Default)]
@@ -43,8 +47,9 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Samples of the measured port's queue in a run.
+/// Samples of the measured port's queue in a run, at least as many as times that progress is told.
 const SAMPLES: i64 = 20_000;
+const STOPS: i64 = 2_000;
 /// But not more often than this.
 const SAMPLE_INTERVAL: Span = Span::from_ns(100);
 /// What is not over so long after the traffic is unfinished, as in the rack.
@@ -61,8 +66,8 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
-/// Simulates `run` as number `index` of its scenario. `progress` is told how far it is, and ends it
-/// with `false`: then there is no result.
+/// Simulates `run` as number `index` of its scenario, on one thread. `progress` is told how far it is,
+/// and ends it with `false`: then there is no result.
 ///
 /// # Errors
 /// A run that the simulator cannot do; captures that cannot be written.
@@ -72,8 +77,22 @@ pub fn run(
     watch: Watch,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<(RunResult, Tables)>, BuildError> {
+    run_in_parts(run, index, watch, Parts::AtMost(1), progress)
+}
+
+/// The same in several parts side by side; the result is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in_parts(
+    run: &Run,
+    index: usize,
+    watch: Watch,
+    parts: Parts,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<(RunResult, Tables)>, BuildError> {
     let arrivals = plan(run);
-    let mut simulation = build(run, &arrivals)?;
+    let mut simulation = build_in_parts(run, &arrivals, parts)?;
     let names = build::topology(&run.network)?.port_names();
     for (name, out) in watch.captures {
         simulation.start_capture(find(&names, &name)?, &name, out)?;
@@ -85,7 +104,7 @@ pub fn run(
         return Ok(None);
     }
     observer.simulation.end_captures()?;
-    let (result, mut tables) = report::report(run, index, &arrivals, &observer);
+    let (result, mut tables) = report::report(run, index, &arrivals, &names, &observer);
     tables.series = observer.series.into_rows();
     Ok(Some((result, tables)))
 }
@@ -115,6 +134,8 @@ struct Observer {
     interval: Span,
     /// How long a packet would have waited.
     waits: Vec<Span>,
+    /// Of data packets to the measured host within the window.
+    delays: Option<Delays>,
     series: Series,
     /// At the warm-up's end and at the traffic's.
     warm: Instant,
@@ -147,14 +168,20 @@ impl Observer {
         let warm = Instant::of(&simulation, host, warmup);
         let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
         let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
+        let times = Times {
+            next: warmup,
+            interval,
+            end: Time::ZERO + run.duration,
+        };
         Observer {
-            series: Series::new(&simulation, places, names, host, samples),
+            series: Series::new(&simulation, places, names, host, (samples, times)),
             simulation,
             warmup,
             duration: run.duration,
             host,
             interval,
             waits: Vec::new(),
+            delays: None,
             end: warm.clone(),
             warm,
         }
@@ -162,20 +189,34 @@ impl Observer {
 
     /// From the warm-up's end, which is now, to the end of the traffic.
     fn sample_until(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-        let mut now = self.warmup;
-        while now < end {
+        self.simulation.measure_delays(self.host);
+        let per_point = self.series.per_point();
+        let span = (end - self.warmup).as_ps() as u64;
+        let samples = span.div_ceil(self.interval.as_ps() as u64) as i64;
+        let stride = (samples / STOPS).max(1);
+        let mut sample = 0;
+        while sample < samples {
+            let now = self.warmup + self.interval * sample;
             self.simulation.run_until(now);
-            let wait = self.simulation.port_to(self.host, now).wait;
-            self.waits.push(wait);
-            self.series.sample(&mut self.simulation, now);
+            if sample % per_point == 0 {
+                self.series.point(&self.simulation, now);
+            }
             if !progress(self.progress(now)) {
                 return false;
             }
-            now += self.interval;
+            let next_point = (sample / per_point + 1) * per_point;
+            sample = next_point.min(sample + stride);
         }
         self.simulation.run_until(end);
-        self.series.sample(&mut self.simulation, end);
+        self.waits = self.series.waits(&self.simulation);
+        self.simulation
+            .each()
+            .for_each(|mut domain| domain.look(end));
+        if samples % per_point == 0 {
+            self.series.point(&self.simulation, end);
+        }
         self.end = Instant::of(&self.simulation, self.host, end);
+        self.delays = self.simulation.measured_delays(self.host);
         true
     }
 
@@ -206,15 +247,19 @@ impl Observer {
 fn measured_host(run: &Run) -> HostId {
     let incast = run.traffic.iter().find_map(|traffic| match traffic {
         Traffic::Incast(incast) => Some(incast.to),
-        Traffic::Long(_) | Traffic::Poisson(_) => None,
+        _ => None,
     });
+    let first = |receivers: Receivers| match receivers {
+        Receivers::Host(host) | Receivers::Range(host, _) => host,
+        Receivers::All => 0,
+    };
     let receiver = |traffic: &Traffic| match traffic {
         Traffic::Incast(incast) => incast.to,
         Traffic::Long(long) => long.to,
-        Traffic::Poisson(poisson) => match poisson.to {
-            onramp_scenario::Receivers::Host(host) => host,
-            onramp_scenario::Receivers::All => 0,
-        },
+        Traffic::Poisson(poisson) => first(poisson.to),
+        Traffic::Request(request) => first(request.to),
+        Traffic::AllToAll(all) => first(all.among),
+        Traffic::Replay(replay) => replay.flows.first().map_or(0, |flow| flow.dst),
     };
     incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
 }

@@ -3,11 +3,14 @@
 
 use super::{Instant, Observer};
 use crate::config::Outcome;
+use crate::delays::Delays;
 use onramp_results::{FlowRow, RequestRow, RunResult, Simulated, Summary, Tables};
-use onramp_scenario::{Arrival, Kind, Run, Work};
+use onramp_scenario::{Arrival, HostKind, Kind, Qdisc, Run, Work};
 use onramp_units::{Bytes, Span, Time};
 use serde_json::{json, Value};
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Sizes of flows by class: small up to 10 kB, medium up to 1 MB, large above.
 const SMALL: Bytes = Bytes::new(10_000);
@@ -17,13 +20,18 @@ pub fn report(
     run: &Run,
     index: usize,
     arrivals: &[Arrival],
+    ports: &[String],
     observer: &Observer,
 ) -> (RunResult, Tables) {
-    let flows = flows(run, arrivals, observer);
+    let flows = flows(run, arrivals, ports, observer);
     let requests = requests(run, &flows);
     let mut metrics = BTreeMap::new();
-    traffic_metrics(run, &flows, &requests, observer, &mut metrics);
+    traffic_metrics(run, arrivals, &flows, &requests, observer, &mut metrics);
     network_metrics(observer, &mut metrics);
+    if run.host.qdisc == Qdisc::FqCodel && run.host.kind == HostKind::Kernel {
+        let drops = observer.simulation.counters().host_drops;
+        metrics.insert("host.drops".to_owned(), json!(drops));
+    }
     let counters = observer.simulation.counters();
     let result = RunResult {
         run: index,
@@ -44,31 +52,70 @@ pub fn report(
     (result, tables)
 }
 
-fn flows(run: &Run, arrivals: &[Arrival], observer: &Observer) -> Vec<FlowRow> {
+/// Those that have started.
+fn flows(run: &Run, arrivals: &[Arrival], ports: &[String], observer: &Observer) -> Vec<FlowRow> {
     let simulation = &observer.simulation;
-    let row = |(plan, (arrival, outcome)): (usize, (&Arrival, &Outcome))| FlowRow {
-        kind: match arrival.kind {
-            Kind::Incast => "incast",
-            Kind::Long => "long",
-            Kind::Poisson => "poisson",
-        },
-        traffic: arrival.traffic as i64,
-        request: arrival.request.map(|number| number as i64),
-        src: i64::from(arrival.src),
-        dst: i64::from(arrival.dst),
-        size_bytes: match arrival.work {
-            Work::Send(size) => Some(size.get() as i64),
-            Work::Until(_) => None,
-        },
-        start_ns: (arrival.at - Time::ZERO).as_ns(),
-        fct_ns: outcome.arrived.map(Span::as_ns),
-        retransmissions: i64::from(outcome.retransmissions),
-        timeouts: i64::from(outcome.timeouts),
-        measured: i64::from(arrival.at - Time::ZERO >= run.warmup),
-        simulated: Some(simulated(outcome, simulation.ideal_fct(plan))),
-    };
-    let outcomes = arrivals.iter().zip(simulation.outcomes());
-    outcomes.enumerate().map(row).collect()
+    let mut paths = Paths::default();
+    let mut rows = Vec::new();
+    for (plan, (arrival, outcome)) in arrivals.iter().zip(simulation.outcomes()).enumerate() {
+        let Some(start) = simulation.started(plan) else {
+            continue;
+        };
+        let outcome = since(&outcome, start - arrival.at);
+        rows.push(FlowRow {
+            kind: arrival.kind.name(),
+            traffic: arrival.traffic as i64,
+            request: arrival.request.map(|number| number as i64),
+            src: i64::from(arrival.src),
+            dst: i64::from(arrival.dst),
+            size_bytes: match arrival.work {
+                Work::Send(size) => Some(size.get() as i64),
+                Work::Until(_) => None,
+            },
+            start_ns: (start - Time::ZERO).as_ns(),
+            fct_ns: outcome.arrived.map(Span::as_ns),
+            retransmissions: i64::from(outcome.retransmissions),
+            timeouts: i64::from(outcome.timeouts),
+            measured: i64::from(start - Time::ZERO >= run.warmup),
+            path: simulation.ports_of(plan).map(|way| paths.name(way, ports)),
+            simulated: Some(simulated(&outcome, simulation.ideal_fct(plan))),
+        });
+    }
+    rows
+}
+
+/// `outcome` of a flow that started `late` after its plan, since that start.
+fn since(outcome: &Outcome, late: Span) -> Outcome {
+    Outcome {
+        acked: outcome.acked.map(|acked| acked - late),
+        arrived: outcome.arrived.map(|arrived| arrived - late),
+        ..*outcome
+    }
+}
+
+/// Names of ways, each once.
+#[derive(Default)]
+struct Paths(HashMap<Vec<u32>, Arc<str>>);
+
+impl Paths {
+    fn name(&mut self, way: Vec<u32>, ports: &[String]) -> Arc<str> {
+        let named = |way: &Vec<u32>| {
+            let names: Vec<&str> = way
+                .iter()
+                .map(|&port| ports[port as usize].as_str())
+                .collect();
+            names.join(" ").into()
+        };
+        let entry = self.0.entry(way);
+        let name = match entry {
+            Entry::Occupied(known) => return known.get().clone(),
+            Entry::Vacant(new) => {
+                let name = named(new.key());
+                new.insert(name)
+            }
+        };
+        name.clone()
+    }
 }
 
 fn simulated(outcome: &Outcome, ideal: Option<Span>) -> Simulated {
@@ -82,7 +129,7 @@ fn simulated(outcome: &Outcome, ideal: Option<Span>) -> Simulated {
     }
 }
 
-/// A request is over when its last answer has arrived.
+/// A request, or a step of all_to_all, runs from the first start to the last arrival of its flows.
 fn requests(run: &Run, flows: &[FlowRow]) -> Vec<RequestRow> {
     let mut rows: BTreeMap<(i64, i64), RequestRow> = BTreeMap::new();
     for flow in flows {
@@ -95,16 +142,22 @@ fn requests(run: &Run, flows: &[FlowRow]) -> Vec<RequestRow> {
             start_ns: flow.start_ns,
             rct_ns: Some(0),
             missing: 0,
-            measured: i64::from(flow.start_ns >= run.warmup.as_ns()),
+            measured: 0,
         });
+        let earlier_ns = row.start_ns - flow.start_ns.min(row.start_ns);
+        row.start_ns -= earlier_ns;
         row.missing += i64::from(flow.fct_ns.is_none());
-        row.rct_ns = row.rct_ns.zip(flow.fct_ns).map(|(rct, fct)| rct.max(fct));
+        let end_ns = |fct_ns: i64| flow.start_ns + fct_ns - row.start_ns;
+        let ends_ns = row.rct_ns.zip(flow.fct_ns);
+        row.rct_ns = ends_ns.map(|(rct_ns, fct_ns)| (rct_ns + earlier_ns).max(end_ns(fct_ns)));
+        row.measured = i64::from(row.start_ns >= run.warmup.as_ns());
     }
     rows.into_values().collect()
 }
 
 fn traffic_metrics(
     run: &Run,
+    arrivals: &[Arrival],
     flows: &[FlowRow],
     requests: &[RequestRow],
     observer: &Observer,
@@ -112,19 +165,33 @@ fn traffic_metrics(
 ) {
     let mut put = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
     let has = |kind: Kind| run.traffic.iter().any(|traffic| traffic.kind() == kind);
-    if has(Kind::Incast) {
-        let measured = || requests.iter().filter(|request| request.measured == 1);
-        put(
-            "incast.rct_us",
-            summary_us(measured().filter_map(|r| r.rct_ns)),
-        );
-        let unfinished = measured().filter(|request| request.rct_ns.is_none());
-        put("incast.unfinished", json!(unfinished.count()));
-    }
-    if has(Kind::Poisson) {
+    for (kind, name, time) in [
+        (Kind::Incast, "incast", "rct_us"),
+        (Kind::Request, "request", "rct_us"),
+        (Kind::AllToAll, "all_to_all", "step_us"),
+    ] {
+        if !has(kind) {
+            continue;
+        }
+        let of_kind = |row: &&RequestRow| run.traffic[row.traffic as usize].kind() == kind;
         let measured = || {
-            let poisson = flows.iter().filter(|flow| flow.kind == "poisson");
-            poisson.filter(|flow| flow.measured == 1)
+            requests
+                .iter()
+                .filter(of_kind)
+                .filter(|row| row.measured == 1)
+        };
+        let times = summary_us(measured().filter_map(|r| r.rct_ns));
+        put(&format!("{name}.{time}"), times);
+        let unfinished = measured().filter(|request| request.rct_ns.is_none());
+        put(&format!("{name}.unfinished"), json!(unfinished.count()));
+    }
+    if has(Kind::Poisson) || has(Kind::Replay) {
+        let measured = || {
+            let background = |flow: &&FlowRow| ["poisson", "replay"].contains(&flow.kind);
+            flows
+                .iter()
+                .filter(background)
+                .filter(|flow| flow.measured == 1)
         };
         for class in ["small", "medium", "large"] {
             let of_class = measured().filter(|flow| class_of(flow) == Some(class));
@@ -137,20 +204,18 @@ fn traffic_metrics(
         put("background.unfinished", json!(unfinished.count()));
     }
     let gbps = received_gbps(run, &observer.warm, &observer.end);
-    let of_kind = |kind: &'static str| {
-        let flows = flows
-            .iter()
-            .zip(&gbps)
-            .filter(move |(flow, _)| flow.kind == kind);
+    let of_kind = |kind: Kind| {
+        let flows = arrivals.iter().zip(&gbps);
+        let flows = flows.filter(move |(arrival, _)| arrival.kind == kind);
         flows.map(|(_, gbps)| *gbps)
     };
     if has(Kind::Long) {
-        put(
-            "long.goodput_gbps",
-            json!(of_kind("long").collect::<Vec<f64>>()),
-        );
+        let each: Vec<f64> = of_kind(Kind::Long).collect();
+        put("long.goodput_gbps", json!(each));
     }
-    let background: f64 = of_kind("long").chain(of_kind("poisson")).sum();
+    let background =
+        [Kind::Long, Kind::Poisson, Kind::Replay].map(|kind| of_kind(kind).sum::<f64>());
+    let background: f64 = background.into_iter().sum();
     put("background.goodput_gbps", json!(background));
 }
 
@@ -195,6 +260,21 @@ fn network_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
     put("utilisation", json!(sent as f64 / could as f64));
     let waits = observer.waits.iter().map(|wait| wait.as_ns());
     put("queue_us", summary_us(waits));
+    if let Some(delays) = observer.delays.as_ref().filter(|delays| delays.count() > 0) {
+        put("owd_us", delays_us(delays));
+    }
+}
+
+fn delays_us(delays: &Delays) -> Value {
+    json!({
+        "n": delays.count(),
+        "mean": delays.mean_us(),
+        "p50": delays.quantile_us(0.5),
+        "p90": delays.quantile_us(0.9),
+        "p95": delays.quantile_us(0.95),
+        "p99": delays.quantile_us(0.99),
+        "max": delays.longest_us(),
+    })
 }
 
 fn summary_us(ns: impl Iterator<Item = i64>) -> Value {

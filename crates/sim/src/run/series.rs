@@ -6,8 +6,10 @@
 //! flows are those at its end. The number of rows is bounded: many places have fewer points.
 //! The measured port and its host are always there. Delays are true, whatever clocks say.
 
+use crate::domain::Domain;
 use crate::kernel::MSS;
 use crate::port_name::{find, UnknownPort};
+use crate::probe::Times;
 use crate::simulation::Simulation;
 use onramp_results::SeriesRow;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -46,12 +48,11 @@ impl Place {
     }
 }
 
-/// A port since the last point.
+/// A port, with its probe's number.
 struct PortSeries {
     place: Arc<str>,
     port: u32,
-    longest_wait: Span,
-    most_queued: Bytes,
+    probe: usize,
     /// Until the last point.
     sent: Bytes,
     paused: Span,
@@ -74,6 +75,8 @@ struct Limits {
     plan: u32,
     rate: Option<Rate>,
     window: Option<Bytes>,
+    has_law: bool,
+    held: Span,
     held_since: Option<Time<Sim>>,
 }
 
@@ -82,23 +85,23 @@ pub(super) struct Series {
     ports: Vec<PortSeries>,
     chosen: Flows,
     flows: BTreeMap<u32, FlowSeries>,
-    /// Samples of a point; samples so far.
+    /// Samples of a point.
     per_point: i64,
-    samples: i64,
-    last_point: Time<Sim>,
+    /// The first begins the first interval.
+    last_point: Option<Time<Sim>>,
     rows: Vec<SeriesRow>,
 }
 
 impl Series {
-    /// Of `places`, with the network's ports called `names`, in `samples` samples.
+    /// Of `places`, with the network's ports called `names`, from `samples` samples at `times`.
     pub fn new(
         simulation: &Simulation,
         places: &[Place],
         names: &[String],
         measured: u32,
-        samples: i64,
+        (samples, times): (i64, Times),
     ) -> Series {
-        let host_port = simulation.nics[measured as usize].port;
+        let host_port = simulation.network().port_of(measured);
         let mut ports = vec![host_port ^ 1, host_port];
         let mut flows = BTreeSet::new();
         for place in places {
@@ -112,16 +115,17 @@ impl Series {
             }
         }
         let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
-            true => (Flows::All, simulation.flows.len()),
+            true => (Flows::All, simulation.network().flows.len()),
             false => (Flows::Some(flows.clone()), flows.len()),
         };
         let series = ports.len() * SERIES_OF_PORT + flow_count * SERIES_OF_FLOW;
         let points = (MOST_ROWS / series as i64).clamp(1, MOST_POINTS);
+        let domain = |port| simulation.domain_of(port);
         let of_port = |port: u32| PortSeries {
             place: names[port as usize].as_str().into(),
             port,
-            longest_wait: Span::ZERO,
-            most_queued: Bytes::ZERO,
+            // Of the measured port all waits are kept; it is the first.
+            probe: domain(port).start_probe(port, times, port == host_port ^ 1),
             sent: Bytes::ZERO,
             paused: Span::ZERO,
         };
@@ -130,8 +134,7 @@ impl Series {
             chosen,
             flows: BTreeMap::new(),
             per_point: (samples as u64).div_ceil(points as u64).max(1) as i64,
-            samples: 0,
-            last_point: Time::ZERO,
+            last_point: None,
             rows: Vec::new(),
         }
     }
@@ -140,23 +143,24 @@ impl Series {
         self.rows
     }
 
-    /// A sample; the first begins the first interval.
-    pub fn sample(&mut self, simulation: &mut Simulation, now: Time<Sim>) {
-        for port in &mut self.ports {
-            let state = simulation.port_state(port.port, now);
-            port.longest_wait = port.longest_wait.max(state.wait);
-            port.most_queued = port.most_queued.max(state.queued);
-        }
-        if self.samples % self.per_point == 0 {
-            self.point(simulation, now);
-        }
-        self.samples += 1;
+    /// Samples of a point.
+    pub fn per_point(&self) -> i64 {
+        self.per_point
     }
 
-    fn point(&mut self, simulation: &mut Simulation, now: Time<Sim>) {
-        let interval_s = (now - self.last_point).as_s_f64();
-        let is_first = self.samples == 0;
-        self.last_point = now;
+    /// All waits that were seen at the measured port.
+    pub fn waits(&self, simulation: &Simulation) -> Vec<Span> {
+        let kept = self.ports.iter().filter_map(|port| {
+            let mut domain = simulation.domain_of(port.port);
+            domain.probe(port.probe).waits.take()
+        });
+        kept.flatten().collect()
+    }
+
+    /// An interval ends, after a sample.
+    pub fn point(&mut self, simulation: &Simulation, now: Time<Sim>) {
+        let last = self.last_point.replace(now);
+        let interval_s = (now - last.unwrap_or(Time::ZERO)).as_s_f64();
         let kept = self.rows.len();
         for port in &mut self.ports {
             port.point(simulation, now, interval_s, &mut self.rows);
@@ -171,10 +175,10 @@ impl Series {
                     place: format!("flow{}", limits.plan).into(),
                     held: Span::ZERO,
                 });
-                flow.point(&limits, simulation, now, interval_s, &mut self.rows);
+                flow.point(&limits, now, interval_s, &mut self.rows);
             }
         }
-        if is_first {
+        if last.is_none() {
             self.rows.truncate(kept);
         }
     }
@@ -183,29 +187,32 @@ impl Series {
 impl PortSeries {
     fn point(
         &mut self,
-        simulation: &mut Simulation,
+        simulation: &Simulation,
         now: Time<Sim>,
         interval_s: f64,
         rows: &mut Vec<SeriesRow>,
     ) {
-        let port = &simulation.ports[self.port as usize];
+        let mut domain = simulation.domain_of(self.port);
+        let port = &domain.ports[self.port as usize];
         let (sent, paused) = (Bytes::new(port.sent_bytes), port.paused_until(now));
         let host = (!port.on_switch).then_some(port.node);
         let sent_bits = (sent.get() - self.sent.get()) as f64 * 8.0;
+        let state = domain.port_state(self.port, now);
+        let probe = domain.probe(self.probe);
+        let longest_wait = std::mem::replace(&mut probe.longest_wait, state.wait);
+        let most_queued = std::mem::replace(&mut probe.most_queued, state.queued);
         let mut put = |name, value| rows.push(row(&self.place, now, name, value));
-        put("queue_us", us(self.longest_wait));
-        put("queue_bytes", self.most_queued.get() as f64);
+        put("queue_us", us(longest_wait));
+        put("queue_bytes", most_queued.get() as f64);
         put("rate_gbps", sent_bits / interval_s / 1e9);
         let paused_s = (paused - self.paused).as_s_f64();
         put("pfc_paused_fraction", paused_s / interval_s);
         // Of packets from anywhere to this host; none if there were none.
-        let delay = host.map(|host| &mut simulation.nics[host as usize].longest_delay);
+        let delay = host.map(|host| &mut domain.nics[host as usize].longest_delay);
         let delay = delay.map_or(Span::ZERO, std::mem::take);
         if delay > Span::ZERO {
             put("owd_us", us(delay));
         }
-        let state = simulation.port_state(self.port, now);
-        (self.longest_wait, self.most_queued) = (state.wait, state.queued);
         (self.sent, self.paused) = (sent, paused);
     }
 }
@@ -214,7 +221,6 @@ impl FlowSeries {
     fn point(
         &mut self,
         limits: &Limits,
-        simulation: &Simulation,
         now: Time<Sim>,
         interval_s: f64,
         rows: &mut Vec<SeriesRow>,
@@ -226,9 +232,9 @@ impl FlowSeries {
         if let Some(window) = limits.window {
             put("window_bytes", window.get() as f64);
         }
-        if simulation.config.law.is_some() {
+        if limits.has_law {
             let under_way = limits.held_since.map_or(Span::ZERO, |since| now - since);
-            let held = simulation.outcomes[limits.plan as usize].held + under_way;
+            let held = limits.held + under_way;
             put("held_fraction", (held - self.held).as_s_f64() / interval_s);
             self.held = held;
         }
@@ -237,28 +243,38 @@ impl FlowSeries {
 
 /// Of all flows that have begun and are not over.
 fn limits(simulation: &Simulation) -> Vec<Limits> {
-    let pairs = simulation.pairs.iter().filter(|pair| !pair.is_over());
-    let of_pairs = pairs.map(|pair| Limits {
-        plan: pair.plan,
-        rate: Some(pair.limits.rate),
-        window: (pair.limits.window_bytes < u64::MAX)
-            .then_some(Bytes::new(pair.limits.window_bytes)),
-        held_since: pair.held_since,
-    });
-    let connections = simulation.connections.iter().filter(|c| !c.is_over());
-    let paced = simulation.config.kernel.as_ref().is_some_and(|k| k.paced);
-    let of_connections = connections.map(|connection| Limits {
-        plan: connection.plan,
-        rate: connection.pace().filter(|_| paced),
-        window: Some(Bytes::new(
-            u64::from(connection.window_packets()) * u64::from(MSS),
-        )),
-        held_since: connection.held_since,
-    });
-    let mut limits: Vec<Limits> = of_pairs.chain(of_connections).collect();
-    limits.retain(|flow| simulation.outcomes[flow.plan as usize].acked.is_none());
+    let mut limits: Vec<Limits> = simulation.each().flat_map(|d| limits_in(&d)).collect();
     limits.sort_by_key(|flow| flow.plan);
     limits
+}
+
+fn limits_in(domain: &Domain) -> Vec<Limits> {
+    let has_law = domain.config.law.is_some();
+    let paced = domain.config.kernel.as_ref().is_some_and(|k| k.paced);
+    let of_nics = domain.senders.iter().map(|(_, sender)| sender);
+    let of_nics = of_nics.filter(|s| !s.is_over()).map(|sender| Limits {
+        plan: sender.plan,
+        rate: Some(sender.limits.rate),
+        window: (sender.limits.window_bytes < u64::MAX)
+            .then_some(Bytes::new(sender.limits.window_bytes)),
+        has_law,
+        held: sender.sent.held,
+        held_since: sender.held_since,
+    });
+    let of_kernels = domain.outgoing_connections.iter().map(|(_, c)| c);
+    let of_kernels = of_kernels
+        .filter(|c| !c.is_over())
+        .map(|connection| Limits {
+            plan: connection.plan,
+            rate: connection.pace().filter(|_| paced),
+            window: Some(Bytes::new(
+                u64::from(connection.window_packets()) * u64::from(MSS),
+            )),
+            has_law,
+            held: connection.held,
+            held_since: connection.held_since,
+        });
+    of_nics.chain(of_kernels).collect()
 }
 
 fn row(place: &Arc<str>, now: Time<Sim>, name: &'static str, value: f64) -> SeriesRow {

@@ -3,8 +3,6 @@
 use super::Acknowledgement;
 use onramp_units::{Sim, Span, Time};
 
-/// TCP_DELACK_MIN.
-const DELAYED_ACK: Span = Span::from_ms(40);
 /// TCP_MAX_QUICKACKS: acknowledgements at the start that are not delayed.
 const QUICK_ACKS: u32 = 16;
 
@@ -67,15 +65,15 @@ impl Receiver {
         self.runs.insert(0, run);
     }
 
-    /// Whether to acknowledge now; else it will be done after a while. Ask after each batch of
-    /// arrivals.
-    pub fn must_acknowledge(&mut self, now: Time<Sim>) -> bool {
+    /// Whether to acknowledge now; else it will be done after `delay` at the latest. Ask after each
+    /// batch of arrivals.
+    pub fn must_acknowledge(&mut self, now: Time<Sim>, delay: Span) -> bool {
         if self.unacknowledged == 0 {
             return false;
         }
         let now_or_never = self.urgent || self.unacknowledged >= 2 || self.acks_sent < QUICK_ACKS;
         if !now_or_never {
-            self.delayed_until.get_or_insert(now + DELAYED_ACK);
+            self.delayed_until.get_or_insert(now + delay);
         }
         now_or_never
     }
@@ -106,20 +104,21 @@ mod tests {
     use proptest::prelude::*;
 
     const NOW: Time<Sim> = Time::ZERO;
+    const DELAY: Span = Span::from_ms(40);
 
     #[test]
     fn every_second_packet_is_acknowledged_once_the_start_is_over() {
         let mut receiver = Receiver::default();
         for number in 0..QUICK_ACKS {
             receiver.arrived(number, false);
-            assert!(receiver.must_acknowledge(NOW));
+            assert!(receiver.must_acknowledge(NOW, DELAY));
             receiver.acknowledge();
         }
         receiver.arrived(16, false);
-        assert!(!receiver.must_acknowledge(NOW));
-        assert_eq!(receiver.delayed_until, Some(NOW + DELAYED_ACK));
+        assert!(!receiver.must_acknowledge(NOW, DELAY));
+        assert_eq!(receiver.delayed_until, Some(NOW + DELAY));
         receiver.arrived(17, false);
-        assert!(receiver.must_acknowledge(NOW));
+        assert!(receiver.must_acknowledge(NOW, DELAY));
         assert_eq!(receiver.acknowledge().cumulative, 18);
         assert_eq!(receiver.delayed_until, None);
     }

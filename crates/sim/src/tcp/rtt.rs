@@ -2,8 +2,6 @@
 
 use onramp_units::Span;
 
-/// TCP_RTO_MIN: floor of the variance's part.
-const MIN_VARIANCE: Span = Span::from_ms(200);
 /// TCP_TIMEOUT_INIT, and TCP_RTO_MAX.
 const INITIAL: Span = Span::from_s(1);
 const MAX: Span = Span::from_s(120);
@@ -35,12 +33,13 @@ impl Rtt {
         }
     }
 
-    /// Until the first retransmission of what is not acknowledged.
-    pub fn timeout(&self) -> Span {
+    /// Until the first retransmission of what is not acknowledged. `least` (TCP_RTO_MIN) is the
+    /// floor of the variance's part.
+    pub fn timeout(&self, least: Span) -> Span {
         let Some(smoothed) = self.smoothed else {
             return INITIAL;
         };
-        (smoothed + (self.variance * 4).max(MIN_VARIANCE)).min(MAX)
+        (smoothed + (self.variance * 4).max(least)).min(MAX)
     }
 }
 
@@ -48,12 +47,14 @@ impl Rtt {
 mod tests {
     use super::*;
 
+    const LEAST: Span = Span::from_ms(200);
+
     #[test]
     fn the_timeout_is_never_below_200_ms_above_the_rtt() {
         let mut rtt = Rtt::default();
-        assert_eq!(rtt.timeout(), Span::from_s(1));
+        assert_eq!(rtt.timeout(LEAST), Span::from_s(1));
         rtt.sample(Span::from_us(100));
-        assert_eq!(rtt.timeout(), Span::from_us(200_100));
+        assert_eq!(rtt.timeout(LEAST), Span::from_us(200_100));
     }
 
     #[test]
@@ -62,7 +63,7 @@ mod tests {
         rtt.sample(Span::from_ms(800));
         rtt.sample(Span::from_ms(1600));
         // SRTT = 7/8 * 800 + 1/8 * 1600, RTTVAR = 3/4 * 400 + 1/4 * 800.
-        assert_eq!(rtt.timeout(), Span::from_ms(900 + 4 * 500));
+        assert_eq!(rtt.timeout(LEAST), Span::from_ms(900 + 4 * 500));
         assert_eq!(rtt.min, Some(Span::from_ms(800)));
     }
 }

@@ -8,8 +8,10 @@
 use super::control::{Acked, Control, RateSample, TcpAlgorithm, Window, WindowControl};
 use super::rtt::Rtt;
 use super::Acknowledgement;
+use onramp_scenario::Transport;
 use onramp_units::{Sim, Span, Time};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A probe waits longer for a lone packet, whose acknowledgement may be delayed: TCP_RTO_MIN.
 const LONE_PROBE: Span = Span::from_ms(200);
@@ -88,6 +90,7 @@ struct News {
 /// State of one connection.
 #[derive(Debug, Clone)]
 pub struct Sender {
+    transport: Arc<Transport>,
     total: u32,
     unacked: u32,
     next: u32,
@@ -129,18 +132,22 @@ pub struct Sender {
 
 impl Sender {
     /// Of a connection whose handshake took `handshake`, with nothing to send.
-    pub fn new(algorithm: TcpAlgorithm, handshake: Span) -> Sender {
+    pub fn new(algorithm: &TcpAlgorithm, transport: Arc<Transport>, handshake: Span) -> Sender {
         let mut rtt = Rtt::default();
         rtt.sample(handshake);
+        let window = Window::initial(transport.initial_window);
+        let mut control = algorithm.start();
+        control.begin(&window);
         Sender {
+            transport,
             total: 0,
             unacked: 0,
             next: 0,
             outstanding: VecDeque::new(),
             sacked: 0,
             lost: 0,
-            window: Window::INITIAL,
-            control: algorithm.start(),
+            window,
+            control,
             phase: Phase::Open,
             high: 0,
             prior: 0,
@@ -177,7 +184,7 @@ impl Sender {
     /// tcp_cwnd_restart (RFC 2861): half of the window for every timeout that nothing was sent.
     fn restart_window(&mut self, idle: Span) {
         self.control.on_idle(idle);
-        let timeout = self.rtt.timeout();
+        let timeout = self.rtt.timeout(self.transport.min_rto);
         if idle <= timeout {
             return;
         }
@@ -185,8 +192,13 @@ impl Sender {
         let threshold = &mut self.window.slow_start_below;
         *threshold = (*threshold).max(packets / 2 + packets / 4);
         let halvings = (idle.as_ps() / timeout.as_ps()).min(31);
-        let least = packets.min(Window::INITIAL.packets);
+        let least = packets.min(self.transport.initial_window);
         self.window.packets = (packets >> halvings).max(least);
+    }
+
+    /// Packets that were ever to be sent.
+    pub fn total(&self) -> u32 {
+        self.total
     }
 
     /// Everything is acknowledged.
@@ -497,8 +509,10 @@ impl Sender {
         if self.phase != Phase::Open || self.sacked >= DUPLICATES {
             return Span::ZERO;
         }
-        let quarter = self.rtt.min.unwrap_or(Span::ZERO) / 4;
-        quarter.min(self.rtt.smoothed.unwrap_or(Span::ZERO) / 8)
+        // tcp_rack_reo_wnd: at most the smoothed round-trip time.
+        let min_ps = self.rtt.min.unwrap_or(Span::ZERO).as_ps() as f64;
+        let part = Span::from_ps((min_ps * self.transport.reordering.get()) as i64);
+        part.min(self.rtt.smoothed.unwrap_or(Span::ZERO))
     }
 
     fn change_phase(&mut self, delivered: u32, newly_lost: bool) {
@@ -589,7 +603,7 @@ impl Sender {
         if self.timer.is_some_and(|(_, timer)| timer == Timer::Reorder) {
             return;
         }
-        let timeout = self.rtt.timeout() * (1i64 << self.backoff.min(16));
+        let timeout = self.rtt.timeout(self.transport.min_rto) * (1i64 << self.backoff.min(16));
         let timeout = timeout.min(LONGEST_TIMEOUT);
         let may_probe = self.phase == Phase::Open && self.sacked == 0 && !self.probing;
         self.timer = Some(match self.rtt.smoothed.filter(|_| may_probe) {

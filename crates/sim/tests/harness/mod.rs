@@ -67,7 +67,10 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
             buffer: Buffer::Lossless(Bytes::new(32 << 20)),
             ecn: Some((preset.ecn)(line)),
             control_acks: preset.control_acks,
+            alpha_log2: None,
         },
+        reuse: None,
+        chains: None,
         seed,
     };
     let flows = parse_flow_list(case.flows, Rounding::Ns3).unwrap();

@@ -4,24 +4,62 @@
 //! cycle starts with the phase after the draining one instead of at random.
 
 use super::{Acked, Window, WindowControl};
+use onramp_scenario::Tuning;
 use onramp_units::{Sim, Span, Time};
 
-/// 2/ln 2 fills the path in the fewest rounds; its inverse drains what that left in the queue.
-const STARTUP_GAIN: f64 = 2.885;
-const CYCLE_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-const WINDOW_GAIN: f64 = 2.0;
+/// Phases of the cycle: one that probes, one that drains, the others at the estimate.
+const PHASES: usize = 8;
 /// bbr_pacing_margin_percent: a little below the estimate.
 const MARGIN: f64 = 0.99;
-/// Rounds and time for which the best samples count.
-const BANDWIDTH_ROUNDS: u32 = 10;
-const MIN_RTT_FOR: Span = Span::from_s(10);
-const PROBE_RTT_FOR: Span = Span::from_ms(200);
 const MIN_WINDOW: u32 = 4;
 /// The path is full when bandwidth has not grown by a quarter in three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// tso_segs_goal: three segments of at least two packets on top.
 const BURST_ALLOWANCE: f64 = 6.0;
+
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// 2/ln 2 fills the path in the fewest rounds; its inverse drains what that left in the queue.
+    pub startup_gain: f64,
+    pub window_gain: f64,
+    /// Pace of the cycle's first two phases.
+    pub probe_gain: f64,
+    pub drain_gain: f64,
+    /// Rounds and time for which the best samples count.
+    pub bandwidth_rounds: u32,
+    pub min_rtt_window: Span,
+    /// For how long the path is kept almost empty.
+    pub probe_rtt: Span,
+}
+
+impl Default for Params {
+    /// Linux's.
+    fn default() -> Params {
+        Params {
+            startup_gain: 2.885,
+            window_gain: 2.0,
+            probe_gain: 1.25,
+            drain_gain: 0.75,
+            bandwidth_rounds: 10,
+            min_rtt_window: Span::from_s(10),
+            probe_rtt: Span::from_ms(200),
+        }
+    }
+}
+
+impl Params {
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("startup_gain", &mut self.startup_gain);
+        given.fraction("window_gain", &mut self.window_gain);
+        given.fraction("probe_gain", &mut self.probe_gain);
+        given.fraction("drain_gain", &mut self.drain_gain);
+        given.count("bandwidth_rounds", &mut self.bandwidth_rounds);
+        given.span("min_rtt_window", &mut self.min_rtt_window);
+        given.span("probe_rtt", &mut self.probe_rtt);
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -33,6 +71,9 @@ enum Mode {
 
 #[derive(Debug, Clone)]
 pub struct Bbr {
+    params: Params,
+    /// Packets.
+    initial_window: u32,
     mode: Mode,
     /// Best samples, packets a second, with their rounds; falling.
     bandwidths: Vec<(u32, f64)>,
@@ -52,9 +93,11 @@ pub struct Bbr {
     recovering: bool,
 }
 
-impl Default for Bbr {
-    fn default() -> Bbr {
+impl Bbr {
+    pub(super) fn new(params: &Params) -> Bbr {
         Bbr {
+            params: *params,
+            initial_window: 0,
             mode: Mode::Startup,
             bandwidths: Vec::new(),
             round: 0,
@@ -71,9 +114,7 @@ impl Default for Bbr {
             recovering: false,
         }
     }
-}
 
-impl Bbr {
     fn bandwidth(&self) -> f64 {
         self.bandwidths.first().map_or(0.0, |&(_, best)| best)
     }
@@ -81,17 +122,27 @@ impl Bbr {
     /// Packets that fill the path.
     fn bdp(&self) -> f64 {
         match self.min_rtt == Span::MAX {
-            true => f64::from(Window::INITIAL.packets),
+            true => f64::from(self.initial_window),
             false => self.bandwidth() * self.min_rtt.as_s_f64(),
         }
     }
 
+    /// Of pace and window.
     fn gains(&self) -> (f64, f64) {
+        let startup = self.params.startup_gain;
         match self.mode {
-            Mode::Startup => (STARTUP_GAIN, STARTUP_GAIN),
-            Mode::Drain => (1.0 / STARTUP_GAIN, STARTUP_GAIN),
-            Mode::ProbeBandwidth => (CYCLE_GAINS[self.phase], WINDOW_GAIN),
+            Mode::Startup => (startup, startup),
+            Mode::Drain => (1.0 / startup, startup),
+            Mode::ProbeBandwidth => (self.cycle_gain(), self.params.window_gain),
             Mode::ProbeRtt => (1.0, 1.0),
+        }
+    }
+
+    fn cycle_gain(&self) -> f64 {
+        match self.phase {
+            0 => self.params.probe_gain,
+            1 => self.params.drain_gain,
+            _ => 1.0,
         }
     }
 
@@ -120,7 +171,7 @@ impl Bbr {
             self.bandwidths.pop();
         }
         self.bandwidths.push((self.round, sample));
-        let oldest = self.round.saturating_sub(BANDWIDTH_ROUNDS);
+        let oldest = self.round.saturating_sub(self.params.bandwidth_rounds);
         self.bandwidths.retain(|&(round, _)| round >= oldest);
     }
 
@@ -144,7 +195,7 @@ impl Bbr {
             self.probe_bandwidth(acked.now);
         }
         if self.mode == Mode::ProbeBandwidth && self.phase_is_over(acked) {
-            self.phase = (self.phase + 1) % CYCLE_GAINS.len();
+            self.phase = (self.phase + 1) % PHASES;
             self.phase_at = acked.now;
         }
     }
@@ -158,7 +209,7 @@ impl Bbr {
     fn phase_is_over(&self, acked: &Acked) -> bool {
         let full_length = acked.now - self.phase_at > self.min_rtt;
         let in_flight = f64::from(acked.in_flight);
-        match CYCLE_GAINS[self.phase] {
+        match self.cycle_gain() {
             gain if gain > 1.0 => full_length && (acked.lost || in_flight >= gain * self.bdp()),
             gain if gain < 1.0 => full_length || in_flight <= self.bdp(),
             _ => full_length,
@@ -167,7 +218,7 @@ impl Bbr {
 
     /// Every 10 s with no smaller RTT: almost empties the path to see it.
     fn take_rtt(&mut self, acked: &Acked, window: &mut Window) {
-        let expired = acked.now - self.min_rtt_at > MIN_RTT_FOR;
+        let expired = acked.now - self.min_rtt_at > self.params.min_rtt_window;
         if acked.rtt <= self.min_rtt || expired {
             self.min_rtt = acked.rtt;
             self.min_rtt_at = acked.now;
@@ -182,7 +233,7 @@ impl Bbr {
         }
         match self.probe_rtt_until {
             None if acked.in_flight <= MIN_WINDOW => {
-                self.probe_rtt_until = Some(acked.now + PROBE_RTT_FOR.max(self.min_rtt));
+                self.probe_rtt_until = Some(acked.now + self.params.probe_rtt.max(self.min_rtt));
             }
             Some(until) if acked.now >= until => {
                 self.min_rtt_at = acked.now;
@@ -219,6 +270,10 @@ impl Bbr {
 }
 
 impl WindowControl for Bbr {
+    fn begin(&mut self, window: &Window) {
+        self.initial_window = window.packets;
+    }
+
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if self.recovering && !acked.repairing {
             self.recovering = false;
@@ -258,7 +313,7 @@ impl WindowControl for Bbr {
         let (gain, _) = self.gains();
         let bandwidth = match self.bandwidths.is_empty() {
             // Initially the window in a round trip, at least a millisecond.
-            true => f64::from(Window::INITIAL.packets) / smoothed_rtt.as_s_f64().max(1e-3),
+            true => f64::from(self.initial_window) / smoothed_rtt.as_s_f64().max(1e-3),
             false => self.bandwidth() * MARGIN,
         };
         Some(gain * bandwidth)

@@ -4,14 +4,9 @@
 //! Differs from Linux: times are exact, not jiffies. Times that depend on the kernel are Linux's.
 
 use super::{Acked, Growth, Window, WindowControl};
+use onramp_scenario::Tuning;
 use onramp_units::{Sim, Span, Time};
 
-/// C of RFC 9438 §4.1, in packets per s^3.
-const C: f64 = 0.4;
-/// beta_cubic: what is left of the window after a loss (717/1024 in Linux).
-const BETA: f64 = 0.7;
-/// Of the window estimated for Reno: 3 (1 - beta) / (1 + beta), RFC 9438 §4.3.
-const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// HyStart works from this window on.
 const HYSTART_FROM: u32 = 16;
 /// Acknowledgements at most this far apart form a train.
@@ -21,8 +16,44 @@ const DELAY_SAMPLES: u32 = 8;
 /// Bounds of the rise in delay that ends slow start.
 const DELAY_RISE: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
 
-#[derive(Debug, Clone, Default)]
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// C of RFC 9438 §4.1, in packets per s^3.
+    pub c: f64,
+    /// beta_cubic: what is left of the window after a loss (717/1024 in Linux).
+    pub beta: f64,
+    /// Whether HyStart may end slow start.
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    /// The RFC's, with HyStart.
+    fn default() -> Params {
+        Params {
+            c: 0.4,
+            beta: 0.7,
+            hystart: true,
+        }
+    }
+}
+
+impl Params {
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("c", &mut self.c);
+        given.fraction("beta", &mut self.beta);
+        given.flag("hystart", &mut self.hystart);
+    }
+
+    /// Of the window estimated for Reno: RFC 9438 §4.3.
+    fn reno_growth(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
+}
+
+#[derive(Debug, Clone)]
 pub struct Cubic {
+    params: Params,
     growth: Growth,
     /// W_max.
     window_max: f64,
@@ -101,13 +132,23 @@ impl HyStart {
 }
 
 impl Cubic {
+    pub(super) fn new(params: &Params) -> Cubic {
+        Cubic {
+            params: *params,
+            growth: Growth::default(),
+            window_max: 0.0,
+            epoch: None,
+            hystart: HyStart::default(),
+        }
+    }
+
     /// RFC 9438 §4.2.
     fn start_epoch(&mut self, window: &Window, now: Time<Sim>) -> Epoch {
         let packets = f64::from(window.packets);
         let missing = (self.window_max - packets).max(0.0);
         Epoch {
             start: now,
-            k: libm::cbrt(missing / C),
+            k: libm::cbrt(missing / self.params.c),
             plateau: self.window_max.max(packets),
             reno: packets,
             prior: self.window_max,
@@ -120,7 +161,7 @@ impl Cubic {
             None => self.start_epoch(window, acked.now),
         };
         let packets = f64::from(window.packets);
-        let at = |t: f64| C * (t - epoch.k).powi(3) + epoch.plateau;
+        let at = |t: f64| self.params.c * (t - epoch.k).powi(3) + epoch.plateau;
         let t = (acked.now - epoch.start).as_s_f64();
         // §4.2: where it is to be a round trip from now, at most half above.
         let target = at(t + acked.min_rtt.as_s_f64()).clamp(packets, 1.5 * packets);
@@ -128,7 +169,7 @@ impl Cubic {
         let reno_growth = if epoch.reno >= epoch.prior {
             1.0
         } else {
-            RENO_GROWTH
+            self.params.reno_growth()
         };
         epoch.reno += reno_growth * f64::from(left) / packets;
         let target = target.max(epoch.reno);
@@ -151,7 +192,8 @@ impl WindowControl for Cubic {
         }
         let mut left = acked.packets;
         if window.in_slow_start() {
-            let late = window.packets >= HYSTART_FROM && self.hystart.ends(acked);
+            let looks = self.params.hystart && window.packets >= HYSTART_FROM;
+            let late = looks && self.hystart.ends(acked);
             if late {
                 window.slow_start_below = window.packets;
             }
@@ -165,12 +207,13 @@ impl WindowControl for Cubic {
     /// RFC 9438 §4.6 and §4.7.
     fn on_loss(&mut self, window: &Window) -> u32 {
         let packets = f64::from(window.packets);
+        let beta = self.params.beta;
         self.epoch = None;
         self.window_max = match packets < self.window_max {
-            true => packets * (1.0 + BETA) / 2.0, // fast convergence
+            true => packets * (1.0 + beta) / 2.0, // fast convergence
             false => packets,
         };
-        ((packets * BETA) as u32).max(2)
+        ((packets * beta) as u32).max(2)
     }
 
     fn on_timeout(&mut self) {
@@ -195,7 +238,7 @@ mod tests {
     /// stays below.
     #[test]
     fn the_window_follows_the_curve_of_rfc_9438() {
-        let mut cubic = Cubic::default();
+        let mut cubic = Cubic::new(&Params::default());
         let mut window = Window {
             packets: 1000,
             slow_start_below: 1,
@@ -225,7 +268,7 @@ mod tests {
 
     #[test]
     fn short_round_trips_grow_like_reno() {
-        let mut cubic = Cubic::default();
+        let mut cubic = Cubic::new(&Params::default());
         let mut window = Window {
             packets: 40,
             slow_start_below: 1,
@@ -243,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_train_of_half_a_round_trip_ends_slow_start() {
-        let mut cubic = Cubic::default();
+        let mut cubic = Cubic::new(&Params::default());
         let mut window = Window {
             packets: 20,
             slow_start_below: u32::MAX,

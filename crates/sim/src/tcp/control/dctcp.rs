@@ -1,13 +1,32 @@
 //! DCTCP: cuts in proportion to the part of marked packets, once a window (RFC 8257, as Linux).
 
-use super::reno::Reno;
+use super::reno::{self, Reno};
 use super::{Acked, Window, WindowControl};
+use onramp_scenario::Tuning;
 
-/// g: weight of a window's marked part.
-const GAIN: f64 = 1.0 / 16.0;
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// g: weight of a window's marked part.
+    pub gain: f64,
+}
+
+impl Default for Params {
+    /// Linux's.
+    fn default() -> Params {
+        Params { gain: 1.0 / 16.0 }
+    }
+}
+
+impl Params {
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("g", &mut self.gain);
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct Dctcp {
+    params: Params,
     alpha: f64,
     /// How it grows, and what a loss takes.
     reno: Reno,
@@ -20,24 +39,24 @@ pub struct Dctcp {
     reduced_until: Option<u32>,
 }
 
-impl Default for Dctcp {
-    fn default() -> Dctcp {
+impl Dctcp {
+    pub(super) fn new(params: &Params) -> Dctcp {
         Dctcp {
+            params: *params,
             alpha: 1.0, // dctcp_alpha_on_init
-            reno: Reno::default(),
+            reno: Reno::new(&reno::Params::default()),
             delivered: 0,
             marked: 0,
             window_end: 0,
             reduced_until: None,
         }
     }
-}
 
-impl Dctcp {
     /// RFC 8257 §3.3.
     fn end_window(&mut self, acked: &Acked) {
         let part = f64::from(self.marked) / f64::from(self.delivered.max(1));
-        self.alpha = (1.0 - GAIN) * self.alpha + GAIN * part.min(1.0);
+        let g = self.params.gain;
+        self.alpha = (1.0 - g) * self.alpha + g * part.min(1.0);
         (self.delivered, self.marked) = (0, 0);
         self.window_end = acked.next;
     }
@@ -76,7 +95,7 @@ mod tests {
 
     #[test]
     fn one_cut_a_window_by_half_of_alpha() {
-        let mut dctcp = Dctcp::default();
+        let mut dctcp = Dctcp::new(&Params::default());
         let mut window = Window {
             packets: 100,
             slow_start_below: 100,
@@ -98,8 +117,8 @@ mod tests {
 
     #[test]
     fn alpha_fades_without_marks() {
-        let mut dctcp = Dctcp::default();
-        let mut window = Window::INITIAL;
+        let mut dctcp = Dctcp::new(&Params::default());
+        let mut window = Window::initial(10);
         for n in 1..=16 {
             let unmarked = Acked {
                 cumulative: n,

@@ -2,13 +2,14 @@
 //!
 //! One file each. Adding one is a file and a line in the list below. Windows are in packets.
 
+use onramp_scenario::Tuning;
 use onramp_units::{Sim, Span, Time};
 
-mod bbr;
-mod cubic;
-mod dctcp;
-mod reno;
-mod scalable;
+pub mod bbr;
+pub mod cubic;
+pub mod dctcp;
+pub mod reno;
+pub mod scalable;
 
 /// A connection's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +21,13 @@ pub struct Window {
 }
 
 impl Window {
-    /// RFC 6928, as Linux.
-    pub const INITIAL: Window = Window {
-        packets: 10,
-        slow_start_below: u32::MAX,
-    };
+    /// Of a new connection.
+    pub fn initial(packets: u32) -> Window {
+        Window {
+            packets,
+            slow_start_below: u32::MAX,
+        }
+    }
 
     pub fn in_slow_start(&self) -> bool {
         self.packets < self.slow_start_below
@@ -80,6 +83,8 @@ pub struct RateSample {
 
 /// A congestion control of one connection.
 pub trait WindowControl {
+    /// A connection begins with this window.
+    fn begin(&mut self, _window: &Window) {}
     /// Packets have been delivered.
     fn on_ack(&mut self, window: &mut Window, acked: &Acked);
     /// Packets are lost: the slow-start threshold to fall to.
@@ -103,12 +108,12 @@ pub trait WindowControl {
 /// Names each congestion control with its module.
 macro_rules! window_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
-        /// Which congestion control.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        /// A congestion control with its parameters.
+        #[derive(Debug, Clone, Copy, PartialEq)]
         pub enum TcpAlgorithm {
             $(
                 #[doc = concat!("tcp/control/", stringify!($module), ".rs")]
-                $variant,
+                $variant($module::Params),
             )*
         }
 
@@ -119,24 +124,43 @@ macro_rules! window_controls {
         }
 
         impl TcpAlgorithm {
-            /// All of them.
-            pub const ALL: &'static [TcpAlgorithm] = &[$(TcpAlgorithm::$variant),*];
+            /// All of them, with their sources' parameters.
+            pub fn all() -> Vec<TcpAlgorithm> {
+                vec![$(TcpAlgorithm::$variant($module::Params::default())),*]
+            }
 
             /// As scenarios have it.
-            pub fn name(self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self {
-                    $(TcpAlgorithm::$variant => stringify!($module),)*
+                    $(TcpAlgorithm::$variant(_) => stringify!($module),)*
                 }
             }
 
-            pub(crate) fn start(self) -> Control {
+            /// With the parameters that a scenario sets.
+            #[must_use]
+            pub fn tuned(mut self, given: &Tuning) -> TcpAlgorithm {
+                match &mut self {
+                    $(TcpAlgorithm::$variant(params) => params.tune(given),)*
+                }
+                self
+            }
+
+            pub(crate) fn start(&self) -> Control {
                 match self {
-                    $(TcpAlgorithm::$variant => Control::$variant($module::$variant::default()),)*
+                    $(TcpAlgorithm::$variant(params) => {
+                        Control::$variant($module::$variant::new(params))
+                    })*
                 }
             }
         }
 
         impl WindowControl for Control {
+            fn begin(&mut self, window: &Window) {
+                match self {
+                    $(Control::$variant(cc) => cc.begin(window),)*
+                }
+            }
+
             fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
                 match self {
                     $(Control::$variant(cc) => cc.on_ack(window, acked),)*
@@ -239,8 +263,8 @@ pub mod tests {
     }
 
     /// Those that grow by acknowledgements and fall at losses; BBR does neither.
-    fn loss_based() -> impl Iterator<Item = &'static TcpAlgorithm> {
-        let all = TcpAlgorithm::ALL.iter();
+    fn loss_based() -> impl Iterator<Item = TcpAlgorithm> {
+        let all = TcpAlgorithm::all().into_iter();
         all.filter(|algorithm| !algorithm.start().owns_window())
     }
 
@@ -264,19 +288,19 @@ pub mod tests {
     fn nothing_grows_that_was_not_limited_by_its_window() {
         for algorithm in loss_based() {
             let mut cc = algorithm.start();
-            let mut window = Window::INITIAL;
+            let mut window = Window::initial(10);
             let idle = Acked {
                 may_grow: false,
                 ..acked(100, 10)
             };
             cc.on_ack(&mut window, &idle);
-            assert_eq!(window, Window::INITIAL, "{algorithm:?}");
+            assert_eq!(window, Window::initial(10), "{algorithm:?}");
         }
     }
 
     #[test]
     fn no_loss_leaves_less_than_two_packets() {
-        for algorithm in TcpAlgorithm::ALL {
+        for algorithm in TcpAlgorithm::all() {
             let one = Window {
                 packets: 1,
                 slow_start_below: 2,

@@ -1,10 +1,41 @@
 //! NewReno: a packet a round trip, half at a loss (RFC 5681 §3.1, RFC 6582).
 
 use super::{Acked, Growth, Window, WindowControl};
+use onramp_scenario::Tuning;
 
-#[derive(Debug, Clone, Default)]
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// Part of the window that a loss leaves.
+    pub beta: f64,
+}
+
+impl Default for Params {
+    /// RFC 5681's.
+    fn default() -> Params {
+        Params { beta: 0.5 }
+    }
+}
+
+impl Params {
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.fraction("beta", &mut self.beta);
+    }
+}
+
+#[derive(Debug, Clone)]
 pub struct Reno {
+    params: Params,
     growth: Growth,
+}
+
+impl Reno {
+    pub(super) fn new(params: &Params) -> Reno {
+        Reno {
+            params: *params,
+            growth: Growth::default(),
+        }
+    }
 }
 
 impl WindowControl for Reno {
@@ -15,7 +46,7 @@ impl WindowControl for Reno {
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {
-        (window.packets / 2).max(2)
+        ((f64::from(window.packets) * self.params.beta) as u32).max(2)
     }
 }
 
@@ -26,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_adds_a_packet_and_a_loss_halves() {
-        let mut reno = Reno::default();
+        let mut reno = Reno::new(&Params::default());
         let mut window = Window {
             packets: 20,
             slow_start_below: 20,

@@ -2,25 +2,61 @@
 //! CCR 33(2), 2003, with Linux's numbers).
 
 use super::{Acked, Growth, Window, WindowControl};
+use onramp_scenario::Tuning;
 
-/// Packets to be acknowledged for one more, at most.
-const PER: u32 = 100;
+/// Parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// Packets to be acknowledged for one more, at most.
+    pub per: u32,
+    /// Part of the window that a loss takes.
+    pub decrease: f64,
+}
 
-#[derive(Debug, Clone, Default)]
+impl Default for Params {
+    /// Linux's.
+    fn default() -> Params {
+        Params {
+            per: 100,
+            decrease: 1.0 / 8.0,
+        }
+    }
+}
+
+impl Params {
+    pub(crate) fn tune(&mut self, given: &Tuning) {
+        given.count("packets", &mut self.per);
+        given.fraction("decrease", &mut self.decrease);
+    }
+}
+
+#[derive(Debug, Clone)]
 pub struct Scalable {
+    params: Params,
     growth: Growth,
+}
+
+impl Scalable {
+    pub(super) fn new(params: &Params) -> Scalable {
+        Scalable {
+            params: *params,
+            growth: Growth::default(),
+        }
+    }
 }
 
 impl WindowControl for Scalable {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if acked.may_grow {
-            let per = |packets: u32| packets.min(PER);
+            let most = self.params.per;
+            let per = |packets: u32| packets.min(most);
             self.growth.on_ack(window, acked.packets, per);
         }
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {
-        (window.packets - window.packets / 8).max(2)
+        let taken = f64::from(window.packets) * self.params.decrease;
+        (window.packets - taken as u32).max(2)
     }
 }
 
@@ -31,7 +67,7 @@ mod tests {
 
     #[test]
     fn growth_is_a_per_cent_and_a_loss_takes_an_eighth() {
-        let mut scalable = Scalable::default();
+        let mut scalable = Scalable::new(&Params::default());
         let mut window = Window {
             packets: 800,
             slow_start_below: 800,

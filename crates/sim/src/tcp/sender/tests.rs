@@ -1,5 +1,6 @@
 //! Facts about the sending end, in virtual time.
 
+use super::super::control::reno;
 use super::*;
 use proptest::prelude::*;
 
@@ -15,9 +16,14 @@ fn ack(cumulative: u32, block: (u32, u32)) -> Acknowledgement {
     }
 }
 
+fn new_sender(algorithm: &TcpAlgorithm) -> Sender {
+    let transport = Arc::new(Transport::default());
+    Sender::new(algorithm, transport, Span::from_us(100))
+}
+
 /// After the first window of 10 packets was sent at 0 and nothing else.
 fn started(total: u32) -> Sender {
-    let mut sender = Sender::new(TcpAlgorithm::Reno, Span::from_us(100));
+    let mut sender = new_sender(&TcpAlgorithm::Reno(reno::Params::default()));
     sender.resume(Time::ZERO, total);
     let segment = sender.next_segment(at(0), 64).unwrap();
     assert_eq!((segment.first, segment.count), (0, total.min(10)));
@@ -58,10 +64,10 @@ fn one_packet_above_a_hole_is_given_time() {
     let mut sender = started(100);
     sender.acknowledged(at(100), &ack(0, (1, 2)));
     assert!(sender.next_segment(at(100), 64).is_none_or(|s| !s.again));
-    // An eighth of the smoothed RTT later.
-    assert_eq!(sender.timer(), Some(at(0) + Span::from_ps(112_500_000)));
-    sender.timer_expired(at(113));
-    assert!(sender.next_segment(at(113), 64).unwrap().again);
+    // A quarter of the shortest RTT later.
+    assert_eq!(sender.timer(), Some(at(125)));
+    sender.timer_expired(at(125));
+    assert!(sender.next_segment(at(125), 64).unwrap().again);
 }
 
 #[test]
@@ -111,8 +117,8 @@ proptest! {
         losses in prop::collection::vec(any::<bool>(), 0..200),
         most in 1u32..50,
     ) {
-        for &algorithm in TcpAlgorithm::ALL {
-            let mut sender = Sender::new(algorithm, Span::from_us(100));
+        for algorithm in TcpAlgorithm::all() {
+            let mut sender = new_sender(&algorithm);
             sender.resume(Time::ZERO, total);
             let mut receiver = crate::tcp::receiver::Receiver::default();
             let mut lost = losses.iter().copied();

@@ -1,0 +1,311 @@
+//! Lists of flows to be replayed: the HPCC simulator's format, CSV, and Parquet.
+
+use onramp_units::{Bytes, Sim, Span, Time};
+
+/// A flow of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedFlow {
+    /// When its data is there.
+    pub at: Time<Sim>,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// How much; above zero.
+    pub size: Bytes,
+}
+
+/// What is wrong with a list. Lines and rows count from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
+pub enum FlowListError {
+    #[error("line {line}: {what} is \"{found}\", expected {expected}")]
+    Field {
+        line: usize,
+        what: &'static str,
+        found: String,
+        expected: &'static str,
+    },
+    #[error("line {line}: starts at {start}, before the flow above it at {above}")]
+    Unordered {
+        line: usize,
+        start: Span,
+        above: Span,
+    },
+    #[error("{found} flows, expected {expected} as the first line says")]
+    Count { found: usize, expected: usize },
+    #[error("line 1: the columns are \"{found}\", expected {COLUMNS}")]
+    Columns { found: String },
+    #[error("not a CSV file: {message}")]
+    Csv { message: String },
+    #[error("not a Parquet file of {COLUMNS}: {message}")]
+    Parquet { message: String },
+}
+
+/// Of CSV and Parquet files.
+const COLUMNS: &str = "src,dst,size_bytes,start_ns";
+const NUMBER: &str = "a whole number from 0";
+const SIZE: &str = "bytes above zero";
+const START: &str = "nanoseconds from 0 to 3600 s";
+const LATEST: Span = Span::from_s(3600);
+
+/// Reads a list by the ending of its file's name: `.csv`, `.parquet`, else the HPCC simulator's
+/// format.
+///
+/// # Errors
+/// What is no such list; starts that go backwards.
+pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
+    if name.ends_with(".parquet") {
+        return read_parquet(bytes);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    match name.ends_with(".csv") {
+        true => read_csv(&text),
+        false => read_hpcc(&text, &read_seconds),
+    }
+}
+
+/// Reads the HPCC simulator's format: how many, then a line
+/// `src dst priority port size_bytes start_s` for each, in the order of their starts. Priority and
+/// port are read and not used: all data is one class here, and a flow's ports follow from its place
+/// among those of its pair of hosts. `start` says what seconds mean.
+///
+/// # Errors
+/// Text that is no flow list; starts that go backwards.
+pub fn read_hpcc(
+    text: &str,
+    start: &dyn Fn(&str) -> Option<Span>,
+) -> Result<Vec<ListedFlow>, FlowListError> {
+    let mut lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    let (line, first) = lines.next().unwrap_or((1, ""));
+    let expected = field(line, "number of flows", first.trim(), NUMBER, |word| {
+        word.parse().ok()
+    })?;
+    let mut flows = Vec::new();
+    for (line, text) in lines {
+        let flow = hpcc_flow(line, text, start)?;
+        push(&mut flows, line, flow)?;
+    }
+    if flows.len() != expected {
+        let found = flows.len();
+        return Err(FlowListError::Count { found, expected });
+    }
+    Ok(flows)
+}
+
+fn hpcc_flow(
+    line: usize,
+    text: &str,
+    start: &dyn Fn(&str) -> Option<Span>,
+) -> Result<ListedFlow, FlowListError> {
+    let mut words = text.split_whitespace();
+    let mut next = || words.next().unwrap_or("");
+    let number = |word: &str| word.parse::<u32>().ok();
+    let src = field(line, "source", next(), NUMBER, number)?;
+    let dst = field(line, "destination", next(), NUMBER, number)?;
+    field(line, "priority", next(), NUMBER, number)?;
+    field(line, "port", next(), NUMBER, number)?;
+    let size = field(line, "size", next(), SIZE, read_size)?;
+    let at = field(line, "start", next(), "seconds from 0 to 3600", |word| {
+        start(word).filter(|span| (Span::ZERO..=LATEST).contains(span))
+    })?;
+    let end = |word: &str| word.is_empty().then_some(());
+    field(line, "the seventh word", next(), "the end of the line", end)?;
+    listed(line, src, dst, size, at)
+}
+
+/// Exactly.
+pub(crate) fn read_seconds(word: &str) -> Option<Span> {
+    format!("{word} s").parse().ok()
+}
+
+fn read_csv(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let bad = |error: csv::Error| FlowListError::Csv {
+        message: error.to_string(),
+    };
+    let names: Vec<&str> = COLUMNS.split(',').collect();
+    let header = reader.headers().map_err(bad)?;
+    if header.iter().ne(names) {
+        let found = header.iter().collect::<Vec<_>>().join(",");
+        return Err(FlowListError::Columns { found });
+    }
+    let mut flows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(bad)?;
+        let line = record.position().map_or(0, |at| at.line() as usize);
+        let word = |n: usize| record.get(n).unwrap_or("");
+        let number = |word: &str| word.parse::<u32>().ok();
+        let src = field(line, "src", word(0), NUMBER, number)?;
+        let dst = field(line, "dst", word(1), NUMBER, number)?;
+        let size = field(line, "size_bytes", word(2), SIZE, read_size)?;
+        let at = field(line, "start_ns", word(3), START, |word| {
+            read_start(word.parse().ok()?)
+        })?;
+        let end = |word: &str| word.is_empty().then_some(());
+        field(line, "the fifth word", word(4), "the end of the line", end)?;
+        let flow = listed(line, src, dst, size, at)?;
+        push(&mut flows, line, flow)?;
+    }
+    Ok(flows)
+}
+
+fn read_parquet(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let bad = |error: parquet::errors::ParquetError| FlowListError::Parquet {
+        message: error.to_string(),
+    };
+    let file = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).map_err(bad)?;
+    let mut flows = Vec::new();
+    for (line, row) in (1..).zip(file.get_row_iter(None).map_err(bad)?) {
+        let row = row.map_err(bad)?;
+        let number = |name: &'static str| {
+            let column = row.get_column_iter().find(|(column, _)| *column == name);
+            let found = column.map_or(String::new(), |(_, value)| value.to_string());
+            let read = |word: &str| word.parse::<i64>().ok();
+            field(line, name, &found, NUMBER, read).map(|n| (n, found))
+        };
+        let host = |name| {
+            let (host, found) = number(name)?;
+            field(line, name, &found, NUMBER, |_| u32::try_from(host).ok())
+        };
+        let (src, dst) = (host("src")?, host("dst")?);
+        let (size, found) = number("size_bytes")?;
+        let size = field(line, "size_bytes", &found, SIZE, |_| {
+            u64::try_from(size).ok().filter(|&size| size > 0)
+        })?;
+        let (start, found) = number("start_ns")?;
+        let at = field(line, "start_ns", &found, START, |_| read_start(start))?;
+        let flow = listed(line, src, dst, size, at)?;
+        push(&mut flows, line, flow)?;
+    }
+    Ok(flows)
+}
+
+fn read_size(word: &str) -> Option<u64> {
+    word.parse().ok().filter(|&size| size > 0)
+}
+
+fn read_start(ns: i64) -> Option<Span> {
+    let latest_ns = LATEST.as_ns();
+    (0..=latest_ns).contains(&ns).then(|| Span::from_ns(ns))
+}
+
+fn listed(
+    line: usize,
+    src: u32,
+    dst: u32,
+    size: u64,
+    start: Span,
+) -> Result<ListedFlow, FlowListError> {
+    let other = |_: &str| (src != dst).then_some(());
+    let found = dst.to_string();
+    field(
+        line,
+        "destination",
+        &found,
+        "another host than the source",
+        other,
+    )?;
+    Ok(ListedFlow {
+        at: Time::ZERO + start,
+        src,
+        dst,
+        size: Bytes::new(size),
+    })
+}
+
+/// After the others, of which none may be later.
+fn push(flows: &mut Vec<ListedFlow>, line: usize, flow: ListedFlow) -> Result<(), FlowListError> {
+    if let Some(above) = flows.last().filter(|above| above.at > flow.at) {
+        return Err(FlowListError::Unordered {
+            line,
+            start: flow.at - Time::ZERO,
+            above: above.at - Time::ZERO,
+        });
+    }
+    flows.push(flow);
+    Ok(())
+}
+
+fn field<T>(
+    line: usize,
+    what: &'static str,
+    found: &str,
+    expected: &'static str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T, FlowListError> {
+    read(found).ok_or_else(|| FlowListError::Field {
+        line,
+        what,
+        found: found.to_owned(),
+        expected,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_formats_say_the_same() {
+        let hpcc = read("a.flow", b"2\n1 0 3 100 1001 0.00004\n2 0 3 100 5 0.5\n").unwrap();
+        let csv = b"src,dst,size_bytes,start_ns\n# a comment\n1,0,1001,40000\n2, 0, 5, 500000000\n";
+        assert_eq!(read("a.csv", csv).unwrap(), hpcc);
+        assert_eq!(hpcc[0].at.ticks(), 40_000_000);
+    }
+
+    #[test]
+    fn bad_lists_are_refused_with_line_and_value() {
+        let error = |name: &str, text: &str| read(name, text.as_bytes()).unwrap_err().to_string();
+        let hpcc = |text| error("x.flow", text);
+        assert_eq!(
+            hpcc(""),
+            "line 1: number of flows is \"\", expected a whole number from 0"
+        );
+        assert_eq!(
+            hpcc("1\n1 0 3 100 0 2.0\n"),
+            "line 2: size is \"0\", expected bytes above zero"
+        );
+        assert_eq!(
+            hpcc("1\n1 0 3 100 5 -2.0\n"),
+            "line 2: start is \"-2.0\", expected seconds from 0 to 3600"
+        );
+        assert_eq!(
+            hpcc("1\n1 1 3 100 5 2.0\n"),
+            "line 2: destination is \"1\", expected another host than the source"
+        );
+        assert_eq!(
+            hpcc("2\n1 0 3 100 5 2.0\n1 0 3 100 5 1.5\n"),
+            "line 3: starts at 1.5 s, before the flow above it at 2 s"
+        );
+        assert_eq!(
+            hpcc("2\n1 0 3 100 5 2.0\n"),
+            "1 flows, expected 2 as the first line says"
+        );
+        let csv = |rows: &str| error("x.csv", &format!("src,dst,size_bytes,start_ns\n{rows}"));
+        assert_eq!(
+            error("x.csv", "a,b\n"),
+            "line 1: the columns are \"a,b\", expected src,dst,size_bytes,start_ns"
+        );
+        assert_eq!(
+            csv("1,0,5,0\n1,0,-5,0\n"),
+            "line 3: size_bytes is \"-5\", expected bytes above zero"
+        );
+        assert_eq!(
+            csv("1,0,5,-1\n"),
+            "line 2: start_ns is \"-1\", expected nanoseconds from 0 to 3600 s"
+        );
+        assert_eq!(
+            csv("1,0,5,7\n1,0,5,6\n"),
+            "line 3: starts at 6 ns, before the flow above it at 7 ns"
+        );
+        assert!(error("x.parquet", "PAR1").starts_with("not a Parquet file"));
+    }
+}

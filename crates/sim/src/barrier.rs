@@ -1,0 +1,140 @@
+//! Where threads wait for each other: a while awake, because a window is short, then asleep.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Looks at the generation before a thread goes to sleep: half a millisecond, about a window's work. Next
+/// to none where threads have to share processors. Without a pause between looks: a hypervisor takes the
+/// processor away from who pauses often.
+const LOOKS: u32 = 500_000;
+const FEW_LOOKS: u32 = 10;
+/// A sleeper looks this often whether the barrier has been broken.
+const NAP: Duration = Duration::from_millis(100);
+
+/// A barrier for a number of threads, to be used again and again.
+pub(crate) struct Barrier {
+    threads: usize,
+    looks: u32,
+    here: AtomicUsize,
+    /// Times that all were here.
+    generation: AtomicUsize,
+    sleepers: AtomicUsize,
+    broken: AtomicBool,
+    mutex: Mutex<()>,
+    everybody: Condvar,
+}
+
+/// Breaks a barrier if its thread panics.
+pub(crate) struct BreakOnPanic<'a>(&'a Barrier);
+
+impl Drop for BreakOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
+impl Barrier {
+    pub fn new(threads: usize) -> Barrier {
+        let processors = std::thread::available_parallelism().map_or(1, Into::into);
+        Barrier {
+            threads,
+            looks: match threads <= processors {
+                true => LOOKS,
+                false => FEW_LOOKS,
+            },
+            here: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
+            sleepers: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            mutex: Mutex::new(()),
+            everybody: Condvar::new(),
+        }
+    }
+
+    /// Until it is dropped, a panic of this thread ends the others' waiting with a panic too.
+    pub fn break_on_panic(&self) -> BreakOnPanic<'_> {
+        BreakOnPanic(self)
+    }
+
+    /// Ends the others' waiting with a panic.
+    pub fn give_up(&self) {
+        self.broken.store(true, SeqCst);
+    }
+
+    /// Waits until all threads wait. What they did before is seen by all after.
+    ///
+    /// # Panics
+    /// Another thread has panicked.
+    pub fn wait(&self) {
+        let generation = self.generation.load(SeqCst);
+        if self.here.fetch_add(1, SeqCst) + 1 == self.threads {
+            self.here.store(0, SeqCst);
+            self.generation.store(generation + 1, SeqCst);
+            if self.sleepers.load(SeqCst) > 0 {
+                // A sleeper that has not slept yet holds the mutex, and looks once more.
+                drop(self.mutex.lock());
+                self.everybody.notify_all();
+            }
+            return;
+        }
+        for _ in 0..self.looks {
+            if self.generation.load(SeqCst) != generation {
+                return;
+            }
+        }
+        self.sleep(generation);
+    }
+
+    fn sleep(&self, generation: usize) {
+        self.sleepers.fetch_add(1, SeqCst);
+        let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.generation.load(SeqCst) == generation && !self.broken.load(SeqCst) {
+            let napped = self.everybody.wait_timeout(guard, NAP);
+            guard = napped.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(guard);
+        assert!(!self.broken.load(SeqCst), "another thread panicked");
+        self.sleepers.fetch_sub(1, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_a_round_ahead() {
+        const ROUNDS: usize = 200;
+        let (barrier, done) = (Barrier::new(3), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..ROUNDS {
+                        assert!(done.fetch_add(1, SeqCst) < 3 * (round + 1));
+                        barrier.wait();
+                        assert!(done.load(SeqCst) >= 3 * (round + 1));
+                        barrier.wait();
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), 3 * ROUNDS);
+    }
+
+    #[test]
+    fn a_panic_wakes_the_others() {
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| barrier.wait());
+            let panics = scope.spawn(|| {
+                let _breaks = barrier.break_on_panic();
+                panic!("on purpose");
+            });
+            assert!(panics.join().is_err());
+            assert!(waits.join().is_err());
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! What becomes of the flows of a plan, written by whoever has an end of one.
+//!
+//! Each field of a flow has one writer: its sender or its receiver. Nobody reads while events are
+//! handled, so the order of writes to different fields means nothing.
+
+use crate::config::{Flow, Outcome};
+use onramp_scenario::Work;
+use onramp_units::{Bytes, Span};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
+
+/// By flow. A time in ps; zero: it has not come.
+#[derive(Default)]
+struct Cell {
+    acked: AtomicI64,
+    arrived: AtomicI64,
+    /// Of a flow that has not arrived.
+    received: AtomicI64,
+    held: AtomicI64,
+    retransmissions: AtomicU32,
+    timeouts: AtomicU32,
+    /// One more than the number that names its way; zero: it has not started.
+    path: AtomicU32,
+}
+
+/// Of all flows of a plan.
+pub(crate) struct Outcomes(Vec<Cell>);
+
+/// What the sender of a flow knows of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sent {
+    pub held: Span,
+    pub retransmissions: u32,
+    pub timeouts: u32,
+}
+
+impl Outcomes {
+    pub fn new(flows: usize) -> Outcomes {
+        Outcomes((0..flows).map(|_| Cell::default()).collect())
+    }
+
+    /// The sender has the last acknowledgement, so long after the start.
+    pub fn acked(&self, flow: u32, after: Span) {
+        self.0[flow as usize].acked.store(after.as_ps(), Relaxed);
+    }
+
+    /// The receiver has everything, so long after the start.
+    pub fn arrived(&self, flow: u32, after: Span) {
+        self.0[flow as usize].arrived.store(after.as_ps(), Relaxed);
+    }
+
+    pub fn has_arrived(&self, flow: u32) -> bool {
+        self.0[flow as usize].arrived.load(Relaxed) > 0
+    }
+
+    /// The receiver has so much of it, and perhaps not everything.
+    pub fn received(&self, flow: u32, bytes: u64) {
+        self.0[flow as usize].received.store(bytes as i64, Relaxed);
+    }
+
+    /// It takes the way of its hosts' flow number `ordinal`.
+    pub fn path(&self, flow: u32, ordinal: u16) {
+        let path = &self.0[flow as usize].path;
+        path.store(u32::from(ordinal) + 1, Relaxed);
+    }
+
+    /// The number that names its way, if it has started.
+    pub fn path_of(&self, flow: usize) -> Option<u16> {
+        let path = self.0[flow].path.load(Relaxed);
+        path.checked_sub(1).map(|ordinal| ordinal as u16)
+    }
+
+    pub fn sent(&self, flow: u32, sent: Sent) {
+        let cell = &self.0[flow as usize];
+        cell.held.store(sent.held.as_ps(), Relaxed);
+        cell.retransmissions.store(sent.retransmissions, Relaxed);
+        cell.timeouts.store(sent.timeouts, Relaxed);
+    }
+
+    /// What became of `flow`, number `n` of the plan.
+    pub fn of(&self, n: usize, flow: &Flow) -> Outcome {
+        let cell = &self.0[n];
+        let time =
+            |cell: &AtomicI64| Some(Span::from_ps(cell.load(Relaxed))).filter(|t| *t > Span::ZERO);
+        let arrived = time(&cell.arrived);
+        let received = match (flow.work, arrived) {
+            (Work::Send(size), Some(_)) => size,
+            _ => Bytes::new(cell.received.load(Relaxed) as u64),
+        };
+        Outcome {
+            acked: time(&cell.acked),
+            arrived,
+            received,
+            held: Span::from_ps(cell.held.load(Relaxed)),
+            retransmissions: cell.retransmissions.load(Relaxed),
+            timeouts: cell.timeouts.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Probes: how full ports are, looked at now and then while time goes by.
+
+use crate::domain::Domain;
+use onramp_units::{Bytes, Sim, Span, Time};
+
+/// When probes look: from a time on, every so often, up to before another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub next: Time<Sim>,
+    pub interval: Span,
+    pub end: Time<Sim>,
+}
+
+/// The probes of a domain.
+#[derive(Default)]
+pub(crate) struct Probes {
+    times: Option<Times>,
+    probes: Vec<Probe>,
+}
+
+/// What was seen at a port since somebody took it away.
+pub(crate) struct Probe {
+    port: u32,
+    pub longest_wait: Span,
+    pub most_queued: Bytes,
+    /// How long a packet would have waited, each time, if that is kept.
+    pub waits: Option<Vec<Span>>,
+}
+
+impl Probes {
+    pub fn next_at(&self) -> Option<Time<Sim>> {
+        let times = self.times.filter(|times| times.next < times.end)?;
+        Some(times.next)
+    }
+}
+
+impl Domain {
+    /// Looks at `port` at these times, as all probes do; keeps each wait or only the longest. The
+    /// probe's number.
+    pub fn start_probe(&mut self, port: u32, times: Times, keeps_waits: bool) -> usize {
+        self.probes.times = Some(times);
+        self.probes.probes.push(Probe {
+            port,
+            longest_wait: Span::ZERO,
+            most_queued: Bytes::ZERO,
+            waits: keeps_waits.then(Vec::new),
+        });
+        self.probes.probes.len() - 1
+    }
+
+    /// A probe by its number.
+    pub fn probe(&mut self, number: usize) -> &mut Probe {
+        &mut self.probes.probes[number]
+    }
+
+    /// All probes look.
+    pub fn look(&mut self, now: Time<Sim>) {
+        let mut probes = std::mem::take(&mut self.probes);
+        if let Some(times) = &mut probes.times {
+            times.next += times.interval;
+        }
+        for probe in &mut probes.probes {
+            let state = self.port_state(probe.port, now);
+            probe.longest_wait = probe.longest_wait.max(state.wait);
+            probe.most_queued = probe.most_queued.max(state.queued);
+            if let Some(waits) = &mut probe.waits {
+                waits.push(state.wait);
+            }
+        }
+        self.probes = probes;
+    }
+}

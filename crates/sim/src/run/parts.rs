@@ -1,0 +1,56 @@
+//! Into how many parts a run is worth being split.
+
+use crate::partition::Partition;
+use crate::topology::Topology;
+use onramp_scenario::{Arrival, Run, Work};
+
+/// Packets that a thread should move between two looks at the others, so that looking costs next to
+/// nothing: some 20 us of work.
+const WORTH_A_WINDOW: f64 = 200.0;
+/// Lines and ends that a packet and its acknowledgement meet, about.
+const HOPS: f64 = 8.0;
+
+const PACKET_BYTES: f64 = 1_000.0;
+
+/// In how many parts, a thread each, a run is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// As many as pay, up to this.
+    AtMost(usize),
+    /// As many as the network has racks, up to this, whether it pays or not.
+    Forced(usize),
+}
+
+/// The parts of `run`, whose plan is `arrivals`.
+pub(super) fn partition(
+    run: &Run,
+    arrivals: &[Arrival],
+    topology: &Topology,
+    parts: Parts,
+) -> Partition {
+    let (most, forced) = match parts {
+        Parts::AtMost(most) => (most, false),
+        Parts::Forced(most) => (most, true),
+    };
+    for count in (2..=most).rev() {
+        let partition = Partition::of_racks(topology, count);
+        let hops = hops_per_s(run, arrivals) * partition.lookahead().as_s_f64();
+        if partition.count() > 1 && (forced || hops >= WORTH_A_WINDOW * count as f64) {
+            return partition;
+        }
+    }
+    Partition::whole(topology)
+}
+
+/// Packet-hops in a simulated second, about.
+fn hops_per_s(run: &Run, arrivals: &[Arrival]) -> f64 {
+    let line = run.network.link.rate;
+    let bytes = |arrival: &Arrival| match arrival.work {
+        Work::Send(size) => size.get(),
+        Work::Until(stop) => line.bytes_in(stop - arrival.at).get(),
+    };
+    let offered: f64 = arrivals.iter().map(|arrival| bytes(arrival) as f64).sum();
+    let hosts = f64::from(run.network.topology.hosts());
+    let most = line.bytes_in(run.duration).get() as f64 * hosts;
+    offered.min(most) / PACKET_BYTES * HOPS / run.duration.as_s_f64()
+}

@@ -1,0 +1,19 @@
+//! The committed table of results is what the simulator gives now.
+
+#[path = "../examples/table.rs"]
+mod example;
+
+#[test]
+fn the_table_of_results_is_current() {
+    let committed = include_str!("../../../docs/results/table.md");
+    let now = example::table();
+    let differs = now
+        .lines()
+        .zip(committed.lines())
+        .find(|(now, then)| now != then);
+    assert!(
+        now == committed,
+        "{differs:?}\ndocs/results/table.md is stale. If the change is meant, say why in the commit and run: \
+         cargo run -p onramp-sim --example table > docs/results/table.md"
+    );
+}
