@@ -1,6 +1,7 @@
 //! `onramp sim`: scenarios in the simulator. Reads files, spreads runs over threads, shows progress,
 //! prints tables; the sim crate does the rest.
 mod bench;
+mod memory;
 mod watch;
 
 use std::{
@@ -104,11 +105,12 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
     }
     let scenario = crate::scenario::read(&args.file, &args.set)?;
     args.watch.check(&scenario)?;
+    let processors = std::thread::available_parallelism().map_or(1, Into::into);
+    let threads = args.threads.unwrap_or(processors);
+    memory::check(&scenario, threads, memory::available())?;
     let out = args
         .out
         .unwrap_or_else(|| crate::rack::default_out(&args.file));
-    let processors = std::thread::available_parallelism().map_or(1, Into::into);
-    let threads = args.threads.unwrap_or(processors);
     let cancel = onramp_rack::cancelled_by_signals();
     let summary = simulate_all(&scenario, &args.watch, &out, threads, cancel)
         .with_context(|| format!("simulating {}", args.file.display()))?;

@@ -111,6 +111,12 @@ pub fn plan(run: &Run) -> Vec<Arrival> {
     arrivals
 }
 
+/// Mean number of flows in the plan of `run`, without making it.
+pub fn expected_flows(run: &Run) -> f64 {
+    let of = |traffic| expected_arrivals(run, traffic);
+    run.traffic.iter().map(of).sum()
+}
+
 /// Mean number of arrivals of `traffic` in the plan of `run`.
 pub(crate) fn expected_arrivals(run: &Run, traffic: &Traffic) -> f64 {
     let duration_ps = run.duration.as_ps() as f64;

@@ -169,13 +169,18 @@ impl Simulation {
 
     /// What has become of each flow of the plan by now.
     pub fn outcomes(&self) -> Vec<Outcome> {
+        self.each_outcome().collect()
+    }
+
+    /// The same, one after the other.
+    pub(crate) fn each_outcome(&self) -> impl Iterator<Item = Outcome> + '_ {
         self.note_outcomes();
         let flows = 0..self.network.flows.len();
-        flows.map(|plan| self.network.outcome(plan)).collect()
+        flows.map(|plan| self.network.outcome(plan))
     }
 
     /// Tells the outcomes what is known of flows that are under way.
-    pub(crate) fn note_outcomes(&self) {
+    fn note_outcomes(&self) {
         self.each().for_each(|domain| domain.note_outcomes());
     }
 
@@ -221,7 +226,7 @@ impl Simulation {
 
     /// Payload that the receiver of each flow of the plan has in order.
     pub fn received(&self) -> Vec<Bytes> {
-        self.outcomes().into_iter().map(|o| o.received).collect()
+        self.each_outcome().map(|o| o.received).collect()
     }
 
     /// Completion time of flow `plan` in an otherwise empty network, as the HPCC authors define

@@ -126,7 +126,8 @@ impl Common {
         for window in 0..usize::MAX {
             let (before, now) = (window % 2, (window + 1) % 2);
             self.barrier.wait();
-            let first = self.next[before].iter().map(|n| n.load(Relaxed)).min();
+            let next = self.next[before].iter().map(|n| n.load(Relaxed));
+            let first = next.min().filter(|&first| first < NEVER);
             self.take_mail(me, before, &mut domain);
             let Some(start) = first.map(Time::from_ticks).filter(|&first| first <= end) else {
                 return domain.run_until(end);

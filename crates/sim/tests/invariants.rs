@@ -175,6 +175,26 @@ proptest! {
     }
 }
 
+/// Two flows of a packet an hour apart: what lies between costs no event, on one thread or on two.
+#[test]
+fn an_idle_hour_is_a_handful_of_events() {
+    let line = line("100 Gbit/s");
+    let topology = Topology::dumbbell(1, 1, line, line).unwrap();
+    for partition in [
+        Partition::whole(&topology),
+        Partition::of_racks(&topology, 2),
+    ] {
+        let config = config(dctcp(), line.rate, Buffer::Lossless(Bytes::new(32 << 20)));
+        let hour = 3_600_000_000_000;
+        let flows = vec![flow(0, 0, 1, 1000), flow(hour, 1, 0, 1000)];
+        let mut simulation = Simulation::in_parts(config, &topology, flows, partition).unwrap();
+        simulation.run_until(Time::from_ticks(i64::MAX));
+        assert_eq!(simulation.unfinished(), 0);
+        assert!(simulation.now() > Time::ZERO + Span::from_s(3600));
+        assert!(simulation.counters().events < 30);
+    }
+}
+
 /// n packets leave the sender one behind the other; the last then crosses each further link.
 #[test]
 fn an_idle_network_takes_what_the_closed_form_says_to_the_picosecond() {

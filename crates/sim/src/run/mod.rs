@@ -3,6 +3,7 @@
 //! Does not: read scenarios, write files, or look at clocks; progress goes to whoever asks.
 
 mod build;
+mod memory;
 mod parts;
 mod report;
 mod series;
@@ -21,6 +22,7 @@ use onramp_units::{Bytes, Sim, Span, Time};
 use series::{Place, Series};
 
 pub use build::{build, build_in_parts, config, BuildError};
+pub use memory::memory_needed;
 pub use parts::Parts;
 
 /// What of a run is watched beside its results.

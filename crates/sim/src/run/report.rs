@@ -57,7 +57,7 @@ fn flows(run: &Run, arrivals: &[Arrival], ports: &[String], observer: &Observer)
     let simulation = &observer.simulation;
     let mut paths = Paths::default();
     let mut rows = Vec::new();
-    for (plan, (arrival, outcome)) in arrivals.iter().zip(simulation.outcomes()).enumerate() {
+    for (plan, (arrival, outcome)) in arrivals.iter().zip(simulation.each_outcome()).enumerate() {
         let Some(start) = simulation.started(plan) else {
             continue;
         };

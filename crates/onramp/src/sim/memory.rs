@@ -1,0 +1,67 @@
+//! Refuses runs for which there is not enough memory, before anything is written.
+use anyhow::{bail, Result};
+use onramp_scenario::Scenario;
+use onramp_sim::run::memory_needed;
+use onramp_units::Bytes;
+
+/// Checks that `threads` runs of `scenario` at a time fit into `available`, if that is known.
+pub fn check(scenario: &Scenario, threads: usize, available: Option<Bytes>) -> Result<()> {
+    let mut needed = Vec::new();
+    for run in scenario.runs() {
+        needed.push(memory_needed(run, threads)?.get());
+    }
+    // The largest at once.
+    needed.sort_unstable_by(|a, b| b.cmp(a));
+    let at_once = threads.clamp(1, needed.len().max(1));
+    let needed: u64 = needed.iter().take(at_once).sum();
+    match available {
+        Some(available) if needed > available.get() => bail!(
+            "this needs about {} MB of memory for {at_once} runs at a time, and {} MB are available; \
+             shorten it, lower its load, or give --threads 1",
+            needed / 1_000_000,
+            available.get() / 1_000_000,
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Memory that could be had without swapping, where /proc tells.
+pub fn available() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(Bytes::new(kib << 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POISSON: &str = r#"title = "t"
+duration = "1 s"
+[network]
+topology = { kind = "star", hosts = 4 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+[[traffic]]
+kind = "poisson"
+to = "all"
+workload = "fb_hadoop"
+load = "80 %"
+"#;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_figures() {
+        let scenario = Scenario::parse(POISSON, "t").unwrap();
+        let few = Some(Bytes::new(200_000_000));
+        let error = check(&scenario, 1, few).unwrap_err().to_string();
+        assert!(error.contains("and 200 MB are available"), "{error}");
+        let needed: u64 = error.split(' ').nth(3).unwrap().parse().unwrap();
+        assert!((200..2_000).contains(&needed), "{error}");
+        assert!(check(&scenario, 1, Some(Bytes::new(2_000_000_000))).is_ok());
+        assert!(check(&scenario, 1, None).is_ok());
+    }
+}

@@ -1,0 +1,25 @@
+//! How much memory a run will need, before anything is made.
+
+use super::build::topology;
+use super::BuildError;
+use onramp_scenario::{expected_flows, Run};
+use onramp_units::Bytes;
+
+/// Of any run: tables, packets, the wheel of events, series.
+const FIXED: f64 = 100e6;
+/// Of a flow, from the plan to its row in `flows.parquet`, which is where most of it is.
+const OF_A_FLOW: f64 = 1_000.0;
+/// Of a port, in each part: queues, and packets that wait.
+const OF_A_PORT: f64 = 10_000.0;
+
+/// Memory that a run in `parts` parts needs at most, about.
+///
+/// # Errors
+/// It is no network.
+pub fn memory_needed(run: &Run, parts: usize) -> Result<Bytes, BuildError> {
+    let ports = 2 * topology(&run.network)?.links().len() * parts.max(1);
+    let flows = expected_flows(run) * OF_A_FLOW;
+    Ok(Bytes::new(
+        (FIXED + flows + ports as f64 * OF_A_PORT) as u64,
+    ))
+}
