@@ -4,9 +4,9 @@
 //! [`Simulation`] is one network with its traffic; [`run`] makes one of a scenario and reports it.
 //! The model, and what it was compared with: docs/simulator.md.
 //!
-//! Does: events, packets, queues, routes, congestion controls, and runs of scenarios. Does not: read
-//! files or clocks, use threads, or know scenarios' text. Every input is an argument, so the same inputs give the same
-//! bytes.
+//! Does: events, packets, queues, routes, congestion controls, and runs of scenarios, a run's parts
+//! on several threads. Does not: read files or clocks, or know scenarios' text. Every input is an
+//! argument, so the same inputs give the same bytes, for any number of threads.
 //!
 //! ```
 //! use onramp_sim::{cc, Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology};

@@ -46,6 +46,7 @@ topology = { kind = "star", hosts = 4 }
 link = { rate = "100 Gbit/s", delay = "1 us" }
 [host]
 kind = "nic"
+cc = "hpcc"
 [[traffic]]
 kind = "poisson"
 to = "all"
