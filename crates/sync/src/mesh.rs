@@ -57,7 +57,7 @@ const ACCURACY: f64 = 1e-12;
 /// An edge names a host that does not exist.
 pub fn agree(hosts: usize, edges: &[Edge]) -> Agreement {
     let mut trust = vec![1.0; edges.len()];
-    let mut agreement = agree_once(hosts, edges, &trust);
+    let mut agreement = agree_once(hosts, edges, &trust, vec![0.0; hosts]);
     let largest = edges
         .iter()
         .map(|edge| edge.ahead.abs())
@@ -72,7 +72,7 @@ pub fn agree(hosts: usize, edges: &[Edge]) -> Agreement {
         for (trust, residual) in trust.iter_mut().zip(&agreement.residuals) {
             *trust = say(residual.abs() / scale);
         }
-        agreement = agree_once(hosts, edges, &trust);
+        agreement = agree_once(hosts, edges, &trust, agreement.offsets);
     }
     agreement
 }
@@ -95,10 +95,11 @@ fn tukey(r: f64) -> f64 {
     }
 }
 
-fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64]) -> Agreement {
+/// `start`: offsets near the answer make it cheap.
+fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> Agreement {
     let weights: Vec<f64> = edges.iter().zip(trust).map(|(e, t)| e.weight * t).collect();
     let islands = islands(hosts, edges, &weights);
-    let offsets = least_squares(hosts, edges, &weights, &islands);
+    let offsets = least_squares(edges, &weights, &islands, start);
     let claim = |e: &Edge| e.ahead - (offsets[e.far] - offsets[e.near]);
     let residuals: Vec<f64> = edges.iter().map(claim).collect();
     Agreement {
@@ -164,25 +165,30 @@ fn islands(hosts: usize, edges: &[Edge], weights: &[f64]) -> Vec<usize> {
 
 /// Minimises sum weight (ahead - (x_far - x_near))^2 by conjugate gradients on the weighted graph's
 /// Laplacian, scaled by its diagonal; then centres every island on 0.
-fn least_squares(hosts: usize, edges: &[Edge], weights: &[f64], islands: &[usize]) -> Vec<f64> {
+fn least_squares(edges: &[Edge], weights: &[f64], islands: &[usize], start: Vec<f64>) -> Vec<f64> {
+    let hosts = start.len();
     let mut diagonal = vec![0.0; hosts];
-    let mut residual = vec![0.0; hosts];
+    let mut claims = vec![0.0; hosts];
     for (edge, w) in edges.iter().zip(weights) {
         diagonal[edge.near] += w;
         diagonal[edge.far] += w;
-        residual[edge.near] -= w * edge.ahead;
-        residual[edge.far] += w * edge.ahead;
+        claims[edge.near] -= w * edge.ahead;
+        claims[edge.far] += w * edge.ahead;
     }
     let scaled = |r: &[f64]| -> Vec<f64> {
         let each = r.iter().zip(&diagonal);
         each.map(|(r, d)| if *d > 0.0 { r / d } else { 0.0 })
             .collect()
     };
-    let mut x = vec![0.0; hosts];
+    let enough = dot(&claims, &scaled(&claims)) * ACCURACY * ACCURACY;
+    let mut x = start;
+    let mut residual = claims;
+    for (residual, met) in residual.iter_mut().zip(laplacian(edges, weights, &x)) {
+        *residual -= met;
+    }
     let mut z = scaled(&residual);
     let mut direction = z.clone();
     let mut strength = dot(&residual, &z);
-    let enough = strength * ACCURACY * ACCURACY;
     for _ in 0..10 * hosts.max(10) {
         if strength <= enough || strength == 0.0 {
             break;
@@ -256,6 +262,7 @@ mod tests {
             3,
             &[edge(0, 1, 20.0), edge(1, 2, -15.0), edge(2, 0, 5.0)],
             &[1.0; 3],
+            vec![0.0; 3],
         );
         assert!((agreed(&all, 0, 1) - (20.0 - 10.0 / 3.0)).abs() < 1e-9);
         assert!((agreed(&all, 1, 2) - (-15.0 - 10.0 / 3.0)).abs() < 1e-9);
@@ -400,7 +407,7 @@ mod tests {
             for (edge, claim) in edges.iter_mut().zip(&claims) {
                 edge.ahead = *claim;
             }
-            let nodes = agree_once(hosts, &edges, &vec![1.0; edges.len()]);
+            let nodes = agree_once(hosts, &edges, &vec![1.0; edges.len()], vec![0.0; hosts]);
             for (edge, by_loops) in edges.iter().zip(loop_form(hosts, &edges)) {
                 prop_assert!((agreed(&nodes, edge.near, edge.far) - by_loops).abs() < 1e-9);
             }
