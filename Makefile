@@ -31,9 +31,10 @@ test: setup lint ## checks everything, in the rack's virtual machine too
 	ONRAMP_NO_VM=1 cargo test --locked --workspace
 	cargo test --locked --package onramp --test daemon
 
-bench: setup ## measures what On-Ramp costs a packet and the virtual machine its host
+bench: setup ## measures what On-Ramp costs a packet, the simulator a packet-hop, the estimator a fleet
 	cargo bench --locked --package onramp-bench --bench cost
 	cargo bench --locked --package onramp-rack --bench vm
+	cargo bench --locked --package onramp-sim --package onramp-sync
 
 bench-ns3: build ## compares the simulator's speed with ns-3's; needs Debian's libns3-dev, libgsl-dev
 	bench/ns3/run.sh $(ONRAMP)
