@@ -51,11 +51,15 @@ pub struct Measured {
 }
 
 /// Arguments: positions of beds to measure again (the results of the others stay; none: all), or
-/// `profile BED SETUP SETUP`: which functions of the kernel make the difference.
+/// `profile BED SETUP SETUP`: which functions of the kernel make the difference, or `table`: writes
+/// docs/cost.md anew from docs/cost.json.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let world = World::new()?;
     let ours = |argument: &&String| *argument != "--bench"; // cargo's
     let arguments: Vec<String> = arguments.iter().filter(ours).cloned().collect();
+    if arguments.first().is_some_and(|a| a == "table") {
+        return Results::read(&root())?.write();
+    }
+    let world = World::new()?;
     if arguments.first().is_some_and(|a| a == "profile") {
         return world.profile(&arguments[1..]);
     }
@@ -99,11 +103,20 @@ impl Results {
         self.runs.retain(|r| place(r) != place(&run));
         self.runs.push(run);
         self.runs.sort_by_key(place);
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
         let json = serde_json::to_vec_pretty(&self.runs)?;
         std::fs::write(self.directory.join("cost.json"), json)?;
-        std::fs::write(self.directory.join("cost.md"), table::markdown(&self.runs))?;
-        Ok(())
+        let text = table::markdown(&self.runs);
+        Ok(std::fs::write(self.directory.join("cost.md"), text)?)
     }
+}
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// What every machine needs.
@@ -116,7 +129,7 @@ struct World {
 
 impl World {
     fn new() -> Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = root();
         let cancel = Arc::new(AtomicBool::new(false));
         let on_signal = Arc::clone(&cancel);
         ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;

@@ -33,8 +33,10 @@ pub fn markdown(runs: &[Run]) -> String {
     let mut out = READING.to_owned();
     let _ = writeln!(out, "\n## Frames as a line delivers them\n");
     on_line(true).fold(head(&mut out, LINE_COLUMNS), line_row);
-    let _ = writeln!(out, "\n## Batches: the processor is the limit\n");
-    on_line(false).fold(head(&mut out, BATCH_COLUMNS), batch_row);
+    if on_line(false).next().is_some() {
+        let _ = writeln!(out, "\n## Batches: the processor is the limit\n");
+        on_line(false).fold(head(&mut out, BATCH_COLUMNS), batch_row);
+    }
     let _ = writeln!(
         out,
         "\n## On-Ramp's own programs, without the kernel's functions that they call\n"
