@@ -65,16 +65,16 @@ impl Parts {
 }
 
 /// What a push and its pop cost that they do not see: inside what they enclose, and outside.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Unseen {
-    pub inside: f64,
-    pub outside: f64,
+#[derive(Clone, Copy, Default)]
+struct Unseen {
+    inside: f64,
+    outside: f64,
 }
 
 pub struct Probes<'o> {
     skel: CostSkel<'o>,
     links: Vec<Link>,
-    pub unseen: Unseen,
+    unseen: Unseen,
 }
 
 impl<'o> Probes<'o> {

@@ -34,7 +34,7 @@ pub fn markdown(runs: &[Run]) -> String {
     let _ = writeln!(out, "\n## Frames as a line delivers them\n");
     on_line(true).fold(head(&mut out, LINE_COLUMNS), line_row);
     if on_line(false).next().is_some() {
-        let _ = writeln!(out, "\n## Batches: the processor is the limit\n");
+        let _ = writeln!(out, "\n## Batches: the processor is the limit\n\nNo line: one end works while the other waits, and one ACK answers dozens of frames.\n");
         on_line(false).fold(head(&mut out, BATCH_COLUMNS), batch_row);
     }
     let _ = writeln!(

@@ -1,5 +1,9 @@
 //! Captures, read back: by the reader of the crate that wrote them, by hand, and by tshark.
 
+#[path = "harness/captures.rs"]
+mod captures;
+
+use captures::Captures;
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{self, Watch};
@@ -7,7 +11,6 @@ use onramp_sim::Output;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::io::Write;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
 /// Four answers at once to a switch that has little memory.
 const INCAST: &str = r#"title = "t"
@@ -27,19 +30,6 @@ requests = 1
 interval = "10 us"
 "#;
 
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 struct Frame {
     at_ns: u64,
     original_bytes: u64,
@@ -53,19 +43,13 @@ fn simulate(cc: &str, ports: &[&str]) -> (Vec<Vec<u8>>, (RunResult, Tables)) {
 
 fn simulate_with(set: &[(&str, &str)], ports: &[&str]) -> (Vec<Vec<u8>>, (RunResult, Tables)) {
     let scenario = Scenario::parse_with(INCAST, "t", set).unwrap();
-    let outputs: Vec<Shared> = ports.iter().map(|_| Shared::default()).collect();
-    let named = ports.iter().zip(&outputs);
-    let captures = named.map(|(port, out)| {
-        let out: Output = Box::new(out.clone());
-        (port.to_string(), out)
-    });
+    let captures = Captures::of(ports);
     let watch = Watch {
-        captures: captures.collect(),
+        captures: captures.outputs(),
         series: vec![],
     };
     let result = run::run(&scenario.runs()[0], 0, watch, &mut |_| true);
-    let bytes = outputs.iter().map(|out| out.0.lock().unwrap().clone());
-    (bytes.collect(), result.unwrap().unwrap())
+    (captures.bytes(), result.unwrap().unwrap())
 }
 
 fn frames(bytes: &[u8]) -> Vec<Frame> {

@@ -1,8 +1,11 @@
 //! Kernel hosts: TCP fills what it may fill, repairs what is lost, and comes out as the rack does.
 
+#[path = "harness/outcome.rs"]
+mod outcome;
+
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
-use onramp_sim::run::{run, Watch};
+use outcome::{field, number};
 use proptest::prelude::*;
 
 const LONG: &str = r#"title = "t"
@@ -21,21 +24,11 @@ flows = 1
 
 fn simulate_all(text: &str, set: &[(&str, &str)]) -> Vec<(RunResult, Tables)> {
     let scenario = Scenario::parse_with(text, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let one = |(n, r)| run(r, n, Watch::default(), &mut |_| true).unwrap_or_else(|e| panic!("{e}"));
-    let runs = scenario.runs().iter().enumerate();
-    runs.map(|run| one(run).unwrap()).collect()
+    outcome::simulate_all(&scenario)
 }
 
 fn simulate(text: &str, set: &[(&str, &str)]) -> (RunResult, Tables) {
     simulate_all(text, set).remove(0)
-}
-
-fn number(result: &RunResult, metric: &str) -> f64 {
-    result.metrics[metric].as_f64().unwrap()
-}
-
-fn field(result: &RunResult, metric: &str, field: &str) -> f64 {
-    result.metrics[metric][field].as_f64().unwrap()
 }
 
 #[test]

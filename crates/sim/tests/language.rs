@@ -1,9 +1,13 @@
 //! What a scenario can ask for beside the basics: networks of files, closed loops, steps, lists, the
 //! switches' finer settings, reuse of delays, CoDel; and what results say of it.
 
+#[path = "harness/outcome.rs"]
+mod outcome;
+
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run, Watch};
+use outcome::{field, number};
 use std::collections::BTreeMap;
 
 const STAR: &str = r#"title = "t"
@@ -50,16 +54,7 @@ fn files(path: &str) -> std::io::Result<Vec<u8>> {
 
 fn simulate(text: &str, set: &[(&str, &str)]) -> (RunResult, Tables) {
     let scenario = Scenario::parse_files(text, "t", set, &files).unwrap_or_else(|e| panic!("{e}"));
-    let done = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
-    done.unwrap_or_else(|e| panic!("{e}")).unwrap()
-}
-
-fn number(result: &RunResult, metric: &str) -> f64 {
-    result.metrics[metric].as_f64().unwrap()
-}
-
-fn field(result: &RunResult, metric: &str, field: &str) -> f64 {
-    result.metrics[metric][field].as_f64().unwrap()
+    outcome::simulate_all(&scenario).remove(0)
 }
 
 fn traffic(text: &str) -> String {

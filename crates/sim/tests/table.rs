@@ -1,12 +1,12 @@
 //! The committed table of results is what the simulator gives now.
 
-#[path = "../examples/table.rs"]
-mod example;
+#[path = "../examples/table/render.rs"]
+mod render;
 
 #[test]
 fn the_table_of_results_is_current() {
     let committed = include_str!("../../../docs/results/table.md");
-    let now = example::table();
+    let now = render::table();
     let differs = now
         .lines()
         .zip(committed.lines())

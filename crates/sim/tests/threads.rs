@@ -1,11 +1,12 @@
 //! The number of threads changes no byte of what a run comes to: results, series, captures.
 
+#[path = "harness/captures.rs"]
+mod captures;
+
+use captures::Captures;
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run_in_parts, Parts, Watch};
-use onramp_sim::Output;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 
 /// Three racks, requests over web search, and two flows without end.
 const FABRIC: &str = r#"title = "t"
@@ -42,38 +43,19 @@ drift = "0.002 %"
 noise = "300 ns"
 "#;
 
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 type Everything = (RunResult, Tables, Vec<Vec<u8>>);
 
 fn simulate(set: &[(&str, &str)], parts: Parts) -> Everything {
     let scenario = Scenario::parse_with(FABRIC, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let outputs = [Shared::default(), Shared::default()];
-    let ports = ["switch0-switch3", "host5"].iter().zip(&outputs);
-    let captures = ports.map(|(port, out)| {
-        let out: Output = Box::new(out.clone());
-        (port.to_string(), out)
-    });
+    let captures = Captures::of(&["switch0-switch3", "host5"]);
     let watch = Watch {
-        captures: captures.collect(),
+        captures: captures.outputs(),
         series: vec!["ports".to_owned(), "flows".to_owned()],
     };
     let run = &scenario.runs()[0];
     let result = run_in_parts(run, 0, watch, parts, &mut |_| true);
     let (result, tables) = result.unwrap_or_else(|e| panic!("{e}")).unwrap();
-    let captures = outputs.map(|out| out.0.lock().unwrap().clone());
-    (result, tables, captures.to_vec())
+    (result, tables, captures.bytes())
 }
 
 /// What the run does is checked by `happens`, so that the comparison means something.

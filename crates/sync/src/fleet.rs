@@ -37,12 +37,11 @@ pub enum Lost {
 }
 
 /// One host after a window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clock {
+#[derive(Debug, Clone, Copy)]
+struct Clock {
     base_ns: i64,
     offset_ns: f64,
     drift: f64,
-    error: Error,
 }
 
 /// What a window has shown.
@@ -77,8 +76,6 @@ const CONTRADICTORY: f64 = 0.5;
 const LITTLE_TRUST: f64 = 0.1;
 /// Points beyond which a line does not count for more.
 const ENOUGH_POINTS: usize = 50;
-/// Passes over a window: the first finds the common instant, the second uses it.
-const PASSES: usize = 2;
 
 /// The hosts' clocks as last known.
 #[derive(Debug, Clone, Default)]
@@ -105,11 +102,11 @@ impl Fleet {
         let mut guess = self.bases(hosts, reports);
         let at = self.middle(&guess, reports);
         self.advance(&mut guess, at);
-        let mut found = Found::default();
-        for _ in 0..PASSES {
-            found = Found::by(hosts, reports, &guess, at);
-            self.settle(&mut guess, &found, hosts);
-        }
+        // The first pass finds where the clocks stand at the common instant, the second uses it.
+        let first = Found::by(hosts, reports, &guess, at);
+        self.settle(&mut guess, &first, hosts);
+        let found = Found::by(hosts, reports, &guess, at);
+        self.settle(&mut guess, &found, hosts);
         let window = self.tell(&guess, &found, reports, at);
         let known = |host: usize| window.corrections[host].is_ok().then_some(guess[host]);
         self.clocks = (0..hosts).map(known).collect();
@@ -209,10 +206,10 @@ impl Fleet {
         reports: &[Report],
         at: Time<FleetTime>,
     ) -> Window {
-        let mut errors = found.errors(clocks.len(), reports, self.wander);
+        let errors = found.errors(clocks.len(), reports, self.wander);
         let correction = |(host, clock): (usize, &Clock)| match found.lost[host] {
             Some(lost) => Err(lost),
-            None => Ok(clock.correction(at, std::mem::take(&mut errors[host]))),
+            None => Ok(clock.correction(at, errors[host])),
         };
         Window {
             corrections: clocks.iter().enumerate().map(correction).collect(),
@@ -229,7 +226,6 @@ impl Clock {
             base_ns,
             offset_ns: 0.0,
             drift: 0.0,
-            error: Error::default(),
         }
     }
 
@@ -249,16 +245,6 @@ struct Found {
     offsets: Agreement,
     drifts: Agreement,
     lost: Vec<Option<Lost>>,
-}
-
-impl Default for Found {
-    fn default() -> Self {
-        Found {
-            offsets: mesh::agree(0, &[]),
-            drifts: mesh::agree(0, &[]),
-            lost: vec![],
-        }
-    }
 }
 
 impl Found {

@@ -1,12 +1,11 @@
-//! Runs scenarios/table.toml and writes docs/results/table.md:
-//! `cargo run -p onramp-sim --example table > docs/results/table.md`
+//! Runs scenarios/table.toml and renders docs/results/table.md.
 
 use onramp_results::RunResult;
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run, Watch};
 use std::fmt::Write;
 
-const SCENARIO: &str = include_str!("../../../scenarios/table.toml");
+const SCENARIO: &str = include_str!("../../../../scenarios/table.toml");
 
 /// Metric, field of its distribution, and decimals; then the heading.
 type Column = (&'static str, &'static str, usize, &'static str);
@@ -57,9 +56,4 @@ fn row(run: &RunResult) -> String {
     };
     let cells: Vec<String> = params.into_iter().chain(COLUMNS.iter().map(cell)).collect();
     format!("| {} |", cells.join(" | "))
-}
-
-#[allow(dead_code)] // tests/table.rs has no need of it
-fn main() {
-    print!("{}", table());
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* orack_sender.bpf.h: an OR-ACK arrives: authenticated, turned into the local clock, fed to law/. */
+#ifndef ONR_ORACK_SENDER_BPF_H
+#define ONR_ORACK_SENDER_BPF_H
+
+#include "orack_common.bpf.h"
+
+#define EWMA_SHIFT 4
+
+/* ---- sender: an OR-ACK arrives ---- */
+
+static __always_inline void peer_owd(const u32 *addr, s64 owd_ns)
+{
+	struct onr_peer *p = bpf_map_lookup_elem(&peers, addr);
+
+	if (!p) {
+		struct onr_peer fresh = { .owd_min_ns = owd_ns, .owd_ewma_ns = owd_ns };
+
+		bpf_map_update_elem(&peers, addr, &fresh, BPF_NOEXIST);
+		p = bpf_map_lookup_elem(&peers, addr);
+		if (!p)
+			return;
+	}
+	p->owd_last_ns = owd_ns;
+	p->owd_ewma_ns += (owd_ns - p->owd_ewma_ns) >> EWMA_SHIFT;
+	if (owd_ns < p->owd_min_ns)
+		p->owd_min_ns = owd_ns;
+	p->oracks++;
+}
+
+static __always_inline void count_verdict(enum onr_verdict v)
+{
+	switch (v) {
+	case ONR_USED:
+		count(ONR_CNT_oracks_used);
+		break;
+	case ONR_REORDERED:
+		count(ONR_CNT_oracks_reordered);
+		break;
+	case ONR_ABSURD:
+		count(ONR_CNT_oracks_absurd);
+		break;
+	default:
+		count(ONR_CNT_oracks_unmatched);
+		break;
+	}
+}
+
+/* An authentic sample of flow number id. Returns whether the qdisc should look at the flow again:
+ * it is held, and may go earlier than the qdisc thinks. */
+static __always_inline bool feed_law(const struct sample *s, u32 id, s64 now, s64 rx_mono_ns)
+{
+	struct onr_ctl *ctl = bpf_map_lookup_elem(&ctls, &id);
+	enum onr_verdict verdict = ONR_UNKNOWN;
+	bool kick = false;
+	s64 owd_ns = 0, opens;
+
+	if (!ctl)
+		return false;
+	bpf_spin_lock(&ctl->lock);
+	if (same_flow(&ctl->key, &s->flow))
+		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
+					    rx_mono_ns);
+	if (verdict == ONR_USED) {
+		owd_ns = ctl->law.sample_owd_ns;
+		if (ctl->held) {
+			opens = onr_may_go(&cfg.law, &ctl->law, now);
+			kick = opens < ctl->held_until_ns;
+		}
+	}
+	bpf_spin_unlock(&ctl->lock);
+
+	count_verdict(verdict);
+	if (verdict == ONR_USED)
+		peer_owd(s->flow.daddr, owd_ns);
+	return kick;
+}
+
+/* Lets the qdisc run: the OR-ACK itself is sent into it, and dropped there. */
+static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
+{
+	ctx->mark = ONR_MARK_KICK;
+	ctx->cb[0] = ONR_MARK_KICK;
+	ctx->cb[1] = id;
+	return bpf_redirect(ctx->ifindex, 0);
+}
+
+static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct headers *h)
+{
+	const struct udphdr *udp = h->l4;
+	const struct onr_orack *o = (void *)(udp + 1);
+	struct onr_clock_params clk;
+	const struct key *key;
+	struct sample s;
+	s64 now, offset, age;
+	u32 key_id, *id;
+
+	if ((void *)(o + 1) > (void *)(long)ctx->data_end || udp->len != bpf_htons(UDP_BYTES) ||
+	    o->version != ONR_ORACK_VERSION || o->flags) {
+		count(ONR_CNT_oracks_malformed);
+		return ONR_TCX_NEXT;
+	}
+	addresses(h, s.flow.daddr, s.flow.saddr); /* the OR-ACK runs against the data */
+	s.flow.sport = o->sport;
+	s.flow.dport = o->dport;
+	s.seq = bpf_ntohl(o->seq);
+	s.len = bpf_ntohl(o->len);
+	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
+	key_id = bpf_ntohs(o->key_id);
+	key = key_of(key_id);
+	if (!key || !known_peer(s.flow.daddr) || tag_of(&s, key_id, key) != o->tag) {
+		count(ONR_CNT_oracks_bad_tag);
+		return ONR_TCX_NEXT;
+	}
+
+	count(ONR_CNT_oracks_received);
+	now = bpf_ktime_get_ns();
+	clock_read(&clk);
+	if (clk.lease_expires_mono_ns <= now) {
+		count(ONR_CNT_oracks_no_lease);
+		return ONR_TCX_DROP;
+	}
+	offset = onr_clock_offset(now, clk.offset_ns, clk.drift_q32, clk.reference_mono_ns);
+	age = onr_sub(onr_add(now, offset), s.rx_fleet_ns);
+	if (age > cfg.orack_fresh_ns || age < -cfg.orack_fresh_ns) {
+		count(ONR_CNT_oracks_stale);
+		return ONR_TCX_DROP;
+	}
+	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
+	if (!id) {
+		count(ONR_CNT_oracks_unknown_flow);
+		return ONR_TCX_DROP;
+	}
+	if (feed_law(&s, *id, now, s.rx_fleet_ns - offset))
+		return kick_qdisc(ctx, *id);
+	return ONR_TCX_DROP;
+}
+
+#endif

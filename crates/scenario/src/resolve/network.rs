@@ -1,0 +1,228 @@
+//! Keys of [network]: topology, links, buffers, marks.
+
+use super::*;
+
+impl Resolver<'_> {
+    pub(super) fn network(&mut self, host: Option<Host>) -> Option<Network> {
+        let topology = self.topology();
+        self.hosts = topology.as_ref().map(Topology::hosts);
+        let host_links = match &topology {
+            Some(Topology::File { graph, .. }) => graph.host_links(),
+            _ => Vec::new(),
+        };
+        let fastest = host_links.iter().max_by_key(|link| link.rate).copied();
+        let is_file = self.name("network.topology.kind") == Some(TopologyKind::File);
+        let (link, fabric) = match is_file {
+            true => self.no_links().and(fastest.zip(fastest)).unzip(),
+            false => self.links(),
+        };
+        let sharing = self.sharing();
+        let buffer = self.buffer(sharing);
+        let alpha_log2 = self.alpha(sharing);
+        let ecn = self.ecn(buffer, host);
+        Some(Network {
+            topology: topology?,
+            link: link?,
+            host_links,
+            fabric: fabric?,
+            buffer: buffer?,
+            sharing: sharing?,
+            alpha_log2: alpha_log2?,
+            ecn: ecn?,
+        })
+    }
+
+    pub(super) fn links(&mut self) -> (Option<Link>, Option<Link>) {
+        for path in ["network.link.delay", "network.link.rate"] {
+            if !self.given(path) {
+                self.missing(path);
+            }
+        }
+        let link = self.link("network.link", None);
+        (link, self.link("network.fabric", link))
+    }
+
+    /// The file says what the links are like.
+    pub(super) fn no_links(&mut self) -> Option<()> {
+        let mut none = Some(());
+        for table in ["link", "fabric"] {
+            for key in ["rate", "delay"].map(|name| format!("network.{table}.{name}")) {
+                if self.given(&key) {
+                    let other = "network.topology.path".to_owned();
+                    self.report(
+                        &[&key],
+                        Problem::Beside {
+                            key: key.clone(),
+                            other,
+                        },
+                    );
+                    none = None;
+                }
+            }
+        }
+        none
+    }
+
+    pub(super) fn alpha(&mut self, sharing: Option<Sharing>) -> Option<Option<i8>> {
+        if !self.given("network.alpha") {
+            return Some(None);
+        }
+        let alpha = self.text("network.alpha")?;
+        if sharing? == Sharing::PerPort {
+            self.needs(
+                "network.alpha",
+                "network.sharing",
+                &[Sharing::Shared, Sharing::Lossless],
+            );
+            return Some(None);
+        }
+        let place = keys::ALPHAS.iter().position(|name| *name == alpha)?;
+        Some(Some(place as i8 - 7))
+    }
+
+    pub(super) fn topology(&mut self) -> Option<Topology> {
+        let kind = self.name("network.topology.kind");
+        if kind == Some(TopologyKind::File) {
+            return self.topology_file();
+        }
+        let hosts = self.needed("network.topology.hosts");
+        match kind? {
+            TopologyKind::File => None,
+            TopologyKind::Star => Some(Topology::Star { hosts: hosts? }),
+            TopologyKind::Dumbbell => {
+                let hosts = self.multiple(hosts?, 2)?;
+                Some(Topology::Dumbbell { hosts })
+            }
+            TopologyKind::LeafSpine => {
+                let leaves = self.needed("network.topology.leaves");
+                let spines = self.needed("network.topology.spines");
+                let (leaves, spines) = (leaves?, spines?);
+                let hosts = self.multiple(hosts?, leaves)?;
+                Some(Topology::LeafSpine {
+                    hosts,
+                    leaves,
+                    spines,
+                })
+            }
+            TopologyKind::FatTree => {
+                let pods = self.needed("network.topology.pods");
+                let width = self.needed("network.topology.width");
+                let (pods, width) = (pods?, width?);
+                let hosts = self.multiple(hosts?, pods * width)?;
+                Some(Topology::FatTree { hosts, pods, width })
+            }
+        }
+    }
+
+    pub(super) fn topology_file(&mut self) -> Option<Topology> {
+        let key = "network.topology.path";
+        if !self.given(key) {
+            self.missing(key);
+        }
+        let path = self.text(key)?;
+        let graph = self.files.graph(&path);
+        let graph = self.file(key, &path, graph)?;
+        Some(Topology::File { path, graph })
+    }
+
+    /// What a file holds, or a report of what is wrong with it.
+    pub(super) fn file<T>(&mut self, key: &str, path: &str, held: Result<T, String>) -> Option<T> {
+        let report = |error| {
+            let (key, path) = (key.to_owned(), path.to_owned());
+            self.report(&[&key.clone()], Problem::File { key, path, error });
+        };
+        held.map_err(report).ok()
+    }
+
+    /// A count that this topology cannot do without.
+    pub(super) fn needed(&mut self, path: &str) -> Option<u32> {
+        if !self.given(path) {
+            self.missing(path);
+        }
+        self.small(path)
+    }
+
+    /// The number of hosts, which `switches` switches have in equal parts.
+    pub(super) fn multiple(&mut self, hosts: u32, switches: u32) -> Option<u32> {
+        if hosts.is_multiple_of(switches) {
+            return Some(hosts);
+        }
+        let key = "network.topology.hosts".to_owned();
+        let (found, expected) = (
+            hosts.to_string(),
+            format!("a multiple of {switches} switches"),
+        );
+        self.report(
+            &["network.topology.hosts"],
+            Problem::Expected {
+                key,
+                found,
+                expected,
+            },
+        );
+        None
+    }
+
+    /// The link of that table; what it does not say is as in `like`.
+    pub(super) fn link(&mut self, table: &str, like: Option<Link>) -> Option<Link> {
+        let rate = self.rate(&format!("{table}.rate"));
+        let delay = self.span(&format!("{table}.delay"));
+        Some(Link {
+            rate: rate.or(like.map(|link| link.rate))?,
+            delay: delay.or(like.map(|link| link.delay))?,
+        })
+    }
+
+    pub(super) fn sharing(&mut self) -> Option<Sharing> {
+        if self.given("network.sharing") {
+            return self.name("network.sharing");
+        }
+        match self.name("host.kind")? {
+            HostKind::Nic => Some(Sharing::Lossless),
+            HostKind::Kernel => Some(Sharing::PerPort),
+        }
+    }
+
+    pub(super) fn buffer(&mut self, sharing: Option<Sharing>) -> Option<Bytes> {
+        match (self.given("network.buffer"), sharing?) {
+            (true, _) => self.bytes("network.buffer"),
+            (false, Sharing::PerPort) => Some(Bytes::new(300_000)),
+            (false, Sharing::Shared | Sharing::Lossless) => Some(Bytes::new(32 << 20)),
+        }
+    }
+
+    pub(super) fn ecn(&mut self, buffer: Option<Bytes>, host: Option<Host>) -> Option<Option<Ecn>> {
+        let threshold = self.bytes("network.ecn.threshold");
+        self.at_most("network.ecn.threshold", threshold, buffer, "network.buffer");
+        let max = match self.given("network.ecn.max") {
+            true => Some(self.bytes("network.ecn.max")?),
+            false => threshold,
+        };
+        self.at_most("network.ecn.threshold", threshold, max, "network.ecn.max");
+        let max_fraction = self.fraction("network.ecn.max_fraction")?;
+        let steps = self.optional("network.ecn.steps")?;
+        let mark = match (self.given("network.ecn.mark"), host?.kind) {
+            (true, _) => self.name("network.ecn.mark")?,
+            (false, HostKind::Kernel) => Mark::Enqueue,
+            (false, HostKind::Nic) => Mark::Dequeue,
+        };
+        let shape = ["network.ecn.steps", "network.ecn.mark"];
+        let shaped = max.is_some() || shape.iter().any(|key| self.given(key));
+        if shaped && threshold.is_none() {
+            if !self.given("network.ecn.threshold") {
+                self.missing("network.ecn.threshold");
+            }
+            return None;
+        }
+        let ecn = |threshold| {
+            Some(Ecn {
+                threshold,
+                max: max?,
+                max_fraction,
+                steps: steps.map(|steps| steps as u32),
+                mark,
+            })
+        };
+        Some(threshold.and_then(ecn))
+    }
+}
