@@ -1,6 +1,7 @@
 //! `onramp sim`: scenarios in the simulator. Reads files, spreads runs over threads, shows progress,
 //! prints tables; the sim crate does the rest.
 mod bench;
+mod clocks;
 mod memory;
 mod watch;
 
@@ -93,13 +94,19 @@ pub struct ReplayArgs {
 
 pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Run(args) => run_scenario(args),
+        Command::Run(args) => run_scenario(args, onramp_results::table),
         Command::Replay(args) => replay(&args),
         Command::Bench(args) => bench::run(&args),
     }
 }
 
-fn run_scenario(mut args: RunArgs) -> Result<()> {
+/// `onramp clock simulate`: what Huygens makes of a scenario's clocks.
+pub fn simulate_clocks(mut args: RunArgs) -> Result<()> {
+    args.set.push(("clock.sync".into(), "huygens".into()));
+    run_scenario(args, clocks::table)
+}
+
+fn run_scenario(mut args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<()> {
     if let Some(seed) = args.seed {
         args.set.push(("seed".into(), seed.to_string()));
     }
@@ -117,7 +124,7 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        print!("{}", onramp_results::table(&summary));
+        print!("{}", table(&summary));
     }
     eprintln!("results are in {}", out.display());
     if summary.partial {
@@ -376,6 +383,7 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
         },
         reuse: None,
         chains: None,
+        probing: None,
         seed: args.seed,
     })
 }

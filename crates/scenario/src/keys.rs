@@ -2,7 +2,10 @@
 //! bounds, default and meaning; the parser, `explain` and docs/scenario.md all read it.
 
 use crate::value::{Form, Value, OFF};
-use crate::{Arrivals, BuiltIn, Cc, HostKind, Kind, Law, Mark, Qdisc, Sharing, TopologyKind};
+use crate::{
+    Arrivals, BuiltIn, Cc, ClockSync, HostKind, Kind, Law, Mark, ProbeStamps, Qdisc, Sharing,
+    TopologyKind,
+};
 use onramp_units::{Bytes, Rate, Span};
 use strum::VariantNames;
 
@@ -325,20 +328,26 @@ pub(crate) const KEYS: &[Key] = &[
         "clock.offset",
         Form::Span(Span::ZERO, Span::from_ms(10)),
         Is("0 s"),
-        "Of a host's constant offset.",
+        "Standard deviation of a host's constant offset.",
     ),
     key(
         "clock.drift",
         Form::Fraction(0.0, 0.001),
         Is("0"),
-        "Of a host's constant drift: 1/1000000 is a microsecond a second.",
+        "Standard deviation of a host's constant drift: 1/1000000 is a microsecond a second.",
     ),
     key(
         "clock.noise",
         Form::Span(Span::ZERO, Span::from_ms(10)),
         Is("0 s"),
-        "Of a single time stamp.",
+        "Standard deviation of a single time stamp of a data packet.",
     ),
+    key("clock.wander", Form::Fraction(0.0, 0.0001), Is("0"), "How far a host's drift swings with its temperature, up and down; each host in its own period of 10 to 60 minutes."),
+    key("clock.sync", Form::Choice(ClockSync::VARIANTS), Is("none"), "What corrects clocks. `huygens`: hosts probe each other with packets of this network; until the first correction nobody knows a delay, and nothing is held."),
+    key("clock.stamps", Form::Choice(ProbeStamps::VARIANTS), Is("software"), "Who stamps probes. `hardware`: the NIC, to some 5 ns; pairs are 10 us apart. `software`: the kernel, on arrival a microsecond late or many; 50 us."),
+    key("clock.degree", Form::Count(1, 1000), Is("10"), "Hosts that each host probes."),
+    key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("4.5 ms"), "Time between two pairs of probes to a host."),
+    key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections."),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
     key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (poisson and request only): each of them.")
     .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),

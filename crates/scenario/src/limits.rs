@@ -1,6 +1,8 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{BuiltIn, Cc, HostKind, Mark, Run, Sharing, TopologyKind, Traffic, Transport};
+use crate::{
+    BuiltIn, Cc, ClockSync, HostKind, Mark, Run, Sharing, TopologyKind, Traffic, Transport,
+};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -83,7 +85,10 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
     let network = &run.network;
     let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
     let clock = run.clock;
-    let exact = (clock.offset, clock.drift.get(), clock.noise) == (Span::ZERO, 0.0, Span::ZERO);
+    let zero = Span::ZERO;
+    let exact = (clock.offset, clock.noise) == (zero, zero)
+        && (clock.drift.get(), clock.wander.get()) == (0.0, 0.0)
+        && clock.sync == ClockSync::None;
     // A small queue is what the rack cannot change; it is documented.
     let linux = Transport {
         small_queue: run.host.transport.small_queue,

@@ -227,15 +227,47 @@ pub struct Transport {
     pub reordering: Fraction,
 }
 
-/// How wrong the hosts' clocks are: standard deviations, over the hosts and over stamps.
+/// How wrong the hosts' clocks are, and what synchronises them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clock {
-    /// Of a host's constant offset.
+    /// Standard deviation of a host's constant offset.
     pub offset: Span,
     /// Of a host's constant drift.
     pub drift: Fraction,
-    /// Of a single time stamp.
+    /// Of a single time stamp of a data packet.
     pub noise: Span,
+    /// How far a host's drift swings with its temperature.
+    pub wander: Fraction,
+    /// What corrects them.
+    pub sync: ClockSync,
+    /// Who stamps probes.
+    pub stamps: ProbeStamps,
+    /// Hosts that each host probes.
+    pub degree: u32,
+    /// Time between two pairs of probes to a host.
+    pub probe_interval: Span,
+    /// Time between two corrections.
+    pub window: Span,
+}
+
+/// What corrects clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum ClockSync {
+    /// Nothing: they are as wrong as they are.
+    None,
+    /// Huygens, with probes that are packets of the network.
+    Huygens,
+}
+
+/// Who stamps probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum ProbeStamps {
+    /// The NIC.
+    Hardware,
+    /// The kernel.
+    Software,
 }
 
 /// What a host's transport is like.

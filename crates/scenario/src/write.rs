@@ -61,6 +61,13 @@ impl Run {
         all.add("clock.offset", Value::Span(self.clock.offset));
         all.add("clock.drift", Value::Fraction(self.clock.drift));
         all.add("clock.noise", Value::Span(self.clock.noise));
+        all.add("clock.wander", Value::Fraction(self.clock.wander));
+        all.add("clock.sync", word(self.clock.sync));
+        all.add("clock.stamps", word(self.clock.stamps));
+        all.add("clock.degree", Value::Count(self.clock.degree.into()));
+        let interval = Value::Span(self.clock.probe_interval);
+        all.add("clock.probe_interval", interval);
+        all.add("clock.window", Value::Span(self.clock.window));
         for (index, traffic) in self.traffic.iter().enumerate() {
             all.traffic(&format!("traffic.{index}"), traffic);
         }

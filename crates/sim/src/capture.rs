@@ -10,6 +10,7 @@ use crate::clock::mono;
 use crate::domain::Domain;
 use crate::ecmp::flow_ports;
 use crate::frame::{self, Ends};
+use crate::huygens::Edge;
 use crate::kernel::MSS;
 use crate::packet::{Kind, Packet};
 use crate::tcp::Acknowledgement;
@@ -142,6 +143,7 @@ impl Domain {
                 let node = self.ports[port as usize].node;
                 (frame::pfc(&packet, node), pfc_comment(packet.kind))
             }
+            Kind::Probe | Kind::ProbeAnswer => self.probe_frame(&packet),
             _ => {
                 let (frame, what) = self.frame(id, &packet);
                 (frame, format!("flow {}: {what}", packet.flow))
@@ -150,6 +152,22 @@ impl Domain {
         if let Some(capture) = self.captures.0.get_mut(&port) {
             capture.note(self.now, &frame, comment);
         }
+    }
+
+    /// A probe of clocks, or its answer.
+    fn probe_frame(&self, packet: &Packet) -> (Vec<u8>, String) {
+        let (Edge { near, far }, ports) = self.probed(packet.flow);
+        let there = Ends {
+            src: near,
+            dst: far,
+            ports,
+        };
+        let (ends, what) = match packet.kind {
+            Kind::Probe => (there, "probe"),
+            _ => (there.swapped(), "answer to probe"),
+        };
+        let comment = format!("edge {}: {what} {}", packet.flow, packet.seq);
+        (frame::probe(packet, &ends), comment)
     }
 
     /// A flow's packet as a frame and in words.

@@ -3,6 +3,7 @@
 use crate::cc::Algorithm;
 use crate::chains::Chains;
 use crate::clock::ClockErrors;
+use crate::huygens::Probing;
 use crate::rounding::Rounding;
 use crate::tcp::control::TcpAlgorithm;
 use onramp_scenario::{Transport, Work};
@@ -30,6 +31,8 @@ pub struct Config {
     pub reuse: Option<Span>,
     /// Flows that wait for others.
     pub chains: Option<Arc<Chains>>,
+    /// How hosts probe each other to synchronise their clocks, if they do.
+    pub probing: Option<Probing>,
     /// The switches.
     pub switch: Switch,
     /// Of random marks and clocks.

@@ -12,6 +12,7 @@ use crate::config::{Config, Counters};
 use crate::edge::Stamp;
 use crate::events::{Event, Events, Rank, What};
 use crate::flow_table::FlowTable;
+use crate::huygens::{Edge, Prober};
 use crate::int::{IntFormat, IntStack};
 use crate::kernel::KernelHost;
 use crate::mail::Mail;
@@ -49,6 +50,8 @@ pub(crate) struct Domain {
     pub events: Events,
     pub packets: Packets,
     pub clocks: Clocks,
+    /// Of hosts that synchronise their clocks.
+    pub prober: Option<Prober>,
     /// What On-Ramp's law keeps.
     pub stamps: PerPacket<Stamp>,
     /// Telemetry.
@@ -101,6 +104,8 @@ pub(crate) struct Beginning {
     pub wire_times: Arc<[WireTimes]>,
     pub laws: Arc<[onramp_law::Config]>,
     pub nodes: usize,
+    /// Who probes whom.
+    pub edges: Arc<[Edge]>,
 }
 
 impl Domain {
@@ -132,7 +137,14 @@ impl Domain {
             place: 0,
             events: Events::new(config.rounding),
             packets: Slab::new(),
-            clocks: Clocks::new(&config.clocks, config.seed, *nodes),
+            clocks: {
+                let synchronised = config.probing.is_some();
+                Clocks::new(&config.clocks, synchronised, config.seed, *nodes)
+            },
+            prober: config.probing.map(|probing| {
+                let edges = beginning.edges.clone();
+                Prober::new(probing, edges, network, config.seed, *nodes)
+            }),
             stamps: PerPacket::new(),
             stacks: PerPacket::new(),
             acknowledgements: PerPacket::new(),
@@ -164,6 +176,7 @@ impl Domain {
                 .collect(),
             config: config.clone(),
         };
+        domain.begin_probing();
         domain.await_next_flow();
         domain.await_next_question();
         domain
@@ -210,7 +223,7 @@ impl Domain {
             What::LineFree { port } if at_switch(port) => Step::SwitchLine,
             What::LineFree { .. } => Step::HostLine,
             What::Wake { .. } => Step::Wake,
-            What::Interrupt { .. } => Step::HostArrival,
+            What::Interrupt { .. } | What::Probe { .. } => Step::HostArrival,
             What::Timeout { .. }
             | What::TcpTimer { .. }
             | What::Acknowledge { .. }
@@ -232,6 +245,7 @@ impl Domain {
             What::LineFree { port } => self.line_freed(port),
             What::Wake { host } if self.is_kernel => self.kernel_woken(host),
             What::Wake { host } => self.nic_woken(host),
+            What::Probe { edge } => self.send_next_probe(edge),
             What::Timeout { flow } => self.look_for_timeout(flow),
             What::TcpTimer { connection } => self.look_at_timers(connection),
             What::Acknowledge { connection } => self.acknowledge_late(connection),

@@ -129,8 +129,11 @@ impl Domain {
         let port = u32::from(data.at_port);
         let host = self.ports[port as usize].node;
         let src = self.network.flows[data.flow as usize].src;
+        let Some(received) = self.clocks.stamp(self.now, host, src) else {
+            return false;
+        };
         let stamp = Stamp {
-            received: self.clocks.stamp(self.now, host, src),
+            received,
             ..*self.stamps.of(id)
         };
         let or_ack = self.packets.add(Packet {

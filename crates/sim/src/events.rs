@@ -46,6 +46,8 @@ pub(crate) enum What {
     Interrupt { host: u32 },
     /// A flow without size stops.
     Stop { flow: u32 },
+    /// An edge's next probe is due.
+    Probe { edge: u32 },
     /// A flow of the plan starts.
     FlowStart { flow: u32 },
     /// A kernel host asks another for a flow of the plan.

@@ -97,6 +97,13 @@ fn tcp(ends: &Ends, ecn: IpEcn, header: TcpHeader, payload: u16) -> Vec<u8> {
     frame
 }
 
+/// A probe of clocks, or its answer: UDP with the probe's number and zeros.
+pub(crate) fn probe(packet: &Packet, ends: &Ends) -> Vec<u8> {
+    let mut payload = packet.seq.to_be_bytes().to_vec();
+    payload.resize(usize::from(packet.wire_bytes) - HEADERS, 0);
+    udp(ends, IpEcn::NotEct, &payload)
+}
+
 /// The hosts of the simulator are all capable of ECN.
 fn ecn_of_data(packet: &Packet) -> IpEcn {
     match packet.marked {

@@ -398,6 +398,7 @@ impl Domain {
         let line = &mut self.ports[port as usize];
         let pure = line.control.pop(&self.packets);
         if let Some(id) = pure.or_else(|| line.data.pop(&self.packets)) {
+            self.stamp_probe(host, id);
             self.transmit(port, id);
             return self.await_line(port);
         }

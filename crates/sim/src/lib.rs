@@ -29,6 +29,7 @@
 //!     },
 //!     reuse: None,
 //!     chains: None,
+//!     probing: None,
 //!     seed: 1,
 //! };
 //! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
@@ -55,6 +56,7 @@ mod events;
 mod flow_list;
 mod flow_table;
 mod frame;
+mod huygens;
 mod int;
 mod kernel;
 mod mail;
@@ -83,6 +85,7 @@ pub use clock::ClockErrors;
 pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
 pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
+pub use huygens::{ClockWindow, Probing};
 pub use int::{IntFormat, IntHop, TooManyRates};
 pub use partition::Partition;
 pub use port::PortState;

@@ -139,7 +139,8 @@ impl Network {
         Some(ports)
     }
 
-    fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
+    /// From host to host, for packets with these source and destination ports.
+    pub fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
         let mut path = [0; MAX_HOPS];
         let mut switch = self.routes.edge(src);
         for hop in &mut path {

@@ -328,6 +328,7 @@ impl Domain {
                 self.packets.free(id);
                 self.nic_send(host);
             }
+            Kind::Probe | Kind::ProbeAnswer => self.probe_arrived(host, id),
             Kind::Request => self.packets.free(id),
         }
     }
@@ -503,6 +504,7 @@ impl Domain {
             false => line.data.pop(&self.packets),
         };
         if let Some(id) = acknowledgement.or_else(or_ack) {
+            self.stamp_probe(host, id);
             self.transmit(port, id);
             return self.await_line_if_busy_host(host);
         }

@@ -22,6 +22,10 @@ pub(crate) enum Kind {
     Pause,
     /// PFC: go on.
     Resume,
+    /// Between hosts that synchronise their clocks; its `flow` is the edge, its `seq` a number.
+    Probe,
+    /// What it is answered with at once.
+    ProbeAnswer,
     /// One kernel host asks another for a flow; takes no line.
     Request,
 }

@@ -6,6 +6,7 @@ use crate::chains::Chains;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
 use crate::delays::Delays;
 use crate::domain::{Beginning, Domain};
+use crate::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
 use crate::int::{IntFormat, TooManyRates};
 use crate::network::Network;
 use crate::partition::Partition;
@@ -58,8 +59,9 @@ pub enum Step {
 
 /// A network with its traffic, at one instant.
 pub struct Simulation {
-    network: Arc<Network>,
-    team: Team,
+    pub(crate) network: Arc<Network>,
+    pub(crate) team: Team,
+    pub(crate) synchroniser: Option<Synchroniser>,
 }
 
 impl Simulation {
@@ -106,7 +108,14 @@ impl Simulation {
             let nodes = 0..topology.nodes() as u32;
             nodes.map(|node| law.line_rate(rate(node))).collect()
         };
+        let hosts: Vec<u32> = topology.hosts().collect();
+        let mesh_of = |probing: Probing| mesh(&hosts, probing.degree, config.seed);
+        let edges: Arc<[Edge]> = config.probing.map(mesh_of).unwrap_or_default().into();
+        let synchroniser = config
+            .probing
+            .map(|probing| Synchroniser::new(probing, edges.clone(), hosts));
         let beginning = Beginning {
+            edges,
             laws: config.law.map_or_else(|| [].into(), of_line),
             network: network.clone(),
             int: IntFormat::new(host_rate, rates.clone())?,
@@ -117,12 +126,26 @@ impl Simulation {
         let domain = |me| Domain::new(&beginning, me, ports.clone(), memories.clone());
         let domains = (0..network.partition.count()).map(domain).collect();
         let team = Team::new(domains, network.partition.lookahead());
-        Ok(Simulation { network, team })
+        Ok(Simulation {
+            network,
+            team,
+            synchroniser,
+        })
     }
 
     /// Lets time go by, to `end` or until nothing is left to do.
     pub fn run_until(&mut self, end: Time<Sim>) {
+        let window_end = |s: &Simulation| s.synchroniser.as_ref().map(|s| s.end);
+        while let Some(at) = window_end(self).filter(|at| *at <= end) {
+            self.team.run_until(at);
+            self.synchronise();
+        }
         self.team.run_until(end);
+    }
+
+    /// What each window of clock synchronisation has come to, if there is any.
+    pub fn clock_windows(&self) -> &[ClockWindow] {
+        self.synchroniser.as_ref().map_or(&[], |s| &s.windows)
     }
 
     /// Handles one event, if there is one up to `end`; for profiles. What it was.

@@ -127,7 +127,7 @@ impl Domain {
         let ingress = u32::from(packet.at_port);
         match packet.kind {
             Kind::Pause | Kind::Resume => return self.set_paused(ingress, id),
-            Kind::Data | Kind::Ack | Kind::Nack | Kind::OrAck | Kind::Request => {}
+            _ => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
         packet.hop += 1;

@@ -40,6 +40,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
         },
         reuse: None,
         chains: None,
+        probing: None,
         seed: 1,
     }
 }

@@ -111,6 +111,19 @@ fn nics_with_on_ramp_and_wrong_clocks() {
 }
 
 #[test]
+fn synchronised_clocks() {
+    let set = [
+        ("network.sharing", "lossless"),
+        ("onramp.law", "final"),
+        ("clock.sync", "huygens"),
+        ("clock.window", "1 ms"),
+        ("clock.probe_interval", "100 us"),
+        ("duration", "2.5 ms"),
+    ];
+    any_number_of_threads(&set, &["or_acks"]);
+}
+
+#[test]
 fn kernel_hosts() {
     for (cc, law, gro) in [
         ("cubic", "off", "true"),

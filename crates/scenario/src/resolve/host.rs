@@ -132,10 +132,20 @@ impl Resolver<'_> {
 
     pub(super) fn clock(&mut self) -> Option<Clock> {
         let (offset, noise) = (self.span("clock.offset"), self.span("clock.noise"));
+        let (drift, wander) = (self.fraction("clock.drift"), self.fraction("clock.wander"));
+        let (sync, stamps) = (self.name("clock.sync"), self.name("clock.stamps"));
+        let degree = self.count("clock.degree");
+        let interval = self.span("clock.probe_interval");
         Some(Clock {
-            drift: self.fraction("clock.drift")?,
             offset: offset?,
+            drift: drift?,
             noise: noise?,
+            wander: wander?,
+            sync: sync?,
+            stamps: stamps?,
+            degree: degree? as u32, // at most 1000
+            probe_interval: interval?,
+            window: self.span("clock.window")?,
         })
     }
 

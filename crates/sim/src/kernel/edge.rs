@@ -61,7 +61,9 @@ impl Domain {
             return;
         };
         let src = self.network.flows[data.flow as usize].src;
-        let received = self.clocks.stamp(self.now, host, src);
+        let Some(received) = self.clocks.stamp(self.now, host, src) else {
+            return;
+        };
         let place = self.incoming_of(&data);
         let back = self.incoming_connections[place].back;
         let or_ack = self.packets.add(Packet {

@@ -96,6 +96,7 @@ impl Domain {
         match self.packets[id].kind {
             Kind::Pause | Kind::Resume => return self.set_paused(port, id),
             Kind::OrAck => return self.connection_or_acked(id, host),
+            Kind::Probe | Kind::ProbeAnswer => return self.probe_arrived(host, id),
             Kind::Data => self.sample(id, host),
             Kind::Ack | Kind::Nack | Kind::Request => {}
         }

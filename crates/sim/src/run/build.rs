@@ -6,6 +6,7 @@ use crate::cc::{self, Preset};
 use crate::chains::Chains;
 use crate::clock::ClockErrors;
 use crate::config::{Buffer, Config, Ecn, Flow, Kernel, Nic, Switch};
+use crate::huygens::Probing;
 use crate::kernel::MSS;
 use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
@@ -146,9 +147,11 @@ fn plain_config(run: &Run, preset: &Preset) -> Config {
             offset: run.clock.offset,
             drift: run.clock.drift.get(),
             noise: run.clock.noise,
+            wander: run.clock.wander.get(),
         },
         reuse: run.onramp.reuse,
         chains: None,
+        probing: probing(&run.clock),
         switch: Switch {
             buffer: buffer(run),
             ecn: None,
@@ -157,6 +160,15 @@ fn plain_config(run: &Run, preset: &Preset) -> Config {
         },
         seed: run.seed,
     }
+}
+
+fn probing(clock: &scenario::Clock) -> Option<Probing> {
+    (clock.sync == scenario::ClockSync::Huygens).then_some(Probing {
+        stamps: clock.stamps,
+        degree: clock.degree,
+        interval: clock.probe_interval,
+        window: clock.window,
+    })
 }
 
 fn preset(cc: Cc) -> Result<&'static Preset, BuildError> {

@@ -71,6 +71,7 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
         },
         reuse: None,
         chains: None,
+        probing: None,
         seed,
     };
     let flows = parse_flow_list(case.flows, Rounding::Ns3).unwrap();

@@ -1,0 +1,208 @@
+//! The central step: all stamps of a window into all hosts' corrections, and how wrong those are.
+
+use super::probes::{Four, ABSENT};
+use super::{Edge, Probing};
+use crate::clock::Clocks;
+use crate::simulation::Simulation;
+use onramp_sync::correction::Correction;
+use onramp_sync::fleet::{Fleet, Report, Wander};
+use onramp_sync::line::{self, Softness};
+use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe, Purity};
+use onramp_units::{Clock, Sim, Span, Time};
+use std::sync::Arc;
+
+/// A fleet time that is further off than this is not steered to but taken.
+const STEP: Span = Span::from_us(100);
+
+/// What a window has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockWindow {
+    /// When it ended.
+    pub end: Time<Sim>,
+    /// Of each host that knew fleet time until then, at the very end, when what it knew was oldest:
+    /// how far its fleet time was from the median host's, ns.
+    pub errors_ns: Vec<f64>,
+    /// The same in units of the sigma that the host had for it.
+    pub errors_in_sigmas: Vec<f64>,
+    /// Hosts without a correction after it.
+    pub lost: usize,
+    /// Pairs of probes and of answers whose stamps are all there, and those among them that were pure.
+    pub pairs: usize,
+    /// As above.
+    pub pure: usize,
+    /// Standard deviation of an edge's error, as estimated, ns.
+    pub edge_sigma_ns: f64,
+}
+
+/// Who corrects clocks.
+pub(crate) struct Synchroniser {
+    probing: Probing,
+    edges: Arc<[Edge]>,
+    hosts: Vec<u32>,
+    fleet: Fleet,
+    /// When the window ends.
+    pub end: Time<Sim>,
+    pub windows: Vec<ClockWindow>,
+}
+
+impl Synchroniser {
+    pub fn new(probing: Probing, edges: Arc<[Edge]>, hosts: Vec<u32>) -> Synchroniser {
+        Synchroniser {
+            edges,
+            hosts,
+            fleet: Fleet::new(Wander::default()),
+            end: Time::ZERO + probing.window,
+            windows: Vec::new(),
+            probing,
+        }
+    }
+
+    /// Ends the window: measures how wrong `clocks` are, and says how to correct them, by host.
+    fn end_window(
+        &mut self,
+        clocks: &Clocks,
+        stamps: &[Vec<Four>],
+    ) -> Vec<(u32, Option<Correction>)> {
+        let now = self.end;
+        let (errors_ns, errors_in_sigmas) = self.errors(clocks, now);
+        let (reports, pairs, pure) = self.reports(stamps);
+        let found = self.fleet.window(self.hosts.len(), &reports);
+        let corrected = self.hosts.iter().zip(&found.corrections);
+        let corrections: Vec<(u32, Option<Correction>)> = corrected
+            .map(|(&host, found)| {
+                let steered = found.ok().map(|target| match clocks.correction(host) {
+                    Some(old) => {
+                        old.steer(&target, clocks.reads(host, now), self.probing.window, STEP)
+                    }
+                    None => target,
+                });
+                (host, steered)
+            })
+            .collect();
+        self.windows.push(ClockWindow {
+            end: now,
+            errors_ns,
+            errors_in_sigmas,
+            lost: corrections.iter().filter(|(_, c)| c.is_none()).count(),
+            pairs,
+            pure,
+            edge_sigma_ns: found.edge_sigma_ns,
+        });
+        self.end += self.probing.window;
+        corrections
+    }
+
+    /// Of the hosts that know fleet time: how far off, ns, and in sigmas.
+    fn errors(&self, clocks: &Clocks, now: Time<Sim>) -> (Vec<f64>, Vec<f64>) {
+        let known = |&host: &u32| {
+            let (correction, reads) = (clocks.correction(host)?, clocks.reads(host, now));
+            let fleet_ns = correction.fleet(reads).ticks();
+            Some((fleet_ns, correction.sigma_at(reads)))
+        };
+        let known: Vec<(i64, f64)> = self.hosts.iter().filter_map(known).collect();
+        let mut times: Vec<i64> = known.iter().map(|(time, _)| *time).collect();
+        times.sort_unstable();
+        let Some(&median) = times.get(times.len() / 2) else {
+            return (vec![], vec![]);
+        };
+        let error = |(time, sigma): &(i64, f64)| {
+            let error = (time - median) as f64;
+            (error, error / sigma)
+        };
+        known.iter().map(error).unzip()
+    }
+
+    /// What each edge's line says; all pairs, and the pure ones among them.
+    fn reports(&self, stamps: &[Vec<Four>]) -> (Vec<Report>, usize, usize) {
+        let place = |host: u32| self.hosts.binary_search(&host).expect("hosts are sorted");
+        let purity = self.probing.purity();
+        let (mut reports, mut pairs, mut kept) = (vec![], 0, 0);
+        for (edge, stamps) in self.edges.iter().zip(stamps) {
+            let (out, back) = (
+                pairs_of::<Near, Far>(stamps, 0),
+                pairs_of::<Far, Near>(stamps, 2),
+            );
+            pairs += out.len() + back.len();
+            let (out, back): (Vec<_>, Vec<_>) = (pure_of(out, purity), pure_of(back, purity));
+            kept += out.len() + back.len();
+            let line = line::fit(&points(&out), &points(&back), Softness::default());
+            reports.extend(line.map(|line| Report {
+                near: place(edge.near),
+                far: place(edge.far),
+                line,
+            }));
+        }
+        (reports, pairs, kept)
+    }
+}
+
+fn pure_of<From: Clock, To: Clock>(
+    pairs: Vec<Pair<From, To>>,
+    purity: Purity,
+) -> Vec<Pair<From, To>> {
+    pure(pairs, purity)
+}
+
+/// The pairs whose four stamps are there: those `from` (sent) and behind it (received).
+fn pairs_of<From: Clock, To: Clock>(stamps: &[Four], from: usize) -> Vec<Pair<From, To>> {
+    let probe = |four: &Four| {
+        let (sent, received) = (four[from], four[from + 1]);
+        (sent != ABSENT && received != ABSENT).then(|| Probe {
+            sent: Time::from_ticks(sent),
+            received: Time::from_ticks(received),
+        })
+    };
+    let pair = |two: &[Four]| {
+        Some(Pair {
+            first: probe(&two[0])?,
+            second: probe(&two[1])?,
+        })
+    };
+    stamps.chunks_exact(2).filter_map(pair).collect()
+}
+
+impl Simulation {
+    /// A window is over, and with it all events until then.
+    pub(crate) fn synchronise(&mut self) {
+        let Some(synchroniser) = &mut self.synchroniser else {
+            return;
+        };
+        let mut domains: Vec<_> = (0..self.network.partition.count())
+            .map(|n| self.team.domain(n))
+            .collect();
+        // The next window begins with whole pairs.
+        let mut first = vec![0; synchroniser.edges.len()];
+        for domain in &domains {
+            let next = domain.prober.iter().flat_map(|prober| prober.next());
+            for (first, next) in first.iter_mut().zip(next) {
+                *first = u64::max(*first, next.next_multiple_of(2));
+            }
+        }
+        let mut stamps: Vec<Vec<Four>> = vec![Vec::new(); first.len()];
+        for domain in &mut domains {
+            let Some(prober) = &mut domain.prober else {
+                continue;
+            };
+            let taken = prober.end_window(&first);
+            for (all, some) in stamps.iter_mut().zip(taken) {
+                merge(all, &some);
+            }
+        }
+        let corrections = synchroniser.end_window(&domains[0].clocks, &stamps);
+        for domain in &mut domains {
+            for (host, correction) in &corrections {
+                domain.clocks.correct(*host, *correction);
+            }
+        }
+    }
+}
+
+/// Adds stamps that another domain has taken of the same probes.
+fn merge(all: &mut Vec<Four>, some: &[Four]) {
+    all.resize(all.len().max(some.len()), [ABSENT; 4]);
+    for (all, some) in all.iter_mut().zip(some) {
+        for (all, some) in all.iter_mut().zip(some) {
+            *all = i64::max(*all, *some);
+        }
+    }
+}
