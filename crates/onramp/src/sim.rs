@@ -18,7 +18,7 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 use clap::Subcommand;
-use onramp_results::{forget, merge, part, write_json, SummaryFile};
+use onramp_results::{forget, merge, part, write_json, write_tables, SummaryFile};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
     address, cc, flow_ports, parse_flow_list,
@@ -128,8 +128,8 @@ fn run_scenario(mut args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<
     }
     eprintln!("results are in {}", out.display());
     if summary.partial {
-        let (done, runs) = (summary.runs.len(), scenario.runs().len());
-        bail!("ended early: {done} of {runs} runs are there");
+        let (done, runs) = (summary.whole_runs(), scenario.runs().len());
+        bail!("ended early: {done} of {runs} runs are whole");
     }
     Ok(())
 }
@@ -175,12 +175,19 @@ fn simulate(
     let run = &scenario.runs()[index];
     let watch = watch.open(out, index)?;
     let parts = Parts::AtMost(threads);
-    let Some((result, tables)) = run_in_parts(run, index, watch, parts, progress)? else {
-        return Ok(());
-    };
-    tables.write(out, index)?;
-    // Last: a run with this file is finished.
-    Ok(write_json(&part(out, "run", index, "json"), &result)?)
+    let report = run_in_parts(run, index, watch, parts, progress)?;
+    write_tables(
+        out,
+        index,
+        report.flows(),
+        report.requests(),
+        report.series(),
+    )?;
+    // Last: a run with this file is over.
+    Ok(write_json(
+        &part(out, "run", index, "json"),
+        report.result(),
+    )?)
 }
 
 /// What threads share: which run is next, how far each is, and whether to go on.

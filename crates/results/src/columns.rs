@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The values of one column.
@@ -47,10 +47,7 @@ fn write_groups(
     schema: &str,
     groups: impl IntoIterator<Item = Result<Vec<Column>>>,
 ) -> Result<()> {
-    let bad = |error: ParquetError| Error::Format {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
+    let bad = |error: ParquetError| bad(path, error);
     let file = File::create(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,
@@ -112,22 +109,34 @@ fn put<T: DataType>(
     column.close()
 }
 
-/// Reads all row groups of a file that [`write`] wrote.
-pub fn read(path: &Path) -> Result<Vec<Vec<Column>>> {
-    let bad = |error: ParquetError| Error::Format {
-        path: path.to_owned(),
-        reason: error.to_string(),
+/// Reads the row groups of a file that [`write`] wrote, one after the other. A file that cannot be
+/// read at all is one error.
+pub fn read(path: PathBuf) -> impl Iterator<Item = Result<Vec<Column>>> {
+    let (reader, failure) = match open(&path) {
+        Ok(reader) => (Some(reader), None),
+        Err(error) => (None, Some(Err(error))),
     };
+    let groups = reader.into_iter().flat_map(move |reader| {
+        let (path, count) = (path.clone(), reader.num_row_groups());
+        let group = move |index| read_group(&*reader.get_row_group(index)?);
+        (0..count).map(move |index| group(index).map_err(|error| bad(&path, error)))
+    });
+    failure.into_iter().chain(groups)
+}
+
+fn open(path: &Path) -> Result<SerializedFileReader<File>> {
     let file = File::open(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,
     })?;
-    let reader = SerializedFileReader::new(file).map_err(bad)?;
-    let group = |index| read_group(&*reader.get_row_group(index)?);
-    (0..reader.num_row_groups())
-        .map(group)
-        .collect::<Result<_, _>>()
-        .map_err(bad)
+    SerializedFileReader::new(file).map_err(|error| bad(path, error))
+}
+
+fn bad(path: &Path, error: ParquetError) -> Error {
+    Error::Format {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Column>, ParquetError> {
@@ -214,7 +223,7 @@ mod tests {
             Column::OptBytes(vec![None, Some("p q".into()), None]),
         ];
         write(&path, schema, [Ok(group.clone()), Ok(group.clone())]).unwrap();
-        let groups = read(&path).unwrap();
+        let groups: Vec<Vec<Column>> = read(path.clone()).collect::<Result<_>>().unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1][..3], group[..3]);

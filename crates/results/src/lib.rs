@@ -68,7 +68,7 @@ pub use error::{Error, Result};
 pub use merge::{forget, merge};
 pub use summary::Summary;
 pub use table::table;
-pub use tables::{FlowRow, RequestRow, SeriesRow, Simulated, Tables};
+pub use tables::{write_tables, FlowRow, RequestRow, SeriesRow, Simulated, Tables};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,6 +87,9 @@ pub struct RunResult {
     pub params: BTreeMap<String, String>,
     /// Every setting of the run, as a scenario would give it.
     pub resolved: Value,
+    /// It was ended early: its rows are there, up to then, and it has no metrics.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// Measures by name: see the top of this file.
     pub metrics: BTreeMap<String, Value>,
     /// What the measuring cost.
@@ -106,12 +109,19 @@ pub struct SummaryFile {
     pub seed: u64,
     /// "rack" or "sim".
     pub world: String,
-    /// Whether runs are missing, because somebody ended it early.
+    /// Whether runs are missing or partial, because somebody ended it early.
     pub partial: bool,
     /// Runs the scenario has.
     pub planned_runs: usize,
-    /// The finished ones, in the scenario's order.
+    /// Those that there are, in the scenario's order.
     pub runs: Vec<RunResult>,
+}
+
+impl SummaryFile {
+    /// Runs that nobody ended early.
+    pub fn whole_runs(&self) -> usize {
+        self.runs.iter().filter(|run| !run.partial).count()
+    }
 }
 
 /// Path of a file of run `index`.

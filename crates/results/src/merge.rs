@@ -1,5 +1,5 @@
 //! Puts the files of finished runs together: `summary.json`, `flows.parquet`, `requests.parquet`,
-//! `series.parquet`. Parts of runs that did not finish are left out.
+//! `series.parquet`. A run whose JSON is missing is left out.
 
 use crate::columns;
 use crate::error::{Error, Result};
@@ -9,25 +9,22 @@ use onramp_scenario::Scenario;
 use std::path::Path;
 
 /// Merges what `directory` holds of the scenario's runs and writes the whole files beside it. A
-/// missing run makes the summary partial. `world` is "rack" or "sim".
+/// missing run, or one that was ended early, makes the summary partial. `world` is "rack" or "sim".
 ///
 /// # Errors
 /// Files that cannot be read or written.
 pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<SummaryFile> {
     let planned = scenario.runs().len();
-    // A run is finished when its JSON is there: it is written last.
+    // A run is over when its JSON is there: it is written last.
     let finished: Vec<usize> = (0..planned)
         .filter(|&index| part(directory, "run", index, "json").exists())
         .collect();
     let read = |&index: &usize| read_json::<RunResult>(&part(directory, "run", index, "json"));
     let runs = finished.iter().map(read).collect::<Result<Vec<_>>>()?;
     for (stem, schema) in SCHEMAS {
-        let groups = finished.iter().flat_map(|&index| {
-            match columns::read(&part(directory, stem, index, "parquet")) {
-                Ok(groups) => groups.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            }
-        });
+        let groups = finished
+            .iter()
+            .flat_map(|&index| columns::read(part(directory, stem, index, "parquet")));
         columns::write(
             &directory.join(stem).with_extension("parquet"),
             schema,
@@ -40,7 +37,7 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: scenario.runs().first().map_or(0, |run| run.seed),
         world: world.to_owned(),
-        partial: finished.len() < planned,
+        partial: finished.len() < planned || runs.iter().any(|run| run.partial),
         planned_runs: planned,
         runs,
     };
@@ -121,6 +118,7 @@ mod tests {
             run: 1,
             params: scenario.runs()[1].params.clone(),
             resolved: serde_json::Value::Null,
+            partial: false,
             metrics: BTreeMap::from([("drops".to_owned(), 4.into())]),
             cost: BTreeMap::new(),
         };
@@ -130,11 +128,14 @@ mod tests {
         let summary = merge(&scenario, directory.path(), "rack").unwrap();
         assert!(summary.partial);
         assert_eq!(summary.runs, [result]);
-        let flows = columns::read(&directory.path().join("flows.parquet")).unwrap();
+        let flows = columns::read(directory.path().join("flows.parquet"))
+            .collect::<Result<Vec<_>>>()
+            .unwrap();
         assert_eq!(flows.len(), 1);
         assert_eq!(flows[0][0], columns::Column::Int(vec![1, 1, 1]));
         assert_eq!(flows[0][8], columns::Column::OptInt(vec![None; 3]));
         let written: SummaryFile = read_json(&directory.path().join("summary.json")).unwrap();
         assert_eq!(written, summary);
+        assert_eq!((written.runs.len(), written.whole_runs()), (1, 1));
     }
 }

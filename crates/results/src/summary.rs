@@ -25,7 +25,7 @@ pub struct Summary {
 impl Summary {
     /// Of `values`; none if there are none.
     pub fn of(mut values: Vec<f64>) -> Option<Summary> {
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         let n = values.len();
         let max = *values.last()?;
         let rank = |per_cent: usize| values[(n * per_cent).div_ceil(100).max(1) - 1];

@@ -66,7 +66,7 @@ pub fn table(summary: &SummaryFile) -> String {
         let _ = writeln!(
             text,
             "partial: {} of {} runs",
-            summary.runs.len(),
+            summary.whole_runs(),
             summary.planned_runs
         );
     }
@@ -167,6 +167,7 @@ mod tests {
                 ("host.cc".to_owned(), "bbr".to_owned()),
             ]),
             resolved: json!({}),
+            partial: false,
             metrics: BTreeMap::from([
                 ("incast.rct_us".to_owned(), rct),
                 ("drops".to_owned(), json!(drops)),

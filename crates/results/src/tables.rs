@@ -116,74 +116,126 @@ pub(super) const SCHEMAS: [(&str, &str); 3] = [
     ),
 ];
 
+/// Rows of a row group: what is held of a table while it is written.
+const ROWS_OF_A_GROUP: usize = 1 << 16;
+
 impl Tables {
     /// Writes the three parts of run `index`.
-    pub fn write(&self, directory: &Path, index: usize) -> Result<()> {
-        let groups = [
-            self.flow_columns(index),
-            self.request_columns(index),
-            self.series_columns(index),
-        ];
-        for ((stem, schema), group) in SCHEMAS.into_iter().zip(groups) {
-            columns::write(
-                &part(directory, stem, index, "parquet"),
-                schema,
-                [Ok(group)],
-            )?;
-        }
-        Ok(())
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub fn write(self, directory: &Path, index: usize) -> Result<()> {
+        let Tables {
+            flows,
+            requests,
+            series,
+        } = self;
+        write_tables(directory, index, flows, requests, series)
     }
+}
 
-    fn flow_columns(&self, index: usize) -> Vec<Column> {
-        let rows = &self.flows;
-        let int = |get: fn(&FlowRow) -> i64| Column::Int(rows.iter().map(get).collect());
-        let opt = |get: fn(&FlowRow) -> Option<i64>| Column::OptInt(rows.iter().map(get).collect());
-        vec![
-            Column::Int(vec![index as i64; rows.len()]),
-            Column::Text(rows.iter().map(|r| r.kind).collect()),
-            int(|r| r.traffic),
-            opt(|r| r.request),
-            int(|r| r.src),
-            int(|r| r.dst),
-            opt(|r| r.size_bytes),
-            int(|r| r.start_ns),
-            opt(|r| r.fct_ns),
-            int(|r| r.retransmissions),
-            int(|r| r.timeouts),
-            int(|r| r.measured),
-            opt(|r| r.simulated?.acked_ns),
-            opt(|r| r.simulated?.ideal_fct_ns),
-            Column::OptDouble(rows.iter().map(|r| r.simulated?.slowdown).collect()),
-            opt(|r| Some(r.simulated?.held_ns)),
-            Column::OptBytes(
-                rows.iter()
-                    .map(|r| Some((*r.path.as_deref()?).into()))
-                    .collect(),
-            ),
-        ]
+/// Writes the three parts of run `index`, a row group at a time: all rows need not be held at once.
+///
+/// # Errors
+/// Files that cannot be written.
+pub fn write_tables(
+    directory: &Path,
+    index: usize,
+    flows: impl IntoIterator<Item = FlowRow>,
+    requests: impl IntoIterator<Item = RequestRow>,
+    series: impl IntoIterator<Item = SeriesRow>,
+) -> Result<()> {
+    let flows = groups(flows, |rows| flow_columns(index, rows));
+    let requests = groups(requests, |rows| request_columns(index, rows));
+    let series = groups(series, |rows| series_columns(index, rows));
+    let tables: [&mut dyn Iterator<Item = Vec<Column>>; 3] =
+        [&mut { flows }, &mut { requests }, &mut { series }];
+    for ((stem, schema), groups) in SCHEMAS.into_iter().zip(tables) {
+        let path = part(directory, stem, index, "parquet");
+        columns::write(&path, schema, groups.map(Ok))?;
     }
+    Ok(())
+}
 
-    fn request_columns(&self, index: usize) -> Vec<Column> {
-        let rows = &self.requests;
-        let int = |get: fn(&RequestRow) -> i64| Column::Int(rows.iter().map(get).collect());
-        vec![
-            Column::Int(vec![index as i64; rows.len()]),
-            int(|r| r.traffic),
-            int(|r| r.request),
-            int(|r| r.start_ns),
-            Column::OptInt(rows.iter().map(|r| r.rct_ns).collect()),
-            int(|r| r.missing),
-            int(|r| r.measured),
-        ]
-    }
+/// The columns of `rows`, a row group after the other; one without rows if there are none.
+fn groups<Row>(
+    rows: impl IntoIterator<Item = Row>,
+    columns: impl Fn(&[Row]) -> Vec<Column>,
+) -> impl Iterator<Item = Vec<Column>> {
+    let mut rows = rows.into_iter();
+    let mut is_first = true;
+    std::iter::from_fn(move || {
+        let group: Vec<Row> = rows.by_ref().take(ROWS_OF_A_GROUP).collect();
+        let is_over = group.is_empty() && !is_first;
+        is_first = false;
+        (!is_over).then(|| columns(&group))
+    })
+}
 
-    fn series_columns(&self, index: usize) -> Vec<Column> {
-        vec![
-            Column::Int(vec![index as i64; self.series.len()]),
-            Column::Int(self.series.iter().map(|r| r.time_ns).collect()),
-            Column::Text(self.series.iter().map(|r| r.name).collect()),
-            Column::Bytes(self.series.iter().map(|r| (*r.place).into()).collect()),
-            Column::Double(self.series.iter().map(|r| r.value).collect()),
-        ]
+fn flow_columns(index: usize, rows: &[FlowRow]) -> Vec<Column> {
+    let int = |get: fn(&FlowRow) -> i64| Column::Int(rows.iter().map(get).collect());
+    let opt = |get: fn(&FlowRow) -> Option<i64>| Column::OptInt(rows.iter().map(get).collect());
+    let path = |row: &FlowRow| Some(row.path.as_deref()?.into());
+    vec![
+        Column::Int(vec![index as i64; rows.len()]),
+        Column::Text(rows.iter().map(|r| r.kind).collect()),
+        int(|r| r.traffic),
+        opt(|r| r.request),
+        int(|r| r.src),
+        int(|r| r.dst),
+        opt(|r| r.size_bytes),
+        int(|r| r.start_ns),
+        opt(|r| r.fct_ns),
+        int(|r| r.retransmissions),
+        int(|r| r.timeouts),
+        int(|r| r.measured),
+        opt(|r| r.simulated?.acked_ns),
+        opt(|r| r.simulated?.ideal_fct_ns),
+        Column::OptDouble(rows.iter().map(|r| r.simulated?.slowdown).collect()),
+        opt(|r| Some(r.simulated?.held_ns)),
+        Column::OptBytes(rows.iter().map(path).collect()),
+    ]
+}
+
+fn request_columns(index: usize, rows: &[RequestRow]) -> Vec<Column> {
+    let int = |get: fn(&RequestRow) -> i64| Column::Int(rows.iter().map(get).collect());
+    vec![
+        Column::Int(vec![index as i64; rows.len()]),
+        int(|r| r.traffic),
+        int(|r| r.request),
+        int(|r| r.start_ns),
+        Column::OptInt(rows.iter().map(|r| r.rct_ns).collect()),
+        int(|r| r.missing),
+        int(|r| r.measured),
+    ]
+}
+
+fn series_columns(index: usize, rows: &[SeriesRow]) -> Vec<Column> {
+    vec![
+        Column::Int(vec![index as i64; rows.len()]),
+        Column::Int(rows.iter().map(|r| r.time_ns).collect()),
+        Column::Text(rows.iter().map(|r| r.name).collect()),
+        Column::Bytes(rows.iter().map(|r| (*r.place).into()).collect()),
+        Column::Double(rows.iter().map(|r| r.value).collect()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_beyond_a_group_begin_the_next() {
+        let counts = |rows: usize| -> Vec<usize> {
+            let columns = |group: &[usize]| vec![Column::Int(vec![0; group.len()])];
+            let count = |columns: Vec<Column>| match &columns[0] {
+                Column::Int(values) => values.len(),
+                other => panic!("not what was put in: {other:?}"),
+            };
+            groups(0..rows, columns).map(count).collect()
+        };
+        assert_eq!(counts(0), [0]);
+        assert_eq!(counts(ROWS_OF_A_GROUP), [ROWS_OF_A_GROUP]);
+        assert_eq!(counts(ROWS_OF_A_GROUP + 1), [ROWS_OF_A_GROUP, 1]);
     }
 }

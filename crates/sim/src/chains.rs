@@ -8,7 +8,6 @@ use crate::events::{Rank, What};
 use crate::packet::NONE;
 use onramp_scenario::Arrival;
 use onramp_units::{Sim, Span, Time};
-use std::collections::BTreeMap;
 
 /// Which flows of a plan wait for which.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +16,13 @@ pub struct Chains {
     pub(crate) first: usize,
     /// By flow: the group that it joins, or `NONE`.
     joins: Vec<u32>,
-    /// By group: its flows; and those that wait for it, with their delays.
+    /// By group: its flows; and where the flows that wait for it end among `waiting`.
     sizes: Vec<u32>,
-    waiting: Vec<Vec<(u32, Span)>>,
+    ends: Vec<u32>,
+    /// Flows that wait, by the group that they wait for.
+    waiting: Vec<u32>,
+    /// By flow from `first` on: how long it waits longer.
+    delays: Vec<Span>,
     /// What would start later does not start.
     end: Time<Sim>,
 }
@@ -29,8 +32,8 @@ pub struct Chains {
 pub(crate) struct Progress {
     /// By group: flows that have arrived.
     arrived: Vec<u32>,
-    /// When flows that had waited started.
-    pub started: BTreeMap<u32, Time<Sim>>,
+    /// Flows that had waited and have started.
+    pub started: usize,
 }
 
 impl Chains {
@@ -41,24 +44,50 @@ impl Chains {
             .position(|arrival| arrival.after.is_some())?;
         let groups = arrivals.iter().filter_map(|arrival| arrival.joins);
         let count = groups.max().map_or(0, |last| last as usize + 1);
-        let mut chains = Chains {
-            first,
-            joins: vec![NONE; arrivals.len()],
-            sizes: vec![0; count],
-            waiting: vec![Vec::new(); count],
-            end,
-        };
-        for (flow, arrival) in arrivals.iter().enumerate() {
-            if let Some(group) = arrival.joins {
-                chains.joins[flow] = group;
-                chains.sizes[group as usize] += 1;
-            }
-            if let Some(after) = arrival.after {
-                chains.waiting[after.group as usize].push((flow as u32, after.delay));
-            }
+        let mut sizes = vec![0; count];
+        for group in arrivals.iter().filter_map(|arrival| arrival.joins) {
+            sizes[group as usize] += 1;
         }
-        Some(chains)
+        let (ends, waiting) = by_group(arrivals, count);
+        let delays = arrivals[first..].iter().filter_map(|arrival| arrival.after);
+        Some(Chains {
+            first,
+            joins: arrivals.iter().map(|a| a.joins.unwrap_or(NONE)).collect(),
+            sizes,
+            ends,
+            waiting,
+            delays: delays.map(|after| after.delay).collect(),
+            end,
+        })
     }
+
+    /// Flows that wait for `group`.
+    fn waiting_for(&self, group: usize) -> &[u32] {
+        let begin = group.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.waiting[begin as usize..self.ends[group] as usize]
+    }
+}
+
+/// Flows that wait for one of `count` groups, sorted by it; and where each group's end.
+fn by_group(arrivals: &[Arrival], count: usize) -> (Vec<u32>, Vec<u32>) {
+    let waits = || {
+        let flows = (0..).zip(arrivals);
+        flows.filter_map(|(flow, arrival)| Some((arrival.after?.group as usize, flow)))
+    };
+    // Counting sort: first where each group begins, which each flow that is put there moves.
+    let mut ends = vec![0; count + 1];
+    for (group, _) in waits() {
+        ends[group + 1] += 1;
+    }
+    for group in 1..=count {
+        ends[group] += ends[group - 1];
+    }
+    let mut waiting = vec![NONE; waits().count()];
+    for (group, flow) in waits() {
+        waiting[ends[group] as usize] = flow;
+        ends[group] += 1;
+    }
+    (ends, waiting)
 }
 
 impl Domain {
@@ -78,10 +107,11 @@ impl Domain {
         if arrived[group] < chains.sizes[group] {
             return;
         }
-        for &(flow, delay) in &chains.waiting[group] {
-            let start = self.now + delay;
+        for &flow in chains.waiting_for(group) {
+            let start = self.now + chains.delays[flow as usize - chains.first];
             if start < chains.end {
-                self.chains.started.insert(flow, start);
+                self.chains.started += 1;
+                self.network.outcomes.started(flow, start);
                 let what = What::FlowStart { flow };
                 self.events.schedule(start, Rank::Flow(flow), what);
             }

@@ -150,6 +150,7 @@ impl Events {
     }
 
     /// The place of an event at `at`, that is scheduled now or may be later.
+    #[inline]
     pub fn place(&mut self, at: Time<Sim>, rank: Rank) -> u64 {
         match rank {
             Rank::Flow(plan) => FLOW | u64::from(plan),
@@ -163,6 +164,7 @@ impl Events {
     }
 
     /// Schedules `what`; its place.
+    #[inline]
     pub fn schedule(&mut self, at: Time<Sim>, rank: Rank, what: What) -> u64 {
         let place = self.place(at, rank);
         self.schedule_in_place(at, place, what);
@@ -170,20 +172,30 @@ impl Events {
     }
 
     /// Schedules `what` in a place from [`Events::place`]. `(at, place)` is still to come.
+    #[inline]
     pub fn schedule_in_place(&mut self, at: Time<Sim>, place: u64, what: What) {
         let bucket = bucket_of(at);
         debug_assert!(bucket >= self.bucket, "an event in the past");
-        let entry = Entry::new(at, place, what);
-        if bucket == self.bucket {
-            let n = self.current.partition_point(|other| other.key > entry.key);
-            self.current.insert(n, entry);
-        } else if bucket - self.bucket < BUCKETS as i64 {
-            self.put(bucket, entry);
+        if (1..BUCKETS as i64).contains(&(bucket - self.bucket)) {
+            self.put(bucket, Entry::new(at, place, what));
         } else {
-            self.far.push(Reverse(Event { at, place, what }));
+            self.schedule_off_wheel(Event { at, place, what });
         }
     }
 
+    /// In the bucket under way, or beyond the wheel.
+    #[inline(never)]
+    fn schedule_off_wheel(&mut self, event: Event) {
+        if bucket_of(event.at) == self.bucket {
+            let entry = Entry::new(event.at, event.place, event.what);
+            let n = self.current.partition_point(|other| other.key > entry.key);
+            self.current.insert(n, entry);
+        } else {
+            self.far.push(Reverse(event));
+        }
+    }
+
+    #[inline]
     fn put(&mut self, bucket: i64, entry: Entry) {
         let slot = bucket as usize % BUCKETS;
         self.wheel[slot].push(entry);
@@ -191,6 +203,7 @@ impl Events {
     }
 
     /// The next event, if it is not after `end`.
+    #[inline]
     pub fn pop(&mut self, end: Time<Sim>) -> Option<Event> {
         if self.current.is_empty() {
             self.turn(end);
@@ -224,6 +237,7 @@ impl Events {
     }
 
     /// Goes to the next bucket that holds an event, if it begins by `end`.
+    #[inline(never)]
     fn turn(&mut self, end: Time<Sim>) {
         let on_wheel = self.next_on_wheel();
         let far = self.far.peek().map(|Reverse(event)| bucket_of(event.at));

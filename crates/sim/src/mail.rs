@@ -24,10 +24,17 @@ pub(crate) struct Mail {
 impl Domain {
     /// A packet that leaves its sender now is somewhere else `at` that time: at a port, or a request at
     /// its host.
+    #[inline]
     pub(crate) fn send_to(&mut self, domain: usize, at: Time<Sim>, id: u32) {
         if domain == self.me {
-            return self.expect_packet(at, id);
+            self.expect_packet(at, id);
+        } else {
+            self.post(domain, at, id);
         }
+    }
+
+    #[inline(never)]
+    fn post(&mut self, domain: usize, at: Time<Sim>, id: u32) {
         let mail = &mut self.outgoing[domain];
         mail.first = Some(mail.first.map_or(at, |first| first.min(at)));
         mail.packets.push((at, self.packets[id]));
@@ -43,17 +50,15 @@ impl Domain {
         self.packets.free(id);
     }
 
+    #[inline]
     fn expect_packet(&mut self, at: Time<Sim>, id: u32) {
         let packet = &self.packets[id];
-        match packet.kind {
-            Kind::Request => {
-                let rank = Rank::Flow(packet.flow);
-                self.events.schedule(at, rank, What::Asked { packet: id });
-            }
-            _ => {
-                let rank = Rank::Arrival(packet.at_port.into());
-                self.events.schedule(at, rank, What::Arrival { packet: id });
-            }
+        if packet.kind == Kind::Request {
+            let rank = Rank::Flow(packet.flow);
+            self.events.schedule(at, rank, What::Asked { packet: id });
+        } else {
+            let rank = Rank::Arrival(packet.at_port.into());
+            self.events.schedule(at, rank, What::Arrival { packet: id });
         }
     }
 

@@ -45,11 +45,13 @@ impl Network {
             Some(_) => (kernel::MSS, kernel::HEADER),
             None => (config.nic.payload, DATA_HEADER),
         };
+        let chains = config.chains.as_ref();
+        let waiting = chains.map_or(0, |chains| flows.len() - chains.first);
         let routes = Routes::new(topology);
         let ways = Ways::new(config.rounding, payload, header, topology);
         let longest = ways.longest(topology, &routes, &host_ports);
         Arc::new(Network {
-            outcomes: Outcomes::new(flows.len()),
+            outcomes: Outcomes::new(flows.len(), waiting),
             flows,
             partition,
             port_nodes,
@@ -100,6 +102,12 @@ impl Network {
             .ways
             .between(flow.src, flow.dst, &self.routes, &self.host_ports);
         Some(self.ways.ideal_fct(&way, size.get()))
+    }
+
+    /// When flow `plan` started, by its plan or when what it waited for was there; `None`: it has
+    /// waited in vain.
+    pub fn started(&self, plan: usize) -> Option<Time<Sim>> {
+        self.outcomes.start_of(plan, self.flows[plan].start)
     }
 
     /// What became of flow `plan`.

@@ -149,6 +149,7 @@ impl Domain {
     }
 
     /// Hands a packet to the line, which is free.
+    #[inline]
     pub(crate) fn transmit(&mut self, port: u32, id: u32) {
         if self.ports[port as usize].captured {
             self.capture(port, id);

@@ -185,7 +185,7 @@ impl Simulation {
     /// Flows that are not over.
     pub fn unfinished(&self) -> usize {
         let in_time = self.team.domain(0).in_time();
-        let started: usize = self.each().map(|d| d.chains.started.len()).sum();
+        let started: usize = self.each().map(|d| d.chains.started).sum();
         let ended: usize = self.each().map(|domain| domain.ended).sum();
         in_time + started - ended
     }
@@ -207,17 +207,6 @@ impl Simulation {
         self.each().for_each(|domain| domain.note_outcomes());
     }
 
-    /// When flow `plan` started, by its plan or when what it waited for was there; `None`: it has
-    /// waited in vain.
-    pub fn started(&self, plan: usize) -> Option<Time<Sim>> {
-        let flow = &self.network.flows[plan];
-        let domain = self.team.domain(self.network.partition.of(flow.src));
-        match domain.has_waited(plan as u32) {
-            true => domain.chains.started.get(&(plan as u32)).copied(),
-            false => Some(flow.start),
-        }
-    }
-
     /// Measures the delays of data packets to `host` from now on.
     pub(crate) fn measure_delays(&mut self, host: u32) {
         let mut domain = self.domain_of(self.network.port_of(host));
@@ -228,11 +217,6 @@ impl Simulation {
     pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
         let mut domain = self.domain_of(self.network.port_of(host));
         domain.nics[host as usize].delays.take()
-    }
-
-    /// Ports that a flow's data passes, its host's first; `None`: it has not started.
-    pub(crate) fn ports_of(&self, plan: usize) -> Option<Vec<u32>> {
-        self.network.ports_of(plan)
     }
 
     /// Counters of the run so far.

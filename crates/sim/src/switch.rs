@@ -207,6 +207,7 @@ impl Domain {
         }
     }
 
+    #[cold]
     fn send_pfc(&mut self, port: u32, kind: Kind) {
         self.random.pfc_frame();
         let frame = self.packets.add(Packet {
@@ -252,7 +253,17 @@ impl Domain {
     }
 
     /// Marks a data packet by the queue that it finds or leaves behind.
+    #[inline]
     fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
+        let port = &self.ports[egress as usize];
+        // Most queues are short, and without marks all are.
+        if port.data.bytes > port.ecn_bytes.0 {
+            self.mark_by_chance(egress, id, at_enqueue);
+        }
+    }
+
+    #[inline(never)]
+    fn mark_by_chance(&mut self, egress: u32, id: u32, at_enqueue: bool) {
         let Some(ecn) = &self.config.switch.ecn else {
             return;
         };

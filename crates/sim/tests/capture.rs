@@ -49,7 +49,7 @@ fn simulate_with(set: &[(&str, &str)], ports: &[&str]) -> (Vec<Vec<u8>>, (RunRes
         series: vec![],
     };
     let result = run::run(&scenario.runs()[0], 0, watch, &mut |_| true);
-    (captures.bytes(), result.unwrap().unwrap())
+    (captures.bytes(), result.unwrap().into_tables())
 }
 
 fn frames(bytes: &[u8]) -> Vec<Frame> {
@@ -251,9 +251,9 @@ fn a_capture_that_cannot_be_written_fails_the_run() {
         captures: vec![("host1".to_owned(), out)],
         series: vec![],
     };
-    let error = run::run(&scenario.runs()[0], 0, watch, &mut |_| true).unwrap_err();
+    let report = run::run(&scenario.runs()[0], 0, watch, &mut |_| true);
     assert_eq!(
-        error.to_string(),
+        report.err().unwrap().to_string(),
         "cannot write the packets of port host1: no storage space"
     );
 }

@@ -415,7 +415,7 @@ fn scenarios_of_the_simulator_run() {
         let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
         for planned in [scenario.runs().first(), scenario.runs().last()] {
             let done = run(planned.unwrap(), 0, Watch::default(), &mut |_| true);
-            let (_, tables) = done.unwrap_or_else(|e| panic!("{name}: {e}")).unwrap();
+            let (_, tables) = done.unwrap_or_else(|e| panic!("{name}: {e}")).into_tables();
             assert!(tables.flows.iter().any(|f| f.fct_ns.is_some()), "{name}");
             assert!(tables.flows.iter().all(|f| f.path.is_some()), "{name}");
         }
@@ -444,7 +444,7 @@ fn parts_change_nothing_of_what_waits_for_others() {
         let of = |parts| {
             let run = &scenario.runs()[0];
             let done = run_in_parts(run, 0, Watch::default(), parts, &mut |_| true);
-            done.unwrap_or_else(|e| panic!("{e}")).unwrap()
+            done.unwrap_or_else(|e| panic!("{e}")).into_tables()
         };
         let whole = of(Parts::AtMost(1));
         assert!(whole.1.flows.len() > 200);

@@ -54,7 +54,7 @@ fn simulate(set: &[(&str, &str)], parts: Parts) -> Everything {
     };
     let run = &scenario.runs()[0];
     let result = run_in_parts(run, 0, watch, parts, &mut |_| true);
-    let (result, tables) = result.unwrap_or_else(|e| panic!("{e}")).unwrap();
+    let (result, tables) = result.unwrap_or_else(|e| panic!("{e}")).into_tables();
     (result, tables, captures.bytes())
 }
 

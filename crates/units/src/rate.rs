@@ -36,6 +36,10 @@ impl Rate {
     /// Time until the last bit of `size` is on the wire, rounded up to 1 ps: nothing is ever
     /// delivered early. Saturates at the longest span (106 days).
     pub fn time_to_send(self, size: Bytes) -> Span {
+        // Up to 2 MB 64 bits will do, in a tenth of the time.
+        if let Some(product) = size.get().checked_mul(8 * PS_PER_S as u64) {
+            return Span::from_ps(product.div_ceil(self.bits_per_s()) as i64);
+        }
         let bits = u128::from(size.get()) * 8;
         let ps = (bits * PS_PER_S).div_ceil(u128::from(self.bits_per_s()));
         Span::from_ps(i64::try_from(ps).unwrap_or(i64::MAX))

@@ -46,6 +46,7 @@ pub fn report(
         run: index,
         params: run.params.clone(),
         resolved: json!(run),
+        partial: false,
         metrics,
         cost: cost(outcome, observed),
     };

@@ -290,9 +290,13 @@ fn per_25g(base_bits_per_s: u64, line: Rate) -> Rate {
 
 /// The window of the "+w" variants: the BDP, shrunk as the rate is below the line's.
 fn window_at(rate: Rate, path: &PathFacts) -> u64 {
-    let window = u128::from(path.bdp_bytes) * u128::from(rate.bits_per_s())
-        / u128::from(path.line_rate.bits_per_s());
-    (window as u64).max(1)
+    let (bdp, line) = (path.bdp_bytes, path.line_rate.bits_per_s());
+    let window = match bdp.checked_mul(rate.bits_per_s()) {
+        Some(product) => product / line,
+        // Beyond what any network has.
+        None => (u128::from(bdp) * u128::from(rate.bits_per_s()) / u128::from(line)) as u64,
+    };
+    window.max(1)
 }
 
 /// No cap, or that of the "+w" variants.

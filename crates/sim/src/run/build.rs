@@ -8,6 +8,7 @@ use crate::clock::ClockErrors;
 use crate::config::{Buffer, Config, Ecn, Flow, Kernel, Nic, Switch};
 use crate::huygens::Probing;
 use crate::kernel::MSS;
+use crate::partition::Partition;
 use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
@@ -52,15 +53,42 @@ pub fn build_in_parts(
     arrivals: &[Arrival],
     parts: Parts,
 ) -> Result<Simulation, BuildError> {
-    let end = Time::ZERO + run.duration;
-    let config = Config {
-        chains: Chains::of(arrivals, end).map(Arc::new),
-        ..config(run)?
-    };
-    let flows = arrivals.iter().map(flow).collect();
-    let topology = topology(&run.network)?;
-    let partition = partition(run, arrivals, &topology, parts);
-    Ok(Simulation::in_parts(config, &topology, flows, partition)?)
+    Setup::of(run, arrivals, parts)?.simulation()
+}
+
+/// All that a simulation is made of.
+pub(super) struct Setup {
+    config: Config,
+    topology: Topology,
+    flows: Vec<Flow>,
+    partition: Partition,
+}
+
+impl Setup {
+    /// That of `run`, whose plan is `arrivals`.
+    pub fn of(run: &Run, arrivals: &[Arrival], parts: Parts) -> Result<Setup, BuildError> {
+        let end = Time::ZERO + run.duration;
+        let topology = topology(&run.network)?;
+        Ok(Setup {
+            config: Config {
+                chains: Chains::of(arrivals, end).map(Arc::new),
+                ..config(run)?
+            },
+            flows: arrivals.iter().map(flow).collect(),
+            partition: partition(run, arrivals, &topology, parts),
+            topology,
+        })
+    }
+
+    pub fn simulation(self) -> Result<Simulation, BuildError> {
+        let Setup {
+            config,
+            topology,
+            flows,
+            partition,
+        } = self;
+        Ok(Simulation::in_parts(config, &topology, flows, partition)?)
+    }
 }
 
 /// What the simulation of `run` is made of.

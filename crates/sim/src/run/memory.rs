@@ -7,9 +7,9 @@ use onramp_units::Bytes;
 
 /// Of any run: tables, packets, the wheel of events, series.
 const FIXED: f64 = 100e6;
-/// Of a flow, from the plan to its row in `flows.parquet`, which is where most of it is: 533 B with
-/// 9 million flows, and some more while tables grow.
-const OF_A_FLOW: f64 = 700.0;
+/// Of a flow of the plan: 130 to 152 B by kind of traffic with 2 to 9.5 million flows (docs/simulator.md),
+/// and some more while tables grow. Those under way at the same time are few.
+const OF_A_FLOW: f64 = 200.0;
 /// Of a port, in each part: queues, and packets that wait.
 const OF_A_PORT: f64 = 10_000.0;
 

@@ -3,27 +3,28 @@
 //! Does not: read scenarios, write files, or look at clocks; progress goes to whoever asks.
 
 mod build;
+mod clocks;
 mod memory;
+mod observe;
 mod parts;
 mod report;
+mod rows;
 mod series;
 
 use crate::capture::Output;
-use crate::config::Counters;
-use crate::delays::Delays;
-use crate::port::PortState;
 use crate::port_name::find;
-use crate::probe::Times;
-use crate::simulation::Simulation;
-use onramp_results::{RunResult, Tables};
-use onramp_scenario::{plan, HostId, Receivers, Run, Traffic};
-use onramp_units::{Bytes, Sim, Span, Time};
+use onramp_scenario::{plan, Run};
+use onramp_units::{Sim, Time};
 
-use series::{Place, Series};
+use build::Setup;
+use observe::Observer;
+use rows::Labels;
+use series::Place;
 
 pub use build::{build, build_in_parts, config, BuildError};
 pub use memory::memory_needed;
 pub use parts::Parts;
+pub use report::Report;
 
 /// What of a run is watched beside its results.
 #[derive(Default)]
@@ -49,14 +50,6 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Samples of the measured port's queue in a run, at least as many as times that progress is told.
-const SAMPLES: i64 = 20_000;
-const STOPS: i64 = 2_000;
-/// But not more often than this.
-const SAMPLE_INTERVAL: Span = Span::from_ns(100);
-/// What is not over so long after the traffic is unfinished, as in the rack.
-const PATIENCE: Span = Span::from_s(2);
-
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
@@ -69,7 +62,7 @@ pub struct Progress {
 }
 
 /// Simulates `run` as number `index` of its scenario, on one thread. `progress` is told how far it is,
-/// and ends it with `false`: then there is no result.
+/// and ends it with `false`: then the report is of what had happened by then.
 ///
 /// # Errors
 /// A run that the simulator cannot do; captures that cannot be written.
@@ -78,7 +71,7 @@ pub fn run(
     index: usize,
     watch: Watch,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Option<(RunResult, Tables)>, BuildError> {
+) -> Result<Report, BuildError> {
     run_in_parts(run, index, watch, Parts::AtMost(1), progress)
 }
 
@@ -92,23 +85,23 @@ pub fn run_in_parts(
     watch: Watch,
     parts: Parts,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Option<(RunResult, Tables)>, BuildError> {
-    let arrivals = plan(run);
-    let mut simulation = build_in_parts(run, &arrivals, parts)?;
+) -> Result<Report, BuildError> {
+    // The plan is gone before the simulation is made: with many flows each is much memory.
+    let (labels, setup) = {
+        let arrivals = plan(run);
+        let labels = Labels::of(run, &arrivals);
+        (labels, Setup::of(run, &arrivals, parts)?)
+    };
+    let mut simulation = setup.simulation()?;
     let names = build::topology(&run.network)?.port_names();
     for (name, out) in watch.captures {
         simulation.start_capture(find(&names, &name)?, &name, out)?;
     }
-    let places = places(&watch.series, &names, arrivals.len())?;
-    let mut observer = Observer::new(run, simulation, &places, &names);
-    let end = Time::ZERO + run.duration;
-    if !observer.sample_until(end, progress) || !observer.drain(end + PATIENCE, progress) {
-        return Ok(None);
-    }
+    let places = places(&watch.series, &names, labels.count())?;
+    let mut observer = Observer::new(run, simulation, labels, &places, &names);
+    let whole = observer.watch(progress);
     observer.simulation.end_captures()?;
-    let (result, mut tables) = report::report(run, index, &arrivals, &names, &observer);
-    tables.series = observer.series.into_rows();
-    Ok(Some((result, tables)))
+    Ok(Report::new(run, index, names, observer, whole))
 }
 
 fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Place>, BuildError> {
@@ -124,146 +117,6 @@ fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Place
         places.push(place);
     }
     Ok(places)
-}
-
-/// A simulation and what has been seen of it.
-struct Observer {
-    simulation: Simulation,
-    warmup: Time<Sim>,
-    duration: Span,
-    /// Whose port is measured.
-    host: HostId,
-    interval: Span,
-    /// How long a packet would have waited.
-    waits: Vec<Span>,
-    /// Of data packets to the measured host within the window.
-    delays: Option<Delays>,
-    series: Series,
-    /// At the warm-up's end and at the traffic's.
-    warm: Instant,
-    end: Instant,
-}
-
-/// What had happened by an instant.
-#[derive(Clone)]
-struct Instant {
-    counters: Counters,
-    port: PortState,
-    /// By flow.
-    received: Vec<Bytes>,
-}
-
-impl Instant {
-    fn of(simulation: &Simulation, host: HostId, now: Time<Sim>) -> Instant {
-        Instant {
-            counters: simulation.counters(),
-            port: simulation.port_to(host, now),
-            received: simulation.received(),
-        }
-    }
-}
-
-impl Observer {
-    fn new(run: &Run, mut simulation: Simulation, places: &[Place], names: &[String]) -> Observer {
-        let (host, warmup) = (measured_host(run), Time::ZERO + run.warmup);
-        simulation.run_until(warmup - Span::from_ps(1));
-        let warm = Instant::of(&simulation, host, warmup);
-        let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
-        let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
-        let times = Times {
-            next: warmup,
-            interval,
-            end: Time::ZERO + run.duration,
-        };
-        Observer {
-            series: Series::new(&simulation, places, names, host, (samples, times)),
-            simulation,
-            warmup,
-            duration: run.duration,
-            host,
-            interval,
-            waits: Vec::new(),
-            delays: None,
-            end: warm.clone(),
-            warm,
-        }
-    }
-
-    /// From the warm-up's end, which is now, to the end of the traffic.
-    fn sample_until(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-        self.simulation.measure_delays(self.host);
-        let per_point = self.series.per_point();
-        let span = (end - self.warmup).as_ps() as u64;
-        let samples = span.div_ceil(self.interval.as_ps() as u64) as i64;
-        let stride = (samples / STOPS).max(1);
-        let mut sample = 0;
-        while sample < samples {
-            let now = self.warmup + self.interval * sample;
-            self.simulation.run_until(now);
-            if sample % per_point == 0 {
-                self.series.point(&self.simulation, now);
-            }
-            if !progress(self.progress(now)) {
-                return false;
-            }
-            let next_point = (sample / per_point + 1) * per_point;
-            sample = next_point.min(sample + stride);
-        }
-        self.simulation.run_until(end);
-        self.waits = self.series.waits(&self.simulation);
-        self.simulation
-            .each()
-            .for_each(|mut domain| domain.look(end));
-        if samples % per_point == 0 {
-            self.series.point(&self.simulation, end);
-        }
-        self.end = Instant::of(&self.simulation, self.host, end);
-        self.delays = self.simulation.measured_delays(self.host);
-        true
-    }
-
-    /// Until every flow is over, at most until `end`.
-    fn drain(&mut self, end: Time<Sim>, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-        let mut now = Time::ZERO + self.duration;
-        while self.simulation.unfinished() > 0 && now < end {
-            now += Span::from_ms(1);
-            self.simulation.run_until(now);
-            if !progress(self.progress(now)) {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn progress(&self, now: Time<Sim>) -> Progress {
-        let done = (now - Time::ZERO).as_s_f64() / self.duration.as_s_f64();
-        Progress {
-            now,
-            done: done.min(1.0),
-            packet_hops: self.simulation.counters().packet_hops,
-        }
-    }
-}
-
-/// The first aggregator, else the first receiver.
-fn measured_host(run: &Run) -> HostId {
-    let incast = run.traffic.iter().find_map(|traffic| match traffic {
-        Traffic::Incast(incast) => Some(incast.to),
-        _ => None,
-    });
-    let first = |receivers: Receivers| match receivers {
-        Receivers::Host(host) | Receivers::Range(host, _) => host,
-        Receivers::All => 0,
-    };
-    let receiver = |traffic: &Traffic| match traffic {
-        Traffic::Incast(incast) => incast.to,
-        Traffic::Long(long) => long.to,
-        Traffic::Poisson(poisson) => first(poisson.to),
-        Traffic::Request(request) => first(request.to),
-        Traffic::AllToAll(all) => first(all.among),
-        Traffic::Replay(replay) => replay.flows.first().map_or(0, |flow| flow.dst),
-    };
-    incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
 }
 
 #[cfg(test)]

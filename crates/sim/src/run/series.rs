@@ -139,8 +139,9 @@ impl Series {
         }
     }
 
-    pub fn into_rows(self) -> Vec<SeriesRow> {
-        self.rows
+    /// By time.
+    pub fn rows(&self) -> &[SeriesRow] {
+        &self.rows
     }
 
     /// Samples of a point.

@@ -1,7 +1,9 @@
 //! Facts about whole runs.
 
 use super::*;
+use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
+use onramp_units::Span;
 
 const INCAST: &str = r#"title = "t"
 duration = "2 ms"
@@ -31,7 +33,7 @@ stop = "1500 us"
 fn simulate(set: &[(&str, &str)]) -> (RunResult, Tables) {
     let scenario = Scenario::parse_with(INCAST, "t", set).unwrap_or_else(|e| panic!("{e}"));
     let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
-    result.unwrap_or_else(|e| panic!("{e}")).unwrap()
+    result.unwrap_or_else(|e| panic!("{e}")).into_tables()
 }
 
 #[test]
@@ -97,15 +99,22 @@ fn a_port_to_a_host_without_traffic_is_idle() {
 }
 
 #[test]
-fn a_cancelled_run_has_no_result() {
+fn a_cancelled_run_keeps_the_rows_of_what_had_started() {
     let scenario = Scenario::parse(INCAST, "t").unwrap();
     let mut calls = 0;
-    let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| {
+    let report = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| {
         calls += 1;
         calls < 10
     });
-    assert_eq!(result, Ok(None));
+    let (result, tables) = report.unwrap_or_else(|e| panic!("{e}")).into_tables();
     assert_eq!(calls, 10);
+    assert!(result.partial && result.metrics.is_empty());
+    let (_, whole) = simulate(&[]);
+    let started = &whole.flows[..tables.flows.len()];
+    let starts = |flows: &[FlowRow]| flows.iter().map(|flow| flow.start_ns).collect::<Vec<_>>();
+    assert_eq!(starts(&tables.flows), starts(started));
+    assert!((1..whole.flows.len()).contains(&tables.flows.len()));
+    assert!(tables.flows.iter().any(|flow| flow.fct_ns.is_some()));
 }
 
 #[test]
@@ -151,7 +160,7 @@ threshold = "16 us"
 fn hold(set: &[(&str, &str)]) -> (RunResult, Tables) {
     let scenario = Scenario::parse_with(HELD, "t", set).unwrap_or_else(|e| panic!("{e}"));
     let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
-    result.unwrap_or_else(|e| panic!("{e}")).unwrap()
+    result.unwrap_or_else(|e| panic!("{e}")).into_tables()
 }
 
 fn mean(result: &RunResult, metric: &str) -> f64 {

@@ -54,10 +54,20 @@ impl Case {
 
 /// Simulates a case in ns-3's rounding.
 pub fn run(case: &Case, seed: u64) -> Vec<Row> {
+    simulate(case, seed, Rounding::Ns3)
+}
+
+/// Simulates a case with exact times.
+#[allow(dead_code)] // Not every test that has this module wants it.
+pub fn run_exactly(case: &Case, seed: u64) -> Vec<Row> {
+    simulate(case, seed, Rounding::Exact)
+}
+
+fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
     let preset = preset(case.cc).unwrap();
     let line = "100 Gbit/s".parse().unwrap();
     let config = Config {
-        rounding: Rounding::Ns3,
+        rounding,
         algorithm: (preset.algorithm)(line),
         nic: Nic::REFERENCE,
         kernel: None,
@@ -74,7 +84,7 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
         probing: None,
         seed,
     };
-    let flows = parse_flow_list(case.flows, Rounding::Ns3).unwrap();
+    let flows = parse_flow_list(case.flows, rounding).unwrap();
     let topology = Topology::parse(case.topology).unwrap();
     let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
     simulation.run_until(Time::from_ticks(4_000_000_000_000));

@@ -8,7 +8,7 @@ use onramp_sim::run::{run, Watch};
 pub fn simulate_all(scenario: &Scenario) -> Vec<(RunResult, Tables)> {
     let one = |(n, planned)| {
         let done = run(planned, n, Watch::default(), &mut |_| true);
-        done.unwrap_or_else(|e| panic!("{e}")).unwrap()
+        done.unwrap_or_else(|e| panic!("{e}")).into_tables()
     };
     scenario.runs().iter().enumerate().map(one).collect()
 }

@@ -1,0 +1,186 @@
+//! A run as it goes by: samples, progress, and what is noted on the way.
+
+use super::rows::Labels;
+use super::series::{Place, Series};
+use super::Progress;
+use crate::config::Counters;
+use crate::delays::Delays;
+use crate::port::PortState;
+use crate::probe::Times;
+use crate::simulation::Simulation;
+use onramp_scenario::{HostId, Kind, Receivers, Run, Traffic};
+use onramp_units::{Bytes, Sim, Span, Time};
+
+/// Samples of the measured port's queue in a run, at least as many as times that progress is told.
+const SAMPLES: i64 = 20_000;
+const STOPS: i64 = 2_000;
+/// But not more often than this.
+const SAMPLE_INTERVAL: Span = Span::from_ns(100);
+/// What is not over so long after the traffic is unfinished, as in the rack.
+const PATIENCE: Span = Span::from_s(2);
+
+/// A simulation and what has been seen of it.
+pub(super) struct Observer {
+    pub simulation: Simulation,
+    pub labels: Labels,
+    pub warmup: Time<Sim>,
+    /// Of the traffic.
+    pub end: Time<Sim>,
+    /// Whose port is measured.
+    pub host: HostId,
+    interval: Span,
+    /// How long a packet would have waited.
+    pub waits: Vec<Span>,
+    /// Of data packets to the measured host within the window.
+    pub delays: Option<Delays>,
+    pub series: Series,
+    pub at_warmup: Instant,
+    pub at_end: Instant,
+}
+
+/// What had happened by an instant.
+#[derive(Clone)]
+pub(super) struct Instant {
+    pub counters: Counters,
+    pub port: PortState,
+    /// Payload that receivers had of Poisson, replayed and long flows, and of each long one.
+    pub background: Bytes,
+    pub long: Vec<Bytes>,
+}
+
+impl Instant {
+    fn of(simulation: &Simulation, labels: &Labels, host: HostId, now: Time<Sim>) -> Instant {
+        let mut instant = Instant {
+            counters: simulation.counters(),
+            port: simulation.port_to(host, now),
+            background: Bytes::ZERO,
+            long: Vec::new(),
+        };
+        for (kind, outcome) in labels.kinds().zip(simulation.each_outcome()) {
+            if let Kind::Long | Kind::Poisson | Kind::Replay = kind {
+                instant.background += outcome.received;
+            }
+            if kind == Kind::Long {
+                instant.long.push(outcome.received);
+            }
+        }
+        instant
+    }
+}
+
+impl Observer {
+    /// Of `simulation`, until the warm-up's end.
+    pub fn new(
+        run: &Run,
+        mut simulation: Simulation,
+        labels: Labels,
+        places: &[Place],
+        names: &[String],
+    ) -> Observer {
+        let (host, warmup) = (measured_host(run), Time::ZERO + run.warmup);
+        simulation.run_until(warmup - Span::from_ps(1));
+        let at_warmup = Instant::of(&simulation, &labels, host, warmup);
+        let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
+        let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
+        let end = Time::ZERO + run.duration;
+        let times = Times {
+            next: warmup,
+            interval,
+            end,
+        };
+        Observer {
+            series: Series::new(&simulation, places, names, host, (samples, times)),
+            simulation,
+            labels,
+            warmup,
+            end,
+            host,
+            interval,
+            waits: Vec::new(),
+            delays: None,
+            at_end: at_warmup.clone(),
+            at_warmup,
+        }
+    }
+
+    /// Lets the run go by until every flow is over; whether nobody has ended it before.
+    pub fn watch(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        self.sample(progress) && self.drain(progress)
+    }
+
+    /// From the warm-up's end, which is now, to the end of the traffic.
+    fn sample(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        self.simulation.measure_delays(self.host);
+        let (per_point, end) = (self.series.per_point(), self.end);
+        let span = (end - self.warmup).as_ps() as u64;
+        let samples = span.div_ceil(self.interval.as_ps() as u64) as i64;
+        let stride = (samples / STOPS).max(1);
+        let mut sample = 0;
+        while sample < samples {
+            let now = self.warmup + self.interval * sample;
+            self.simulation.run_until(now);
+            if sample % per_point == 0 {
+                self.series.point(&self.simulation, now);
+            }
+            if !progress(self.progress(now)) {
+                return false;
+            }
+            let next_point = (sample / per_point + 1) * per_point;
+            sample = next_point.min(sample + stride);
+        }
+        self.simulation.run_until(end);
+        self.waits = self.series.waits(&self.simulation);
+        self.simulation
+            .each()
+            .for_each(|mut domain| domain.look(end));
+        if samples % per_point == 0 {
+            self.series.point(&self.simulation, end);
+        }
+        self.at_end = Instant::of(&self.simulation, &self.labels, self.host, end);
+        self.delays = self.simulation.measured_delays(self.host);
+        true
+    }
+
+    /// Until every flow is over, with patience.
+    fn drain(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        let mut now = self.end;
+        while self.simulation.unfinished() > 0 && now < self.end + PATIENCE {
+            now += Span::from_ms(1);
+            self.simulation.run_until(now);
+            if !progress(self.progress(now)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn progress(&self, now: Time<Sim>) -> Progress {
+        let done = (now - Time::ZERO).as_s_f64() / (self.end - Time::ZERO).as_s_f64();
+        Progress {
+            now,
+            done: done.min(1.0),
+            packet_hops: self.simulation.counters().packet_hops,
+        }
+    }
+}
+
+/// The first aggregator, else the first receiver.
+fn measured_host(run: &Run) -> HostId {
+    let incast = run.traffic.iter().find_map(|traffic| match traffic {
+        Traffic::Incast(incast) => Some(incast.to),
+        _ => None,
+    });
+    let first = |receivers: Receivers| match receivers {
+        Receivers::Host(host) | Receivers::Range(host, _) => host,
+        Receivers::All => 0,
+    };
+    let receiver = |traffic: &Traffic| match traffic {
+        Traffic::Incast(incast) => incast.to,
+        Traffic::Long(long) => long.to,
+        Traffic::Poisson(poisson) => first(poisson.to),
+        Traffic::Request(request) => first(request.to),
+        Traffic::AllToAll(all) => first(all.among),
+        Traffic::Replay(replay) => replay.flows.first().map_or(0, |flow| flow.dst),
+    };
+    incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
+}

@@ -1,0 +1,187 @@
+//! Rows of `flows.parquet` and `requests.parquet`, each made when somebody asks for it: a plan of
+//! millions of flows holds a few bytes of each.
+
+use crate::config::Outcome;
+use crate::packet::NONE;
+use crate::simulation::Simulation;
+use onramp_results::{FlowRow, RequestRow, Simulated};
+use onramp_scenario::{Arrival, Kind, Run, Work};
+use onramp_units::{Sim, Span, Time};
+
+/// What the flows of a plan are to their scenario.
+pub(super) struct Labels {
+    /// By entry of the scenario's traffic.
+    kinds: Vec<Kind>,
+    /// By flow.
+    flows: Vec<Label>,
+}
+
+/// What a flow is: less than a plan has flows of everything.
+struct Label {
+    traffic: u32,
+    /// Or `NONE`.
+    request: u32,
+}
+
+impl Labels {
+    pub fn of(run: &Run, arrivals: &[Arrival]) -> Labels {
+        let label = |arrival: &Arrival| Label {
+            traffic: arrival.traffic as u32,
+            request: arrival.request.map_or(NONE, |request| request as u32),
+        };
+        Labels {
+            kinds: run.traffic.iter().map(|traffic| traffic.kind()).collect(),
+            flows: arrivals.iter().map(label).collect(),
+        }
+    }
+
+    /// Flows of the plan.
+    pub fn count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Of each flow.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        let kind = |label: &Label| self.kinds[label.traffic as usize];
+        self.flows.iter().map(kind)
+    }
+}
+
+/// Makes rows of flows.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub simulation: &'a Simulation,
+    pub labels: &'a Labels,
+    pub warmup: Time<Sim>,
+    /// Now: flows that have not started have none.
+    pub now: Time<Sim>,
+}
+
+impl<'a> Rows<'a> {
+    /// Of those that have started, without their paths; and their numbers in the plan.
+    pub fn each(self) -> impl Iterator<Item = (usize, FlowRow)> + 'a {
+        let outcomes = self.simulation.each_outcome().enumerate();
+        outcomes.filter_map(move |(plan, outcome)| Some((plan, self.row(plan, &outcome)?)))
+    }
+
+    fn row(&self, plan: usize, outcome: &Outcome) -> Option<FlowRow> {
+        let network = self.simulation.network();
+        let (flow, label) = (&network.flows[plan], &self.labels.flows[plan]);
+        let start = network.started(plan).filter(|start| *start <= self.now)?;
+        let outcome = since(outcome, start - flow.start);
+        Some(FlowRow {
+            kind: self.labels.kinds[label.traffic as usize].name(),
+            traffic: label.traffic.into(),
+            request: Some(label.request.into()).filter(|_| label.request != NONE),
+            src: flow.src.into(),
+            dst: flow.dst.into(),
+            size_bytes: match flow.work {
+                Work::Send(size) => Some(size.get() as i64),
+                Work::Until(_) => None,
+            },
+            start_ns: (start - Time::ZERO).as_ns(),
+            fct_ns: outcome.arrived.map(Span::as_ns),
+            retransmissions: i64::from(outcome.retransmissions),
+            timeouts: i64::from(outcome.timeouts),
+            measured: i64::from(start >= self.warmup),
+            path: None,
+            simulated: Some(simulated(&outcome, network.ideal_fct(plan))),
+        })
+    }
+
+    /// Names of the ports that the data of flow `plan` passes, of ports called `names`.
+    pub fn path(&self, plan: usize, names: &[String]) -> Option<String> {
+        let ports = self.simulation.network().ports_of(plan)?;
+        let name = |port: &u32| names[*port as usize].as_str();
+        Some(ports.iter().map(name).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// `outcome` of a flow that started `late` after its plan, since that start.
+fn since(outcome: &Outcome, late: Span) -> Outcome {
+    Outcome {
+        acked: outcome.acked.map(|acked| acked - late),
+        arrived: outcome.arrived.map(|arrived| arrived - late),
+        ..*outcome
+    }
+}
+
+fn simulated(outcome: &Outcome, ideal: Option<Span>) -> Simulated {
+    // Floored at 1: the ideal counts full packets on every link.
+    let slowdown = |(acked, ideal): (Span, Span)| (acked.as_s_f64() / ideal.as_s_f64()).max(1.0);
+    Simulated {
+        acked_ns: outcome.acked.map(Span::as_ns),
+        ideal_fct_ns: ideal.map(Span::as_ns),
+        slowdown: outcome.acked.zip(ideal).map(slowdown),
+        held_ns: outcome.held.as_ns(),
+    }
+}
+
+/// Requests, and steps of all_to_all: each from the first start to the last arrival of its flows.
+#[derive(Default)]
+pub(super) struct Requests {
+    /// By entry of the scenario's traffic and number, which count from zero; `None`: not started.
+    entries: Vec<Vec<Option<Ends>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    start_ns: i64,
+    /// Of the last that has arrived.
+    end_ns: i64,
+    missing: u32,
+}
+
+impl Requests {
+    /// Takes a flow in, if it belongs to one.
+    pub fn add(&mut self, flow: &FlowRow) {
+        let Some(request) = flow.request else {
+            return;
+        };
+        let (traffic, request) = (flow.traffic as usize, request as usize);
+        grow(&mut self.entries, traffic);
+        let entry = &mut self.entries[traffic];
+        grow(entry, request);
+        let ends = entry[request].get_or_insert(Ends {
+            start_ns: flow.start_ns,
+            end_ns: flow.start_ns,
+            missing: 0,
+        });
+        let end_ns = flow.start_ns + flow.fct_ns.unwrap_or(0);
+        ends.start_ns = ends.start_ns.min(flow.start_ns);
+        ends.end_ns = ends.end_ns.max(end_ns);
+        ends.missing += u32::from(flow.fct_ns.is_none());
+    }
+
+    /// Their rows, by entry and number.
+    pub fn rows(&self, warmup: Time<Sim>) -> impl Iterator<Item = RequestRow> + '_ {
+        let entries = (0..).zip(&self.entries);
+        entries.flat_map(move |(traffic, entry)| {
+            let requests = (0..).zip(entry);
+            requests.filter_map(move |(request, ends)| {
+                Some(ends.as_ref()?.row(traffic, request, warmup))
+            })
+        })
+    }
+}
+
+impl Ends {
+    fn row(&self, traffic: i64, request: i64, warmup: Time<Sim>) -> RequestRow {
+        let rct_ns = self.end_ns - self.start_ns;
+        RequestRow {
+            traffic,
+            request,
+            start_ns: self.start_ns,
+            rct_ns: (self.missing == 0).then_some(rct_ns),
+            missing: self.missing.into(),
+            measured: i64::from(self.start_ns >= (warmup - Time::ZERO).as_ns()),
+        }
+    }
+}
+
+/// Makes a place for `index`.
+fn grow<T: Default>(values: &mut Vec<T>, index: usize) {
+    if index >= values.len() {
+        values.resize_with(index + 1, T::default);
+    }
+}
