@@ -1,8 +1,8 @@
 //! Synchronisation on one host: a thread that probes, acks, reports, steers, and does the central
 //! step if this host is the coordinator. Others ask for the result.
 //!
-//! The thread sleeps between ticks. In each it takes in what has come since the last, as the kernel
-//! has stamped it, and sends one pair, so that no probe queues behind another.
+//! The thread sleeps between ticks. In each it takes in what has come since the last one, which the
+//! kernel has stamped, and sends a pair to every neighbour.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -215,6 +215,9 @@ fn fleet_clock(course: &Course, synthetic: &Synthetic, now: i64) -> FleetClock {
     }
 }
 
+/// A pair that goes to somebody.
+type Outgoing = (SocketAddr, [Vec<u8>; 2]);
+
 /// Whose turn it was, when a transmit stamp comes.
 #[derive(Debug, Clone, Copy)]
 enum Sent {
@@ -226,7 +229,6 @@ enum Sent {
 struct Probed {
     far: SocketAddr,
     end: NearEnd,
-    due_mono_ns: i64,
 }
 
 /// The last message of a kind from a host.
@@ -268,11 +270,9 @@ struct Engine {
     members: HashMap<SocketAddr, Member>,
     /// Members whose pairs wait to be acked.
     acks: VecDeque<SocketAddr>,
-    acked_last: bool,
     sent: VecDeque<(u32, Sent)>,
     seq: u64,
     id: u32,
-    tick_ns: i64,
     /// The present window: number by fleet time or our own, and when it began.
     window: i64,
     began_mono_ns: i64,
@@ -287,20 +287,13 @@ impl Engine {
         let now = now_mono_ns();
         let links = config.members.mesh(config.degree);
         let own = config.members.number(config.own).expect("we are a member");
-        let far: Vec<SocketAddr> = links
+        let far = links
             .iter()
             .filter(|link| link.near == own)
-            .map(|link| config.members.all()[link.far])
-            .collect();
-        let edges = links
-            .iter()
-            .filter(|l| l.near == own || l.far == own)
-            .count() as i64;
-        let interval_ns = config.interval.as_ns();
-        let probed = |(n, far): (usize, &SocketAddr)| Probed {
-            far: *far,
+            .map(|link| config.members.all()[link.far]);
+        let probed = |far: SocketAddr| Probed {
+            far,
             end: NearEnd::default(),
-            due_mono_ns: now + interval_ns * n as i64 / edges.max(1),
         };
         let members = config.members.all().iter().map(|m| (*m, Member::default()));
         let leads = config.members.coordinator() == config.own;
@@ -308,15 +301,12 @@ impl Engine {
         boot.changed();
         Engine {
             told: Published::new(),
-            probed: far.iter().enumerate().map(probed).collect(),
+            probed: far.map(probed).collect(),
             members: members.collect(),
             acks: VecDeque::new(),
-            acked_last: false,
             sent: VecDeque::new(),
             seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
             id: 0,
-            // One pair a tick, and room for what comes irregularly.
-            tick_ns: interval_ns * 7 / (8 * edges.max(1)),
             window: 0,
             began_mono_ns: now,
             started_mono_ns: now,
@@ -335,9 +325,12 @@ impl Engine {
         while !stop.load(Ordering::Relaxed) {
             self.take_in(&mut socket);
             self.turn(&socket, now_mono_ns());
-            self.send_pair(&socket);
-            let now = now_mono_ns();
-            next = (next + self.tick_ns).max(now);
+            self.send_pairs(&socket);
+            // Spread by an eighth, so that no rhythm of the network's is met every time.
+            let interval_ns = self.config.interval.as_ns();
+            let spread_ns = (interval_ns / 8).max(1);
+            let jitter_ns = self.random() as i64 % spread_ns - spread_ns / 2;
+            next = (next + interval_ns + jitter_ns).max(now_mono_ns());
             sleep_until(next);
         }
     }
@@ -434,71 +427,59 @@ impl Engine {
 
     // ---- what goes out ----
 
-    /// Sends the pair whose turn it is: acks and probes alternate while there are both.
-    fn send_pair(&mut self, socket: &Socket) {
-        let now = now_mono_ns();
-        let due = self
-            .probed
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, edge)| edge.due_mono_ns);
-        let due = due
-            .filter(|(_, edge)| edge.due_mono_ns <= now)
-            .map(|(n, _)| n);
-        let ack_now = !self.acks.is_empty() && !(self.acked_last && due.is_some());
-        self.acked_last = ack_now;
-        if ack_now {
-            self.send_acks(socket);
-        } else if let Some(edge) = due {
-            self.send_probes(socket, edge, now);
+    /// Sends a pair to every host that we probe, and the acks that wait. The first packets of all
+    /// pairs go, then the second ones: sleeping costs more than sending. At 1 Gbit/s and above a packet
+    /// is out before the next one is sent; the order is another one every time.
+    fn send_pairs(&mut self, socket: &Socket) {
+        let acks: Vec<SocketAddr> = self.acks.drain(..).collect();
+        let mut pairs: Vec<Outgoing> = acks.into_iter().filter_map(|to| self.acks(to)).collect();
+        pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
+        let turn = self.random() as usize % pairs.len().max(1);
+        pairs.rotate_left(turn);
+        let second_at = now_mono_ns() + SPACING_NS;
+        for (to, [first, _]) in &pairs {
+            self.send(socket, first, *to);
+        }
+        // How exactly they are spaced does not matter: their stamps say how.
+        sleep_until(second_at);
+        for (to, [_, second]) in &pairs {
+            self.send(socket, second, *to);
         }
     }
 
-    fn send_acks(&mut self, socket: &Socket) {
-        let Some(to) = self.acks.pop_front() else {
-            return;
-        };
+    fn acks(&mut self, to: SocketAddr) -> Option<Outgoing> {
         let id = self.next_id();
-        let member = self.members.get_mut(&to);
-        let Some(acks) = member.and_then(|member| member.end.acks(id)) else {
-            return;
-        };
+        let acks = self.members.get_mut(&to)?.end.acks(id)?;
         let seq = acks[0].seq;
         self.remember(id, Sent::Ack { to, seq });
         self.told.counters.pairs_acked += 1;
-        self.send_both(socket, to, seq, acks.map(Body::Ack));
+        Some((to, acks.map(|ack| self.encode(to, seq, Body::Ack(ack)))))
     }
 
-    fn send_probes(&mut self, socket: &Socket, edge: usize, now: i64) {
+    fn probes(&mut self, edge: usize) -> Outgoing {
         let (id, seq) = (self.next_id(), self.next_seq());
-        let interval_ns = self.config.interval.as_ns();
-        // Spread by an eighth, so that no rhythm of the network's is met every time.
-        let spread = interval_ns / 8;
-        let jitter = (seq.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as i64 % spread.max(1);
         let probed = &mut self.probed[edge];
-        probed.due_mono_ns = (probed.due_mono_ns + interval_ns).max(now) + jitter - spread / 2;
         probed.end.begin(seq);
         let to = probed.far;
         self.remember(id, Sent::Probe { edge, seq });
         self.told.counters.pairs_sent += 1;
-        let probe = |index| {
-            Body::Probe(Probe {
-                index,
-                seq,
-                id,
-                ..Probe::default()
-            })
+        let probe = |index| Probe {
+            index,
+            seq,
+            id,
+            ..Probe::default()
         };
-        self.send_both(socket, to, seq, [probe(0), probe(1)]);
+        let both = [0, 1].map(|index| self.encode(to, seq, Body::Probe(probe(index))));
+        (to, both)
     }
 
-    /// A pair, spaced. How exactly does not matter: its stamps say what the spacing was.
-    fn send_both(&mut self, socket: &Socket, to: SocketAddr, seq: u64, pair: [Body; 2]) {
-        let [first, second] =
-            pair.map(|body| Message { seq, body }.encode(&self.config.keys, self.config.own, to));
-        self.send(socket, &first, to);
-        sleep_until(now_mono_ns() + SPACING_NS);
-        self.send(socket, &second, to);
+    fn encode(&self, to: SocketAddr, seq: u64, body: Body) -> Vec<u8> {
+        Message { seq, body }.encode(&self.config.keys, self.config.own, to)
+    }
+
+    /// Something that is another every time; for spreading, not for secrets.
+    fn random(&self) -> u64 {
+        (self.seq ^ u64::from(self.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
 
     fn send(&mut self, socket: &Socket, datagram: &[u8], to: SocketAddr) {
@@ -510,7 +491,7 @@ impl Engine {
 
     fn say(&mut self, socket: &Socket, to: SocketAddr, body: Body) {
         let seq = self.next_seq();
-        let datagram = Message { seq, body }.encode(&self.config.keys, self.config.own, to);
+        let datagram = self.encode(to, seq, body);
         self.send(socket, &datagram, to);
     }
 

@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
         .socket
         .clone()
         .unwrap_or_else(|| status::socket_path(netns, dev));
-    if let Ok(other) = status::query(&socket) {
+    if let Ok(other) = status::query::<Status>(&socket) {
         bail!(
             "On-Ramp already runs on {dev} (pid {}); stop it first",
             other.pid
@@ -219,7 +219,7 @@ fn check_privilege() -> Result<()> {
     Ok(())
 }
 
-fn block_signals() -> Result<SignalFd> {
+pub fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
     set.add(Signal::SIGTERM);
@@ -227,7 +227,7 @@ fn block_signals() -> Result<SignalFd> {
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
 }
 
-fn listen(socket: &Path) -> Result<UnixListener> {
+pub fn listen(socket: &Path) -> Result<UnixListener> {
     let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
     std::fs::create_dir_all(&parent).with_context(|| format!("creating {}", parent.display()))?;
     let _ = std::fs::remove_file(socket); // of a daemon that was killed
@@ -235,7 +235,7 @@ fn listen(socket: &Path) -> Result<UnixListener> {
 }
 
 /// Waits until some descriptor is readable or the time is over; says which.
-fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
+pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> = fds
         .iter()
         .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
-use serde::{Deserialize, Serialize};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
 use super::abi::COUNTERS;
 
@@ -63,7 +63,7 @@ pub fn socket_path(netns_inode: u64, dev: &str) -> PathBuf {
 }
 
 /// Asks the daemon behind `socket`.
-pub fn query(socket: &Path) -> Result<Status> {
+pub fn query<T: DeserializeOwned>(socket: &Path) -> Result<T> {
     let mut stream = UnixStream::connect(socket)
         .with_context(|| format!("no daemon answers at {}", socket.display()))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
@@ -75,7 +75,7 @@ pub fn query(socket: &Path) -> Result<Status> {
 }
 
 /// Answers one client. A client that does not read is left alone.
-pub fn answer(mut stream: UnixStream, status: &Status) -> Result<()> {
+pub fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
     stream.write_all(serde_json::to_string_pretty(status)?.as_bytes())?;
     Ok(())
