@@ -3,12 +3,15 @@ use std::{net::IpAddr, path::PathBuf, str::FromStr};
 
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
+use onramp_clock::keys::Keys;
 use onramp_units::{Bytes, Rate, Span};
 
 use super::{
     abi::{self, onr_cfg, onr_dev_cfg},
-    datapath::{Key, Prefix},
+    clock::{self, Source},
+    datapath::Prefix,
 };
+use crate::clock::FleetArgs;
 
 /// Size of the wire time of a byte in Q16.
 const Q16: f64 = 65536.0;
@@ -94,6 +97,11 @@ pub struct Args {
     /// Without a clock renewal for this long nothing is held
     #[arg(long, default_value = "5s")]
     pub lease: Span,
+    /// Where fleet time comes from
+    #[arg(long, value_enum, default_value = "local")]
+    pub clock: clock::Kind,
+    #[command(flatten)]
+    pub fleet: FleetArgs,
     /// Averaging time of the gate law's delivery rate
     #[arg(long, default_value = "1ms")]
     pub gate_tau: Span,
@@ -147,33 +155,27 @@ impl Args {
             max_flows: self.flows,
             quantum_bytes: 2 * MTU,
             shape_ns_per_byte_q16: self.shape.map_or(0, ns_per_byte_q16),
-            key_id: self.keys()?[0].id,
+            key_id: self.keys()?.signing().id,
             flow_limit_packets: self.flow_limit,
         })
     }
 
     /// The fleet's keys; without a file, one well-known key that authenticates nothing.
-    pub fn keys(&self) -> Result<Vec<Key>> {
-        let Some(path) = &self.key_file else {
-            return Ok(vec![Key {
-                id: 0,
-                bytes: [0; abi::ONR_KEY_BYTES as usize],
-            }]);
-        };
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the keys in {}", path.display()))?;
-        let keys: Vec<Key> = text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
-            .map(|(n, line)| {
-                parse_key(line).with_context(|| format!("{}:{}", path.display(), n + 1))
-            })
-            .collect::<Result<_>>()?;
-        if keys.is_empty() {
-            bail!("{} holds no key", path.display());
-        }
-        Ok(keys)
+    pub fn keys(&self) -> Result<Keys> {
+        let file = self.key_file.as_deref();
+        Ok(file.map_or(Ok(Keys::well_known()), Keys::read)?)
+    }
+
+    /// The clock source; `huygens` starts to synchronise.
+    pub fn clock_source(&self) -> Result<Source> {
+        let lease_ns = self.lease.as_ns();
+        Ok(match self.clock {
+            clock::Kind::Local => Source::Local { lease_ns },
+            clock::Kind::Huygens => Source::Huygens {
+                host: self.fleet.join(self.key_file.as_deref(), self.lease)?,
+                lease_ns,
+            },
+        })
     }
 
     /// `--peers`, or the subnets of the device's addresses.
@@ -214,29 +216,6 @@ fn driver_rate(dev: &str) -> Option<Rate> {
     let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/speed")).ok()?;
     let mbit: u64 = text.trim().parse().ok()?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
-}
-
-fn parse_key(line: &str) -> Result<Key> {
-    let (id, hex) = line
-        .trim()
-        .split_once(char::is_whitespace)
-        .context("not `ID HEX`")?;
-    let id: u32 = id
-        .parse()
-        .with_context(|| format!("key id {id} is not a number"))?;
-    if id >= abi::ONR_KEYS {
-        bail!("key id is {id}, above {}", abi::ONR_KEYS - 1);
-    }
-    let hex = hex.trim();
-    let mut bytes = [0u8; abi::ONR_KEY_BYTES as usize];
-    if hex.len() != 2 * bytes.len() || !hex.is_ascii() {
-        bail!("the key has {} digits, not {}", hex.len(), 2 * bytes.len());
-    }
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-        let digits = std::str::from_utf8(digits)?;
-        *byte = u8::from_str_radix(digits, 16).with_context(|| format!("{digits} is not hex"))?;
-    }
-    Ok(Key { id, bytes })
 }
 
 impl Prefix {
@@ -293,15 +272,6 @@ mod tests {
     fn a_byte_at_10_gbit_takes_0_8_ns() {
         let rate: Rate = "10 Gbit/s".parse().unwrap();
         assert_eq!(ns_per_byte_q16(rate), 52429);
-    }
-
-    #[test]
-    fn keys_are_ids_and_32_hex_digits() {
-        let key = parse_key("3 000102030405060708090a0b0c0d0eff").unwrap();
-        assert_eq!((key.id, key.bytes[15]), (3, 0xff));
-        assert!(parse_key("4 000102030405060708090a0b0c0d0eff").is_err());
-        assert!(parse_key("0 0001").is_err());
-        assert!(parse_key("0 zz0102030405060708090a0b0c0d0eff").is_err());
     }
 
     #[test]

@@ -14,6 +14,8 @@ use libbpf_rs::{
     ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
 };
 
+use onramp_clock::keys::Key;
+
 use super::{
     abi::{self, onr_clock_params, onr_dev_cfg, onr_peer, onr_prefix},
     qdisc,
@@ -39,13 +41,6 @@ const ANY: [u8; 4] = 1u32.to_ne_bytes();
 pub struct Prefix {
     pub addr: IpAddr,
     pub bits: u8,
-}
-
-/// Key with which OR-ACKs are signed.
-#[derive(Clone, Copy)]
-pub struct Key {
-    pub id: u32,
-    pub bytes: [u8; abi::ONR_KEY_BYTES as usize],
 }
 
 /// The maps that the daemon writes and reads while it runs.

@@ -25,12 +25,11 @@ use nix::{
 };
 use tracing::{info, warn};
 
+use onramp_clock::stamps::now_mono_ns;
+
 pub use args::Args;
 use datapath::Datapath;
 use status::{Clock, Peer, Status};
-
-/// Renewals in one lease: this many may be missed less one.
-const RENEWALS_PER_LEASE: i64 = 5;
 
 /// Inode of the present network namespace.
 pub fn netns_inode() -> Result<u64> {
@@ -45,7 +44,7 @@ struct Daemon<'a> {
     args: &'a Args,
     ifindex: i32,
     datapath: Datapath,
-    clock: clock::Local,
+    clock: clock::Source,
     params: abi::onr_clock_params,
 }
 
@@ -71,15 +70,14 @@ pub fn run(args: &Args) -> Result<()> {
     let cfg = args.device_config()?;
     let signals = block_signals()?;
     let listener = listen(&socket)?;
-    let clock = clock::Local {
-        lease_ns: args.lease.as_ns(),
-    };
-    let params = clock.renew(clock::now_mono_ns());
+    let clock = args.clock_source()?;
+    let clock_listener = clock_listener(&clock)?;
+    let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
         &datapath::qdisc_id(netns, ifindex),
         &cfg,
-        &keys,
+        keys.all(),
         &peers,
         &params,
     );
@@ -114,8 +112,11 @@ pub fn run(args: &Args) -> Result<()> {
         args.peers_text(&peers)
     );
 
-    let outcome = daemon.serve(&signals, &listener);
+    let outcome = daemon.serve(&signals, &listener, clock_listener.as_ref());
     let _ = std::fs::remove_file(&socket);
+    if clock_listener.is_some() {
+        let _ = std::fs::remove_file(crate::clock::socket_path(None)?);
+    }
     let detached = daemon.datapath.detach();
     outcome?;
     detached.with_context(|| format!("cannot put back the qdisc of {dev}"))?;
@@ -124,18 +125,30 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 impl Daemon<'_> {
-    fn serve(&mut self, signals: &SignalFd, listener: &UnixListener) -> Result<()> {
-        let period_ms = (self.clock.lease_ns / RENEWALS_PER_LEASE / 1_000_000).max(1);
+    fn serve(
+        &mut self,
+        signals: &SignalFd,
+        listener: &UnixListener,
+        clock_listener: Option<&UnixListener>,
+    ) -> Result<()> {
+        let period_ms = (self.clock.period_ns() / 1_000_000).max(1);
         let timeout = PollTimeout::try_from(period_ms).unwrap_or(PollTimeout::MAX);
+        let mut fds = vec![signals.as_fd(), listener.as_fd()];
+        fds.extend(clock_listener.map(|listener| listener.as_fd()));
         loop {
-            self.params = self.clock.renew(clock::now_mono_ns());
+            self.params = self.clock.renew();
             self.datapath.set_clock(&self.params)?;
-            let ready = wait(&[signals.as_fd(), listener.as_fd()], timeout)?;
+            let ready = wait(&fds, timeout)?;
             if ready[0] {
                 return Ok(());
             }
             if ready[1] {
                 self.answer(listener);
+            }
+            if let (Some(true), Some(listener), Some(host)) =
+                (ready.get(2), clock_listener, self.clock.host())
+            {
+                crate::clock::tell(listener, host);
             }
             if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
                 bail!("device {} is gone", self.args.dev);
@@ -173,10 +186,10 @@ impl Daemon<'_> {
             max_pause_ns: self.args.max_pause.as_ns(),
             authenticated: self.args.key_file.is_some(),
             clock: Clock {
-                source: "local".to_owned(),
+                source: self.clock.name().to_owned(),
                 offset_ns: self.params.offset_ns,
                 sigma_ns: self.params.sigma_ns,
-                lease_left_ns: self.params.lease_expires_mono_ns - clock::now_mono_ns(),
+                lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },
             flows: self.datapath.flows(),
             max_flows: self.args.flows,
@@ -188,6 +201,14 @@ impl Daemon<'_> {
                 .collect(),
         })
     }
+}
+
+/// Where `onramp clock` asks, if there is a synchronisation.
+fn clock_listener(clock: &clock::Source) -> Result<Option<UnixListener>> {
+    if clock.host().is_none() {
+        return Ok(None);
+    }
+    listen(&crate::clock::socket_path(None)?).map(Some)
 }
 
 fn check_device(dev: &str) -> Result<i32> {
