@@ -6,7 +6,10 @@ use std::{
     net::SocketAddr,
 };
 
-use onramp_sync::fleet::{Fleet, Lost, Report, Wander, Window};
+use onramp_sync::{
+    correction::Correction,
+    fleet::{Fleet, Lost, Report, Wander, Window},
+};
 
 use crate::{
     members::Members,
@@ -31,12 +34,45 @@ pub struct Coordinator {
     shortest: BTreeMap<Ends, VecDeque<(i64, i64)>>,
     /// One-way delays after the last step.
     ways: BTreeMap<Ends, Delays>,
+    /// By host.
+    surprises: Vec<Option<Surprise>>,
+}
+
+/// How well a host's last correction has foretold the next one. Residuals say nothing of an edge that
+/// is in no loop; this does.
+#[derive(Debug, Clone, Copy)]
+struct Surprise {
+    last: Correction,
+    /// Mean square of what was foretold wrongly, ns^2; none before the second window.
+    square: Option<f64>,
+}
+
+/// Of the mean square of surprises.
+const GAIN: f64 = 0.25;
+/// Standard deviation of a host's first correction at least: its drift is that of one window.
+const FIRST_SIGMA_NS: f64 = 1_000.0;
+
+impl Surprise {
+    /// With a new correction, whose sigma it raises if it has to: two windows' errors make a surprise.
+    fn with(before: Option<Surprise>, correction: &mut Correction) -> Surprise {
+        let last = *correction;
+        let square = before.map(|before| {
+            let foretold = before.last.offset_at(last.reference);
+            let off = last.offset_ns.saturating_sub(foretold) as f64;
+            let mean = before.square.unwrap_or(off * off);
+            mean + GAIN * (off * off - mean)
+        });
+        let sigma_ns = square.map_or(FIRST_SIGMA_NS, |square| (square / 2.0).sqrt());
+        correction.error.sigma_ns = correction.error.sigma_ns.max(sigma_ns);
+        Surprise { last, square }
+    }
 }
 
 impl Coordinator {
     /// Of a fleet of which nothing is known.
     pub fn new(members: Members) -> Coordinator {
         Coordinator {
+            surprises: vec![None; members.all().len()],
             members,
             fleet: Fleet::new(Wander::default()),
             reports: BTreeMap::new(),
@@ -74,7 +110,13 @@ impl Coordinator {
         };
         let reports: Vec<Report> = taken.iter().map(report).collect();
         let hosts = self.members.all().len();
-        let window = self.fleet.window(hosts, &reports);
+        let mut window = self.fleet.window(hosts, &reports);
+        for (surprise, correction) in self.surprises.iter_mut().zip(&mut window.corrections) {
+            *surprise = match correction {
+                Ok(correction) => Some(Surprise::with(*surprise, correction)),
+                Err(_) => None,
+            };
+        }
         self.measure(&taken, &window);
         let spoken_of = |host: &usize| reports.iter().any(|r| r.near == *host || r.far == *host);
         (0..hosts)
@@ -244,6 +286,25 @@ mod tests {
         assert!(way(1, 2).min_ns > way(2, 1).min_ns + 1_000);
         assert!(way(1, 2).now_ns - way(1, 2).min_ns == 1_000);
         assert!(coordinator.step().is_empty(), "nothing was reported");
+    }
+
+    /// Two hosts make no loop: only time shows that their edge is noisy.
+    #[test]
+    fn sigma_grows_with_surprises() {
+        let two = Members::new(members().all()[..2].to_vec()).expect("a fleet");
+        let mut coordinator = Coordinator::new(two.clone());
+        let mut sigma_ns = 0.0;
+        for window in 0..40i64 {
+            let (near, mut edge) = report(&two, 0, 1);
+            edge.line.at = Time::from_ticks(window * 2_000_000_000);
+            edge.line.ahead_ns = (window % 2 * 800) as f64;
+            coordinator.take(near, &[edge]);
+            match coordinator.step()[1].1.state {
+                State::Synchronised(correction) => sigma_ns = correction.error.sigma_ns,
+                state => panic!("{state:?}"),
+            }
+        }
+        assert!((150.0..900.0).contains(&sigma_ns), "{sigma_ns} ns");
     }
 
     fn verdict_offset(verdict: &Verdict) -> i64 {

@@ -271,6 +271,8 @@ mod tests {
             body: Body::Probe(probe),
         };
         let datagram = message.encode(&Keys::well_known(), own, own);
+        // The kernel begins to stamp a while after it was asked.
+        sleep_until(now_mono_ns() + 100_000_000);
         let before = now_mono_ns();
         assert!(socket.send(&datagram, own));
         let (mut left, mut arrived) = (None, None);

@@ -45,15 +45,52 @@ impl Law {
     }
 }
 
+/// `--threshold`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// The same to all peers.
+    Fixed(Span),
+    /// For each peer from what is known of it.
+    Auto,
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Threshold::Auto),
+            _ => text
+                .parse()
+                .map(Threshold::Fixed)
+                .map_err(|error: onramp_units::ParseError| format!("{error}, nor auto")),
+        }
+    }
+}
+
+impl std::fmt::Display for Threshold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Threshold::Fixed(span) => span.fmt(f),
+            Threshold::Auto => f.write_str("auto"),
+        }
+    }
+}
+
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Network device to hold traffic on
     #[arg(long)]
     pub dev: String,
-    /// One-way delay above which flows are held: the path's minimum plus headroom for errors
+    /// One-way delay above which flows are held: the path's minimum plus headroom for errors; or auto:
+    /// for each peer its minimum, the larger of --headroom and 2 sigma of the clock, and the time
+    /// that a segment takes at the line rate
     #[arg(long, default_value = "50us")]
-    pub threshold: Span,
+    pub threshold: Threshold,
+    /// Least headroom of --threshold auto
+    #[arg(long, default_value = "10us")]
+    pub headroom: Span,
     /// Control law; off measures and holds nothing
     #[arg(long, value_enum, default_value = "final")]
     pub law: Law,
@@ -117,7 +154,7 @@ impl Args {
             bail!("--gain is {}, outside (0, 1]", self.gain);
         }
         for (name, value) in [
-            ("--threshold", self.threshold),
+            ("--headroom", self.headroom),
             ("--max-pause", self.max_pause),
             ("--max-owd", self.max_owd),
             ("--lease", self.lease),
@@ -128,10 +165,17 @@ impl Args {
                 bail!("{name} is {value}, not above 0");
             }
         }
+        match self.threshold {
+            Threshold::Fixed(span) if span.as_ns() <= 0 => {
+                bail!("--threshold is {span}, not above 0")
+            }
+            Threshold::Auto => drop(self.burst()?),
+            Threshold::Fixed(_) => {}
+        }
         if !(1_448..=65_536).contains(&self.gso_max.get()) {
             bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
         }
-        let line_rate = self.line_rate.or_else(|| driver_rate(&self.dev));
+        let line_rate = self.line_rate();
         if self.law == Law::Gate && line_rate.is_none() {
             bail!(
                 "the gate law needs the line rate, and {} does not tell it; give --line-rate",
@@ -140,7 +184,10 @@ impl Args {
         }
         Ok(onr_dev_cfg {
             law: onr_cfg {
-                threshold_ns: self.threshold.as_ns(),
+                threshold_ns: match self.threshold {
+                    Threshold::Fixed(span) => span.as_ns(),
+                    Threshold::Auto => abi::ONR_THRESHOLD_OF_PEER as i64,
+                },
                 max_pause_ns: self.max_pause.as_ns(),
                 max_owd_ns: self.max_owd.as_ns(),
                 gate_tau_ns: self.gate_tau.as_ns(),
@@ -158,6 +205,21 @@ impl Args {
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.flow_limit,
         })
+    }
+
+    fn line_rate(&self) -> Option<Rate> {
+        self.line_rate.or_else(|| driver_rate(&self.dev))
+    }
+
+    /// The time that the longest segment takes at the line rate.
+    pub fn burst(&self) -> Result<Span> {
+        let rate = self.shape.or_else(|| self.line_rate()).with_context(|| {
+            format!(
+                "--threshold auto needs the line rate, and {} does not tell it; give --line-rate",
+                self.dev
+            )
+        })?;
+        Ok(rate.time_to_send(self.gso_max))
     }
 
     /// The fleet's keys; without a file, one well-known key that authenticates nothing.

@@ -6,8 +6,11 @@ mod clock;
 mod datapath;
 mod qdisc;
 pub mod status;
+mod threshold;
 
 use std::{
+    collections::BTreeMap,
+    net::IpAddr,
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixListener,
@@ -25,11 +28,13 @@ use nix::{
 };
 use tracing::{info, warn};
 
-use onramp_clock::stamps::now_mono_ns;
+use onramp_clock::{host::Host, stamps::now_mono_ns, status::Way};
 
 pub use args::Args;
+use args::Threshold;
 use datapath::Datapath;
 use status::{Clock, Peer, Status};
+use threshold::{Margin, Reasons};
 
 /// Inode of the present network namespace.
 pub fn netns_inode() -> Result<u64> {
@@ -46,6 +51,8 @@ struct Daemon<'a> {
     datapath: Datapath,
     clock: clock::Source,
     params: abi::onr_clock_params,
+    /// By peer, under `--threshold auto`.
+    thresholds: BTreeMap<IpAddr, Reasons>,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -94,6 +101,7 @@ pub fn run(args: &Args) -> Result<()> {
         datapath,
         clock,
         params,
+        thresholds: BTreeMap::new(),
     };
     if let Err(error) = daemon.datapath.limit_gso(args.gso_max.get() as u32) {
         warn!("{dev}: {error:#}; control is coarser");
@@ -138,6 +146,7 @@ impl Daemon<'_> {
         loop {
             self.params = self.clock.renew();
             self.datapath.set_clock(&self.params)?;
+            self.set_thresholds()?;
             let ready = wait(&fds, timeout)?;
             if ready[0] {
                 return Ok(());
@@ -154,6 +163,36 @@ impl Daemon<'_> {
                 bail!("device {} is gone", self.args.dev);
             }
         }
+    }
+
+    /// Under `--threshold auto`, tells the data path what has changed.
+    fn set_thresholds(&mut self) -> Result<()> {
+        if self.args.threshold != Threshold::Auto {
+            return Ok(());
+        }
+        let way = |way: Way| (way.to.ip(), way.min_ns);
+        let probed = self.clock.host().map_or(vec![], Host::delays);
+        let probed: Vec<_> = probed.into_iter().map(way).collect();
+        let acked = |(addr, peer): (_, abi::onr_peer)| (addr, peer.owd_min_ns);
+        let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
+        let margin = Margin {
+            headroom_ns: self.args.headroom.as_ns(),
+            sigma_ns: self.params.sigma_ns,
+            burst_ns: self.args.burst()?.as_ns(),
+        };
+        let wanted = threshold::thresholds(&probed, &acked, margin);
+        for (peer, reasons) in &wanted {
+            let is = self
+                .thresholds
+                .get(peer)
+                .map(|reasons| reasons.threshold_ns);
+            if is != Some(reasons.threshold_ns) {
+                self.datapath
+                    .set_threshold(*peer, reasons.threshold_ns as u32)?;
+            }
+        }
+        self.thresholds = wanted;
+        Ok(())
     }
 
     fn answer(&self, listener: &UnixListener) {
@@ -176,13 +215,17 @@ impl Daemon<'_> {
             oracks: p.oracks,
             holds: p.holds,
             held_ns: p.held_ns,
+            threshold: self.thresholds.get(&addr).copied(),
         };
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             dev: self.args.dev.clone(),
             law: self.args.law.name().to_owned(),
-            threshold_ns: self.args.threshold.as_ns(),
+            threshold_ns: match self.args.threshold {
+                Threshold::Fixed(span) => Some(span.as_ns()),
+                Threshold::Auto => None,
+            },
             max_pause_ns: self.args.max_pause.as_ns(),
             authenticated: self.args.key_file.is_some(),
             clock: Clock {
