@@ -6,6 +6,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     os::{fd::AsFd, unix::net::UnixListener},
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -99,6 +100,11 @@ pub struct QueryArgs {
 }
 
 impl FleetArgs {
+    /// Whether a fleet was named.
+    pub fn is_given(&self) -> bool {
+        !self.member.is_empty() || self.members_file.is_some()
+    }
+
     /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time may be
     /// used after the last word of the coordinator.
     pub fn join(&self, key_file: Option<&Path>, lease: Span) -> Result<Host> {
@@ -215,9 +221,9 @@ fn synchronise(args: &RunArgs) -> Result<()> {
         );
     }
     let signals = block_signals()?;
-    let host = std::sync::Arc::new(args.fleet.join(args.key_file.as_deref(), args.lease)?);
+    let host = Arc::new(args.fleet.join(args.key_file.as_deref(), args.lease)?);
     let listener = listen(&socket)?;
-    let told = std::sync::Arc::clone(&host);
+    let told = Arc::clone(&host);
     args.fleet.serve_metrics(move || told.status())?;
     let outcome = loop {
         let ready = wait(&[signals.as_fd(), listener.as_fd()], PollTimeout::NONE);

@@ -1,5 +1,5 @@
 //! The daemon's options, their bounds, and what they mean to the data path.
-use std::{net::IpAddr, path::PathBuf, str::FromStr};
+use std::{net::IpAddr, path::PathBuf, str::FromStr, sync::Arc};
 
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
@@ -228,16 +228,19 @@ impl Args {
         Ok(file.map_or(Ok(Keys::well_known()), Keys::read)?)
     }
 
-    /// The clock source; `huygens` starts to synchronise.
+    /// The clock source; `huygens` starts to synchronise, and serves its metrics if asked to.
     pub fn clock_source(&self) -> Result<Source> {
         let lease_ns = self.lease.as_ns();
-        Ok(match self.clock {
-            clock::Kind::Local => Source::Local { lease_ns },
-            clock::Kind::Huygens => Source::Huygens {
-                host: self.fleet.join(self.key_file.as_deref(), self.lease)?,
-                lease_ns,
-            },
-        })
+        if self.clock == clock::Kind::Local {
+            if self.fleet.is_given() {
+                bail!("--member and --members-file are for --clock huygens");
+            }
+            return Ok(Source::Local { lease_ns });
+        }
+        let host = Arc::new(self.fleet.join(self.key_file.as_deref(), self.lease)?);
+        let told = Arc::clone(&host);
+        self.fleet.serve_metrics(move || told.status())?;
+        Ok(Source::Huygens { host, lease_ns })
     }
 
     /// `--peers`, or the subnets of the device's addresses.

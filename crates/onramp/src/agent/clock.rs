@@ -1,5 +1,7 @@
 //! Clock sources of the data path. A source fills the parameters and grants a lease; when nobody
 //! renews it, the kernel side stops holding. Does not measure anything.
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use onramp_clock::{host::Host, stamps::now_mono_ns, status::FleetClock};
 use onramp_law::FleetLine;
@@ -26,7 +28,7 @@ pub enum Source {
     /// The clock of a fleet that lives on one kernel, good for a lease (ns) after each renewal.
     Local { lease_ns: i64 },
     /// What this host's part in the synchronisation has found.
-    Huygens { host: Host, lease_ns: i64 },
+    Huygens { host: Arc<Host>, lease_ns: i64 },
 }
 
 impl Source {

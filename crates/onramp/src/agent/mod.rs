@@ -28,7 +28,7 @@ use nix::{
 };
 use tracing::{info, warn};
 
-use onramp_clock::{host::Host, stamps::now_mono_ns, status::Way};
+use onramp_clock::{stamps::now_mono_ns, status::Way};
 
 pub use args::Args;
 use args::Threshold;
@@ -171,7 +171,7 @@ impl Daemon<'_> {
             return Ok(());
         }
         let way = |way: Way| (way.to.ip(), way.min_ns);
-        let probed = self.clock.host().map_or(vec![], Host::delays);
+        let probed = self.clock.host().map_or(vec![], |host| host.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
         let acked = |(addr, peer): (_, abi::onr_peer)| (addr, peer.owd_min_ns);
         let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
