@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod coordinator;
+mod engine;
 pub mod exchange;
 pub mod host;
 pub mod keys;

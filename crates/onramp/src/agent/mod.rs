@@ -16,6 +16,7 @@ use std::{
         unix::net::UnixListener,
     },
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -53,6 +54,7 @@ struct Daemon<'a> {
     params: abi::onr_clock_params,
     /// By peer, under `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
+    thresholds_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -102,6 +104,7 @@ pub fn run(args: &Args) -> Result<()> {
         clock,
         params,
         thresholds: BTreeMap::new(),
+        thresholds_due: Instant::now(),
     };
     if let Err(error) = daemon.datapath.limit_gso(args.gso_max.get() as u32) {
         warn!("{dev}: {error:#}; control is coarser");
@@ -165,11 +168,12 @@ impl Daemon<'_> {
         }
     }
 
-    /// Under `--threshold auto`, tells the data path what has changed.
+    /// Under `--threshold auto`, tells the data path once a second what has changed.
     fn set_thresholds(&mut self) -> Result<()> {
-        if self.args.threshold != Threshold::Auto {
+        if self.args.threshold != Threshold::Auto || Instant::now() < self.thresholds_due {
             return Ok(());
         }
+        self.thresholds_due = Instant::now() + Duration::from_secs(1);
         let way = |way: Way| (way.to.ip(), way.min_ns);
         let probed = self.clock.host().map_or(vec![], |host| host.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
