@@ -14,7 +14,7 @@ use onramp_sync::{
 use crate::{
     members::Members,
     status::Way,
-    wire::{Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
+    wire::{self, Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
 };
 
 /// Windows over which a delay is the minimum: a path that has become longer is believed after half a
@@ -28,6 +28,8 @@ type Ends = (usize, usize);
 pub struct Coordinator {
     members: Members,
     fleet: Fleet,
+    /// No step has been done.
+    is_new: bool,
     /// What was reported since the last step.
     reports: BTreeMap<Ends, EdgeReport>,
     /// Of each edge the shortest delays of past windows, out and back.
@@ -75,6 +77,7 @@ impl Coordinator {
             surprises: vec![None; members.all().len()],
             members,
             fleet: Fleet::new(Wander::default()),
+            is_new: true,
             reports: BTreeMap::new(),
             shortest: BTreeMap::new(),
             ways: BTreeMap::new(),
@@ -83,11 +86,15 @@ impl Coordinator {
 
     /// Takes in what a member says. A repeated report replaces itself; edges to strangers, and edges
     /// that this member should not speak of as it is itself their end, say nothing.
-    pub fn take(&mut self, near: SocketAddr, edges: &[EdgeReport]) {
+    /// Before the first step, what members follow is where fleet time goes on.
+    pub fn take(&mut self, near: SocketAddr, report: &wire::Report) {
         let Some(near) = self.members.number(near) else {
             return;
         };
-        for edge in edges {
+        if let (true, Some(follows)) = (self.is_new, &report.follows) {
+            self.fleet.recall(near, follows);
+        }
+        for edge in &report.edges {
             match self.members.number(edge.far) {
                 Some(far) if far != near && plausible(edge) => {
                     self.reports.insert((near, far), *edge);
@@ -103,6 +110,7 @@ impl Coordinator {
         if taken.is_empty() {
             return vec![];
         }
+        self.is_new = false;
         let report = |((near, far), edge): (&Ends, &EdgeReport)| Report {
             near: *near,
             far: *far,
@@ -254,14 +262,21 @@ mod tests {
         (members.all()[near], edge)
     }
 
+    fn alone(edge: EdgeReport) -> wire::Report {
+        wire::Report {
+            follows: None,
+            edges: vec![edge],
+        }
+    }
+
     #[test]
     fn reports_become_verdicts() {
         let members = members();
         let mut coordinator = Coordinator::new(members.clone());
         for (near, far) in [(0, 1), (1, 2), (0, 2)] {
             let (near, edge) = report(&members, near, far);
-            coordinator.take(near, &[edge]);
-            coordinator.take(near, &[edge]);
+            coordinator.take(near, &alone(edge));
+            coordinator.take(near, &alone(edge));
         }
         let verdicts = coordinator.step();
         assert_eq!(verdicts.len(), 3);
@@ -298,7 +313,7 @@ mod tests {
             let (near, mut edge) = report(&two, 0, 1);
             edge.line.at = Time::from_ticks(window * 2_000_000_000);
             edge.line.ahead_ns = (window % 2 * 800) as f64;
-            coordinator.take(near, &[edge]);
+            coordinator.take(near, &alone(edge));
             match coordinator.step()[1].1.state {
                 State::Synchronised(correction) => sigma_ns = correction.error.sigma_ns,
                 state => panic!("{state:?}"),
@@ -320,11 +335,11 @@ mod tests {
         let mut coordinator = Coordinator::new(members.clone());
         let stranger: SocketAddr = "10.9.9.9:5198".parse().unwrap();
         let (near, mut edge) = report(&members, 0, 1);
-        coordinator.take(stranger, &[edge]);
+        coordinator.take(stranger, &alone(edge));
         edge.far = stranger;
-        coordinator.take(near, &[edge]);
+        coordinator.take(near, &alone(edge));
         edge.far = near;
-        coordinator.take(near, &[edge]);
+        coordinator.take(near, &alone(edge));
         assert!(coordinator.step().is_empty());
     }
 
@@ -346,7 +361,7 @@ mod tests {
                     edge.line.drift = floats[1];
                     edge.line.delay_ns = floats[2];
                     edge.delays.out_min_ns = ints[2];
-                    coordinator.take(near, &[edge]);
+                    coordinator.take(near, &alone(edge));
                 }
                 coordinator.step();
             }

@@ -25,7 +25,7 @@ use crate::{
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
     window,
-    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, State, Verdict, MOST_EDGES},
+    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
 /// Between the probes of a pair: longer than a receiver takes its interrupts together.
@@ -36,6 +36,8 @@ const WINDOW_NS: i64 = 2_000_000_000;
 const GATHER_NS: i64 = 300_000_000;
 /// A member silent for this long may have started again with a clock that was set back.
 const SILENT_NS: i64 = 5_000_000_000;
+/// After so long without word, a new coordinator need not go on where the last one stopped.
+const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// A correction told so far from now is not of this window.
 const OLD_NS: i64 = 10_000_000_000;
 /// Fleet time this far off is stepped, not steered.
@@ -249,10 +251,10 @@ impl Engine {
                     counters.unasked += 1;
                 }
             }
-            Body::Report(edges) => match &mut self.coordinator {
+            Body::Report(report) => match &mut self.coordinator {
                 Some(coordinator) => {
                     counters.reports_taken += 1;
-                    coordinator.take(from, &edges);
+                    coordinator.take(from, &report);
                 }
                 None => counters.strangers += 1,
             },
@@ -392,10 +394,23 @@ impl Engine {
         self.told.edges = edges;
         let coordinator = self.config.members.coordinator();
         for some in reports.chunks(MOST_EDGES) {
-            self.say(socket, coordinator, Body::Report(some.to_vec()));
+            let (follows, edges) = (self.follows(now), some.to_vec());
+            self.say(socket, coordinator, Body::Report(Report { follows, edges }));
         }
         self.step_mono_ns = self.coordinator.is_some().then_some(now + GATHER_NS);
         self.publish(now);
+    }
+
+    /// What this host follows, told as of now, if it is not too old to go on from.
+    fn follows(&self, now: i64) -> Option<Correction> {
+        let course = self.told.course.as_ref()?;
+        let own = self.own(now);
+        let correction = course.at(own);
+        (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
+            reference: own,
+            offset_ns: correction.offset_at(own),
+            ..*correction
+        })
     }
 
     fn step(&mut self, socket: &Socket) {

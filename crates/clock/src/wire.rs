@@ -4,7 +4,7 @@
 //! ```text
 //! every message   version u8, kind u8, key id u8, index u8, seq u64  ..  tag u64
 //! probe, ack      received i64, sent i64, before u32, id u32         (44 B: both ways take as long)
-//! report          count u16, edges of 98 B
+//! report          state u8, correction of 48 B (what the host follows), count u16, edges of 98 B
 //! verdict         state u8, correction of 48 B, count u16, delays of 50 B
 //! ```
 //!
@@ -78,6 +78,15 @@ pub struct Delays {
     pub back_now_ns: i64,
 }
 
+/// A window of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What it follows, from the last verdict, for a coordinator that has begun anew.
+    pub follows: Option<Correction>,
+    /// Its edges.
+    pub edges: Vec<EdgeReport>,
+}
+
 /// What the coordinator makes of a host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum State {
@@ -106,7 +115,7 @@ pub enum Body {
     /// Answers a probe.
     Ack(Probe),
     /// To the coordinator: a window's edges.
-    Report(Vec<EdgeReport>),
+    Report(Report),
     /// From the coordinator.
     Verdict(Verdict),
 }
@@ -155,7 +164,7 @@ impl Message {
         text.extend(self.seq.to_be_bytes());
         match &self.body {
             Body::Probe(probe) | Body::Ack(probe) => put_probe(&mut text, probe),
-            Body::Report(edges) => put_report(&mut text, edges),
+            Body::Report(report) => put_report(&mut text, report),
             Body::Verdict(verdict) => put_verdict(&mut text, verdict),
         }
         let tag = keys
@@ -203,9 +212,13 @@ fn put_probe(text: &mut Vec<u8>, probe: &Probe) {
     text.extend(probe.id.to_be_bytes());
 }
 
-fn put_report(text: &mut Vec<u8>, edges: &[EdgeReport]) {
-    text.extend((edges.len() as u16).to_be_bytes());
-    for edge in edges {
+fn put_report(text: &mut Vec<u8>, report: &Report) {
+    put_state(
+        text,
+        report.follows.map_or(State::Apart, State::Synchronised),
+    );
+    text.extend((report.edges.len() as u16).to_be_bytes());
+    for edge in &report.edges {
         let line = &edge.line;
         text.extend(address_bytes(edge.far));
         text.extend(line.at.ticks().to_be_bytes());
@@ -229,14 +242,14 @@ fn put_delays(text: &mut Vec<u8>, delays: &Delays) {
     }
 }
 
-fn put_verdict(text: &mut Vec<u8>, verdict: &Verdict) {
+fn put_state(text: &mut Vec<u8>, state: State) {
     let nothing = Correction {
         reference: Time::ZERO,
         offset_ns: 0,
         drift: 0.0,
         error: Error::default(),
     };
-    let (state, correction) = match verdict.state {
+    let (state, correction) = match state {
         State::Synchronised(correction) => (0u8, correction),
         State::Apart => (1, nothing),
         State::Contradictory => (2, nothing),
@@ -253,6 +266,10 @@ fn put_verdict(text: &mut Vec<u8>, verdict: &Verdict) {
     ] {
         text.extend(number.to_be_bytes());
     }
+}
+
+fn put_verdict(text: &mut Vec<u8>, verdict: &Verdict) {
+    put_state(text, verdict.state);
     text.extend((verdict.delays.len() as u16).to_be_bytes());
     for (neighbour, delays) in &verdict.delays {
         text.extend(address_bytes(*neighbour));
@@ -330,7 +347,12 @@ fn parse_probe(from: &mut Reader<'_>, index: u8, seq: u64) -> Option<Probe> {
     })
 }
 
-fn parse_report(from: &mut Reader<'_>) -> Option<Vec<EdgeReport>> {
+fn parse_report(from: &mut Reader<'_>) -> Option<Report> {
+    let follows = match parse_state(from)? {
+        State::Synchronised(correction) => Some(correction),
+        State::Apart => None,
+        State::Contradictory => return None,
+    };
     let edge = |from: &mut Reader<'_>| {
         let far = from.address()?;
         let line = Line {
@@ -344,10 +366,13 @@ fn parse_report(from: &mut Reader<'_>) -> Option<Vec<EdgeReport>> {
         let delays = from.delays()?;
         Some(EdgeReport { far, line, delays })
     };
-    (0..from.count(MOST_EDGES)?).map(|_| edge(from)).collect()
+    let edges = (0..from.count(MOST_EDGES)?)
+        .map(|_| edge(from))
+        .collect::<Option<_>>()?;
+    Some(Report { follows, edges })
 }
 
-fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
+fn parse_state(from: &mut Reader<'_>) -> Option<State> {
     let [state] = from.take()?;
     let correction = Correction {
         reference: Time::from_ticks(from.int()?),
@@ -359,12 +384,16 @@ fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
             wander_per_s: from.number()?,
         },
     };
-    let state = match state {
-        0 => State::Synchronised(correction),
-        1 => State::Apart,
-        2 => State::Contradictory,
-        _ => return None,
-    };
+    match state {
+        0 => Some(State::Synchronised(correction)),
+        1 => Some(State::Apart),
+        2 => Some(State::Contradictory),
+        _ => None,
+    }
+}
+
+fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
+    let state = parse_state(from)?;
     let delays = |from: &mut Reader<'_>| Some((from.address()?, from.delays()?));
     let delays = (0..from.count(MOST_NEIGHBOURS)?)
         .map(|_| delays(from))

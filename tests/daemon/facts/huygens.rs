@@ -79,14 +79,14 @@ impl Fleet {
         self.running().all(|agent| clock(agent).lease_expires_mono_ns > now)
     }
 
-    /// Until everybody that runs has a fleet time; then two windows for what is learnt late.
+    /// Until everybody that runs has a fleet time; then three windows for what is learnt late.
     fn await_synchrony(&self) {
         let deadline = Instant::now() + Duration::from_secs(15);
         while !self.is_synchronised() {
             assert!(Instant::now() < deadline, "no fleet time: {:#}", self.agent(0).clock_status());
             pause_s(0.1);
         }
-        pause_s(4.5);
+        pause_s(6.5);
     }
 
     /// By how much the fleet times of those that run differ from their middle, ns; with what they

@@ -162,7 +162,11 @@ fn only_the_coordinator_rules_and_only_members_speak() {
     let mut engine = engine();
     hear(&mut engine, 3, 1, verdict(correction(NOW, 1_000)), NOW);
     hear(&mut engine, 9, 1, verdict(correction(NOW, 1_000)), NOW);
-    hear(&mut engine, 1, 1, Body::Report(vec![]), NOW); // we are no coordinator
+    let nothing = Report {
+        follows: None,
+        edges: vec![],
+    };
+    hear(&mut engine, 1, 1, Body::Report(nothing), NOW); // we are no coordinator
     assert_eq!(engine.told.counters.strangers, 3);
     assert!(engine.told.course.is_none());
 }

@@ -56,37 +56,39 @@ fn report() -> impl Strategy<Value = EdgeReport> {
     })
 }
 
-fn verdict() -> impl Strategy<Value = Verdict> {
+fn correction() -> impl Strategy<Value = Correction> {
     let numbers = (
         any::<[i64; 2]>(),
         [-1e-3..1e-3f64, 0.0..1e6, 0.0..1e-3, 0.0..1e-3],
-        0u8..3,
     );
-    (
-        numbers,
-        prop::collection::vec(delays(), 0..=MOST_NEIGHBOURS),
-    )
-        .prop_map(|((ints, floats, state), all)| {
-            let correction = Correction {
-                reference: Time::from_ticks(ints[0]),
-                offset_ns: ints[1],
-                drift: floats[0],
-                error: Error {
-                    sigma_ns: floats[1],
-                    drift_sigma: floats[2],
-                    wander_per_s: floats[3],
-                },
-            };
-            let states = [
-                State::Synchronised(correction),
-                State::Apart,
-                State::Contradictory,
-            ];
-            Verdict {
-                state: states[usize::from(state)],
-                delays: all.into_iter().map(|d| (ends().0, d)).collect(),
-            }
-        })
+    numbers.prop_map(|(ints, floats)| Correction {
+        reference: Time::from_ticks(ints[0]),
+        offset_ns: ints[1],
+        drift: floats[0],
+        error: Error {
+            sigma_ns: floats[1],
+            drift_sigma: floats[2],
+            wander_per_s: floats[3],
+        },
+    })
+}
+
+fn window() -> impl Strategy<Value = Report> {
+    let edges = prop::collection::vec(report(), 0..=MOST_EDGES);
+    let both = (prop::option::of(correction()), edges);
+    both.prop_map(|(follows, edges)| Report { follows, edges })
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    let all = prop::collection::vec(delays(), 0..=MOST_NEIGHBOURS);
+    (correction(), 0usize..3, all).prop_map(|(correction, state, all)| Verdict {
+        state: [
+            State::Synchronised(correction),
+            State::Apart,
+            State::Contradictory,
+        ][state],
+        delays: all.into_iter().map(|d| (ends().0, d)).collect(),
+    })
 }
 
 fn message() -> impl Strategy<Value = Message> {
@@ -99,14 +101,10 @@ fn message() -> impl Strategy<Value = Message> {
             seq: p.seq,
             body: Body::Ack(p)
         }),
-        (
-            any::<u64>(),
-            prop::collection::vec(report(), 0..=MOST_EDGES)
-        )
-            .prop_map(|(seq, edges)| Message {
-                seq,
-                body: Body::Report(edges)
-            }),
+        (any::<u64>(), window()).prop_map(|(seq, w)| Message {
+            seq,
+            body: Body::Report(w)
+        }),
         (any::<u64>(), verdict()).prop_map(|(seq, v)| Message {
             seq,
             body: Body::Verdict(v)
