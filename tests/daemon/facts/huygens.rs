@@ -39,7 +39,7 @@ fn pause_s(seconds: f64) {
     thread::sleep(Duration::from_secs_f64(seconds));
 }
 
-/// Three hosts and their daemons.
+/// Hosts and their daemons.
 struct Fleet {
     agents: Vec<Option<Agent>>,
     members: String,
@@ -48,12 +48,16 @@ struct Fleet {
 
 impl Fleet {
     fn start(v6: bool, options: &[&str]) -> Self {
-        let star = Star::build(&Plan { hosts: 3, ..Plan::USUAL });
+        Self::of(3, v6, options)
+    }
+
+    fn of(hosts: u8, v6: bool, options: &[&str]) -> Self {
+        let star = Star::build(&Plan { hosts, ..Plan::USUAL });
         std::fs::write(KEYS, "1 000102030405060708090a0b0c0d0e0f\n").expect("/tmp is writable");
         let address = |host: &Host| if v6 { host.v6 } else { host.v4 }.to_string();
         let members = star.hosts.iter().map(address).collect::<Vec<_>>().join(",");
-        let mut fleet = Self { agents: vec![None, None, None], members, star };
-        (0..3).for_each(|n| fleet.launch(n, options));
+        let mut fleet = Self { agents: star.hosts.iter().map(|_| None).collect(), members, star };
+        (0..fleet.agents.len()).for_each(|n| fleet.launch(n, options));
         fleet.await_synchrony();
         fleet
     }
@@ -167,6 +171,23 @@ pub fn over_ipv6_they_agree_as_well() {
     fleet.assert_right(4.0);
 }
 
+pub fn two_hosts_agree() {
+    let fleet = Fleet::of(2, false, &[]);
+    fleet.assert_right(4.0);
+}
+
+pub fn half_of_the_probes_are_enough() {
+    let fleet = Fleet::start(false, &[]);
+    let lossy = "tc qdisc replace dev p3 root netem rate 100mbit limit 400 loss 50%";
+    fleet.star.switch.run(lossy);
+    pause_s(5.0);
+    fleet.assert_right(4.0);
+    let status = fleet.agent(2).clock_status();
+    let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
+    println!("{back} pairs came back whole");
+    assert!(back < 60, "one in four, of 125");
+}
+
 /// The delay that the data path measures is the network's, and it is brought down.
 pub fn on_ramp_holds_by_fleet_time() {
     let fleet = Fleet::start(false, &["--shape", "200Mbit/s"]);
@@ -208,6 +229,7 @@ pub fn automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held() 
 pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
     let mut fleet = Fleet::start(false, &["--shape", "200Mbit/s"]);
     let (from, to) = (fleet.star.hosts[1].clone(), fleet.star.hosts[2].clone());
+    let before = clock(fleet.agent(1));
     fleet.agents[0].take().expect("it runs").stop(Signal::SIGKILL);
     pause_s(2.0);
     assert!(fleet.is_synchronised(), "one window without word is extrapolated");
@@ -224,6 +246,11 @@ pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
     fleet.launch(0, &[]);
     fleet.await_synchrony();
     fleet.assert_right(2.0);
+    let now = now_mono_ns();
+    let moved = clock(fleet.agent(1)).offset_at(now) - before.offset_at(now);
+    println!("fleet time moved by {moved:.0} ns");
+    assert!(moved.abs() < 50_000.0, "{moved} ns: fleet time began anew");
+    assert_eq!(fleet.agent(1).clock_counter("fleet_steps"), 0);
     finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
     assert!(counters.get("holds") > held, "nothing is held again");
 }
