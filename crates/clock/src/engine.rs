@@ -40,6 +40,8 @@ const SILENT_NS: i64 = 5_000_000_000;
 const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// A correction told so far from now is not of this window.
 const OLD_NS: i64 = 10_000_000_000;
+/// Of a report or a verdict, so that a network that loses half keeps its fleet time.
+const REPEATS: u32 = 2;
 /// Fleet time this far off is stepped, not steered.
 const STEP: Span = Span::from_ms(1);
 /// A worse clock is none.
@@ -67,6 +69,14 @@ struct Probed {
     end: NearEnd,
 }
 
+/// What a message's number says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    New,
+    Repeated,
+    Stale,
+}
+
 /// The last message of a kind from a host.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fresh {
@@ -75,16 +85,17 @@ struct Fresh {
 }
 
 impl Fresh {
-    /// Whether a message is newer than all before it.
-    fn accept(&mut self, number: u64, now: i64) -> bool {
-        let newer = number > self.last || now - self.at_mono_ns > SILENT_NS;
-        if newer {
-            *self = Fresh {
-                last: number,
-                at_mono_ns: now,
-            };
+    /// New if it is newer than all before it.
+    fn accept(&mut self, number: u64, now: i64) -> Age {
+        if number <= self.last && now - self.at_mono_ns <= SILENT_NS {
+            let again = number == self.last;
+            return if again { Age::Repeated } else { Age::Stale };
         }
-        newer
+        *self = Fresh {
+            last: number,
+            at_mono_ns: now,
+        };
+        Age::New
     }
 }
 
@@ -115,6 +126,8 @@ pub(crate) struct Engine {
     started_mono_ns: i64,
     coordinator: Option<Coordinator>,
     step_mono_ns: Option<i64>,
+    /// Reports and verdicts to send again, and how often: who has heard them ignores them.
+    again: Vec<(SocketAddr, Vec<u8>, u32)>,
     boot: Ahead,
 }
 
@@ -149,6 +162,7 @@ impl Engine {
             started_mono_ns: now,
             coordinator: leads.then(|| Coordinator::new(config.members.clone())),
             step_mono_ns: None,
+            again: vec![],
             boot,
             config,
             shared,
@@ -162,6 +176,7 @@ impl Engine {
         let mut next = now_mono_ns();
         while !stop.load(Ordering::Relaxed) {
             self.take_in(&mut socket);
+            self.repeat(&socket);
             self.turn(&socket, now_mono_ns());
             self.send_pairs(&socket);
             // Spread by an eighth, so that no rhythm of the network's is met every time.
@@ -225,17 +240,19 @@ impl Engine {
         let Some(member) = self.members.get_mut(&from) else {
             return counters.strangers += 1;
         };
-        let fresh = match &message.body {
+        let age = match &message.body {
             Body::Probe(probe) => {
                 let number = message.seq << 1 | u64::from(probe.index);
                 member.probes.accept(number, now)
             }
-            Body::Ack(_) => true, // it answers, or is unasked
+            Body::Ack(_) => Age::New, // it answers, or is unasked
             Body::Report(_) => member.reports.accept(message.seq, now),
             Body::Verdict(_) => member.verdicts.accept(message.seq, now),
         };
-        if !fresh {
-            return counters.stale += 1;
+        match age {
+            Age::New => {}
+            Age::Repeated => return counters.repeated += 1,
+            Age::Stale => return counters.stale += 1,
         }
         match message.body {
             Body::Probe(probe) => {
@@ -331,6 +348,17 @@ impl Engine {
         let seq = self.next_seq();
         let datagram = self.encode(to, seq, body);
         self.send(socket, &datagram, to);
+        self.again.push((to, datagram, REPEATS));
+    }
+
+    /// Sends once more what was sent in the ticks before.
+    fn repeat(&mut self, socket: &Socket) {
+        for (to, datagram, times) in std::mem::take(&mut self.again) {
+            self.send(socket, &datagram, to);
+            if times > 1 {
+                self.again.push((to, datagram, times - 1));
+            }
+        }
     }
 
     fn next_id(&mut self) -> u32 {

@@ -247,13 +247,13 @@ mod tests {
         let mut ahead = Ahead::of(ClockId::CLOCK_REALTIME);
         assert!(!ahead.narrow(1_000, 500_000 + 1_400, 2_000));
         assert!(!ahead.narrow(5_000, 500_000 + 5_050, 5_100));
-        assert!((ahead.to_mono(500_000)).abs() <= 52);
+        assert!(ahead.to_mono(500_000).abs() <= 52);
         assert!(
             !ahead.narrow(5_000, 500_000 + 15_000, 25_000),
             "slow, but it fits"
         );
         assert!(ahead.narrow(6_000, 600_000 + 6_050, 6_100));
-        assert!((ahead.to_mono(600_000)).abs() <= 52);
+        assert!(ahead.to_mono(600_000).abs() <= 52);
         assert!(!ahead.narrow(7_000, 600_000 + 7_050, 7_100));
     }
 

@@ -93,12 +93,14 @@ impl Fleet {
         pause_s(6.5);
     }
 
-    /// By how much the fleet times of those that run differ from their middle, ns; with what they
-    /// say of themselves.
+    /// By how much the fleet times of those that have one differ from their middle, ns; with what
+    /// they say of themselves.
     fn errors(&self) -> Vec<(f64, f64)> {
         let now = now_mono_ns();
-        let clocks: Vec<_> = self.running().map(clock).collect();
+        let mut clocks: Vec<_> = self.running().map(clock).collect();
+        clocks.retain(|clock| clock.lease_expires_mono_ns > now);
         let times: Vec<f64> = clocks.iter().map(|clock| clock.offset_at(now)).collect();
+        assert!(times.len() > 1, "nobody has a fleet time");
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
@@ -181,7 +183,8 @@ pub fn half_of_the_probes_are_enough() {
     let lossy = "tc qdisc replace dev p3 root netem rate 100mbit limit 400 loss 50%";
     fleet.star.switch.run(lossy);
     pause_s(5.0);
-    fleet.assert_right(4.0);
+    fleet.assert_right(6.0);
+    assert!(fleet.is_synchronised(), "verdicts are repeated");
     let status = fleet.agent(2).clock_status();
     let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
     println!("{back} pairs came back whole");
@@ -218,12 +221,14 @@ pub fn automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held() 
     assert!(sender.counter("holds") > 0);
     sender.assert_harmless();
 
-    let thresholds = map(sender, "thresholds");
+    let (thresholds, counters) = (map(sender, "thresholds"), Counters::of(sender));
+    sender.signal(Signal::SIGSTOP); // or it would tell them again
     thresholds.keys().for_each(|key| thresholds.delete(&key).expect("it is there"));
-    let flows = transfers(from, to, Load::seconds(0.15), 2);
-    let held = sender.counter("holds");
-    finish_all(flows);
-    assert_eq!(sender.counter("holds"), held, "held for a peer without a threshold");
+    let (held, unused) = (counters.get("holds"), counters.get("oracks_no_lease"));
+    finish_all(transfers(from, to, Load::seconds(0.5), 2));
+    assert_eq!(counters.get("holds"), held, "held for a peer without a threshold");
+    assert_eq!(counters.get("oracks_no_lease"), unused, "the lease was over");
+    sender.signal(Signal::SIGCONT);
 }
 
 pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
@@ -306,7 +311,7 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     let count = |name| fleet.agent(1).clock_counter(name);
     let (stale, unasked) = (count("stale"), count("unasked"));
     println!("{} replayed: {stale} stale, {unasked} unasked", old.len());
-    assert!(!old.is_empty() && stale + unasked >= old.len() as u64);
+    assert!(old.len() > 50 && stale + unasked >= old.len() as u64 - 5, "the newest may be repeats");
     assert_eq!(count("strangers"), 100);
     assert_eq!(count("bad_tag"), 100);
     assert_eq!(count("malformed"), 300);
