@@ -36,6 +36,15 @@ struct {
 	__type(value, u32);
 } prefixes SEC(".maps");
 
+/* T to a peer, ns, by its address; read if the configuration says that T is the peer's. A peer that is
+ * not here is not held for. Writer: daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32[4]);
+	__type(value, u32);
+} thresholds SEC(".maps");
+
 /* What an OR-ACK is about: the data flow as its sender sees it, and the sample. */
 struct sample {
 	struct onr_tuple flow;

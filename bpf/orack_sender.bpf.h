@@ -46,6 +46,17 @@ static __always_inline void count_verdict(enum onr_verdict v)
 	}
 }
 
+/* T to this peer; 0: the configuration's. */
+static __always_inline u32 threshold_to(const u32 *addr)
+{
+	const u32 *threshold_ns;
+
+	if (cfg.law.threshold_ns != ONR_THRESHOLD_OF_PEER)
+		return 0;
+	threshold_ns = bpf_map_lookup_elem(&thresholds, addr);
+	return threshold_ns ? *threshold_ns : 0;
+}
+
 /* An authentic sample of a known peer's flow. Returns whether the qdisc should look at the flow again:
  * it is held, and may go earlier than the qdisc thinks. */
 static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl, s64 now,
@@ -54,10 +65,12 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false;
 	s64 owd_ns = 0, opens;
+	u32 threshold_ns = threshold_to(s->flow.daddr);
 
 	bpf_spin_lock(&ctl->lock);
 	if (same_flow(&ctl->key, &s->flow)) {
 		ctl->known_peer = 1;
+		ctl->law.threshold_ns = threshold_ns;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
 	}

@@ -4,21 +4,25 @@
 #ifndef ONR_CLOCK_H
 #define ONR_CLOCK_H
 
-#include "types.h"
+#include "arith.h"
 
 /* Extrapolating a drift further than this (18 minutes) is meaningless, and bounds the product. */
 #define ONR_CLOCK_REACH_NS (1ll << 40)
 
-/* Fleet time minus monotonic time, ns, at monotonic time mono_ns. drift_q32: |drift| < 2^-10. */
+/* No clock drifts faster than this: 2^-10, about 1 ms in a second. */
+#define ONR_CLOCK_STEEPEST_Q32 (1ll << 22)
+
+/* Fleet time minus monotonic time, ns, at monotonic time mono_ns. |drift_q32| is at most
+ * ONR_CLOCK_STEEPEST_Q32: whoever writes it sees to that. */
 ONR_FN s64 onr_clock_offset(s64 mono_ns, s64 offset_ns, s64 drift_q32, s64 reference_mono_ns)
 {
-	s64 elapsed = mono_ns - reference_mono_ns;
+	s64 elapsed = onr_sub(mono_ns, reference_mono_ns);
 
 	if (elapsed > ONR_CLOCK_REACH_NS)
 		elapsed = ONR_CLOCK_REACH_NS;
 	if (elapsed < -ONR_CLOCK_REACH_NS)
 		elapsed = -ONR_CLOCK_REACH_NS;
-	return offset_ns + ((elapsed * drift_q32) >> 32);
+	return onr_add(offset_ns, (elapsed * drift_q32) >> 32);
 }
 
 #endif

@@ -8,7 +8,7 @@
 #define ONR_GATE_H
 
 #include "arith.h"
-#include "state.h"
+#include "threshold.h"
 
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
 #define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
@@ -82,7 +82,7 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 		waited = flow->gated &&
 			 flow->drain_from_mono_ns == flow->acked_rx_mono_ns;
 		fast = onr_mul_q16(dn, flow->inv_q16) > dt_ns;
-		busy = onr_sub(rx_ns, left_ns) > cfg->threshold_ns &&
+		busy = onr_sub(rx_ns, left_ns) > onr_threshold(cfg, flow) &&
 		       left_ns < flow->acked_mono_ns;
 		if (waited || fast || busy)
 			onr_gate_learn(cfg, flow, dn, dt_ns);
@@ -120,7 +120,7 @@ ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 {
 	s64 drain_ns = onr_gate_drain_ns(flow, cfg->gate_allowance_bytes);
 	s64 opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns),
-			       cfg->threshold_ns);
+			       onr_threshold(cfg, flow));
 
 	if (!flow->inv_q16 || !drain_ns)
 		return now_ns;

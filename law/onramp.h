@@ -7,7 +7,7 @@
 #define ONR_ONRAMP_H
 
 #include "arith.h"
-#include "state.h"
+#include "threshold.h"
 
 /* A(t): for how long pause has been asserted up to t, in ns. [C] It counts
  * whether or not data waits. t is not before the pause was last set. */
@@ -101,7 +101,7 @@ ONR_FN enum onr_verdict onr_pause_orack(const struct onr_cfg *cfg,
 					u32 offset, s64 now_ns, s64 owd_ns)
 {
 	int pauses = cfg->law == ONR_LAW_STRAWMAN || cfg->law == ONR_LAW_FINAL;
-	s64 pause_ns = onr_sub(owd_ns, cfg->threshold_ns);
+	s64 pause_ns = onr_sub(owd_ns, onr_threshold(cfg, flow));
 
 	if (!onr_pause_newer(flow, rec, offset))
 		return ONR_REORDERED;

@@ -32,9 +32,12 @@ enum onr_verdict {
 #define ONR_DEFAULT_GATE_TAU_NS 1000000ll      /* 1 ms */
 #define ONR_DEFAULT_GATE_ALLOWANCE_BYTES 1448u /* 1 MSS */
 
+/* Above any delay: a flow whose peer has no T of its own is not held. */
+#define ONR_THRESHOLD_OF_PEER 0x7fffffffffffffffll
+
 /* One per device; the laws only read it. */
 struct onr_cfg {
-	s64 threshold_ns;          /* T */
+	s64 threshold_ns;          /* T; ONR_THRESHOLD_OF_PEER: only what onr_flow has */
 	s64 max_pause_ns;          /* no head is held longer, whatever arrives; <= 0: none is held */
 	s64 max_owd_ns;            /* a sample with a larger |OWD| is absurd */
 	s64 gate_tau_ns;           /* averaging time of the delivery rate, taken into [1 ns, 2^30 ns] */
@@ -69,7 +72,7 @@ struct onr_flow {
 	/* Every law but beta. */
 	u32 beta_q16;              /* beta of eq. 3, in [0, 1] */
 	u32 sample_offset;         /* of the last used sample's byte in its segment */
-	u32 reserved;
+	u32 threshold_ns;          /* T of this flow's peer; 0: the configuration's */
 	u8 sampled;                /* sample_* are valid */
 	u8 held;                   /* the head has been refused and has not left */
 	u8 capped;                 /* the head may go because max_pause_ns is over */

@@ -17,9 +17,11 @@ fn main() {
     find_libclang();
     bindgen::Builder::default()
         .header(format!("{LAW}/records.h"))
+        .header(format!("{LAW}/clock.h"))
         .allowlist_type("onr_.*")
         .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock|sampled(_byte)?)")
         .allowlist_function("onr_records_(sent|orack|reset)")
+        .allowlist_function("onr_clock_offset")
         .allowlist_var("ONR_.*")
         .rustified_enum("onr_.*")
         .derive_default(true)

@@ -162,6 +162,27 @@ impl Agent {
             .then(|| serde_json::from_slice(&output.stdout).expect("JSON"))
     }
 
+    /// `onramp clock status --json`.
+    pub fn clock_status(&self) -> Value {
+        let command = &mut self
+            .host
+            .ns
+            .command(&[PROGRAM, "clock", "status", "--json"]);
+        let output = command.output().expect("ip starts");
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("no clock status ({e}): {}", self.text()))
+    }
+
+    /// A counter of the clock.
+    pub fn clock_counter(&self, name: &str) -> u64 {
+        let status = self.clock_status();
+        let mut counters = status["counters"].as_array().expect("a list").iter();
+        let found = counters.find(|pair| pair[0] == name);
+        found.unwrap_or_else(|| panic!("no counter {name}"))[1]
+            .as_u64()
+            .expect("a count")
+    }
+
     pub fn counter(&self, name: &str) -> u64 {
         self.status()["counters"][name]
             .as_u64()

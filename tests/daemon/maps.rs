@@ -18,6 +18,14 @@ pub struct Clock {
     pub lease_expires_mono_ns: i64,
 }
 
+impl Clock {
+    /// Fleet time less CLOCK_MONOTONIC at `now`, ns.
+    pub fn offset_at(&self, now_ns: i64) -> f64 {
+        let elapsed_ns = (now_ns - self.reference_mono_ns) as f64;
+        self.offset_ns as f64 + elapsed_ns * self.drift_q32 as f64 / 2f64.powi(32)
+    }
+}
+
 /// CLOCK_MONOTONIC, ns.
 pub fn now_mono_ns() -> i64 {
     let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("a clock");
@@ -67,6 +75,23 @@ pub fn set_clock(agent: &Agent, clock: Clock) {
     map(agent, "clock")
         .update(&FIRST, &value, MapFlags::LOCK)
         .expect("an array element");
+}
+
+/// The clock of a daemon's data path, as its clock source has set it.
+pub fn clock(agent: &Agent) -> Clock {
+    let value = map(agent, "clock").lookup(&FIRST, MapFlags::LOCK);
+    let value = value.expect("a map can be read").expect("an array element");
+    let word = |n: usize| {
+        let bytes = &value[LOCK_BYTES + 8 * n..][..8];
+        i64::from_ne_bytes(bytes.try_into().expect("8 bytes"))
+    };
+    Clock {
+        offset_ns: word(0),
+        drift_q32: word(1),
+        reference_mono_ns: word(2),
+        sigma_ns: word(3),
+        lease_expires_mono_ns: word(4),
+    }
 }
 
 /// Steps a daemon's clock by `offset_ns` from now on; it must have been started with a lease so

@@ -22,22 +22,24 @@ const ETH_P_ALL: u16 = 0x0003;
 const LOAD_8: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
 const LOAD_16: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
 const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ;
-/// Accepts frames to UDP port 5199 over IPv4 without options or IPv6 without extensions, in
+/// Accepts frames to a UDP port over IPv4 without options or IPv6 without extensions, in
 /// classic BPF: (code, jump if true, jump if false, operand).
-const ORACKS: [(u32, u8, u8, u32); 12] = [
-    (LOAD_16, 0, 0, 12), // EtherType
-    (EQUAL, 0, 4, 0x0800),
-    (LOAD_8, 0, 0, 23), // protocol
-    (EQUAL, 0, 7, 17),
-    (LOAD_16, 0, 0, 36), // destination port
-    (EQUAL, 4, 5, PORT),
-    (LOAD_8, 0, 0, 20), // next header
-    (EQUAL, 0, 3, 17),
-    (LOAD_16, 0, 0, 56),
-    (EQUAL, 0, 1, PORT),
-    (libc::BPF_RET, 0, 0, 65535),
-    (libc::BPF_RET, 0, 0, 0),
-];
+const fn to_port(port: u32) -> [(u32, u8, u8, u32); 12] {
+    [
+        (LOAD_16, 0, 0, 12), // EtherType
+        (EQUAL, 0, 4, 0x0800),
+        (LOAD_8, 0, 0, 23), // protocol
+        (EQUAL, 0, 7, 17),
+        (LOAD_16, 0, 0, 36), // destination port
+        (EQUAL, 4, 5, port),
+        (LOAD_8, 0, 0, 20), // next header
+        (EQUAL, 0, 3, 17),
+        (LOAD_16, 0, 0, 56),
+        (EQUAL, 0, 1, port),
+        (libc::BPF_RET, 0, 0, 65535),
+        (libc::BPF_RET, 0, 0, 0),
+    ]
+}
 
 /// A packet socket on one device.
 pub struct Wire(OwnedFd);
@@ -45,7 +47,12 @@ pub struct Wire(OwnedFd);
 impl Wire {
     /// Opens a socket that sees the OR-ACKs which come out of the cable of `dev`.
     pub fn open(namespace: &Namespace, dev: &str) -> Self {
-        let socket = namespace.enter(|| open(dev));
+        Self::open_for(namespace, dev, PORT)
+    }
+
+    /// The same for datagrams to another UDP port.
+    pub fn open_for(namespace: &Namespace, dev: &str, port: u32) -> Self {
+        let socket = namespace.enter(|| open(dev, port));
         Self(socket.unwrap_or_else(|e| panic!("packet socket on {dev}: {e}")))
     }
 
@@ -99,7 +106,7 @@ impl Wire {
     }
 }
 
-fn open(dev: &str) -> io::Result<OwnedFd> {
+fn open(dev: &str, port: u32) -> io::Result<OwnedFd> {
     let check = |result: i32| {
         if result < 0 {
             Err(io::Error::last_os_error())
@@ -114,7 +121,7 @@ fn open(dev: &str) -> io::Result<OwnedFd> {
         jf,
         k,
     };
-    let mut filter: Vec<libc::sock_filter> = ORACKS.iter().copied().map(code).collect();
+    let mut filter: Vec<libc::sock_filter> = to_port(port).into_iter().map(code).collect();
     let program = libc::sock_fprog {
         len: filter.len() as u16,
         filter: filter.as_mut_ptr(),

@@ -24,6 +24,12 @@ impl Config {
         })
     }
 
+    /// T is each flow's own; a flow that has none is not held.
+    pub fn threshold_of_peer(mut self) -> Config {
+        self.0.threshold_ns = raw::ONR_THRESHOLD_OF_PEER as i64;
+        self
+    }
+
     /// No head is held longer than this, whatever arrives; zero holds nothing.
     pub fn max_pause(mut self, longest: Span) -> Config {
         self.0.max_pause_ns = longest.as_ns();

@@ -45,6 +45,12 @@ impl Flow {
         (again_ns != 0).then(|| Time::from_ticks(again_ns))
     }
 
+    /// T to this flow's peer, from now on, in whole ns of at most 4 s; zero: the configuration's.
+    pub fn set_threshold(&mut self, threshold: Span) {
+        let ns = threshold.as_ns().clamp(0, u32::MAX.into());
+        self.0.threshold_ns = ns as u32;
+    }
+
     /// One-way delay of the last sample used.
     pub fn owd(&self) -> Option<Span> {
         (self.0.sampled != 0).then(|| Span::from_ns(self.0.sample_owd_ns))

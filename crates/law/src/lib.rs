@@ -15,6 +15,7 @@
 //! assert_eq!(flow.may_go(&config, at(100)), Some(at(130))); // eq. 2: now + 80 us - 50 us
 //! ```
 
+mod clock;
 mod config;
 mod flow;
 mod records;
@@ -24,6 +25,7 @@ mod raw {
     include!(concat!(env!("OUT_DIR"), "/law.rs"));
 }
 
+pub use clock::FleetLine;
 pub use config::Config;
 pub use flow::{Flow, Record};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};

@@ -1,5 +1,6 @@
 //! The `onramp` command. Parses arguments and calls the rooms; errors end here, on stderr.
 mod agent;
+mod clock;
 mod rack;
 mod scenario;
 mod sim;
@@ -25,6 +26,9 @@ enum Command {
     /// What the daemon does now: delays by peer, pauses, OR-ACKs, everything that failed open
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(StatusArgs),
+    /// Clock synchronisation: alone, and what it knows
+    #[command(subcommand)]
+    Clock(clock::Command),
     /// Scenarios on real Linux TCP stacks
     #[command(subcommand)]
     Rack(rack::Command),
@@ -85,6 +89,7 @@ fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Agent(AgentCommand::Run(args)) => agent::run(&args),
         Command::Status(args) => status(&args),
+        Command::Clock(command) => clock::run(&command),
         Command::Rack(command) => rack::run(command),
         Command::Scenario(command) => scenario::run(&command),
         Command::Clock(ClockCommand::Simulate(args)) => sim::simulate_clocks(args),
@@ -99,7 +104,7 @@ fn status(args: &StatusArgs) -> Result<()> {
         None => sockets(agent::netns_inode()?, args.dev.as_deref())?,
     };
     for socket in sockets {
-        let status = query(&socket)?;
+        let status: agent::status::Status = query(&socket)?;
         if args.json {
             println!("{}", serde_json::to_string_pretty(&status)?);
         } else {

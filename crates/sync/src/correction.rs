@@ -1,5 +1,6 @@
 //! What a host is told: fleet time as a line over its own monotonic clock, with what it may be off.
 
+use onramp_law::FleetLine;
 use onramp_units::{Fleet, Mono, Span, Time};
 
 /// Fleet time of one host, good for a while. The data path's clock map holds the same line.
@@ -39,9 +40,12 @@ impl Error {
 impl Correction {
     /// Fleet time less the host's clock at `now`, ns.
     pub fn offset_at(&self, now: Time<Mono>) -> i64 {
-        let elapsed_ns = now.ticks().saturating_sub(self.reference.ticks());
-        let grown = (self.drift * elapsed_ns as f64).round() as i64;
-        self.offset_ns.saturating_add(grown)
+        self.line().offset_at(now)
+    }
+
+    /// As the data path computes it.
+    pub fn line(&self) -> FleetLine {
+        FleetLine::new(self.reference, self.offset_ns, self.drift)
     }
 
     /// Fleet time at `now`.

@@ -94,6 +94,23 @@ impl Fleet {
         }
     }
 
+    /// A host still follows this correction, which a coordinator before this one has made: fleet time
+    /// goes on from there. For use before the first window.
+    pub fn recall(&mut self, host: usize, correction: &Correction) {
+        let told = correction.fleet(correction.reference);
+        let at = *self.at.get_or_insert(told);
+        let drift = -correction.drift / (1.0 + correction.drift);
+        let elapsed_ns = at.ticks().saturating_sub(told.ticks()) as f64;
+        if self.clocks.len() <= host {
+            self.clocks.resize(host + 1, None);
+        }
+        self.clocks[host] = Some(Clock {
+            base_ns: correction.offset_ns.saturating_neg(),
+            offset_ns: drift * elapsed_ns,
+            drift,
+        });
+    }
+
     /// Takes in a window's reports from hosts 0 to `hosts` - 1. Deterministic in their order.
     ///
     /// # Panics
@@ -360,4 +377,52 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
         return 0.0;
     }
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clocks 1 and 2 ms ahead of host 0's, which drift by 20 and -10 ppm.
+    fn reports(at_s: i64) -> Vec<Report> {
+        let ahead = |host: i64, at_ns: i64| {
+            let ppm = [0, 20, -10][host as usize];
+            host * 1_000_000 + at_ns * ppm / 1_000_000
+        };
+        let at = at_s * 1_000_000_000;
+        let report = |(near, far): (i64, i64)| Report {
+            near: near as usize,
+            far: far as usize,
+            line: Line {
+                at: Time::from_ticks(at + ahead(near, at)),
+                about_ns: ahead(far, at) - ahead(near, at),
+                ahead_ns: 0.0,
+                drift: ([0, 20, -10][far as usize] - [0, 20, -10][near as usize]) as f64 / 1e6,
+                delay_ns: 5_000.0,
+                points: 60,
+            },
+        };
+        [(0, 1), (1, 2), (0, 2)].map(report).to_vec()
+    }
+
+    #[test]
+    fn another_coordinator_goes_on_where_the_last_one_stopped() {
+        let mut first = Fleet::new(Wander::default());
+        (1..5).for_each(|n| drop(first.window(3, &reports(2 * n))));
+        let told = first.window(3, &reports(10)).corrections;
+        let mut second = Fleet::new(Wander::default());
+        for (host, correction) in told.iter().enumerate() {
+            second.recall(host, correction.as_ref().expect("a member"));
+        }
+        let (on, anew) = (
+            first.window(3, &reports(12)),
+            second.window(3, &reports(12)),
+        );
+        let now = Time::from_ticks(13_000_000_000);
+        for (a, b) in on.corrections.iter().zip(&anew.corrections) {
+            let (a, b) = (a.expect("a member"), b.expect("a member"));
+            let off = a.offset_at(now) - b.offset_at(now);
+            assert!(off.abs() <= 100, "{off} ns");
+        }
+    }
 }

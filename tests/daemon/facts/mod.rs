@@ -70,6 +70,19 @@ facts! {
         a_pause_ends_with_the_lease: 8,
         a_receiver_without_a_lease_sends_no_oracks: 8,
     }
+    huygens {
+        wrong_clocks_agree_under_load: 60,
+        over_ipv6_they_agree_as_well: 40,
+        two_hosts_agree: 30,
+        half_of_the_probes_are_enough: 40,
+        on_ramp_holds_by_fleet_time: 40,
+        automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held: 40,
+        a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on: 60,
+        a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else: 50,
+        forged_replayed_and_cut_messages_are_counted_and_ignored: 40,
+        the_wall_clock_may_leap: 40,
+        a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40,
+    }
     life {
         sigterm_puts_the_default_back: 5,
         sigint_puts_the_default_back: 5,

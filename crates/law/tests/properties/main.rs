@@ -226,6 +226,21 @@ proptest! {
         }
     }
 
+    /// A flow's own threshold stands in for the configuration's; without one, nothing is held.
+    #[test]
+    fn a_threshold_of_the_peer_is_as_good(config in sane_config(), events in events(0i64..400_000)) {
+        let by_peer = config.threshold_of_peer();
+        let (mut s, mut own, mut none) = (Sender::default(), Sender::default(), Sender::default());
+        own.flow.set_threshold(onramp_units::Span::from_ns(config.abi().threshold_ns));
+        for event in events.iter().filter(|e| !matches!(e, Event::Forged { .. })) {
+            prop_assert_eq!(s.play(&config, event), own.play(&by_peer, event));
+            let now = at(s.now);
+            prop_assert_eq!(s.flow.may_go(&config, now), own.flow.may_go(&by_peer, now));
+            none.play(&by_peer, event);
+            prop_assert_eq!(none.flow.may_go(&by_peer, now), None);
+        }
+    }
+
     /// The same OR-ACK twice is one.
     #[test]
     fn a_duplicate_is_never_used(config in sane_config(), events in events(0i64..400_000)) {

@@ -1,14 +1,17 @@
 //! The daemon's options, their bounds, and what they mean to the data path.
-use std::{net::IpAddr, path::PathBuf, str::FromStr};
+use std::{net::IpAddr, path::PathBuf, str::FromStr, sync::Arc};
 
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
+use onramp_clock::keys::Keys;
 use onramp_units::{Bytes, Rate, Span};
 
 use super::{
     abi::{self, onr_cfg, onr_dev_cfg},
-    datapath::{Key, Prefix},
+    clock::{self, Source},
+    datapath::Prefix,
 };
+use crate::clock::FleetArgs;
 
 /// Size of the wire time of a byte in Q16.
 const Q16: f64 = 65536.0;
@@ -42,15 +45,52 @@ impl Law {
     }
 }
 
+/// `--threshold`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// The same to all peers.
+    Fixed(Span),
+    /// For each peer from what is known of it.
+    Auto,
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Threshold::Auto),
+            _ => text
+                .parse()
+                .map(Threshold::Fixed)
+                .map_err(|error: onramp_units::ParseError| format!("{error}, nor auto")),
+        }
+    }
+}
+
+impl std::fmt::Display for Threshold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Threshold::Fixed(span) => span.fmt(f),
+            Threshold::Auto => f.write_str("auto"),
+        }
+    }
+}
+
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Network device to hold traffic on
     #[arg(long)]
     pub dev: String,
-    /// One-way delay above which flows are held: the path's minimum plus headroom for errors
+    /// One-way delay above which flows are held: the path's minimum plus headroom for errors; or auto:
+    /// for each peer its minimum, the larger of --headroom and 2 sigma of the clock, and the time
+    /// that a segment takes at the line rate
     #[arg(long, default_value = "50us")]
-    pub threshold: Span,
+    pub threshold: Threshold,
+    /// Least headroom of --threshold auto
+    #[arg(long, default_value = "10us")]
+    pub headroom: Span,
     /// Control law; off measures and holds nothing
     #[arg(long, value_enum, default_value = "final")]
     pub law: Law,
@@ -94,6 +134,11 @@ pub struct Args {
     /// Without a clock renewal for this long nothing is held
     #[arg(long, default_value = "5s")]
     pub lease: Span,
+    /// Where fleet time comes from
+    #[arg(long, value_enum, default_value = "local")]
+    pub clock: clock::Kind,
+    #[command(flatten)]
+    pub fleet: FleetArgs,
     /// Averaging time of the gate law's delivery rate
     #[arg(long, default_value = "1ms")]
     pub gate_tau: Span,
@@ -109,7 +154,7 @@ impl Args {
             bail!("--gain is {}, outside (0, 1]", self.gain);
         }
         for (name, value) in [
-            ("--threshold", self.threshold),
+            ("--headroom", self.headroom),
             ("--max-pause", self.max_pause),
             ("--max-owd", self.max_owd),
             ("--lease", self.lease),
@@ -120,10 +165,17 @@ impl Args {
                 bail!("{name} is {value}, not above 0");
             }
         }
+        match self.threshold {
+            Threshold::Fixed(span) if span.as_ns() <= 0 => {
+                bail!("--threshold is {span}, not above 0")
+            }
+            Threshold::Auto => drop(self.burst()?),
+            Threshold::Fixed(_) => {}
+        }
         if !(1_448..=65_536).contains(&self.gso_max.get()) {
             bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
         }
-        let line_rate = self.line_rate.or_else(|| driver_rate(&self.dev));
+        let line_rate = self.line_rate();
         if self.law == Law::Gate && line_rate.is_none() {
             bail!(
                 "the gate law needs the line rate, and {} does not tell it; give --line-rate",
@@ -132,7 +184,10 @@ impl Args {
         }
         Ok(onr_dev_cfg {
             law: onr_cfg {
-                threshold_ns: self.threshold.as_ns(),
+                threshold_ns: match self.threshold {
+                    Threshold::Fixed(span) => span.as_ns(),
+                    Threshold::Auto => abi::ONR_THRESHOLD_OF_PEER as i64,
+                },
                 max_pause_ns: self.max_pause.as_ns(),
                 max_owd_ns: self.max_owd.as_ns(),
                 gate_tau_ns: self.gate_tau.as_ns(),
@@ -147,33 +202,45 @@ impl Args {
             max_flows: self.flows,
             quantum_bytes: 2 * MTU,
             shape_ns_per_byte_q16: self.shape.map_or(0, ns_per_byte_q16),
-            key_id: self.keys()?[0].id,
+            key_id: self.keys()?.signing().id,
             flow_limit_packets: self.flow_limit,
         })
     }
 
+    fn line_rate(&self) -> Option<Rate> {
+        self.line_rate.or_else(|| driver_rate(&self.dev))
+    }
+
+    /// The time that the longest segment takes at the line rate.
+    pub fn burst(&self) -> Result<Span> {
+        let rate = self.shape.or_else(|| self.line_rate()).with_context(|| {
+            format!(
+                "--threshold auto needs the line rate, and {} does not tell it; give --line-rate",
+                self.dev
+            )
+        })?;
+        Ok(rate.time_to_send(self.gso_max))
+    }
+
     /// The fleet's keys; without a file, one well-known key that authenticates nothing.
-    pub fn keys(&self) -> Result<Vec<Key>> {
-        let Some(path) = &self.key_file else {
-            return Ok(vec![Key {
-                id: 0,
-                bytes: [0; abi::ONR_KEY_BYTES as usize],
-            }]);
-        };
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the keys in {}", path.display()))?;
-        let keys: Vec<Key> = text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
-            .map(|(n, line)| {
-                parse_key(line).with_context(|| format!("{}:{}", path.display(), n + 1))
-            })
-            .collect::<Result<_>>()?;
-        if keys.is_empty() {
-            bail!("{} holds no key", path.display());
+    pub fn keys(&self) -> Result<Keys> {
+        let file = self.key_file.as_deref();
+        Ok(file.map_or(Ok(Keys::well_known()), Keys::read)?)
+    }
+
+    /// The clock source; `huygens` starts to synchronise, and serves its metrics if asked to.
+    pub fn clock_source(&self) -> Result<Source> {
+        let lease_ns = self.lease.as_ns();
+        if self.clock == clock::Kind::Local {
+            if self.fleet.is_given() {
+                bail!("--member and --members-file are for --clock huygens");
+            }
+            return Ok(Source::Local { lease_ns });
         }
-        Ok(keys)
+        let host = Arc::new(self.fleet.join(self.key_file.as_deref(), self.lease)?);
+        let told = Arc::clone(&host);
+        self.fleet.serve_metrics(move || told.status())?;
+        Ok(Source::Huygens { host, lease_ns })
     }
 
     /// `--peers`, or the subnets of the device's addresses.
@@ -214,29 +281,6 @@ fn driver_rate(dev: &str) -> Option<Rate> {
     let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/speed")).ok()?;
     let mbit: u64 = text.trim().parse().ok()?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
-}
-
-fn parse_key(line: &str) -> Result<Key> {
-    let (id, hex) = line
-        .trim()
-        .split_once(char::is_whitespace)
-        .context("not `ID HEX`")?;
-    let id: u32 = id
-        .parse()
-        .with_context(|| format!("key id {id} is not a number"))?;
-    if id >= abi::ONR_KEYS {
-        bail!("key id is {id}, above {}", abi::ONR_KEYS - 1);
-    }
-    let hex = hex.trim();
-    let mut bytes = [0u8; abi::ONR_KEY_BYTES as usize];
-    if hex.len() != 2 * bytes.len() || !hex.is_ascii() {
-        bail!("the key has {} digits, not {}", hex.len(), 2 * bytes.len());
-    }
-    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-        let digits = std::str::from_utf8(digits)?;
-        *byte = u8::from_str_radix(digits, 16).with_context(|| format!("{digits} is not hex"))?;
-    }
-    Ok(Key { id, bytes })
 }
 
 impl Prefix {
@@ -293,15 +337,6 @@ mod tests {
     fn a_byte_at_10_gbit_takes_0_8_ns() {
         let rate: Rate = "10 Gbit/s".parse().unwrap();
         assert_eq!(ns_per_byte_q16(rate), 52429);
-    }
-
-    #[test]
-    fn keys_are_ids_and_32_hex_digits() {
-        let key = parse_key("3 000102030405060708090a0b0c0d0eff").unwrap();
-        assert_eq!((key.id, key.bytes[15]), (3, 0xff));
-        assert!(parse_key("4 000102030405060708090a0b0c0d0eff").is_err());
-        assert!(parse_key("0 0001").is_err());
-        assert!(parse_key("0 zz0102030405060708090a0b0c0d0eff").is_err());
     }
 
     #[test]

@@ -1,29 +1,83 @@
 //! Clock sources of the data path. A source fills the parameters and grants a lease; when nobody
 //! renews it, the kernel side stops holding. Does not measure anything.
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use onramp_clock::{host::Host, stamps::now_mono_ns, status::FleetClock};
+use onramp_law::FleetLine;
+use onramp_units::Time;
+
 use super::abi::onr_clock_params;
 
-/// The clock of a fleet that lives on one kernel: fleet time is the monotonic clock.
-pub struct Local {
-    /// How long the kernel side may trust the clock after the last renewal, ns.
-    pub lease_ns: i64,
+/// Renewals in one lease: this many may be missed less one.
+const RENEWALS_PER_LEASE: i64 = 5;
+/// The data path follows Huygens' steering this closely.
+const STEERING_NS: i64 = 250_000_000;
+
+/// `--clock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Right for hosts on one kernel only: fleet time is CLOCK_MONOTONIC
+    Local,
+    /// Synchronised with the fleet's other hosts, in software
+    Huygens,
 }
 
-impl Local {
-    /// Parameters valid from now (CLOCK_MONOTONIC, ns) for one lease.
-    pub fn renew(&self, now_mono_ns: i64) -> onr_clock_params {
-        onr_clock_params {
-            offset_ns: 0,
-            drift_q32: 0,
-            reference_mono_ns: 0,
-            sigma_ns: 0,
-            lease_expires_mono_ns: now_mono_ns + self.lease_ns,
+/// Where fleet time comes from.
+pub enum Source {
+    /// The clock of a fleet that lives on one kernel, good for a lease (ns) after each renewal.
+    Local { lease_ns: i64 },
+    /// What this host's part in the synchronisation has found.
+    Huygens { host: Arc<Host>, lease_ns: i64 },
+}
+
+impl Source {
+    /// For status.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Source::Local { .. } => "local",
+            Source::Huygens { .. } => "huygens",
+        }
+    }
+
+    /// The synchronisation, if there is one.
+    pub fn host(&self) -> Option<&Host> {
+        match self {
+            Source::Local { .. } => None,
+            Source::Huygens { host, .. } => Some(host),
+        }
+    }
+
+    /// Time between renewals, ns.
+    pub fn period_ns(&self) -> i64 {
+        match self {
+            Source::Local { lease_ns } => lease_ns / RENEWALS_PER_LEASE,
+            Source::Huygens { lease_ns, .. } => (lease_ns / RENEWALS_PER_LEASE).min(STEERING_NS),
+        }
+    }
+
+    /// The parameters from now on. Without fleet time their lease is over.
+    pub fn renew(&self) -> onr_clock_params {
+        match self {
+            Source::Local { lease_ns } => onr_clock_params {
+                lease_expires_mono_ns: now_mono_ns() + lease_ns,
+                ..onr_clock_params::default()
+            },
+            Source::Huygens { host, .. } => {
+                host.clock().map_or(onr_clock_params::default(), params)
+            }
         }
     }
 }
 
-/// CLOCK_MONOTONIC, ns: the clock that the BPF programs read.
-pub fn now_mono_ns() -> i64 {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
-        .expect("CLOCK_MONOTONIC exists on Linux");
-    now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+fn params(clock: FleetClock) -> onr_clock_params {
+    let reference = Time::from_ticks(clock.reference_mono_ns);
+    let line = FleetLine::new(reference, clock.offset_ns, clock.drift);
+    onr_clock_params {
+        offset_ns: line.offset_ns,
+        drift_q32: line.drift_q32(),
+        reference_mono_ns: clock.reference_mono_ns,
+        sigma_ns: clock.sigma_ns,
+        lease_expires_mono_ns: clock.valid_until_mono_ns,
+    }
 }

@@ -14,6 +14,8 @@ use libbpf_rs::{
     ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
 };
 
+use onramp_clock::keys::Key;
+
 use super::{
     abi::{self, onr_clock_params, onr_dev_cfg, onr_peer, onr_prefix},
     qdisc,
@@ -41,19 +43,13 @@ pub struct Prefix {
     pub bits: u8,
 }
 
-/// Key with which OR-ACKs are signed.
-#[derive(Clone, Copy)]
-pub struct Key {
-    pub id: u32,
-    pub bytes: [u8; abi::ONR_KEY_BYTES as usize],
-}
-
 /// The maps that the daemon writes and reads while it runs.
 struct Maps {
     counters: MapHandle,
     peers: MapHandle,
     clock: MapHandle,
     flow_ids: MapHandle,
+    thresholds: MapHandle,
 }
 
 /// A loaded data path on one device.
@@ -111,6 +107,7 @@ impl Datapath {
             peers: MapHandle::try_from(&edge.maps.peers)?,
             clock: MapHandle::try_from(&edge.maps.clock)?,
             flow_ids: MapHandle::try_from(&edge.maps.flow_ids)?,
+            thresholds: MapHandle::try_from(&orack.maps.thresholds)?,
         };
         maps.set_clock(clock)?;
 
@@ -171,6 +168,13 @@ impl Datapath {
     /// Gives both programs a new clock, atomically.
     pub fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
         self.maps.set_clock(clock)
+    }
+
+    /// T to a peer, ns; it counts where the configuration says that T is the peer's.
+    pub fn set_threshold(&self, peer: IpAddr, threshold_ns: u32) -> Result<()> {
+        let key = mapped(peer).octets();
+        let map = &self.maps.thresholds;
+        Ok(map.update(&key, &threshold_ns.to_ne_bytes(), MapFlags::ANY)?)
     }
 
     /// The counters, in the order of `abi::COUNTERS`, summed over CPUs (a maximum is not summed).
@@ -287,11 +291,17 @@ fn qdisc_name(id: &str) -> Result<[std::ffi::c_char; 16]> {
     Ok(name)
 }
 
+/// As the maps have it.
+fn mapped(addr: IpAddr) -> Ipv6Addr {
+    match addr {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    }
+}
+
 fn prefix_key(prefix: Prefix) -> onr_prefix {
-    let (addr, bits) = match prefix.addr {
-        IpAddr::V4(v4) => (v4.to_ipv6_mapped(), 96 + u32::from(prefix.bits)),
-        IpAddr::V6(v6) => (v6, u32::from(prefix.bits)),
-    };
+    let addr = mapped(prefix.addr);
+    let bits = u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 };
     let mut key = onr_prefix::zeroed();
     key.bits = bits;
     for (to, from) in key.addr.iter_mut().zip(addr.octets().chunks_exact(4)) {

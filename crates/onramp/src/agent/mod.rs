@@ -6,13 +6,17 @@ mod clock;
 mod datapath;
 mod qdisc;
 pub mod status;
+mod threshold;
 
 use std::{
+    collections::BTreeMap,
+    net::IpAddr,
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixListener,
     },
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -25,12 +29,13 @@ use nix::{
 };
 use tracing::{info, warn};
 
+use onramp_clock::{stamps::now_mono_ns, status::Way};
+
 pub use args::Args;
+use args::Threshold;
 use datapath::Datapath;
 use status::{Clock, Peer, Status};
-
-/// Renewals in one lease: this many may be missed less one.
-const RENEWALS_PER_LEASE: i64 = 5;
+use threshold::{Margin, Reasons};
 
 /// Inode of the present network namespace.
 pub fn netns_inode() -> Result<u64> {
@@ -45,8 +50,11 @@ struct Daemon<'a> {
     args: &'a Args,
     ifindex: i32,
     datapath: Datapath,
-    clock: clock::Local,
+    clock: clock::Source,
     params: abi::onr_clock_params,
+    /// By peer, under `--threshold auto`.
+    thresholds: BTreeMap<IpAddr, Reasons>,
+    thresholds_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -59,7 +67,7 @@ pub fn run(args: &Args) -> Result<()> {
         .socket
         .clone()
         .unwrap_or_else(|| status::socket_path(netns, dev));
-    if let Ok(other) = status::query(&socket) {
+    if let Ok(other) = status::query::<Status>(&socket) {
         bail!(
             "On-Ramp already runs on {dev} (pid {}); stop it first",
             other.pid
@@ -71,15 +79,14 @@ pub fn run(args: &Args) -> Result<()> {
     let cfg = args.device_config()?;
     let signals = block_signals()?;
     let listener = listen(&socket)?;
-    let clock = clock::Local {
-        lease_ns: args.lease.as_ns(),
-    };
-    let params = clock.renew(clock::now_mono_ns());
+    let clock = args.clock_source()?;
+    let clock_listener = clock_listener(&clock)?;
+    let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
         &datapath::qdisc_id(netns, ifindex),
         &cfg,
-        &keys,
+        keys.all(),
         &peers,
         &params,
     );
@@ -96,6 +103,8 @@ pub fn run(args: &Args) -> Result<()> {
         datapath,
         clock,
         params,
+        thresholds: BTreeMap::new(),
+        thresholds_due: Instant::now(),
     };
     if let Err(error) = daemon.datapath.limit_gso(args.gso_max.get() as u32) {
         warn!("{dev}: {error:#}; control is coarser");
@@ -114,8 +123,11 @@ pub fn run(args: &Args) -> Result<()> {
         args.peers_text(&peers)
     );
 
-    let outcome = daemon.serve(&signals, &listener);
+    let outcome = daemon.serve(&signals, &listener, clock_listener.as_ref());
     let _ = std::fs::remove_file(&socket);
+    if clock_listener.is_some() {
+        let _ = std::fs::remove_file(crate::clock::socket_path(None)?);
+    }
     let detached = daemon.datapath.detach();
     outcome?;
     detached.with_context(|| format!("cannot put back the qdisc of {dev}"))?;
@@ -124,23 +136,67 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 impl Daemon<'_> {
-    fn serve(&mut self, signals: &SignalFd, listener: &UnixListener) -> Result<()> {
-        let period_ms = (self.clock.lease_ns / RENEWALS_PER_LEASE / 1_000_000).max(1);
+    fn serve(
+        &mut self,
+        signals: &SignalFd,
+        listener: &UnixListener,
+        clock_listener: Option<&UnixListener>,
+    ) -> Result<()> {
+        let period_ms = (self.clock.period_ns() / 1_000_000).max(1);
         let timeout = PollTimeout::try_from(period_ms).unwrap_or(PollTimeout::MAX);
+        let mut fds = vec![signals.as_fd(), listener.as_fd()];
+        fds.extend(clock_listener.map(|listener| listener.as_fd()));
         loop {
-            self.params = self.clock.renew(clock::now_mono_ns());
+            self.params = self.clock.renew();
             self.datapath.set_clock(&self.params)?;
-            let ready = wait(&[signals.as_fd(), listener.as_fd()], timeout)?;
+            self.set_thresholds()?;
+            let ready = wait(&fds, timeout)?;
             if ready[0] {
                 return Ok(());
             }
             if ready[1] {
                 self.answer(listener);
             }
+            if let (Some(true), Some(listener), Some(host)) =
+                (ready.get(2), clock_listener, self.clock.host())
+            {
+                crate::clock::tell(listener, host);
+            }
             if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
                 bail!("device {} is gone", self.args.dev);
             }
         }
+    }
+
+    /// Under `--threshold auto`, tells the data path once a second what has changed.
+    fn set_thresholds(&mut self) -> Result<()> {
+        if self.args.threshold != Threshold::Auto || Instant::now() < self.thresholds_due {
+            return Ok(());
+        }
+        self.thresholds_due = Instant::now() + Duration::from_secs(1);
+        let way = |way: Way| (way.to.ip(), way.min_ns);
+        let probed = self.clock.host().map_or(vec![], |host| host.delays());
+        let probed: Vec<_> = probed.into_iter().map(way).collect();
+        let acked = |(addr, peer): (_, abi::onr_peer)| (addr, peer.owd_min_ns);
+        let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
+        let margin = Margin {
+            headroom_ns: self.args.headroom.as_ns(),
+            sigma_ns: self.params.sigma_ns,
+            burst_ns: self.args.burst()?.as_ns(),
+        };
+        let wanted = threshold::thresholds(&probed, &acked, margin);
+        for (peer, reasons) in &wanted {
+            let is = self
+                .thresholds
+                .get(peer)
+                .map(|reasons| reasons.threshold_ns);
+            if is != Some(reasons.threshold_ns) {
+                self.datapath
+                    .set_threshold(*peer, reasons.threshold_ns as u32)?;
+            }
+        }
+        self.thresholds = wanted;
+        Ok(())
     }
 
     fn answer(&self, listener: &UnixListener) {
@@ -163,20 +219,24 @@ impl Daemon<'_> {
             oracks: p.oracks,
             holds: p.holds,
             held_ns: p.held_ns,
+            threshold: self.thresholds.get(&addr).copied(),
         };
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             dev: self.args.dev.clone(),
             law: self.args.law.name().to_owned(),
-            threshold_ns: self.args.threshold.as_ns(),
+            threshold_ns: match self.args.threshold {
+                Threshold::Fixed(span) => Some(span.as_ns()),
+                Threshold::Auto => None,
+            },
             max_pause_ns: self.args.max_pause.as_ns(),
             authenticated: self.args.key_file.is_some(),
             clock: Clock {
-                source: "local".to_owned(),
+                source: self.clock.name().to_owned(),
                 offset_ns: self.params.offset_ns,
                 sigma_ns: self.params.sigma_ns,
-                lease_left_ns: self.params.lease_expires_mono_ns - clock::now_mono_ns(),
+                lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },
             flows: self.datapath.flows(),
             max_flows: self.args.flows,
@@ -188,6 +248,14 @@ impl Daemon<'_> {
                 .collect(),
         })
     }
+}
+
+/// Where `onramp clock` asks, if there is a synchronisation.
+fn clock_listener(clock: &clock::Source) -> Result<Option<UnixListener>> {
+    if clock.host().is_none() {
+        return Ok(None);
+    }
+    listen(&crate::clock::socket_path(None)?).map(Some)
 }
 
 fn check_device(dev: &str) -> Result<i32> {
@@ -219,7 +287,7 @@ fn check_privilege() -> Result<()> {
     Ok(())
 }
 
-fn block_signals() -> Result<SignalFd> {
+pub fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
     set.add(Signal::SIGTERM);
@@ -227,7 +295,7 @@ fn block_signals() -> Result<SignalFd> {
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
 }
 
-fn listen(socket: &Path) -> Result<UnixListener> {
+pub fn listen(socket: &Path) -> Result<UnixListener> {
     let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
     std::fs::create_dir_all(&parent).with_context(|| format!("creating {}", parent.display()))?;
     let _ = std::fs::remove_file(socket); // of a daemon that was killed
@@ -235,7 +303,7 @@ fn listen(socket: &Path) -> Result<UnixListener> {
 }
 
 /// Waits until some descriptor is readable or the time is over; says which.
-fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
+pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> = fds
         .iter()
         .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))

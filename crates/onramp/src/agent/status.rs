@@ -10,9 +10,9 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
-use serde::{Deserialize, Serialize};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
-use super::abi::COUNTERS;
+use super::{abi::COUNTERS, threshold::Reasons};
 
 /// Where daemons put their sockets.
 pub const RUN_DIR: &str = "/run/onramp";
@@ -24,7 +24,8 @@ pub struct Status {
     pub pid: u32,
     pub dev: String,
     pub law: String,
-    pub threshold_ns: i64,
+    /// None: by peer.
+    pub threshold_ns: Option<i64>,
     pub max_pause_ns: i64,
     /// False when OR-ACKs are signed with the well-known key.
     pub authenticated: bool,
@@ -55,6 +56,8 @@ pub struct Peer {
     pub oracks: u64,
     pub holds: u64,
     pub held_ns: u64,
+    /// How this peer's threshold came about, under `--threshold auto`.
+    pub threshold: Option<Reasons>,
 }
 
 /// The socket of the daemon on `dev` in this network namespace.
@@ -63,7 +66,7 @@ pub fn socket_path(netns_inode: u64, dev: &str) -> PathBuf {
 }
 
 /// Asks the daemon behind `socket`.
-pub fn query(socket: &Path) -> Result<Status> {
+pub fn query<T: DeserializeOwned>(socket: &Path) -> Result<T> {
     let mut stream = UnixStream::connect(socket)
         .with_context(|| format!("no daemon answers at {}", socket.display()))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
@@ -75,7 +78,7 @@ pub fn query(socket: &Path) -> Result<Status> {
 }
 
 /// Answers one client. A client that does not read is left alone.
-pub fn answer(mut stream: UnixStream, status: &Status) -> Result<()> {
+pub fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
     stream.write_all(serde_json::to_string_pretty(status)?.as_bytes())?;
     Ok(())
@@ -114,10 +117,13 @@ pub fn table(s: &Status) -> String {
     } else {
         "NOT AUTHENTICATED (no --key-file)"
     };
+    let threshold = s
+        .threshold_ns
+        .map_or("auto (below)".to_owned(), |ns| format!("{} us", micros(ns)));
     let _ = writeln!(
         out,
-        "{}: law {}, threshold {} us, OR-ACKs {tags}, pid {}\nclock {}: offset {} us, sigma {} us, {lease}\nflows {} of {}\n",
-        s.dev, s.law, micros(s.threshold_ns), s.pid, s.clock.source, micros(s.clock.offset_ns),
+        "{}: law {}, threshold {threshold}, OR-ACKs {tags}, pid {}\nclock {}: offset {} us, sigma {} us, {lease}\nflows {} of {}\n",
+        s.dev, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
         micros(s.clock.sigma_ns), s.flows, s.max_flows,
     );
     let _ = writeln!(
@@ -136,6 +142,19 @@ pub fn table(s: &Status) -> String {
             p.oracks,
             p.holds,
             p.held_ns as f64 / 1e6,
+        );
+    }
+    for p in &s.peers {
+        let Some(t) = &p.threshold else { continue };
+        let _ = writeln!(
+            out,
+            "{}: threshold {} us = minimum {} (by {}) + headroom {} + a segment {}",
+            p.addr,
+            micros(t.threshold_ns),
+            micros(t.min_ns),
+            if t.by_probes { "probes" } else { "OR-ACKs" },
+            micros(t.headroom_ns),
+            micros(t.burst_ns),
         );
     }
     out.push('\n');

@@ -1,0 +1,370 @@
+//! The central step: reports in, verdicts out. Keeps nothing that it could not learn again in two
+//! windows. No sockets, no clocks.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    net::SocketAddr,
+};
+
+use onramp_sync::{
+    correction::Correction,
+    fleet::{Fleet, Lost, Report, Wander, Window},
+};
+
+use crate::{
+    members::Members,
+    status::Way,
+    wire::{self, Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
+};
+
+/// Windows over which a delay is the minimum: a path that has become longer is believed after half a
+/// minute.
+const MEMORY: usize = 16;
+
+/// An edge by the numbers of its ends.
+type Ends = (usize, usize);
+
+/// The coordinator of a fleet.
+pub struct Coordinator {
+    members: Members,
+    fleet: Fleet,
+    /// No step has been done.
+    is_new: bool,
+    /// What was reported since the last step.
+    reports: BTreeMap<Ends, EdgeReport>,
+    /// Of each edge the shortest delays of past windows, out and back.
+    shortest: BTreeMap<Ends, VecDeque<(i64, i64)>>,
+    /// One-way delays after the last step.
+    ways: BTreeMap<Ends, Delays>,
+    /// By host.
+    surprises: Vec<Option<Surprise>>,
+}
+
+/// How well a host's last correction has foretold the next one. Residuals say nothing of an edge that
+/// is in no loop; this does.
+#[derive(Debug, Clone, Copy)]
+struct Surprise {
+    last: Correction,
+    /// Mean square of what was foretold wrongly, ns^2; none before the second window.
+    square: Option<f64>,
+}
+
+/// Of the mean square of surprises.
+const GAIN: f64 = 0.25;
+/// Standard deviation of a host's first correction at least: its drift is that of one window.
+const FIRST_SIGMA_NS: f64 = 1_000.0;
+
+impl Surprise {
+    /// With a new correction, whose sigma it raises if it has to: two windows' errors make a surprise.
+    fn with(before: Option<Surprise>, correction: &mut Correction) -> Surprise {
+        let last = *correction;
+        let square = before.map(|before| {
+            let foretold = before.last.offset_at(last.reference);
+            let off = last.offset_ns.saturating_sub(foretold) as f64;
+            let mean = before.square.unwrap_or(off * off);
+            mean + GAIN * (off * off - mean)
+        });
+        let sigma_ns = square.map_or(FIRST_SIGMA_NS, |square| (square / 2.0).sqrt());
+        correction.error.sigma_ns = correction.error.sigma_ns.max(sigma_ns);
+        Surprise { last, square }
+    }
+}
+
+impl Coordinator {
+    /// Of a fleet of which nothing is known.
+    pub fn new(members: Members) -> Coordinator {
+        Coordinator {
+            surprises: vec![None; members.all().len()],
+            members,
+            fleet: Fleet::new(Wander::default()),
+            is_new: true,
+            reports: BTreeMap::new(),
+            shortest: BTreeMap::new(),
+            ways: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in what a member says. A repeated report replaces itself; edges to strangers, and edges
+    /// that this member should not speak of as it is itself their end, say nothing.
+    /// Before the first step, what members follow is where fleet time goes on.
+    pub fn take(&mut self, near: SocketAddr, report: &wire::Report) {
+        let Some(near) = self.members.number(near) else {
+            return;
+        };
+        if let (true, Some(follows)) = (self.is_new, &report.follows) {
+            self.fleet.recall(near, follows);
+        }
+        for edge in &report.edges {
+            match self.members.number(edge.far) {
+                Some(far) if far != near && plausible(edge) => {
+                    self.reports.insert((near, far), *edge);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the window; what to tell whom. Members of whom nobody spoke are told nothing.
+    pub fn step(&mut self) -> Vec<(SocketAddr, Verdict)> {
+        let taken = std::mem::take(&mut self.reports);
+        if taken.is_empty() {
+            return vec![];
+        }
+        self.is_new = false;
+        let report = |((near, far), edge): (&Ends, &EdgeReport)| Report {
+            near: *near,
+            far: *far,
+            line: edge.line,
+        };
+        let reports: Vec<Report> = taken.iter().map(report).collect();
+        let hosts = self.members.all().len();
+        let mut window = self.fleet.window(hosts, &reports);
+        for (surprise, correction) in self.surprises.iter_mut().zip(&mut window.corrections) {
+            *surprise = match correction {
+                Ok(correction) => Some(Surprise::with(*surprise, correction)),
+                Err(_) => None,
+            };
+        }
+        self.measure(&taken, &window);
+        let spoken_of = |host: &usize| reports.iter().any(|r| r.near == *host || r.far == *host);
+        (0..hosts)
+            .filter(spoken_of)
+            .map(|host| (self.members.all()[host], self.verdict(host, &window)))
+            .collect()
+    }
+
+    /// One-way delays of all edges, both ways.
+    pub fn ways(&self) -> Vec<Way> {
+        let name = |host: usize| self.members.all()[host];
+        let both = |((near, far), delays): (&Ends, &Delays)| {
+            [
+                Way {
+                    from: name(*near),
+                    to: name(*far),
+                    min_ns: delays.out_min_ns,
+                    now_ns: delays.out_now_ns,
+                },
+                Way {
+                    from: name(*far),
+                    to: name(*near),
+                    min_ns: delays.back_min_ns,
+                    now_ns: delays.back_now_ns,
+                },
+            ]
+        };
+        let mut ways: Vec<Way> = self.ways.iter().flat_map(both).collect();
+        ways.sort_by_key(|way| (way.from, way.to));
+        ways
+    }
+
+    /// Delays by the clocks that were agreed upon: what an edge's own line says of its offset is
+    /// wrong by the edge's residual.
+    fn measure(&mut self, taken: &BTreeMap<Ends, EdgeReport>, window: &Window) {
+        self.ways.clear();
+        for ((ends, edge), residual) in taken.iter().zip(&window.residuals_ns) {
+            let wrong = residual.round() as i64;
+            let out = |ns: i64| ns.saturating_add(wrong);
+            let back = |ns: i64| ns.saturating_sub(wrong);
+            let shortest = self.shortest.entry(*ends).or_default();
+            if shortest.len() == MEMORY {
+                shortest.pop_front();
+            }
+            shortest.push_back((out(edge.delays.out_min_ns), back(edge.delays.back_min_ns)));
+            let delays = Delays {
+                out_min_ns: shortest.iter().map(|s| s.0).min().unwrap_or(0),
+                back_min_ns: shortest.iter().map(|s| s.1).min().unwrap_or(0),
+                out_now_ns: out(edge.delays.out_now_ns),
+                back_now_ns: back(edge.delays.back_now_ns),
+            };
+            self.ways.insert(*ends, delays);
+        }
+    }
+
+    fn verdict(&self, host: usize, window: &Window) -> Verdict {
+        let state = match window.corrections[host] {
+            Ok(correction) => State::Synchronised(correction),
+            Err(Lost::Apart) => State::Apart,
+            Err(Lost::Contradictory) => State::Contradictory,
+        };
+        let of_host = |((near, far), delays): (&Ends, &Delays)| match host {
+            _ if host == *near => Some((self.members.all()[*far], *delays)),
+            _ if host == *far => Some((self.members.all()[*near], turned(delays))),
+            _ => None,
+        };
+        let delays = self.ways.iter().filter_map(of_host).take(MOST_NEIGHBOURS);
+        Verdict {
+            state,
+            delays: delays.collect(),
+        }
+    }
+}
+
+/// As the other end has it.
+fn turned(delays: &Delays) -> Delays {
+    Delays {
+        out_min_ns: delays.back_min_ns,
+        back_min_ns: delays.out_min_ns,
+        out_now_ns: delays.back_now_ns,
+        back_now_ns: delays.out_now_ns,
+    }
+}
+
+/// Clocks differ by what they like, but not by the age of the universe, and a day is no delay.
+fn plausible(edge: &EdgeReport) -> bool {
+    const DAY_NS: f64 = 86_400e9;
+    let line = &edge.line;
+    line.points > 0
+        && line.about_ns.unsigned_abs() < 1 << 62
+        && line.at.ticks().unsigned_abs() < 1 << 62
+        && line.ahead_ns.abs() < DAY_NS
+        && line.delay_ns.abs() < DAY_NS
+        && line.drift.abs() <= 1e-3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_sync::line::Line;
+    use onramp_units::Time;
+    use proptest::prelude::*;
+
+    fn members() -> Members {
+        let list = (1..=3).map(|n| SocketAddr::from(([10, 0, 0, n], 5198)));
+        Members::new(list.collect()).expect("a fleet")
+    }
+
+    /// Member 0's clock is right, 1's 1 ms ahead, 2's 2 ms; ways take 5 us, but 1 to 2 9 us.
+    fn report(members: &Members, near: usize, far: usize) -> (SocketAddr, EdgeReport) {
+        let ahead = (far as i64 - near as i64) * 1_000_000;
+        let (out, back) = if (near, far) == (1, 2) {
+            (9_000, 5_000)
+        } else {
+            (5_000, 5_000)
+        };
+        let half = (out + back) / 2;
+        let edge = EdgeReport {
+            far: members.all()[far],
+            line: Line {
+                at: Time::from_ticks(1_000_000_000),
+                about_ns: ahead,
+                ahead_ns: (out - back) as f64 / 2.0,
+                drift: 0.0,
+                delay_ns: half as f64,
+                points: 60,
+            },
+            delays: Delays {
+                out_min_ns: half,
+                back_min_ns: half,
+                out_now_ns: half + 1_000,
+                back_now_ns: half,
+            },
+        };
+        (members.all()[near], edge)
+    }
+
+    fn alone(edge: EdgeReport) -> wire::Report {
+        wire::Report {
+            follows: None,
+            edges: vec![edge],
+        }
+    }
+
+    #[test]
+    fn reports_become_verdicts() {
+        let members = members();
+        let mut coordinator = Coordinator::new(members.clone());
+        for (near, far) in [(0, 1), (1, 2), (0, 2)] {
+            let (near, edge) = report(&members, near, far);
+            coordinator.take(near, &alone(edge));
+            coordinator.take(near, &alone(edge));
+        }
+        let verdicts = coordinator.step();
+        assert_eq!(verdicts.len(), 3);
+        for (n, (to, verdict)) in verdicts.iter().enumerate() {
+            assert_eq!(*to, members.all()[n]);
+            let State::Synchronised(correction) = verdict.state else {
+                panic!("{verdict:?}");
+            };
+            let off = correction.offset_ns + n as i64 * 1_000_000 - verdict_offset(&verdicts[0].1);
+            assert!(off.abs() < 1_500, "{off} ns");
+            assert_eq!(verdict.delays.len(), 2);
+        }
+        // The loop shows two thirds of what one asymmetric way hides.
+        let way = |from: usize, to: usize| {
+            let (from, to) = (members.all()[from], members.all()[to]);
+            coordinator
+                .ways()
+                .into_iter()
+                .find(|w| (w.from, w.to) == (from, to))
+                .expect("a way")
+        };
+        assert!(way(1, 2).min_ns > way(2, 1).min_ns + 1_000);
+        assert!(way(1, 2).now_ns - way(1, 2).min_ns == 1_000);
+        assert!(coordinator.step().is_empty(), "nothing was reported");
+    }
+
+    /// Two hosts make no loop: only time shows that their edge is noisy.
+    #[test]
+    fn sigma_grows_with_surprises() {
+        let two = Members::new(members().all()[..2].to_vec()).expect("a fleet");
+        let mut coordinator = Coordinator::new(two.clone());
+        let mut sigma_ns = 0.0;
+        for window in 0..40i64 {
+            let (near, mut edge) = report(&two, 0, 1);
+            edge.line.at = Time::from_ticks(window * 2_000_000_000);
+            edge.line.ahead_ns = (window % 2 * 800) as f64;
+            coordinator.take(near, &alone(edge));
+            match coordinator.step()[1].1.state {
+                State::Synchronised(correction) => sigma_ns = correction.error.sigma_ns,
+                state => panic!("{state:?}"),
+            }
+        }
+        assert!((150.0..900.0).contains(&sigma_ns), "{sigma_ns} ns");
+    }
+
+    fn verdict_offset(verdict: &Verdict) -> i64 {
+        match verdict.state {
+            State::Synchronised(correction) => correction.offset_ns,
+            _ => panic!("{verdict:?}"),
+        }
+    }
+
+    #[test]
+    fn strangers_are_not_heard() {
+        let members = members();
+        let mut coordinator = Coordinator::new(members.clone());
+        let stranger: SocketAddr = "10.9.9.9:5198".parse().unwrap();
+        let (near, mut edge) = report(&members, 0, 1);
+        coordinator.take(stranger, &alone(edge));
+        edge.far = stranger;
+        coordinator.take(near, &alone(edge));
+        edge.far = near;
+        coordinator.take(near, &alone(edge));
+        assert!(coordinator.step().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn absurd_reports_harm_nobody(
+            ends in prop::collection::vec((0usize..3, 0usize..3), 1..9),
+            ints in any::<[i64; 3]>(),
+            floats in any::<[f64; 3]>(),
+        ) {
+            let members = members();
+            let mut coordinator = Coordinator::new(members.clone());
+            for _ in 0..2 {
+                for (near, far) in &ends {
+                    let (near, mut edge) = report(&members, *near, *far);
+                    edge.line.at = Time::from_ticks(ints[0]);
+                    edge.line.about_ns = ints[1];
+                    edge.line.ahead_ns = floats[0];
+                    edge.line.drift = floats[1];
+                    edge.line.delay_ns = floats[2];
+                    edge.delays.out_min_ns = ints[2];
+                    coordinator.take(near, &alone(edge));
+                }
+                coordinator.step();
+            }
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! The thread of a host: probes, acks, reports, steers, and does the central step if this host is the
+//! coordinator.
+//!
+//! It sleeps between ticks. In each it takes in what has come since the last one, which the kernel has
+//! stamped, and sends a pair to every neighbour.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::SocketAddr,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Arc, Mutex,
+    },
+};
+
+use nix::time::ClockId;
+use onramp_sync::correction::Correction;
+use onramp_units::{Mono, Span, Time};
+use tracing::{info, warn};
+
+use crate::{
+    coordinator::Coordinator,
+    exchange::{FarEnd, NearEnd},
+    host::{Config, Course, Published},
+    stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
+    status::{Edge, Way},
+    window,
+    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
+};
+
+/// Between the probes of a pair: longer than a receiver takes its interrupts together.
+const SPACING_NS: i64 = 50_000;
+/// Time between central steps, and what a line is fitted to.
+const WINDOW_NS: i64 = 2_000_000_000;
+/// After the end of a window reports are waited for so long.
+const GATHER_NS: i64 = 300_000_000;
+/// A member silent for this long may have started again with a clock that was set back.
+const SILENT_NS: i64 = 5_000_000_000;
+/// After so long without word, a new coordinator need not go on where the last one stopped.
+const FORGOTTEN_NS: i64 = 60_000_000_000;
+/// A correction told so far from now is not of this window.
+const OLD_NS: i64 = 10_000_000_000;
+/// Of a report or a verdict, so that a network that loses half keeps its fleet time.
+const REPEATS: u32 = 2;
+/// Fleet time this far off is stepped, not steered.
+const STEP: Span = Span::from_ms(1);
+/// A worse clock is none.
+const WORST_SIGMA_NS: f64 = 1e6;
+const STEEPEST: f64 = 1e-3;
+/// Stamped packets under way.
+const UNDER_WAY: usize = 1024;
+/// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
+const WIRE_V4: u64 = 14 + 20 + 8 + 4 + 20;
+const WIRE_V6: u64 = WIRE_V4 + 20;
+
+/// A pair that goes to somebody.
+type Outgoing = (SocketAddr, [Vec<u8>; 2]);
+
+/// Whose turn it was, when a transmit stamp comes.
+#[derive(Debug, Clone, Copy)]
+enum Sent {
+    Probe { edge: usize, seq: u64 },
+    Ack { to: SocketAddr, seq: u64 },
+}
+
+/// An edge that this host probes.
+struct Probed {
+    far: SocketAddr,
+    end: NearEnd,
+}
+
+/// What a message's number says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    New,
+    Repeated,
+    Stale,
+}
+
+/// The last message of a kind from a host.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fresh {
+    last: u64,
+    at_mono_ns: i64,
+}
+
+impl Fresh {
+    /// New if it is newer than all before it.
+    fn accept(&mut self, number: u64, now: i64) -> Age {
+        if number <= self.last && now - self.at_mono_ns <= SILENT_NS {
+            let again = number == self.last;
+            return if again { Age::Repeated } else { Age::Stale };
+        }
+        *self = Fresh {
+            last: number,
+            at_mono_ns: now,
+        };
+        Age::New
+    }
+}
+
+/// A host that may probe us, report to us, or be our coordinator.
+#[derive(Default)]
+struct Member {
+    end: FarEnd,
+    probes: Fresh,
+    reports: Fresh,
+    verdicts: Fresh,
+}
+
+/// The thread's state.
+pub(crate) struct Engine {
+    config: Config,
+    shared: Arc<Mutex<Published>>,
+    told: Published,
+    probed: Vec<Probed>,
+    members: HashMap<SocketAddr, Member>,
+    /// Members whose pairs wait to be acked.
+    acks: VecDeque<SocketAddr>,
+    sent: VecDeque<(u32, Sent)>,
+    seq: u64,
+    id: u32,
+    /// The present window: number by fleet time or our own, and when it began.
+    window: i64,
+    began_mono_ns: i64,
+    started_mono_ns: i64,
+    coordinator: Option<Coordinator>,
+    step_mono_ns: Option<i64>,
+    /// Reports and verdicts to send again, and how often: who has heard them ignores them.
+    again: Vec<(SocketAddr, Vec<u8>, u32)>,
+    boot: Ahead,
+}
+
+impl Engine {
+    /// A host's that has not begun.
+    pub fn new(config: Config, shared: Arc<Mutex<Published>>) -> Engine {
+        let now = now_mono_ns();
+        let links = config.members.mesh(config.degree);
+        let own = config.members.number(config.own).expect("we are a member");
+        let far = links
+            .iter()
+            .filter(|link| link.near == own)
+            .map(|link| config.members.all()[link.far]);
+        let probed = |far: SocketAddr| Probed {
+            far,
+            end: NearEnd::default(),
+        };
+        let members = config.members.all().iter().map(|m| (*m, Member::default()));
+        let leads = config.members.coordinator() == config.own;
+        let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
+        boot.changed();
+        Engine {
+            told: Published::new(),
+            probed: far.map(probed).collect(),
+            members: members.collect(),
+            acks: VecDeque::new(),
+            sent: VecDeque::new(),
+            seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
+            id: 0,
+            window: 0,
+            began_mono_ns: now,
+            started_mono_ns: now,
+            coordinator: leads.then(|| Coordinator::new(config.members.clone())),
+            step_mono_ns: None,
+            again: vec![],
+            boot,
+            config,
+            shared,
+        }
+    }
+
+    /// Takes part until told to stop.
+    pub fn run(&mut self, mut socket: Socket, stop: &AtomicBool) {
+        // Sleeps end when asked, not 50 us later.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let mut next = now_mono_ns();
+        while !stop.load(Ordering::Relaxed) {
+            self.take_in(&mut socket);
+            self.repeat(&socket);
+            self.turn(&socket, now_mono_ns());
+            self.send_pairs(&socket);
+            // Spread by an eighth, so that no rhythm of the network's is met every time.
+            let interval_ns = self.config.interval.as_ns();
+            let spread_ns = (interval_ns / 8).max(1);
+            let jitter_ns = self.random() as i64 % spread_ns - spread_ns / 2;
+            next = (next + interval_ns + jitter_ns).max(now_mono_ns());
+            sleep_until(next);
+        }
+    }
+
+    /// Our clock at CLOCK_MONOTONIC `mono_ns`.
+    fn own(&self, mono_ns: i64) -> Time<Mono> {
+        Time::from_ticks(self.config.synthetic.read(mono_ns))
+    }
+
+    // ---- what comes in ----
+
+    fn take_in(&mut self, socket: &mut Socket) {
+        let mut stepped = socket.transmitted(|id, index, at| self.left(id, index, at));
+        let now = now_mono_ns();
+        stepped |= socket.receive(|from, bytes, at| self.arrived(from, bytes, at, now));
+        if stepped {
+            self.told.counters.wall_steps += 1;
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.probed.iter_mut().for_each(|edge| edge.end.forget());
+        self.members
+            .values_mut()
+            .for_each(|member| member.end.forget());
+    }
+
+    /// One of our packets left.
+    fn left(&mut self, id: u32, index: u8, at: i64) {
+        let at = self.own(at).ticks();
+        let sent = self.sent.iter().rev().find(|(sent, _)| *sent == id);
+        match sent.map(|(_, sent)| *sent) {
+            Some(Sent::Probe { edge, seq }) => self.probed[edge].end.sent(seq, index, at),
+            Some(Sent::Ack { to, seq }) => {
+                if let Some(member) = self.members.get_mut(&to) {
+                    member.end.sent(seq, index, at);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn arrived(&mut self, from: SocketAddr, bytes: &[u8], at: Option<i64>, now: i64) {
+        let at = at.map(|ns| self.own(ns).ticks());
+        let message = Message::decode(bytes, &self.config.keys, from, self.config.own);
+        let leader = self.config.members.coordinator() == from;
+        let counters = &mut self.told.counters;
+        let message = match message {
+            Ok(message) => message,
+            Err(Refused::Malformed) => return counters.malformed += 1,
+            Err(Refused::BadTag) => return counters.bad_tag += 1,
+        };
+        let Some(member) = self.members.get_mut(&from) else {
+            return counters.strangers += 1;
+        };
+        let age = match &message.body {
+            Body::Probe(probe) => {
+                let number = message.seq << 1 | u64::from(probe.index);
+                member.probes.accept(number, now)
+            }
+            Body::Ack(_) => Age::New, // it answers, or is unasked
+            Body::Report(_) => member.reports.accept(message.seq, now),
+            Body::Verdict(_) => member.verdicts.accept(message.seq, now),
+        };
+        match age {
+            Age::New => {}
+            Age::Repeated => return counters.repeated += 1,
+            Age::Stale => return counters.stale += 1,
+        }
+        match message.body {
+            Body::Probe(probe) => {
+                counters.unstamped += u64::from(at.is_none());
+                if member.end.probe(&probe, at) && !self.acks.contains(&from) {
+                    self.acks.push_back(from);
+                }
+            }
+            Body::Ack(ack) => {
+                counters.unstamped += u64::from(at.is_none());
+                let edge = self.probed.iter_mut().find(|edge| edge.far == from);
+                if !edge.is_some_and(|edge| edge.end.ack(&ack, at)) {
+                    counters.unasked += 1;
+                }
+            }
+            Body::Report(report) => match &mut self.coordinator {
+                Some(coordinator) => {
+                    counters.reports_taken += 1;
+                    coordinator.take(from, &report);
+                }
+                None => counters.strangers += 1,
+            },
+            Body::Verdict(verdict) if leader => self.follow(&verdict, now),
+            Body::Verdict(_) => counters.strangers += 1,
+        }
+    }
+
+    // ---- what goes out ----
+
+    /// Sends a pair to every host that we probe, and the acks that wait. The first packets of all
+    /// pairs go, then the second ones: sleeping costs more than sending. At 1 Gbit/s and above a packet
+    /// is out before the next one is sent; the order is another one every time.
+    fn send_pairs(&mut self, socket: &Socket) {
+        let acks: Vec<SocketAddr> = self.acks.drain(..).collect();
+        let mut pairs: Vec<Outgoing> = acks.into_iter().filter_map(|to| self.acks(to)).collect();
+        pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
+        let turn = self.random() as usize % pairs.len().max(1);
+        pairs.rotate_left(turn);
+        let second_at = now_mono_ns() + SPACING_NS;
+        for (to, [first, _]) in &pairs {
+            self.send(socket, first, *to);
+        }
+        // How exactly they are spaced does not matter: their stamps say how.
+        sleep_until(second_at);
+        for (to, [_, second]) in &pairs {
+            self.send(socket, second, *to);
+        }
+    }
+
+    fn acks(&mut self, to: SocketAddr) -> Option<Outgoing> {
+        let id = self.next_id();
+        let acks = self.members.get_mut(&to)?.end.acks(id)?;
+        let seq = acks[0].seq;
+        self.remember(id, Sent::Ack { to, seq });
+        self.told.counters.pairs_acked += 1;
+        Some((to, acks.map(|ack| self.encode(to, seq, Body::Ack(ack)))))
+    }
+
+    fn probes(&mut self, edge: usize) -> Outgoing {
+        let (id, seq) = (self.next_id(), self.next_seq());
+        let probed = &mut self.probed[edge];
+        probed.end.begin(seq);
+        let to = probed.far;
+        self.remember(id, Sent::Probe { edge, seq });
+        self.told.counters.pairs_sent += 1;
+        let probe = |index| Probe {
+            index,
+            seq,
+            id,
+            ..Probe::default()
+        };
+        let both = [0, 1].map(|index| self.encode(to, seq, Body::Probe(probe(index))));
+        (to, both)
+    }
+
+    fn encode(&self, to: SocketAddr, seq: u64, body: Body) -> Vec<u8> {
+        Message { seq, body }.encode(&self.config.keys, self.config.own, to)
+    }
+
+    /// Something that is another every time; for spreading, not for secrets.
+    fn random(&self) -> u64 {
+        (self.seq ^ u64::from(self.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+    }
+
+    fn send(&mut self, socket: &Socket, datagram: &[u8], to: SocketAddr) {
+        let around = if to.is_ipv4() { WIRE_V4 } else { WIRE_V6 };
+        if socket.send(datagram, to) {
+            self.told.cost.wire_bytes += datagram.len() as u64 + around;
+        }
+    }
+
+    fn say(&mut self, socket: &Socket, to: SocketAddr, body: Body) {
+        let seq = self.next_seq();
+        let datagram = self.encode(to, seq, body);
+        self.send(socket, &datagram, to);
+        self.again.push((to, datagram, REPEATS));
+    }
+
+    /// Sends once more what was sent in the ticks before.
+    fn repeat(&mut self, socket: &Socket) {
+        for (to, datagram, times) in std::mem::take(&mut self.again) {
+            self.send(socket, &datagram, to);
+            if times > 1 {
+                self.again.push((to, datagram, times - 1));
+            }
+        }
+    }
+
+    fn next_id(&mut self) -> u32 {
+        self.id = self.id.wrapping_add(1);
+        self.id
+    }
+
+    fn next_seq(&mut self) -> u64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    fn remember(&mut self, id: u32, sent: Sent) {
+        if self.sent.len() == UNDER_WAY {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((id, sent));
+    }
+
+    // ---- windows ----
+
+    /// Ends the window if its time is over; does the central step after reports had time to come.
+    fn turn(&mut self, socket: &Socket, now: i64) {
+        let own = self.own(now);
+        let fleet_ns = match &self.told.course {
+            Some(course) => course.at(own).fleet(own).ticks(),
+            None => own.ticks(),
+        };
+        let window = fleet_ns.div_euclid(WINDOW_NS);
+        if window != self.window && now - self.began_mono_ns > WINDOW_NS / 2 {
+            (self.window, self.began_mono_ns) = (window, now);
+            self.end_window(socket, now);
+        }
+        if self.step_mono_ns.is_some_and(|at| at <= now) {
+            self.step_mono_ns = None;
+            self.step(socket);
+        }
+    }
+
+    fn end_window(&mut self, socket: &Socket, now: i64) {
+        if self.boot.changed() {
+            warn!("this host was suspended: its fleet time is unknown until the next verdict");
+            self.told.counters.suspensions += 1;
+            self.told.course = None;
+            self.forget();
+        }
+        self.told.counters.windows += 1;
+        let (mut edges, mut reports) = (vec![], vec![]);
+        for probed in &mut self.probed {
+            let found = window::close(&mut probed.end);
+            edges.push(edge(probed.far, &found));
+            let far = probed.far;
+            reports.extend(
+                found
+                    .line
+                    .map(|(line, delays)| EdgeReport { far, line, delays }),
+            );
+        }
+        self.told.counters.edges_fitted += reports.len() as u64;
+        self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
+        self.told.edges = edges;
+        let coordinator = self.config.members.coordinator();
+        for some in reports.chunks(MOST_EDGES) {
+            let (follows, edges) = (self.follows(now), some.to_vec());
+            self.say(socket, coordinator, Body::Report(Report { follows, edges }));
+        }
+        self.step_mono_ns = self.coordinator.is_some().then_some(now + GATHER_NS);
+        self.publish(now);
+    }
+
+    /// What this host follows, told as of now, if it is not too old to go on from.
+    fn follows(&self, now: i64) -> Option<Correction> {
+        let course = self.told.course.as_ref()?;
+        let own = self.own(now);
+        let correction = course.at(own);
+        (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
+            reference: own,
+            offset_ns: correction.offset_at(own),
+            ..*correction
+        })
+    }
+
+    fn step(&mut self, socket: &Socket) {
+        let Some(coordinator) = &mut self.coordinator else {
+            return;
+        };
+        for (to, verdict) in coordinator.step() {
+            self.say(socket, to, Body::Verdict(verdict));
+        }
+    }
+
+    /// Takes up what the coordinator says of us.
+    fn follow(&mut self, verdict: &Verdict, now: i64) {
+        let own = self.own(now);
+        match verdict.state {
+            State::Synchronised(target) if believable(&target, own) => {
+                self.told.counters.verdicts_taken += 1;
+                self.steer(target, own, now);
+                self.become_state("synchronised");
+            }
+            State::Synchronised(_) => self.told.counters.verdicts_refused += 1,
+            State::Apart => self.become_state("apart"),
+            State::Contradictory => {
+                self.told.course = None;
+                self.become_state("contradictory");
+            }
+        }
+        let own = self.config.own;
+        let ways = |(neighbour, delays): &(SocketAddr, Delays)| Way::both(own, *neighbour, delays);
+        self.told.ways = match &self.coordinator {
+            Some(coordinator) => coordinator.ways(),
+            None => verdict.delays.iter().flat_map(ways).collect(),
+        };
+        self.publish(now);
+    }
+
+    fn steer(&mut self, target: Correction, own: Time<Mono>, now: i64) {
+        let over = Span::from_ns(WINDOW_NS);
+        let steered = match &self.told.course {
+            Some(course) => course.at(own).steer(&target, own, over, STEP),
+            None => target,
+        };
+        if self.told.course.is_some() && steered == target {
+            warn!("fleet time steps here to what the coordinator says");
+            self.told.counters.fleet_steps += 1;
+        }
+        // A verdict that was long under way does not hold for longer.
+        let of = now - (own - target.reference).as_ns();
+        self.told.course = Some(Course {
+            steered,
+            target,
+            met_at: own + over,
+            heard_mono_ns: now,
+            valid_until_mono_ns: now.min(of + 2 * WINDOW_NS) + self.config.lease.as_ns(),
+        });
+    }
+
+    fn become_state(&mut self, state: &'static str) {
+        if self.told.state != state {
+            info!("clock: {state}");
+            self.told.state = state;
+        }
+    }
+
+    fn publish(&mut self, now: i64) {
+        self.told.cost.wall_ns = now - self.started_mono_ns;
+        self.told.cost.cpu_ns = now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID);
+        *self.shared.lock().expect("readers do not panic") = self.told.clone();
+    }
+}
+
+/// Whether a verdict's clock can be one, and is of now.
+fn believable(correction: &Correction, own: Time<Mono>) -> bool {
+    let sigma_ns = correction.error.sigma_ns;
+    let age_ns = own.ticks().saturating_sub(correction.reference.ticks());
+    (0.0..WORST_SIGMA_NS).contains(&sigma_ns)
+        && correction.error.drift_sigma >= 0.0
+        && correction.error.wander_per_s >= 0.0
+        && correction.drift.abs() <= STEEPEST
+        && age_ns.unsigned_abs() < OLD_NS as u64
+        && correction.offset_ns.unsigned_abs() < 1 << 62
+}
+
+fn edge(neighbour: SocketAddr, found: &window::Found) -> Edge {
+    let line = found.line.map(|(line, _)| line);
+    Edge {
+        neighbour,
+        pairs_out: found.pairs_out,
+        pairs_back: found.pairs_back,
+        offset_ns: line.map(|line| line.about_ns + line.ahead_ns.round() as i64),
+        drift: line.map(|line| line.drift),
+        delay_ns: line.map(|line| line.delay_ns.round() as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests;

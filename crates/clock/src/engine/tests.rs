@@ -1,0 +1,225 @@
+use super::*;
+use crate::{keys::Keys, members::Members, synthetic::Synthetic};
+use onramp_sync::correction::Error;
+
+const NOW: i64 = 100_000_000_000;
+
+fn address(n: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, n], 5198))
+}
+
+/// Host 2 of three.
+fn engine() -> Engine {
+    let members = Members::new((1..=3).map(address).collect()).expect("a fleet");
+    let config = Config {
+        own: address(2),
+        members,
+        keys: Keys::well_known(),
+        authenticated: false,
+        degree: 10,
+        interval: Span::from_ms(16),
+        lease: Span::from_s(5),
+        synthetic: Synthetic::default(),
+    };
+    Engine::new(config, Arc::new(Mutex::new(Published::new())))
+}
+
+fn correction(reference_ns: i64, offset_ns: i64) -> Correction {
+    Correction {
+        reference: Time::from_ticks(reference_ns),
+        offset_ns,
+        drift: 1e-5,
+        error: Error {
+            sigma_ns: 300.0,
+            drift_sigma: 1e-8,
+            wander_per_s: 1e-8,
+        },
+    }
+}
+
+fn verdict(correction: Correction) -> Body {
+    Body::Verdict(Verdict {
+        state: State::Synchronised(correction),
+        delays: vec![],
+    })
+}
+
+/// A message with this number from a host arrives.
+fn hear(engine: &mut Engine, from: u8, seq: u64, body: Body, now: i64) {
+    let datagram = Message { seq, body }.encode(&Keys::well_known(), address(from), address(2));
+    engine.arrived(address(from), &datagram, Some(now), now);
+}
+
+fn offset(engine: &Engine, now: i64) -> Option<i64> {
+    let course = engine.told.course.as_ref()?;
+    Some(
+        course
+            .at(Time::from_ticks(now))
+            .offset_at(Time::from_ticks(now)),
+    )
+}
+
+#[test]
+fn a_verdict_is_followed_without_a_jump_and_met() {
+    let mut engine = engine();
+    hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    assert_eq!(offset(&engine, NOW), Some(1_000));
+    let next = NOW + WINDOW_NS;
+    let before = offset(&engine, next);
+    hear(&mut engine, 1, 2, verdict(correction(next, 30_000)), next);
+    assert_eq!(offset(&engine, next), before);
+    // Two windows later, the next verdict being lost, it is on the new line, not beyond it.
+    let later = next + 2 * WINDOW_NS;
+    assert_eq!(offset(&engine, later), Some(30_000 + 40_000));
+    assert_eq!(engine.told.counters.fleet_steps, 0);
+    hear(
+        &mut engine,
+        1,
+        3,
+        verdict(correction(later, 10_000_000)),
+        later,
+    );
+    assert_eq!(offset(&engine, later), Some(10_000_000));
+    assert_eq!(engine.told.counters.fleet_steps, 1);
+}
+
+#[test]
+fn a_verdict_is_good_for_a_lease_however_often_it_is_repeated() {
+    let mut engine = engine();
+    let until = |engine: &Engine| engine.told.course.expect("a course").valid_until_mono_ns;
+    hear(
+        &mut engine,
+        1,
+        1,
+        verdict(correction(NOW - 1_500_000_000, 0)),
+        NOW,
+    );
+    assert_eq!(until(&engine), NOW + 5_000_000_000);
+    hear(
+        &mut engine,
+        1,
+        1,
+        verdict(correction(NOW, 0)),
+        NOW + 1_000_000_000,
+    );
+    assert_eq!(until(&engine), NOW + 5_000_000_000);
+    assert_eq!(engine.told.counters.repeated, 1);
+    // After a silence an old number is taken again, but not for longer than its own time allows.
+    let late = NOW + 6_000_000_000;
+    hear(
+        &mut engine,
+        1,
+        1,
+        verdict(correction(NOW - 1_500_000_000, 0)),
+        late,
+    );
+    assert_eq!(
+        until(&engine),
+        NOW - 1_500_000_000 + 2 * WINDOW_NS + 5_000_000_000
+    );
+}
+
+#[test]
+fn nonsense_of_the_coordinator_is_refused() {
+    let mut engine = engine();
+    let good = correction(NOW, 1_000);
+    let with = |sigma_ns: f64| Error {
+        sigma_ns,
+        ..good.error
+    };
+    let nonsense = [
+        Correction { drift: 0.1, ..good },
+        Correction {
+            error: with(-1.0),
+            ..good
+        },
+        Correction {
+            error: with(1e9),
+            ..good
+        },
+        Correction {
+            offset_ns: i64::MIN,
+            ..good
+        },
+        Correction {
+            reference: Time::from_ticks(i64::MIN),
+            ..good
+        },
+        Correction {
+            reference: Time::from_ticks(NOW + 60_000_000_000),
+            ..good
+        },
+    ];
+    for (n, correction) in nonsense.iter().enumerate() {
+        hear(&mut engine, 1, 1 + n as u64, verdict(*correction), NOW);
+    }
+    assert_eq!(engine.told.counters.verdicts_refused, nonsense.len() as u64);
+    assert!(engine.told.course.is_none());
+}
+
+#[test]
+fn only_the_coordinator_rules_and_only_members_speak() {
+    let mut engine = engine();
+    hear(&mut engine, 3, 1, verdict(correction(NOW, 1_000)), NOW);
+    hear(&mut engine, 9, 1, verdict(correction(NOW, 1_000)), NOW);
+    let nothing = Report {
+        follows: None,
+        edges: vec![],
+    };
+    hear(&mut engine, 1, 1, Body::Report(nothing), NOW); // we are no coordinator
+    assert_eq!(engine.told.counters.strangers, 3);
+    assert!(engine.told.course.is_none());
+}
+
+#[test]
+fn who_is_not_believed_has_no_fleet_time() {
+    let mut engine = engine();
+    hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    let state = |state| {
+        Body::Verdict(Verdict {
+            state,
+            delays: vec![],
+        })
+    };
+    hear(&mut engine, 1, 2, state(State::Apart), NOW);
+    assert!(
+        engine.told.course.is_some(),
+        "a window without edges is extrapolated over"
+    );
+    hear(&mut engine, 1, 3, state(State::Contradictory), NOW);
+    assert!(engine.told.course.is_none());
+}
+
+#[test]
+fn numbers_grow_or_the_speaker_was_silent() {
+    let mut fresh = Fresh::default();
+    assert_eq!(fresh.accept(5, NOW), Age::New);
+    assert_eq!(fresh.accept(5, NOW), Age::Repeated);
+    assert_eq!(fresh.accept(4, NOW + 1), Age::Stale);
+    assert_eq!(fresh.accept(6, NOW + 2), Age::New);
+    assert_eq!(fresh.accept(1, NOW + SILENT_NS), Age::Stale);
+    // It started again with a clock set back.
+    assert_eq!(fresh.accept(1, NOW + 3 + SILENT_NS), Age::New);
+}
+
+#[test]
+fn a_repeated_pair_of_probes_is_acked_once() {
+    let mut engine = engine();
+    let probe = |index| {
+        Body::Probe(Probe {
+            index,
+            seq: 7,
+            ..Probe::default()
+        })
+    };
+    for _ in 0..2 {
+        hear(&mut engine, 1, 7, probe(0), NOW);
+        hear(&mut engine, 1, 7, probe(1), NOW);
+    }
+    assert_eq!(engine.acks, [address(1)]);
+    // The first of them is older than the second by then.
+    assert_eq!(
+        (engine.told.counters.stale, engine.told.counters.repeated),
+        (1, 1)
+    );
+}

@@ -1,0 +1,295 @@
+//! Coded pairs of one edge, put together from the messages and stamps that come in: at its near end,
+//! which probes, and at its far end, which acks. No sockets, no clocks.
+
+use std::collections::VecDeque;
+
+use onramp_sync::probe::{Far, Near, Pair, Probe as Way};
+use onramp_units::Time;
+
+use crate::wire::Probe;
+
+/// Pairs that the near end waits for: transmit stamps of acks come with the next pair's.
+const OUTSTANDING: usize = 8;
+
+/// A stamp, ns of the clock of who made it.
+type Stamp = Option<i64>;
+
+/// A pair on its way there and back; each by index.
+#[derive(Debug, Clone, Copy, Default)]
+struct Trip {
+    seq: u64,
+    sent: [Stamp; 2],
+    received: [Stamp; 2],
+    ack_sent: [Stamp; 2],
+    ack_received: [Stamp; 2],
+    out_done: bool,
+    back_done: bool,
+}
+
+/// The near end of an edge.
+#[derive(Default)]
+pub struct NearEnd {
+    trips: VecDeque<Trip>,
+    /// Pairs to the far end that are complete.
+    pub out: Vec<Pair<Near, Far>>,
+    /// Pairs from it.
+    pub back: Vec<Pair<Far, Near>>,
+}
+
+impl NearEnd {
+    /// Pair `seq` is about to be sent.
+    pub fn begin(&mut self, seq: u64) {
+        if self.trips.len() == OUTSTANDING {
+            self.trips.pop_front();
+        }
+        self.trips.push_back(Trip {
+            seq,
+            ..Trip::default()
+        });
+    }
+
+    /// A probe of pair `seq` left at `at`.
+    pub fn sent(&mut self, seq: u64, index: u8, at: i64) {
+        self.with(seq, |trip| {
+            trip.sent[usize::from(index)].get_or_insert(at);
+        });
+    }
+
+    /// An ack arrived at `at`, if the kernel said when. False: of no pair that we wait for.
+    pub fn ack(&mut self, ack: &Probe, at: Stamp) -> bool {
+        let index = usize::from(ack.index);
+        let known = self.with(ack.seq, |trip| {
+            trip.received[index] = stamp(ack.received_mono_ns);
+            trip.ack_received[index] = at;
+        });
+        let before = self.trips.iter().find(|trip| trip.seq as u32 == ack.before);
+        if let (true, Some(before)) = (known, before.map(|trip| trip.seq)) {
+            self.with(before, |trip| {
+                trip.ack_sent[index] = stamp(ack.sent_mono_ns)
+            });
+        }
+        known
+    }
+
+    /// Forgets what is under way: its stamps are of a clock that has been stepped.
+    pub fn forget(&mut self) {
+        self.trips.clear();
+    }
+
+    fn with(&mut self, seq: u64, change: impl FnOnce(&mut Trip)) -> bool {
+        let Some(trip) = self.trips.iter_mut().find(|trip| trip.seq == seq) else {
+            return false;
+        };
+        change(trip);
+        if !trip.out_done {
+            if let Some(pair) = pair(trip.sent, trip.received) {
+                trip.out_done = true;
+                self.out.push(pair);
+            }
+        }
+        if !trip.back_done {
+            if let Some(pair) = pair(trip.ack_sent, trip.ack_received) {
+                trip.back_done = true;
+                self.back.push(pair);
+            }
+        }
+        true
+    }
+}
+
+fn stamp(ns: i64) -> Stamp {
+    (ns != 0).then_some(ns)
+}
+
+fn pair<From, To>(sent: [Stamp; 2], received: [Stamp; 2]) -> Option<Pair<From, To>>
+where
+    From: onramp_units::Clock,
+    To: onramp_units::Clock,
+{
+    let way = |index: usize| {
+        Some(Way {
+            sent: Time::from_ticks(sent[index]?),
+            received: Time::from_ticks(received[index]?),
+        })
+    };
+    Some(Pair {
+        first: way(0)?,
+        second: way(1)?,
+    })
+}
+
+/// The far end of an edge: what it has to ack, and when its last acks left.
+#[derive(Debug, Default)]
+pub struct FarEnd {
+    asked: Option<Asked>,
+    before: u32,
+    before_sent: [i64; 2],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    seq: u64,
+    received: [Stamp; 2],
+}
+
+impl FarEnd {
+    /// A probe arrived at `at`. True: with it its pair is complete, and may be acked.
+    pub fn probe(&mut self, probe: &Probe, at: Stamp) -> bool {
+        let mut asked = match self.asked {
+            Some(asked) if asked.seq == probe.seq => asked,
+            _ => Asked {
+                seq: probe.seq,
+                received: [None; 2],
+            },
+        };
+        asked.received[usize::from(probe.index)] = at;
+        self.asked = Some(asked);
+        probe.index == 1
+    }
+
+    /// The acks of the last complete pair, which they end; `id` is our number for them.
+    pub fn acks(&mut self, id: u32) -> Option<[Probe; 2]> {
+        let asked = self.asked.take()?;
+        let ack = |index: usize| Probe {
+            index: index as u8,
+            seq: asked.seq,
+            received_mono_ns: asked.received[index].unwrap_or(0),
+            sent_mono_ns: self.before_sent[index],
+            before: self.before,
+            id,
+        };
+        let acks = [ack(0), ack(1)];
+        self.before = asked.seq as u32;
+        self.before_sent = [0; 2];
+        Some(acks)
+    }
+
+    /// An ack of pair `seq` left at `at`.
+    pub fn sent(&mut self, seq: u64, index: u8, at: i64) {
+        let stamp = &mut self.before_sent[usize::from(index)];
+        if self.before == seq as u32 && *stamp == 0 {
+            *stamp = at;
+        }
+    }
+
+    /// Forgets what is under way: its stamps are of a clock that has been stepped.
+    pub fn forget(&mut self) {
+        *self = FarEnd::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const AHEAD: i64 = 1_000_000;
+    const DELAY: i64 = 5_000;
+
+    /// Both ends, the far clock 1 ms ahead, 5 us each way.
+    struct Edge {
+        near: NearEnd,
+        far: FarEnd,
+    }
+
+    impl Edge {
+        fn new() -> Edge {
+            Edge {
+                near: NearEnd::default(),
+                far: FarEnd::default(),
+            }
+        }
+
+        fn exchange(&mut self, seq: u64, at: i64, lose: impl Fn(bool, u8) -> bool) {
+            self.near.begin(seq);
+            for index in 0..2u8 {
+                let sent = at + 50_000 * i64::from(index);
+                self.near.sent(seq, index, sent);
+                let probe = Probe {
+                    seq,
+                    index,
+                    ..Probe::default()
+                };
+                if !lose(true, index) {
+                    self.far.probe(&probe, Some(sent + DELAY + AHEAD));
+                }
+            }
+            for ack in self.far.acks(7).into_iter().flatten() {
+                let sent = at + 1_000_000 + 50_000 * i64::from(ack.index);
+                self.far.sent(ack.seq, ack.index, sent + AHEAD);
+                if !lose(false, ack.index) {
+                    assert!(self.near.ack(&ack, Some(sent + DELAY)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stamps_meet_across_two_exchanges() {
+        let mut edge = Edge::new();
+        for n in 0..10 {
+            edge.exchange(100 + n, n as i64 * 7_000_000, |_, _| false);
+        }
+        assert_eq!((edge.near.out.len(), edge.near.back.len()), (10, 9));
+        for pair in &edge.near.out {
+            assert_eq!(
+                pair.first.received.ticks() - pair.first.sent.ticks(),
+                AHEAD + DELAY
+            );
+            assert_eq!(pair.distortion().as_ns(), 0);
+        }
+        for pair in &edge.near.back {
+            assert_eq!(
+                pair.first.received.ticks() - pair.first.sent.ticks(),
+                DELAY - AHEAD
+            );
+        }
+    }
+
+    #[test]
+    fn half_a_pair_is_none() {
+        let mut edge = Edge::new();
+        edge.exchange(1, 0, |_, _| false);
+        edge.exchange(2, 7_000_000, |out, index| out && index == 0);
+        edge.exchange(3, 14_000_000, |out, index| !out && index == 1);
+        edge.exchange(4, 21_000_000, |_, _| false);
+        assert_eq!(edge.near.out.len(), 2);
+        // One stamp of pair 2's acks was in the ack that was lost, of pair 4's nobody has told yet.
+        assert_eq!(edge.near.back.len(), 1);
+    }
+
+    #[test]
+    fn unasked_acks_are_told_apart() {
+        let mut near = NearEnd::default();
+        near.begin(5);
+        assert!(!near.ack(
+            &Probe {
+                seq: 4,
+                ..Probe::default()
+            },
+            Some(1)
+        ));
+        assert!(near.ack(
+            &Probe {
+                seq: 5,
+                ..Probe::default()
+            },
+            Some(1)
+        ));
+    }
+
+    proptest! {
+        /// Whatever arrives in whatever order, a pair is made of its own stamps, once.
+        #[test]
+        fn nothing_is_counted_twice(acks in prop::collection::vec((0u64..12, 0u8..2, 0u32..12), 0..100)) {
+            let mut near = NearEnd::default();
+            (0..12).for_each(|seq| near.begin(seq));
+            for (seq, index, before) in acks {
+                near.sent(seq, index, 1);
+                let ack = Probe { seq, index, before, received_mono_ns: 2, sent_mono_ns: 3, id: 0 };
+                near.ack(&ack, Some(4));
+            }
+            prop_assert!(near.out.len() <= OUTSTANDING && near.back.len() <= OUTSTANDING);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Synchronisation on one host: starts the thread that does it, and tells what it has found.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Arc, Mutex,
+    },
+    thread::JoinHandle,
+};
+
+use onramp_sync::correction::Correction;
+use onramp_units::{Mono, Span, Time};
+
+use crate::{
+    engine::Engine,
+    keys::Keys,
+    members::Members,
+    stamps::{now_mono_ns, Socket, SOURCE},
+    status::{Cost, Counters, Edge, FleetClock, Status, Way},
+    synthetic::Synthetic,
+};
+
+/// How a host takes part. Spans of 0 or less are not checked for here.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// This host, one of the members.
+    pub own: SocketAddr,
+    /// The fleet.
+    pub members: Members,
+    /// Sign and check messages.
+    pub keys: Keys,
+    /// False if the keys are the well-known one.
+    pub authenticated: bool,
+    /// Neighbours of a host.
+    pub degree: usize,
+    /// Time between two pairs of an edge.
+    pub interval: Span,
+    /// How long fleet time may be used after the last verdict.
+    pub lease: Span,
+    /// Zero but in tests.
+    pub synthetic: Synthetic,
+}
+
+/// A running synchronisation; it ends when dropped.
+pub struct Host {
+    config: Config,
+    shared: Arc<Mutex<Published>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread tells.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Published {
+    pub state: &'static str,
+    pub course: Option<Course>,
+    pub edges: Vec<Edge>,
+    pub ways: Vec<Way>,
+    pub cost: Cost,
+    pub counters: Counters,
+}
+
+impl Published {
+    pub fn new() -> Published {
+        Published {
+            state: "starting",
+            ..Published::default()
+        }
+    }
+}
+
+/// Fleet time in force: a line that meets a better one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Course {
+    pub steered: Correction,
+    pub target: Correction,
+    pub met_at: Time<Mono>,
+    pub heard_mono_ns: i64,
+    pub valid_until_mono_ns: i64,
+}
+
+impl Course {
+    pub fn at(&self, now: Time<Mono>) -> &Correction {
+        if now < self.met_at {
+            &self.steered
+        } else {
+            &self.target
+        }
+    }
+}
+
+impl Host {
+    /// Starts to take part.
+    ///
+    /// # Errors
+    /// The socket cannot be bound, or does not stamp.
+    pub fn start(config: Config) -> io::Result<Host> {
+        let socket = Socket::bind(config.own)?;
+        let shared = Arc::new(Mutex::new(Published::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut engine = Engine::new(config.clone(), Arc::clone(&shared));
+        let stopped = Arc::clone(&stop);
+        let run = move || engine.run(socket, &stopped);
+        let thread = std::thread::Builder::new()
+            .name("clock".into())
+            .spawn(run)?;
+        Ok(Host {
+            config,
+            shared,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    fn published(&self) -> Published {
+        self.shared
+            .lock()
+            .expect("the thread does not panic")
+            .clone()
+    }
+
+    /// Fleet time now, if it may be used.
+    pub fn clock(&self) -> Option<FleetClock> {
+        let course = self.published().course?;
+        let clock = fleet_clock(&course, &self.config.synthetic, now_mono_ns());
+        (now_mono_ns() < clock.valid_until_mono_ns).then_some(clock)
+    }
+
+    /// The shortest one-way delays of the last half minute to neighbours.
+    pub fn delays(&self) -> Vec<Way> {
+        let own = self.config.own;
+        let ways = self.published().ways;
+        ways.into_iter().filter(|way| way.from == own).collect()
+    }
+
+    /// Everything.
+    pub fn status(&self) -> Status {
+        let config = &self.config;
+        let told = self.published();
+        let clock = self.clock();
+        let expired = told.state == "synchronised" && clock.is_none();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            own: config.own,
+            coordinator: config.members.coordinator(),
+            members: config.members.all().len(),
+            source: SOURCE.to_owned(),
+            authenticated: config.authenticated,
+            state: if expired { "expired" } else { told.state }.to_owned(),
+            clock,
+            edges: told.edges,
+            ways: told.ways,
+            cost: told.cost,
+            counters: told.counters.list(),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A course as a line over CLOCK_MONOTONIC, told at `now`.
+fn fleet_clock(course: &Course, synthetic: &Synthetic, now: i64) -> FleetClock {
+    let reads = synthetic.read(now);
+    let own = Time::from_ticks(reads);
+    let correction = course.at(own);
+    let fast = synthetic.drift_at(now);
+    FleetClock {
+        reference_mono_ns: now,
+        offset_ns: (reads - now).saturating_add(correction.offset_at(own)),
+        drift: fast + correction.drift * (1.0 + fast),
+        sigma_ns: correction.sigma_at(own).round() as i64,
+        heard_mono_ns: course.heard_mono_ns,
+        valid_until_mono_ns: course.valid_until_mono_ns,
+    }
+}

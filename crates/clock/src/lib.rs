@@ -1,0 +1,20 @@
+//! Huygens between machines: probes with the kernel's time stamps, and messages that carry what
+//! `onramp-sync` makes of them. What it does and what to expect: docs/clock.md.
+//!
+//! Does: the wire format ([`wire`]) and its keys ([`keys`]), who probes whom ([`members`]), sockets
+//! that stamp ([`stamps`]), pairs of probes ([`exchange`]), a window's lines ([`window`]), the central
+//! step ([`coordinator`]), and the thread that runs all of it on a host ([`host`]).
+//! Does not: touch the system's clock, load BPF programs, or estimate anything itself.
+#![warn(missing_docs)]
+
+pub mod coordinator;
+mod engine;
+pub mod exchange;
+pub mod host;
+pub mod keys;
+pub mod members;
+pub mod stamps;
+pub mod status;
+pub mod synthetic;
+pub mod window;
+pub mod wire;

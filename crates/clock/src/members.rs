@@ -1,0 +1,202 @@
+//! Who is in the fleet, and who probes whom. Every host computes the same mesh from the same list.
+//!
+//! The mesh of degree d is the union of d/2 rings, each of which orders the hosts by a hash of their
+//! addresses: random enough that any cut has many edges, connected because one ring is, and a host
+//! that comes or goes changes only its neighbours. In each ring a host probes the next one, so that
+//! half of its edges are its own to report. A fleet no larger than the degree has all edges.
+
+use std::{hash::Hasher, net::SocketAddr};
+
+use siphasher::sip::SipHasher24;
+
+/// The degree of the paper's mesh.
+pub const USUAL_DEGREE: usize = 10;
+/// The largest degree: a verdict tells of so many neighbours.
+pub const MOST_DEGREE: usize = crate::wire::MOST_NEIGHBOURS;
+
+/// What is wrong with a list of members.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum MembersError {
+    /// One address stands for one host.
+    #[error("{0} is listed twice")]
+    Twice(SocketAddr),
+    /// This host is none of them.
+    #[error("{own} is not in the list of members: {list}")]
+    Stranger {
+        /// The address to listen on.
+        own: String,
+        /// The members.
+        list: String,
+    },
+    /// Nobody to compare clocks with.
+    #[error("a fleet has two members at least, not {0}")]
+    TooFew(usize),
+}
+
+/// The fleet as its list has it; the first is the coordinator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Members(Vec<SocketAddr>);
+
+/// An edge of the mesh: `near` probes `far` and reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Number of a member.
+    pub near: usize,
+    /// Another.
+    pub far: usize,
+}
+
+impl Members {
+    /// A fleet of these.
+    ///
+    /// # Errors
+    /// Fewer than two, or one twice.
+    pub fn new(list: Vec<SocketAddr>) -> Result<Members, MembersError> {
+        if list.len() < 2 {
+            return Err(MembersError::TooFew(list.len()));
+        }
+        let twice = |(n, member): &(usize, &SocketAddr)| list[..*n].contains(member);
+        if let Some((_, member)) = list.iter().enumerate().find(twice) {
+            return Err(MembersError::Twice(*member));
+        }
+        Ok(Members(list))
+    }
+
+    /// In the order of the list.
+    pub fn all(&self) -> &[SocketAddr] {
+        &self.0
+    }
+
+    /// The member that does the central step.
+    pub fn coordinator(&self) -> SocketAddr {
+        self.0[0]
+    }
+
+    /// Number of a member.
+    pub fn number(&self, member: SocketAddr) -> Option<usize> {
+        self.0.iter().position(|m| *m == member)
+    }
+
+    /// The member that is one of this host's addresses.
+    ///
+    /// # Errors
+    /// None is.
+    pub fn own(&self, addresses: &[std::net::IpAddr]) -> Result<SocketAddr, MembersError> {
+        let own = self.0.iter().find(|m| addresses.contains(&m.ip()));
+        own.copied().ok_or_else(|| {
+            let text = |all: Vec<String>| all.join(", ");
+            MembersError::Stranger {
+                own: text(addresses.iter().map(ToString::to_string).collect()),
+                list: text(self.0.iter().map(ToString::to_string).collect()),
+            }
+        })
+    }
+
+    /// The mesh of this degree, each edge once.
+    pub fn mesh(&self, degree: usize) -> Vec<Link> {
+        let hosts = self.0.len();
+        if hosts <= degree + 1 {
+            return complete(hosts);
+        }
+        let mut links: Vec<Link> = vec![];
+        for ring in 0..degree.div_ceil(2) as u64 {
+            let mut order: Vec<usize> = (0..hosts).collect();
+            order.sort_by_key(|host| (place(ring, self.0[*host]), *host));
+            for (n, near) in order.iter().enumerate() {
+                let (near, far) = (*near, order[(n + 1) % hosts]);
+                let same =
+                    |l: &Link| (l.near, l.far) == (near, far) || (l.far, l.near) == (near, far);
+                if !links.iter().any(same) {
+                    links.push(Link { near, far });
+                }
+            }
+        }
+        links
+    }
+}
+
+/// All pairs; who reports alternates, so that everybody has as much to do.
+fn complete(hosts: usize) -> Vec<Link> {
+    let pairs = (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| (a, b)));
+    let link = |(a, b): (usize, usize)| match (b - a) % 2 {
+        1 => Link { near: a, far: b },
+        _ => Link { near: b, far: a },
+    };
+    pairs.map(link).collect()
+}
+
+fn place(ring: u64, member: SocketAddr) -> u64 {
+    let mut hash = SipHasher24::new_with_keys(ring, 0);
+    hash.write(&crate::wire::address_bytes(member));
+    hash.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fleet(hosts: usize) -> Members {
+        let address = |n: usize| SocketAddr::from(([10, 0, (n >> 8) as u8, n as u8], 5198));
+        Members::new((0..hosts).map(address).collect()).expect("a fleet")
+    }
+
+    fn degrees(hosts: usize, links: &[Link]) -> Vec<usize> {
+        let mut degrees = vec![0; hosts];
+        for link in links {
+            degrees[link.near] += 1;
+            degrees[link.far] += 1;
+        }
+        degrees
+    }
+
+    #[test]
+    fn a_small_fleet_has_all_edges() {
+        let links = fleet(5).mesh(10);
+        assert_eq!(degrees(5, &links), [4; 5]);
+        assert_eq!(links.len(), 10);
+    }
+
+    #[test]
+    fn a_large_fleet_has_the_degree_and_is_connected() {
+        let links = fleet(300).mesh(10);
+        let degrees = degrees(300, &links);
+        assert!(degrees.iter().all(|d| (7..=10).contains(d)), "{degrees:?}");
+        assert!(links.len() > 1450, "{}", links.len());
+        let mut reached = vec![false; 300];
+        let mut open = vec![0];
+        while let Some(host) = open.pop() {
+            if !std::mem::replace(&mut reached[host], true) {
+                let next = links.iter().filter(|l| l.near == host || l.far == host);
+                open.extend(next.map(|l| l.near + l.far - host));
+            }
+        }
+        assert!(reached.iter().all(|r| *r));
+    }
+
+    /// The mesh does not depend on the order of the list, and a newcomer changes little of it.
+    #[test]
+    fn a_newcomer_moves_its_neighbours_only() {
+        let named = |members: &Members| {
+            let name = |l: &Link| (members.0[l.near], members.0[l.far]);
+            let mut names: Vec<_> = members.mesh(10).iter().map(name).collect();
+            names.sort();
+            names
+        };
+        let mut reversed = fleet(100);
+        reversed.0.reverse();
+        assert_eq!(named(&fleet(100)), named(&reversed));
+        let (before, after) = (named(&fleet(100)), named(&fleet(101)));
+        let kept = before.iter().filter(|link| after.contains(link)).count();
+        assert!(before.len() - kept <= 5, "{} of {}", kept, before.len());
+    }
+
+    #[test]
+    fn duplicates_strangers_and_hermits_are_refused() {
+        let one = fleet(2).0;
+        assert_eq!(Members::new(vec![one[0]]), Err(MembersError::TooFew(1)));
+        let twice = vec![one[0], one[1], one[0]];
+        assert_eq!(Members::new(twice), Err(MembersError::Twice(one[0])));
+        assert!(fleet(2).own(&["10.9.9.9".parse().unwrap()]).is_err());
+        assert_eq!(fleet(2).own(&[one[1].ip()]), Ok(one[1]));
+    }
+}

@@ -1,0 +1,306 @@
+//! A UDP socket whose packets the kernel stamps, and the clocks that the stamps are of.
+//!
+//! Software stamps are CLOCK_REALTIME, the data path's clock is CLOCK_MONOTONIC. The difference
+//! between the two is constant until somebody sets the wall clock (both are slewed alike), so it is
+//! measured once, ever more narrowly, and a reading that does not fit says that there was a step.
+//! Does not: use a NIC's own clock; its stamps would be of yet another one.
+
+use std::{
+    io,
+    io::IoSliceMut,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    os::fd::{AsRawFd, RawFd},
+};
+
+use nix::{
+    cmsg_space,
+    errno::Errno,
+    sys::{
+        socket::{
+            recvmsg, setsockopt, sockopt, ControlMessageOwned, MsgFlags, SockaddrStorage,
+            TimestampingFlag,
+        },
+        time::TimeSpec,
+    },
+    time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags},
+};
+
+use crate::wire;
+
+/// What the stamps come from, for status.
+pub const SOURCE: &str = "software (kernel)";
+
+/// Of a looped frame, its headers included.
+const FRAME: usize = wire::LONGEST + 100;
+/// For the reports of a thousand members at a time.
+const BUFFER: usize = 4 << 20;
+/// A reading of two clocks that took longer says little.
+const SLOW_NS: i64 = 20_000;
+/// By how much a difference of two clocks is rounded.
+const ROUNDED_NS: i64 = 2;
+
+/// CLOCK_MONOTONIC, ns: the clock that the BPF programs read.
+pub fn now_mono_ns() -> i64 {
+    now_ns(ClockId::CLOCK_MONOTONIC)
+}
+
+/// A clock of this host, ns.
+pub fn now_ns(clock: ClockId) -> i64 {
+    let now = clock_gettime(clock).expect("Linux has this clock");
+    ns(&now)
+}
+
+fn ns(time: &TimeSpec) -> i64 {
+    time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}
+
+/// Sleeps until CLOCK_MONOTONIC reads this.
+pub fn sleep_until(mono_ns: i64) {
+    let until = TimeSpec::new(mono_ns / 1_000_000_000, mono_ns % 1_000_000_000);
+    let flags = ClockNanosleepFlags::TIMER_ABSTIME;
+    // Interrupted by a signal: early, which harms nothing here.
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &until);
+}
+
+/// What a clock of this host is ahead of CLOCK_MONOTONIC: constant but for steps.
+#[derive(Debug)]
+pub struct Ahead {
+    clock: ClockId,
+    /// It lies between these, ns; none before the first reading.
+    bounds: Option<(i64, i64)>,
+}
+
+impl Ahead {
+    /// Of CLOCK_REALTIME, which whoever sets the clock steps, or of CLOCK_BOOTTIME, which goes on
+    /// while the host is suspended.
+    pub fn of(clock: ClockId) -> Ahead {
+        Ahead {
+            clock,
+            bounds: None,
+        }
+    }
+
+    /// Reads both clocks. True: it is not what it was.
+    pub fn changed(&mut self) -> bool {
+        let before = now_mono_ns();
+        let read = now_ns(self.clock);
+        self.narrow(before, read, now_mono_ns())
+    }
+
+    /// The clock read `read` between `before` and `after`.
+    fn narrow(&mut self, before: i64, read: i64, after: i64) -> bool {
+        let (low, high) = (read - after - ROUNDED_NS, read - before + ROUNDED_NS);
+        match self.bounds {
+            Some((least, most)) if low <= most && high >= least => {
+                if after - before < SLOW_NS {
+                    self.bounds = Some((least.max(low), most.min(high)));
+                }
+                false
+            }
+            known => {
+                self.bounds = Some((low, high));
+                known.is_some()
+            }
+        }
+    }
+
+    /// CLOCK_MONOTONIC when this clock read `ns`.
+    pub fn to_mono(&self, ns: i64) -> i64 {
+        let (low, high) = self.bounds.unwrap_or_default();
+        ns - (low + (high - low) / 2)
+    }
+}
+
+/// A host's socket for probes and control messages.
+pub struct Socket {
+    socket: UdpSocket,
+    wall: Ahead,
+    /// For what the kernel says of a packet: stamps, and an extended error with an address.
+    notes: Vec<u8>,
+}
+
+/// A packet, or one of ours that is looped back with its transmit stamp.
+struct Packet<'a> {
+    from: Option<SocketAddr>,
+    bytes: &'a [u8],
+    stamp_real_ns: Option<i64>,
+}
+
+impl Socket {
+    /// Binds to one of this host's addresses, and asks for stamps.
+    ///
+    /// # Errors
+    /// The address is not ours or taken, or the kernel does not stamp.
+    pub fn bind(own: SocketAddr) -> io::Result<Socket> {
+        let socket = UdpSocket::bind(own)?;
+        socket.set_nonblocking(true)?;
+        let stamps = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
+            | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE;
+        setsockopt(&socket, sockopt::Timestamping, &stamps)?;
+        if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
+            setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
+        }
+        let mut wall = Ahead::of(ClockId::CLOCK_REALTIME);
+        wall.changed();
+        Ok(Socket {
+            socket,
+            wall,
+            notes: cmsg_space!([TimeSpec; 3], [u8; 128]),
+        })
+    }
+
+    /// Sends a datagram; a network that refuses it has lost it. Says whether it left.
+    pub fn send(&self, datagram: &[u8], to: SocketAddr) -> bool {
+        self.socket.send_to(datagram, to).is_ok()
+    }
+
+    /// Hands over every datagram that waits, with CLOCK_MONOTONIC of its arrival in ns if it was
+    /// stamped. True: the wall clock was stepped, so stamps of what is under way mean nothing.
+    pub fn receive(&mut self, mut each: impl FnMut(SocketAddr, &[u8], Option<i64>)) -> bool {
+        self.drain(MsgFlags::empty(), &mut |packet, at| {
+            if let Some(from) = packet.from {
+                each(from, packet.bytes, at);
+            }
+        })
+    }
+
+    /// Hands over the transmit stamps of our probes and acks: their id and index, and when they
+    /// left. The first one of a packet counts: virtual devices on its way may stamp it again.
+    /// True: as for [`Socket::receive`].
+    pub fn transmitted(&mut self, mut each: impl FnMut(u32, u8, i64)) -> bool {
+        self.drain(MsgFlags::MSG_ERRQUEUE, &mut |packet, at| {
+            if let (Some((id, index)), Some(at)) = (wire::sent_probe(packet.bytes), at) {
+                each(id, index, at);
+            }
+        })
+    }
+
+    fn drain(&mut self, queue: MsgFlags, each: &mut dyn FnMut(&Packet<'_>, Option<i64>)) -> bool {
+        let fd = self.socket.as_raw_fd();
+        let mut buffer = [0; FRAME];
+        let mut stepped = false;
+        while let Some(packet) = take(fd, queue, &mut buffer, &mut self.notes) {
+            // After the stamp has been made: a step before this spoils it.
+            stepped |= self.wall.changed();
+            let stamp = packet.stamp_real_ns.filter(|_| !stepped);
+            each(&packet, stamp.map(|ns| self.wall.to_mono(ns)));
+        }
+        stepped
+    }
+}
+
+/// Takes a packet from a queue if one waits.
+fn take<'a>(
+    fd: RawFd,
+    queue: MsgFlags,
+    buffer: &'a mut [u8],
+    notes: &mut [u8],
+) -> Option<Packet<'a>> {
+    let flags = queue | MsgFlags::MSG_DONTWAIT;
+    let mut slices = [IoSliceMut::new(buffer)];
+    let (bytes, from, stamp_real_ns) = loop {
+        match recvmsg::<SockaddrStorage>(fd, &mut slices, Some(notes), flags) {
+            Ok(got) => {
+                let stamp = got.cmsgs().ok().and_then(|mut all| all.find_map(stamp));
+                break (got.bytes, got.address.as_ref().and_then(address), stamp);
+            }
+            // Told once: an ICMP error of a packet that nobody wanted.
+            Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EINTR) => {}
+            Err(_) => return None,
+        }
+    };
+    Some(Packet {
+        from,
+        bytes: &buffer[..bytes],
+        stamp_real_ns,
+    })
+}
+
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage
+        .as_sockaddr_in()
+        .map(|a| (IpAddr::V4(a.ip()), a.port()));
+    let (ip, port) = v4.or_else(|| storage.as_sockaddr_in6().map(|a| (a.ip().into(), a.port())))?;
+    Some(SocketAddr::new(ip, port))
+}
+
+fn stamp(message: ControlMessageOwned) -> Option<i64> {
+    match message {
+        ControlMessageOwned::ScmTimestampsns(stamps) => {
+            Some(ns(&stamps.system)).filter(|ns| *ns > 0)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        keys::Keys,
+        wire::{Body, Message, Probe},
+    };
+
+    #[test]
+    fn readings_narrow_the_difference_and_steps_show() {
+        let mut ahead = Ahead::of(ClockId::CLOCK_REALTIME);
+        assert!(!ahead.narrow(1_000, 500_000 + 1_400, 2_000));
+        assert!(!ahead.narrow(5_000, 500_000 + 5_050, 5_100));
+        assert!(ahead.to_mono(500_000).abs() <= 52);
+        assert!(
+            !ahead.narrow(5_000, 500_000 + 15_000, 25_000),
+            "slow, but it fits"
+        );
+        assert!(ahead.narrow(6_000, 600_000 + 6_050, 6_100));
+        assert!(ahead.to_mono(600_000).abs() <= 52);
+        assert!(!ahead.narrow(7_000, 600_000 + 7_050, 7_100));
+    }
+
+    /// On loopback: a packet leaves, then arrives, between two readings of the clock.
+    fn is_stamped(own: &str) {
+        let mut socket = Socket::bind(own.parse().unwrap()).expect("a free port");
+        let own = socket.socket.local_addr().unwrap();
+        let probe = Probe {
+            index: 1,
+            id: 77,
+            ..Probe::default()
+        };
+        let message = Message {
+            seq: 0,
+            body: Body::Probe(probe),
+        };
+        let datagram = message.encode(&Keys::well_known(), own, own);
+        // The kernel begins to stamp a while after it was asked.
+        sleep_until(now_mono_ns() + 100_000_000);
+        let before = now_mono_ns();
+        assert!(socket.send(&datagram, own));
+        let (mut left, mut arrived) = (None, None);
+        while left.is_none() || arrived.is_none() {
+            assert!(!socket.receive(|from, bytes, at| {
+                assert_eq!((from, bytes), (own, &datagram[..]));
+                arrived = Some(at.expect("a stamp"));
+            }));
+            assert!(!socket.transmitted(|id, index, at| {
+                assert_eq!((id, index), (77, 1));
+                left = Some(at);
+            }));
+            assert!(
+                now_mono_ns() - before < 5_000_000_000,
+                "{left:?}, {arrived:?}"
+            );
+        }
+        let (left, arrived) = (left.unwrap(), arrived.unwrap());
+        assert!(before - 100 <= left && left <= arrived && arrived <= now_mono_ns());
+    }
+
+    #[test]
+    fn packets_are_stamped_over_ipv4() {
+        is_stamped("127.0.0.1:0");
+    }
+
+    #[test]
+    fn packets_are_stamped_over_ipv6() {
+        is_stamped("[::1]:0");
+    }
+}

@@ -1,0 +1,84 @@
+//! `--threshold auto`: T to each peer, from what is known of the way to it (paper, sections 3.2 and
+//! 7.1). Pure; the daemon writes the result into the data path.
+use std::{collections::BTreeMap, net::IpAddr};
+
+use serde::{Deserialize, Serialize};
+
+/// The longest T that the data path takes.
+const LONGEST_NS: i64 = u32::MAX as i64;
+
+/// How T to a peer came about: the sum of the rest, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reasons {
+    pub threshold_ns: i64,
+    /// The shortest one-way delay.
+    pub min_ns: i64,
+    /// It is of probes in the last half minute; else of OR-ACKs since the daemon began.
+    pub by_probes: bool,
+    /// Max of `--headroom` and 2 sigma of the clock.
+    pub headroom_ns: i64,
+    /// A segment at line rate.
+    pub burst_ns: i64,
+}
+
+/// What is added to a peer's minimum, ns.
+#[derive(Clone, Copy, Debug)]
+pub struct Margin {
+    pub headroom_ns: i64,
+    pub sigma_ns: i64,
+    pub burst_ns: i64,
+}
+
+/// T by peer. `probed` and `acked` are the shortest delays by probes and by OR-ACKs; probes are
+/// preferred because they forget. Clocks that are off may make a minimum negative: then it is 0.
+pub fn thresholds(
+    probed: &[(IpAddr, i64)],
+    acked: &[(IpAddr, i64)],
+    margin: Margin,
+) -> BTreeMap<IpAddr, Reasons> {
+    let headroom_ns = margin.headroom_ns.max(margin.sigma_ns.saturating_mul(2));
+    let reasons = |min_ns: i64, by_probes| {
+        let min_ns = min_ns.max(0);
+        let sum = min_ns
+            .saturating_add(headroom_ns)
+            .saturating_add(margin.burst_ns);
+        Reasons {
+            threshold_ns: sum.clamp(1, LONGEST_NS),
+            min_ns,
+            by_probes,
+            headroom_ns,
+            burst_ns: margin.burst_ns,
+        }
+    };
+    let by = |list: &[(IpAddr, i64)], by_probes| -> Vec<(IpAddr, Reasons)> {
+        let entry = |(addr, min_ns): &(IpAddr, i64)| (*addr, reasons(*min_ns, by_probes));
+        list.iter().map(entry).collect()
+    };
+    by(acked, false)
+        .into_iter()
+        .chain(by(probed, true))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_the_sum_of_its_reasons() {
+        let (a, b): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        let margin = |sigma_ns| Margin {
+            headroom_ns: 10_000,
+            sigma_ns,
+            burst_ns: 13_000,
+        };
+        let calm = thresholds(&[(a, 20_000)], &[(a, 15_000), (b, -300)], margin(200));
+        assert_eq!(calm[&a].threshold_ns, 20_000 + 10_000 + 13_000);
+        assert!(calm[&a].by_probes && !calm[&b].by_probes);
+        assert_eq!(calm[&b].threshold_ns, 23_000);
+        let unsure = thresholds(&[(a, 20_000)], &[], margin(50_000));
+        assert_eq!(unsure[&a].threshold_ns, 20_000 + 100_000 + 13_000);
+        let absurd = thresholds(&[(a, i64::MAX)], &[], margin(i64::MAX));
+        assert_eq!(absurd[&a].threshold_ns, LONGEST_NS);
+    }
+}

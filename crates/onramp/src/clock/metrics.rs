@@ -1,0 +1,219 @@
+//! Prometheus metrics of a clock: one list, from which the exposition and docs/metrics.md follow.
+use std::{fmt::Write as _, net::SocketAddr, sync::atomic::AtomicU64, thread};
+
+use anyhow::{anyhow, Result};
+use onramp_clock::{
+    stamps::now_mono_ns,
+    status::{Status, COUNTERS},
+};
+use prometheus_client::{
+    encoding::text::encode,
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use tiny_http::{Header, Response, Server};
+use tracing::warn;
+
+type Labels = Vec<(String, String)>;
+type Values = Vec<(Labels, f64)>;
+
+/// A metric: its name, what it means, and its values.
+struct Metric {
+    name: &'static str,
+    labels: &'static str,
+    help: &'static str,
+    values: fn(&Status) -> Values,
+}
+
+const METRICS: &[Metric] = &[
+    Metric {
+        name: "onramp_clock_synchronised",
+        labels: "",
+        help: "1 while this host has a fleet time that may be used, else 0",
+        values: |s| one(f64::from(u8::from(s.clock.is_some()))),
+    },
+    Metric {
+        name: "onramp_clock_offset_seconds",
+        labels: "",
+        help: "fleet time less CLOCK_MONOTONIC",
+        values: |s| s.clock.map_or(vec![], |c| one(c.offset_ns as f64 / 1e9)),
+    },
+    Metric {
+        name: "onramp_clock_drift_ratio",
+        labels: "",
+        help: "by how much fleet time is faster than CLOCK_MONOTONIC",
+        values: |s| s.clock.map_or(vec![], |c| one(c.drift)),
+    },
+    Metric {
+        name: "onramp_clock_sigma_seconds",
+        labels: "",
+        help: "standard deviation of fleet time here",
+        values: |s| s.clock.map_or(vec![], |c| one(c.sigma_ns as f64 / 1e9)),
+    },
+    Metric {
+        name: "onramp_clock_lease_seconds",
+        labels: "",
+        help: "time until fleet time must not be used any more",
+        values: |s| {
+            let left_ns =
+                |c: onramp_clock::status::FleetClock| c.valid_until_mono_ns - now_mono_ns();
+            s.clock.map_or(vec![], |c| one(left_ns(c) as f64 / 1e9))
+        },
+    },
+    Metric {
+        name: "onramp_clock_delay_min_seconds",
+        labels: "from, to",
+        help: "shortest one-way delay of the last half minute",
+        values: |s| ways(s, |way| way.min_ns),
+    },
+    Metric {
+        name: "onramp_clock_delay_seconds",
+        labels: "from, to",
+        help: "median one-way delay of the last window",
+        values: |s| ways(s, |way| way.now_ns),
+    },
+    Metric {
+        name: "onramp_clock_cpu_seconds",
+        labels: "",
+        help: "processor time that synchronisation took",
+        values: |s| one(s.cost.cpu_ns as f64 / 1e9),
+    },
+    Metric {
+        name: "onramp_clock_wire_bytes",
+        labels: "",
+        help: "bytes sent, on an Ethernet wire with preamble and gap",
+        values: |s| one(s.cost.wire_bytes as f64),
+    },
+    Metric {
+        name: "onramp_clock_events",
+        labels: "event",
+        help: "what happened since the program began, by event (below)",
+        values: |s| {
+            let event = |(name, value): &(String, u64)| {
+                (vec![("event".to_owned(), name.clone())], *value as f64)
+            };
+            s.counters.iter().map(event).collect()
+        },
+    },
+];
+
+fn one(value: f64) -> Values {
+    vec![(vec![], value)]
+}
+
+fn ways(s: &Status, of: fn(&onramp_clock::status::Way) -> i64) -> Values {
+    let label = |name: &str, host: SocketAddr| (name.to_owned(), host.to_string());
+    s.ways
+        .iter()
+        .map(|way| {
+            let labels = vec![label("from", way.from), label("to", way.to)];
+            (labels, of(way) as f64 / 1e9)
+        })
+        .collect()
+}
+
+/// The text that Prometheus reads.
+fn text(status: &Status) -> String {
+    let mut registry = Registry::default();
+    for metric in METRICS {
+        let family = Family::<Labels, Gauge<f64, AtomicU64>>::default();
+        for (labels, value) in (metric.values)(status) {
+            family.get_or_create(&labels).set(value);
+        }
+        registry.register(metric.name, metric.help, family);
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("a String takes everything");
+    text
+}
+
+/// Answers HTTP requests at `address` for as long as the process lives.
+pub fn serve(address: SocketAddr, status: impl Fn() -> Status + Send + 'static) -> Result<()> {
+    let server = Server::http(address).map_err(|e| anyhow!("--metrics {address}: {e}"))?;
+    let kind = "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let kind: Header = kind.parse().map_err(|()| anyhow!("a header"))?;
+    let answer = move || {
+        for request in server.incoming_requests() {
+            let response = match request.url() {
+                "/metrics" => Response::from_string(text(&status())).with_header(kind.clone()),
+                _ => Response::from_string("see /metrics\n").with_status_code(404),
+            };
+            if let Err(error) = request.respond(response) {
+                warn!("metrics client: {error}");
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("metrics".into())
+        .spawn(answer)?;
+    Ok(())
+}
+
+/// The whole of docs/metrics.md.
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "<!-- Generated, which a test compares: onramp clock reference > docs/metrics.md -->\n\
+         # Metrics\n\
+         `onramp clock run --metrics ADDRESS:PORT` and `onramp agent run --clock huygens --metrics \
+         ADDRESS:PORT` serve them at `/metrics` in the OpenMetrics text format. All are gauges.\n\n\
+         | metric | labels | meaning |\n|---|---|---|\n",
+    );
+    for metric in METRICS {
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            metric.name, metric.labels, metric.help
+        );
+    }
+    out.push_str("\n| event | meaning |\n|---|---|\n");
+    for (name, meaning) in COUNTERS {
+        let _ = writeln!(out, "| `{name}` | {meaning} |");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_is_of_this_version() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+        let is = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(
+            is,
+            markdown(),
+            "run: onramp clock reference > docs/metrics.md"
+        );
+    }
+
+    #[test]
+    fn every_metric_is_told() {
+        let told = text(&Status {
+            version: String::new(),
+            pid: 1,
+            own: "10.0.0.1:5198".parse().unwrap(),
+            coordinator: "10.0.0.1:5198".parse().unwrap(),
+            members: 2,
+            source: String::new(),
+            authenticated: true,
+            state: "starting".into(),
+            clock: None,
+            edges: vec![],
+            ways: vec![],
+            cost: Default::default(),
+            counters: vec![("windows".into(), 7)],
+        });
+        for metric in METRICS {
+            assert!(
+                told.contains(&format!("# TYPE {} gauge", metric.name)),
+                "{told}"
+            );
+        }
+        assert!(told.contains("onramp_clock_synchronised 0"), "{told}");
+        assert!(
+            told.contains("onramp_clock_events{event=\"windows\"} 7"),
+            "{told}"
+        );
+    }
+}

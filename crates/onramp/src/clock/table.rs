@@ -1,0 +1,111 @@
+//! A clock's status as text for a terminal.
+use std::{collections::BTreeSet, fmt::Write as _, net::SocketAddr};
+
+use onramp_clock::{
+    stamps::now_mono_ns,
+    status::{Status, COUNTERS},
+};
+
+/// Everything.
+pub fn status(s: &Status) -> String {
+    let mut out = String::new();
+    let tags = if s.authenticated {
+        "authenticated"
+    } else {
+        "NOT AUTHENTICATED (no --key-file)"
+    };
+    let _ = writeln!(
+        out,
+        "{} of {} members, coordinator {}, messages {tags}, pid {}\n{}; stamps: {}\n{}\n",
+        s.own,
+        s.members,
+        s.coordinator,
+        s.pid,
+        clock(s),
+        s.source,
+        cost(s),
+    );
+    let _ = writeln!(
+        out,
+        "{:<28} {:>10} {:>10} {:>14} {:>10} {:>10}",
+        "probed", "pairs out", "back", "ahead us", "drift ppm", "delay us"
+    );
+    for edge in &s.edges {
+        let _ = writeln!(
+            out,
+            "{:<28} {:>10} {:>10} {:>14} {:>10} {:>10}",
+            edge.neighbour.to_string(),
+            edge.pairs_out,
+            edge.pairs_back,
+            edge.offset_ns.map_or("-".into(), micros),
+            edge.drift.map_or("-".into(), ppm),
+            edge.delay_ns.map_or("-".into(), micros),
+        );
+    }
+    out.push('\n');
+    for ((_, meaning), (_, value)) in COUNTERS.iter().zip(&s.counters) {
+        let _ = writeln!(out, "{value:>16}  {meaning}");
+    }
+    out
+}
+
+/// What matters, in a line.
+pub fn line(s: &Status) -> String {
+    format!("{}\n", clock(s))
+}
+
+/// One-way delays, a row a sender, `shortest/present` in us.
+pub fn matrix(s: &Status) -> String {
+    let hosts: BTreeSet<SocketAddr> = s.ways.iter().flat_map(|way| [way.from, way.to]).collect();
+    if hosts.is_empty() {
+        return "no one-way delays yet: the first come after two windows of 2 s\n".to_owned();
+    }
+    let mut out = format!("{:<28}", "from \\ to, us (min/now)");
+    for to in &hosts {
+        let _ = write!(out, " {:>21}", to.to_string());
+    }
+    out.push('\n');
+    for from in &hosts {
+        let _ = write!(out, "{:<28}", from.to_string());
+        for to in &hosts {
+            let way = s.ways.iter().find(|w| w.from == *from && w.to == *to);
+            let text = way.map(|w| format!("{}/{}", micros(w.min_ns), micros(w.now_ns)));
+            let _ = write!(out, " {:>21}", text.unwrap_or("-".into()));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn clock(s: &Status) -> String {
+    let now = now_mono_ns();
+    match &s.clock {
+        Some(clock) => format!(
+            "{}: offset {} us, drift {} ppm, sigma {} us, heard {:.1} s ago, lease {:.1} s",
+            s.state,
+            micros(clock.offset_ns),
+            ppm(clock.drift),
+            micros(clock.sigma_ns),
+            (now - clock.heard_mono_ns) as f64 / 1e9,
+            (clock.valid_until_mono_ns - now) as f64 / 1e9,
+        ),
+        None => format!("{}: NO FLEET TIME", s.state),
+    }
+}
+
+fn cost(s: &Status) -> String {
+    let wall_ns = s.cost.wall_ns.max(1) as f64;
+    format!(
+        "costs {:.2} % of a core, {:.2} Mbit/s sent",
+        100.0 * s.cost.cpu_ns as f64 / wall_ns,
+        s.cost.wire_bytes as f64 * 8e3 / wall_ns,
+    )
+}
+
+fn micros(ns: i64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+fn ppm(ratio: f64) -> String {
+    format!("{:.3}", ratio * 1e6)
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/threshold.h: T of a flow: that of its peer where one is known, else the
+ * configuration's. How T comes about is the daemon's affair (docs/law.md). */
+#ifndef ONR_THRESHOLD_H
+#define ONR_THRESHOLD_H
+
+#include "state.h"
+
+ONR_FN s64 onr_threshold(const struct onr_cfg *cfg, const struct onr_flow *flow)
+{
+	return flow->threshold_ns ? flow->threshold_ns : cfg->threshold_ns;
+}
+
+#endif

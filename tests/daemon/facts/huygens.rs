@@ -1,0 +1,343 @@
+//! Clocks synchronised between daemons. All namespaces share the kernel's clock, and each daemon is
+//! given a clock that is wrong in a known way (`--synthetic-clock`); so what a data path takes for
+//! fleet time can be compared with everybody else's at the same instant, and the truth is known.
+use std::{
+    net::UdpSocket,
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::{signal::Signal, time::TimeSpec},
+    time::{clock_gettime, clock_settime, ClockId},
+};
+use libbpf_rs::MapCore;
+use onramp_clock::{
+    keys::Keys,
+    wire::{Body, Message, Probe, PORT},
+};
+
+use crate::{
+    agent::Agent,
+    maps::{clock, map, now_mono_ns, Counters},
+    net::{Host, Plan, Star},
+    tcp::{finish_all, transfers, Load, Transfer},
+    wire::Wire,
+};
+
+const KEYS: &str = "/tmp/fleet-keys";
+/// As wrong as clocks get: 2 ms and 60 ppm apart, wandering by 1 ppm.
+const CLOCKS: [&str; 3] = [
+    "offset=1ms,drift=3e-5,wander=1e-6,period=600s",
+    "offset=-1ms,drift=-3e-5",
+    "offset=300us,drift=-7e-6,wander=-1e-6,period=400s",
+];
+/// Nobody is further off than this, whatever is wrong. The network's ways take about 30 us here.
+const RIGHT_NS: f64 = 3_000.0;
+
+fn pause_s(seconds: f64) {
+    thread::sleep(Duration::from_secs_f64(seconds));
+}
+
+/// Hosts and their daemons.
+struct Fleet {
+    agents: Vec<Option<Agent>>,
+    members: String,
+    star: Star,
+}
+
+impl Fleet {
+    fn start(v6: bool, options: &[&str]) -> Self {
+        Self::of(3, v6, options)
+    }
+
+    fn of(hosts: u8, v6: bool, options: &[&str]) -> Self {
+        let star = Star::build(&Plan { hosts, ..Plan::USUAL });
+        std::fs::write(KEYS, "1 000102030405060708090a0b0c0d0e0f\n").expect("/tmp is writable");
+        let address = |host: &Host| if v6 { host.v6 } else { host.v4 }.to_string();
+        let members = star.hosts.iter().map(address).collect::<Vec<_>>().join(",");
+        let mut fleet = Self { agents: star.hosts.iter().map(|_| None).collect(), members, star };
+        (0..fleet.agents.len()).for_each(|n| fleet.launch(n, options));
+        fleet.await_synchrony();
+        fleet
+    }
+
+    /// Starts the daemon of host `n`.
+    fn launch(&mut self, n: usize, options: &[&str]) {
+        let clock = ["--clock", "huygens", "--member", &self.members, "--key-file", KEYS];
+        let wrong = ["--synthetic-clock", CLOCKS[n]];
+        let options = [&clock[..], &wrong, options].concat();
+        self.agents[n] = Some(Agent::start(&self.star.hosts[n], &options));
+    }
+
+    fn agent(&self, n: usize) -> &Agent {
+        self.agents[n].as_ref().expect("it runs")
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.iter().flatten()
+    }
+
+    fn is_synchronised(&self) -> bool {
+        let now = now_mono_ns();
+        self.running().all(|agent| clock(agent).lease_expires_mono_ns > now)
+    }
+
+    /// Until everybody that runs has a fleet time; then three windows for what is learnt late.
+    fn await_synchrony(&self) {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while !self.is_synchronised() {
+            assert!(Instant::now() < deadline, "no fleet time: {:#}", self.agent(0).clock_status());
+            pause_s(0.1);
+        }
+        pause_s(6.5);
+    }
+
+    /// By how much the fleet times of those that have one differ from their middle, ns; with what
+    /// they say of themselves.
+    fn errors(&self) -> Vec<(f64, f64)> {
+        let now = now_mono_ns();
+        let mut clocks: Vec<_> = self.running().map(clock).collect();
+        clocks.retain(|clock| clock.lease_expires_mono_ns > now);
+        let times: Vec<f64> = clocks.iter().map(|clock| clock.offset_at(now)).collect();
+        assert!(times.len() > 1, "nobody has a fleet time");
+        let mut sorted = times.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+        let error = |(time, clock): (&f64, &crate::maps::Clock)| (time - middle, clock.sigma_ns as f64);
+        times.iter().zip(&clocks).map(error).collect()
+    }
+
+    /// Errors over `seconds`, ten a second: the largest, ns, and the part within two sigmas.
+    fn watch(&self, seconds: f64) -> (f64, f64) {
+        let mut all = vec![];
+        for _ in 0..(seconds * 10.0) as usize {
+            all.extend(self.errors());
+            pause_s(0.1);
+        }
+        let worst = all.iter().map(|(error, _)| error.abs()).fold(0.0, f64::max);
+        let mean = all.iter().map(|(error, _)| error.abs()).sum::<f64>() / all.len() as f64;
+        let within = all.iter().filter(|(error, sigma)| error.abs() <= 2.0 * sigma).count();
+        let honest = within as f64 / all.len() as f64;
+        let sigma = all.iter().map(|(_, sigma)| sigma).sum::<f64>() / all.len() as f64;
+        println!(
+            "worst {worst:.0} ns, mean {mean:.0}, mean sigma {sigma:.0}, {:.1} % within two",
+            100.0 * honest
+        );
+        (worst, honest)
+    }
+
+    fn assert_right(&self, seconds: f64) {
+        let (worst, _) = self.watch(seconds);
+        assert!(worst < RIGHT_NS, "{worst} ns: {:#}", self.agent(0).clock_status());
+    }
+}
+
+/// Keeps the ways to hosts 2 and 3 half busy: 16 ms of transfer in 40.
+fn load(star: &Star, seconds: f64) {
+    let (from, to) = (&star.hosts[0], [&star.hosts[1], &star.hosts[2]]);
+    let until = Instant::now() + Duration::from_secs_f64(seconds);
+    thread::scope(|scope| {
+        for to in to {
+            scope.spawn(move || {
+                while Instant::now() < until {
+                    Transfer::start(from, to, Load::bytes(200_000)).finish();
+                    pause_s(0.024);
+                }
+            });
+        }
+    });
+}
+
+pub fn wrong_clocks_agree_under_load() {
+    let fleet = Fleet::start(false, &[]);
+    print!("idle: ");
+    let (idle, _) = fleet.watch(4.0);
+    let (loaded, honest) = thread::scope(|scope| {
+        scope.spawn(|| load(&fleet.star, 9.0));
+        pause_s(4.0);
+        print!("under load: ");
+        fleet.watch(5.0)
+    });
+    let cost = &fleet.agent(1).clock_status()["cost"];
+    let number = |name: &str| cost[name].as_f64().expect("a number");
+    let mbit = number("wire_bytes") * 8e3 / number("wall_ns");
+    let cpu = 100.0 * number("cpu_ns") / number("wall_ns");
+    println!("{mbit:.2} Mbit/s, {cpu:.2} % of a core of 1 instruction a ns");
+    assert!(idle < RIGHT_NS && loaded < RIGHT_NS, "{idle} ns, {loaded} ns");
+    assert!(honest > 0.9, "{honest}");
+}
+
+pub fn over_ipv6_they_agree_as_well() {
+    let fleet = Fleet::start(true, &[]);
+    fleet.assert_right(4.0);
+}
+
+pub fn two_hosts_agree() {
+    let fleet = Fleet::of(2, false, &[]);
+    fleet.assert_right(4.0);
+}
+
+pub fn half_of_the_probes_are_enough() {
+    let fleet = Fleet::start(false, &[]);
+    let lossy = "tc qdisc replace dev p3 root netem rate 100mbit limit 400 loss 50%";
+    fleet.star.switch.run(lossy);
+    pause_s(5.0);
+    fleet.assert_right(6.0);
+    assert!(fleet.is_synchronised(), "verdicts are repeated");
+    let status = fleet.agent(2).clock_status();
+    let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
+    println!("{back} pairs came back whole");
+    assert!(back < 60, "one in four, of 125");
+}
+
+/// The delay that the data path measures is the network's, and it is brought down.
+pub fn on_ramp_holds_by_fleet_time() {
+    let fleet = Fleet::start(false, &["--shape", "200Mbit/s"]);
+    let (from, to) = fleet.star.pair();
+    let goodput = finish_all(transfers(from, to, Load::seconds(4.0), 2));
+    let owd_ms = fleet.agent(0).owd_ms(to);
+    println!("{goodput:.1} Mbit/s, one-way delay {owd_ms:.2} ms");
+    assert!(fleet.agent(0).counter("holds") > 0);
+    assert!(goodput > 60.0 && (0.5..15.0).contains(&owd_ms), "{goodput} Mbit/s, {owd_ms} ms");
+    fleet.agent(0).assert_harmless();
+}
+
+pub fn automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held() {
+    let fleet = Fleet::start(false, &["--shape", "200Mbit/s", "--threshold", "auto"]);
+    let (from, to) = fleet.star.pair();
+    let sender = fleet.agent(0);
+    finish_all(transfers(from, to, Load::seconds(3.0), 2));
+    let status = sender.status();
+    let peers = status["peers"].as_array().expect("a list");
+    let peer = peers.iter().find(|p| p["addr"] == to.v4.to_string().as_str());
+    let peer = peer.unwrap_or_else(|| panic!("{status:#}"));
+    let ns = |name: &str| peer["threshold"][name].as_i64().expect("a time");
+    println!("{}, one-way delay {:.2} ms", peer["threshold"], sender.owd_ms(to));
+    let sum = ns("min_ns") + ns("headroom_ns") + ns("burst_ns");
+    assert_eq!((ns("threshold_ns"), peer["threshold"]["by_probes"].as_bool()), (sum, Some(true)));
+    assert_eq!(ns("burst_ns"), 640_000, "16 kB at 200 Mbit/s");
+    assert!((1_000..200_000).contains(&ns("min_ns")) && ns("headroom_ns") >= 10_000);
+    assert!(sender.counter("holds") > 0);
+    sender.assert_harmless();
+
+    let (thresholds, counters) = (map(sender, "thresholds"), Counters::of(sender));
+    sender.signal(Signal::SIGSTOP); // or it would tell them again
+    thresholds.keys().for_each(|key| thresholds.delete(&key).expect("it is there"));
+    let (held, unused) = (counters.get("holds"), counters.get("oracks_no_lease"));
+    finish_all(transfers(from, to, Load::seconds(0.5), 2));
+    assert_eq!(counters.get("holds"), held, "held for a peer without a threshold");
+    assert_eq!(counters.get("oracks_no_lease"), unused, "the lease was over");
+    sender.signal(Signal::SIGCONT);
+}
+
+pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
+    let mut fleet = Fleet::start(false, &["--shape", "200Mbit/s"]);
+    let (from, to) = (fleet.star.hosts[1].clone(), fleet.star.hosts[2].clone());
+    let before = clock(fleet.agent(1));
+    fleet.agents[0].take().expect("it runs").stop(Signal::SIGKILL);
+    pause_s(2.0);
+    assert!(fleet.is_synchronised(), "one window without word is extrapolated");
+    fleet.assert_right(1.0);
+    pause_s(6.0);
+    assert!(!fleet.is_synchronised());
+    assert_eq!(fleet.agent(1).clock_status()["state"], "expired");
+    let counters = Counters::of(fleet.agent(1));
+    let held = counters.get("holds");
+    let goodput = finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
+    assert_eq!(counters.get("holds"), held, "held without fleet time");
+    assert!(goodput > 80.0, "{goodput} Mbit/s");
+
+    fleet.launch(0, &[]);
+    fleet.await_synchrony();
+    fleet.assert_right(2.0);
+    let now = now_mono_ns();
+    let moved = clock(fleet.agent(1)).offset_at(now) - before.offset_at(now);
+    println!("fleet time moved by {moved:.0} ns");
+    assert!(moved.abs() < 50_000.0, "{moved} ns: fleet time began anew");
+    assert_eq!(fleet.agent(1).clock_counter("fleet_steps"), 0);
+    finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
+    assert!(counters.get("holds") > held, "nothing is held again");
+}
+
+pub fn a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else() {
+    let mut fleet = Fleet::start(false, &[]);
+    let switch = &fleet.star.switch;
+    switch.run("tc qdisc add dev p3 clsact");
+    switch.run("tc filter add dev p3 ingress protocol ip flower dst_ip 10.0.0.1 ip_proto udp action drop");
+    pause_s(5.0);
+    assert!(fleet.is_synchronised(), "host 3 reaches host 1 by way of host 2");
+    fleet.assert_right(2.0);
+    assert!(fleet.agent(2).clock_counter("edges_unfitted") > 0);
+
+    fleet.agents[2].take().expect("it runs").stop(Signal::SIGKILL);
+    pause_s(6.0);
+    assert!(fleet.is_synchronised());
+    fleet.assert_right(2.0);
+    fleet.launch(2, &[]);
+    fleet.star.switch.run("tc qdisc del dev p3 clsact");
+    fleet.await_synchrony();
+    fleet.assert_right(2.0);
+}
+
+pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
+    let fleet = Fleet::start(false, &[]);
+    let (attacker, victim) = (&fleet.star.hosts[2], &fleet.star.hosts[1]);
+    // Everything that goes to host 2 from host 1, once more, a while later.
+    let seen = Wire::open_for(&fleet.star.switch, "p1", u32::from(PORT));
+    let to_victim = Wire::open_for(&fleet.star.switch, "p2", u32::from(PORT));
+    pause_s(0.5);
+    let is_to_victim = |frame: &Vec<u8>| frame[30..34] == [10, 0, 0, 2];
+    let mut old: Vec<_> = seen.drain().into_iter().filter(is_to_victim).collect();
+    // What a virtual device carries has no checksum yet; 0 says so.
+    old.iter_mut().for_each(|frame| frame[40..42].fill(0));
+    pause_s(0.5);
+    old.iter().for_each(|frame| to_victim.send(frame));
+
+    let socket = attacker.ns.enter(|| UdpSocket::bind((attacker.v4, 9)));
+    let socket = socket.expect("a free port");
+    let (own, to) = (socket.local_addr().expect("bound"), (victim.v4, PORT));
+    let message = |seq| Message { seq, body: Body::Probe(Probe { seq, ..Probe::default() }) };
+    let right = Keys::read(KEYS.as_ref()).expect("keys");
+    for n in 0..100 {
+        let text = message(n).encode(&right, own, to.into());
+        let wrong = message(n).encode(&Keys::well_known(), own, to.into());
+        let cut = &text[..n as usize % text.len()];
+        for datagram in [&text[..], &wrong, cut, b"\0", &[0xff; 1400]] {
+            socket.send_to(datagram, to).expect("it leaves");
+        }
+    }
+    pause_s(2.5);
+    let count = |name| fleet.agent(1).clock_counter(name);
+    let (stale, unasked) = (count("stale"), count("unasked"));
+    println!("{} replayed: {stale} stale, {unasked} unasked", old.len());
+    assert!(old.len() > 50 && stale + unasked >= old.len() as u64 - 5, "the newest may be repeats");
+    assert_eq!(count("strangers"), 100);
+    assert_eq!(count("bad_tag"), 100);
+    assert_eq!(count("malformed"), 300);
+    fleet.assert_right(2.0);
+}
+
+pub fn the_wall_clock_may_leap() {
+    let fleet = Fleet::start(false, &[]);
+    let real = || clock_gettime(ClockId::CLOCK_REALTIME).expect("a clock");
+    for seconds in [3600, -7200] {
+        let leapt = TimeSpec::new(real().tv_sec() + seconds, 0);
+        clock_settime(ClockId::CLOCK_REALTIME, leapt).expect("root may");
+        fleet.assert_right(4.0);
+    }
+    for agent in fleet.running() {
+        assert_eq!(agent.clock_counter("wall_steps"), 2);
+    }
+}
+
+/// A stated limit: nobody can tell the two ways apart.
+pub fn a_way_that_is_longer_than_the_way_back_costs_half_of_that() {
+    let fleet = Fleet::start(false, &[]);
+    fleet.star.switch.run("tc qdisc replace dev p3 root netem delay 100us rate 100mbit limit 400");
+    pause_s(8.0);
+    let errors = fleet.errors();
+    println!("{errors:?}");
+    assert!((errors[2].0.abs() - 50_000.0).abs() < 5_000.0, "{errors:?}");
+    assert!(errors[0].0.abs() < RIGHT_NS && errors[1].0.abs() < RIGHT_NS);
+}
