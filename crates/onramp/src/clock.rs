@@ -27,6 +27,7 @@ use tracing::{info, warn};
 
 use crate::agent::status::{answer, query, RUN_DIR};
 use crate::agent::{block_signals, listen, netns_inode, wait};
+use crate::sim;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -42,6 +43,9 @@ pub enum Command {
     /// Shortest and present one-way delays; of all pairs that are probed on the coordinator's host
     #[command(after_help = "Example: onramp clock matrix")]
     Matrix(QueryArgs),
+    /// Huygens on a scenario's network in the simulator, under its load: how wrong the clocks are
+    #[command(after_help = "Example: onramp clock simulate scenarios/clock.toml --threads 2")]
+    Simulate(sim::RunArgs),
     /// Print docs/metrics.md: every metric of --metrics
     #[command(hide = true)]
     Reference,
@@ -193,15 +197,16 @@ pub fn socket_path(given: Option<&Path>) -> Result<PathBuf> {
     given.map_or_else(usual, |path| Ok(path.to_owned()))
 }
 
-pub fn run(command: &Command) -> Result<()> {
+pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Run(args) => synchronise(args),
-        Command::Status(args) => show(args, table::status),
-        Command::Matrix(args) => show(args, table::matrix),
+        Command::Run(args) => synchronise(&args),
+        Command::Status(args) => show(&args, table::status),
+        Command::Matrix(args) => show(&args, table::matrix),
         Command::Watch(args) => loop {
-            show(args, table::line)?;
+            show(&args, table::line)?;
             thread::sleep(Duration::from_secs(2));
         },
+        Command::Simulate(args) => sim::simulate_clocks(args),
         Command::Reference => {
             print!("{}", metrics::markdown());
             Ok(())

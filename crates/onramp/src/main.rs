@@ -35,9 +35,6 @@ enum Command {
     /// Checks scenario files, explains their keys
     #[command(subcommand)]
     Scenario(scenario::Command),
-    /// Synchronised clocks
-    #[command(subcommand)]
-    Clock(ClockCommand),
     /// Scenarios in the packet-level simulator
     #[command(subcommand)]
     Sim(sim::Command),
@@ -48,13 +45,6 @@ enum AgentCommand {
     /// Attach to a device and hold its flows, until SIGINT or SIGTERM
     #[command(after_help = "Example: onramp agent run --dev eth0 --threshold 50us")]
     Run(agent::Args),
-}
-
-#[derive(Subcommand)]
-enum ClockCommand {
-    /// Simulate Huygens on a scenario's network, under its load: how wrong the clocks are
-    #[command(after_help = "Example: onramp clock simulate scenarios/clock.toml --threads 2")]
-    Simulate(sim::RunArgs),
 }
 
 #[derive(clap::Args)]
@@ -89,10 +79,9 @@ fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Agent(AgentCommand::Run(args)) => agent::run(&args),
         Command::Status(args) => status(&args),
-        Command::Clock(command) => clock::run(&command),
+        Command::Clock(command) => clock::run(command),
         Command::Rack(command) => rack::run(command),
         Command::Scenario(command) => scenario::run(&command),
-        Command::Clock(ClockCommand::Simulate(args)) => sim::simulate_clocks(args),
         Command::Sim(command) => sim::run(command),
     }
 }

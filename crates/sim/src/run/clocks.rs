@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 /// How wrong synchronised clocks were, in the windows that ended under the traffic that counts.
 pub(super) fn clock_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
     let all = observer.simulation.clock_windows();
-    let end = Time::ZERO + observer.duration;
-    let counts = |w: &&ClockWindow| w.end > observer.warmup && w.end <= end;
+    let counts = |w: &&ClockWindow| w.end > observer.warmup && w.end <= observer.end;
     let windows: Vec<&ClockWindow> = all.iter().filter(counts).collect();
     let errors = |window: &&ClockWindow| window.errors_ns.clone();
     if let Some(errors) = magnitudes(windows.iter().flat_map(errors)) {
