@@ -17,7 +17,7 @@ use onramp_scenario::{plan, Run};
 use onramp_units::{Sim, Time};
 
 use build::Setup;
-use observe::Observer;
+use observe::{warm_up, Observer};
 use rows::Labels;
 use series::Place;
 
@@ -98,8 +98,9 @@ pub fn run_in_parts(
         simulation.start_capture(find(&names, &name)?, &name, out)?;
     }
     let places = places(&watch.series, &names, labels.count())?;
+    let warm = warm_up(run, &mut simulation, progress);
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
-    let whole = observer.watch(progress);
+    let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;
     Ok(Report::new(run, index, names, observer, whole))
 }

@@ -69,16 +69,15 @@ impl Instant {
 }
 
 impl Observer {
-    /// Of `simulation`, until the warm-up's end.
+    /// Of `simulation`, which is at the warm-up's end.
     pub fn new(
         run: &Run,
-        mut simulation: Simulation,
+        simulation: Simulation,
         labels: Labels,
         places: &[Place],
         names: &[String],
     ) -> Observer {
         let (host, warmup) = (measured_host(run), Time::ZERO + run.warmup);
-        simulation.run_until(warmup - Span::from_ps(1));
         let at_warmup = Instant::of(&simulation, &labels, host, warmup);
         let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
         let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
@@ -155,12 +154,36 @@ impl Observer {
     }
 
     fn progress(&self, now: Time<Sim>) -> Progress {
-        let done = (now - Time::ZERO).as_s_f64() / (self.end - Time::ZERO).as_s_f64();
-        Progress {
-            now,
-            done: done.min(1.0),
-            packet_hops: self.simulation.counters().packet_hops,
+        progress_of(&self.simulation, now, self.end)
+    }
+}
+
+/// Lets `simulation` go by until the warm-up's end; whether nobody has ended it before.
+pub(super) fn warm_up(
+    run: &Run,
+    simulation: &mut Simulation,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> bool {
+    let stride = (run.duration / STOPS).max(SAMPLE_INTERVAL);
+    let (warmup, end) = (Time::ZERO + run.warmup, Time::ZERO + run.duration);
+    let mut now = Time::ZERO + stride;
+    while now < warmup {
+        simulation.run_until(now);
+        if !progress(progress_of(simulation, now, end)) {
+            return false;
         }
+        now += stride;
+    }
+    simulation.run_until(warmup - Span::from_ps(1));
+    true
+}
+
+fn progress_of(simulation: &Simulation, now: Time<Sim>, end: Time<Sim>) -> Progress {
+    let done = (now - Time::ZERO).as_s_f64() / (end - Time::ZERO).as_s_f64();
+    Progress {
+        now,
+        done: done.min(1.0),
+        packet_hops: simulation.counters().packet_hops,
     }
 }
 
