@@ -23,7 +23,7 @@ use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
     address, cc, flow_ports, parse_flow_list,
     run::{run_in_parts, Parts, Progress},
-    Buffer, ClockErrors, Config, Flow, Nic, Rounding, Simulation, Switch, Topology,
+    Buffer, ClockErrors, Config, Flow, Hosts, Nic, Rounding, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use watch::Watch;
@@ -377,9 +377,7 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
     let preset = cc::preset(&args.cc).context("clap has checked the name")?;
     Ok(Config {
         rounding,
-        algorithm: (preset.algorithm)(line),
-        nic: Nic::REFERENCE,
-        kernel: None,
+        hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {

@@ -3,9 +3,12 @@
 
 use crate::error::{Error, Place, Problem};
 use crate::keys;
-use crate::value::Value;
+use crate::value::{Form, Value};
+use crate::{Graph, GraphError, Inline};
+use serde::Deserialize;
 use std::collections::BTreeMap;
-use toml::de::{DeTable, DeValue};
+use std::sync::Arc;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
 
 /// A value as given, with what is needed to complain about it.
@@ -246,6 +249,9 @@ impl Reader {
             (Some((key, _)), _) if key.fixed && rank != Rank::Base => Err(Problem::Fixed {
                 key: path.to_owned(),
             }),
+            (Some((key, _)), _) if key.form == Form::Graph && value.get_ref().is_table() => {
+                return self.graph(path, place, value);
+            }
             (Some((key, _)), None) => Err(Problem::Expected {
                 key: path.to_owned(),
                 found: format!("of type {}", value.get_ref().type_str()),
@@ -255,6 +261,31 @@ impl Reader {
         };
         let value = read.map_err(|problem| self.report(place, problem)).ok();
         Setting { value, place, rank }
+    }
+
+    /// Nodes and links; what is wrong with them is reported at its own line.
+    fn graph(&mut self, path: &str, place: Place, value: &Spanned<DeValue<'_>>) -> Setting {
+        let line_at = |offset| self.lines.line(offset);
+        let table = toml::Table::deserialize(ValueDeserializer::from(value.clone()));
+        let read = Graph::from_table(value.clone(), &line_at).map(|graph| {
+            Value::Graph(Inline {
+                table: table.unwrap_or_default(),
+                graph: Arc::new(graph),
+            })
+        });
+        let complain = |error: GraphError| {
+            let (place, error) = match error {
+                GraphError::At { line, error } => (Place::Line(line), *error),
+                error => (place, error),
+            };
+            let key = path.to_owned();
+            self.report(place, Problem::Graph { key, error });
+        };
+        Setting {
+            value: read.map_err(complain).ok(),
+            place,
+            rank: Rank::Base,
+        }
     }
 
     fn cases(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
@@ -391,7 +422,11 @@ impl Lines {
         }
     }
 
+    fn line(&self, offset: usize) -> usize {
+        self.starts.partition_point(|&start| start <= offset)
+    }
+
     fn place(&self, offset: usize) -> Place {
-        Place::Line(self.starts.partition_point(|&start| start <= offset))
+        Place::Line(self.line(offset))
     }
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with a scenario. Every message names place, key, value and bound.
 
-use crate::NotAFraction;
+use crate::{GraphError, NotAFraction};
 use onramp_units::ParseError;
 use std::fmt;
 
@@ -89,6 +89,8 @@ pub enum Problem {
         path: String,
         error: String,
     },
+    #[error("{key}: {error}")]
+    Graph { key: String, error: GraphError },
     #[error("{key} is host {host}, which is the receiver too")]
     ToItself { key: String, host: u32 },
     #[error("{key} cannot differ between runs")]

@@ -1,11 +1,14 @@
-//! Networks given as nodes and links: the HPCC simulator's format, and TOML.
+//! Networks given as nodes and links: the HPCC simulator's format (words.rs), and TOML (tables.rs).
 //!
-//! Does: read, check, tell hosts' links and the longest idle path. Does not: know routes or queues.
+//! Does: check, tell hosts' links and the longest idle path. Does not: know routes or queues.
+
+mod tables;
+mod words;
 
 use crate::Link;
 use onramp_units::{Rate, Span};
-use serde::Deserialize;
 use std::collections::{BTreeMap, VecDeque};
+use toml::de::{DeValue, ValueDeserializer};
 use toml::Spanned;
 
 /// Number of a node.
@@ -43,21 +46,16 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum GraphError {
-    #[error("line {line}: {what} is \"{found}\", expected {expected}")]
+    #[error("{what} is \"{found}\", expected {expected}")]
     Field {
-        line: usize,
         what: &'static str,
         found: String,
         expected: String,
     },
-    #[error("line {line}: {found} links, expected {expected} as the first line says")]
-    Links {
-        line: usize,
-        found: usize,
-        expected: usize,
-    },
-    #[error("line {line}: {message}")]
-    Toml { line: usize, message: String },
+    #[error("{found} links, expected {expected} as the first line says")]
+    Links { found: usize, expected: usize },
+    #[error("{message}")]
+    Toml { message: String },
     #[error("line {line}: {error}")]
     At { line: usize, error: Box<GraphError> },
     #[error("node {node} is host with {links} links, expected 1")]
@@ -70,6 +68,21 @@ pub enum GraphError {
     Disconnected { from: NodeId, to: NodeId },
     #[error("{hosts} hosts, below min 2")]
     TooFewHosts { hosts: usize },
+}
+
+impl GraphError {
+    fn at(self, line: usize) -> GraphError {
+        let error = Box::new(self);
+        GraphError::At { line, error }
+    }
+
+    fn field(what: &'static str, found: &str, expected: impl Into<String>) -> GraphError {
+        GraphError::Field {
+            what,
+            found: found.to_owned(),
+            expected: expected.into(),
+        }
+    }
 }
 
 impl Graph {
@@ -90,28 +103,7 @@ impl Graph {
     /// # Errors
     /// Text that is not that; and as [`Graph::new`].
     pub fn parse(text: &str) -> Result<Graph, GraphError> {
-        let mut reader = Reader::new(text);
-        let nodes: usize = reader.number("number of nodes", MAX_COUNT)?;
-        let switch_count = reader.number("number of switches", nodes)?;
-        let link_count = reader.number("number of links", MAX_COUNT)?;
-        let mut switches = vec![false; nodes];
-        for _ in 0..switch_count {
-            let node: usize = reader.number("switch", nodes.saturating_sub(1))?;
-            switches[node] = true;
-        }
-        let (mut edges, mut lines) = (Vec::new(), Vec::new());
-        while let Some(edge) = reader.edge(nodes)? {
-            edges.push(edge);
-            lines.push(reader.line);
-        }
-        if edges.len() != link_count {
-            return Err(GraphError::Links {
-                line: reader.line,
-                found: edges.len(),
-                expected: link_count,
-            });
-        }
-        Graph::checked(switches, edges, &lines)
+        words::read(text)
     }
 
     /// Reads TOML: `switches`, their names; `[[hosts]]` with `at`, `rate`, `delay` and, if they are
@@ -122,11 +114,15 @@ impl Graph {
     /// Text that is not that; and as [`Graph::new`].
     pub fn parse_toml(text: &str) -> Result<Graph, GraphError> {
         let line_at = |offset: usize| 1 + text[..offset].matches('\n').count();
-        let file: File = toml::from_str(text).map_err(|error| GraphError::Toml {
-            line: line_at(error.span().map_or(0, |span| span.start)),
-            message: error.message().replace('\n', ", "),
-        })?;
-        file.graph(&|offset| line_at(offset))
+        tables::read(toml::Deserializer::parse(text), &line_at)
+    }
+
+    /// Reads the same out of a table of a longer text, whose lines `line_at` knows by offset.
+    pub(crate) fn from_table(
+        table: Spanned<DeValue<'_>>,
+        line_at: &dyn Fn(usize) -> usize,
+    ) -> Result<Graph, GraphError> {
+        tables::read(Ok(ValueDeserializer::from(table)), line_at)
     }
 
     fn checked(
@@ -136,10 +132,7 @@ impl Graph {
     ) -> Result<Graph, GraphError> {
         let graph = Graph { switches, edges };
         graph.check().map_err(|(edge, error)| match edge {
-            Some(edge) => GraphError::At {
-                line: lines[edge],
-                error: Box::new(error),
-            },
+            Some(edge) => error.at(lines[edge]),
             None => error,
         })?;
         Ok(graph)
@@ -280,192 +273,6 @@ impl Graph {
     }
 }
 
-/// A network in TOML.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    switches: Vec<Spanned<String>>,
-    hosts: Vec<Hosts>,
-    #[serde(default)]
-    links: Vec<Links>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Hosts {
-    #[serde(default)]
-    count: Option<Spanned<usize>>,
-    at: Spanned<String>,
-    rate: Spanned<String>,
-    delay: Spanned<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Links {
-    from: Spanned<String>,
-    to: Spanned<Names>,
-    rate: Spanned<String>,
-    delay: Spanned<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Names {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl File {
-    fn graph(&self, line_at: &dyn Fn(usize) -> usize) -> Result<Graph, GraphError> {
-        let field =
-            |span: std::ops::Range<usize>, what, found: &str, expected: &str| GraphError::Field {
-                line: line_at(span.start),
-                what,
-                found: found.to_owned(),
-                expected: expected.to_owned(),
-            };
-        let mut counts = Vec::new();
-        for hosts in &self.hosts {
-            let count = hosts.count.as_ref();
-            let found = count.map_or(1, |count| *count.get_ref());
-            if let Some(count) = count.filter(|_| !(1..=MAX_COUNT).contains(&found)) {
-                let expected = format!("1 to {MAX_COUNT}");
-                return Err(field(count.span(), "count", &found.to_string(), &expected));
-            }
-            counts.push(found);
-        }
-        let hosts: usize = counts.iter().sum();
-        if hosts + self.switches.len() > MAX_COUNT {
-            return Err(GraphError::Toml {
-                line: 1,
-                message: format!("{hosts} hosts, above max {MAX_COUNT}"),
-            });
-        }
-        let mut nodes: BTreeMap<&str, NodeId> = BTreeMap::new();
-        for (number, name) in (hosts as NodeId..).zip(&self.switches) {
-            if nodes.insert(name.get_ref(), number).is_some() {
-                let expected = "a name of its own";
-                return Err(field(name.span(), "switch", name.get_ref(), expected));
-            }
-        }
-        let node = |span, name: &str| {
-            let known = nodes.get(name).copied();
-            known.ok_or_else(|| field(span, "node", name, "one of switches"))
-        };
-        let line = |rate: &Spanned<String>, delay: &Spanned<String>| {
-            let no_rate = || {
-                field(
-                    rate.span(),
-                    "rate",
-                    rate.get_ref(),
-                    "a rate above zero like 100 Gbit/s",
-                )
-            };
-            let no_delay = || {
-                field(
-                    delay.span(),
-                    "delay",
-                    delay.get_ref(),
-                    "a delay of at most 1 s like 1 us",
-                )
-            };
-            Ok((
-                read_rate(rate.get_ref()).ok_or_else(no_rate)?,
-                read_delay(delay.get_ref()).ok_or_else(no_delay)?,
-            ))
-        };
-        let (mut edges, mut lines) = (Vec::new(), Vec::new());
-        let mut host = 0;
-        for (group, count) in self.hosts.iter().zip(counts) {
-            let b = node(group.at.span(), group.at.get_ref())?;
-            let (rate, delay) = line(&group.rate, &group.delay)?;
-            for a in host..host + count as NodeId {
-                edges.push(Edge { a, b, rate, delay });
-                lines.push(line_at(group.at.span().start));
-            }
-            host += count as NodeId;
-        }
-        for group in &self.links {
-            let a = node(group.from.span(), group.from.get_ref())?;
-            let (rate, delay) = line(&group.rate, &group.delay)?;
-            let names = match group.to.get_ref() {
-                Names::One(name) => std::slice::from_ref(name),
-                Names::Several(names) => names.as_slice(),
-            };
-            for name in names {
-                let b = node(group.to.span(), name)?;
-                edges.push(Edge { a, b, rate, delay });
-                lines.push(line_at(group.to.span().start));
-            }
-        }
-        let is_switch = |n: usize| n >= hosts;
-        let switches = (0..hosts + self.switches.len()).map(is_switch).collect();
-        Graph::checked(switches, edges, &lines)
-    }
-}
-
-/// Words of a file in the HPCC simulator's format, with their lines.
-struct Reader<'a> {
-    words: std::vec::IntoIter<(usize, &'a str)>,
-    line: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Reader<'a> {
-        let lines = (1..).zip(text.lines());
-        let words: Vec<_> = lines
-            .flat_map(|(n, line)| line.split_whitespace().map(move |word| (n, word)))
-            .collect();
-        Reader {
-            words: words.into_iter(),
-            line: 1,
-        }
-    }
-
-    fn word(&mut self) -> Option<&'a str> {
-        let (line, word) = self.words.next()?;
-        self.line = line;
-        Some(word)
-    }
-
-    fn field<T>(
-        &mut self,
-        what: &'static str,
-        expected: impl Fn() -> String,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, GraphError> {
-        let found = self.word().unwrap_or("");
-        read(found).ok_or_else(|| GraphError::Field {
-            line: self.line,
-            what,
-            found: found.to_owned(),
-            expected: expected(),
-        })
-    }
-
-    fn number(&mut self, what: &'static str, max: usize) -> Result<usize, GraphError> {
-        let within = |word: &str| word.parse().ok().filter(|&n: &usize| n <= max);
-        self.field(what, || format!("a number up to {max}"), within)
-    }
-
-    fn edge(&mut self, nodes: usize) -> Result<Option<Edge>, GraphError> {
-        if self.words.len() == 0 {
-            return Ok(None);
-        }
-        let a = self.number("node", nodes.saturating_sub(1))? as NodeId;
-        let b = self.number("node", nodes.saturating_sub(1))? as NodeId;
-        let rate = || "a rate above zero like 100Gbps".to_owned();
-        let rate = self.field("rate", rate, read_rate)?;
-        let delay = || "a delay of at most 1 s like 1000ns".to_owned();
-        let delay = self.field("delay", delay, read_delay)?;
-        let none = || "0: lossy links are not modelled".to_owned();
-        let zero = |word: &str| word.parse().ok().filter(|&loss: &f64| loss == 0.0);
-        self.field("error rate", none, zero)?;
-        Ok(Some(Edge { a, b, rate, delay }))
-    }
-}
-
 /// "100Gbps" or "100 Gbit/s".
 fn read_rate(word: &str) -> Option<Rate> {
     let (number, unit) = split(word);
@@ -490,115 +297,4 @@ fn split(word: &str) -> (&str, &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RACKS: &str = r#"switches = ["tor1", "tor2", "spine"]
-[[hosts]]
-count = 2
-at = "tor1"
-rate = "25 Gbit/s"
-delay = "1 us"
-[[hosts]]
-at = "tor2"
-rate = "100 Gbit/s"
-delay = "2 us"
-[[links]]
-from = "spine"
-to = ["tor1", "tor2"]
-rate = "100 Gbit/s"
-delay = "3 us"
-"#;
-
-    #[test]
-    fn a_toml_network_has_its_hosts_first_with_links_of_their_own() {
-        let graph = Graph::parse_toml(RACKS).unwrap();
-        assert_eq!(graph.hosts().collect::<Vec<_>>(), [0, 1, 2]);
-        let rates: Vec<String> = graph
-            .host_links()
-            .iter()
-            .map(|l| l.rate.to_string())
-            .collect();
-        assert_eq!(rates, ["25 Gbit/s", "25 Gbit/s", "100 Gbit/s"]);
-        assert_eq!(graph.edges.len(), 5);
-        assert_eq!(graph.longest_delay(), Span::from_us(1 + 3 + 3 + 2));
-    }
-
-    #[test]
-    fn bad_toml_networks_are_refused_with_line_and_value() {
-        let error = |from: &str, to: &str| {
-            let text = RACKS.replacen(from, to, 1);
-            assert_ne!(text, RACKS);
-            Graph::parse_toml(&text).unwrap_err().to_string()
-        };
-        assert_eq!(
-            error("at = \"tor1\"", "at = \"tor3\""),
-            "line 4: node is \"tor3\", expected one of switches"
-        );
-        assert_eq!(
-            error("rate = \"25 Gbit/s\"", "rate = \"0 Gbit/s\""),
-            "line 5: rate is \"0 Gbit/s\", expected a rate above zero like 100 Gbit/s"
-        );
-        assert_eq!(
-            error("to = [\"tor1\", \"tor2\"]", "to = \"tor1\""),
-            "no way leads from host 2 to host 0"
-        );
-        assert_eq!(
-            error("to = [\"tor1\"", "to = [\"spine\""),
-            "line 13: link 5-5 ends where it starts"
-        );
-        assert_eq!(
-            error("count = 2", "count = 0"),
-            "line 3: count is \"0\", expected 1 to 65535"
-        );
-        assert_eq!(
-            error("\"tor2\", \"spine\"", "\"tor1\", \"spine\""),
-            "line 1: switch is \"tor1\", expected a name of its own"
-        );
-        assert!(error("count = 2", "number = 2").starts_with("line 3: unknown field `number`"));
-    }
-
-    #[test]
-    fn bad_files_are_refused_with_line_and_value() {
-        let error = |text| Graph::parse(text).unwrap_err().to_string();
-        assert_eq!(
-            error("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 0Gbps 1us 0\n"),
-            "line 4: rate is \"0Gbps\", expected a rate above zero like 100Gbps"
-        );
-        assert_eq!(
-            error("3 1 2\n7\n"),
-            "line 2: switch is \"7\", expected a number up to 2"
-        );
-        assert_eq!(
-            error("3 1 2\n2\n0 2 1Gbps 1us 0\n"),
-            "line 3: 1 links, expected 2 as the first line says"
-        );
-        assert_eq!(
-            error("4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"),
-            "no way leads from host 1 to host 0"
-        );
-        assert_eq!(
-            error("3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n"),
-            "line 4: error rate is \"0.1\", expected 0: lossy links are not modelled"
-        );
-        assert_eq!(
-            error("2 1 1\n1\n0 0 1Gbps 1us 0\n"),
-            "line 3: link 0-0 ends where it starts"
-        );
-        assert_eq!(
-            error(
-                "4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"
-            ),
-            "line 6: node 0 is host with 2 links, expected 1"
-        );
-    }
-
-    #[test]
-    fn hosts_come_first_when_asked() {
-        let graph = Graph::parse("3 1 2\n0\n1 0 1Gbps 1us 0\n0 2 2Gbps 1us 0\n").unwrap();
-        let first = graph.hosts_first();
-        assert_eq!(first.switches, [false, false, true]);
-        assert_eq!((first.edges[0].a, first.edges[0].b), (0, 2));
-        assert_eq!((first.edges[1].a, first.edges[1].b), (2, 1));
-    }
-}
+mod tests;

@@ -75,6 +75,8 @@ pub enum Topology {
         /// What it says.
         graph: Arc<Graph>,
     },
+    /// Nodes and links of the scenario itself, hosts first.
+    Inline(Inline),
     /// All hosts at one switch.
     Star {
         /// Number of hosts.
@@ -106,11 +108,22 @@ pub enum Topology {
     },
 }
 
+/// A network that a scenario writes out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inline {
+    /// As the scenario gives it.
+    pub table: toml::Table,
+    /// What it says.
+    pub graph: Arc<Graph>,
+}
+
 impl Topology {
     /// Number of hosts.
     pub fn hosts(&self) -> u32 {
         match self {
-            Topology::File { graph, .. } => graph.hosts().count() as u32,
+            Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. }) => {
+                graph.hosts().count() as u32
+            }
             Topology::Star { hosts }
             | Topology::Dumbbell { hosts }
             | Topology::LeafSpine { hosts, .. }
@@ -122,6 +135,7 @@ impl Topology {
     pub fn kind(&self) -> TopologyKind {
         match self {
             Topology::File { .. } => TopologyKind::File,
+            Topology::Inline(_) => TopologyKind::Inline,
             Topology::Star { .. } => TopologyKind::Star,
             Topology::Dumbbell { .. } => TopologyKind::Dumbbell,
             Topology::LeafSpine { .. } => TopologyKind::LeafSpine,
@@ -144,6 +158,8 @@ pub enum TopologyKind {
     FatTree,
     /// [`Topology::File`].
     File,
+    /// [`Topology::Inline`].
+    Inline,
 }
 
 /// Whose the switches' memory is.
@@ -609,7 +625,9 @@ impl Network {
     /// frame's own wire time.
     pub fn base_delay(&self) -> Span {
         let between_switches = match &self.topology {
-            Topology::File { graph, .. } => return graph.longest_delay(),
+            Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. }) => {
+                return graph.longest_delay();
+            }
             Topology::Star { .. } => 0,
             Topology::Dumbbell { .. } => 1,
             Topology::LeafSpine { .. } => 2,

@@ -1,7 +1,7 @@
 //! One checked value, and the forms a value can have.
 
 use crate::error::Problem;
-use crate::Fraction;
+use crate::{Fraction, Inline};
 use onramp_units::{Bytes, ParseError, Rate, Span};
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +16,7 @@ pub(crate) enum Value {
     Span(Span),
     Rate(Rate),
     Bytes(Bytes),
+    Graph(Inline),
 }
 
 /// What a key's value looks like, bounds included.
@@ -41,6 +42,8 @@ pub(crate) enum Form {
     Rate(Rate, Rate),
     Bytes(Bytes, Bytes),
     Choice(&'static [&'static str]),
+    /// A table of nodes and links, which is read as such (document.rs).
+    Graph,
 }
 
 /// The word that switches a law off where a threshold is expected.
@@ -83,7 +86,7 @@ impl Form {
             Form::Rate(min, max) => read_quantity(key, text, min, max).map(Value::Rate),
             Form::Bytes(min, max) => read_quantity(key, text, min, max).map(Value::Bytes),
             Form::Choice(names) if names.contains(&text) => Ok(Value::Text(text.to_owned())),
-            Form::Choice(_) => Err(self.unlike(key, text)),
+            Form::Choice(_) | Form::Graph => Err(self.unlike(key, text)),
         }
     }
 
@@ -119,6 +122,7 @@ impl fmt::Display for Form {
             Form::Count(min, max) => write!(f, "number, {min} to {max}"),
             Form::Host => f.write_str("host number"),
             Form::HostOr(word) => write!(f, "host number, range like \"0-3\", or \"{word}\""),
+            Form::Graph => f.write_str("a table with `switches`, `hosts` and `links`"),
             Form::Path => f.write_str("path, from the scenario's directory"),
             Form::ChoiceOrPath(names) => {
                 write!(f, "{}, or the path of a file", Form::Choice(names))
@@ -138,7 +142,7 @@ impl fmt::Display for Form {
 }
 
 impl fmt::Display for Value {
-    /// As a scenario would write it, without quotes.
+    /// As a scenario would write it, without quotes; a table is only called so.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Text(text) => text.fmt(f),
@@ -148,6 +152,7 @@ impl fmt::Display for Value {
             Value::Span(span) => span.fmt(f),
             Value::Rate(rate) => rate.fmt(f),
             Value::Bytes(bytes) => bytes.fmt(f),
+            Value::Graph(_) => f.write_str("a table"),
         }
     }
 }
@@ -159,6 +164,7 @@ impl From<&Value> for toml::Value {
             Value::Count(count) => toml::Value::Integer(*count as i64),
             Value::Flag(flag) => toml::Value::Boolean(*flag),
             Value::Fraction(fraction) => toml::Value::Float(fraction.get()),
+            Value::Graph(inline) => toml::Value::Table(inline.table.clone()),
             other => toml::Value::String(other.to_string()),
         }
     }

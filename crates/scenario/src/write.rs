@@ -89,11 +89,15 @@ impl Settings {
         let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
         match &network.topology {
             Topology::File { path, .. } => self.add("network.topology.path", word(path)),
+            Topology::Inline(inline) => self.add("network.graph", Value::Graph(inline.clone())),
             shape => count("network.topology.hosts", shape.hosts()),
         }
         let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
         match network.topology {
-            Topology::Star { .. } | Topology::Dumbbell { .. } | Topology::File { .. } => {}
+            Topology::Star { .. }
+            | Topology::Dumbbell { .. }
+            | Topology::File { .. }
+            | Topology::Inline(_) => {}
             Topology::LeafSpine { leaves, spines, .. } => {
                 count("network.topology.leaves", leaves);
                 count("network.topology.spines", spines);

@@ -178,10 +178,10 @@ impl Domain {
             dst: flow.dst,
             ports: flow_ports(packet.ordinal.into()),
         };
-        match (packet.kind, &self.config.kernel) {
+        match (packet.kind, self.is_kernel) {
             (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there, flow.work),
-            (_, Some(_)) => self.kernel_frame(id, packet, &there, flow.work),
-            (_, None) => self.nic_frame(id, packet, &there),
+            (_, true) => self.kernel_frame(id, packet, &there, flow.work),
+            (_, false) => self.nic_frame(id, packet, &there),
         }
     }
 
@@ -192,9 +192,9 @@ impl Domain {
         there: &Ends,
         work: Work,
     ) -> (Vec<u8>, String) {
-        let received = match self.config.kernel {
-            Some(_) => mono(packet.sent),
-            None => self.stamps.of(id).received,
+        let received = match self.is_kernel {
+            true => mono(packet.sent),
+            false => self.stamps.of(id).received,
         };
         let len = self.or_acked_bytes(packet.seq, work);
         let frame = frame::or_ack(there, packet.seq, len, received);
@@ -235,10 +235,7 @@ impl Domain {
 
     /// Payload of the packet with byte `seq`, for which there is an OR-ACK.
     fn or_acked_bytes(&self, seq: u64, work: Work) -> u32 {
-        let full = match self.config.kernel {
-            Some(_) => u64::from(MSS),
-            None => u64::from(self.config.nic.payload),
-        };
+        let full = u64::from(self.config.hosts.payload());
         let first = seq / full * full;
         match work {
             Work::Send(size) => full.min(size.get().saturating_sub(first)) as u32,

@@ -1,9 +1,10 @@
 //! What a simulation is made of, beside its topology and its flows.
 
-use crate::cc::Algorithm;
+use crate::cc::{Algorithm, Feedback};
 use crate::chains::Chains;
 use crate::clock::ClockErrors;
 use crate::huygens::Probing;
+use crate::kernel::MSS;
 use crate::rounding::Rounding;
 use crate::tcp::control::TcpAlgorithm;
 use onramp_scenario::{Transport, Work};
@@ -17,12 +18,8 @@ pub struct Config {
     /// looks at blocked flows too when it decides how long to sleep, and duplicates are not
     /// acknowledged.
     pub rounding: Rounding,
-    /// Congestion control of every flow.
-    pub algorithm: Algorithm,
-    /// The NICs.
-    pub nic: Nic,
-    /// Hosts are Linux TCP on plain NICs; then `algorithm` and `nic` mean nothing.
-    pub kernel: Option<Kernel>,
+    /// What hosts are.
+    pub hosts: Hosts,
     /// On-Ramp's control law, if any.
     pub law: Option<onramp_law::Config>,
     /// How wrong the hosts' clocks are, by which the law measures.
@@ -39,9 +36,20 @@ pub struct Config {
     pub seed: u64,
 }
 
+/// What all hosts are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Hosts {
+    /// RDMA-like NICs.
+    Nic(Nic),
+    /// Linux TCP on plain NICs.
+    Kernel(Kernel),
+}
+
 /// A host's RDMA-like NIC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nic {
+    /// Congestion control of every flow.
+    pub algorithm: Algorithm,
     /// Payload of a full packet.
     pub payload: u16,
     /// A receiver asks for the same packet again at most this often.
@@ -191,13 +199,54 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
+impl Hosts {
+    /// Asked where hosts are NICs.
+    pub(crate) fn nic(&self) -> &Nic {
+        match self {
+            Hosts::Nic(nic) => nic,
+            Hosts::Kernel(_) => unreachable!("asked of NICs"),
+        }
+    }
+
+    /// Asked where hosts are kernels.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        match self {
+            Hosts::Kernel(kernel) => kernel,
+            Hosts::Nic(_) => unreachable!("asked of kernel hosts"),
+        }
+    }
+
+    pub(crate) fn is_kernel(&self) -> bool {
+        matches!(self, Hosts::Kernel(_))
+    }
+
+    /// What packets carry for their senders.
+    pub(crate) fn feedback(&self) -> Feedback {
+        match self {
+            Hosts::Nic(nic) => nic.algorithm.feedback(),
+            Hosts::Kernel(_) => Feedback::Marks,
+        }
+    }
+
+    /// Payload of a full packet.
+    pub(crate) fn payload(&self) -> u16 {
+        match self {
+            Hosts::Nic(nic) => nic.payload,
+            Hosts::Kernel(_) => MSS,
+        }
+    }
+}
+
 impl Nic {
     /// The HPCC authors' simulator's.
-    pub const REFERENCE: Nic = Nic {
-        payload: 1000,
-        nack_interval: Span::from_us(500),
-        timeout: None,
-    };
+    pub fn reference(algorithm: Algorithm) -> Nic {
+        Nic {
+            algorithm,
+            payload: 1000,
+            nack_interval: Span::from_us(500),
+            timeout: None,
+        }
+    }
 }
 
 impl Ecn {

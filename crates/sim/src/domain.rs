@@ -122,8 +122,8 @@ impl Domain {
             nodes,
             ..
         } = beginning;
-        let feedback = config.algorithm.feedback();
-        let is_kernel = config.kernel.is_some();
+        let feedback = config.hosts.feedback();
+        let is_kernel = config.hosts.is_kernel();
         let port_of = |node| network.port_of(node);
         let mut domain = Domain {
             network: network.clone(),
@@ -352,7 +352,7 @@ impl Domain {
 
     /// What a flow from `src` knows before it starts.
     pub fn path_facts(&self, src: u32) -> PathFacts {
-        self.network.path_facts(src, self.config.nic.payload)
+        self.network.path_facts(src, self.config.hosts.payload())
     }
 
     /// How many flows the hosts of flow `plan` had before it; asked once for each, in order.

@@ -164,7 +164,7 @@ impl Kernel {
 
 impl Domain {
     fn kernel(&self) -> &Kernel {
-        self.config.kernel.as_ref().expect("asked of kernel hosts")
+        self.config.hosts.kernel()
     }
 
     /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,

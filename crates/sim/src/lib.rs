@@ -9,16 +9,15 @@
 //! argument, so the same inputs give the same bytes, for any number of threads.
 //!
 //! ```
-//! use onramp_sim::{cc, Buffer, ClockErrors, Config, Flow, Line, Nic, Rounding, Simulation, Switch, Topology};
+//! use onramp_sim::{cc, Buffer, ClockErrors, Config, Flow, Hosts, Line, Nic, Rounding, Simulation, Switch, Topology};
 //! use onramp_scenario::Work;
 //! use onramp_units::{Bytes, Span, Time};
 //!
 //! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
+//! let hpcc = cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate));
 //! let config = Config {
 //!     rounding: Rounding::Exact,
-//!     algorithm: cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate)),
-//!     nic: Nic::REFERENCE,
-//!     kernel: None,
+//!     hosts: Hosts::Nic(Nic::reference(hpcc)),
 //!     law: None,
 //!     clocks: ClockErrors::default(),
 //!     switch: Switch {
@@ -82,7 +81,7 @@ mod way;
 pub use capture::{CaptureError, Output};
 pub use chains::Chains;
 pub use clock::ClockErrors;
-pub use config::{Buffer, Config, Counters, Ecn, Flow, Kernel, Nic, Outcome, Switch};
+pub use config::{Buffer, Config, Counters, Ecn, Flow, Hosts, Kernel, Nic, Outcome, Switch};
 pub use ecmp::{address, flow_ports};
 pub use flow_list::{parse as parse_flow_list, FlowListError};
 pub use huygens::{ClockWindow, Probing};

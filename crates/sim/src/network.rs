@@ -2,7 +2,7 @@
 //! of them. Nothing here changes while events are handled, except outcomes, each by its one writer.
 
 use crate::cc::PathFacts;
-use crate::config::{Config, Flow, Outcome};
+use crate::config::{Config, Flow, Hosts, Outcome};
 use crate::ecmp;
 use crate::kernel;
 use crate::nic::DATA_HEADER;
@@ -41,9 +41,10 @@ impl Network {
         for (port, &node) in (0..).zip(&port_nodes) {
             host_ports[node as usize] = port;
         }
-        let (payload, header) = match config.kernel {
-            Some(_) => (kernel::MSS, kernel::HEADER),
-            None => (config.nic.payload, DATA_HEADER),
+        let payload = config.hosts.payload();
+        let header = match config.hosts {
+            Hosts::Kernel(_) => kernel::HEADER,
+            Hosts::Nic(_) => DATA_HEADER,
         };
         let chains = config.chains.as_ref();
         let waiting = chains.map_or(0, |chains| flows.len() - chains.first);

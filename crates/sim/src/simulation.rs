@@ -91,7 +91,7 @@ impl Simulation {
     ) -> Result<Simulation, ConfigError> {
         check(topology, &flows, config.chains.as_deref())?;
         // Kernel hosts' flows that wait for others ask for their connections without delay.
-        let in_one = config.kernel.is_some() && config.chains.is_some();
+        let in_one = config.hosts.is_kernel() && config.chains.is_some();
         let partition = match config.rounding {
             Rounding::Exact if !in_one => partition,
             _ => Partition::whole(topology),

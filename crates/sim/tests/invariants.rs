@@ -4,8 +4,8 @@
 use onramp_scenario::Work;
 use onramp_sim::cc::PRESETS;
 use onramp_sim::{
-    Buffer, ClockErrors, Config, Ecn, Flow, Line, Nic, Partition, Rounding, Simulation, Switch,
-    Topology,
+    Buffer, ClockErrors, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Rounding, Simulation,
+    Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -24,12 +24,10 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
     let lossless = matches!(buffer, Buffer::Lossless(_));
     Config {
         rounding: Rounding::Exact,
-        algorithm: (preset.algorithm)(line),
-        nic: Nic {
+        hosts: Hosts::Nic(Nic {
             timeout: (!lossless).then_some(Span::from_ms(1)),
-            ..Nic::REFERENCE
-        },
-        kernel: None,
+            ..Nic::reference((preset.algorithm)(line))
+        }),
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {
@@ -248,8 +246,9 @@ fn mean_wait_us(rho: f64, size: impl Fn(f64) -> u64) -> (f64, f64) {
     let flows: Vec<Flow> = sizes.iter().map(next).collect();
     let topology = Topology::star(513, edge).unwrap();
     let mut config = config(dctcp(), edge.rate, Buffer::PerPort(Bytes::new(1 << 30)));
-    config.nic.timeout = None;
-    config.nic.payload = 9000;
+    if let Hosts::Nic(nic) = &mut config.hosts {
+        (nic.timeout, nic.payload) = (None, 9000);
+    }
     config.switch.ecn = None;
     let mut simulation = Simulation::new(config, &topology, flows).unwrap();
     simulation.run_until(END);

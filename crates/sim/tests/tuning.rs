@@ -20,7 +20,7 @@ fn configured(cc: Cc, kind: HostKind, set: &[(&str, &str)]) -> Config {
     let mut all = vec![("host.cc", cc.as_str()), ("host.kind", kind.as_str())];
     all.extend(set);
     let scenario = Scenario::parse_with(TEXT, "t", &all).unwrap_or_else(|e| panic!("{e}"));
-    config(&scenario.runs()[0]).unwrap()
+    config(&scenario.runs()[0])
 }
 
 fn kind(parameter: &Parameter) -> HostKind {

@@ -227,6 +227,7 @@ impl Resolver<'_> {
                 "onramp.threshold",
                 "network.link.delay",
                 "network.topology.path",
+                "network.graph",
             ];
             self.report(&paths, Problem::Below { key, value, min });
         }

@@ -20,7 +20,7 @@ use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// Beyond this the plan alone would take more than 700 MB.
+/// Beyond this the simulator would need more than 2 GB, and files of results are as large.
 const MAX_ARRIVALS: f64 = 1e7;
 
 /// Makes a run without params out of `layer`, or says what is wrong.

@@ -7,12 +7,13 @@ impl Resolver<'_> {
         let topology = self.topology();
         self.hosts = topology.as_ref().map(Topology::hosts);
         let host_links = match &topology {
-            Some(Topology::File { graph, .. }) => graph.host_links(),
+            Some(Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. })) => {
+                graph.host_links()
+            }
             _ => Vec::new(),
         };
         let fastest = host_links.iter().max_by_key(|link| link.rate).copied();
-        let is_file = self.name("network.topology.kind") == Some(TopologyKind::File);
-        let (link, fabric) = match is_file {
+        let (link, fabric) = match self.says_links() {
             true => self.no_links().and(fastest.zip(fastest)).unzip(),
             false => self.links(),
         };
@@ -42,13 +43,29 @@ impl Resolver<'_> {
         (link, self.link("network.fabric", link))
     }
 
-    /// The file says what the links are like.
+    /// Whether nodes and links are given.
+    fn says_links(&self) -> bool {
+        ["network.topology.path", "network.graph"].contains(&self.nodes_key())
+    }
+
+    /// The key that says which nodes there are.
+    pub(super) fn nodes_key(&self) -> &'static str {
+        let kind = self.layer.get("network.topology.kind");
+        let kind = kind.and_then(|setting| setting.value.as_ref());
+        match kind.and_then(|kind| kind.to_string().parse().ok()) {
+            Some(TopologyKind::File) => "network.topology.path",
+            Some(TopologyKind::Inline) => "network.graph",
+            _ => "network.topology.hosts",
+        }
+    }
+
+    /// Nodes and links are given: they say what the links are like.
     pub(super) fn no_links(&mut self) -> Option<()> {
         let mut none = Some(());
         for table in ["link", "fabric"] {
             for key in ["rate", "delay"].map(|name| format!("network.{table}.{name}")) {
                 if self.given(&key) {
-                    let other = "network.topology.path".to_owned();
+                    let other = self.nodes_key().to_owned();
                     self.report(
                         &[&key],
                         Problem::Beside {
@@ -82,12 +99,18 @@ impl Resolver<'_> {
 
     pub(super) fn topology(&mut self) -> Option<Topology> {
         let kind = self.name("network.topology.kind");
-        if kind == Some(TopologyKind::File) {
-            return self.topology_file();
+        if kind != Some(TopologyKind::Inline) && self.given("network.graph") {
+            let inline = [TopologyKind::Inline];
+            self.needs("network.graph", "network.topology.kind", &inline);
+        }
+        match kind {
+            Some(TopologyKind::File) => return self.topology_file(),
+            Some(TopologyKind::Inline) => return self.topology_inline(),
+            _ => {}
         }
         let hosts = self.needed("network.topology.hosts");
         match kind? {
-            TopologyKind::File => None,
+            TopologyKind::File | TopologyKind::Inline => None,
             TopologyKind::Star => Some(Topology::Star { hosts: hosts? }),
             TopologyKind::Dumbbell => {
                 let hosts = self.multiple(hosts?, 2)?;
@@ -123,6 +146,16 @@ impl Resolver<'_> {
         let graph = self.files.graph(&path);
         let graph = self.file(key, &path, graph)?;
         Some(Topology::File { path, graph })
+    }
+
+    fn topology_inline(&mut self) -> Option<Topology> {
+        if !self.given("network.graph") {
+            self.missing("network.graph");
+        }
+        match self.value("network.graph")? {
+            Value::Graph(inline) => Some(Topology::Inline(inline)),
+            _ => None,
+        }
     }
 
     /// What a file holds, or a report of what is wrong with it.

@@ -306,11 +306,7 @@ impl Resolver<'_> {
     /// Whether the network has that host; reported if not.
     pub(super) fn exists(&mut self, path: &str, host: HostId) -> Option<()> {
         let last = self.hosts.map(|hosts| hosts - 1);
-        let of = match self.given("network.topology.path") {
-            true => "network.topology.path",
-            false => "network.topology.hosts",
-        };
-        self.at_most(path, Some(host), last, of);
+        self.at_most(path, Some(host), last, self.nodes_key());
         Some(())
     }
 

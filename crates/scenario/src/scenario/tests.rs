@@ -121,7 +121,7 @@ fn missing_tables_are_reported_at_the_top() {
          t:1: network.link.delay is missing: time, 0 s to 100 ms\n\
          t:1: network.link.rate is missing: rate, 1 Mbit/s to 1 Tbit/s\n\
          t:1: network.topology.hosts is missing: number, 2 to 4096\n\
-         t:1: network.topology.kind is missing: \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"file\"\n\
+         t:1: network.topology.kind is missing: \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"file\" or \"inline\"\n\
          t:1: title is missing: one line of 1 to 200 characters\n\
          t:1: traffic is missing: at least one [[traffic]] entry"
     );
@@ -319,6 +319,93 @@ fn a_networks_file_has_links_of_its_own() {
     let written = run.to_toml();
     let again = Scenario::parse_files(&written, "t", &[], &files).unwrap();
     assert_eq!(again.runs(), std::slice::from_ref(run), "{written}");
+}
+
+const INLINE: &str = r#"title = "t"
+duration = "10 ms"
+[network]
+topology = { kind = "inline" }
+[network.graph]
+switches = ["tor", "spine"]
+[[network.graph.hosts]]
+count = 2
+at = "tor"
+rate = "25 Gbit/s"
+delay = "1 us"
+[[network.graph.hosts]]
+at = "spine"
+rate = "100 Gbit/s"
+delay = "2 us"
+[[network.graph.links]]
+from = "spine"
+to = "tor"
+rate = "100 Gbit/s"
+delay = "3 us"
+[[traffic]]
+kind = "long"
+flows = 2
+"#;
+
+#[test]
+fn a_network_may_stand_in_the_scenario_itself() {
+    let scenario = Scenario::parse(INLINE, "t").unwrap_or_else(|e| panic!("{e}"));
+    let run = &scenario.runs()[0];
+    assert_eq!(run.network.topology.hosts(), 3);
+    assert_eq!(run.network.link_of(1).rate.to_string(), "25 Gbit/s");
+    assert_eq!(run.network.base_delay(), Span::from_us(1 + 3 + 2));
+    let written = run.to_toml();
+    let again = Scenario::parse(&written, "t").unwrap_or_else(|e| panic!("{written}\n{e}"));
+    assert_eq!(again.runs(), std::slice::from_ref(run), "{written}");
+}
+
+#[test]
+fn a_bad_network_of_a_scenario_is_refused_with_the_scenarios_line() {
+    let error = |from: &str, to: &str| {
+        let text = INLINE.replacen(from, to, 1);
+        assert_ne!(text, INLINE);
+        Scenario::parse(&text, "t").unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("at = \"tor\"", "at = \"tor3\""),
+        "t:9: network.graph: node is \"tor3\", expected one of switches"
+    );
+    assert_eq!(
+        error("rate = \"25 Gbit/s\"", "rate = \"0 Gbit/s\""),
+        "t:10: network.graph: rate is \"0 Gbit/s\", expected a rate above zero like 100 Gbit/s"
+    );
+    assert_eq!(
+        error("count = 2", "number = 2"),
+        "t:8: network.graph: unknown field `number`, expected one of `count`, `at`, `rate`, `delay`"
+    );
+    assert_eq!(
+        error("to = \"tor\"", "to = \"spine\""),
+        "t:18: network.graph: link 4-4 ends where it starts"
+    );
+    assert_eq!(
+        error("to = \"tor\"", "to = []"),
+        "t:5: network.graph: no way leads from host 2 to host 0"
+    );
+    let star = "\"star\", hosts = 3 }\nlink = { rate = \"1 Gbit/s\", delay = \"1 us\" }";
+    assert_eq!(
+        error("\"inline\" }", star),
+        "t:6: network.graph is a table, which needs network.topology.kind inline"
+    );
+    assert_eq!(
+        error("flows = 2", "to = 3"),
+        "t:23: traffic.0.to is 3, above max 2 (network.graph)"
+    );
+    assert_eq!(
+        error(
+            "[[traffic]]",
+            "[network.link]\nrate = \"1 Gbit/s\"\n[[traffic]]"
+        ),
+        "t:22: network.link.rate is set beside network.graph: only one of them can hold"
+    );
+    let set = Scenario::parse_with(INLINE, "t", &[("network.graph", "3")]);
+    assert_eq!(
+        set.unwrap_err().to_string(),
+        "--set: network.graph is \"3\", expected a table with `switches`, `hosts` and `links`"
+    );
 }
 
 #[test]

@@ -2,12 +2,11 @@
 
 use super::parts::{partition, Parts};
 use crate::capture::CaptureError;
-use crate::cc::{self, Preset};
+use crate::cc;
 use crate::chains::Chains;
 use crate::clock::ClockErrors;
-use crate::config::{Buffer, Config, Ecn, Flow, Kernel, Nic, Switch};
+use crate::config::{Buffer, Config, Ecn, Flow, Hosts, Kernel, Nic, Switch};
 use crate::huygens::Probing;
-use crate::kernel::MSS;
 use crate::partition::Partition;
 use crate::port_name::UnknownPort;
 use crate::rounding::Rounding;
@@ -22,8 +21,6 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum BuildError {
-    #[error("host.cc is {cc}, which the simulator's hosts of this kind do not have")]
-    Cc { cc: Cc },
     #[error("network.topology: {0}")]
     Topology(#[from] TopologyError),
     #[error(transparent)]
@@ -72,7 +69,7 @@ impl Setup {
         Ok(Setup {
             config: Config {
                 chains: Chains::of(arrivals, end).map(Arc::new),
-                ..config(run)?
+                ..config(run)
             },
             flows: arrivals.iter().map(flow).collect(),
             partition: partition(run, arrivals, &topology, parts),
@@ -92,13 +89,31 @@ impl Setup {
 }
 
 /// What the simulation of `run` is made of.
-///
-/// # Errors
-/// What the simulator cannot do.
-pub fn config(run: &Run) -> Result<Config, BuildError> {
-    match run.host.kind {
-        HostKind::Kernel => kernel_config(run),
-        HostKind::Nic => nic_config(run),
+pub fn config(run: &Run) -> Config {
+    let (hosts, ecn, control_acks) = match run.host.kind {
+        HostKind::Kernel => kernel_hosts(run),
+        HostKind::Nic => nic_hosts(run),
+    };
+    Config {
+        rounding: Rounding::Exact,
+        law: law(&run.onramp, u64::from(hosts.payload())),
+        hosts,
+        clocks: ClockErrors {
+            offset: run.clock.offset,
+            drift: run.clock.drift.get(),
+            noise: run.clock.noise,
+            wander: run.clock.wander.get(),
+        },
+        reuse: run.onramp.reuse,
+        chains: None,
+        probing: probing(&run.clock),
+        switch: Switch {
+            buffer: buffer(run),
+            ecn,
+            control_acks,
+            alpha_log2: run.network.alpha_log2,
+        },
+        seed: run.seed,
     }
 }
 
@@ -111,83 +126,42 @@ fn flow(arrival: &Arrival) -> Flow {
     }
 }
 
-fn nic_config(run: &Run) -> Result<Config, BuildError> {
+/// Hosts; marks; and whether acknowledgements take the strict-priority class.
+type Made = (Hosts, Option<Ecn>, bool);
+
+fn nic_hosts(run: &Run) -> Made {
     let line = run.network.link.rate;
-    let preset = preset(run.host.cc)?;
+    let preset = cc::preset(&run.host.cc.to_string());
+    let preset = preset.expect("a scenario's NICs have congestion controls of theirs");
     let lossless = run.network.sharing == Sharing::Lossless;
+    let nic = Nic {
+        timeout: (!lossless).then_some(run.host.transport.min_rto),
+        ..Nic::reference((preset.algorithm)(line).tuned(&run.tuning))
+    };
     let ecn = run.network.ecn.as_ref();
-    Ok(Config {
-        algorithm: (preset.algorithm)(line).tuned(&run.tuning),
-        nic: Nic {
-            timeout: (!lossless).then_some(run.host.transport.min_rto),
-            ..Nic::REFERENCE
-        },
-        law: law(&run.onramp, u64::from(Nic::REFERENCE.payload)),
-        switch: Switch {
-            buffer: buffer(run),
-            ecn: Some(ecn.map_or((preset.ecn)(line), given)),
-            control_acks: preset.control_acks,
-            alpha_log2: run.network.alpha_log2,
-        },
-        ..plain_config(run, preset)
-    })
+    let ecn = ecn.map_or((preset.ecn)(line), given);
+    (Hosts::Nic(nic), Some(ecn), preset.control_acks)
 }
 
 /// Linux asks for marks under DCTCP alone.
-fn kernel_config(run: &Run) -> Result<Config, BuildError> {
+fn kernel_hosts(run: &Run) -> Made {
     let cc = run.host.cc;
     let named = |algorithm: &TcpAlgorithm| algorithm.name() == cc.to_string();
     let algorithm = TcpAlgorithm::all().into_iter().find(named);
-    let algorithm = algorithm.ok_or(BuildError::Cc { cc })?.tuned(&run.tuning);
+    let algorithm = algorithm.expect("a scenario's kernels have congestion controls of theirs");
     let holds = run.onramp.law != Law::Off;
     let gso = run.host.gso;
+    let kernel = Kernel {
+        algorithm: algorithm.tuned(&run.tuning),
+        transport: Arc::new(run.host.transport),
+        gso: if holds { gso.min(run.onramp.gso) } else { gso },
+        gro: run.host.gro,
+        paced: run.host.qdisc == Qdisc::Fq,
+        codel: run.host.qdisc == Qdisc::FqCodel,
+        coalescing: run.host.coalescing,
+    };
     let ecn = run.network.ecn.as_ref().filter(|_| cc == Cc::Dctcp);
-    Ok(Config {
-        kernel: Some(Kernel {
-            algorithm,
-            transport: Arc::new(run.host.transport),
-            gso: if holds { gso.min(run.onramp.gso) } else { gso },
-            gro: run.host.gro,
-            paced: run.host.qdisc == Qdisc::Fq,
-            codel: run.host.qdisc == Qdisc::FqCodel,
-            coalescing: run.host.coalescing,
-        }),
-        law: law(&run.onramp, u64::from(MSS)),
-        switch: Switch {
-            buffer: buffer(run),
-            ecn: ecn.map(given),
-            control_acks: false,
-            alpha_log2: run.network.alpha_log2,
-        },
-        ..plain_config(run, preset(Cc::Dctcp)?)
-    })
-}
-
-/// What does not depend on the kind of host.
-fn plain_config(run: &Run, preset: &Preset) -> Config {
-    Config {
-        rounding: Rounding::Exact,
-        algorithm: (preset.algorithm)(run.network.link.rate),
-        nic: Nic::REFERENCE,
-        kernel: None,
-        law: None,
-        clocks: ClockErrors {
-            offset: run.clock.offset,
-            drift: run.clock.drift.get(),
-            noise: run.clock.noise,
-            wander: run.clock.wander.get(),
-        },
-        reuse: run.onramp.reuse,
-        chains: None,
-        probing: probing(&run.clock),
-        switch: Switch {
-            buffer: buffer(run),
-            ecn: None,
-            control_acks: false,
-            alpha_log2: run.network.alpha_log2,
-        },
-        seed: run.seed,
-    }
+    (Hosts::Kernel(kernel), ecn.map(given), false)
 }
 
 fn probing(clock: &scenario::Clock) -> Option<Probing> {
@@ -197,10 +171,6 @@ fn probing(clock: &scenario::Clock) -> Option<Probing> {
         interval: clock.probe_interval,
         window: clock.window,
     })
-}
-
-fn preset(cc: Cc) -> Result<&'static Preset, BuildError> {
-    cc::preset(&cc.to_string()).ok_or(BuildError::Cc { cc })
 }
 
 fn buffer(run: &Run) -> Buffer {
@@ -243,7 +213,10 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
     };
     let (edge, fabric) = (line(network.link), line(network.fabric));
     match network.topology {
-        scenario::Topology::File { ref graph, .. } => Topology::of(Graph::clone(graph)),
+        scenario::Topology::File { ref graph, .. }
+        | scenario::Topology::Inline(scenario::Inline { ref graph, .. }) => {
+            Topology::of(Graph::clone(graph))
+        }
         scenario::Topology::Star { hosts } => Topology::star(hosts, edge),
         scenario::Topology::Dumbbell { hosts } => {
             Topology::dumbbell(hosts / 2, hosts / 2, edge, fabric)

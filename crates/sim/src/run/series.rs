@@ -6,6 +6,7 @@
 //! flows are those at its end. The number of rows is bounded: many places have fewer points.
 //! The measured port and its host are always there. Delays are true, whatever clocks say.
 
+use crate::config::Hosts;
 use crate::domain::Domain;
 use crate::kernel::MSS;
 use crate::port_name::{find, UnknownPort};
@@ -251,7 +252,7 @@ fn limits(simulation: &Simulation) -> Vec<Limits> {
 
 fn limits_in(domain: &Domain) -> Vec<Limits> {
     let has_law = domain.config.law.is_some();
-    let paced = domain.config.kernel.as_ref().is_some_and(|k| k.paced);
+    let paced = matches!(&domain.config.hosts, Hosts::Kernel(kernel) if kernel.paced);
     let of_nics = domain.senders.iter().map(|(_, sender)| sender);
     let of_nics = of_nics.filter(|s| !s.is_over()).map(|sender| Limits {
         plan: sender.plan,

@@ -3,7 +3,8 @@
 use onramp_scenario::Work;
 use onramp_sim::cc::preset;
 use onramp_sim::{
-    parse_flow_list, Buffer, ClockErrors, Config, Nic, Rounding, Simulation, Switch, Topology,
+    parse_flow_list, Buffer, ClockErrors, Config, Hosts, Nic, Rounding, Simulation, Switch,
+    Topology,
 };
 use onramp_units::{Bytes, Time};
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ pub struct Case {
 const STAR4: &str = include_str!("../reference/star4.topo");
 const STAR17: &str = include_str!("../reference/star17.topo");
 
+#[allow(dead_code)] // Not every test that has this module wants all of them.
 impl Case {
     pub fn single(cc: &'static str) -> Case {
         Case {
@@ -58,7 +60,7 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
 }
 
 /// Simulates a case with exact times.
-#[allow(dead_code)] // Not every test that has this module wants it.
+#[allow(dead_code)] // As above.
 pub fn run_exactly(case: &Case, seed: u64) -> Vec<Row> {
     simulate(case, seed, Rounding::Exact)
 }
@@ -68,9 +70,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
     let line = "100 Gbit/s".parse().unwrap();
     let config = Config {
         rounding,
-        algorithm: (preset.algorithm)(line),
-        nic: Nic::REFERENCE,
-        kernel: None,
+        hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
         law: None,
         clocks: ClockErrors::default(),
         switch: Switch {

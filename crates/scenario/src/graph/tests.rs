@@ -1,0 +1,110 @@
+//! Facts about networks and their texts.
+
+use super::*;
+
+const RACKS: &str = r#"switches = ["tor1", "tor2", "spine"]
+[[hosts]]
+count = 2
+at = "tor1"
+rate = "25 Gbit/s"
+delay = "1 us"
+[[hosts]]
+at = "tor2"
+rate = "100 Gbit/s"
+delay = "2 us"
+[[links]]
+from = "spine"
+to = ["tor1", "tor2"]
+rate = "100 Gbit/s"
+delay = "3 us"
+"#;
+
+#[test]
+fn a_toml_network_has_its_hosts_first_with_links_of_their_own() {
+    let graph = Graph::parse_toml(RACKS).unwrap();
+    assert_eq!(graph.hosts().collect::<Vec<_>>(), [0, 1, 2]);
+    let rates: Vec<String> = graph
+        .host_links()
+        .iter()
+        .map(|l| l.rate.to_string())
+        .collect();
+    assert_eq!(rates, ["25 Gbit/s", "25 Gbit/s", "100 Gbit/s"]);
+    assert_eq!(graph.edges.len(), 5);
+    assert_eq!(graph.longest_delay(), Span::from_us(1 + 3 + 3 + 2));
+}
+
+#[test]
+fn bad_toml_networks_are_refused_with_line_and_value() {
+    let error = |from: &str, to: &str| {
+        let text = RACKS.replacen(from, to, 1);
+        assert_ne!(text, RACKS);
+        Graph::parse_toml(&text).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("at = \"tor1\"", "at = \"tor3\""),
+        "line 4: node is \"tor3\", expected one of switches"
+    );
+    assert_eq!(
+        error("rate = \"25 Gbit/s\"", "rate = \"0 Gbit/s\""),
+        "line 5: rate is \"0 Gbit/s\", expected a rate above zero like 100 Gbit/s"
+    );
+    assert_eq!(
+        error("to = [\"tor1\", \"tor2\"]", "to = \"tor1\""),
+        "no way leads from host 2 to host 0"
+    );
+    assert_eq!(
+        error("to = [\"tor1\"", "to = [\"spine\""),
+        "line 13: link 5-5 ends where it starts"
+    );
+    assert_eq!(
+        error("count = 2", "count = 0"),
+        "line 3: count is \"0\", expected 1 to 65535"
+    );
+    assert_eq!(
+        error("\"tor2\", \"spine\"", "\"tor1\", \"spine\""),
+        "line 1: switch is \"tor1\", expected a name of its own"
+    );
+    assert!(error("count = 2", "number = 2").starts_with("line 3: unknown field `number`"));
+}
+
+#[test]
+fn bad_files_are_refused_with_line_and_value() {
+    let error = |text| Graph::parse(text).unwrap_err().to_string();
+    assert_eq!(
+        error("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 0Gbps 1us 0\n"),
+        "line 4: rate is \"0Gbps\", expected a rate above zero like 100Gbps"
+    );
+    assert_eq!(
+        error("3 1 2\n7\n"),
+        "line 2: switch is \"7\", expected a number up to 2"
+    );
+    assert_eq!(
+        error("3 1 2\n2\n0 2 1Gbps 1us 0\n"),
+        "line 3: 1 links, expected 2 as the first line says"
+    );
+    assert_eq!(
+        error("4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"),
+        "no way leads from host 1 to host 0"
+    );
+    assert_eq!(
+        error("3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n"),
+        "line 4: error rate is \"0.1\", expected 0: lossy links are not modelled"
+    );
+    assert_eq!(
+        error("2 1 1\n1\n0 0 1Gbps 1us 0\n"),
+        "line 3: link 0-0 ends where it starts"
+    );
+    assert_eq!(
+        error("4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"),
+        "line 6: node 0 is host with 2 links, expected 1"
+    );
+}
+
+#[test]
+fn hosts_come_first_when_asked() {
+    let graph = Graph::parse("3 1 2\n0\n1 0 1Gbps 1us 0\n0 2 2Gbps 1us 0\n").unwrap();
+    let first = graph.hosts_first();
+    assert_eq!(first.switches, [false, false, true]);
+    assert_eq!((first.edges[0].a, first.edges[0].b), (0, 2));
+    assert_eq!((first.edges[1].a, first.edges[1].b), (2, 1));
+}

@@ -1,0 +1,286 @@
+//! The sending end of a flow: packets, acknowledgements, going back.
+
+use super::turns::Turn;
+use crate::cc::{Ack, CongestionControl, Control, Limits};
+use crate::clock::mono;
+use crate::domain::Domain;
+use crate::edge::reuse;
+use crate::events::{Rank, What};
+use crate::int::IntStack;
+use crate::outcomes::Sent;
+use crate::packet::{Kind, Packet, Path, NONE};
+use crate::rounding::Rounding;
+use onramp_scenario::Work;
+use onramp_units::{Sim, Time};
+
+/// The sending end of a flow.
+pub(crate) struct Sender {
+    /// Index in the plan, and number among the flows of its hosts.
+    pub plan: u32,
+    pub(super) ordinal: u16,
+    pub(super) last_wire_bytes: u16,
+    pub src: u32,
+    /// Its place in its NIC's round robin; `NONE` while it takes no turns.
+    pub turn: u32,
+    /// Payload; of a flow without size, until it stops, without end.
+    pub(super) size: u64,
+    pub(super) next: u64,
+    pub(super) unacked: u64,
+    pub limits: Limits,
+    pub(super) cc: Control,
+    pub(super) there: Path,
+    /// The control law's state, and since when it holds the head.
+    pub law: onramp_law::Flow,
+    pub held_since: Option<Time<Sim>>,
+    /// When it gives up waiting for an acknowledgement, and whether an event will look at that.
+    pub(super) timeout_at: Time<Sim>,
+    pub(super) timed: bool,
+    pub(super) endless: bool,
+    pub sent: Sent,
+}
+
+impl Sender {
+    /// Go-back-N; answers with the packets to be sent again.
+    fn go_back(&mut self, payload: u16) -> u32 {
+        let again = self.next.saturating_sub(self.unacked);
+        self.next = self.unacked;
+        let again = again.div_ceil(u64::from(payload)) as u32;
+        self.sent.retransmissions += again;
+        again
+    }
+
+    /// Whether everything is acknowledged.
+    pub(crate) fn is_over(&self) -> bool {
+        self.unacked >= self.size
+    }
+}
+
+impl Domain {
+    /// A flow of the plan starts.
+    pub(crate) fn start_flow(&mut self, plan: u32) {
+        let flow = self.network.flows[plan as usize];
+        let src = flow.src;
+        let ordinal = self.next_ordinal(plan);
+        let cc = self
+            .config
+            .hosts
+            .nic()
+            .algorithm
+            .start(&self.path_facts(src));
+        let (size, stop) = match flow.work {
+            Work::Send(size) => (size.get(), None),
+            Work::Until(stop) => (u64::MAX, Some(stop)),
+        };
+        self.network.outcomes.path(plan, ordinal);
+        let mut sender = Sender {
+            plan,
+            ordinal,
+            src,
+            size,
+            endless: stop.is_some(),
+            turn: self.nics[src as usize].flows.len() as u32,
+            next: 0,
+            unacked: 0,
+            limits: cc.limits(),
+            last_wire_bytes: 0,
+            cc,
+            there: self.network.there(plan, ordinal),
+            law: onramp_law::Flow::default(),
+            held_since: None,
+            timeout_at: Time::ZERO,
+            timed: false,
+            sent: Sent::default(),
+        };
+        let known = self.delay_to_reuse(src, flow.dst);
+        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+            reuse(law, &mut sender.law, owd, mono(self.now));
+        }
+        let turn = Turn {
+            sender: NONE,
+            state: sender.state(),
+            next_at: self.now,
+            held_until: Time::ZERO,
+        };
+        let place = self.senders.add(plan, sender);
+        let nic = &mut self.nics[src as usize];
+        nic.flows.push(Turn {
+            sender: place,
+            ..turn
+        });
+        if let Some(stop) = stop {
+            let what = What::Stop { flow: plan };
+            self.events.schedule(stop, Rank::Own, what);
+        }
+        self.nic_send(src);
+    }
+
+    /// A flow without size sends nothing new from now on.
+    pub(crate) fn stop_flow(&mut self, plan: u32) {
+        let Some(place) = self.senders.place(plan) else {
+            return;
+        };
+        let sender = &mut self.senders[place];
+        sender.size = sender.next;
+        if sender.is_over() {
+            self.ended += 1;
+        }
+        self.update_turn(place);
+        self.free_if_unused(place);
+    }
+
+    /// Makes the next packet of the flow at `place` and sends it.
+    pub(super) fn send_data(&mut self, host: u32, place: usize) {
+        let nic = &mut self.nics[host as usize];
+        nic.last = place;
+        let (port, at) = (nic.port, nic.flows[place].sender);
+        let sender = &mut self.senders[at];
+        let payload =
+            (sender.size - sender.next).min(u64::from(self.config.hosts.nic().payload)) as u16;
+        let wire_bytes = payload + self.feedback.data_header();
+        let id = self.packets.add(Packet {
+            seq: sender.next,
+            sent: self.now,
+            flow: sender.plan,
+            connection: sender.plan,
+            next: NONE,
+            wire_bytes,
+            payload,
+            ordinal: sender.ordinal,
+            at_port: 0,
+            hop: 0,
+            kind: Kind::Data,
+            marked: false,
+            control: false,
+            path: sender.there,
+        });
+        if let Some(timeout) = self.config.hosts.nic().timeout {
+            if sender.next == sender.unacked {
+                sender.timeout_at = self.now + timeout;
+            }
+            if !sender.timed {
+                sender.timed = true;
+                let what = What::Timeout { flow: sender.plan };
+                self.events.schedule(sender.timeout_at, Rank::Own, what);
+            }
+        }
+        sender.next += u64::from(payload);
+        sender.last_wire_bytes = wire_bytes;
+        sender.cc.advance(self.now);
+        sender.limits = sender.cc.limits();
+        let gap = self
+            .config
+            .rounding
+            .wire_time(u32::from(wire_bytes), sender.limits.rate);
+        nic.flows[place].next_at = self.now + gap;
+        self.update_turn(at);
+        if self.uses_int {
+            self.stacks.set(id, IntStack::default());
+        }
+        self.counters.data_packets += 1;
+        self.law_sent(at, id);
+        self.transmit(port, id);
+    }
+
+    /// The sender hears of its data.
+    pub(super) fn acknowledged(&mut self, id: u32) {
+        let packet = self.packets[id];
+        let Some(at) = self.senders.place(packet.flow) else {
+            return;
+        };
+        let sender = &mut self.senders[at];
+        if sender.is_over() {
+            return;
+        }
+        if packet.seq > sender.unacked {
+            sender.unacked = packet.seq;
+            if let Some(timeout) = self.config.hosts.nic().timeout {
+                sender.timeout_at = self.now + timeout;
+            }
+        }
+        if packet.kind == Kind::Nack {
+            let again = sender.go_back(self.config.hosts.nic().payload);
+            self.counters.retransmissions += u64::from(again);
+        } else if self.config.rounding == Rounding::Exact {
+            sender.next = sender.next.max(sender.unacked);
+        }
+        if sender.is_over() {
+            if !sender.endless {
+                let after = self.network.age(packet.flow, self.now);
+                self.network.outcomes.acked(packet.flow, after);
+            }
+            self.ended += 1;
+        }
+        let hops = match self.uses_int {
+            true => self.stacks.of(id).hops(),
+            false => &[],
+        };
+        sender.cc.on_ack(&Ack {
+            now: self.now,
+            acked: packet.seq,
+            next: sender.next,
+            rtt: self.now - packet.sent,
+            marked: packet.marked,
+            hops,
+            int: &self.int,
+        });
+        let before = sender.limits.rate;
+        sender.limits = sender.cc.limits();
+        let after = sender.limits.rate;
+        let (host, wire_bytes) = (sender.src, u32::from(sender.last_wire_bytes));
+        self.update_turn(at);
+        let place = self.senders[at].turn;
+        if place != NONE && after != before && self.config.hosts.nic().algorithm.moves_next_packet()
+        {
+            let gap = |rate| self.config.rounding.wire_time(wire_bytes, rate);
+            let turn = &mut self.nics[host as usize].flows[place as usize];
+            turn.next_at += gap(after) - gap(before);
+            let next_at = turn.next_at;
+            self.wake_earlier(host, next_at);
+        }
+        self.free_if_unused(at);
+    }
+
+    /// A flow may have waited too long for an acknowledgement: then it starts again from there.
+    pub(crate) fn look_for_timeout(&mut self, flow: u32) {
+        let Some(at) = self.senders.place(flow) else {
+            return;
+        };
+        let sender = &mut self.senders[at];
+        let Some(timeout) = self
+            .config
+            .hosts
+            .nic()
+            .timeout
+            .filter(|_| !sender.is_over())
+        else {
+            return;
+        };
+        let waited = self.now >= sender.timeout_at && sender.next > sender.unacked;
+        let host = sender.src;
+        if waited {
+            let again = sender.go_back(self.config.hosts.nic().payload);
+            sender.sent.timeouts += 1;
+            self.counters.timeouts += 1;
+            self.counters.retransmissions += u64::from(again);
+        }
+        if self.now >= sender.timeout_at {
+            sender.timeout_at = self.now + timeout;
+        }
+        let what = What::Timeout { flow };
+        self.events.schedule(sender.timeout_at, Rank::Own, what);
+        if waited {
+            self.update_turn(at);
+            self.nic_send(host);
+        }
+    }
+
+    /// Forgets a flow that is over; what is still under way of it finds nobody.
+    fn free_if_unused(&mut self, at: u32) {
+        let sender = &self.senders[at];
+        if sender.is_over() && sender.turn == NONE {
+            let plan = sender.plan;
+            self.network.outcomes.sent(plan, sender.sent);
+            self.senders.remove(plan);
+        }
+    }
+}
