@@ -133,7 +133,7 @@ impl Fleet {
     }
 }
 
-/// Keeps the ways to hosts 2 and 3 half busy: 16 ms of transfer in 40.
+/// Keeps the ways to hosts 2 and 3 80 % busy: 16 ms of transfer in 20.
 fn load(star: &Star, seconds: f64) {
     let (from, to) = (&star.hosts[0], [&star.hosts[1], &star.hosts[2]]);
     let until = Instant::now() + Duration::from_secs_f64(seconds);
@@ -142,7 +142,7 @@ fn load(star: &Star, seconds: f64) {
             scope.spawn(move || {
                 while Instant::now() < until {
                     Transfer::start(from, to, Load::bytes(200_000)).finish();
-                    pause_s(0.024);
+                    pause_s(0.004);
                 }
             });
         }
