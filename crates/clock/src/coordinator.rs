@@ -14,6 +14,7 @@ use onramp_sync::{
 use crate::{
     members::Members,
     status::Way,
+    window::LINE_WINDOWS,
     wire::{self, Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
 };
 
@@ -55,7 +56,7 @@ const GAIN: f64 = 0.25;
 const FIRST_SIGMA_NS: f64 = 1_000.0;
 
 impl Surprise {
-    /// With a new correction, whose sigma it raises if it has to: two windows' errors make a surprise.
+    /// With a new correction, whose sigma it raises if it has to.
     fn with(before: Option<Surprise>, correction: &mut Correction) -> Surprise {
         let last = *correction;
         let square = before.map(|before| {
@@ -64,7 +65,9 @@ impl Surprise {
             let mean = before.square.unwrap_or(off * off);
             mean + GAIN * (off * off - mean)
         });
-        let sigma_ns = square.map_or(FIRST_SIGMA_NS, |square| (square / 2.0).sqrt());
+        // Two errors make a surprise; lines share all pairs but one window's, so it shows only a part.
+        let part = 2.0 / LINE_WINDOWS as f64;
+        let sigma_ns = square.map_or(FIRST_SIGMA_NS, |square| (square / part).sqrt());
         correction.error.sigma_ns = correction.error.sigma_ns.max(sigma_ns);
         Surprise { last, square }
     }
@@ -319,7 +322,7 @@ mod tests {
                 state => panic!("{state:?}"),
             }
         }
-        assert!((150.0..900.0).contains(&sigma_ns), "{sigma_ns} ns");
+        assert!((150.0..1_200.0).contains(&sigma_ns), "{sigma_ns} ns");
     }
 
     fn verdict_offset(verdict: &Verdict) -> i64 {

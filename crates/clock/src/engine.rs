@@ -24,14 +24,12 @@ use crate::{
     host::{Config, Course, Published},
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
-    window,
+    window::{self, WINDOW_NS},
     wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
 /// Between the probes of a pair: longer than a receiver takes its interrupts together.
 const SPACING_NS: i64 = 50_000;
-/// Time between central steps, and what a line is fitted to.
-const WINDOW_NS: i64 = 2_000_000_000;
 /// After the end of a window reports are waited for so long.
 const GATHER_NS: i64 = 300_000_000;
 /// A member silent for this long may have started again with a clock that was set back.
@@ -407,8 +405,9 @@ impl Engine {
         }
         self.told.counters.windows += 1;
         let (mut edges, mut reports) = (vec![], vec![]);
+        let until = Time::from_ticks(self.own(now).ticks());
         for probed in &mut self.probed {
-            let found = window::close(&mut probed.end);
+            let found = window::close(&mut probed.end, until);
             edges.push(edge(probed.far, &found));
             let far = probed.far;
             reports.extend(

@@ -59,8 +59,9 @@ impl NearEnd {
     pub fn ack(&mut self, ack: &Probe, at: Stamp) -> bool {
         let index = usize::from(ack.index);
         let known = self.with(ack.seq, |trip| {
-            trip.received[index] = stamp(ack.received_mono_ns);
-            trip.ack_received[index] = at;
+            // What comes first counts: a repeated ack arrives late.
+            trip.received[index] = trip.received[index].or(stamp(ack.received_mono_ns));
+            trip.ack_received[index] = trip.ack_received[index].or(at);
         });
         let before = self.trips.iter().find(|trip| trip.seq as u32 == ack.before);
         if let (true, Some(before)) = (known, before.map(|trip| trip.seq)) {

@@ -34,6 +34,8 @@ pub const SOURCE: &str = "software (kernel)";
 const FRAME: usize = wire::LONGEST + 100;
 /// For the reports of a thousand members at a time.
 const BUFFER: usize = 4 << 20;
+/// Packets taken from a queue at a time: a flood must not keep the thread from its work.
+const MOST_AT_ONCE: usize = 8192;
 /// A reading of two clocks that took longer says little.
 const SLOW_NS: i64 = 20_000;
 /// By how much a difference of two clocks is rounded.
@@ -180,7 +182,10 @@ impl Socket {
         let fd = self.socket.as_raw_fd();
         let mut buffer = [0; FRAME];
         let mut stepped = false;
-        while let Some(packet) = take(fd, queue, &mut buffer, &mut self.notes) {
+        for _ in 0..MOST_AT_ONCE {
+            let Some(packet) = take(fd, queue, &mut buffer, &mut self.notes) else {
+                break;
+            };
             // After the stamp has been made: a step before this spoils it.
             stepped |= self.wall.changed();
             let stamp = packet.stamp_real_ns.filter(|_| !stepped);

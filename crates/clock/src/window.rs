@@ -1,39 +1,56 @@
-//! What an edge's pairs of one window say: a line and the delays around it.
+//! What an edge's pairs say at the end of a window: a line and the delays around it.
+//!
+//! A line is fitted to the pairs of the last three windows. Few pairs meet no queue under load, and
+//! probing three times as often costs more than a line that is 2 s older (docs/clock.md has numbers).
 
 use onramp_sync::{
     line::{fit, Line, Softness},
-    probe::{points, pure, Direction, Pair, Probe, Purity},
+    probe::{points, pure, Direction, Near, Pair, Probe, Purity},
 };
+
+use onramp_units::{Span, Time};
 
 use crate::{exchange::NearEnd, wire::Delays};
 
 /// The least distorted part of the pairs: what tests of `onramp-sync` choose for software stamps.
 const PURITY: Purity = Purity::Best(0.15);
 
+/// Time between lines, and between central steps.
+pub const WINDOW_NS: i64 = 2_000_000_000;
+/// Windows that a line is fitted to.
+pub const LINE_WINDOWS: i64 = 3;
+
 /// A window of one edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// None: too few pairs.
+    /// None: too few pairs, or none of this window.
     pub line: Option<(Line, Delays)>,
-    /// Pairs that came to the far end, and whose stamps all are known.
+    /// Pairs of the window that came to the far end, and whose stamps all are known.
     pub pairs_out: usize,
     /// Pairs that came back.
     pub pairs_back: usize,
 }
 
-/// Ends the window: takes the pairs out of the near end.
-pub fn close(end: &mut NearEnd) -> Found {
-    let (out, back) = (std::mem::take(&mut end.out), std::mem::take(&mut end.back));
-    let (pairs_out, pairs_back) = (out.len(), back.len());
+/// Ends the window at `now`; of the near end's pairs those stay that the next line needs.
+pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
+    let since = now - Span::from_ns(LINE_WINDOWS * WINDOW_NS);
+    end.out.retain(|pair| pair.first.sent > since);
+    end.back.retain(|pair| pair.first.received > since);
+    let last = now - Span::from_ns(WINDOW_NS);
+    let out = end.out.iter().filter(|pair| pair.first.sent > last);
+    let back = end.back.iter().filter(|pair| pair.first.received > last);
+    let (out, back): (Vec<_>, Vec<_>) = (out.copied().collect(), back.copied().collect());
     let line = fit(
-        &points(&pure(out.clone(), PURITY)),
-        &points(&pure(back.clone(), PURITY)),
+        &points(&pure(end.out.clone(), PURITY)),
+        &points(&pure(end.back.clone(), PURITY)),
         Softness::default(),
     );
+    // An edge that has fallen silent tells nothing, though old pairs are left.
+    let line = line.filter(|_| !out.is_empty() && !back.is_empty());
     Found {
         line: line.map(|line| (line, delays(&line, &out, &back))),
-        pairs_out,
-        pairs_back,
+        pairs_out: out.len(),
+        pairs_back: back.len(),
     }
 }
 
@@ -73,7 +90,7 @@ fn least_and_median(values: &mut [i64]) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onramp_units::{Clock, Time};
+    use onramp_units::Clock;
 
     fn pair<A: Clock, B: Clock>(sent: i64, received: i64) -> Pair<A, B> {
         let probe = |later: i64| Probe {
@@ -90,14 +107,15 @@ mod tests {
     #[test]
     fn a_window_has_a_line_and_delays() {
         let mut end = NearEnd::default();
-        for n in 0..300i64 {
-            let (at, queued) = (n * 7_000_000, n % 2 * 3_000);
+        for n in 1..=300i64 {
+            let (at, queued) = (n * 20_000_000, n % 2 * 3_000);
             end.out.push(pair(at, at + 1_000_000 + 5_000 + queued));
             end.back
                 .push(pair(at + 2_000_000, at + 1_000_000 + 7_000 + queued));
         }
-        let found = close(&mut end);
-        assert_eq!((found.pairs_out, found.pairs_back), (300, 300));
+        let after = |windows: i64| Time::from_ticks(3_000_000 + windows * WINDOW_NS);
+        let found = close(&mut end, after(3));
+        assert_eq!((found.pairs_out, found.pairs_back), (100, 100));
         let (line, delays) = found.line.expect("enough pairs");
         // Half of the difference between the ways is taken for offset.
         assert!(
@@ -107,6 +125,8 @@ mod tests {
         assert!((line.delay_ns - 6_000.0).abs() < 5.0, "{line:?}");
         assert!((delays.out_min_ns - 6_000).abs() < 5, "{delays:?}");
         assert!((delays.back_now_ns - 9_000).abs() < 5, "{delays:?}");
-        assert!(close(&mut end).line.is_none());
+        // What is left would do for a line, but it is old.
+        assert!(close(&mut end, after(4)).line.is_none());
+        assert_eq!(end.out.len(), 200);
     }
 }

@@ -160,7 +160,8 @@ impl Message {
             Body::Report(_) => (3, 0),
             Body::Verdict(_) => (4, 0),
         };
-        let mut text = vec![VERSION, kind, key as u8, index];
+        let mut text = Vec::with_capacity(PROBE);
+        text.extend([VERSION, kind, key as u8, index]);
         text.extend(self.seq.to_be_bytes());
         match &self.body {
             Body::Probe(probe) | Body::Ack(probe) => put_probe(&mut text, probe),
@@ -402,4 +403,4 @@ fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

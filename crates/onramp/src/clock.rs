@@ -65,7 +65,7 @@ pub struct FleetArgs {
     #[arg(long, default_value_t = USUAL_DEGREE as u32, value_parser = clap::value_parser!(u32).range(1..=MOST_DEGREE as i64))]
     pub degree: u32,
     /// Time between two pairs of probes to a neighbour
-    #[arg(long, default_value = "16ms")]
+    #[arg(long, default_value = "20ms")]
     pub probe_interval: Span,
     /// Serve Prometheus metrics over HTTP on this ADDRESS:PORT
     #[arg(long)]

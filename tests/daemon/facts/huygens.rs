@@ -133,7 +133,7 @@ impl Fleet {
     }
 }
 
-/// Keeps the ways to hosts 2 and 3 half busy: 16 ms of transfer in 40.
+/// Keeps the ways to hosts 2 and 3 80 % busy: 16 ms of transfer in 20.
 fn load(star: &Star, seconds: f64) {
     let (from, to) = (&star.hosts[0], [&star.hosts[1], &star.hosts[2]]);
     let until = Instant::now() + Duration::from_secs_f64(seconds);
@@ -142,7 +142,7 @@ fn load(star: &Star, seconds: f64) {
             scope.spawn(move || {
                 while Instant::now() < until {
                     Transfer::start(from, to, Load::bytes(200_000)).finish();
-                    pause_s(0.024);
+                    pause_s(0.004);
                 }
             });
         }
@@ -188,7 +188,7 @@ pub fn half_of_the_probes_are_enough() {
     let status = fleet.agent(2).clock_status();
     let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
     println!("{back} pairs came back whole");
-    assert!(back < 60, "one in four, of 125");
+    assert!(back < 60, "one in four, of 100");
 }
 
 /// The delay that the data path measures is the network's, and it is brought down.
@@ -265,7 +265,7 @@ pub fn a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else() {
     let switch = &fleet.star.switch;
     switch.run("tc qdisc add dev p3 clsact");
     switch.run("tc filter add dev p3 ingress protocol ip flower dst_ip 10.0.0.1 ip_proto udp action drop");
-    pause_s(5.0);
+    pause_s(6.0);
     assert!(fleet.is_synchronised(), "host 3 reaches host 1 by way of host 2");
     fleet.assert_right(2.0);
     assert!(fleet.agent(2).clock_counter("edges_unfitted") > 0);
@@ -335,7 +335,7 @@ pub fn the_wall_clock_may_leap() {
 pub fn a_way_that_is_longer_than_the_way_back_costs_half_of_that() {
     let fleet = Fleet::start(false, &[]);
     fleet.star.switch.run("tc qdisc replace dev p3 root netem delay 100us rate 100mbit limit 400");
-    pause_s(8.0);
+    pause_s(12.0);
     let errors = fleet.errors();
     println!("{errors:?}");
     assert!((errors[2].0.abs() - 50_000.0).abs() < 5_000.0, "{errors:?}");

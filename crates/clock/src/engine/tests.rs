@@ -1,6 +1,7 @@
 use super::*;
 use crate::{keys::Keys, members::Members, synthetic::Synthetic};
 use onramp_sync::correction::Error;
+use proptest::prelude::*;
 
 const NOW: i64 = 100_000_000_000;
 
@@ -10,9 +11,13 @@ fn address(n: u8) -> SocketAddr {
 
 /// Host 2 of three.
 fn engine() -> Engine {
+    engine_of(2)
+}
+
+fn engine_of(own: u8) -> Engine {
     let members = Members::new((1..=3).map(address).collect()).expect("a fleet");
     let config = Config {
-        own: address(2),
+        own: address(own),
         members,
         keys: Keys::well_known(),
         authenticated: false,
@@ -46,7 +51,8 @@ fn verdict(correction: Correction) -> Body {
 
 /// A message with this number from a host arrives.
 fn hear(engine: &mut Engine, from: u8, seq: u64, body: Body, now: i64) {
-    let datagram = Message { seq, body }.encode(&Keys::well_known(), address(from), address(2));
+    let own = engine.config.own;
+    let datagram = Message { seq, body }.encode(&Keys::well_known(), address(from), own);
     engine.arrived(address(from), &datagram, Some(now), now);
 }
 
@@ -222,4 +228,35 @@ fn a_repeated_pair_of_probes_is_acked_once() {
         (engine.told.counters.stale, engine.told.counters.repeated),
         (1, 1)
     );
+}
+
+proptest! {
+    /// Whatever members say, and however wrong: the coordinator goes on, and no clock beyond reason
+    /// is followed.
+    #[test]
+    fn authentic_nonsense_harms_nobody(
+        said in prop::collection::vec((1u8..4, crate::wire::tests::message()), 1..40),
+    ) {
+        let mut engine = engine_of(1);
+        for (n, (from, message)) in said.into_iter().enumerate() {
+            let now = NOW + n as i64 * 100_000_000;
+            hear(&mut engine, from, message.seq, message.body, now);
+            let verdicts = engine.coordinator.as_mut().expect("it leads").step();
+            prop_assert!(verdicts.len() <= 3);
+            for (to, verdict) in verdicts {
+                let datagram = Message { seq: n as u64, body: Body::Verdict(verdict) };
+                datagram.encode(&Keys::well_known(), address(1), to);
+            }
+            if let Some(course) = &engine.told.course {
+                fleet_clock_is_sane(course, now);
+            }
+        }
+    }
+}
+
+fn fleet_clock_is_sane(course: &Course, now: i64) {
+    let own = Time::from_ticks(now);
+    assert!(course.target.drift.abs() <= STEEPEST);
+    assert!(course.valid_until_mono_ns <= now + 5_000_000_000);
+    course.at(own).offset_at(own);
 }

@@ -91,7 +91,8 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     })
 }
 
-fn message() -> impl Strategy<Value = Message> {
+/// Any message that can be encoded.
+pub(crate) fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
         probe().prop_map(|p| Message {
             seq: p.seq,

@@ -87,7 +87,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "onramp_clock_events",
         labels: "event",
-        help: "what happened since the program began, by event (below)",
+        help: "what happened since the program began, by event",
         values: |s| {
             let event = |(name, value): &(String, u64)| {
                 (vec![("event".to_owned(), name.clone())], *value as f64)
@@ -210,9 +210,9 @@ mod tests {
                 "{told}"
             );
         }
-        assert!(told.contains("onramp_clock_synchronised 0"), "{told}");
+        assert!(told.contains("onramp_clock_synchronised{} 0.0"), "{told}");
         assert!(
-            told.contains("onramp_clock_events{event=\"windows\"} 7"),
+            told.contains("onramp_clock_events{event=\"windows\"} 7.0"),
             "{told}"
         );
     }
