@@ -347,8 +347,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("clock.sync", Form::Choice(ClockSync::VARIANTS), Is("none"), "What corrects clocks. `huygens`: hosts probe each other with packets of this network; until the first correction nobody knows a delay, and nothing is held."),
     key("clock.stamps", Form::Choice(ProbeStamps::VARIANTS), Is("software"), "Who stamps probes. `hardware`: the NIC, to some 5 ns; pairs are 10 us apart. `software`: the kernel, on arrival a microsecond late or many; 50 us."),
     key("clock.degree", Form::Count(1, 1000), Is("10"), "Hosts that each host probes."),
-    key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("4.5 ms"), "Time between two pairs of probes to a host."),
-    key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections."),
+    key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("20 ms"), "Time between two pairs of probes to a host."),
+    key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections. A line is fitted to the pairs of the last three windows."),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
     key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (poisson and request only): each of them.")
     .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),

@@ -8,11 +8,11 @@ use onramp_results::RunResult;
 use onramp_scenario::Scenario;
 use outcome::{field, number, simulate_all};
 
-/// Three racks at load. Windows and probes are forty times as fast as the daemon's: a
+/// Three racks at load. Windows and probes are fifty times as fast as the daemon's: a
 /// port that a long flow fills for a whole window says nothing of its host's clock, and they are few.
 const RACKS: &str = r#"title = "t"
 duration = "300 ms"
-warmup = "110 ms"
+warmup = "130 ms"
 [network]
 topology = { kind = "leaf_spine", hosts = 12, leaves = 3, spines = 2 }
 link = { rate = "10 Gbit/s", delay = "1 us" }
@@ -30,8 +30,8 @@ drift = "1/50000"
 wander = "1/1000000"
 sync = "huygens"
 degree = 6
-probe_interval = "120 us"
-window = "50 ms"
+probe_interval = "400 us"
+window = "40 ms"
 "#;
 
 fn simulate(set: &[(&str, &str)]) -> RunResult {
@@ -93,8 +93,8 @@ fn on_ramp_gains_with_these_clocks_what_it_gains_with_perfect_ones() {
         r#"[[traffic]]
 kind = "incast"
 fanout = 11
-size = "20 kB"
-interval = "400 us"
+size = "2 kB"
+interval = "1 ms"
 [clock]"#,
     );
     let mean_rct = |set: &[(&str, &str)]| {

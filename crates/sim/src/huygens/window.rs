@@ -7,12 +7,15 @@ use crate::simulation::Simulation;
 use onramp_sync::correction::Correction;
 use onramp_sync::fleet::{Fleet, Report, Wander};
 use onramp_sync::line::{self, Softness};
-use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe, Purity};
+use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe};
 use onramp_units::{Clock, Sim, Span, Time};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A fleet time that is further off than this is not steered to but taken.
 const STEP: Span = Span::from_us(100);
+/// Windows that a line is fitted to, as the daemon does.
+const LINE_WINDOWS: usize = 3;
 
 /// What a window has come to.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +43,8 @@ pub(crate) struct Synchroniser {
     edges: Arc<[Edge]>,
     hosts: Vec<u32>,
     fleet: Fleet,
+    /// Stamps of the windows that a line is fitted to, by edge; the last window's are last.
+    stamps: VecDeque<Vec<Vec<Four>>>,
     /// When the window ends.
     pub end: Time<Sim>,
     pub windows: Vec<ClockWindow>,
@@ -51,6 +56,7 @@ impl Synchroniser {
             edges,
             hosts,
             fleet: Fleet::new(Wander::default()),
+            stamps: VecDeque::new(),
             end: Time::ZERO + probing.window,
             windows: Vec::new(),
             probing,
@@ -61,11 +67,15 @@ impl Synchroniser {
     fn end_window(
         &mut self,
         clocks: &Clocks,
-        stamps: &[Vec<Four>],
+        stamps: Vec<Vec<Four>>,
     ) -> Vec<(u32, Option<Correction>)> {
         let now = self.end;
         let (errors_ns, errors_in_sigmas) = self.errors(clocks, now);
-        let (reports, pairs, pure) = self.reports(stamps);
+        self.stamps.push_back(stamps);
+        if self.stamps.len() > LINE_WINDOWS {
+            self.stamps.pop_front();
+        }
+        let (reports, pairs, pure) = self.reports();
         let found = self.fleet.window(self.hosts.len(), &reports);
         let corrected = self.hosts.iter().zip(&found.corrections);
         let corrections: Vec<(u32, Option<Correction>)> = corrected
@@ -112,18 +122,17 @@ impl Synchroniser {
         known.iter().map(error).unzip()
     }
 
-    /// What each edge's line says; all pairs, and the pure ones among them.
-    fn reports(&self, stamps: &[Vec<Four>]) -> (Vec<Report>, usize, usize) {
+    /// What each edge's line says; all its pairs, and the pure ones among them.
+    fn reports(&self) -> (Vec<Report>, usize, usize) {
         let place = |host: u32| self.hosts.binary_search(&host).expect("hosts are sorted");
         let purity = self.probing.purity();
         let (mut reports, mut pairs, mut kept) = (vec![], 0, 0);
-        for (edge, stamps) in self.edges.iter().zip(stamps) {
-            let (out, back) = (
-                pairs_of::<Near, Far>(stamps, 0),
-                pairs_of::<Far, Near>(stamps, 2),
-            );
+        for (number, edge) in self.edges.iter().enumerate() {
+            let stamps = || self.stamps.iter().map(|window| &window[number]);
+            let out: Vec<Pair<Near, Far>> = stamps().flat_map(|s| pairs_of(s, 0)).collect();
+            let back: Vec<Pair<Far, Near>> = stamps().flat_map(|s| pairs_of(s, 2)).collect();
             pairs += out.len() + back.len();
-            let (out, back): (Vec<_>, Vec<_>) = (pure_of(out, purity), pure_of(back, purity));
+            let (out, back) = (pure(out, purity), pure(back, purity));
             kept += out.len() + back.len();
             let line = line::fit(&points(&out), &points(&back), Softness::default());
             reports.extend(line.map(|line| Report {
@@ -134,13 +143,6 @@ impl Synchroniser {
         }
         (reports, pairs, kept)
     }
-}
-
-fn pure_of<From: Clock, To: Clock>(
-    pairs: Vec<Pair<From, To>>,
-    purity: Purity,
-) -> Vec<Pair<From, To>> {
-    pure(pairs, purity)
 }
 
 /// The pairs whose four stamps are there: those `from` (sent) and behind it (received).
@@ -188,7 +190,7 @@ impl Simulation {
                 merge(all, &some);
             }
         }
-        let corrections = synchroniser.end_window(&domains[0].clocks, &stamps);
+        let corrections = synchroniser.end_window(&domains[0].clocks, stamps);
         for domain in &mut domains {
             for (host, correction) in &corrections {
                 domain.clocks.correct(*host, *correction);
