@@ -7,14 +7,13 @@ use std::{
 };
 
 use onramp_sync::{
-    correction::Correction,
     fleet::{Fleet, Lost, Report, Wander, Window},
+    surprise::Surprise,
 };
 
 use crate::{
     members::Members,
     status::Way,
-    window::LINE_WINDOWS,
     wire::{self, Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
 };
 
@@ -39,38 +38,6 @@ pub struct Coordinator {
     ways: BTreeMap<Ends, Delays>,
     /// By host.
     surprises: Vec<Option<Surprise>>,
-}
-
-/// How well a host's last correction has foretold the next one. Residuals say nothing of an edge that
-/// is in no loop; this does.
-#[derive(Debug, Clone, Copy)]
-struct Surprise {
-    last: Correction,
-    /// Mean square of what was foretold wrongly, ns^2; none before the second window.
-    square: Option<f64>,
-}
-
-/// Of the mean square of surprises.
-const GAIN: f64 = 0.25;
-/// Standard deviation of a host's first correction at least: its drift is that of one window.
-const FIRST_SIGMA_NS: f64 = 1_000.0;
-
-impl Surprise {
-    /// With a new correction, whose sigma it raises if it has to.
-    fn with(before: Option<Surprise>, correction: &mut Correction) -> Surprise {
-        let last = *correction;
-        let square = before.map(|before| {
-            let foretold = before.last.offset_at(last.reference);
-            let off = last.offset_ns.saturating_sub(foretold) as f64;
-            let mean = before.square.unwrap_or(off * off);
-            mean + GAIN * (off * off - mean)
-        });
-        // Two errors make a surprise; lines share all pairs but one window's, so it shows only a part.
-        let part = 2.0 / LINE_WINDOWS as f64;
-        let sigma_ns = square.map_or(FIRST_SIGMA_NS, |square| (square / part).sqrt());
-        correction.error.sigma_ns = correction.error.sigma_ns.max(sigma_ns);
-        Surprise { last, square }
-    }
 }
 
 impl Coordinator {

@@ -4,7 +4,7 @@
 //! probing three times as often costs more than a line that is 2 s older (docs/clock.md has numbers).
 
 use onramp_sync::{
-    line::{fit, Line, Softness},
+    line::{fit, Line, Softness, WINDOWS},
     probe::{points, pure, Direction, Near, Pair, Probe, Purity},
 };
 
@@ -17,8 +17,6 @@ const PURITY: Purity = Purity::Best(0.15);
 
 /// Time between lines, and between central steps.
 pub const WINDOW_NS: i64 = 2_000_000_000;
-/// Windows that a line is fitted to.
-pub const LINE_WINDOWS: i64 = 3;
 
 /// A window of one edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +31,7 @@ pub struct Found {
 
 /// Ends the window at `now`; of the near end's pairs those stay that the next line needs.
 pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
-    let since = now - Span::from_ns(LINE_WINDOWS * WINDOW_NS);
+    let since = now - Span::from_ns(WINDOWS as i64 * WINDOW_NS);
     end.out.retain(|pair| pair.first.sent > since);
     end.back.retain(|pair| pair.first.received > since);
     let last = now - Span::from_ns(WINDOW_NS);

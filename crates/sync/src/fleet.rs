@@ -74,6 +74,8 @@ impl Default for Wander {
 /// Edges of little trust, of all that a host has, beyond which the host itself is not believed.
 const CONTRADICTORY: f64 = 0.5;
 const LITTLE_TRUST: f64 = 0.1;
+/// Stamps and corrections are whole ns: what that adds to an error.
+const WHOLE_NS: f64 = 1.0;
 /// Points beyond which a line does not count for more.
 const ENOUGH_POINTS: usize = 50;
 
@@ -329,7 +331,7 @@ impl Found {
             // A standard deviation from so few residuals is itself uncertain: say rather too much.
             let unsure = 1.0 + 1.0 / (2.0 * say).sqrt();
             Error {
-                sigma_ns: unsure * edge / say.sqrt(),
+                sigma_ns: (unsure * edge / say.sqrt()).hypot(WHOLE_NS),
                 drift_sigma: unsure * self.drifts.sigma / say.sqrt(),
                 wander_per_s: wander.per_s,
             }

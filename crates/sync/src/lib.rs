@@ -3,8 +3,8 @@
 //!
 //! Does: keep the probe pairs that met no queue ([`probe`]), fit a line between the two clouds of
 //! points that an edge's probes make ([`line`]), reconcile all edges of the mesh ([`mesh`]), follow
-//! the fleet's hosts from window to window ([`fleet`]), and hand a host its correction without a
-//! step ([`correction`]).
+//! the fleet's hosts from window to window ([`fleet`]), learn from what a window foretells of the
+//! next ([`surprise`]), and hand a host its correction without a step ([`correction`]).
 //! Does not: open sockets, read clocks, start threads. Time stamps come in, corrections go out.
 #![warn(missing_docs)]
 
@@ -13,3 +13,4 @@ pub mod fleet;
 pub mod line;
 pub mod mesh;
 pub mod probe;
+pub mod surprise;

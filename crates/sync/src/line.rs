@@ -26,6 +26,9 @@ use crate::probe::{Near, Point};
 const STEEPEST: f64 = 1e-3;
 /// Halvings of the range of slopes: to less than 10^-15.
 const HALVINGS: u32 = 42;
+/// Windows whose pairs a line is fitted to: few pairs meet no queue under load, and probing three times as
+/// often costs more than a line that is a window older (docs/clock.md has numbers).
+pub const WINDOWS: usize = 3;
 /// A cloud with fewer points says nothing.
 pub const FEWEST_POINTS: usize = 8;
 

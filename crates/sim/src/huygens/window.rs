@@ -8,14 +8,13 @@ use onramp_sync::correction::Correction;
 use onramp_sync::fleet::{Fleet, Report, Wander};
 use onramp_sync::line::{self, Softness};
 use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe};
+use onramp_sync::surprise::Surprise;
 use onramp_units::{Clock, Sim, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A fleet time that is further off than this is not steered to but taken.
 const STEP: Span = Span::from_us(100);
-/// Windows that a line is fitted to, as the daemon does.
-const LINE_WINDOWS: usize = 3;
 
 /// What a window has come to.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +42,8 @@ pub(crate) struct Synchroniser {
     edges: Arc<[Edge]>,
     hosts: Vec<u32>,
     fleet: Fleet,
+    /// By host.
+    surprises: Vec<Option<Surprise>>,
     /// Stamps of the windows that a line is fitted to, by edge; the last window's are last.
     stamps: VecDeque<Vec<Vec<Four>>>,
     /// When the window ends.
@@ -53,6 +54,7 @@ pub(crate) struct Synchroniser {
 impl Synchroniser {
     pub fn new(probing: Probing, edges: Arc<[Edge]>, hosts: Vec<u32>) -> Synchroniser {
         Synchroniser {
+            surprises: vec![None; hosts.len()],
             edges,
             hosts,
             fleet: Fleet::new(Wander::default()),
@@ -72,11 +74,15 @@ impl Synchroniser {
         let now = self.end;
         let (errors_ns, errors_in_sigmas) = self.errors(clocks, now);
         self.stamps.push_back(stamps);
-        if self.stamps.len() > LINE_WINDOWS {
+        if self.stamps.len() > line::WINDOWS {
             self.stamps.pop_front();
         }
         let (reports, pairs, pure) = self.reports();
-        let found = self.fleet.window(self.hosts.len(), &reports);
+        let mut found = self.fleet.window(self.hosts.len(), &reports);
+        for (surprise, correction) in self.surprises.iter_mut().zip(&mut found.corrections) {
+            let new = correction.as_mut().ok();
+            *surprise = new.map(|correction| Surprise::with(*surprise, correction));
+        }
         let corrected = self.hosts.iter().zip(&found.corrections);
         let corrections: Vec<(u32, Option<Correction>)> = corrected
             .map(|(&host, found)| {
