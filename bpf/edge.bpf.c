@@ -226,6 +226,7 @@ static void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
 
 	bpf_spin_lock(&ctl->lock);
 	ctl->held = 0;
+	ctl->known_peer = 0;
 	ctl->law = fresh;
 	onr_records_reset(&ctl->records);
 	ctl->key = *key;

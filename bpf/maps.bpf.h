@@ -17,6 +17,7 @@ struct onr_ctl {
 	u32 held; /* in the heap of held queues; edge writes, orack reads */
 	s64 held_until_ns;
 	struct onr_tuple key; /* checked under the lock: the entry may have been recycled */
+	u32 known_peer; /* its destination has been looked up; orack writes and reads */
 	struct onr_flow law;
 	struct onr_records records;
 };

@@ -46,21 +46,21 @@ static __always_inline void count_verdict(enum onr_verdict v)
 	}
 }
 
-/* An authentic sample of flow number id. Returns whether the qdisc should look at the flow again:
+/* An authentic sample of a known peer's flow. Returns whether the qdisc should look at the flow again:
  * it is held, and may go earlier than the qdisc thinks. */
-static __always_inline bool feed_law(const struct sample *s, u32 id, s64 now, s64 rx_mono_ns)
+static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl, s64 now,
+				     s64 rx_mono_ns)
 {
-	struct onr_ctl *ctl = bpf_map_lookup_elem(&ctls, &id);
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false;
 	s64 owd_ns = 0, opens;
 
-	if (!ctl)
-		return false;
 	bpf_spin_lock(&ctl->lock);
-	if (same_flow(&ctl->key, &s->flow))
+	if (same_flow(&ctl->key, &s->flow)) {
+		ctl->known_peer = 1;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
+	}
 	if (verdict == ONR_USED) {
 		owd_ns = ctl->law.sample_owd_ns;
 		if (ctl->held) {
@@ -93,6 +93,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct hea
 	const struct key *key;
 	struct sample s;
 	s64 now, offset, age;
+	struct onr_ctl *ctl;
 	u32 key_id, *id;
 
 	if ((void *)(o + 1) > (void *)(long)ctx->data_end || udp->len != bpf_htons(UDP_BYTES) ||
@@ -108,7 +109,11 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct hea
 	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
 	key_id = bpf_ntohs(o->key_id);
 	key = key_of(key_id);
-	if (!key || !known_peer(s.flow.daddr) || tag_of(&s, key_id, key) != o->tag) {
+	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
+	ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
+	/* A recycled entry speaks for another flow; feed_law finds that out. */
+	if (!key || !((ctl && ctl->known_peer) || known_peer(s.flow.daddr)) ||
+	    tag_of(&s, key_id, key) != o->tag) {
 		count(ONR_CNT_oracks_bad_tag);
 		return ONR_TCX_NEXT;
 	}
@@ -126,12 +131,11 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct hea
 		count(ONR_CNT_oracks_stale);
 		return ONR_TCX_DROP;
 	}
-	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
-	if (!id) {
+	if (!id || !ctl) {
 		count(ONR_CNT_oracks_unknown_flow);
 		return ONR_TCX_DROP;
 	}
-	if (feed_law(&s, *id, now, s.rx_fleet_ns - offset))
+	if (feed_law(&s, ctl, now, s.rx_fleet_ns - offset))
 		return kick_qdisc(ctx, *id);
 	return ONR_TCX_DROP;
 }

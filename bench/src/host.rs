@@ -51,7 +51,8 @@ pub struct Measured {
 }
 
 /// Arguments: positions of beds to measure again (the results of the others stay; none: all), or
-/// `profile BED SETUP SETUP`: which functions of the kernel make the difference, or `table`: writes
+/// `profile BED SETUP SETUP`: which functions of the kernel make the difference (of a set-up and
+/// itself: between two seeds), or `table`: writes
 /// docs/cost.md anew from docs/cost.json.
 pub fn run(arguments: &[String]) -> Result<()> {
     let ours = |argument: &&String| *argument != "--bench"; // cargo's
@@ -194,7 +195,11 @@ impl World {
             "profile BED SETUP SETUP: set-ups are {:?}",
             Setup::ALL
         );
-        let counted = self.count(bed.parse()?, SEEDS[0], setups)?;
+        let bed = bed.parse()?;
+        let mut counted = self.count(bed, SEEDS[0], setups)?;
+        if setups[0] == setups[1] {
+            counted.extend(self.count(bed, SEEDS[1], setups)?);
+        }
         let [(_, before), (of, after)] = counted.as_slice() else {
             bail!("this bed does not have both set-ups");
         };

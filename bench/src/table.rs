@@ -25,27 +25,18 @@ const PROGRAMS: [&str; 6] = [
 /// The document.
 pub fn markdown(runs: &[Run]) -> String {
     let beds: Vec<&[Run]> = runs.chunk_by(|a, b| a.bed == b.bed).collect();
-    let on_line = |line: bool| {
-        beds.iter()
-            .copied()
-            .filter(move |runs| runs[0].bed.line == line)
-    };
     let mut out = READING.to_owned();
-    let _ = writeln!(out, "\n## Frames as a line delivers them\n");
-    on_line(true).fold(head(&mut out, LINE_COLUMNS), line_row);
-    if on_line(false).next().is_some() {
-        let _ = writeln!(out, "\n## Batches: the processor is the limit\n\nNo line: one end works while the other waits, and one ACK answers dozens of frames.\n");
-        on_line(false).fold(head(&mut out, BATCH_COLUMNS), batch_row);
-    }
+    let _ = writeln!(out, "\n## Costs\n");
+    rows(head(&mut out, COLUMNS), &beds, bed_row);
     let _ = writeln!(
         out,
         "\n## On-Ramp's own programs, without the kernel's functions that they call\n"
     );
-    on_line(true).fold(head(&mut out, &program_columns()), program_row);
+    rows(head(&mut out, &program_columns()), &beds, program_row);
     out
 }
 
-const LINE_COLUMNS: &[&str] = &[
+const COLUMNS: &[&str] = &[
     "link",
     "frames a segment",
     "fq, sender",
@@ -57,17 +48,6 @@ const LINE_COLUMNS: &[&str] = &[
     "with OR-ACKs",
     "its programs",
     "line, an OR-ACK",
-    "frames an OR-ACK",
-    "spread",
-];
-const BATCH_COLUMNS: &[&str] = &[
-    "link",
-    "frames a segment",
-    "fq, both ends",
-    "edge, law off",
-    "law final",
-    "with OR-ACKs",
-    "as shipped",
     "frames an OR-ACK",
     "spread",
 ];
@@ -86,13 +66,14 @@ fn head<'a>(out: &'a mut String, columns: &[&str]) -> &'a mut String {
     out
 }
 
-fn row<'a>(out: &'a mut String, cells: &[String]) -> &'a mut String {
-    let _ = writeln!(out, "| {} |", cells.join(" | "));
-    out
+fn rows(out: &mut String, beds: &[&[Run]], row: fn(&[Run]) -> Vec<String>) {
+    for runs in beds {
+        let _ = writeln!(out, "| {} |", row(runs).join(" | "));
+    }
 }
 
 /// What each end pays: set-ups that differ in one thing, subtracted.
-fn line_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
+fn bed_row(runs: &[Run]) -> Vec<String> {
     let t = |setup| executed(runs, setup);
     let tx = split(runs, |s| s.parts.tx);
     let rx = split(runs, |s| s.parts.rx);
@@ -101,7 +82,7 @@ fn line_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
     let shipped = t(Setup::Shipped) - t(Setup::Both);
     let receiver = t(Setup::LostEarly) - t(Setup::EdgeFinal);
     let an_orack = frames_an_orack(runs);
-    let cells = [
+    vec![
         link(runs[0].bed),
         format!("{:.1}", frames_a_segment(runs)),
         format!("{tx:.0}"),
@@ -121,29 +102,11 @@ fn line_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
         ),
         format!("{an_orack:.1}"),
         spread(runs),
-    ];
-    row(out, &cells)
-}
-
-fn batch_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
-    let fq = executed(runs, Setup::Fq);
-    let more = |setup| added(executed(runs, setup) - fq, fq, f64::INFINITY);
-    let cells = [
-        link(runs[0].bed),
-        format!("{:.1}", frames_a_segment(runs)),
-        format!("{fq:.0}"),
-        more(Setup::EdgeOff),
-        more(Setup::EdgeFinal),
-        more(Setup::Both),
-        more(Setup::Shipped),
-        format!("{:.1}", frames_an_orack(runs)),
-        spread(runs),
-    ];
-    row(out, &cells)
+    ]
 }
 
 /// Instructions a call of each program.
-fn program_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
+fn program_row(runs: &[Run]) -> Vec<String> {
     let both = each(runs, Setup::Both).next().map(|m| &m.programs);
     let of = |name: &str| match both.and_then(|programs| programs.get(name)) {
         Some(calls) if calls.calls > 0 => {
@@ -153,7 +116,7 @@ fn program_row<'a>(out: &'a mut String, runs: &[Run]) -> &'a mut String {
     };
     let mut cells = vec![link(runs[0].bed)];
     cells.extend(PROGRAMS.iter().map(|name| of(name)));
-    row(out, &cells)
+    cells
 }
 
 fn link(bed: Bed) -> String {
