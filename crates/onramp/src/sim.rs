@@ -6,7 +6,7 @@ mod memory;
 mod watch;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     io::{IsTerminal, Write},
     path::{Path, PathBuf},
     sync::{
@@ -171,7 +171,7 @@ fn simulate(
     threads: usize,
     out: &Path,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<()> {
+) -> Result<Simulated> {
     let run = &scenario.runs()[index];
     let watch = watch.open(out, index)?;
     let parts = Parts::AtMost(threads);
@@ -184,10 +184,16 @@ fn simulate(
         report.series(),
     )?;
     // Last: a run with this file is over.
-    Ok(write_json(
-        &part(out, "run", index, "json"),
-        report.result(),
-    )?)
+    write_json(&part(out, "run", index, "json"), report.result())?;
+    Ok(Simulated {
+        why_one_thread: report.why_one_thread,
+    })
+}
+
+/// What is told of a run that is over, beside its results.
+#[derive(Default)]
+struct Simulated {
+    why_one_thread: Option<&'static str>,
 }
 
 /// What threads share: which run is next, how far each is, and whether to go on.
@@ -204,6 +210,8 @@ struct State {
     /// Threads without work.
     free: usize,
     finished: usize,
+    /// Why threads had nothing to do.
+    why_one_thread: BTreeSet<&'static str>,
     /// Packet-hops of finished runs.
     hops: u64,
     running: Vec<(usize, Option<Progress>)>,
@@ -222,6 +230,7 @@ impl<'a> Board<'a> {
                 next: 0,
                 free: threads,
                 finished: 0,
+                why_one_thread: BTreeSet::new(),
                 hops: 0,
                 running: Vec::new(),
                 failure: None,
@@ -266,7 +275,7 @@ impl<'a> Board<'a> {
         !self.cancelled()
     }
 
-    fn finish(&self, index: usize, threads: usize, outcome: Result<()>) {
+    fn finish(&self, index: usize, threads: usize, outcome: Result<Simulated>) {
         let mut state = self.lock();
         state.free += threads;
         let ended = |(run, _): &&(usize, _)| *run == index;
@@ -274,7 +283,10 @@ impl<'a> Board<'a> {
         state.hops += progress.map_or(0, |progress| progress.packet_hops);
         state.running.retain(|(run, _)| *run != index);
         match outcome {
-            Ok(()) => state.finished += 1,
+            Ok(simulated) => {
+                state.finished += 1;
+                state.why_one_thread.extend(simulated.why_one_thread);
+            }
             Err(error) => {
                 state.failure.get_or_insert(error);
             }
@@ -335,6 +347,9 @@ impl<'a> Board<'a> {
         };
         eprintln!("{}{line}", if self.terminal { "\r\x1b[K" } else { "" });
         let state = self.state.into_inner().expect("no thread panicked");
+        for why in &state.why_one_thread {
+            eprintln!("one thread a run, though more were free: {why}");
+        }
         state.failure
     }
 }
@@ -483,7 +498,7 @@ seed = [1, 2]
         assert_eq!(taken, [(0, 2), (1, 2), (2, 3)]);
         let board = Board::new(3, 2, &cancel);
         assert_eq!((board.take(), board.take()), (Some((0, 1)), Some((1, 1))));
-        board.finish(0, 1, Ok(()));
+        board.finish(0, 1, Ok(Simulated::default()));
         assert_eq!(board.take(), Some((2, 1)));
     }
 

@@ -91,7 +91,7 @@ impl Simulation {
     ) -> Result<Simulation, ConfigError> {
         check(topology, &flows, config.chains.as_deref())?;
         // Kernel hosts' flows that wait for others ask for their connections without delay.
-        let in_one = config.hosts.is_kernel() && config.chains.is_some();
+        let in_one = waits_in_kernels(&config);
         let partition = match config.rounding {
             Rounding::Exact if !in_one => partition,
             _ => Partition::whole(topology),
@@ -160,6 +160,11 @@ impl Simulation {
     /// Parts that are simulated side by side.
     pub fn domains(&self) -> usize {
         self.network.partition.count()
+    }
+
+    /// Whether flows of kernel hosts wait for others.
+    pub(crate) fn waits_in_kernels(&self) -> bool {
+        waits_in_kernels(&self.team.domain(0).config)
     }
 
     pub(crate) fn network(&self) -> &Network {
@@ -273,6 +278,10 @@ impl Simulation {
     pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
         self.each().try_for_each(|mut domain| domain.end_captures())
     }
+}
+
+fn waits_in_kernels(config: &Config) -> bool {
+    config.hosts.is_kernel() && config.chains.is_some()
 }
 
 fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result<(), ConfigError> {

@@ -260,7 +260,6 @@ fn a_capture_that_cannot_be_written_fails_the_run() {
 
 /// Wireshark's own dissectors agree: checksums, ECN, PFC.
 #[test]
-#[ignore = "needs tshark"]
 fn tshark_finds_nothing_wrong() {
     let (bytes, (result, _)) = simulate("dcqcn", &["switch0-host0", "switch0-host1"]);
     let count = |bytes: &[u8], filter: &str| {
@@ -276,7 +275,7 @@ fn tshark_finds_nothing_wrong() {
             .args(["-Y", filter, "-r"])
             .arg(&path)
             .output()
-            .unwrap();
+            .expect("tshark, which tools/setup installs");
         std::fs::remove_file(&path).unwrap();
         assert!(
             output.status.success(),

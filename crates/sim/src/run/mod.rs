@@ -18,6 +18,7 @@ use onramp_units::{Sim, Time};
 
 use build::Setup;
 use observe::{warm_up, Observer};
+use parts::why_one;
 use rows::Labels;
 use series::Place;
 
@@ -93,7 +94,9 @@ pub fn run_in_parts(
         (labels, Setup::of(run, &arrivals, parts)?)
     };
     let mut simulation = setup.simulation()?;
-    let names = build::topology(&run.network)?.port_names();
+    let topology = build::topology(&run.network)?;
+    let names = topology.port_names();
+    let why_one = why_one(&topology, parts, &simulation);
     for (name, out) in watch.captures {
         simulation.start_capture(find(&names, &name)?, &name, out)?;
     }
@@ -102,7 +105,9 @@ pub fn run_in_parts(
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
     let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;
-    Ok(Report::new(run, index, names, observer, whole))
+    let mut report = Report::new(run, index, names, observer, whole);
+    report.why_one_thread = why_one;
+    Ok(report)
 }
 
 fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Place>, BuildError> {

@@ -1,6 +1,7 @@
 //! Into how many parts a run is worth being split.
 
 use crate::partition::Partition;
+use crate::simulation::Simulation;
 use crate::topology::Topology;
 use onramp_scenario::{Arrival, Run, Work};
 
@@ -21,6 +22,31 @@ pub enum Parts {
     Forced(usize),
 }
 
+impl Parts {
+    /// Threads at most.
+    fn most(self) -> usize {
+        match self {
+            Parts::AtMost(most) | Parts::Forced(most) => most,
+        }
+    }
+}
+
+/// Why one thread does what several were offered for, if one does.
+pub(super) fn why_one(
+    topology: &Topology,
+    parts: Parts,
+    simulation: &Simulation,
+) -> Option<&'static str> {
+    if simulation.domains() > 1 || parts.most() < 2 {
+        return None;
+    }
+    Some(match Partition::of_racks(topology, 2).count() {
+        1 => "the hosts are one rack, or no line between racks has a delay",
+        _ if simulation.waits_in_kernels() => "kernel hosts' flows wait for others",
+        _ => "there is too little to do while a packet crosses a line",
+    })
+}
+
 /// The parts of `run`, whose plan is `arrivals`.
 pub(super) fn partition(
     run: &Run,
@@ -28,11 +54,8 @@ pub(super) fn partition(
     topology: &Topology,
     parts: Parts,
 ) -> Partition {
-    let (most, forced) = match parts {
-        Parts::AtMost(most) => (most, false),
-        Parts::Forced(most) => (most, true),
-    };
-    for count in (2..=most).rev() {
+    let forced = matches!(parts, Parts::Forced(_));
+    for count in (2..=parts.most()).rev() {
         let partition = Partition::of_racks(topology, count);
         let hops = hops_per_s(run, arrivals) * partition.lookahead().as_s_f64();
         if partition.count() > 1 && (forced || hops >= WORTH_A_WINDOW * count as f64) {

@@ -23,6 +23,8 @@ pub struct Report {
     observer: Observer,
     /// Of ports.
     names: Vec<String>,
+    /// Why one thread did what several were offered for, if one did. Where threads are is no result.
+    pub why_one_thread: Option<&'static str>,
 }
 
 impl Report {
@@ -60,6 +62,7 @@ impl Report {
             requests,
             observer,
             names,
+            why_one_thread: None,
         }
     }
 

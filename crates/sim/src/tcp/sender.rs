@@ -450,6 +450,7 @@ impl Sender {
             lost,
             repairing: self.phase != Phase::Open,
             sample: self.rate_sample(now, news),
+            small_queue: self.transport.small_queue,
         };
         self.control.on_ack(&mut self.window, &acked);
     }

@@ -1,11 +1,16 @@
 //! BBRv1: a model of the path, its bandwidth and its delay, instead of losses (Cardwell et al., ACM
 //! Queue 14(5), 2016; constants as in Linux's tcp_bbr.c).
-//! Differs from Linux: no policer model ("lt_bw"), no aggregation estimate ("extra_acked"); the
-//! cycle starts with the phase after the draining one instead of at random.
+//! Differs from Linux: no policer model ("lt_bw"); what is in flight is not counted at the time at which
+//! the next segment may leave, but now; the cycle starts with the phase after the draining one
+//! instead of at random.
+
+mod aggregation;
 
 use super::{Acked, Window, WindowControl};
 use onramp_scenario::Tuning;
 use onramp_units::{Sim, Span, Time};
+
+use aggregation::Aggregation;
 
 /// Phases of the cycle: one that probes, one that drains, the others at the estimate.
 const PHASES: usize = 8;
@@ -15,8 +20,8 @@ const MIN_WINDOW: u32 = 4;
 /// The path is full when bandwidth has not grown by a quarter in three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// tso_segs_goal: three segments of at least two packets on top.
-const BURST_ALLOWANCE: f64 = 6.0;
+/// tso_segs_goal: packets of a segment, at least, and at most: 64 KiB without headers.
+const SEGMENT: (f64, f64) = (2.0, 45.0);
 
 /// Parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,6 +96,7 @@ pub struct Bbr {
     /// Packet conservation: the first round after a loss.
     conserve_until: Option<u64>,
     recovering: bool,
+    aggregation: Aggregation,
 }
 
 impl Bbr {
@@ -112,6 +118,7 @@ impl Bbr {
             prior_window: 0,
             conserve_until: None,
             recovering: false,
+            aggregation: Aggregation::new(),
         }
     }
 
@@ -125,6 +132,26 @@ impl Bbr {
             true => f64::from(self.initial_window),
             false => self.bandwidth() * self.min_rtt.as_s_f64(),
         }
+    }
+
+    /// bbr_quantization_budget: three segments on top, so that ends that work in segments never run
+    /// dry, in whole pairs; and two more in the phase that probes.
+    fn with_budget(&self, packets: f64, small_queue: Span) -> f64 {
+        let worth = self.pace() * small_queue.as_s_f64();
+        let segment = worth.floor().clamp(SEGMENT.0, SEGMENT.1);
+        let pairs = ((packets + 3.0 * segment) / 2.0).ceil();
+        let probes = self.mode == Mode::ProbeBandwidth && self.phase == 0;
+        2.0 * pairs + if probes { 2.0 } else { 0.0 }
+    }
+
+    /// bbr_inflight: what is in flight if `gain` paths are full.
+    fn full(&self, gain: f64, acked: &Acked) -> f64 {
+        self.with_budget((gain * self.bdp()).ceil(), acked.small_queue)
+    }
+
+    /// Packets a second.
+    fn pace(&self) -> f64 {
+        self.gains().0 * self.bandwidth() * MARGIN
     }
 
     /// Of pace and window.
@@ -191,7 +218,7 @@ impl Bbr {
         if self.mode == Mode::Startup && self.full_rounds >= FULL_ROUNDS {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && f64::from(acked.in_flight) <= self.bdp() {
+        if self.mode == Mode::Drain && f64::from(acked.in_flight) <= self.full(1.0, acked) {
             self.probe_bandwidth(acked.now);
         }
         if self.mode == Mode::ProbeBandwidth && self.phase_is_over(acked) {
@@ -208,10 +235,10 @@ impl Bbr {
 
     fn phase_is_over(&self, acked: &Acked) -> bool {
         let full_length = acked.now - self.phase_at > self.min_rtt;
-        let in_flight = f64::from(acked.in_flight);
+        let before = f64::from(acked.in_flight + acked.packets);
         match self.cycle_gain() {
-            gain if gain > 1.0 => full_length && (acked.lost || in_flight >= gain * self.bdp()),
-            gain if gain < 1.0 => full_length || in_flight <= self.bdp(),
+            gain if gain > 1.0 => full_length && (acked.lost || before >= self.full(gain, acked)),
+            gain if gain < 1.0 => full_length || before <= self.full(1.0, acked),
             _ => full_length,
         }
     }
@@ -249,8 +276,11 @@ impl Bbr {
 
     fn set_window(&mut self, window: &mut Window, acked: &Acked) {
         let (_, gain) = self.gains();
-        let quantum = if self.phase == 0 { 2.0 } else { 0.0 };
-        let target = (gain * self.bdp() + BURST_ALLOWANCE + quantum).ceil() as u32;
+        let mut target = (gain * self.bdp()).ceil();
+        if self.full_rounds >= FULL_ROUNDS {
+            target += self.aggregation.packets(self.bandwidth());
+        }
+        let target = self.with_budget(target, acked.small_queue) as u32;
         let conserving = self.conserve_until.is_some_and(|end| acked.delivered < end);
         if !conserving {
             self.conserve_until = None;
@@ -282,6 +312,9 @@ impl WindowControl for Bbr {
         }
         let new_round = self.count_round(acked);
         self.take_bandwidth(acked);
+        let (bandwidth, most) = (self.bandwidth(), window.packets);
+        self.aggregation
+            .on_ack(acked.now, acked.packets, new_round, bandwidth, most);
         self.check_full(new_round, acked.sample.app_limited);
         self.change_mode(acked);
         self.take_rtt(acked, window);
@@ -310,12 +343,11 @@ impl WindowControl for Bbr {
     }
 
     fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
-        let (gain, _) = self.gains();
-        let bandwidth = match self.bandwidths.is_empty() {
+        if self.bandwidths.is_empty() {
             // Initially the window in a round trip, at least a millisecond.
-            true => f64::from(self.initial_window) / smoothed_rtt.as_s_f64().max(1e-3),
-            false => self.bandwidth() * MARGIN,
-        };
-        Some(gain * bandwidth)
+            let bandwidth = f64::from(self.initial_window) / smoothed_rtt.as_s_f64().max(1e-3);
+            return Some(self.gains().0 * bandwidth);
+        }
+        Some(self.pace())
     }
 }

@@ -69,6 +69,8 @@ pub struct Acked {
     pub lost: bool,
     pub repairing: bool,
     pub sample: RateSample,
+    /// The time's worth of its pace that TCP lets wait below it, which is what makes a segment large.
+    pub small_queue: Span,
 }
 
 /// How fast packets were delivered (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation).
@@ -259,6 +261,7 @@ pub mod tests {
             lost: false,
             repairing: false,
             sample: RateSample::default(),
+            small_queue: Span::from_us(977),
         }
     }
 
