@@ -311,7 +311,7 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     let count = |name| fleet.agent(1).clock_counter(name);
     let (stale, unasked) = (count("stale"), count("unasked"));
     println!("{} replayed: {stale} stale, {unasked} unasked", old.len());
-    assert!(old.len() > 50 && stale + unasked >= old.len() as u64 - 5, "the newest may be repeats");
+    assert!(old.len() > 30 && stale + unasked >= old.len() as u64 - 5, "the newest may be repeats");
     assert_eq!(count("strangers"), 100);
     assert_eq!(count("bad_tag"), 100);
     assert_eq!(count("malformed"), 300);
