@@ -178,12 +178,14 @@ pub fn two_hosts_agree() {
     fleet.assert_right(4.0);
 }
 
+/// A quarter of the pairs is left, and now and then no verdict comes through: worse, and said so.
 pub fn half_of_the_probes_are_enough() {
     let fleet = Fleet::start(false, &[]);
     let lossy = "tc qdisc replace dev p3 root netem rate 100mbit limit 400 loss 50%";
     fleet.star.switch.run(lossy);
     pause_s(5.0);
-    fleet.assert_right(6.0);
+    let (worst, honest) = fleet.watch(6.0);
+    assert!(worst < 10_000.0 && honest > 0.9, "{worst} ns, {honest}");
     assert!(fleet.is_synchronised(), "verdicts are repeated");
     let status = fleet.agent(2).clock_status();
     let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
