@@ -175,6 +175,7 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_clock::status::{FleetClock, Way};
 
     #[test]
     fn the_documentation_is_of_this_version() {
@@ -198,9 +199,21 @@ mod tests {
             source: String::new(),
             authenticated: true,
             state: "starting".into(),
-            clock: None,
+            clock: Some(FleetClock {
+                reference_mono_ns: 0,
+                offset_ns: 1_500,
+                drift: 0.0,
+                sigma_ns: 300,
+                heard_mono_ns: 0,
+                valid_until_mono_ns: 0,
+            }),
             edges: vec![],
-            ways: vec![],
+            ways: vec![Way {
+                from: "10.0.0.1:5198".parse().unwrap(),
+                to: "10.0.0.2:5198".parse().unwrap(),
+                min_ns: 10_000,
+                now_ns: 12_000,
+            }],
             cost: Default::default(),
             counters: vec![("windows".into(), 7)],
         });
@@ -210,7 +223,7 @@ mod tests {
                 "{told}"
             );
         }
-        assert!(told.contains("onramp_clock_synchronised{} 0.0"), "{told}");
+        assert!(told.contains("onramp_clock_synchronised{} 1.0"), "{told}");
         assert!(
             told.contains("onramp_clock_events{event=\"windows\"} 7.0"),
             "{told}"
