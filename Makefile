@@ -41,6 +41,7 @@ bench-ns3: build ## compares the simulator's speed with ns-3's; needs Debian's l
 
 lint: ## formatting, clippy, shellcheck, and each law header on its own
 	cargo fmt --all --check
+	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares them, which cargo fmt does not see
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	shellcheck --severity=warning $(SHELL_SCRIPTS)
 	for header in law/*.h; do \

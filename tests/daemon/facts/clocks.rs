@@ -1,8 +1,5 @@
 //! Clocks that step, drift or end. A wrong clock may cost delay up to the cap; nothing else.
-use std::{
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
 use nix::sys::signal::Signal;
 
@@ -42,7 +39,10 @@ fn steps(at_sender: bool) {
         pause_s(0.15);
         let ignored = sender.counter("oracks_stale") + sender.counter("oracks_absurd");
         let paused = sender.counter("holds") - before;
-        println!("{} s: {ignored} OR-ACKs ignored so far, {paused} holds", step / S);
+        println!(
+            "{} s: {ignored} OR-ACKs ignored so far, {paused} holds",
+            step / S
+        );
         step_clock(stepped, 0);
         pause_s(0.15);
     }
@@ -53,7 +53,10 @@ fn steps(at_sender: bool) {
     let goodput = finish_all(flows);
     println!("{goodput:.1} Mbit/s");
     assert!(goodput > 60.0, "{goodput} Mbit/s");
-    assert!(sender.counter("oracks_used") > used + 50, "no sample after the clock was right again");
+    assert!(
+        sender.counter("oracks_used") > used + 50,
+        "no sample after the clock was right again"
+    );
     assert!(sender.counter("holds") > held);
     sender.assert_harmless();
 }
@@ -77,7 +80,11 @@ pub fn small_steps_cost_the_cap_at_most() {
     let early = finish_all(transfers(from, to, Load::seconds(0.6), 2));
     println!("{late:.1} Mbit/s at 30 ms too much, {early:.1} Mbit/s at 100 ms too little");
     assert!(held > 0 && late > 1.0);
-    assert_eq!(sender.counter("holds"), held, "a negative delay holds nothing");
+    assert_eq!(
+        sender.counter("holds"),
+        held,
+        "a negative delay holds nothing"
+    );
     assert!(early > 80.0);
     sender.assert_harmless();
 }
@@ -97,13 +104,20 @@ pub fn drift_is_applied() {
     set_clock(&sender, clock(drift_q32));
     pause_s(10.0);
     Transfer::start(from, to, Load::bytes(15_000)).finish();
-    let owd = |agent: &Agent| agent.status()["peers"][0]["owd_last_ns"].as_i64().expect("a time");
+    let owd = |agent: &Agent| {
+        agent.status()["peers"][0]["owd_last_ns"]
+            .as_i64()
+            .expect("a time")
+    };
     let drifted = owd(&sender);
     set_clock(&sender, clock(0));
     Transfer::start(from, to, Load::bytes(15_000)).finish();
     let right = owd(&sender);
     println!("one-way delay {right} ns, with drift {drifted} ns");
-    assert!((right - drifted - 9 * MS).abs() < MS, "{right} ns, {drifted} ns");
+    assert!(
+        (right - drifted - 9 * MS).abs() < MS,
+        "{right} ns, {drifted} ns"
+    );
 }
 
 /// Load, and a sender whose lease lasts 0.5 s.
@@ -133,7 +147,10 @@ pub fn without_a_lease_nothing_is_held_until_it_is_renewed() {
     let arrived = flows[0].received() + flows[1].received();
     pause_s(0.5);
     let arrived = flows[0].received() + flows[1].received() - arrived;
-    println!("{arrived} B in 0.5 s without a lease, {} holds refused", counters.get("holds_refused_lease"));
+    println!(
+        "{arrived} B in 0.5 s without a lease, {} holds refused",
+        counters.get("holds_refused_lease")
+    );
     assert_eq!(counters.get("holds"), held, "holds without a lease");
     assert!(counters.get("oracks_no_lease") > unused + 100);
     assert!(arrived > 5_500_000, "{arrived} B in 0.5 s at 100 Mbit/s");
@@ -155,7 +172,11 @@ pub fn a_pause_ends_with_the_lease() {
     let lease = now_mono_ns() + 2 * S;
     set_clock(
         &sender,
-        Clock { offset_ns: -20 * S, lease_expires_mono_ns: lease, ..Clock::default() },
+        Clock {
+            offset_ns: -20 * S,
+            lease_expires_mono_ns: lease,
+            ..Clock::default()
+        },
     );
     let flow = Transfer::start(from, to, Load::bytes(1_000_000));
     pause_s(1.5);

@@ -38,8 +38,16 @@ fn treated(treat: impl FnMut(&[u8]) -> Treated + Send + 'static) -> Outcome {
     let oracks = middlebox.finish() as u64;
     sender.assert_harmless();
     receiver.assert_harmless();
-    println!("{mbit_per_s:.1} Mbit/s, {oracks} OR-ACKs: {}", sender.status()["counters"]);
-    Outcome { sender, mbit_per_s, oracks, _star: star }
+    println!(
+        "{mbit_per_s:.1} Mbit/s, {oracks} OR-ACKs: {}",
+        sender.status()["counters"]
+    );
+    Outcome {
+        sender,
+        mbit_per_s,
+        oracks,
+        _star: star,
+    }
 }
 
 fn at_once(frame: Vec<u8>) -> Treated {
@@ -99,7 +107,11 @@ pub fn without_any_orack_nothing_is_held() {
 pub fn doubled_oracks_are_ignored_and_counted() {
     let outcome = treated(|frame| [at_once(frame.to_vec()), at_once(frame.to_vec())].concat());
     let counted = outcome.counter("oracks_reordered") + outcome.counter("oracks_unmatched");
-    assert!(counted >= outcome.oracks * 95 / 100, "{counted} of {}", outcome.oracks);
+    assert!(
+        counted >= outcome.oracks * 95 / 100,
+        "{counted} of {}",
+        outcome.oracks
+    );
     assert!(outcome.counter("holds") > 0);
 }
 
@@ -107,7 +119,10 @@ pub fn oracks_that_others_overtook_are_ignored_and_counted() {
     let mut number = 0;
     let outcome = treated(move |frame| {
         number += 1;
-        vec![(Duration::from_millis(if number % 2 == 0 { 300 } else { 0 }), frame.to_vec())]
+        vec![(
+            Duration::from_millis(if number % 2 == 0 { 300 } else { 0 }),
+            frame.to_vec(),
+        )]
     });
     assert!(outcome.counter("oracks_reordered") > 0);
     assert!(outcome.counter("holds") > 0);
@@ -117,7 +132,10 @@ pub fn oracks_that_are_seconds_late_are_stale() {
     let mut number = 0;
     let outcome = treated(move |frame| {
         number += 1;
-        vec![(Duration::from_secs(if number % 2 == 0 { 3 } else { 0 }), frame.to_vec())]
+        vec![(
+            Duration::from_secs(if number % 2 == 0 { 3 } else { 0 }),
+            frame.to_vec(),
+        )]
     });
     assert!(outcome.counter("oracks_stale").abs_diff(outcome.oracks / 2) <= 1);
     assert!(outcome.counter("holds") > 0);
@@ -129,7 +147,11 @@ pub fn replayed_oracks_change_nothing() {
         vec![after(0), after(200), after(400), after(2500)]
     });
     let ignored = outcome.counter("oracks_reordered") + outcome.counter("oracks_unmatched");
-    assert!(ignored >= outcome.oracks * 19 / 10, "{ignored} of 2 * {}", outcome.oracks);
+    assert!(
+        ignored >= outcome.oracks * 19 / 10,
+        "{ignored} of 2 * {}",
+        outcome.oracks
+    );
     assert_eq!(outcome.counter("oracks_stale"), outcome.oracks);
 }
 
@@ -146,7 +168,12 @@ pub fn truncated_oracks_are_malformed() {
         }
         at_once(frame)
     });
-    assert!(outcome.counter("oracks_malformed").abs_diff(outcome.oracks / 2) <= 1);
+    assert!(
+        outcome
+            .counter("oracks_malformed")
+            .abs_diff(outcome.oracks / 2)
+            <= 1
+    );
     assert_eq!(outcome.counter("oracks_received"), 0);
     assert_eq!(outcome.counter("holds"), 0);
 }
@@ -192,7 +219,10 @@ pub fn unknown_flows_and_bytes_are_ignored_and_counted() {
             orack.seq = orack.seq.wrapping_add(1 << 30);
         }
     });
-    let (flows, bytes) = (outcome.counter("oracks_unknown_flow"), outcome.counter("oracks_unmatched"));
+    let (flows, bytes) = (
+        outcome.counter("oracks_unknown_flow"),
+        outcome.counter("oracks_unmatched"),
+    );
     assert!(flows > 0 && bytes > 0);
     assert_eq!(flows + bytes, outcome.oracks);
     assert_eq!(outcome.counter("holds"), 0);
@@ -200,12 +230,28 @@ pub fn unknown_flows_and_bytes_are_ignored_and_counted() {
 
 pub fn absurd_times_are_ignored_and_counted() {
     const S: i64 = 1_000_000_000;
-    let times = [0, i64::MIN, i64::MAX, -1, S, -S, 10 * S, -10 * S, 3600 * S, -3600 * S, 1 << 62];
+    let times = [
+        0,
+        i64::MIN,
+        i64::MAX,
+        -1,
+        S,
+        -S,
+        10 * S,
+        -10 * S,
+        3600 * S,
+        -3600 * S,
+        1 << 62,
+    ];
     let outcome = forged(move |orack| {
         let at = (orack.seq / 14_480) as usize % (2 * times.len());
         let time = times[at % times.len()];
         // As such, and as an error of a clock that is right otherwise.
-        orack.rx_fleet_ns = if at < times.len() { time } else { now_mono_ns().wrapping_add(time) };
+        orack.rx_fleet_ns = if at < times.len() {
+            time
+        } else {
+            now_mono_ns().wrapping_add(time)
+        };
     });
     let ignored = outcome.counter("oracks_stale") + outcome.counter("oracks_absurd");
     // Within the bounds: 1 s after or before, less the delay to here.
@@ -235,7 +281,15 @@ fn with_keys(own: &str, theirs: &str) -> (Outcome, bool) {
     sender.assert_harmless();
     println!("{}", sender.status()["counters"]);
     let authenticated = sender.status()["authenticated"] == true;
-    (Outcome { sender, mbit_per_s, oracks, _star: star }, authenticated)
+    (
+        Outcome {
+            sender,
+            mbit_per_s,
+            oracks,
+            _star: star,
+        },
+        authenticated,
+    )
 }
 
 pub fn hosts_that_share_a_key_believe_each_other() {

@@ -16,7 +16,10 @@ const HELD_MS: f64 = 15.0;
 /// Hosts have a line as fast as the port, and the gate averages over as many OR-ACKs as it would
 /// in 1 ms at 10 Gbit/s.
 const OPTIONS: &[&str] = &["--shape", "100Mbit/s", "--gate-tau", "20ms"];
-const PLAN: Plan = Plan { hosts: 3, ..Plan::USUAL };
+const PLAN: Plan = Plan {
+    hosts: 3,
+    ..Plan::USUAL
+};
 
 struct Outcome {
     owd_ms: f64,
@@ -31,33 +34,60 @@ fn two_flows(star: &Star, law: &str, load: Load) -> Outcome {
 
 fn two_flows_with(star: &Star, law: &str, load: Load, options: &[&str]) -> Outcome {
     let options = [OPTIONS, &["--law", law], options].concat();
-    let agents: Vec<Agent> = star.hosts.iter().map(|host| Agent::start(host, &options)).collect();
+    let agents: Vec<Agent> = star
+        .hosts
+        .iter()
+        .map(|host| Agent::start(host, &options))
+        .collect();
     let to = &star.hosts[2];
-    let flows = star.hosts[..2].iter().map(|from| Transfer::start(from, to, load)).collect();
+    let flows = star.hosts[..2]
+        .iter()
+        .map(|from| Transfer::start(from, to, load))
+        .collect();
     let mbit_per_s = finish_all(flows);
     agents.iter().for_each(Agent::assert_harmless);
     let owd_ms = (agents[0].owd_ms(to) + agents[1].owd_ms(to)) / 2.0;
     let holds = agents.iter().map(|agent| agent.counter("holds")).sum();
     println!("{law}: one-way delay {owd_ms:.1} ms, {mbit_per_s:.1} Mbit/s, {holds} holds");
-    Outcome { owd_ms, mbit_per_s, holds }
+    Outcome {
+        owd_ms,
+        mbit_per_s,
+        holds,
+    }
 }
 
 fn assert_held(outcome: &Outcome) {
     assert!(outcome.holds > 0);
-    assert!(outcome.owd_ms < HELD_MS, "one-way delay {} ms", outcome.owd_ms);
-    assert!(outcome.mbit_per_s > 70.0, "{} Mbit/s of 100", outcome.mbit_per_s);
+    assert!(
+        outcome.owd_ms < HELD_MS,
+        "one-way delay {} ms",
+        outcome.owd_ms
+    );
+    assert!(
+        outcome.mbit_per_s > 70.0,
+        "{} Mbit/s of 100",
+        outcome.mbit_per_s
+    );
 }
 
 pub fn law_off_measures_and_holds_nothing() {
     let outcome = two_flows(&Star::build(&PLAN), "off", Load::seconds(2.0));
     assert_eq!(outcome.holds, 0);
-    assert!(outcome.owd_ms > UNHELD_MS, "one-way delay {} ms", outcome.owd_ms);
+    assert!(
+        outcome.owd_ms > UNHELD_MS,
+        "one-way delay {} ms",
+        outcome.owd_ms
+    );
 }
 
 pub fn the_strawman_brings_the_delay_down() {
     let outcome = two_flows(&Star::build(&PLAN), "strawman", Load::seconds(2.0));
     assert!(outcome.holds > 0);
-    assert!(outcome.owd_ms < HELD_MS, "one-way delay {} ms", outcome.owd_ms);
+    assert!(
+        outcome.owd_ms < HELD_MS,
+        "one-way delay {} ms",
+        outcome.owd_ms
+    );
 }
 
 pub fn the_final_law_brings_the_delay_down() {
@@ -69,7 +99,10 @@ pub fn the_gate_brings_the_delay_down() {
 }
 
 pub fn ipv6_is_held_as_ipv4_is() {
-    let load = Load { v6: true, ..Load::seconds(2.0) };
+    let load = Load {
+        v6: true,
+        ..Load::seconds(2.0)
+    };
     assert_held(&two_flows(&Star::build(&PLAN), "final", load));
 }
 
@@ -81,7 +114,11 @@ pub fn gro_at_the_receiver_keeps_the_samples() {
 /// Such a segment takes 5.2 ms of the port's time, and T is above it. Unheld, CUBIC fills 100 to
 /// 300 ms of buffer: a factor of five and more, from machine to machine.
 pub fn segments_of_64_kb_are_held() {
-    let star = Star::build(&Plan { tso: true, buffer_packets: 800, ..PLAN });
+    let star = Star::build(&Plan {
+        tso: true,
+        buffer_packets: 800,
+        ..PLAN
+    });
     for host in &star.hosts[..2] {
         host.ns.sysctl("net.ipv4.tcp_min_tso_segs", "44");
     }
@@ -89,14 +126,30 @@ pub fn segments_of_64_kb_are_held() {
     let unheld = two_flows_with(&star, "off", Load::seconds(2.0), options);
     let oracks = Wire::open(&star.switch, &star.hosts[2].port);
     let held = two_flows_with(&star, "final", Load::seconds(2.0), options);
-    let longest = oracks.drain().iter().map(|frame| Orack::parse(frame).len).max();
-    assert!(longest > Some(60_000), "longest segment that was acknowledged: {longest:?} B");
+    let longest = oracks
+        .drain()
+        .iter()
+        .map(|frame| Orack::parse(frame).len)
+        .max();
+    assert!(
+        longest > Some(60_000),
+        "longest segment that was acknowledged: {longest:?} B"
+    );
     assert!(held.holds > 0);
-    assert!(held.owd_ms < unheld.owd_ms / 2.0, "{} ms, {} ms unheld", held.owd_ms, unheld.owd_ms);
+    assert!(
+        held.owd_ms < unheld.owd_ms / 2.0,
+        "{} ms, {} ms unheld",
+        held.owd_ms,
+        unheld.owd_ms
+    );
     assert!(held.mbit_per_s > 70.0, "{} Mbit/s of 100", held.mbit_per_s);
 }
 
 pub fn frames_of_9000_bytes_are_held() {
-    let plan = Plan { mtu: 9000, buffer_packets: 70, ..PLAN };
+    let plan = Plan {
+        mtu: 9000,
+        buffer_packets: 70,
+        ..PLAN
+    };
     assert_held(&two_flows(&Star::build(&plan), "final", Load::seconds(2.0)));
 }

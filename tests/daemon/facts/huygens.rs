@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use libbpf_rs::MapCore;
 use nix::{
     sys::{signal::Signal, time::TimeSpec},
     time::{clock_gettime, clock_settime, ClockId},
 };
-use libbpf_rs::MapCore;
 use onramp_clock::{
     keys::Keys,
     wire::{Body, Message, Probe, PORT},
@@ -52,11 +52,18 @@ impl Fleet {
     }
 
     fn of(hosts: u8, v6: bool, options: &[&str]) -> Self {
-        let star = Star::build(&Plan { hosts, ..Plan::USUAL });
+        let star = Star::build(&Plan {
+            hosts,
+            ..Plan::USUAL
+        });
         std::fs::write(KEYS, "1 000102030405060708090a0b0c0d0e0f\n").expect("/tmp is writable");
         let address = |host: &Host| if v6 { host.v6 } else { host.v4 }.to_string();
         let members = star.hosts.iter().map(address).collect::<Vec<_>>().join(",");
-        let mut fleet = Self { agents: star.hosts.iter().map(|_| None).collect(), members, star };
+        let mut fleet = Self {
+            agents: star.hosts.iter().map(|_| None).collect(),
+            members,
+            star,
+        };
         (0..fleet.agents.len()).for_each(|n| fleet.launch(n, options));
         fleet.await_synchrony();
         fleet
@@ -64,7 +71,14 @@ impl Fleet {
 
     /// Starts the daemon of host `n`.
     fn launch(&mut self, n: usize, options: &[&str]) {
-        let clock = ["--clock", "huygens", "--member", &self.members, "--key-file", KEYS];
+        let clock = [
+            "--clock",
+            "huygens",
+            "--member",
+            &self.members,
+            "--key-file",
+            KEYS,
+        ];
         let wrong = ["--synthetic-clock", CLOCKS[n]];
         let options = [&clock[..], &wrong, options].concat();
         self.agents[n] = Some(Agent::start(&self.star.hosts[n], &options));
@@ -80,14 +94,19 @@ impl Fleet {
 
     fn is_synchronised(&self) -> bool {
         let now = now_mono_ns();
-        self.running().all(|agent| clock(agent).lease_expires_mono_ns > now)
+        self.running()
+            .all(|agent| clock(agent).lease_expires_mono_ns > now)
     }
 
     /// Until everybody that runs has a fleet time; then three windows for what is learnt late.
     fn await_synchrony(&self) {
         let deadline = Instant::now() + Duration::from_secs(15);
         while !self.is_synchronised() {
-            assert!(Instant::now() < deadline, "no fleet time: {:#}", self.agent(0).clock_status());
+            assert!(
+                Instant::now() < deadline,
+                "no fleet time: {:#}",
+                self.agent(0).clock_status()
+            );
             pause_s(0.1);
         }
         pause_s(6.5);
@@ -104,7 +123,8 @@ impl Fleet {
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
-        let error = |(time, clock): (&f64, &crate::maps::Clock)| (time - middle, clock.sigma_ns as f64);
+        let error =
+            |(time, clock): (&f64, &crate::maps::Clock)| (time - middle, clock.sigma_ns as f64);
         times.iter().zip(&clocks).map(error).collect()
     }
 
@@ -117,7 +137,10 @@ impl Fleet {
         }
         let worst = all.iter().map(|(error, _)| error.abs()).fold(0.0, f64::max);
         let mean = all.iter().map(|(error, _)| error.abs()).sum::<f64>() / all.len() as f64;
-        let within = all.iter().filter(|(error, sigma)| error.abs() <= 2.0 * sigma).count();
+        let within = all
+            .iter()
+            .filter(|(error, sigma)| error.abs() <= 2.0 * sigma)
+            .count();
         let honest = within as f64 / all.len() as f64;
         let sigma = all.iter().map(|(_, sigma)| sigma).sum::<f64>() / all.len() as f64;
         println!(
@@ -129,7 +152,11 @@ impl Fleet {
 
     fn assert_right(&self, seconds: f64) {
         let (worst, _) = self.watch(seconds);
-        assert!(worst < RIGHT_NS, "{worst} ns: {:#}", self.agent(0).clock_status());
+        assert!(
+            worst < RIGHT_NS,
+            "{worst} ns: {:#}",
+            self.agent(0).clock_status()
+        );
     }
 }
 
@@ -164,7 +191,10 @@ pub fn wrong_clocks_agree_under_load() {
     let mbit = number("wire_bytes") * 8e3 / number("wall_ns");
     let cpu = 100.0 * number("cpu_ns") / number("wall_ns");
     println!("{mbit:.2} Mbit/s, {cpu:.2} % of a core of 1 instruction a ns");
-    assert!(idle < RIGHT_NS && loaded < RIGHT_NS, "{idle} ns, {loaded} ns");
+    assert!(
+        idle < RIGHT_NS && loaded < RIGHT_NS,
+        "{idle} ns, {loaded} ns"
+    );
     assert!(honest > 0.9, "{honest}");
 }
 
@@ -201,7 +231,10 @@ pub fn on_ramp_holds_by_fleet_time() {
     let owd_ms = fleet.agent(0).owd_ms(to);
     println!("{goodput:.1} Mbit/s, one-way delay {owd_ms:.2} ms");
     assert!(fleet.agent(0).counter("holds") > 0);
-    assert!(goodput > 60.0 && (0.5..15.0).contains(&owd_ms), "{goodput} Mbit/s, {owd_ms} ms");
+    assert!(
+        goodput > 60.0 && (0.5..15.0).contains(&owd_ms),
+        "{goodput} Mbit/s, {owd_ms} ms"
+    );
     fleet.agent(0).assert_harmless();
 }
 
@@ -212,12 +245,21 @@ pub fn automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held() 
     finish_all(transfers(from, to, Load::seconds(3.0), 2));
     let status = sender.status();
     let peers = status["peers"].as_array().expect("a list");
-    let peer = peers.iter().find(|p| p["addr"] == to.v4.to_string().as_str());
+    let peer = peers
+        .iter()
+        .find(|p| p["addr"] == to.v4.to_string().as_str());
     let peer = peer.unwrap_or_else(|| panic!("{status:#}"));
     let ns = |name: &str| peer["threshold"][name].as_i64().expect("a time");
-    println!("{}, one-way delay {:.2} ms", peer["threshold"], sender.owd_ms(to));
+    println!(
+        "{}, one-way delay {:.2} ms",
+        peer["threshold"],
+        sender.owd_ms(to)
+    );
     let sum = ns("min_ns") + ns("headroom_ns") + ns("burst_ns");
-    assert_eq!((ns("threshold_ns"), peer["threshold"]["by_probes"].as_bool()), (sum, Some(true)));
+    assert_eq!(
+        (ns("threshold_ns"), peer["threshold"]["by_probes"].as_bool()),
+        (sum, Some(true))
+    );
     assert_eq!(ns("burst_ns"), 640_000, "16 kB at 200 Mbit/s");
     assert!((1_000..200_000).contains(&ns("min_ns")) && ns("headroom_ns") >= 10_000);
     assert!(sender.counter("holds") > 0);
@@ -225,11 +267,21 @@ pub fn automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held() 
 
     let (thresholds, counters) = (map(sender, "thresholds"), Counters::of(sender));
     sender.signal(Signal::SIGSTOP); // or it would tell them again
-    thresholds.keys().for_each(|key| thresholds.delete(&key).expect("it is there"));
+    thresholds
+        .keys()
+        .for_each(|key| thresholds.delete(&key).expect("it is there"));
     let (held, unused) = (counters.get("holds"), counters.get("oracks_no_lease"));
     finish_all(transfers(from, to, Load::seconds(0.5), 2));
-    assert_eq!(counters.get("holds"), held, "held for a peer without a threshold");
-    assert_eq!(counters.get("oracks_no_lease"), unused, "the lease was over");
+    assert_eq!(
+        counters.get("holds"),
+        held,
+        "held for a peer without a threshold"
+    );
+    assert_eq!(
+        counters.get("oracks_no_lease"),
+        unused,
+        "the lease was over"
+    );
     sender.signal(Signal::SIGCONT);
 }
 
@@ -237,9 +289,15 @@ pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
     let mut fleet = Fleet::start(false, &["--shape", "200Mbit/s"]);
     let (from, to) = (fleet.star.hosts[1].clone(), fleet.star.hosts[2].clone());
     let before = clock(fleet.agent(1));
-    fleet.agents[0].take().expect("it runs").stop(Signal::SIGKILL);
+    fleet.agents[0]
+        .take()
+        .expect("it runs")
+        .stop(Signal::SIGKILL);
     pause_s(2.0);
-    assert!(fleet.is_synchronised(), "one window without word is extrapolated");
+    assert!(
+        fleet.is_synchronised(),
+        "one window without word is extrapolated"
+    );
     fleet.assert_right(1.0);
     pause_s(6.0);
     assert!(!fleet.is_synchronised());
@@ -266,13 +324,21 @@ pub fn a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else() {
     let mut fleet = Fleet::start(false, &[]);
     let switch = &fleet.star.switch;
     switch.run("tc qdisc add dev p3 clsact");
-    switch.run("tc filter add dev p3 ingress protocol ip flower dst_ip 10.0.0.1 ip_proto udp action drop");
+    switch.run(
+        "tc filter add dev p3 ingress protocol ip flower dst_ip 10.0.0.1 ip_proto udp action drop",
+    );
     pause_s(6.0);
-    assert!(fleet.is_synchronised(), "host 3 reaches host 1 by way of host 2");
+    assert!(
+        fleet.is_synchronised(),
+        "host 3 reaches host 1 by way of host 2"
+    );
     fleet.assert_right(2.0);
     assert!(fleet.agent(2).clock_counter("edges_unfitted") > 0);
 
-    fleet.agents[2].take().expect("it runs").stop(Signal::SIGKILL);
+    fleet.agents[2]
+        .take()
+        .expect("it runs")
+        .stop(Signal::SIGKILL);
     pause_s(6.0);
     assert!(fleet.is_synchronised());
     fleet.assert_right(2.0);
@@ -299,7 +365,13 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     let socket = attacker.ns.enter(|| UdpSocket::bind((attacker.v4, 9)));
     let socket = socket.expect("a free port");
     let (own, to) = (socket.local_addr().expect("bound"), (victim.v4, PORT));
-    let message = |seq| Message { seq, body: Body::Probe(Probe { seq, ..Probe::default() }) };
+    let message = |seq| Message {
+        seq,
+        body: Body::Probe(Probe {
+            seq,
+            ..Probe::default()
+        }),
+    };
     let right = Keys::read(KEYS.as_ref()).expect("keys");
     for n in 0..100 {
         let text = message(n).encode(&right, own, to.into());
@@ -313,7 +385,10 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     let count = |name| fleet.agent(1).clock_counter(name);
     let (stale, unasked) = (count("stale"), count("unasked"));
     println!("{} replayed: {stale} stale, {unasked} unasked", old.len());
-    assert!(old.len() > 30 && stale + unasked >= old.len() as u64 - 5, "the newest may be repeats");
+    assert!(
+        old.len() > 30 && stale + unasked >= old.len() as u64 - 5,
+        "the newest may be repeats"
+    );
     assert_eq!(count("strangers"), 100);
     assert_eq!(count("bad_tag"), 100);
     assert_eq!(count("malformed"), 300);
@@ -336,7 +411,10 @@ pub fn the_wall_clock_may_leap() {
 /// A stated limit: nobody can tell the two ways apart.
 pub fn a_way_that_is_longer_than_the_way_back_costs_half_of_that() {
     let fleet = Fleet::start(false, &[]);
-    fleet.star.switch.run("tc qdisc replace dev p3 root netem delay 100us rate 100mbit limit 400");
+    fleet
+        .star
+        .switch
+        .run("tc qdisc replace dev p3 root netem delay 100us rate 100mbit limit 400");
     pause_s(12.0);
     let errors = fleet.errors();
     println!("{errors:?}");

@@ -37,7 +37,10 @@ fn gso_max(host: &Host) -> u64 {
 
 fn assert_ours(host: &Host) {
     let (kind, _) = root(host).expect("a qdisc");
-    assert!(kind.as_str().is_some_and(|k| k.starts_with("onr_")), "{kind}");
+    assert!(
+        kind.as_str().is_some_and(|k| k.starts_with("onr_")),
+        "{kind}"
+    );
 }
 
 fn assert_clean(ended: &Ended) {
@@ -73,7 +76,8 @@ pub fn a_configured_qdisc_comes_back_with_its_options() {
         "fq limit 777 flow_limit 55 quantum 4000 initial_quantum 20000 buckets 256 horizon 3s",
         "fq_codel limit 888 flows 64 target 7ms interval 90ms quantum 1000 memory_limit 1Mb noecn",
     ] {
-        host.ns.run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+        host.ns
+            .run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
         let before = root(host);
         let agent = Agent::start(host, &[]);
         assert_ours(host);
@@ -88,12 +92,20 @@ pub fn a_configured_qdisc_comes_back_with_its_options() {
 pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
     let star = Star::build(&Plan::USUAL);
     let host = &star.hosts[0];
-    for (kind, qdisc) in [("htb", "htb default 1"), ("netem", "netem delay 1ms limit 500")] {
-        host.ns.run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+    for (kind, qdisc) in [
+        ("htb", "htb default 1"),
+        ("netem", "netem delay 1ms limit 500"),
+    ] {
+        host.ns
+            .run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
         let before = root(host);
         let ended = Agent::refuse(host, USUAL);
         for part in ["eth0", kind, "could not put back", "tc qdisc del"] {
-            assert!(ended.text.contains(part), "{part} is missing: {}", ended.text);
+            assert!(
+                ended.text.contains(part),
+                "{part} is missing: {}",
+                ended.text
+            );
         }
         assert_eq!(root(host), before);
         host.ns.run("tc qdisc del dev eth0 root");
@@ -119,7 +131,8 @@ pub fn stopping_under_load_loses_no_transfer() {
 pub fn killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    from.ns.run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
     let before = (root(from), gso_max(from));
     let options = &["--shape", "200Mbit/s"];
     let sender = Agent::start(from, options);
@@ -156,9 +169,16 @@ pub fn down_and_up_under_load_loses_no_transfer() {
     }
     let held = sender.counter("holds");
     println!("{:.1} Mbit/s", finish_all(flows));
-    assert!(sender.counter("holds") > held, "nothing is held after the device was down");
+    assert!(
+        sender.counter("holds") > held,
+        "nothing is held after the device was down"
+    );
     let qdisc = from.ns.qdisc("eth0").expect("the qdisc is still there");
-    assert_eq!((&qdisc["qlen"], &qdisc["backlog"]), (&0.into(), &0.into()), "{qdisc:#}");
+    assert_eq!(
+        (&qdisc["qlen"], &qdisc["backlog"]),
+        (&0.into(), &0.into()),
+        "{qdisc:#}"
+    );
     let held_max = sender.counter("held_max_ns");
     assert!(held_max <= 102_000_000, "{held_max} ns");
     assert_clean(&sender.stop(Signal::SIGTERM));
@@ -170,7 +190,9 @@ pub fn it_ends_with_its_device() {
     let host = &star.hosts[0];
     let mut agent = Agent::start(host, &["--lease", "1s"]);
     shell("ip -n h1 link del eth0");
-    let ended = agent.ended_by(Instant::now() + Duration::from_secs(5)).expect("it ends");
+    let ended = agent
+        .ended_by(Instant::now() + Duration::from_secs(5))
+        .expect("it ends");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.text.contains("eth0 is gone"), "{ended:?}");
 }

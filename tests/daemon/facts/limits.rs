@@ -49,7 +49,11 @@ pub fn a_full_queue_drops_and_counts_and_tcp_recovers() {
     println!("{dropped} drops; {}", sender.status()["counters"]);
     assert!(dropped > 0);
     assert_eq!(qdisc["drops"], dropped, "tc and the daemon agree");
-    assert_eq!((&qdisc["qlen"], &qdisc["backlog"]), (&0.into(), &0.into()), "{qdisc:#}");
+    assert_eq!(
+        (&qdisc["qlen"], &qdisc["backlog"]),
+        (&0.into(), &0.into()),
+        "{qdisc:#}"
+    );
     assert!(sender.counter("held_max_ns") <= 100_000_000 + LATENESS_NS);
     receiver.assert_harmless();
 }
@@ -58,7 +62,14 @@ pub fn a_full_queue_drops_and_counts_and_tcp_recovers() {
 pub fn a_flood_fills_its_own_queue_only() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    let options = ["--limit", "300", "--flow-limit", "50", "--shape", "20Mbit/s"];
+    let options = [
+        "--limit",
+        "300",
+        "--flow-limit",
+        "50",
+        "--shape",
+        "20Mbit/s",
+    ];
     let sender = Agent::start(from, &options);
     let flows = transfers(from, to, Load::bytes(60_000), 4);
     from.ns.enter(|| {
@@ -73,5 +84,9 @@ pub fn a_flood_fills_its_own_queue_only() {
     assert!(sender.counter("flow_limit_drops") > 0);
     assert_eq!(sender.counter("limit_drops"), 0);
     let qdisc = from.ns.qdisc("eth0").expect("the qdisc");
-    assert_eq!(qdisc["drops"], sender.counter("flow_limit_drops"), "tc and the daemon agree");
+    assert_eq!(
+        qdisc["drops"],
+        sender.counter("flow_limit_drops"),
+        "tc and the daemon agree"
+    );
 }

@@ -28,13 +28,20 @@ fn check(plan: &Plan, v6: bool, checksums_by_sender: bool) {
         from.ns.run("ethtool -K eth0 tx off");
     }
     let address = if v6 { from.v6 } else { from.v4 };
-    let socket = from.ns.enter(|| UdpSocket::bind((address, PORT))).expect("nobody uses the port");
+    let socket = from
+        .ns
+        .enter(|| UdpSocket::bind((address, PORT)))
+        .expect("nobody uses the port");
     socket.set_nonblocking(true).expect("a socket");
     setsockopt(&socket, sockopt::RcvBufForce, &(64 << 20)).expect("root may");
     let receiver = Agent::start(to, &[]);
     let wire = Wire::open(&star.switch, &to.port);
 
-    let load = Load { v6, tos: TOS, ..Load::bytes(BYTES) };
+    let load = Load {
+        v6,
+        tos: TOS,
+        ..Load::bytes(BYTES)
+    };
     let transfer = Transfer::start(from, to, load);
     let ports = (transfer.from_port, transfer.to_port);
     transfer.finish();
@@ -66,7 +73,10 @@ fn check(plan: &Plan, v6: bool, checksums_by_sender: bool) {
     // A host without On-Ramp gets well-formed UDP, whose checksum its stack has verified.
     let mut payload = [0; 2 * PAYLOAD];
     let arrived = std::iter::from_fn(|| socket.recv(&mut payload).ok());
-    assert_eq!(arrived.inspect(|size| assert_eq!(*size, PAYLOAD)).count() as u64, number);
+    assert_eq!(
+        arrived.inspect(|size| assert_eq!(*size, PAYLOAD)).count() as u64,
+        number
+    );
 }
 
 pub fn over_ipv4_they_have_78_bytes_and_a_right_checksum() {
@@ -83,7 +93,15 @@ pub fn data_with_complete_checksums_make_no_difference() {
 
 /// The class is the data's, not that of the ACK that was cloned: the receiver's socket has none.
 pub fn from_merged_segments_they_are_the_same() {
-    check(&Plan { gro: true, port_mbit: None, ..Plan::USUAL }, false, false);
+    check(
+        &Plan {
+            gro: true,
+            port_mbit: None,
+            ..Plan::USUAL
+        },
+        false,
+        false,
+    );
 }
 
 /// What the last of them told of the queue has gone by then, and the sender would pause for it. No

@@ -20,7 +20,10 @@ const CAP: &[&str] = &["--max-pause", "200ms"];
 /// tells of a delay of 900 ms, and each head waits for the cap.
 fn while_held(load: Load, work: impl FnOnce(&Star, &Host, &Host)) {
     // No slow port and a small window: what waits, waits in the host.
-    let star = Star::build(&Plan { port_mbit: None, ..Plan::USUAL });
+    let star = Star::build(&Plan {
+        port_mbit: None,
+        ..Plan::USUAL
+    });
     let (from, to) = star.pair();
     to.ns.sysctl("net.ipv4.tcp_rmem", "4096 65536 65536");
     let sender = Agent::start(from, &[CAP, LONG_LEASE].concat());
@@ -30,7 +33,10 @@ fn while_held(load: Load, work: impl FnOnce(&Star, &Host, &Host)) {
     thread::sleep(Duration::from_millis(400));
     let before = sender.counter("holds");
     work(&star, from, to);
-    assert!(sender.counter("holds") > before, "nothing was held meanwhile");
+    assert!(
+        sender.counter("holds") > before,
+        "nothing was held meanwhile"
+    );
     sender.assert_harmless();
     step_clock(&sender, 0);
     held.finish();
@@ -38,9 +44,14 @@ fn while_held(load: Load, work: impl FnOnce(&Star, &Host, &Host)) {
 
 pub fn ping_does_not_wait() {
     while_held(Load::seconds(2.5), |_, from, _| {
-        let text = from.ns.run("ping -i 0.1 -c 10 10.0.0.2") + &from.ns.run("ping -i 0.1 -c 10 fd00::2");
-        let times = text.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next());
-        let times: Vec<f64> = times.map(|ms| ms.parse().expect("a number of ms")).collect();
+        let text =
+            from.ns.run("ping -i 0.1 -c 10 10.0.0.2") + &from.ns.run("ping -i 0.1 -c 10 fd00::2");
+        let times = text
+            .lines()
+            .filter_map(|line| line.split_once("time=")?.1.split(' ').next());
+        let times: Vec<f64> = times
+            .map(|ms| ms.parse().expect("a number of ms"))
+            .collect();
         println!("round trips, ms: {times:?}");
         assert_eq!(times.len(), 20);
         assert!(times.iter().all(|ms| *ms < SOON.as_secs_f64() * 1e3));
@@ -49,12 +60,22 @@ pub fn ping_does_not_wait() {
 
 pub fn udp_does_not_wait() {
     while_held(Load::seconds(2.0), |_, from, to| {
-        let echo = to.ns.enter(|| UdpSocket::bind((to.v4, 7))).expect("nobody uses the port");
-        let socket = from.ns.enter(|| UdpSocket::bind((from.v4, 0))).expect("a free port");
-        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("above zero");
+        let echo = to
+            .ns
+            .enter(|| UdpSocket::bind((to.v4, 7)))
+            .expect("nobody uses the port");
+        let socket = from
+            .ns
+            .enter(|| UdpSocket::bind((from.v4, 0)))
+            .expect("a free port");
+        socket
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .expect("above zero");
         for number in 0..20_u32 {
             let sent = Instant::now();
-            socket.send_to(&number.to_ne_bytes(), (to.v4, 7)).expect("a route");
+            socket
+                .send_to(&number.to_ne_bytes(), (to.v4, 7))
+                .expect("a route");
             let mut buffer = [0; 4];
             let (size, peer) = echo.recv_from(&mut buffer).expect("it arrives");
             echo.send_to(&buffer[..size], peer).expect("a route");
@@ -70,7 +91,10 @@ pub fn udp_does_not_wait() {
 pub fn pure_acks_do_not_wait() {
     while_held(Load::seconds(2.5), |_, from, to| {
         let back = Transfer::start(to, from, Load::bytes(4_000_000)).finish();
-        println!("against the held direction: {:.1} Mbit/s", back.mbit_per_s());
+        println!(
+            "against the held direction: {:.1} Mbit/s",
+            back.mbit_per_s()
+        );
         assert!(back.mbit_per_s() > 80.0);
     });
 }

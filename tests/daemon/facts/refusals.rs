@@ -20,7 +20,10 @@ pub fn a_second_daemon_on_a_device() {
     let host = &star.hosts[0];
     let first = Agent::start(host, &[]);
     let ended = Agent::refuse(host, USUAL);
-    assert_says(&ended.text, &["already runs on eth0", &first.pid().to_string()]);
+    assert_says(
+        &ended.text,
+        &["already runs on eth0", &first.pid().to_string()],
+    );
     // Past the daemon's socket, the qdisc's name is taken.
     let ended = Agent::refuse(host, &[USUAL, &["--socket", "/tmp/second.sock"]].concat());
     assert_says(&ended.text, &["cannot attach to eth0", "another daemon"]);
@@ -33,14 +36,20 @@ pub fn loopback_and_devices_that_do_not_exist() {
     let ended = Agent::refuse(host, &["--dev", "lo"]);
     assert_says(&ended.text, &["lo is the loopback device"]);
     let ended = Agent::refuse(host, &["--dev", "eth7"]);
-    assert_says(&ended.text, &["no network device eth7", "there are: lo, eth0"]);
+    assert_says(
+        &ended.text,
+        &["no network device eth7", "there are: lo, eth0"],
+    );
 }
 
 pub fn users_without_privilege() {
     let star = Star::build(&Plan::USUAL);
     let output = star.hosts[0].ns.enter(|| {
         let mut command = std::process::Command::new(PROGRAM);
-        command.args(["agent", "run", "--dev", "eth0"]).uid(65534).gid(65534);
+        command
+            .args(["agent", "run", "--dev", "eth0"])
+            .uid(65534)
+            .gid(65534);
         command.output().expect("the program starts")
     });
     assert_eq!(output.status.code(), Some(1));
@@ -60,7 +69,11 @@ pub fn values_out_of_bounds() {
         ("--limit", "0", &["--limit", "0", "1..=16384"]),
         ("--flow-limit", "0", &["--flow-limit", "0", "1..=16384"]),
         ("--gso-max", "1kB", &["--gso-max is 1", "1448"]),
-        ("--law", "fast", &["--law", "fast", "off, strawman, final, gate"]),
+        (
+            "--law",
+            "fast",
+            &["--law", "fast", "off, strawman, final, gate"],
+        ),
         ("--peers", "10.0.0.0/40", &["--peers", "40", "above 32"]),
         ("--line-rate", "fast", &["--line-rate", "fast"]),
         ("--threshold", "often", &["--threshold", "often", "auto"]),
@@ -79,11 +92,20 @@ pub fn key_files_that_are_none() {
     let star = Star::build(&Plan::USUAL);
     let host = &star.hosts[0];
     let wrong: &[(&str, &[&str])] = &[
-        ("# fleet\n0 00112233445566778899aabbccddeeff\n9 00112233445566778899aabbccddeeff\n", &["keys:3", "9", "above 3"]),
+        (
+            "# fleet\n0 00112233445566778899aabbccddeeff\n9 00112233445566778899aabbccddeeff\n",
+            &["keys:3", "9", "above 3"],
+        ),
         ("0 0011\n", &["keys:1", "4 digits, not 32"]),
-        ("\n0 zz112233445566778899aabbccddeeff\n", &["keys:2", "zz is not hex"]),
+        (
+            "\n0 zz112233445566778899aabbccddeeff\n",
+            &["keys:2", "zz is not hex"],
+        ),
         ("0\n", &["keys:1", "ID HEX"]),
-        ("one 00112233445566778899aabbccddeeff\n", &["keys:1", "one is not a number"]),
+        (
+            "one 00112233445566778899aabbccddeeff\n",
+            &["keys:1", "one is not a number"],
+        ),
         ("# none yet\n", &["holds no key"]),
     ];
     for (text, says) in wrong {

@@ -29,29 +29,53 @@ struct Cost {
 }
 
 fn cost(held: usize) -> Cost {
-    let star = Star::build(&Plan { port_mbit: None, tso: true, ..Plan::USUAL });
+    let star = Star::build(&Plan {
+        port_mbit: None,
+        tso: true,
+        ..Plan::USUAL
+    });
     let (from, to) = star.pair();
     let cap: &[&str] = &["--max-pause", "20s", "--max-owd", "60s", "--lease", "6000s"];
     let sender = Agent::start(from, &[cap, &["--flows", "8192"]].concat());
     let _receiver = Agent::start(to, cap);
     // Every OR-ACK tells of a delay of 30 s: each flow pauses for the cap after its first.
     let lease = now_mono_ns() + 3600 * S;
-    set_clock(&sender, Clock { offset_ns: -30 * S, lease_expires_mono_ns: lease, ..Clock::default() });
+    set_clock(
+        &sender,
+        Clock {
+            offset_ns: -30 * S,
+            lease_expires_mono_ns: lease,
+            ..Clock::default()
+        },
+    );
     let (mut outs, mut ins) = connections(&star, held);
     outs.iter_mut().for_each(|out| {
-        out.write_all(&content(0)[..FIRST]).expect("it fits the buffer");
+        out.write_all(&content(0)[..FIRST])
+            .expect("it fits the buffer");
     });
     thread::sleep(Duration::from_millis(500));
     outs.iter_mut().for_each(|s| {
-        s.write_all(&content(FIRST as u64)[..SECOND]).expect("it fits the buffer");
+        s.write_all(&content(FIRST as u64)[..SECOND])
+            .expect("it fits the buffer");
     });
     thread::sleep(Duration::from_millis(100));
-    let waiting = from.ns.qdisc("eth0").expect("the qdisc")["qlen"].as_u64().expect("a number");
-    assert!(waiting >= held as u64, "{waiting} packets are held, of {held} flows");
+    let waiting = from.ns.qdisc("eth0").expect("the qdisc")["qlen"]
+        .as_u64()
+        .expect("a number");
+    assert!(
+        waiting >= held as u64,
+        "{waiting} packets are held, of {held} flows"
+    );
 
     let before = run_time(&sender, "edge_dequeue");
-    let probe = from.ns.enter(|| UdpSocket::bind((from.v4, 0))).expect("a free port");
-    let sink = to.ns.enter(|| UdpSocket::bind((to.v4, 9))).expect("nobody uses the port");
+    let probe = from
+        .ns
+        .enter(|| UdpSocket::bind((from.v4, 0)))
+        .expect("a free port");
+    let sink = to
+        .ns
+        .enter(|| UdpSocket::bind((to.v4, 9)))
+        .expect("nobody uses the port");
     for _ in 0..PROBES {
         probe.send_to(&[0; 100], (to.v4, 9)).expect("a route");
     }
@@ -80,9 +104,14 @@ fn expect(stream: &mut TcpStream, size: usize) {
 /// Connected sockets of both hosts.
 fn connections(star: &Star, number: usize) -> (Vec<TcpStream>, Vec<TcpStream>) {
     let (from, to) = star.pair();
-    let listener = to.ns.enter(|| TcpListener::bind((to.v4, 1))).expect("nobody uses the port");
+    let listener = to
+        .ns
+        .enter(|| TcpListener::bind((to.v4, 1)))
+        .expect("nobody uses the port");
     let accept = thread::spawn(move || {
-        (0..number).map(|_| listener.accept().expect("a connection").0).collect::<Vec<_>>()
+        (0..number)
+            .map(|_| listener.accept().expect("a connection").0)
+            .collect::<Vec<_>>()
     });
     let connect = |_| TcpStream::connect((to.v4, 1)).expect("it listens");
     let outs = from.ns.enter(|| (0..number).map(connect).collect());
@@ -100,12 +129,19 @@ pub fn thousands_of_held_flows_cost_no_scan() {
     std::fs::write("/proc/sys/kernel/bpf_stats_enabled", "0").expect("root may");
     assert!(many.passing_ns < 1.2 * few.passing_ns, "{few:?}, {many:?}");
     // A heap of 4,000 is 12 levels deep, one of 40 has 6.
-    assert!(many.releasing_ns < 2.0 * few.releasing_ns, "{few:?}, {many:?}");
+    assert!(
+        many.releasing_ns < 2.0 * few.releasing_ns,
+        "{few:?}, {many:?}"
+    );
 }
 
 /// Eight flows through one shaped host: small and large segments, small and large writes.
 pub fn flows_of_one_host_get_equal_shares() {
-    let star = Star::build(&Plan { port_mbit: None, tso: true, ..Plan::USUAL });
+    let star = Star::build(&Plan {
+        port_mbit: None,
+        tso: true,
+        ..Plan::USUAL
+    });
     let (from, to) = star.pair();
     from.ns.sysctl("net.ipv4.tcp_wmem", "4096 262144 262144");
     let shape = &["--shape", "80Mbit/s", "--gso-max", "64kB"];
@@ -114,10 +150,23 @@ pub fn flows_of_one_host_get_equal_shares() {
     let flow = |i: u32| {
         let mss = i.is_multiple_of(2).then_some(536);
         let write = if i < 4 { 65_536 } else { 3000 };
-        Transfer::start(from, to, Load { mss, write, ..Load::seconds(1.4) })
+        Transfer::start(
+            from,
+            to,
+            Load {
+                mss,
+                write,
+                ..Load::seconds(1.4)
+            },
+        )
     };
     let flows: Vec<Transfer> = (0..8).map(flow).collect();
-    let arrived = || flows.iter().map(|f| f.received() as f64).collect::<Vec<_>>();
+    let arrived = || {
+        flows
+            .iter()
+            .map(|f| f.received() as f64)
+            .collect::<Vec<_>>()
+    };
     thread::sleep(Duration::from_millis(400));
     let before = arrived();
     thread::sleep(Duration::from_secs(1));
@@ -125,7 +174,9 @@ pub fn flows_of_one_host_get_equal_shares() {
     for flow in flows {
         flow.finish();
     }
-    let (sum, squares) = share.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    let (sum, squares) = share
+        .iter()
+        .fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     let jain = sum * sum / (share.len() as f64 * squares);
     println!("Jain's index {jain:.3}: {share:.0?} B in 1 s");
     assert!(jain > 0.95, "{jain}: {share:?}");
