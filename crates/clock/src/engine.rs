@@ -14,7 +14,7 @@ use std::{
 };
 
 use nix::time::ClockId;
-use onramp_sync::correction::Correction;
+use onramp_sync::{correction::Correction, probe::SOFTWARE_SPACING};
 use onramp_units::{Mono, Span, Time};
 use tracing::{info, warn};
 
@@ -28,8 +28,6 @@ use crate::{
     wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
-/// Between the probes of a pair: longer than a receiver takes its interrupts together.
-const SPACING_NS: i64 = 50_000;
 /// After the end of a window reports are waited for so long.
 const GATHER_NS: i64 = 300_000_000;
 /// A member silent for this long may have started again with a clock that was set back.
@@ -40,8 +38,6 @@ const FORGOTTEN_NS: i64 = 60_000_000_000;
 const OLD_NS: i64 = 10_000_000_000;
 /// Of a report or a verdict, so that a network that loses half keeps its fleet time.
 const REPEATS: u32 = 2;
-/// Fleet time this far off is stepped, not steered.
-const STEP: Span = Span::from_ms(1);
 /// A worse clock is none.
 const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
@@ -289,7 +285,7 @@ impl Engine {
         pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
         let turn = self.random() as usize % pairs.len().max(1);
         pairs.rotate_left(turn);
-        let second_at = now_mono_ns() + SPACING_NS;
+        let second_at = now_mono_ns() + SOFTWARE_SPACING.as_ns();
         for (to, [first, _]) in &pairs {
             self.send(socket, first, *to);
         }
@@ -477,7 +473,7 @@ impl Engine {
     fn steer(&mut self, target: Correction, own: Time<Mono>, now: i64) {
         let over = Span::from_ns(WINDOW_NS);
         let steered = match &self.told.course {
-            Some(course) => course.at(own).steer(&target, own, over, STEP),
+            Some(course) => course.at(own).steer(&target, own, over),
             None => target,
         };
         if self.told.course.is_some() && steered == target {

@@ -59,14 +59,14 @@ impl NearEnd {
     pub fn ack(&mut self, ack: &Probe, at: Stamp) -> bool {
         let index = usize::from(ack.index);
         let known = self.with(ack.seq, |trip| {
-            // What comes first counts: a repeated ack arrives late.
+            // What comes first counts, here and below: a repeated ack arrives late.
             trip.received[index] = trip.received[index].or(stamp(ack.received_mono_ns));
             trip.ack_received[index] = trip.ack_received[index].or(at);
         });
         let before = self.trips.iter().find(|trip| trip.seq as u32 == ack.before);
         if let (true, Some(before)) = (known, before.map(|trip| trip.seq)) {
             self.with(before, |trip| {
-                trip.ack_sent[index] = stamp(ack.sent_mono_ns)
+                trip.ack_sent[index] = trip.ack_sent[index].or(stamp(ack.sent_mono_ns));
             });
         }
         known
@@ -131,21 +131,29 @@ pub struct FarEnd {
 struct Asked {
     seq: u64,
     received: [Stamp; 2],
+    /// Its second probe has come: it waits to be acked.
+    complete: bool,
 }
 
 impl FarEnd {
     /// A probe arrived at `at`. True: with it its pair is complete, and may be acked.
+    ///
+    /// A pair that comes before the last one is acked does not take its place: half of it might be
+    /// acked then, and the rest again, and the near end would take the stamps of one ack for the other's.
     pub fn probe(&mut self, probe: &Probe, at: Stamp) -> bool {
         let mut asked = match self.asked {
             Some(asked) if asked.seq == probe.seq => asked,
+            Some(asked) if asked.complete => return false,
             _ => Asked {
                 seq: probe.seq,
                 received: [None; 2],
+                complete: false,
             },
         };
         asked.received[usize::from(probe.index)] = at;
+        asked.complete = probe.index == 1;
         self.asked = Some(asked);
-        probe.index == 1
+        asked.complete
     }
 
     /// The acks of the last complete pair, which they end; `id` is our number for them.
@@ -257,6 +265,44 @@ mod tests {
         assert_eq!(edge.near.out.len(), 2);
         // One stamp of pair 2's acks was in the ack that was lost, of pair 4's nobody has told yet.
         assert_eq!(edge.near.back.len(), 1);
+    }
+
+    /// Two pairs come between two ticks of the far end, the second one's second probe after the tick:
+    /// its acks leave with the next one, and every other ack is lost.
+    #[test]
+    fn a_pair_is_acked_once_however_late() {
+        let probe = |seq, index| Probe {
+            seq,
+            index,
+            ..Probe::default()
+        };
+        let mut far = FarEnd::default();
+        assert!(!far.probe(&probe(1, 0), Some(10)));
+        assert!(far.probe(&probe(1, 1), Some(11)));
+        assert!(!far.probe(&probe(2, 0), Some(20)));
+        let acked = |far: &mut FarEnd| far.acks(7).map(|acks| acks[0].seq);
+        assert_eq!(acked(&mut far), Some(1));
+        assert!(far.probe(&probe(2, 1), Some(21)));
+        assert_eq!(acked(&mut far), Some(2));
+        assert_eq!(acked(&mut far), None);
+    }
+
+    #[test]
+    fn the_first_stamp_of_an_ack_counts() {
+        let mut near = NearEnd::default();
+        near.begin(1);
+        near.begin(2);
+        for (seq, index, sent_mono_ns) in [(1, 0, 0), (1, 1, 0), (2, 0, 5), (2, 0, 9), (2, 1, 6)] {
+            let ack = Probe {
+                seq,
+                index,
+                before: 1,
+                sent_mono_ns,
+                ..Probe::default()
+            };
+            near.ack(&ack, Some(7));
+        }
+        assert_eq!(near.back[0].first.sent.ticks(), 5);
     }
 
     #[test]

@@ -5,15 +5,12 @@
 
 use onramp_sync::{
     line::{fit, Line, Softness, WINDOWS},
-    probe::{points, pure, Direction, Near, Pair, Probe, Purity},
+    probe::{points, pure, Direction, Near, Pair, Probe, SOFTWARE_PURITY},
 };
 
 use onramp_units::{Span, Time};
 
 use crate::{exchange::NearEnd, wire::Delays};
-
-/// The least distorted part of the pairs: what tests of `onramp-sync` choose for software stamps.
-const PURITY: Purity = Purity::Best(0.15);
 
 /// Time between lines, and between central steps.
 pub const WINDOW_NS: i64 = 2_000_000_000;
@@ -39,8 +36,8 @@ pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
     let back = end.back.iter().filter(|pair| pair.first.received > last);
     let (out, back): (Vec<_>, Vec<_>) = (out.copied().collect(), back.copied().collect());
     let line = fit(
-        &points(&pure(end.out.clone(), PURITY)),
-        &points(&pure(end.back.clone(), PURITY)),
+        &points(&pure(end.out.clone(), SOFTWARE_PURITY)),
+        &points(&pure(end.back.clone(), SOFTWARE_PURITY)),
         Softness::default(),
     );
     // An edge that has fallen silent tells nothing, though old pairs are left.

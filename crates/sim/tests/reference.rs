@@ -2,6 +2,7 @@
 //! nanosecond, DCQCN's too, whose random marks are drawn as ns-3 draws them. Files:
 //! tests/reference/README.md.
 
+mod dcqcn;
 mod harness;
 
 use harness::{reference_rows, run, Case};

@@ -37,6 +37,9 @@ impl Error {
     }
 }
 
+/// Fleet time that is further off than this has been stepped: it is not steered to but taken.
+pub const STEP: Span = Span::from_ms(1);
+
 impl Correction {
     /// Fleet time less the host's clock at `now`, ns.
     pub fn offset_at(&self, now: Time<Mono>) -> i64 {
@@ -60,17 +63,11 @@ impl Correction {
 
     /// The line to follow from `now` on when `self` is in force and `target` is better known: it
     /// goes on where `self` is, and meets `target` after `over`, so that fleet time never jumps.
-    /// Further apart than `step`, something has happened to a clock: `target` itself.
-    pub fn steer(
-        &self,
-        target: &Correction,
-        now: Time<Mono>,
-        over: Span,
-        step: Span,
-    ) -> Correction {
+    /// Further apart than [`STEP`], something has happened to a clock: `target` itself.
+    pub fn steer(&self, target: &Correction, now: Time<Mono>, over: Span) -> Correction {
         let (is, should) = (self.offset_at(now), target.offset_at(now));
         let gap_ns = should.saturating_sub(is);
-        if gap_ns.unsigned_abs() > step.as_ns().unsigned_abs() {
+        if gap_ns.unsigned_abs() > STEP.as_ns().unsigned_abs() {
             return *target;
         }
         let over_ns = over.as_ns().max(1) as f64;
@@ -110,8 +107,7 @@ mod tests {
     #[test]
     fn a_new_line_is_met_without_a_step() {
         let (old, new) = (line(500, 1e-5), line(900, -2e-5));
-        let (over, step) = (Span::from_s(2), Span::from_us(100));
-        let steered = old.steer(&new, at(3.0), over, step);
+        let steered = old.steer(&new, at(3.0), Span::from_s(2));
         assert_eq!(steered.offset_at(at(3.0)), old.offset_at(at(3.0)));
         let off = steered.offset_at(at(5.0)) - new.offset_at(at(5.0));
         assert!(off.abs() <= 1, "{off} ns");
@@ -120,7 +116,7 @@ mod tests {
     #[test]
     fn a_clock_that_stepped_is_followed_at_once() {
         let (old, new) = (line(500, 1e-5), line(5_000_000, 1e-5));
-        let steered = old.steer(&new, at(3.0), Span::from_s(2), Span::from_us(100));
+        let steered = old.steer(&new, at(3.0), Span::from_s(2));
         assert_eq!(steered, new);
     }
 
@@ -136,6 +132,6 @@ mod tests {
     fn the_ends_of_time_harm_nobody() {
         let line = line(i64::MAX, 1e-3);
         line.fleet(Time::from_ticks(i64::MAX));
-        line.steer(&line, Time::from_ticks(i64::MIN), Span::ZERO, Span::ZERO);
+        line.steer(&line, Time::from_ticks(i64::MIN), Span::ZERO);
     }
 }

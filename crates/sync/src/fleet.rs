@@ -353,8 +353,16 @@ fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
         near: report.near,
         far: report.far,
         ahead: about + report.line.ahead_at(Time::<Near>::from_ticks(reads)),
-        weight: report.line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64,
+        weight: say(&report.line),
     }
+}
+
+/// How much a line counts for. One by which packets come before they leave is no line at all.
+fn say(line: &Line) -> f64 {
+    if line.delay_ns < 0.0 {
+        return 0.0;
+    }
+    line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64
 }
 
 /// Hosts most of whose edges have lost their say.
@@ -405,6 +413,19 @@ mod tests {
             },
         };
         [(0, 1), (1, 2), (0, 2)].map(report).to_vec()
+    }
+
+    #[test]
+    fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
+        let (mut fleet, mut wrong) = (Fleet::new(Wander::default()), reports(2));
+        let right = fleet.clone().window(3, &wrong).corrections;
+        wrong[2].line.about_ns += 2_000_000;
+        wrong[2].line.delay_ns = -2_000_000.0;
+        for (right, told) in right.iter().zip(fleet.window(3, &wrong).corrections) {
+            let (right, told) = (right.expect("a member"), told.expect("a member"));
+            let now = right.reference;
+            assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
+        }
     }
 
     #[test]

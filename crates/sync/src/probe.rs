@@ -61,7 +61,7 @@ impl<From: Clock, To: Clock> Pair<From, To> {
 /// Which pairs are pure enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Purity {
-    /// Those that are distorted by no more than this: 50 ns for hardware stamps, 1 us for software.
+    /// Those that are distorted by no more than this.
     Within(Span),
     /// The least distorted part of a window's, but never fewer than [`FEWEST`].
     Best(f64),
@@ -69,6 +69,16 @@ pub enum Purity {
 
 /// Pairs that [`Purity::Best`] keeps if there are that many.
 pub const FEWEST: usize = 20;
+
+/// Between the probes of a pair that the kernel stamps: longer than a receiver takes its interrupts
+/// together.
+pub const SOFTWARE_SPACING: Span = Span::from_us(50);
+/// The same where NICs stamp.
+pub const HARDWARE_SPACING: Span = Span::from_us(10);
+/// For stamps of the kernel.
+pub const SOFTWARE_PURITY: Purity = Purity::Best(0.15);
+/// For stamps of NICs.
+pub const HARDWARE_PURITY: Purity = Purity::Within(Span::from_ns(50));
 
 /// The pure ones among one direction's pairs of a window, in no particular order.
 pub fn pure<From: Clock, To: Clock>(

@@ -117,20 +117,11 @@ impl Fleet {
     /// By how much the fleet times of those that have one differ from their middle, ns; with what
     /// they say of themselves.
     fn errors(&self) -> Vec<(f64, f64)> {
-        let errors = self.errors_of_some();
-        assert!(errors.len() > 1, "nobody has a fleet time");
-        errors
-    }
-
-    /// The same where there may be nobody.
-    fn errors_of_some(&self) -> Vec<(f64, f64)> {
         let now = now_mono_ns();
         let mut clocks: Vec<_> = self.running().map(clock).collect();
         clocks.retain(|clock| clock.lease_expires_mono_ns > now);
         let times: Vec<f64> = clocks.iter().map(|clock| clock.offset_at(now)).collect();
-        if times.is_empty() {
-            return vec![];
-        }
+        assert!(times.len() > 1, "nobody has a fleet time");
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
@@ -219,21 +210,21 @@ pub fn two_hosts_agree() {
     fleet.assert_right(4.0);
 }
 
-/// Of a hundred pairs some eight are left, and now and then no verdict comes through for a lease: then
-/// fleet time is over, but nobody is far off, and all is well when the network is.
-pub fn half_of_the_probes_lost_mislead_nobody() {
+/// Of a hundred pairs some eight are left, and now and then no verdict comes through to host 3 for a
+/// lease: worse, and the others go on.
+pub fn half_of_the_probes_are_enough() {
     let fleet = Fleet::start(false, &[]);
     let lossy = "tc qdisc replace dev p3 root netem rate 100mbit limit 400 loss 50%";
     fleet.star.switch.run(lossy);
     pause_s(5.0);
     let mut worst: f64 = 0.0;
     for _ in 0..60 {
-        let errors = fleet.errors_of_some();
+        let errors = fleet.errors();
         worst = errors.iter().map(|(e, _)| e.abs()).fold(worst, f64::max);
         pause_s(0.1);
     }
     println!("worst {worst:.0} ns");
-    assert!(worst < 50_000.0, "{worst} ns");
+    assert!(worst < 10_000.0, "{worst} ns");
     let status = fleet.agent(2).clock_status();
     let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
     println!("{back} pairs came back whole");

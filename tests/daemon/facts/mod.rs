@@ -74,7 +74,7 @@ facts! {
         wrong_clocks_agree_under_load: 60,
         over_ipv6_they_agree_as_well: 40,
         two_hosts_agree: 30,
-        half_of_the_probes_lost_mislead_nobody: 40,
+        half_of_the_probes_are_enough: 40,
         on_ramp_holds_by_fleet_time: 40,
         automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held: 40,
         a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on: 60,

@@ -20,7 +20,7 @@ pub(crate) use window::Synchroniser;
 use crate::clock::uniform;
 use crate::random::{Purpose, Streams};
 use onramp_scenario::ProbeStamps;
-use onramp_sync::probe::Purity;
+use onramp_sync::probe::{self, Purity};
 use onramp_units::Span;
 
 /// How hosts probe each other.
@@ -40,15 +40,15 @@ impl Probing {
     /// Between the two probes of a pair.
     fn spacing(&self) -> Span {
         match self.stamps {
-            ProbeStamps::Hardware => Span::from_us(10),
-            ProbeStamps::Software => Span::from_us(50),
+            ProbeStamps::Hardware => probe::HARDWARE_SPACING,
+            ProbeStamps::Software => probe::SOFTWARE_SPACING,
         }
     }
 
     fn purity(&self) -> Purity {
         match self.stamps {
-            ProbeStamps::Hardware => Purity::Within(Span::from_ns(50)),
-            ProbeStamps::Software => Purity::Best(0.15),
+            ProbeStamps::Hardware => probe::HARDWARE_PURITY,
+            ProbeStamps::Software => probe::SOFTWARE_PURITY,
         }
     }
 }

@@ -11,10 +11,15 @@ use onramp_scenario::ProbeStamps;
 use onramp_units::{Sim, Span, Time};
 use std::sync::Arc;
 
-/// A probe on the wire: Ethernet, IPv4, UDP and what the daemon's probes say (On-Ramp, section 4).
+/// A probe on the wire (facts/huygens.md); the daemon's are 86 B.
 const PROBE_BYTES: u16 = 84;
 /// UDP ports of edge 0; its answers go the other way. Others follow, so that ECMP spreads them.
 const PORTS: (u16, u16) = (20_000, 319);
+/// Those of an edge's probes.
+fn ports(edge: u32) -> (u16, u16) {
+    (PORTS.0.wrapping_add(edge as u16), PORTS.1)
+}
+
 /// No stamp.
 pub(super) const ABSENT: i64 = i64::MIN;
 
@@ -44,15 +49,15 @@ impl Prober {
         seed: u64,
         nodes: usize,
     ) -> Prober {
-        let way = |(number, edge): (usize, &Edge)| {
-            let (source, destination) = (PORTS.0.wrapping_add(number as u16), PORTS.1);
+        let way = |(number, edge): (u32, &Edge)| {
+            let (source, destination) = ports(number);
             let there = network.path(edge.near, edge.far, (source, destination));
             let back = network.path(edge.far, edge.near, (destination, source));
             (there, back)
         };
         Prober {
             probing,
-            ways: edges.iter().enumerate().map(way).collect(),
+            ways: (0..).zip(edges.iter()).map(way).collect(),
             next: vec![0; edges.len()],
             first: vec![0; edges.len()],
             stamps: vec![Vec::new(); edges.len()],
@@ -64,17 +69,15 @@ impl Prober {
     /// How late or early a stamp is, ns.
     fn noise_ns(&mut self, host: u32, on_arrival: bool) -> f64 {
         let rng = self.noise.of(host);
-        let hardware_ns = 5.0 * gaussian(rng);
-        let software_ns = 200.0 * gaussian(rng);
-        match (self.probing.stamps, on_arrival) {
-            (ProbeStamps::Hardware, true) if uniform(rng) < 0.05 => {
+        match self.probing.stamps {
+            ProbeStamps::Hardware if on_arrival && uniform(rng) < 0.05 => {
                 -100.0 * libm::log(uniform(rng))
             }
-            (ProbeStamps::Hardware, _) => hardware_ns,
-            (ProbeStamps::Software, false) => software_ns,
-            (ProbeStamps::Software, true) if uniform(rng) < 0.01 => 50_000.0 * uniform(rng),
+            ProbeStamps::Hardware => 5.0 * gaussian(rng),
+            ProbeStamps::Software if !on_arrival => 200.0 * gaussian(rng),
+            ProbeStamps::Software if uniform(rng) < 0.01 => 50_000.0 * uniform(rng),
             // An interrupt: lognormal, median 1 us.
-            (ProbeStamps::Software, true) => software_ns + 1_000.0 * libm::exp(gaussian(rng)),
+            ProbeStamps::Software => 200.0 * gaussian(rng) + 1_000.0 * libm::exp(gaussian(rng)),
         }
     }
 
@@ -89,12 +92,6 @@ impl Prober {
             stamps.resize(place as usize + 1, [ABSENT; 4]);
         }
         stamps[place as usize][which] = stamp;
-    }
-
-    /// The ends of an edge, and its probes' ports.
-    fn edge(&self, number: u32) -> (Edge, (u16, u16)) {
-        let source = PORTS.0.wrapping_add(number as u16);
-        (self.edges[number as usize], (source, PORTS.1))
     }
 
     /// The next probe's number of each edge that is probed from here.
@@ -113,7 +110,8 @@ impl Prober {
 impl Domain {
     /// The ends of an edge, and its probes' ports.
     pub(crate) fn probed(&self, edge: u32) -> (Edge, (u16, u16)) {
-        self.prober.as_ref().expect("there are probes").edge(edge)
+        let prober = self.prober.as_ref().expect("there are probes");
+        (prober.edges[edge as usize], ports(edge))
     }
 
     /// Plans the first probe of each edge that is probed from here: edges begin one after the other,

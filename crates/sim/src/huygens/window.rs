@@ -9,12 +9,9 @@ use onramp_sync::fleet::{Fleet, Report, Wander};
 use onramp_sync::line::{self, Softness};
 use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe};
 use onramp_sync::surprise::Surprise;
-use onramp_units::{Clock, Sim, Span, Time};
+use onramp_units::{Clock, Sim, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// A fleet time that is further off than this is not steered to but taken.
-const STEP: Span = Span::from_us(100);
 
 /// What a window has come to.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,9 +84,7 @@ impl Synchroniser {
         let corrections: Vec<(u32, Option<Correction>)> = corrected
             .map(|(&host, found)| {
                 let steered = found.ok().map(|target| match clocks.correction(host) {
-                    Some(old) => {
-                        old.steer(&target, clocks.reads(host, now), self.probing.window, STEP)
-                    }
+                    Some(old) => old.steer(&target, clocks.reads(host, now), self.probing.window),
                     None => target,
                 });
                 (host, steered)

@@ -24,7 +24,6 @@ pub struct Case {
 const STAR4: &str = include_str!("../reference/star4.topo");
 const STAR17: &str = include_str!("../reference/star17.topo");
 
-#[allow(dead_code)] // Not every test that has this module wants all of them.
 impl Case {
     pub fn single(cc: &'static str) -> Case {
         Case {
@@ -60,7 +59,6 @@ pub fn run(case: &Case, seed: u64) -> Vec<Row> {
 }
 
 /// Simulates a case with exact times.
-#[allow(dead_code)] // As above.
 pub fn run_exactly(case: &Case, seed: u64) -> Vec<Row> {
     simulate(case, seed, Rounding::Exact)
 }

@@ -3,9 +3,9 @@
 use onramp_sync::{
     fleet::Report,
     line::{self, Softness},
-    probe::{points, pure, Far, Near, Pair, Probe, Purity},
+    probe::{self, points, pure, Far, Near, Pair, Probe},
 };
-use onramp_units::{Clock, Span, Time};
+use onramp_units::{Clock, Time};
 use rand_chacha::{
     rand_core::{RngCore, SeedableRng},
     ChaCha8Rng,
@@ -134,8 +134,8 @@ impl World {
     /// What all hosts report of a window.
     pub fn reports(&mut self, window: usize) -> Vec<Report> {
         let purity = match self.spec.stamps {
-            Stamps::Hardware => Purity::Within(Span::from_ns(50)),
-            Stamps::Software => Purity::Best(0.15),
+            Stamps::Hardware => probe::HARDWARE_PURITY,
+            Stamps::Software => probe::SOFTWARE_PURITY,
         };
         let start_s = WINDOW_S * window as f64;
         let reports = (0..self.links.len()).filter_map(|n| {
@@ -160,8 +160,8 @@ impl World {
         sent_s: f64,
     ) -> Pair<From, To> {
         let spacing_s = match self.spec.stamps {
-            Stamps::Hardware => 10e-6,
-            Stamps::Software => 50e-6,
+            Stamps::Hardware => probe::HARDWARE_SPACING.as_s_f64(),
+            Stamps::Software => probe::SOFTWARE_SPACING.as_s_f64(),
         };
         let clean = if out {
             self.spec.clean.0

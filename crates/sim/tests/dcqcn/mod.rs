@@ -1,11 +1,9 @@
 //! DCQCN, whose marks are drawn at random, as a distribution. Prints its statistics: `cargo test -p
-//! onramp-sim --test dcqcn -- --nocapture`. The reference has one run a case, which is our seed 1 in
+//! onramp-sim --test reference dcqcn -- --nocapture`. The reference has one run a case, which is our seed 1 in
 //! the ns3 rounding to the nanosecond (tests/reference.rs). So: whether that run is one of many, and
 //! whether exact times and other random numbers change the distribution.
 
-mod harness;
-
-use harness::{reference_rows, run, run_exactly, Case, Row};
+use crate::harness::{reference_rows, run, run_exactly, Case, Row};
 
 const SEEDS: u64 = 20;
 
