@@ -59,6 +59,7 @@
 
 mod columns;
 mod error;
+pub mod figure;
 mod merge;
 mod summary;
 mod table;
