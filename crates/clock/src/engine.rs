@@ -14,7 +14,7 @@ use std::{
 };
 
 use nix::time::ClockId;
-use onramp_sync::{correction::Correction, probe::SOFTWARE_SPACING};
+use onramp_sync::{correction::Correction, probe::Stamps};
 use onramp_units::{Mono, Span, Time};
 use tracing::{info, warn};
 
@@ -22,6 +22,7 @@ use crate::{
     coordinator::Coordinator,
     exchange::{FarEnd, NearEnd},
     host::{Config, Course, Published},
+    own::OwnClock,
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
     window::{self, WINDOW_NS},
@@ -105,6 +106,7 @@ struct Member {
 /// The thread's state.
 pub(crate) struct Engine {
     config: Config,
+    own: OwnClock,
     shared: Arc<Mutex<Published>>,
     told: Published,
     probed: Vec<Probed>,
@@ -158,6 +160,7 @@ impl Engine {
             step_mono_ns: None,
             again: vec![],
             boot,
+            own: OwnClock::new(&config.synthetic, config.own),
             config,
             shared,
         }
@@ -182,11 +185,6 @@ impl Engine {
         }
     }
 
-    /// Our clock at CLOCK_MONOTONIC `mono_ns`.
-    fn own(&self, mono_ns: i64) -> Time<Mono> {
-        Time::from_ticks(self.config.synthetic.read(mono_ns))
-    }
-
     // ---- what comes in ----
 
     fn take_in(&mut self, socket: &mut Socket) {
@@ -208,7 +206,7 @@ impl Engine {
 
     /// One of our packets left.
     fn left(&mut self, id: u32, index: u8, at: i64) {
-        let at = self.own(at).ticks();
+        let at = self.own.sent(at);
         let sent = self.sent.iter().rev().find(|(sent, _)| *sent == id);
         match sent.map(|(_, sent)| *sent) {
             Some(Sent::Probe { edge, seq }) => self.probed[edge].end.sent(seq, index, at),
@@ -222,7 +220,7 @@ impl Engine {
     }
 
     fn arrived(&mut self, from: SocketAddr, bytes: &[u8], at: Option<i64>, now: i64) {
-        let at = at.map(|ns| self.own(ns).ticks());
+        let at = at.map(|ns| self.own.received(ns));
         let message = Message::decode(bytes, &self.config.keys, from, self.config.own);
         let leader = self.config.members.coordinator() == from;
         let counters = &mut self.told.counters;
@@ -285,7 +283,7 @@ impl Engine {
         pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
         let turn = self.random() as usize % pairs.len().max(1);
         pairs.rotate_left(turn);
-        let second_at = now_mono_ns() + SOFTWARE_SPACING.as_ns();
+        let second_at = now_mono_ns() + Stamps::Software.spacing().as_ns();
         for (to, [first, _]) in &pairs {
             self.send(socket, first, *to);
         }
@@ -376,7 +374,7 @@ impl Engine {
 
     /// Ends the window if its time is over; does the central step after reports had time to come.
     fn turn(&mut self, socket: &Socket, now: i64) {
-        let own = self.own(now);
+        let own = self.own.read(now);
         let fleet_ns = match &self.told.course {
             Some(course) => course.at(own).fleet(own).ticks(),
             None => own.ticks(),
@@ -401,7 +399,7 @@ impl Engine {
         }
         self.told.counters.windows += 1;
         let (mut edges, mut reports) = (vec![], vec![]);
-        let until = Time::from_ticks(self.own(now).ticks());
+        let until = Time::from_ticks(self.own.read(now).ticks());
         for probed in &mut self.probed {
             let found = window::close(&mut probed.end, until);
             edges.push(edge(probed.far, &found));
@@ -427,7 +425,7 @@ impl Engine {
     /// What this host follows, told as of now, if it is not too old to go on from.
     fn follows(&self, now: i64) -> Option<Correction> {
         let course = self.told.course.as_ref()?;
-        let own = self.own(now);
+        let own = self.own.read(now);
         let correction = course.at(own);
         (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
             reference: own,
@@ -447,7 +445,7 @@ impl Engine {
 
     /// Takes up what the coordinator says of us.
     fn follow(&mut self, verdict: &Verdict, now: i64) {
-        let own = self.own(now);
+        let own = self.own.read(now);
         match verdict.state {
             State::Synchronised(target) if believable(&target, own) => {
                 self.told.counters.verdicts_taken += 1;

@@ -10,7 +10,10 @@ use std::{
     thread::JoinHandle,
 };
 
-use onramp_sync::correction::Correction;
+use onramp_sync::{
+    correction::Correction,
+    synthetic::{Oscillator, Synthetic},
+};
 use onramp_units::{Mono, Span, Time};
 
 use crate::{
@@ -19,7 +22,6 @@ use crate::{
     members::Members,
     stamps::{now_mono_ns, Socket, SOURCE},
     status::{Cost, Counters, Edge, FleetClock, Status, Way},
-    synthetic::Synthetic,
 };
 
 /// How a host takes part. Spans of 0 or less are not checked for here.
@@ -39,7 +41,7 @@ pub struct Config {
     pub interval: Span,
     /// How long fleet time may be used after the last verdict.
     pub lease: Span,
-    /// Zero but in tests.
+    /// Right but in tests.
     pub synthetic: Synthetic,
 }
 
@@ -124,7 +126,7 @@ impl Host {
     /// Fleet time now, if it may be used.
     pub fn clock(&self) -> Option<FleetClock> {
         let course = self.published().course?;
-        let clock = fleet_clock(&course, &self.config.synthetic, now_mono_ns());
+        let clock = fleet_clock(&course, &self.config.synthetic.oscillator, now_mono_ns());
         (now_mono_ns() < clock.valid_until_mono_ns).then_some(clock)
     }
 
@@ -169,11 +171,11 @@ impl Drop for Host {
 }
 
 /// A course as a line over CLOCK_MONOTONIC, told at `now`.
-fn fleet_clock(course: &Course, synthetic: &Synthetic, now: i64) -> FleetClock {
-    let reads = synthetic.read(now);
+fn fleet_clock(course: &Course, oscillator: &Oscillator, now: i64) -> FleetClock {
+    let reads = oscillator.read(now);
     let own = Time::from_ticks(reads);
     let correction = course.at(own);
-    let fast = synthetic.drift_at(now);
+    let fast = oscillator.drift_at(now);
     FleetClock {
         reference_mono_ns: now,
         offset_ns: (reads - now).saturating_add(correction.offset_at(own)),

@@ -5,13 +5,15 @@
 
 use onramp_sync::{
     line::{fit, Line, Softness, WINDOWS},
-    probe::{points, pure, Direction, Near, Pair, Probe, SOFTWARE_PURITY},
+    probe::{points, pure, Direction, Near, Pair, Probe, Stamps},
 };
 
 use onramp_units::{Span, Time};
 
 use crate::{exchange::NearEnd, wire::Delays};
 
+/// Shortest and longest time between two pairs to a neighbour.
+pub const INTERVALS: (Span, Span) = (Span::from_us(200), Span::from_ms(200));
 /// Time between lines, and between central steps.
 pub const WINDOW_NS: i64 = 2_000_000_000;
 
@@ -36,8 +38,8 @@ pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
     let back = end.back.iter().filter(|pair| pair.first.received > last);
     let (out, back): (Vec<_>, Vec<_>) = (out.copied().collect(), back.copied().collect());
     let line = fit(
-        &points(&pure(end.out.clone(), SOFTWARE_PURITY)),
-        &points(&pure(end.back.clone(), SOFTWARE_PURITY)),
+        &points(&pure(end.out.clone(), Stamps::Software.purity())),
+        &points(&pure(end.back.clone(), Stamps::Software.purity())),
         Softness::default(),
     );
     // An edge that has fallen silent tells nothing, though old pairs are left.

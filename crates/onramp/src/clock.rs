@@ -19,9 +19,10 @@ use onramp_clock::{
     keys::Keys,
     members::{Members, MOST_DEGREE, USUAL_DEGREE},
     status::Status,
-    synthetic::Synthetic,
+    window::INTERVALS,
     wire::PORT,
 };
+use onramp_sync::synthetic::{Oscillator, Synthetic};
 use onramp_units::Span;
 use tracing::{info, warn};
 
@@ -75,7 +76,10 @@ pub struct FleetArgs {
     pub own: Option<String>,
     /// For tests on one machine: a clock that is wrong, e.g. offset=1ms,drift=2e-5
     #[arg(long, hide = true, default_value = "")]
-    pub synthetic_clock: Synthetic,
+    pub synthetic_clock: Oscillator,
+    /// For tests: stamps so many times as noisy as software stamps are, on top of what they are
+    #[arg(long, hide = true, default_value_t = 0.0)]
+    pub synthetic_noise: f64,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -117,9 +121,10 @@ impl FleetArgs {
             Some(text) => members.own(&[member(text)?.ip()])?,
             None => members.own(&own_addresses()?)?,
         };
-        if !(Span::from_us(200)..=Span::from_ms(200)).contains(&self.probe_interval) {
+        let (least, most) = INTERVALS;
+        if !(least..=most).contains(&self.probe_interval) {
             bail!(
-                "--probe-interval is {}, outside 200 us to 200 ms",
+                "--probe-interval is {}, outside {least} to {most}",
                 self.probe_interval
             );
         }
@@ -143,9 +148,16 @@ impl FleetArgs {
             degree: self.degree as usize,
             interval: self.probe_interval,
             lease,
-            synthetic: self.synthetic_clock,
+            synthetic: self.synthetic(),
         })
         .with_context(|| format!("cannot probe from {own}"))
+    }
+
+    fn synthetic(&self) -> Synthetic {
+        Synthetic {
+            oscillator: self.synthetic_clock,
+            noise: self.synthetic_noise,
+        }
     }
 
     fn members(&self) -> Result<Members> {

@@ -9,7 +9,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("network", "[network]", "Links and switches. Tables may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host."),
     ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only: `[cc.hpcc]`, `eta = \"90 %\"`. The defaults are those of each one's source, at 100 Gbit/s where they are in proportion to the line rate. Given for a congestion control that no run of the file has, they are errors; other runs ignore them."),
-    ("clock", "[clock]", "How wrong the hosts' clocks are in the simulator, Gaussian over the hosts, and what corrects them. The rack's hosts share one clock."),
+    ("clock", "[clock]", "How wrong the hosts' clocks are, Gaussian over the hosts, and what corrects them. The rack's hosts share a kernel's clock, and each daemon is given one that is as wrong as the simulator's of the same seed."),
     ("traffic", "[[traffic]]", "One entry for each kind of traffic; an entry has only its kind's keys."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the rest means nothing."),
 ];

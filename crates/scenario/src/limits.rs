@@ -1,7 +1,8 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
 use crate::{
-    BuiltIn, Cc, ClockSync, HostKind, Mark, Run, Sharing, TopologyKind, Traffic, Transport,
+    BuiltIn, Cc, ClockSync, HostKind, Mark, ProbeStamps, Run, Sharing, TopologyKind, Traffic,
+    Transport,
 };
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
@@ -34,6 +35,13 @@ pub enum RackLimit {
         /// The key and its value.
         setting: &'static str,
     },
+    /// What the daemons' synchronisation does not do.
+    Probing {
+        /// Between corrections, slowed down.
+        window: Span,
+        /// Between pairs of probes, slowed down.
+        interval: Span,
+    },
     /// Sockets and the edge's flow table.
     Connections {
         /// Kept open by incasts and long flows.
@@ -47,6 +55,10 @@ pub const RACK_MAX_HOSTS: u32 = 64;
 pub const RACK_MAX_MBIT_PER_S: u64 = 200;
 /// Longest run of a rack.
 pub const RACK_MAX_DURATION: Span = Span::from_s(3600);
+/// Time between the daemons' corrections.
+pub const RACK_CLOCK_WINDOW: Span = Span::from_s(2);
+/// Shortest and longest time between their pairs of probes.
+pub const RACK_PROBE_INTERVAL: (Span, Span) = (Span::from_us(200), Span::from_ms(200));
 /// Smallest switch buffer of a rack: four full frames.
 pub const RACK_MIN_BUFFER: Bytes = Bytes::new(6_000);
 /// Most connections that a run keeps open.
@@ -74,6 +86,7 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
     if buffer < RACK_MIN_BUFFER {
         limits.push(RackLimit::Buffer { buffer });
     }
+    limits.extend(probing(run));
     let connections = connections(run);
     if connections > RACK_MAX_CONNECTIONS {
         limits.push(RackLimit::Connections { connections });
@@ -81,14 +94,20 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
     limits
 }
 
+/// The daemons of a rack are the real ones: their windows are what they are.
+fn probing(run: &Run) -> Option<RackLimit> {
+    let slow = |span: Span| span * run.time_dilation.get() as i64;
+    let (window, interval) = (slow(run.clock.window), slow(run.clock.probe_interval));
+    let (least, most) = RACK_PROBE_INTERVAL;
+    let fits = window == RACK_CLOCK_WINDOW && interval >= least && interval <= most;
+    (run.clock.sync == ClockSync::Huygens && !fits)
+        .then_some(RackLimit::Probing { window, interval })
+}
+
 fn simulated(run: &Run) -> Vec<RackLimit> {
     let network = &run.network;
     let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
-    let clock = run.clock;
-    let zero = Span::ZERO;
-    let exact = (clock.offset, clock.noise) == (zero, zero)
-        && (clock.drift.get(), clock.wander.get()) == (0.0, 0.0)
-        && clock.sync == ClockSync::None;
+    let probed = run.clock.sync == ClockSync::Huygens;
     // A small queue is what the rack cannot change; it is documented.
     let linux = Transport {
         small_queue: run.host.transport.small_queue,
@@ -115,7 +134,11 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
             network.sharing != Sharing::PerPort,
             "network.sharing is not per_port",
         ),
-        (!exact, "[clock] is not exact"),
+        (run.clock.noise != Span::ZERO, "clock.noise is not 0 s"),
+        (
+            probed && run.clock.stamps != ProbeStamps::Software,
+            "clock.stamps is not software",
+        ),
         (!step, "network.ecn.max is not network.ecn.threshold"),
         (
             network.ecn.is_some_and(|ecn| ecn.mark == Mark::Dequeue),
@@ -180,6 +203,12 @@ impl fmt::Display for RackLimit {
             RackLimit::Simulated { setting } => {
                 write!(f, "{setting}, which only the simulator has")
             }
+            RackLimit::Probing { window, interval } => write!(
+                f,
+                "clock.window and clock.probe_interval slowed by time_dilation are {window} and {interval}; \
+                 the rack's daemons have {RACK_CLOCK_WINDOW}, and {} to {}",
+                RACK_PROBE_INTERVAL.0, RACK_PROBE_INTERVAL.1
+            ),
             RackLimit::Connections { connections } => write!(
                 f,
                 "traffic keeps {connections} connections open, above the rack's \

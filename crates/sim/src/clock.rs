@@ -7,53 +7,22 @@
 
 use crate::random::{Purpose, Streams};
 use onramp_sync::correction::Correction;
+use onramp_sync::synthetic::{gaussian, oscillators, Oscillator, Spread};
 use onramp_units::{Mono, Sim, Span, Time};
-use rand_chacha::rand_core::RngCore;
-use rand_chacha::ChaCha8Rng;
 
-/// Periods of temperature, s.
-const PERIODS_S: (f64, f64) = (600.0, 3600.0);
-
-/// How wrong clocks are. All zero: not at all.
+/// How wrong clocks are. The default: not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClockErrors {
-    /// Standard deviation of a host's offset.
-    pub offset: Span,
-    /// Of a host's drift: 10^-6 is a microsecond a second.
-    pub drift: f64,
-    /// Of a single stamp.
+    /// Of the hosts' clocks.
+    pub hosts: Spread,
+    /// Standard deviation of a single stamp.
     pub noise: Span,
-    /// Amplitude of the drift's swing, of each host in its own period of 10 to 60 minutes.
-    pub wander: f64,
-}
-
-/// One host's clock.
-#[derive(Debug, Clone, Copy)]
-struct Clock {
-    offset_ns: f64,
-    drift: f64,
-    /// The swing: amplitude of the drift, angular frequency (1/s), phase.
-    swing: (f64, f64, f64),
-}
-
-impl Clock {
-    /// How far it is ahead of true time, ns.
-    fn ahead_ns(&self, true_ns: i64) -> f64 {
-        let steady_ns = self.offset_ns + self.drift * true_ns as f64;
-        let (amplitude, frequency, phase) = self.swing;
-        if amplitude == 0.0 {
-            return steady_ns;
-        }
-        let since = frequency * true_ns as f64 / 1e9;
-        let swung_s = amplitude / frequency * (libm::cos(phase) - libm::cos(phase + since));
-        steady_ns + 1e9 * swung_s
-    }
 }
 
 /// The clocks of all hosts.
 pub(crate) struct Clocks {
     /// By node.
-    clocks: Vec<Clock>,
+    clocks: Vec<Oscillator>,
     /// Whether anybody corrects them, and the corrections by node.
     synchronised: bool,
     corrections: Vec<Option<Correction>>,
@@ -63,26 +32,11 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     pub fn new(errors: &ClockErrors, synchronised: bool, seed: u64, nodes: usize) -> Clocks {
-        let mut rng = Streams::new(seed, Purpose::Clocks, 1);
-        let rng = rng.of(0);
-        let (offset_ns, noise_ns) = (ns(errors.offset), ns(errors.noise));
-        let mut clocks: Vec<Clock> = (0..nodes)
-            .map(|_| Clock {
-                offset_ns: offset_ns * gaussian(rng),
-                drift: errors.drift * gaussian(rng),
-                swing: (errors.wander, 1.0, 0.0),
-            })
-            .collect();
-        for clock in &mut clocks {
-            let period_s = PERIODS_S.0 + (PERIODS_S.1 - PERIODS_S.0) * uniform(rng);
-            clock.swing.1 = std::f64::consts::TAU / period_s;
-            clock.swing.2 = std::f64::consts::TAU * uniform(rng);
-        }
         Clocks {
-            clocks,
+            clocks: oscillators(&errors.hosts, seed, nodes),
             synchronised,
             corrections: vec![None; nodes],
-            noise_ns,
+            noise_ns: errors.noise.as_ps() as f64 / 1e3,
             noise: Streams::new(seed, Purpose::Noise, nodes),
         }
     }
@@ -90,8 +44,7 @@ impl Clocks {
     /// What the clock of `host` reads.
     pub fn reads(&self, host: u32, now: Time<Sim>) -> Time<Mono> {
         let true_ns = now.ticks() / 1000;
-        let ahead_ns = self.clocks[host as usize].ahead_ns(true_ns);
-        Time::from_ticks(true_ns + ahead_ns.round() as i64)
+        Time::from_ticks(self.clocks[host as usize].read(true_ns))
     }
 
     /// What `host` knows of fleet time, from now on.
@@ -138,21 +91,6 @@ pub(crate) fn sim(at: Time<Mono>) -> Time<Sim> {
     Time::from_ticks(at.ticks() * 1000)
 }
 
-fn ns(span: Span) -> f64 {
-    span.as_ps() as f64 / 1000.0
-}
-
-/// Between 0 and 1, neither included.
-pub(crate) fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-}
-
-/// Standard normal: Box and Muller's method.
-pub(crate) fn gaussian(rng: &mut ChaCha8Rng) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(uniform(rng)));
-    radius * libm::cos(std::f64::consts::TAU * uniform(rng))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,29 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_standard_deviation() {
-        let errors = ClockErrors {
-            offset: Span::from_us(10),
-            ..ClockErrors::default()
-        };
-        let mut clocks = clocks(errors, 2001);
-        let mut error = |host| {
-            let stamp = clocks.stamp(NOW, host, 2000).unwrap();
-            (stamp - mono(NOW)).as_ns() as f64
-        };
-        let mean = (0..2000).map(&mut error).sum::<f64>() / 2000.0;
-        let square = (0..2000)
-            .map(|host| (error(host) - mean).powi(2))
-            .sum::<f64>();
-        let deviation = (square / 2000.0).sqrt();
-        // Of 2000 samples: within 10 %, more than five standard errors.
-        assert!((9_000.0..11_000.0).contains(&deviation), "{deviation}");
-    }
-
-    #[test]
     fn drift_grows_with_time_and_noise_differs_each_time() {
         let errors = ClockErrors {
-            drift: 1e-4,
+            hosts: Spread {
+                drift: 1e-4,
+                ..Spread::default()
+            },
             ..ClockErrors::default()
         };
         let mut drifting = clocks(errors, 2);
@@ -209,22 +130,6 @@ mod tests {
         };
         let mut clocks = clocks(noisy, 2);
         assert_ne!(clocks.stamp(NOW, 0, 1), clocks.stamp(NOW, 0, 1));
-    }
-
-    #[test]
-    fn wander_swings_the_drift_and_no_further() {
-        let errors = ClockErrors {
-            wander: 1e-6,
-            ..ClockErrors::default()
-        };
-        let clocks = clocks(errors, 1);
-        let ahead = |s: i64| clocks.clocks[0].ahead_ns(s * 1_000_000_000);
-        let drifts: Vec<f64> = (0..3600).map(|s| ahead(s + 1) - ahead(s)).collect();
-        let most = drifts.iter().fold(0.0, |most: f64, d| most.max(d.abs()));
-        assert!((990.0..=1000.1).contains(&most), "{most} ns a second");
-        let bends = drifts.windows(2).map(|two| (two[1] - two[0]).abs());
-        // 2 pi / 600 s of the amplitude, each second.
-        assert!(bends.fold(0.0, f64::max) < 10.5);
     }
 
     #[test]

@@ -46,7 +46,6 @@ impl Random {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     Marks,
-    Clocks,
     Noise,
     Probes,
 }

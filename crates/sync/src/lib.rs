@@ -5,6 +5,7 @@
 //! points that an edge's probes make ([`line`]), reconcile all edges of the mesh ([`mesh`]), follow
 //! the fleet's hosts from window to window ([`fleet`]), learn from what a window foretells of the
 //! next ([`surprise`]), and hand a host its correction without a step ([`correction`]).
+//! [`synthetic`] has clocks that are wrong in a known way.
 //! Does not: open sockets, read clocks, start threads. Time stamps come in, corrections go out.
 #![warn(missing_docs)]
 
@@ -14,3 +15,4 @@ pub mod line;
 pub mod mesh;
 pub mod probe;
 pub mod surprise;
+pub mod synthetic;

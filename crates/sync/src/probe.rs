@@ -70,15 +70,32 @@ pub enum Purity {
 /// Pairs that [`Purity::Best`] keeps if there are that many.
 pub const FEWEST: usize = 20;
 
-/// Between the probes of a pair that the kernel stamps: longer than a receiver takes its interrupts
-/// together.
-pub const SOFTWARE_SPACING: Span = Span::from_us(50);
-/// The same where NICs stamp.
-pub const HARDWARE_SPACING: Span = Span::from_us(10);
-/// For stamps of the kernel.
-pub const SOFTWARE_PURITY: Purity = Purity::Best(0.15);
-/// For stamps of NICs.
-pub const HARDWARE_PURITY: Purity = Purity::Within(Span::from_ns(50));
+/// Who stamps probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamps {
+    /// The NIC.
+    Hardware,
+    /// The kernel.
+    Software,
+}
+
+impl Stamps {
+    /// Between the probes of a pair: longer than a receiver takes its interrupts together.
+    pub const fn spacing(self) -> Span {
+        match self {
+            Stamps::Hardware => Span::from_us(10),
+            Stamps::Software => Span::from_us(50),
+        }
+    }
+
+    /// Which pairs to keep.
+    pub const fn purity(self) -> Purity {
+        match self {
+            Stamps::Hardware => Purity::Within(Span::from_ns(50)),
+            Stamps::Software => Purity::Best(0.15),
+        }
+    }
+}
 
 /// The pure ones among one direction's pairs of a window, in no particular order.
 pub fn pure<From: Clock, To: Clock>(

@@ -1,6 +1,6 @@
 use super::*;
-use crate::{keys::Keys, members::Members, synthetic::Synthetic};
-use onramp_sync::correction::Error;
+use crate::{keys::Keys, members::Members};
+use onramp_sync::{correction::Error, synthetic::Synthetic};
 use proptest::prelude::*;
 
 const NOW: i64 = 100_000_000_000;

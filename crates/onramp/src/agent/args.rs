@@ -235,7 +235,10 @@ impl Args {
             if self.fleet.is_given() {
                 bail!("--member and --members-file are for --clock huygens");
             }
-            return Ok(Source::Local { lease_ns });
+            return Ok(Source::Local {
+                lease_ns,
+                oscillator: self.fleet.synthetic_clock,
+            });
         }
         let host = Arc::new(self.fleet.join(self.key_file.as_deref(), self.lease)?);
         let told = Arc::clone(&host);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use onramp_clock::{host::Host, stamps::now_mono_ns, status::FleetClock};
 use onramp_law::FleetLine;
+use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
 use super::abi::onr_clock_params;
@@ -25,8 +26,12 @@ pub enum Kind {
 
 /// Where fleet time comes from.
 pub enum Source {
-    /// The clock of a fleet that lives on one kernel, good for a lease (ns) after each renewal.
-    Local { lease_ns: i64 },
+    /// The clock of a fleet that lives on one kernel, good for a lease (ns) after each renewal; right
+    /// but in tests.
+    Local {
+        lease_ns: i64,
+        oscillator: Oscillator,
+    },
     /// What this host's part in the synchronisation has found.
     Huygens { host: Arc<Host>, lease_ns: i64 },
 }
@@ -51,7 +56,7 @@ impl Source {
     /// Time between renewals, ns.
     pub fn period_ns(&self) -> i64 {
         match self {
-            Source::Local { lease_ns } => lease_ns / RENEWALS_PER_LEASE,
+            Source::Local { lease_ns, .. } => lease_ns / RENEWALS_PER_LEASE,
             Source::Huygens { lease_ns, .. } => (lease_ns / RENEWALS_PER_LEASE).min(STEERING_NS),
         }
     }
@@ -59,10 +64,20 @@ impl Source {
     /// The parameters from now on. Without fleet time their lease is over.
     pub fn renew(&self) -> onr_clock_params {
         match self {
-            Source::Local { lease_ns } => onr_clock_params {
-                lease_expires_mono_ns: now_mono_ns() + lease_ns,
-                ..onr_clock_params::default()
-            },
+            Source::Local {
+                lease_ns,
+                oscillator,
+            } => {
+                let now = now_mono_ns();
+                params(FleetClock {
+                    reference_mono_ns: now,
+                    offset_ns: oscillator.read(now) - now,
+                    drift: oscillator.drift_at(now),
+                    sigma_ns: 0,
+                    heard_mono_ns: now,
+                    valid_until_mono_ns: now + lease_ns,
+                })
+            }
             Source::Huygens { host, .. } => {
                 host.clock().map_or(onr_clock_params::default(), params)
             }

@@ -235,6 +235,8 @@ impl Daemon<'_> {
             clock: Clock {
                 source: self.clock.name().to_owned(),
                 offset_ns: self.params.offset_ns,
+                reference_mono_ns: self.params.reference_mono_ns,
+                drift: self.params.drift_q32 as f64 / 2f64.powi(32),
                 sigma_ns: self.params.sigma_ns,
                 lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },

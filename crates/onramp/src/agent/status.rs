@@ -40,7 +40,11 @@ pub struct Status {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Clock {
     pub source: String,
+    /// Fleet time less CLOCK_MONOTONIC at `reference_mono_ns`.
     pub offset_ns: i64,
+    pub reference_mono_ns: i64,
+    /// How much faster fleet time runs.
+    pub drift: f64,
     pub sigma_ns: i64,
     /// Negative: expired, nothing is held.
     pub lease_left_ns: i64,

@@ -1,10 +1,13 @@
 //! The On-Ramp daemons of a rack: one `onramp agent run` in each host, as an operator would start
 //! it, asked for its counters over its socket and told to stop. Knows nothing of what they do.
 
+use super::clocks;
 use super::dilation::Dilation;
+use super::links;
 use super::sys::{self, NetNs};
 use crate::error::{Doing, Error, Result};
-use onramp_scenario::{Law, Run};
+use onramp_scenario::{ClockSync, Law, Run};
+use onramp_sync::synthetic::Oscillator;
 use onramp_units::Span;
 use rustix::fd::AsRawFd;
 use rustix::process::{kill_process, Pid, Signal};
@@ -27,6 +30,8 @@ const FLOWS: u32 = 1024;
 const GATE_TAU: Span = Span::from_ms(1);
 /// One-way delay beyond which a sample is absurd, in the real network.
 const MAX_OWD: Span = Span::from_s(1);
+/// From the first fleet time of the last host until lines are fitted to as much as they ever are.
+const SETTLING: Duration = Duration::from_secs(8);
 
 /// Running daemons; ended when dropped.
 #[derive(Debug)]
@@ -52,17 +57,22 @@ impl Edges {
             agents: Vec::new(),
             directory,
         };
-        for (host, namespace) in (0..).zip(hosts) {
-            edges.agents.push(Agent::spawn(
-                run,
-                host,
-                namespace,
-                agent,
-                edges.directory.path(),
-            )?);
+        for (host, (namespace, clock)) in (0..).zip(hosts.iter().zip(clocks::wrong(run))) {
+            let socket = edges.directory.path().join(format!("agent-{host}.sock"));
+            let mut line = arguments(run, &socket);
+            line.extend(clock_arguments(run, &clock, host));
+            edges
+                .agents
+                .push(Agent::spawn(host, namespace, agent, &line, socket)?);
         }
         for agent in &mut edges.agents {
-            agent.wait_until_it_answers()?;
+            agent.wait_until("answers", |_| true)?;
+        }
+        if run.clock.sync == ClockSync::Huygens {
+            for agent in &mut edges.agents {
+                agent.wait_until("knows fleet time", |status| line(status).is_some())?;
+            }
+            std::thread::sleep(SETTLING);
         }
         Ok(edges)
     }
@@ -77,6 +87,16 @@ impl Edges {
             add_counters(&status, &mut sums);
         }
         Ok(sums)
+    }
+
+    /// What the fleet times of the hosts that know it are at CLOCK_MONOTONIC `at_ns`, and the sigmas
+    /// that they claim, ns.
+    pub fn fleet_times(&self, at_ns: i64) -> Vec<(i64, f64)> {
+        let lines = self
+            .agents
+            .iter()
+            .filter_map(|agent| line(&agent.status().ok()?));
+        lines.map(|line| (line.at(at_ns), line.sigma_ns)).collect()
     }
 
     /// Ends all daemons in order.
@@ -136,6 +156,59 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     .collect()
 }
 
+/// What a host's clock is, and what corrects it.
+fn clock_arguments(run: &Run, clock: &Oscillator, host: u32) -> Vec<String> {
+    let dilation = Dilation::new(run.time_dilation);
+    let mut options = vec![("--synthetic-clock", clock.to_string())];
+    if run.clock.sync == ClockSync::Huygens {
+        let members = (0..run.network.topology.hosts()).map(|host| links::ipv4(host).to_string());
+        // Stamps are slowed down with all else: they are as noisy as they are already.
+        let noise = dilation.times() - 1;
+        options.extend([
+            ("--clock", "huygens".to_owned()),
+            ("--member", members.collect::<Vec<_>>().join(",")),
+            ("--own", links::ipv4(host).to_string()),
+            ("--degree", run.clock.degree.to_string()),
+            (
+                "--probe-interval",
+                dilation.slow(run.clock.probe_interval).to_string(),
+            ),
+            ("--synthetic-noise", noise.to_string()),
+        ]);
+    }
+    let words = options
+        .into_iter()
+        .flat_map(|(name, value)| [name.to_owned(), value]);
+    words.collect()
+}
+
+/// Fleet time as a line over CLOCK_MONOTONIC.
+struct Line {
+    offset_ns: i64,
+    reference_ns: i64,
+    drift: f64,
+    sigma_ns: f64,
+}
+
+impl Line {
+    fn at(&self, mono_ns: i64) -> i64 {
+        let drifted = self.drift * (mono_ns - self.reference_ns) as f64;
+        mono_ns + self.offset_ns + drifted.round() as i64
+    }
+}
+
+/// The line of a daemon's status; none when its lease is over.
+fn line(status: &Value) -> Option<Line> {
+    let clock = &status["clock"];
+    let number = |name: &str| clock[name].as_i64();
+    (number("lease_left_ns")? > 0).then_some(Line {
+        offset_ns: number("offset_ns")?,
+        reference_ns: number("reference_mono_ns")?,
+        drift: clock["drift"].as_f64()?,
+        sigma_ns: number("sigma_ns")? as f64,
+    })
+}
+
 fn add_counters(status: &Value, sums: &mut BTreeMap<String, u64>) {
     for (name, value) in status["counters"].as_object().into_iter().flatten() {
         let (sum, value) = (
@@ -157,14 +230,13 @@ fn add_counters(status: &Value, sums: &mut BTreeMap<String, u64>) {
 
 impl Agent {
     fn spawn(
-        run: &Run,
         host: u32,
         namespace: &NetNs,
         exe: &Path,
-        directory: &Path,
+        arguments: &[String],
+        socket: PathBuf,
     ) -> Result<Agent> {
-        let socket = directory.join(format!("agent-{host}.sock"));
-        let log = directory.join(format!("agent-{host}.log"));
+        let log = socket.with_extension("log");
         let stderr = File::create(&log).map_err(|source| Error::File {
             path: log.clone(),
             source,
@@ -172,7 +244,7 @@ impl Agent {
         let fd = namespace.as_fd().as_raw_fd();
         let mut command = Command::new(exe);
         command
-            .args(arguments(run, &socket))
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(stderr);
@@ -208,7 +280,8 @@ impl Agent {
         }
     }
 
-    fn wait_until_it_answers(&mut self) -> Result<()> {
+    /// Waits until the daemon's status is `right`: it then does `what`.
+    fn wait_until(&mut self, what: &str, right: impl Fn(&Value) -> bool) -> Result<()> {
         let started = Instant::now();
         loop {
             if let Some(status) = self
@@ -218,11 +291,12 @@ impl Agent {
             {
                 return Err(self.failed(format!("ended at once with {status}")));
             }
-            if self.status().is_ok() {
+            if self.status().is_ok_and(|status| right(&status)) {
                 return Ok(());
             }
             if started.elapsed() > PATIENCE {
-                return Err(self.failed(format!("does not answer after {} s", PATIENCE.as_secs())));
+                let patience = PATIENCE.as_secs();
+                return Err(self.failed(format!("after {patience} s it is not so that it {what}")));
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -6,6 +6,7 @@
 
 mod bpf;
 mod capable;
+mod clocks;
 mod dilation;
 mod edge;
 mod links;
@@ -30,7 +31,7 @@ use crate::error::{Error, Result};
 use onramp_results::{part, write_json};
 use onramp_scenario::{plan, rack_limits, HostId, Qdisc, RackLimit, Receivers, Run, Traffic};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,12 +95,19 @@ pub fn run_one(
     if let Some(soak) = soak {
         watch = watch.measuring_cpu(soak);
     }
-    let outcome = load::play(run, &plan, observer, &mut watch)?;
+    let over = AtomicBool::new(false);
+    let (outcome, clock_errors) = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| clocks::watch(run, edges.as_ref(), &over));
+        let outcome = load::play(run, &plan, observer, &mut watch);
+        over.store(true, Ordering::Relaxed);
+        (outcome, watching.join().expect("it does not panic"))
+    });
+    let outcome = outcome?;
     let observed = watch.finish()?;
     let counters = edges.as_ref().map(Edges::counters).transpose()?;
     edges.map(Edges::stop).transpose()?;
     progress(Progress::Writing);
-    let (result, tables) = report::report(run, index, &outcome, &observed, counters);
+    let (result, tables) = report::report(run, index, &outcome, &observed, counters, &clock_errors);
     tables.write(directory, index)?;
     // Last: a run with this file is finished.
     Ok(write_json(&part(directory, "run", index, "json"), &result)?)

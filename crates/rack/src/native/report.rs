@@ -7,6 +7,7 @@ use super::observe::Observed;
 use crate::measure::Sample;
 use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables};
 use onramp_scenario::{Kind, Run};
+use onramp_sync::synthetic::FleetErrors;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub fn report(
     outcome: &Outcome,
     observed: &Observed,
     onramp: Option<BTreeMap<String, u64>>,
+    clocks: &FleetErrors,
 ) -> (RunResult, Tables) {
     let scale = Scale {
         dilation: Dilation::new(run.time_dilation),
@@ -31,6 +33,7 @@ pub fn report(
     let mut metrics = BTreeMap::new();
     traffic_metrics(run, scale, outcome, &mut metrics);
     port_metrics(scale, observed, &mut metrics);
+    clock_metrics(scale, clocks, &mut metrics);
     for (name, value) in onramp.into_iter().flatten() {
         let (name, value) = match name.strip_suffix("_ns") {
             // Times that daemons counted in the rack's time.
@@ -76,6 +79,16 @@ impl Scale {
         json!(Summary::of(
             rack_ns.map(|ns| self.dilation.real_us(ns)).collect()
         ))
+    }
+}
+
+/// How wrong synchronised clocks were while traffic ran.
+fn clock_metrics(scale: Scale, errors: &FleetErrors, metrics: &mut BTreeMap<String, Value>) {
+    let real_ns = |rack_ns: &f64| 1e3 * scale.dilation.real_us(rack_ns.abs());
+    if let Some(magnitudes) = Summary::of(errors.ns.iter().map(real_ns).collect()) {
+        metrics.insert("clock.error_ns".into(), json!(magnitudes));
+        let within = errors.within_2_sigma();
+        metrics.insert("clock.within_2_sigma".into(), json!(within));
     }
 }
 

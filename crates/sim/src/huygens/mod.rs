@@ -17,40 +17,22 @@ pub(crate) use probes::Prober;
 pub use window::ClockWindow;
 pub(crate) use window::Synchroniser;
 
-use crate::clock::uniform;
 use crate::random::{Purpose, Streams};
-use onramp_scenario::ProbeStamps;
-use onramp_sync::probe::{self, Purity};
+use onramp_sync::probe::Stamps;
+use onramp_sync::synthetic::uniform;
 use onramp_units::Span;
 
 /// How hosts probe each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probing {
     /// Who stamps probes.
-    pub stamps: ProbeStamps,
+    pub stamps: Stamps,
     /// Hosts that each host probes.
     pub degree: u32,
     /// Between two pairs of an edge.
     pub interval: Span,
     /// Between two corrections.
     pub window: Span,
-}
-
-impl Probing {
-    /// Between the two probes of a pair.
-    fn spacing(&self) -> Span {
-        match self.stamps {
-            ProbeStamps::Hardware => probe::HARDWARE_SPACING,
-            ProbeStamps::Software => probe::SOFTWARE_SPACING,
-        }
-    }
-
-    fn purity(&self) -> Purity {
-        match self.stamps {
-            ProbeStamps::Hardware => probe::HARDWARE_PURITY,
-            ProbeStamps::Software => probe::SOFTWARE_PURITY,
-        }
-    }
 }
 
 /// An edge of the mesh.

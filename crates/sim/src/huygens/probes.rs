@@ -1,13 +1,11 @@
 //! Probes as packets, and their stamps.
 
 use super::{Edge, Probing};
-use crate::clock::{gaussian, uniform};
 use crate::domain::Domain;
 use crate::events::{Rank, What};
 use crate::network::Network;
 use crate::packet::{Kind, Packet, Path, NONE};
 use crate::random::{Purpose, Streams};
-use onramp_scenario::ProbeStamps;
 use onramp_units::{Sim, Span, Time};
 use std::sync::Arc;
 
@@ -69,15 +67,9 @@ impl Prober {
     /// How late or early a stamp is, ns.
     fn noise_ns(&mut self, host: u32, on_arrival: bool) -> f64 {
         let rng = self.noise.of(host);
-        match self.probing.stamps {
-            ProbeStamps::Hardware if on_arrival && uniform(rng) < 0.05 => {
-                -100.0 * libm::log(uniform(rng))
-            }
-            ProbeStamps::Hardware => 5.0 * gaussian(rng),
-            ProbeStamps::Software if !on_arrival => 200.0 * gaussian(rng),
-            ProbeStamps::Software if uniform(rng) < 0.01 => 50_000.0 * uniform(rng),
-            // An interrupt: lognormal, median 1 us.
-            ProbeStamps::Software => 200.0 * gaussian(rng) + 1_000.0 * libm::exp(gaussian(rng)),
+        match on_arrival {
+            true => self.probing.stamps.received_noise_ns(rng),
+            false => self.probing.stamps.sent_noise_ns(rng),
         }
     }
 
@@ -137,7 +129,7 @@ impl Domain {
         let Some(prober) = &mut self.prober else {
             return;
         };
-        let (spacing, interval) = (prober.probing.spacing(), prober.probing.interval);
+        let (spacing, interval) = (prober.probing.stamps.spacing(), prober.probing.interval);
         let number = prober.next[edge as usize];
         prober.next[edge as usize] += 1;
         let Edge { near, .. } = prober.edges[edge as usize];

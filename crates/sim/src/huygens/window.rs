@@ -9,6 +9,7 @@ use onramp_sync::fleet::{Fleet, Report, Wander};
 use onramp_sync::line::{self, Softness};
 use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe};
 use onramp_sync::surprise::Surprise;
+use onramp_sync::synthetic::FleetErrors;
 use onramp_units::{Clock, Sim, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,11 +19,8 @@ use std::sync::Arc;
 pub struct ClockWindow {
     /// When it ended.
     pub end: Time<Sim>,
-    /// Of each host that knew fleet time until then, at the very end, when what it knew was oldest:
-    /// how far its fleet time was from the median host's, ns.
-    pub errors_ns: Vec<f64>,
-    /// The same in units of the sigma that the host had for it.
-    pub errors_in_sigmas: Vec<f64>,
+    /// Of the hosts that knew fleet time until then, at the very end, when what they knew was oldest.
+    pub errors: FleetErrors,
     /// Hosts without a correction after it.
     pub lost: usize,
     /// Pairs of probes and of answers whose stamps are all there, and those among them that were pure.
@@ -69,7 +67,7 @@ impl Synchroniser {
         stamps: Vec<Vec<Four>>,
     ) -> Vec<(u32, Option<Correction>)> {
         let now = self.end;
-        let (errors_ns, errors_in_sigmas) = self.errors(clocks, now);
+        let errors = self.errors(clocks, now);
         self.stamps.push_back(stamps);
         if self.stamps.len() > line::WINDOWS {
             self.stamps.pop_front();
@@ -92,8 +90,7 @@ impl Synchroniser {
             .collect();
         self.windows.push(ClockWindow {
             end: now,
-            errors_ns,
-            errors_in_sigmas,
+            errors,
             lost: corrections.iter().filter(|(_, c)| c.is_none()).count(),
             pairs,
             pure,
@@ -103,30 +100,20 @@ impl Synchroniser {
         corrections
     }
 
-    /// Of the hosts that know fleet time: how far off, ns, and in sigmas.
-    fn errors(&self, clocks: &Clocks, now: Time<Sim>) -> (Vec<f64>, Vec<f64>) {
+    /// Of the hosts that know fleet time.
+    fn errors(&self, clocks: &Clocks, now: Time<Sim>) -> FleetErrors {
         let known = |&host: &u32| {
             let (correction, reads) = (clocks.correction(host)?, clocks.reads(host, now));
             let fleet_ns = correction.fleet(reads).ticks();
             Some((fleet_ns, correction.sigma_at(reads)))
         };
-        let known: Vec<(i64, f64)> = self.hosts.iter().filter_map(known).collect();
-        let mut times: Vec<i64> = known.iter().map(|(time, _)| *time).collect();
-        times.sort_unstable();
-        let Some(&median) = times.get(times.len() / 2) else {
-            return (vec![], vec![]);
-        };
-        let error = |(time, sigma): &(i64, f64)| {
-            let error = (time - median) as f64;
-            (error, error / sigma)
-        };
-        known.iter().map(error).unzip()
+        FleetErrors::of(&self.hosts.iter().filter_map(known).collect::<Vec<_>>())
     }
 
     /// What each edge's line says; all its pairs, and the pure ones among them.
     fn reports(&self) -> (Vec<Report>, usize, usize) {
         let place = |host: u32| self.hosts.binary_search(&host).expect("hosts are sorted");
-        let purity = self.probing.purity();
+        let purity = self.probing.stamps.purity();
         let (mut reports, mut pairs, mut kept) = (vec![], 0, 0);
         for (number, edge) in self.edges.iter().enumerate() {
             let stamps = || self.stamps.iter().map(|window| &window[number]);

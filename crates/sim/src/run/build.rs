@@ -13,7 +13,11 @@ use crate::rounding::Rounding;
 use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
 use crate::topology::{Line, Topology, TopologyError};
-use onramp_scenario::{self as scenario, Arrival, Cc, Graph, HostKind, Law, Qdisc, Run, Sharing};
+use onramp_scenario::{
+    self as scenario, Arrival, Cc, Graph, HostKind, Law, ProbeStamps, Qdisc, Run, Sharing,
+};
+use onramp_sync::probe::Stamps;
+use onramp_sync::synthetic::Spread;
 use onramp_units::{Bytes, Time};
 use std::sync::Arc;
 
@@ -99,10 +103,12 @@ pub fn config(run: &Run) -> Config {
         law: law(&run.onramp, u64::from(hosts.payload())),
         hosts,
         clocks: ClockErrors {
-            offset: run.clock.offset,
-            drift: run.clock.drift.get(),
+            hosts: Spread {
+                offset: run.clock.offset,
+                drift: run.clock.drift.get(),
+                wander: run.clock.wander.get(),
+            },
             noise: run.clock.noise,
-            wander: run.clock.wander.get(),
         },
         reuse: run.onramp.reuse,
         chains: None,
@@ -166,7 +172,10 @@ fn kernel_hosts(run: &Run) -> Made {
 
 fn probing(clock: &scenario::Clock) -> Option<Probing> {
     (clock.sync == scenario::ClockSync::Huygens).then_some(Probing {
-        stamps: clock.stamps,
+        stamps: match clock.stamps {
+            ProbeStamps::Hardware => Stamps::Hardware,
+            ProbeStamps::Software => Stamps::Software,
+        },
         degree: clock.degree,
         interval: clock.probe_interval,
         window: clock.window,

@@ -3,25 +3,17 @@
 use onramp_sync::{
     fleet::Report,
     line::{self, Softness},
-    probe::{self, points, pure, Far, Near, Pair, Probe},
+    probe::{points, pure, Far, Near, Pair, Probe, Stamps},
+    synthetic::{gaussian, uniform, Oscillator},
 };
-use onramp_units::{Clock, Time};
-use rand_chacha::{
-    rand_core::{RngCore, SeedableRng},
-    ChaCha8Rng,
-};
+use onramp_units::{Clock, Span, Time};
+use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 
 pub const WINDOW_S: f64 = 2.0;
 /// Coded pairs an edge and direction in a window.
 const PAIRS: usize = 450;
 /// The host whose stamps are wrong by anything, if one's are.
 pub const LIAR: usize = 17;
-
-#[derive(Clone, Copy, PartialEq)]
-pub enum Stamps {
-    Hardware,
-    Software,
-}
 
 #[derive(Clone, Copy)]
 pub struct Spec {
@@ -30,6 +22,8 @@ pub struct Spec {
     pub stamps: Stamps,
     /// Part of the pairs that meet no queue, out and back: the two ways are loaded differently.
     pub clean: (f64, f64),
+    /// Least and largest amplitude of what drifts swing by.
+    pub wander: (f64, f64),
     /// Standard deviation of the constant difference between the way out and the way back, ns.
     pub asymmetry_ns: f64,
     /// By how much edge 0's far end is stamped wrong, ns.
@@ -45,18 +39,12 @@ impl Spec {
         degree: 10,
         stamps: Stamps::Hardware,
         clean: (0.04, 0.08),
+        wander: (0.5e-6, 2e-6),
         asymmetry_ns: 35.0,
         wrong_edge_ns: 0.0,
         liar_ns: 0.0,
         seed: 1,
     };
-}
-
-struct HostClock {
-    offset_ns: f64,
-    drift: f64,
-    /// Temperature: amplitude of the drift, angular frequency, phase.
-    wave: (f64, f64, f64),
 }
 
 struct Link {
@@ -69,7 +57,7 @@ struct Link {
 
 pub struct World {
     spec: Spec,
-    clocks: Vec<HostClock>,
+    clocks: Vec<Oscillator>,
     links: Vec<Link>,
     rng: ChaCha8Rng,
 }
@@ -77,14 +65,12 @@ pub struct World {
 impl World {
     pub fn new(spec: Spec) -> World {
         let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
-        let clock = |rng: &mut ChaCha8Rng| HostClock {
-            offset_ns: 1e6 * (2.0 * uniform(rng) - 1.0),
+        let clock = |rng: &mut ChaCha8Rng| Oscillator {
+            offset: Span::from_ns((1e6 * (2.0 * uniform(rng) - 1.0)) as i64),
             drift: 15e-6 * (2.0 * uniform(rng) - 1.0),
-            wave: (
-                0.5e-6 + 1.5e-6 * uniform(rng),
-                std::f64::consts::TAU / (600.0 + 3000.0 * uniform(rng)),
-                std::f64::consts::TAU * uniform(rng),
-            ),
+            wander: spec.wander.0 + (spec.wander.1 - spec.wander.0) * uniform(rng),
+            period: Span::from_ms((1e3 * (600.0 + 3000.0 * uniform(rng))) as i64),
+            phase: uniform(rng),
         };
         let clocks = (0..spec.hosts).map(|_| clock(&mut rng)).collect();
         let mut links = vec![];
@@ -121,22 +107,14 @@ impl World {
     pub fn reads(&self, host: usize, now_s: f64) -> i64 {
         let year_ns = 31_536_000_000_000_000;
         let booted = if host == 3 { year_ns } else { 0 };
-        booted + self.small_reads(host, now_s).round() as i64
-    }
-
-    fn small_reads(&self, host: usize, now_s: f64) -> f64 {
-        let clock = &self.clocks[host];
-        let (amplitude, omega, phase) = clock.wave;
-        let waved_s = amplitude / omega * (phase.cos() - (omega * now_s + phase).cos());
-        1e9 * (now_s + clock.drift * now_s + waved_s) + clock.offset_ns
+        let whole_ns = (1e9 * now_s).floor();
+        let ahead_ns = self.clocks[host].ahead_ns(whole_ns as i64);
+        booted + (1e9 * now_s + ahead_ns).round() as i64
     }
 
     /// What all hosts report of a window.
     pub fn reports(&mut self, window: usize) -> Vec<Report> {
-        let purity = match self.spec.stamps {
-            Stamps::Hardware => probe::HARDWARE_PURITY,
-            Stamps::Software => probe::SOFTWARE_PURITY,
-        };
+        let purity = self.spec.stamps.purity();
         let start_s = WINDOW_S * window as f64;
         let reports = (0..self.links.len()).filter_map(|n| {
             let (mut out, mut back) = (vec![], vec![]);
@@ -159,10 +137,7 @@ impl World {
         out: bool,
         sent_s: f64,
     ) -> Pair<From, To> {
-        let spacing_s = match self.spec.stamps {
-            Stamps::Hardware => probe::HARDWARE_SPACING.as_s_f64(),
-            Stamps::Software => probe::SOFTWARE_SPACING.as_s_f64(),
-        };
+        let spacing_s = self.spec.stamps.spacing().as_s_f64();
         let clean = if out {
             self.spec.clean.0
         } else {
@@ -197,7 +172,8 @@ impl World {
         sent_s: f64,
         queue_ns: f64,
     ) -> Probe<From, To> {
-        let (sent_noise, received_noise) = (self.sent_noise_ns(), self.received_noise_ns());
+        let sent_noise = self.spec.stamps.sent_noise_ns(&mut self.rng);
+        let received_noise = self.spec.stamps.received_noise_ns(&mut self.rng);
         let Link {
             near,
             far,
@@ -220,36 +196,8 @@ impl World {
             received: Time::from_ticks(received),
         }
     }
-
-    /// A stamp on the way out is taken a little before or after the packet leaves.
-    fn sent_noise_ns(&mut self) -> f64 {
-        match self.spec.stamps {
-            Stamps::Hardware => 5.0 * gaussian(&mut self.rng),
-            Stamps::Software => 200.0 * gaussian(&mut self.rng),
-        }
-    }
-
-    /// A stamp on arrival is late: a little in a NIC, by an interrupt in a kernel.
-    fn received_noise_ns(&mut self) -> f64 {
-        let rng = &mut self.rng;
-        match self.spec.stamps {
-            Stamps::Hardware if uniform(rng) < 0.05 => exponential(rng, 100.0),
-            Stamps::Hardware => 5.0 * gaussian(rng),
-            Stamps::Software if uniform(rng) < 0.01 => 50_000.0 * uniform(rng),
-            Stamps::Software => 200.0 * gaussian(rng) + 1_000.0 * gaussian(rng).exp(),
-        }
-    }
-}
-
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 fn exponential(rng: &mut ChaCha8Rng, mean: f64) -> f64 {
     -mean * (1.0 - uniform(rng)).ln()
-}
-
-fn gaussian(rng: &mut ChaCha8Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - uniform(rng)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(rng)).cos()
 }

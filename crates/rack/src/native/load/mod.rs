@@ -19,7 +19,8 @@ pub use connection::Counters;
 pub use flow::{Flow, Request};
 
 use self::connection::{Route, ENDLESS};
-use self::events::{now_ns, Source};
+pub use self::events::now_ns;
+use self::events::Source;
 use self::flow::FlowState;
 use self::pool::{Pools, Take};
 use self::sockets::Sockets;
