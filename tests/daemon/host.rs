@@ -58,16 +58,18 @@ pub fn run() -> ExitCode {
     let trials = FACTS.iter().map(|fact| {
         let verdicts = Arc::clone(&verdicts);
         let trial = move || verdicts.wait(fact.name).map_err(Failed::from);
-        Trial::test(fact.name, trial).with_ignored_flag(no_vm)
+        Trial::test(fact.name, trial).with_ignored_flag(no_vm || fact.is_study())
     });
     let trials: Vec<Trial> = trials.collect();
 
-    if !arguments.list && (!no_vm || arguments.ignored || arguments.include_ignored) {
-        let wanted = FACTS
-            .iter()
-            .filter(|fact| is_wanted(&arguments, fact.name))
-            .collect();
-        start_machines(wanted, &verdicts);
+    if !arguments.list {
+        let runs = |fact: &&Fact| match no_vm || fact.is_study() {
+            true => arguments.ignored || arguments.include_ignored,
+            false => !arguments.ignored,
+        };
+        let wanted = FACTS.iter().filter(runs);
+        let wanted = wanted.filter(|fact| is_wanted(&arguments, fact.name));
+        start_machines(wanted.collect(), &verdicts);
     }
     // Trials only wait; none may keep another from reporting.
     arguments.test_threads = Some(FACTS.len());
@@ -148,6 +150,7 @@ fn run_machine(
         path: Path::new("/job").join(name),
         content: Content::Host(stripped(host, &scratch.join(name))),
     };
+    let studies = names.iter().any(|name| name.starts_with("studies::"));
     let io = |source| VmError::Io {
         path: scratch.clone(),
         source,
@@ -155,12 +158,16 @@ fn run_machine(
     std::fs::create_dir_all(&scratch).map_err(io)?;
     let mut command = vec!["./guest".to_owned(), guest::ALL.to_owned()];
     command.extend(names.iter().map(|name| (*name).to_owned()));
+    let mut files = vec![
+        program(&guest, "guest"),
+        program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
+    ];
+    if studies {
+        files.extend(others(&cache, &scratch)?);
+    }
     let job = Job {
         command,
-        files: vec![
-            program(&guest, "guest"),
-            program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
-        ],
+        files,
         out: scratch.join("out"),
         timeout: TIMEOUT,
     };
@@ -188,6 +195,32 @@ fn run_machine(
 fn seed() -> u64 {
     let seed = std::env::var("ONRAMP_VM_SEED").map_or(Ok(1), |seed| seed.parse());
     seed.expect("ONRAMP_VM_SEED is a number")
+}
+
+/// Programs that ours are compared with, as tools/setup fetched them, and the clock that is put under
+/// them.
+fn others(cache: &Path, scratch: &Path) -> Result<Vec<GuestFile>, VmError> {
+    let io = |path: &Path, source| VmError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let shim = scratch.join("wrong_clock.so");
+    let source = Path::new(REPOSITORY).join("tests/daemon/wrong_clock.c");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o"]);
+    let done = compiler.args([&shim, &source]).arg("-lm").status();
+    let done = done.map_err(|error| io(&source, error))?;
+    assert!(done.success(), "{} does not compile", source.display());
+    let sbin = cache.join("others/usr/sbin");
+    let file = |host: PathBuf| GuestFile {
+        path: Path::new("/job").join(host.file_name().expect("a file")),
+        content: Content::Host(host),
+    };
+    Ok(vec![
+        file(sbin.join("chronyd")),
+        file(sbin.join("ptp4l")),
+        file(shim),
+    ])
 }
 
 /// A copy without debug information, which only costs memory and boot time; the program itself if

@@ -27,7 +27,7 @@ use crate::{
 
 const KEYS: &str = "/tmp/fleet-keys";
 /// As wrong as clocks get: 2 ms and 60 ppm apart, wandering by 1 ppm.
-const CLOCKS: [&str; 3] = [
+pub(super) const CLOCKS: [&str; 3] = [
     "offset=1ms,drift=3e-5,wander=1e-6,period=600s",
     "offset=-1ms,drift=-3e-5",
     "offset=300us,drift=-7e-6,wander=-1e-6,period=400s",
@@ -42,14 +42,14 @@ fn pause_s(seconds: f64) {
 }
 
 /// Hosts and their daemons.
-struct Fleet {
+pub(super) struct Fleet {
     agents: Vec<Option<Agent>>,
     members: String,
-    star: Star,
+    pub(super) star: Star,
 }
 
 impl Fleet {
-    fn start(v6: bool, options: &[&str]) -> Self {
+    pub(super) fn start(v6: bool, options: &[&str]) -> Self {
         Self::of(3, v6, options)
     }
 
@@ -90,7 +90,7 @@ impl Fleet {
         self.agents[n].as_ref().expect("it runs")
     }
 
-    fn running(&self) -> impl Iterator<Item = &Agent> {
+    pub(super) fn running(&self) -> impl Iterator<Item = &Agent> {
         self.agents.iter().flatten()
     }
 
@@ -163,7 +163,7 @@ impl Fleet {
 }
 
 /// Keeps the ways to hosts 2 and 3 80 % busy: 16 ms of transfer in 20.
-fn load(star: &Star, seconds: f64) {
+pub(super) fn load(star: &Star, seconds: f64) {
     let (from, to) = (&star.hosts[0], [&star.hosts[1], &star.hosts[2]]);
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     thread::scope(|scope| {

@@ -1,11 +1,18 @@
 //! The registry: every fact by file, with the wall-clock seconds that it takes (roughly, on an
 //! idle machine: host.rs shares the work out by them).
 
-/// Something that must hold; `run` panics if it does not.
+/// Something that must hold; `run` panics if it does not. Those of `studies` compare and take long: they
+/// run when they are asked for (`--ignored studies`).
 pub struct Fact {
     pub name: &'static str,
     pub cost_s: u32,
     pub run: fn(),
+}
+
+impl Fact {
+    pub fn is_study(&self) -> bool {
+        self.name.starts_with("studies::")
+    }
 }
 
 macro_rules! facts {
@@ -109,5 +116,8 @@ facts! {
     scale {
         thousands_of_held_flows_cost_no_scan: 25,
         flows_of_one_host_get_equal_shares: 8,
+    }
+    studies {
+        clocks_beside_chrony_and_ptp4l: 150,
     }
 }
