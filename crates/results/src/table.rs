@@ -78,21 +78,26 @@ pub fn table(summary: &SummaryFile) -> String {
 
 fn names(runs: &[RunResult]) -> Vec<String> {
     let heading = ["".to_owned(), "case".to_owned()];
+    let name = |run| name(run, runs);
     heading.into_iter().chain(runs.iter().map(name)).collect()
 }
 
-/// The case, and what the sweep adds to it.
-fn name(run: &RunResult) -> String {
-    let case = run.params.get("case").cloned();
-    let named = case.is_some();
-    let implied = |key: &str| named && ["case", "host.qdisc", "onramp.law"].contains(&key);
-    let rest = run
-        .params
-        .iter()
-        .filter(|(key, _)| key.as_str() != "case" && !implied(key));
+/// The case, and what tells this one of its `runs` from the others.
+fn name(run: &RunResult, runs: &[RunResult]) -> String {
+    let case = run.params.get("case");
+    let same = |other: &&RunResult| other.params.get("case") == case;
+    let implied = |key: &String| {
+        let all = |other: &RunResult| other.params.get(key) == run.params.get(key);
+        case.is_some() && runs.iter().filter(same).all(all)
+    };
+    let rest = run.params.iter().filter(|(key, _)| !implied(key));
     let rest =
         rest.map(|(key, value)| format!("{}={value}", key.rsplit('.').next().unwrap_or(key)));
-    case.into_iter().chain(rest).collect::<Vec<_>>().join(" ")
+    case.cloned()
+        .into_iter()
+        .chain(rest)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// First column to the left, the others to the right.
@@ -157,14 +162,14 @@ mod tests {
     use serde_json::json;
     use std::collections::BTreeMap;
 
-    fn run(case: &str, mean: f64, drops: u64) -> RunResult {
+    fn run(case: &str, cc: &str, mean: f64, drops: u64) -> RunResult {
         let rct = json!({"n": 500, "mean": mean, "p50": mean, "p90": 1, "p95": 1, "p99": 10.0 * mean, "max": 1});
         RunResult {
             run: 0,
             params: BTreeMap::from([
                 ("case".to_owned(), case.to_owned()),
                 ("host.qdisc".to_owned(), "edge".to_owned()),
-                ("host.cc".to_owned(), "bbr".to_owned()),
+                ("host.cc".to_owned(), cc.to_owned()),
             ]),
             resolved: json!({}),
             partial: false,
@@ -184,8 +189,12 @@ mod tests {
             seed: 7,
             world: "rack".into(),
             partial,
-            planned_runs: 3,
-            runs: vec![run("fq", 1296.4, 182), run("final", 16.34, 0)],
+            planned_runs: 4,
+            runs: vec![
+                run("fq", "cubic", 1296.4, 182),
+                run("final", "cubic", 16.34, 0),
+                run("final", "bbr", 21.0, 7),
+            ],
         }
     }
 
@@ -193,16 +202,17 @@ mod tests {
     fn a_line_for_each_run_and_only_columns_with_values() {
         assert_eq!(
             table(&summary(false)),
-            "              RCT us\n\
-             case            mean   p50    p99  drops\n\
-             fq cc=bbr       1296  1296  12964    182\n\
-             final cc=bbr    16.3  16.3    163      0\n\
+            "                RCT us\n\
+             case              mean   p50    p99  drops\n\
+             fq                1296  1296  12964    182\n\
+             final cc=cubic    16.3  16.3    163      0\n\
+             final cc=bbr      21.0  21.0    210      7\n\
              500 requests a case\n"
         );
     }
 
     #[test]
     fn a_partial_summary_says_so() {
-        assert!(table(&summary(true)).contains("partial: 2 of 3 runs"));
+        assert!(table(&summary(true)).contains("partial: 3 of 4 runs"));
     }
 }
