@@ -5,10 +5,11 @@
 //! stamped, and sends a pair to every neighbour.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     net::SocketAddr,
     sync::{
         atomic::{AtomicBool, Ordering},
+        mpsc::Receiver,
         Arc, Mutex,
     },
 };
@@ -22,14 +23,23 @@ use crate::{
     coordinator::Coordinator,
     exchange::{FarEnd, NearEnd},
     host::{Config, Course, Published},
+    members::Members,
+    roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
     window::{self, WINDOW_NS},
-    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
+    wire::{
+        Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES,
+        VERSION,
+    },
 };
 
 /// After the end of a window reports are waited for so long.
 const GATHER_NS: i64 = 300_000_000;
+/// Members that hear of a new leader before it does itself wait so long until they report to it,
+const HEARD_NS: i64 = 200_000_000;
+/// and it waits so long for what they say, before it does its first step.
+const TAKEOVER_NS: i64 = HEARD_NS + GATHER_NS;
 /// A member silent for this long may have started again with a clock that was set back.
 const SILENT_NS: i64 = 5_000_000_000;
 /// After so long without word, a new coordinator need not go on where the last one stopped.
@@ -43,6 +53,8 @@ const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
 /// Stamped packets under way.
 const UNDER_WAY: usize = 1024;
+/// Hosts of another protocol that are told of by name.
+const MOST_NAMED: usize = 16;
 /// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
 const WIRE_V4: u64 = 14 + 20 + 8 + 4 + 20;
 const WIRE_V6: u64 = WIRE_V4 + 20;
@@ -105,6 +117,9 @@ struct Member {
 /// The thread's state.
 pub(crate) struct Engine {
     config: Config,
+    /// Tells of every change of the fleet.
+    rosters: Receiver<Roster>,
+    roster: Roster,
     shared: Arc<Mutex<Published>>,
     told: Published,
     probed: Vec<Probed>,
@@ -120,33 +135,28 @@ pub(crate) struct Engine {
     started_mono_ns: i64,
     coordinator: Option<Coordinator>,
     step_mono_ns: Option<i64>,
+    /// What the last window said, for a new leader that has not heard it, and when to tell it.
+    last_edges: Vec<EdgeReport>,
+    tell_mono_ns: Option<i64>,
+    /// A host of an older term: it gets one notice a tick.
+    outdated: Option<SocketAddr>,
     /// Reports and verdicts to send again, and how often: who has heard them ignores them.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
     boot: Ahead,
 }
 
 impl Engine {
-    /// A host's that has not begun.
-    pub fn new(config: Config, shared: Arc<Mutex<Published>>) -> Engine {
+    /// A host's that has not begun and knows nobody.
+    pub fn new(config: Config, rosters: Receiver<Roster>, shared: Arc<Mutex<Published>>) -> Engine {
         let now = now_mono_ns();
-        let links = config.members.mesh(config.degree);
-        let own = config.members.number(config.own).expect("we are a member");
-        let far = links
-            .iter()
-            .filter(|link| link.near == own)
-            .map(|link| config.members.all()[link.far]);
-        let probed = |far: SocketAddr| Probed {
-            far,
-            end: NearEnd::default(),
-        };
-        let members = config.members.all().iter().map(|m| (*m, Member::default()));
-        let leads = config.members.coordinator() == config.own;
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
         Engine {
+            rosters,
+            roster: Roster::unknown(),
             told: Published::new(),
-            probed: far.map(probed).collect(),
-            members: members.collect(),
+            probed: vec![],
+            members: HashMap::new(),
             acks: VecDeque::new(),
             sent: VecDeque::new(),
             seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
@@ -154,8 +164,11 @@ impl Engine {
             window: 0,
             began_mono_ns: now,
             started_mono_ns: now,
-            coordinator: leads.then(|| Coordinator::new(config.members.clone())),
+            coordinator: None,
             step_mono_ns: None,
+            last_edges: vec![],
+            tell_mono_ns: None,
+            outdated: None,
             again: vec![],
             boot,
             config,
@@ -169,8 +182,12 @@ impl Engine {
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut next = now_mono_ns();
         while !stop.load(Ordering::Relaxed) {
+            while let Ok(roster) = self.rosters.try_recv() {
+                self.adopt(roster, now_mono_ns());
+            }
             self.take_in(&mut socket);
             self.repeat(&socket);
+            self.correct(&socket);
             self.turn(&socket, now_mono_ns());
             self.send_pairs(&socket);
             // Spread by an eighth, so that no rhythm of the network's is met every time.
@@ -185,6 +202,85 @@ impl Engine {
     /// Our clock at CLOCK_MONOTONIC `mono_ns`.
     fn own(&self, mono_ns: i64) -> Time<Mono> {
         Time::from_ticks(self.config.synthetic.read(mono_ns))
+    }
+
+    // ---- who the fleet is ----
+
+    /// Members or their leader have changed.
+    fn adopt(&mut self, roster: Roster, now: i64) {
+        if roster.members != self.roster.members {
+            self.meet(&roster.members);
+        }
+        let leads = roster.leader == Some(self.config.own);
+        match &mut self.coordinator {
+            Some(coordinator) if leads => coordinator.renumber(roster.members.clone()),
+            none if leads => {
+                *none = Some(Coordinator::new(roster.members.clone()));
+                self.step_mono_ns = Some(now + TAKEOVER_NS);
+            }
+            some => *some = None,
+        }
+        if (roster.leader, roster.term) != (self.roster.leader, self.roster.term) {
+            if let Some(leader) = roster.leader {
+                info!("clock: {leader} leads in term {}", roster.term);
+            }
+            // The last leader may have died with what we have told it.
+            self.tell_mono_ns = Some(now + HEARD_NS);
+        }
+        self.roster = roster;
+        self.publish(now);
+    }
+
+    /// Goes on with the edges and members that stay, and begins with those that are new.
+    fn meet(&mut self, members: &Members) {
+        let own = members.number(self.config.own);
+        let links = members.mesh(self.config.degree);
+        let far = links
+            .iter()
+            .filter(|link| Some(link.near) == own)
+            .map(|link| members.all()[link.far]);
+        let mut before: BTreeMap<SocketAddr, NearEnd> = std::mem::take(&mut self.probed)
+            .into_iter()
+            .map(|edge| (edge.far, edge.end))
+            .collect();
+        let probed = |far: SocketAddr| Probed {
+            far,
+            end: before.remove(&far).unwrap_or_default(),
+        };
+        self.probed = far.map(probed).collect();
+        // Stamps that are to come name edges by their places, which are others now.
+        self.sent.clear();
+        self.members
+            .retain(|member, _| members.number(*member).is_some());
+        for member in members.all() {
+            self.members.entry(*member).or_default();
+        }
+        self.acks.retain(|to| members.number(*to).is_some());
+        self.last_edges
+            .retain(|edge| members.number(edge.far).is_some());
+    }
+
+    /// Tells a host of an older term that it is.
+    fn correct(&mut self, socket: &Socket) {
+        if let Some(to) = self.outdated.take() {
+            let seq = self.next_seq();
+            let datagram = self.encode(to, seq, Body::Notice);
+            self.send(socket, &datagram, to);
+        }
+    }
+
+    /// A host of a newer term speaks while the registry does not: our leader may have been replaced
+    /// without our hearing of it, and there may be another fleet time by now.
+    fn depose(&mut self, term: u64, now: i64) {
+        if self.roster.certain || term <= self.roster.term || self.roster.leader.is_none() {
+            return;
+        }
+        warn!("clock: another leader has been elected: no fleet time until the registry answers");
+        self.told.counters.deposed += 1;
+        self.roster.leader = None;
+        self.coordinator = None;
+        self.told.course = None;
+        self.publish(now);
     }
 
     // ---- what comes in ----
@@ -224,16 +320,28 @@ impl Engine {
     fn arrived(&mut self, from: SocketAddr, bytes: &[u8], at: Option<i64>, now: i64) {
         let at = at.map(|ns| self.own(ns).ticks());
         let message = Message::decode(bytes, &self.config.keys, from, self.config.own);
-        let leader = self.config.members.coordinator() == from;
         let counters = &mut self.told.counters;
         let message = match message {
             Ok(message) => message,
             Err(Refused::Malformed) => return counters.malformed += 1,
             Err(Refused::BadTag) => return counters.bad_tag += 1,
+            Err(Refused::Version(version)) => return self.speaks_otherwise(from, version),
         };
         let Some(member) = self.members.get_mut(&from) else {
+            if self.roster.certain && message.term < self.roster.term {
+                self.outdated = Some(from);
+            }
             return counters.strangers += 1;
         };
+        let leads = self.coordinator.is_some();
+        let is_led = self.roster.leader == Some(from) && message.term == self.roster.term;
+        match &message.body {
+            Body::Notice => return self.depose(message.term, now),
+            Body::Verdict(_) if message.term < self.roster.term => return counters.old_terms += 1,
+            Body::Verdict(_) if !is_led => return counters.strangers += 1,
+            Body::Report(_) if !leads => return counters.strangers += 1,
+            _ => {}
+        }
         let age = match &message.body {
             Body::Probe(probe) => {
                 let number = message.seq << 1 | u64::from(probe.index);
@@ -242,6 +350,7 @@ impl Engine {
             Body::Ack(_) => Age::New, // it answers, or is unasked
             Body::Report(_) => member.reports.accept(message.seq, now),
             Body::Verdict(_) => member.verdicts.accept(message.seq, now),
+            Body::Notice => Age::New,
         };
         match age {
             Age::New => {}
@@ -262,15 +371,23 @@ impl Engine {
                     counters.unasked += 1;
                 }
             }
-            Body::Report(report) => match &mut self.coordinator {
-                Some(coordinator) => {
-                    counters.reports_taken += 1;
+            Body::Report(report) => {
+                counters.reports_taken += 1;
+                if let Some(coordinator) = &mut self.coordinator {
                     coordinator.take(from, &report);
                 }
-                None => counters.strangers += 1,
-            },
-            Body::Verdict(verdict) if leader => self.follow(&verdict, now),
-            Body::Verdict(_) => counters.strangers += 1,
+            }
+            Body::Verdict(verdict) => self.follow(&verdict, now),
+            Body::Notice => {}
+        }
+    }
+
+    /// A host of the fleet whose messages are of another version: told by name, once.
+    fn speaks_otherwise(&mut self, from: SocketAddr, version: u8) {
+        self.told.counters.other_versions += 1;
+        let named = &mut self.told.other_versions;
+        if named.len() < MOST_NAMED && named.insert(from, version).is_none() {
+            warn!("clock: {from} speaks version {version} of the protocol, this is {VERSION}");
         }
     }
 
@@ -323,7 +440,8 @@ impl Engine {
     }
 
     fn encode(&self, to: SocketAddr, seq: u64, body: Body) -> Vec<u8> {
-        Message { seq, body }.encode(&self.config.keys, self.config.own, to)
+        let term = self.roster.term;
+        Message { seq, term, body }.encode(&self.config.keys, self.config.own, to)
     }
 
     /// Something that is another every time; for spreading, not for secrets.
@@ -386,6 +504,10 @@ impl Engine {
             (self.window, self.began_mono_ns) = (window, now);
             self.end_window(socket, now);
         }
+        if self.tell_mono_ns.is_some_and(|at| at <= now) {
+            self.tell_mono_ns = None;
+            self.report(socket, now);
+        }
         if self.step_mono_ns.is_some_and(|at| at <= now) {
             self.step_mono_ns = None;
             self.step(socket);
@@ -415,13 +537,21 @@ impl Engine {
         self.told.counters.edges_fitted += reports.len() as u64;
         self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
         self.told.edges = edges;
-        let coordinator = self.config.members.coordinator();
-        for some in reports.chunks(MOST_EDGES) {
-            let (follows, edges) = (self.follows(now), some.to_vec());
-            self.say(socket, coordinator, Body::Report(Report { follows, edges }));
-        }
+        self.last_edges = reports;
+        self.report(socket, now);
         self.step_mono_ns = self.coordinator.is_some().then_some(now + GATHER_NS);
         self.publish(now);
+    }
+
+    /// Tells the leader what the last window said.
+    fn report(&mut self, socket: &Socket, now: i64) {
+        let Some(leader) = self.roster.leader else {
+            return;
+        };
+        for some in self.last_edges.clone().chunks(MOST_EDGES) {
+            let (follows, edges) = (self.follows(now), some.to_vec());
+            self.say(socket, leader, Body::Report(Report { follows, edges }));
+        }
     }
 
     /// What this host follows, told as of now, if it is not too old to go on from.
@@ -501,6 +631,9 @@ impl Engine {
     fn publish(&mut self, now: i64) {
         self.told.cost.wall_ns = now - self.started_mono_ns;
         self.told.cost.cpu_ns = now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID);
+        self.told.members = self.roster.members.all().len();
+        self.told.leader = self.roster.leader;
+        self.told.term = self.roster.term;
         *self.shared.lock().expect("readers do not panic") = self.told.clone();
     }
 }

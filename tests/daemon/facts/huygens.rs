@@ -381,6 +381,7 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     let (own, to) = (socket.local_addr().expect("bound"), (victim.v4, PORT));
     let message = |seq| Message {
         seq,
+        term: 0,
         body: Body::Probe(Probe {
             seq,
             ..Probe::default()
