@@ -156,7 +156,7 @@ impl Host {
             coordinator: told.leader,
             term: told.term,
             members: told.members,
-            registry: None,
+            fleet: None,
             other_versions: told.other_versions.into_iter().collect(),
             source: SOURCE.to_owned(),
             authenticated: config.authenticated,

@@ -22,7 +22,7 @@ pub struct Status {
     /// Of the fleet, this host among them.
     pub members: usize,
     /// Where the fleet is from; none: a list.
-    pub registry: Option<Registry>,
+    pub fleet: Option<Fleet>,
     /// Hosts that speak another version of the protocol, and which.
     pub other_versions: Vec<(SocketAddr, u8)>,
     /// What stamps come from.
@@ -45,9 +45,9 @@ pub struct Status {
 
 /// A fleet that is kept in etcd.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Registry {
+pub struct Fleet {
     /// Its name.
-    pub fleet: String,
+    pub name: String,
     /// This host's.
     pub node: String,
     /// Whether etcd answers, and has this node.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use onramp_clock::{host::Host, stamps::now_mono_ns, status::FleetClock};
+use onramp_clock::{stamps::now_mono_ns, status::FleetClock};
 use onramp_law::FleetLine;
 use onramp_units::Time;
 
 use super::abi::onr_clock_params;
+use crate::clock::fleet::Part;
 
 /// Renewals in one lease: this many may be missed less one.
 const RENEWALS_PER_LEASE: i64 = 5;
@@ -28,7 +29,7 @@ pub enum Source {
     /// The clock of a fleet that lives on one kernel, good for a lease (ns) after each renewal.
     Local { lease_ns: i64 },
     /// What this host's part in the synchronisation has found.
-    Huygens { host: Arc<Host>, lease_ns: i64 },
+    Huygens { part: Arc<Part>, lease_ns: i64 },
 }
 
 impl Source {
@@ -41,10 +42,10 @@ impl Source {
     }
 
     /// The synchronisation, if there is one.
-    pub fn host(&self) -> Option<&Host> {
+    pub fn part(&self) -> Option<&Part> {
         match self {
             Source::Local { .. } => None,
-            Source::Huygens { host, .. } => Some(host),
+            Source::Huygens { part, .. } => Some(part),
         }
     }
 
@@ -63,8 +64,8 @@ impl Source {
                 lease_expires_mono_ns: now_mono_ns() + lease_ns,
                 ..onr_clock_params::default()
             },
-            Source::Huygens { host, .. } => {
-                host.clock().map_or(onr_clock_params::default(), params)
+            Source::Huygens { part, .. } => {
+                part.clock().map_or(onr_clock_params::default(), params)
             }
         }
     }
