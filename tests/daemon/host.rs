@@ -160,6 +160,7 @@ fn run_machine(
         files: vec![
             program(&guest, "guest"),
             program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
+            program(&cache.join("etcd/usr/bin/etcd"), "etcd"),
         ],
         out: scratch.join("out"),
         timeout: TIMEOUT,

@@ -4,8 +4,10 @@
 //! It sleeps between ticks. In each it takes in what has come since the last one, which the kernel has
 //! stamped, and sends a pair to every neighbour.
 
+mod roster;
+
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{HashMap, VecDeque},
     net::SocketAddr,
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -23,23 +25,15 @@ use crate::{
     coordinator::Coordinator,
     exchange::{FarEnd, NearEnd},
     host::{Config, Course, Published},
-    members::Members,
     roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
     window::{self, WINDOW_NS},
-    wire::{
-        Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES,
-        VERSION,
-    },
+    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
 /// After the end of a window reports are waited for so long.
 const GATHER_NS: i64 = 300_000_000;
-/// Members that hear of a new leader before it does itself wait so long until they report to it,
-const HEARD_NS: i64 = 200_000_000;
-/// and it waits so long for what they say, before it does its first step.
-const TAKEOVER_NS: i64 = HEARD_NS + GATHER_NS;
 /// A member silent for this long may have started again with a clock that was set back.
 const SILENT_NS: i64 = 5_000_000_000;
 /// After so long without word, a new coordinator need not go on where the last one stopped.
@@ -53,8 +47,6 @@ const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
 /// Stamped packets under way.
 const UNDER_WAY: usize = 1024;
-/// Hosts of another protocol that are told of by name.
-const MOST_NAMED: usize = 16;
 /// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
 const WIRE_V4: u64 = 14 + 20 + 8 + 4 + 20;
 const WIRE_V6: u64 = WIRE_V4 + 20;
@@ -204,85 +196,6 @@ impl Engine {
         Time::from_ticks(self.config.synthetic.read(mono_ns))
     }
 
-    // ---- who the fleet is ----
-
-    /// Members or their leader have changed.
-    fn adopt(&mut self, roster: Roster, now: i64) {
-        if roster.members != self.roster.members {
-            self.meet(&roster.members);
-        }
-        let leads = roster.leader == Some(self.config.own);
-        match &mut self.coordinator {
-            Some(coordinator) if leads => coordinator.renumber(roster.members.clone()),
-            none if leads => {
-                *none = Some(Coordinator::new(roster.members.clone()));
-                self.step_mono_ns = Some(now + TAKEOVER_NS);
-            }
-            some => *some = None,
-        }
-        if (roster.leader, roster.term) != (self.roster.leader, self.roster.term) {
-            if let Some(leader) = roster.leader {
-                info!("clock: {leader} leads in term {}", roster.term);
-            }
-            // The last leader may have died with what we have told it.
-            self.tell_mono_ns = Some(now + HEARD_NS);
-        }
-        self.roster = roster;
-        self.publish(now);
-    }
-
-    /// Goes on with the edges and members that stay, and begins with those that are new.
-    fn meet(&mut self, members: &Members) {
-        let own = members.number(self.config.own);
-        let links = members.mesh(self.config.degree);
-        let far = links
-            .iter()
-            .filter(|link| Some(link.near) == own)
-            .map(|link| members.all()[link.far]);
-        let mut before: BTreeMap<SocketAddr, NearEnd> = std::mem::take(&mut self.probed)
-            .into_iter()
-            .map(|edge| (edge.far, edge.end))
-            .collect();
-        let probed = |far: SocketAddr| Probed {
-            far,
-            end: before.remove(&far).unwrap_or_default(),
-        };
-        self.probed = far.map(probed).collect();
-        // Stamps that are to come name edges by their places, which are others now.
-        self.sent.clear();
-        self.members
-            .retain(|member, _| members.number(*member).is_some());
-        for member in members.all() {
-            self.members.entry(*member).or_default();
-        }
-        self.acks.retain(|to| members.number(*to).is_some());
-        self.last_edges
-            .retain(|edge| members.number(edge.far).is_some());
-    }
-
-    /// Tells a host of an older term that it is.
-    fn correct(&mut self, socket: &Socket) {
-        if let Some(to) = self.outdated.take() {
-            let seq = self.next_seq();
-            let datagram = self.encode(to, seq, Body::Notice);
-            self.send(socket, &datagram, to);
-        }
-    }
-
-    /// A host of a newer term speaks while the registry does not: our leader may have been replaced
-    /// without our hearing of it, and there may be another fleet time by now.
-    fn depose(&mut self, term: u64, now: i64) {
-        if self.roster.certain || term <= self.roster.term || self.roster.leader.is_none() {
-            return;
-        }
-        warn!("clock: another leader has been elected: no fleet time until the registry answers");
-        self.told.counters.deposed += 1;
-        self.roster.leader = None;
-        self.coordinator = None;
-        self.told.course = None;
-        self.publish(now);
-    }
-
     // ---- what comes in ----
 
     fn take_in(&mut self, socket: &mut Socket) {
@@ -379,15 +292,6 @@ impl Engine {
             }
             Body::Verdict(verdict) => self.follow(&verdict, now),
             Body::Notice => {}
-        }
-    }
-
-    /// A host of the fleet whose messages are of another version: told by name, once.
-    fn speaks_otherwise(&mut self, from: SocketAddr, version: u8) {
-        self.told.counters.other_versions += 1;
-        let named = &mut self.told.other_versions;
-        if named.len() < MOST_NAMED && named.insert(from, version).is_none() {
-            warn!("clock: {from} speaks version {version} of the protocol, this is {VERSION}");
         }
     }
 

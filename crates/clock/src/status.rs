@@ -56,8 +56,6 @@ pub struct Fleet {
     pub state: String,
     /// Times that the connection was lost or could not be made.
     pub failures: u64,
-    /// Times that this node had to be registered, 1 if it never lost its place.
-    pub registrations: u64,
     /// Nodes, the oldest first.
     pub nodes: Vec<Node>,
     /// Keys that are no nodes: their names, and why.

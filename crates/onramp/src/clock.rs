@@ -31,7 +31,7 @@ pub enum Command {
         after_help = "Examples: onramp clock run --member 10.0.0.1,10.0.0.2 --key-file keys\n          \
                       onramp clock run --etcd http://10.0.0.9:2379 --key-file keys"
     )]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Offset, drift and sigma of this host's fleet time, its edges, what failed
     #[command(after_help = "Example: onramp clock status --json")]
     Status(QueryArgs),

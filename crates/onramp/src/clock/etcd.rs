@@ -38,8 +38,10 @@ const TICKS_A_KEEPALIVE: u32 = 4;
 const SILENT: Duration = Duration::from_millis(1_500);
 /// Between two sessions.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The lease of a node that has crashed is over by then.
-const HOLDER_GONE: Duration = Duration::from_millis(3_500);
+/// By so much later than said a lease may end.
+const LATE: Duration = Duration::from_millis(1_500);
+/// An etcd that is gone is complained of so often.
+const COMPLAINT: Duration = Duration::from_secs(60);
 
 /// What registering needs.
 pub struct Config {
@@ -111,6 +113,8 @@ impl Etcd {
             registry: Registry::new(config.own),
             client: None,
             lease: None,
+            lasts: Duration::ZERO,
+            complained: None,
             was_registered: false,
             is_news: false,
             sent: None,
@@ -171,6 +175,8 @@ struct Member {
     /// Of the present session.
     client: Option<Client>,
     lease: Option<i64>,
+    /// What etcd has granted.
+    lasts: Duration,
     /// This process has held its key.
     was_registered: bool,
     /// The registry is not what was told last.
@@ -179,6 +185,8 @@ struct Member {
     sent: Option<Roster>,
     told: Arc<Mutex<status::Fleet>>,
     rosters: Sender<Roster>,
+    /// When an etcd that is gone was complained of last.
+    complained: Option<Instant>,
     /// Takes what came of the first session.
     first: Option<Sender<Result<(), Trouble>>>,
 }
@@ -279,6 +287,7 @@ impl Member {
         }
         let granted = soon(client.lease_grant(LEASE_S, None)).await?;
         self.lease = Some(granted.id());
+        self.lasts = Duration::from_secs(granted.ttl().unsigned_abs());
         soon(client.lease_keep_alive(granted.id())).await
     }
 
@@ -290,7 +299,6 @@ impl Member {
         loop {
             let Some(holder) = self.put_if(client, absent.clone()).await? else {
                 self.was_registered = true;
-                self.told(|told| told.registrations += 1);
                 return Ok(());
             };
             if Some(holder.lease()) == self.lease {
@@ -302,7 +310,7 @@ impl Member {
             absent = if is_left || holder.lease() == 0 {
                 let seen = holder.mod_revision();
                 Compare::mod_revision(self.key.as_str(), CompareOp::Equal, seen)
-            } else if since.elapsed() > HOLDER_GONE {
+            } else if since.elapsed() > self.lasts + LATE {
                 let address = address.map_or("an unreadable address".into(), |a| a.to_string());
                 return Err(Trouble::Lasting(format!(
                     "node {} of fleet {} runs already, at {address}; give this one another name \
@@ -391,6 +399,7 @@ impl Member {
             told.connected = true;
             told.state = format!("connected to {url}");
         });
+        self.complained = None;
         if let Some(first) = self.first.take() {
             let _ = first.send(Ok(()));
         }
@@ -399,17 +408,22 @@ impl Member {
     fn lost(&mut self, url: &str, trouble: Trouble) {
         self.client = None;
         let text = format!("{url}: {trouble}");
-        if let Some(first) = self.first.take() {
-            let trouble = match trouble {
-                Trouble::Lasting(_) => Trouble::Lasting(text.clone()),
-                Trouble::Passing(_) => Trouble::Passing(text.clone()),
-            };
-            let _ = first.send(Err(trouble));
-        } else if self.told(|told| std::mem::replace(&mut told.state, text.clone()) != text) {
-            match trouble {
-                Trouble::Lasting(_) => error!("etcd: {text}"),
-                Trouble::Passing(_) => warn!("etcd: {text}; going on with the fleet as it was"),
+        let is_due = self.complained.is_none_or(|at| at.elapsed() > COMPLAINT);
+        match (self.first.take(), &trouble) {
+            (Some(first), Trouble::Lasting(_)) => {
+                let _ = first.send(Err(Trouble::Lasting(text.clone())));
             }
+            (Some(first), Trouble::Passing(_)) => {
+                let _ = first.send(Err(Trouble::Passing(text.clone())));
+            }
+            (None, Trouble::Lasting(_)) if is_due => error!("etcd: {text}"),
+            (None, Trouble::Passing(_)) if is_due => {
+                warn!("etcd: {text}; going on with the fleet as it was, and trying on");
+            }
+            _ => {}
+        }
+        if is_due {
+            self.complained = Some(Instant::now());
         }
         if let Some(sent) = &mut self.sent {
             sent.certain = false;

@@ -1,0 +1,10 @@
+//! Fleets through etcd: real `onramp clock run` processes on addresses of loopback, and Debian's etcd
+//! (`make setup` fetches it). Each process has a clock that is wrong in its own way, and all share the
+//! kernel's, so whether their fleet times agree is known at any instant.
+//!
+//! Does not: hold traffic; facts of tests/daemon say that nothing is held without a lease.
+mod election;
+mod faults;
+mod hostile;
+mod membership;
+mod world;
