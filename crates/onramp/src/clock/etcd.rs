@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{anyhow, bail, Result};
+use anyhow::{bail, Result};
 use etcd_client::{
     Client, Compare, CompareOp, ConnectOptions, EventType, GetOptions, KeyValue,
     LeaseKeepAliveStream, LeaseKeeper, PutOptions, Txn, TxnOp, TxnOpResponse, WatchOptions,
@@ -425,7 +425,8 @@ impl Member {
         if is_due {
             self.complained = Some(Instant::now());
         }
-        if let Some(sent) = &mut self.sent {
+        // Once: the synchronisation may have learned since that the leader has been replaced.
+        if let Some(sent) = self.sent.as_mut().filter(|sent| sent.certain) {
             sent.certain = false;
             let _ = self.rosters.send(sent.clone());
         }
@@ -461,53 +462,6 @@ impl Member {
         if self.sent.as_ref() != Some(&roster) {
             let _ = self.rosters.send(roster.clone());
             self.sent = Some(roster);
-        }
-    }
-}
-
-/// Host and port of an etcd's URL.
-///
-/// # Errors
-/// It is none.
-pub fn host_and_port(url: &str) -> Result<(String, u16)> {
-    let refused =
-        |why: &str| anyhow!("--etcd {url}: {why}; write http://HOST:2379 or https://HOST:2379");
-    let uri: http::Uri = url.parse().map_err(|error| refused(&format!("{error}")))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(refused("it begins with neither http:// nor https://"));
-    }
-    let host = uri.host().ok_or_else(|| refused("it names no host"))?;
-    let port = uri.port_u16().ok_or_else(|| refused("it names no port"))?;
-    if uri.path() != "/" && !uri.path().is_empty() {
-        return Err(refused("there is something behind the port"));
-    }
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    Ok((host.to_owned(), port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_are_checked() {
-        let is = |url: &str| host_and_port(url).map_err(|error| error.to_string());
-        assert_eq!(is("http://10.0.0.9:2379"), Ok(("10.0.0.9".into(), 2379)));
-        assert_eq!(is("https://[fd00::1]:1/"), Ok(("fd00::1".into(), 1)));
-        for (url, why) in [
-            ("10.0.0.9:2379", "begins with neither"),
-            ("ftp://a:1", "begins with neither"),
-            ("http://10.0.0.9", "names no port"),
-            ("http://a:1/x", "behind the port"),
-            ("http://a:99999", ""),
-            ("http://", ""),
-            ("", ""),
-        ] {
-            let told = is(url).expect_err(url);
-            assert!(
-                told.contains(why) && told.contains(&format!("--etcd {url}")),
-                "{told}"
-            );
         }
     }
 }

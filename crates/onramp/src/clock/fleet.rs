@@ -6,7 +6,7 @@ use std::{
     sync::{mpsc, Weak},
 };
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
 use nix::net::if_::InterfaceFlags;
 use onramp_clock::{
@@ -196,7 +196,7 @@ impl FleetArgs {
             return Ok(SocketAddr::new(*ip, PORT));
         }
         let reaches = |url: &String| -> Result<IpAddr> {
-            let (host, port) = etcd::host_and_port(url)?;
+            let (host, port) = host_and_port(url)?;
             let mut all = (host.as_str(), port).to_socket_addrs()?;
             let to = all.next().context("it has no address")?;
             let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -226,7 +226,7 @@ impl FleetArgs {
 impl EtcdArgs {
     fn config(&self, own: SocketAddr) -> Result<etcd::Config> {
         for url in &self.etcd {
-            etcd::host_and_port(url)?;
+            host_and_port(url)?;
             if url.starts_with("https:") != self.etcd_ca.is_some() {
                 bail!("--etcd {url}: https:// and --etcd-ca FILE go together");
             }
@@ -235,8 +235,8 @@ impl EtcdArgs {
             Some(node) => node.clone(),
             None => nix::unistd::gethostname()?.to_string_lossy().into_owned(),
         };
-        check_name(&node).map_err(|why| anyhow::anyhow!("--node {node}: {why}"))?;
-        check_name(&self.fleet).map_err(|why| anyhow::anyhow!("--fleet {}: {why}", self.fleet))?;
+        check_name(&node).map_err(|why| anyhow!("--node {node}: {why}"))?;
+        check_name(&self.fleet).map_err(|why| anyhow!("--fleet {}: {why}", self.fleet))?;
         let mut options = ConnectOptions::new().with_require_leader(true);
         if let (Some(user), Some(path)) = (&self.etcd_user, &self.etcd_password_file) {
             let text = read(path)?;
@@ -257,6 +257,26 @@ impl EtcdArgs {
             own,
         })
     }
+}
+
+/// Host and port of an etcd's URL.
+///
+/// # Errors
+/// It is none.
+fn host_and_port(url: &str) -> Result<(String, u16)> {
+    let refused =
+        |why: &str| anyhow!("--etcd {url}: {why}; write http://HOST:2379 or https://HOST:2379");
+    let uri: http::Uri = url.parse().map_err(|error| refused(&format!("{error}")))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err(refused("it begins with neither http:// nor https://"));
+    }
+    let host = uri.host().ok_or_else(|| refused("it names no host"))?;
+    let port = uri.port_u16().ok_or_else(|| refused("it names no port"))?;
+    if uri.path() != "/" && !uri.path().is_empty() {
+        return Err(refused("there is something behind the port"));
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), port))
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -298,5 +318,27 @@ mod tests {
         assert_eq!(address("fd00::1").unwrap().port(), PORT);
         assert_eq!(address("[fd00::1]:99").unwrap().port(), 99);
         assert!(address("host").is_err());
+    }
+
+    #[test]
+    fn urls_are_checked() {
+        let is = |url: &str| host_and_port(url).map_err(|error| error.to_string());
+        assert_eq!(is("http://10.0.0.9:2379"), Ok(("10.0.0.9".into(), 2379)));
+        assert_eq!(is("https://[fd00::1]:1/"), Ok(("fd00::1".into(), 1)));
+        for (url, why) in [
+            ("10.0.0.9:2379", "begins with neither"),
+            ("ftp://a:1", "begins with neither"),
+            ("http://10.0.0.9", "names no port"),
+            ("http://a:1/x", "behind the port"),
+            ("http://a:99999", ""),
+            ("http://", ""),
+            ("", ""),
+        ] {
+            let told = is(url).expect_err(url);
+            assert!(
+                told.contains(why) && told.contains(&format!("--etcd {url}")),
+                "{told}"
+            );
+        }
     }
 }
