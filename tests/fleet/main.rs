@@ -2,7 +2,8 @@
 //! (`make setup` fetches it). Each process has a clock that is wrong in its own way, and all share the
 //! kernel's, so whether their fleet times agree is known at any instant.
 //!
-//! Does not: hold traffic; facts of tests/daemon say that nothing is held without a lease.
+//! Does not: hold traffic; that nothing is held without fleet time is a fact of tests/daemon
+//! (`fleets::`, with etcd in the virtual machine).
 mod election;
 mod faults;
 mod hostile;
