@@ -123,12 +123,14 @@ fn users_and_certificates_are_checked() {
         assert!(agent.text().contains(url), "{}", agent.text());
         println!("{}", agent.text().lines().last().unwrap_or(""));
     }
-    let agent = fleet.spawn(1, "n1", &[&user[..], &[&right]].concat());
+    let mut agent = fleet.spawn(1, "n1", &[&user[..], &[&right]].concat());
     within(SLACK, "it is let in", || {
         agent
             .try_status()
             .is_some_and(|s| s.fleet.expect("in etcd").connected)
     });
+    assert_eq!(agent.stop(Signal::SIGTERM), Some(0));
+    assert!(!agent.text().contains("cannot leave"), "{}", agent.text());
 }
 
 #[test]

@@ -1,12 +1,21 @@
 //! Who comes, goes, and comes again.
-use std::time::Duration;
-
 use nix::sys::signal::Signal;
 
-use crate::world::{within, Fleet, SLACK, WINDOW};
+use crate::world::{within, Agent, Fleet, SLACK, WINDOW};
 
 fn members(fleet: &Fleet, of: usize) -> usize {
     fleet.agent(of).status().members
+}
+
+/// The oldest first.
+fn names(fleet: &Fleet, of: usize) -> Vec<String> {
+    let nodes = fleet.agent(of).status().fleet.expect("in etcd").nodes;
+    nodes.into_iter().map(|node| node.name).collect()
+}
+
+fn is_registered(agent: &Agent) -> bool {
+    let status = agent.try_status();
+    status.is_some_and(|s| s.fleet.expect("in etcd").connected)
 }
 
 #[test]
@@ -41,11 +50,13 @@ fn agents_join_leave_and_crash_and_the_others_go_on() {
     fleet.launch(other, &[]);
     fleet.settle();
 
-    // Starts again while its lease lasts: it need not wait for its end.
-    fleet.stop(other, Signal::SIGKILL);
-    fleet.launch(other, &[]);
-    let took = within(Duration::from_millis(1_500), "it is back", || {
-        let status = fleet.agent(other).try_status();
+    // Starts again while its lease lasts: it need not wait for its end, and keeps its place.
+    let before = names(&fleet, leader);
+    let second: usize = before[1][1..].parse().expect("a number");
+    fleet.stop(second, Signal::SIGKILL);
+    fleet.launch(second, &[]);
+    let took = within(SLACK, "it is back", || {
+        let status = fleet.agent(second).try_status();
         status.is_some_and(|s| s.fleet.expect("in etcd").connected && s.members == 3)
     });
     println!(
@@ -53,8 +64,9 @@ fn agents_join_leave_and_crash_and_the_others_go_on() {
         took.as_secs_f64()
     );
     fleet.settle();
+    assert_eq!(names(&fleet, leader), before);
     assert_eq!(
-        fleet.leader(other),
+        fleet.leader(second),
         Some((leader, term)),
         "nobody else had to lead"
     );
@@ -70,19 +82,26 @@ fn a_name_that_another_process_holds_is_refused() {
     for part in ["node n1", "fleet default", "127.0.12.1:5198", "--node"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    // A name that a dead one held elsewhere is free when its lease is over.
+    let mut dead = fleet.spawn(3, "n3", &["--etcd", &fleet.etcd.url]);
+    within(SLACK, "it is registered", || is_registered(&dead));
+    dead.stop(Signal::SIGKILL);
+    let heir = fleet.spawn(4, "n3", &["--etcd", &fleet.etcd.url]);
+    let took = within(SLACK * 2, "it is registered", || is_registered(&heir));
+    println!(
+        "who starts again elsewhere is registered after {:.1} s",
+        took.as_secs_f64()
+    );
+    drop(heir);
     // In another fleet it is another's name.
     let url = &fleet.etcd.url;
     let other = fleet.spawn(3, "n1", &["--etcd", url, "--fleet", "other"]);
-    within(SLACK, "it is registered", || {
-        other
-            .try_status()
-            .is_some_and(|s| s.fleet.expect("in etcd").connected)
-    });
+    within(SLACK, "it is registered", || is_registered(&other));
     assert_eq!(
         (other.status().state.as_str(), other.status().members),
         ("alone", 1)
     );
-    assert!(fleet.is_whole());
+    within(SLACK, "the others are as they were", || fleet.is_whole());
 }
 
 #[test]

@@ -84,7 +84,7 @@ facts! {
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40,
     }
     fleets {
-        one_outlives_its_leader_and_fails_open_without_etcd: 90,
+        one_outlives_its_leader_and_fails_open_without_etcd: 60,
     }
     life {
         sigterm_puts_the_default_back: 5,

@@ -230,7 +230,7 @@ impl Member {
         let mut client = soon(Client::connect([url], options)).await?;
         let (mut keeper, mut answers) = self.lease(&mut client).await?;
         self.client = Some(client.clone());
-        self.register(&mut client).await?;
+        self.register(&mut client, &mut keeper).await?;
         let revision = self.read(&mut client).await?;
         let watch = WatchOptions::new()
             .with_prefix()
@@ -245,8 +245,8 @@ impl Member {
             tokio::select! {
                 _ = ticks.tick() => {
                     self.publish();
-                    tick += 1;
-                    if tick % TICKS_A_KEEPALIVE == 0 {
+                    tick = (tick + 1) % TICKS_A_KEEPALIVE;
+                    if tick == 0 {
                         keeper.keep_alive().await?;
                     }
                     if answered.elapsed() > SILENT {
@@ -293,7 +293,11 @@ impl Member {
 
     /// Puts our key there, unless it is. What a dead process of ours has left behind is taken over at
     /// once: since we could bind its address, it does not run any more.
-    async fn register(&mut self, client: &mut Client) -> Result<(), Trouble> {
+    async fn register(
+        &mut self,
+        client: &mut Client,
+        keeper: &mut LeaseKeeper,
+    ) -> Result<(), Trouble> {
         let since = Instant::now();
         let mut absent = Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0);
         loop {
@@ -319,6 +323,7 @@ impl Member {
                 )));
             } else {
                 tokio::time::sleep(PAUSE).await;
+                keeper.keep_alive().await?;
                 Compare::create_revision(self.key.as_str(), CompareOp::Equal, 0)
             };
         }
