@@ -133,4 +133,7 @@ fn what_cannot_be_is_refused_with_its_name() {
         assert!(code.is_some_and(|code| code != 0), "{options:?}: {code:?}");
         assert!(agent.text().contains(why), "{options:?}: {}", agent.text());
     }
+    let mut agent = fleet.spawn(1, "a b", &["--etcd", url]);
+    assert_eq!(agent.ends(SLACK * 2), Some(1));
+    assert!(agent.text().contains("--node a b: ' '"), "{}", agent.text());
 }

@@ -187,7 +187,10 @@ impl Registry {
 }
 
 /// Whether a host at `own` can exchange probes with one at `address`.
-fn check_address(address: SocketAddr, own: SocketAddr) -> Result<(), String> {
+///
+/// # Errors
+/// Why it cannot.
+pub fn check_address(address: SocketAddr, own: SocketAddr) -> Result<(), String> {
     let refused = |what: &str| Err(format!("its address {address} {what}"));
     let is_broadcast = matches!(address.ip(), IpAddr::V4(ip) if ip.is_broadcast());
     match address.ip() {

@@ -13,7 +13,7 @@ use onramp_clock::{
     host::{Config, Host},
     keys::Keys,
     members::{Members, MOST_DEGREE, USUAL_DEGREE},
-    registry::check_name,
+    registry::{check_address, check_name},
     roster::Roster,
     stamps::Socket,
     status::{FleetClock, Status, Way},
@@ -231,6 +231,7 @@ impl EtcdArgs {
                 bail!("--etcd {url}: https:// and --etcd-ca FILE go together");
             }
         }
+        check_address(own, own).map_err(|why| anyhow!("this host: {why}; give --own ADDRESS"))?;
         let node = match &self.node {
             Some(node) => node.clone(),
             None => nix::unistd::gethostname()?.to_string_lossy().into_owned(),
