@@ -150,7 +150,7 @@ fn run_machine(
         path: Path::new("/job").join(name),
         content: Content::Host(stripped(host, &scratch.join(name))),
     };
-    let studies = names.iter().any(|name| name.starts_with("studies::"));
+    let of = |file: &str| names.iter().any(|name| name.starts_with(file));
     let io = |source| VmError::Io {
         path: scratch.clone(),
         source,
@@ -162,8 +162,11 @@ fn run_machine(
         program(&guest, "guest"),
         program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
     ];
-    if studies {
+    if of("studies::") {
         files.extend(others(&cache, &scratch)?);
+    }
+    if of("fleets::") {
+        files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
     }
     let job = Job {
         command,

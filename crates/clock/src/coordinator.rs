@@ -54,6 +54,25 @@ impl Coordinator {
         }
     }
 
+    /// Members have come or gone; what is known of those that stay is kept.
+    pub fn renumber(&mut self, members: Members) {
+        let old = |member: &SocketAddr| self.members.number(*member);
+        let old: Vec<Option<usize>> = members.all().iter().map(old).collect();
+        self.fleet.renumber(&old);
+        let surprise = |host: &Option<usize>| host.and_then(|n| self.surprises[n]);
+        self.surprises = old.iter().map(surprise).collect();
+        let mut new = vec![None; self.members.all().len()];
+        for (number, host) in old.iter().enumerate() {
+            if let Some(host) = host {
+                new[*host] = Some(number);
+            }
+        }
+        renumber(&mut self.reports, &new);
+        renumber(&mut self.shortest, &new);
+        renumber(&mut self.ways, &new);
+        self.members = members;
+    }
+
     /// Takes in what a member says. A repeated report replaces itself; edges to strangers, and edges
     /// that this member should not speak of as it is itself their end, say nothing.
     /// Before the first step, what members follow is where fleet time goes on.
@@ -169,6 +188,15 @@ impl Coordinator {
     }
 }
 
+/// Edges whose ends both stay keep what is known of them.
+fn renumber<T>(edges: &mut BTreeMap<Ends, T>, new: &[Option<usize>]) {
+    let renumbered = |((near, far), value)| Some(((new[near]?, new[far]?), value));
+    *edges = std::mem::take(edges)
+        .into_iter()
+        .filter_map(renumbered)
+        .collect();
+}
+
 /// As the other end has it.
 fn turned(delays: &Delays) -> Delays {
     Delays {
@@ -271,6 +299,38 @@ mod tests {
         assert!(way(1, 2).min_ns > way(2, 1).min_ns + 1_000);
         assert!(way(1, 2).now_ns - way(1, 2).min_ns == 1_000);
         assert!(coordinator.step().is_empty(), "nothing was reported");
+    }
+
+    #[test]
+    fn who_stays_is_still_known_when_others_come_and_go() {
+        let members = members();
+        let mut coordinator = Coordinator::new(members.clone());
+        let both = |coordinator: &mut Coordinator, edges: &[(usize, usize)]| {
+            for (near, far) in edges {
+                let (near, edge) = report(&members, *near, *far);
+                coordinator.take(near, &alone(edge));
+            }
+            coordinator.step()
+        };
+        let before = both(&mut coordinator, &[(0, 1), (1, 2), (0, 2)]);
+        let ways = coordinator.ways();
+        coordinator.renumber(Members::registered(members.all()[1..].to_vec()));
+        let after = both(&mut coordinator, &[(0, 1), (1, 2), (0, 2)]);
+        assert_eq!(after.len(), 2, "host 0 is spoken of by nobody");
+        for (to, verdict) in &after {
+            let was = before.iter().find(|(host, _)| host == to).expect("it was");
+            let moved = verdict_offset(verdict) - verdict_offset(&was.1);
+            assert!(moved.abs() < 1_500, "{moved} ns");
+        }
+        let kept = |way: &Way| way.from != members.all()[0] && way.to != members.all()[0];
+        assert_eq!(
+            coordinator.ways().len(),
+            ways.iter().filter(|w| kept(w)).count()
+        );
+        let newcomer = "10.0.0.0:5198".parse().expect("an address");
+        let all = [&[newcomer], members.all()].concat();
+        coordinator.renumber(Members::registered(all));
+        assert_eq!(both(&mut coordinator, &[(0, 1), (1, 2)]).len(), 3);
     }
 
     /// Two hosts make no loop: only time shows that their edge is noisy.

@@ -4,11 +4,14 @@
 //! It sleeps between ticks. In each it takes in what has come since the last one, which the kernel has
 //! stamped, and sends a pair to every neighbour.
 
+mod roster;
+
 use std::{
     collections::{HashMap, VecDeque},
     net::SocketAddr,
     sync::{
         atomic::{AtomicBool, Ordering},
+        mpsc::Receiver,
         Arc, Mutex,
     },
 };
@@ -23,6 +26,7 @@ use crate::{
     exchange::{FarEnd, NearEnd},
     host::{Config, Course, Published},
     own::OwnClock,
+    roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
     window::{self, WINDOW_NS},
@@ -107,6 +111,9 @@ struct Member {
 pub(crate) struct Engine {
     config: Config,
     own: OwnClock,
+    /// Tells of every change of the fleet.
+    rosters: Receiver<Roster>,
+    roster: Roster,
     shared: Arc<Mutex<Published>>,
     told: Published,
     probed: Vec<Probed>,
@@ -122,33 +129,28 @@ pub(crate) struct Engine {
     started_mono_ns: i64,
     coordinator: Option<Coordinator>,
     step_mono_ns: Option<i64>,
+    /// What the last window said, for a new leader that has not heard it, and when to tell it.
+    last_edges: Vec<EdgeReport>,
+    tell_mono_ns: Option<i64>,
+    /// A host of an older term: it gets one notice a tick.
+    outdated: Option<SocketAddr>,
     /// Reports and verdicts to send again, and how often: who has heard them ignores them.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
     boot: Ahead,
 }
 
 impl Engine {
-    /// A host's that has not begun.
-    pub fn new(config: Config, shared: Arc<Mutex<Published>>) -> Engine {
+    /// A host's that has not begun and knows nobody.
+    pub fn new(config: Config, rosters: Receiver<Roster>, shared: Arc<Mutex<Published>>) -> Engine {
         let now = now_mono_ns();
-        let links = config.members.mesh(config.degree);
-        let own = config.members.number(config.own).expect("we are a member");
-        let far = links
-            .iter()
-            .filter(|link| link.near == own)
-            .map(|link| config.members.all()[link.far]);
-        let probed = |far: SocketAddr| Probed {
-            far,
-            end: NearEnd::default(),
-        };
-        let members = config.members.all().iter().map(|m| (*m, Member::default()));
-        let leads = config.members.coordinator() == config.own;
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
         Engine {
+            rosters,
+            roster: Roster::unknown(),
             told: Published::new(),
-            probed: far.map(probed).collect(),
-            members: members.collect(),
+            probed: vec![],
+            members: HashMap::new(),
             acks: VecDeque::new(),
             sent: VecDeque::new(),
             seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
@@ -156,8 +158,11 @@ impl Engine {
             window: 0,
             began_mono_ns: now,
             started_mono_ns: now,
-            coordinator: leads.then(|| Coordinator::new(config.members.clone())),
+            coordinator: None,
             step_mono_ns: None,
+            last_edges: vec![],
+            tell_mono_ns: None,
+            outdated: None,
             again: vec![],
             boot,
             own: OwnClock::new(&config.synthetic, config.own),
@@ -172,8 +177,12 @@ impl Engine {
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut next = now_mono_ns();
         while !stop.load(Ordering::Relaxed) {
+            while let Ok(roster) = self.rosters.try_recv() {
+                self.adopt(roster, now_mono_ns());
+            }
             self.take_in(&mut socket);
             self.repeat(&socket);
+            self.correct(&socket);
             self.turn(&socket, now_mono_ns());
             self.send_pairs(&socket);
             // Spread by an eighth, so that no rhythm of the network's is met every time.
@@ -222,16 +231,28 @@ impl Engine {
     fn arrived(&mut self, from: SocketAddr, bytes: &[u8], at: Option<i64>, now: i64) {
         let at = at.map(|ns| self.own.received(ns));
         let message = Message::decode(bytes, &self.config.keys, from, self.config.own);
-        let leader = self.config.members.coordinator() == from;
         let counters = &mut self.told.counters;
         let message = match message {
             Ok(message) => message,
             Err(Refused::Malformed) => return counters.malformed += 1,
             Err(Refused::BadTag) => return counters.bad_tag += 1,
+            Err(Refused::Version(version)) => return self.speaks_otherwise(from, version),
         };
         let Some(member) = self.members.get_mut(&from) else {
+            if self.roster.certain && message.term < self.roster.term {
+                self.outdated = Some(from);
+            }
             return counters.strangers += 1;
         };
+        let leads = self.coordinator.is_some();
+        let is_led = self.roster.leader == Some(from) && message.term == self.roster.term;
+        match &message.body {
+            Body::Notice => return self.depose(message.term, now),
+            Body::Verdict(_) if message.term < self.roster.term => return counters.old_terms += 1,
+            Body::Verdict(_) if !is_led => return counters.strangers += 1,
+            Body::Report(_) if !leads => return counters.strangers += 1,
+            _ => {}
+        }
         let age = match &message.body {
             Body::Probe(probe) => {
                 let number = message.seq << 1 | u64::from(probe.index);
@@ -240,6 +261,7 @@ impl Engine {
             Body::Ack(_) => Age::New, // it answers, or is unasked
             Body::Report(_) => member.reports.accept(message.seq, now),
             Body::Verdict(_) => member.verdicts.accept(message.seq, now),
+            Body::Notice => Age::New,
         };
         match age {
             Age::New => {}
@@ -260,15 +282,14 @@ impl Engine {
                     counters.unasked += 1;
                 }
             }
-            Body::Report(report) => match &mut self.coordinator {
-                Some(coordinator) => {
-                    counters.reports_taken += 1;
+            Body::Report(report) => {
+                counters.reports_taken += 1;
+                if let Some(coordinator) = &mut self.coordinator {
                     coordinator.take(from, &report);
                 }
-                None => counters.strangers += 1,
-            },
-            Body::Verdict(verdict) if leader => self.follow(&verdict, now),
-            Body::Verdict(_) => counters.strangers += 1,
+            }
+            Body::Verdict(verdict) => self.follow(&verdict, now),
+            Body::Notice => {}
         }
     }
 
@@ -321,7 +342,8 @@ impl Engine {
     }
 
     fn encode(&self, to: SocketAddr, seq: u64, body: Body) -> Vec<u8> {
-        Message { seq, body }.encode(&self.config.keys, self.config.own, to)
+        let term = self.roster.term;
+        Message { seq, term, body }.encode(&self.config.keys, self.config.own, to)
     }
 
     /// Something that is another every time; for spreading, not for secrets.
@@ -384,6 +406,10 @@ impl Engine {
             (self.window, self.began_mono_ns) = (window, now);
             self.end_window(socket, now);
         }
+        if self.tell_mono_ns.is_some_and(|at| at <= now) {
+            self.tell_mono_ns = None;
+            self.report(socket, now);
+        }
         if self.step_mono_ns.is_some_and(|at| at <= now) {
             self.step_mono_ns = None;
             self.step(socket);
@@ -413,13 +439,21 @@ impl Engine {
         self.told.counters.edges_fitted += reports.len() as u64;
         self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
         self.told.edges = edges;
-        let coordinator = self.config.members.coordinator();
-        for some in reports.chunks(MOST_EDGES) {
-            let (follows, edges) = (self.follows(now), some.to_vec());
-            self.say(socket, coordinator, Body::Report(Report { follows, edges }));
-        }
+        self.last_edges = reports;
+        self.report(socket, now);
         self.step_mono_ns = self.coordinator.is_some().then_some(now + GATHER_NS);
         self.publish(now);
+    }
+
+    /// Tells the leader what the last window said.
+    fn report(&mut self, socket: &Socket, now: i64) {
+        let Some(leader) = self.roster.leader else {
+            return;
+        };
+        for some in self.last_edges.clone().chunks(MOST_EDGES) {
+            let (follows, edges) = (self.follows(now), some.to_vec());
+            self.say(socket, leader, Body::Report(Report { follows, edges }));
+        }
     }
 
     /// What this host follows, told as of now, if it is not too old to go on from.
@@ -499,6 +533,9 @@ impl Engine {
     fn publish(&mut self, now: i64) {
         self.told.cost.wall_ns = now - self.started_mono_ns;
         self.told.cost.cpu_ns = now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID);
+        self.told.members = self.roster.members.all().len();
+        self.told.leader = self.roster.leader;
+        self.told.term = self.roster.term;
         *self.shared.lock().expect("readers do not panic") = self.told.clone();
     }
 }

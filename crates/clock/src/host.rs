@@ -1,10 +1,12 @@
 //! Synchronisation on one host: starts the thread that does it, and tells what it has found.
 
 use std::{
+    collections::BTreeMap,
     io,
     net::SocketAddr,
     sync::{
         atomic::{AtomicBool, Ordering},
+        mpsc::Receiver,
         Arc, Mutex,
     },
     thread::JoinHandle,
@@ -19,7 +21,7 @@ use onramp_units::{Mono, Span, Time};
 use crate::{
     engine::Engine,
     keys::Keys,
-    members::Members,
+    roster::Roster,
     stamps::{now_mono_ns, Socket, SOURCE},
     status::{Cost, Counters, Edge, FleetClock, Status, Way},
 };
@@ -27,10 +29,8 @@ use crate::{
 /// How a host takes part. Spans of 0 or less are not checked for here.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// This host, one of the members.
+    /// This host.
     pub own: SocketAddr,
-    /// The fleet.
-    pub members: Members,
     /// Sign and check messages.
     pub keys: Keys,
     /// False if the keys are the well-known one.
@@ -57,6 +57,10 @@ pub struct Host {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Published {
     pub state: &'static str,
+    pub members: usize,
+    pub leader: Option<SocketAddr>,
+    pub term: u64,
+    pub other_versions: BTreeMap<SocketAddr, u8>,
     pub course: Option<Course>,
     pub edges: Vec<Edge>,
     pub ways: Vec<Way>,
@@ -94,15 +98,14 @@ impl Course {
 }
 
 impl Host {
-    /// Starts to take part.
+    /// Starts to take part on a socket bound to its address, in a fleet as `rosters` tells of it.
     ///
     /// # Errors
-    /// The socket cannot be bound, or does not stamp.
-    pub fn start(config: Config) -> io::Result<Host> {
-        let socket = Socket::bind(config.own)?;
+    /// No thread can be made.
+    pub fn start(config: Config, socket: Socket, rosters: Receiver<Roster>) -> io::Result<Host> {
         let shared = Arc::new(Mutex::new(Published::new()));
         let stop = Arc::new(AtomicBool::new(false));
-        let mut engine = Engine::new(config.clone(), Arc::clone(&shared));
+        let mut engine = Engine::new(config.clone(), rosters, Arc::clone(&shared));
         let stopped = Arc::clone(&stop);
         let run = move || engine.run(socket, &stopped);
         let thread = std::thread::Builder::new()
@@ -142,16 +145,24 @@ impl Host {
         let config = &self.config;
         let told = self.published();
         let clock = self.clock();
-        let expired = told.state == "synchronised" && clock.is_none();
+        let state = match (clock, told.leader) {
+            (None, _) if told.members < 2 => "alone",
+            (None, None) => "without a leader",
+            (None, _) if told.state == "synchronised" => "expired",
+            _ => told.state,
+        };
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             own: config.own,
-            coordinator: config.members.coordinator(),
-            members: config.members.all().len(),
+            coordinator: told.leader,
+            term: told.term,
+            members: told.members,
+            fleet: None,
+            other_versions: told.other_versions.into_iter().collect(),
             source: SOURCE.to_owned(),
             authenticated: config.authenticated,
-            state: if expired { "expired" } else { told.state }.to_owned(),
+            state: state.to_owned(),
             clock,
             edges: told.edges,
             ways: told.ways,

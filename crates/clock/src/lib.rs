@@ -1,7 +1,8 @@
 //! Huygens between machines: probes with the kernel's time stamps, and messages that carry what
 //! `onramp-sync` makes of them. What it does and what to expect: docs/clock.md.
 //!
-//! Does: the wire format ([`wire`]) and its keys ([`keys`]), who probes whom ([`members`]), sockets
+//! Does: the wire format ([`wire`]) and its keys ([`keys`]), who probes whom ([`members`]), who the
+//! fleet is ([`roster`]) by what a registry holds ([`registry`]), sockets
 //! that stamp ([`stamps`]), pairs of probes ([`exchange`]), a window's lines ([`window`]), the central
 //! step ([`coordinator`]), and the thread that runs all of it on a host ([`host`]).
 //! Does not: touch the system's clock, load BPF programs, or estimate anything itself.
@@ -14,6 +15,8 @@ pub mod host;
 pub mod keys;
 pub mod members;
 mod own;
+pub mod registry;
+pub mod roster;
 pub mod stamps;
 pub mod status;
 pub mod window;

@@ -33,7 +33,7 @@ pub enum MembersError {
     TooFew(usize),
 }
 
-/// The fleet as its list has it; the first is the coordinator.
+/// The hosts of a fleet, in an order that all of them know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Members(Vec<SocketAddr>);
 
@@ -62,14 +62,16 @@ impl Members {
         Ok(Members(list))
     }
 
+    /// Those that a registry names now, perhaps none; one named twice is one.
+    pub fn registered(mut list: Vec<SocketAddr>) -> Members {
+        list.sort();
+        list.dedup();
+        Members(list)
+    }
+
     /// In the order of the list.
     pub fn all(&self) -> &[SocketAddr] {
         &self.0
-    }
-
-    /// The member that does the central step.
-    pub fn coordinator(&self) -> SocketAddr {
-        self.0[0]
     }
 
     /// Number of a member.

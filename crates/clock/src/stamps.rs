@@ -273,6 +273,7 @@ mod tests {
         };
         let message = Message {
             seq: 0,
+            term: 0,
             body: Body::Probe(probe),
         };
         let datagram = message.encode(&Keys::well_known(), own, own);

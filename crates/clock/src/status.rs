@@ -13,17 +13,23 @@ pub struct Status {
     pub version: String,
     /// Its process.
     pub pid: u32,
-    /// This host, as the list of members has it.
+    /// This host, as the other members know it.
     pub own: SocketAddr,
-    /// Where it reports to.
-    pub coordinator: SocketAddr,
-    /// In the list.
+    /// Where it reports to: the leader.
+    pub coordinator: Option<SocketAddr>,
+    /// Of this leader; 0 in a fleet that is a list.
+    pub term: u64,
+    /// Of the fleet, this host among them.
     pub members: usize,
+    /// Where the fleet is from; none: a list.
+    pub fleet: Option<Fleet>,
+    /// Hosts that speak another version of the protocol, and which.
+    pub other_versions: Vec<(SocketAddr, u8)>,
     /// What stamps come from.
     pub source: String,
     /// False when messages are signed with the well-known key.
     pub authenticated: bool,
-    /// `starting`, `synchronised`, `apart`, `contradictory` or `expired`.
+    /// `starting`, `alone`, `without a leader`, `synchronised`, `apart`, `contradictory` or `expired`.
     pub state: String,
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
@@ -35,6 +41,38 @@ pub struct Status {
     pub cost: Cost,
     /// In the order of [`COUNTERS`].
     pub counters: Vec<(String, u64)>,
+}
+
+/// A fleet that is kept in etcd.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Fleet {
+    /// Its name.
+    pub name: String,
+    /// This host's.
+    pub node: String,
+    /// Whether etcd answers, and has this node.
+    pub connected: bool,
+    /// The same in words: where it is connected to, or why it is not.
+    pub state: String,
+    /// Times that the connection was lost or could not be made.
+    pub failures: u64,
+    /// Nodes, the oldest first.
+    pub nodes: Vec<Node>,
+    /// Keys that are no nodes: their names, and why.
+    pub refused: Vec<(String, String)>,
+}
+
+/// A node that is registered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Where it probes from.
+    pub address: SocketAddr,
+    /// Version of its messages.
+    pub protocol: u8,
+    /// Of its program.
+    pub version: String,
 }
 
 /// Fleet time as a line over CLOCK_MONOTONIC.
@@ -141,9 +179,12 @@ counters! {
     reports_taken: "reports taken as coordinator",
     verdicts_taken: "verdicts of the coordinator taken",
     verdicts_refused: "verdicts refused: their clock is absurd",
-    malformed: "datagrams that are no message of this version",
+    old_terms: "verdicts refused: of a leader that has been replaced",
+    deposed: "times that a newer leader was heard of while etcd did not answer: fleet time was dropped",
+    malformed: "datagrams that are no message",
+    other_versions: "messages of another version of the protocol",
     bad_tag: "messages with a wrong tag or an unknown key",
-    strangers: "messages from addresses that are no members, or not the coordinator",
+    strangers: "messages from addresses that are no members, or not the leader",
     repeated: "reports and verdicts heard again: all are sent three times",
     stale: "messages reordered or replayed",
     unasked: "acks of pairs that nobody waits for",

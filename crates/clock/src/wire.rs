@@ -1,11 +1,13 @@
 //! Messages between hosts, one a UDP datagram, in network order. A tag ends each of them; it covers
-//! the addresses too, which the text does not repeat.
+//! the addresses too, which the text does not repeat. Of every version the first byte is the version,
+//! the third the key, the last eight the tag: so a message of another version is known for what it is.
 //!
 //! ```text
-//! every message   version u8, kind u8, key id u8, index u8, seq u64  ..  tag u64
-//! probe, ack      received i64, sent i64, before u32, id u32         (44 B: both ways take as long)
+//! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
+//! probe, ack      received i64, sent i64, before u32, id u32         (52 B: both ways take as long)
 //! report          state u8, correction of 48 B (what the host follows), count u16, edges of 98 B
 //! verdict         state u8, correction of 48 B, count u16, delays of 50 B
+//! notice          nothing: its term is what it says
 //! ```
 //!
 //! `seq` grows with everything that a host sends of a kind, over restarts too: it starts at the wall
@@ -23,8 +25,8 @@ use crate::keys::Keys;
 
 /// Where members listen unless the list says otherwise; OR-ACKs use the next one.
 pub const PORT: u16 = 5198;
-/// Of every message. Others are malformed.
-pub const VERSION: u8 = 1;
+/// Of every message.
+pub const VERSION: u8 = 2;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
 /// Edges of a report; what is more goes into another one.
@@ -32,7 +34,7 @@ pub const MOST_EDGES: usize = 14;
 /// Neighbours of a verdict.
 pub const MOST_NEIGHBOURS: usize = 26;
 
-const HEADER: usize = 12;
+const HEADER: usize = 20;
 const TAG: usize = 8;
 /// Bytes of a probe and of an ack.
 pub const PROBE: usize = HEADER + 24 + TAG;
@@ -118,6 +120,8 @@ pub enum Body {
     Report(Report),
     /// From the coordinator.
     Verdict(Verdict),
+    /// To a host of an older term, which may not know that its leader has been replaced.
+    Notice,
 }
 
 /// A message as it was sent.
@@ -125,6 +129,8 @@ pub enum Body {
 pub struct Message {
     /// Grows from message to message.
     pub seq: u64,
+    /// Of the leader that the sender knows.
+    pub term: u64,
     /// The rest.
     pub body: Body,
 }
@@ -132,8 +138,10 @@ pub struct Message {
 /// Why a datagram says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// Not one of our messages, or of another version.
+    /// Not one of our messages.
     Malformed,
+    /// From the fleet, but of this version of the protocol.
+    Version(u8),
     /// Its tag is wrong, or we have no such key.
     BadTag,
 }
@@ -159,14 +167,17 @@ impl Message {
             Body::Ack(ack) => (2, ack.index),
             Body::Report(_) => (3, 0),
             Body::Verdict(_) => (4, 0),
+            Body::Notice => (5, 0),
         };
         let mut text = Vec::with_capacity(PROBE);
         text.extend([VERSION, kind, key as u8, index]);
         text.extend(self.seq.to_be_bytes());
+        text.extend(self.term.to_be_bytes());
         match &self.body {
             Body::Probe(probe) | Body::Ack(probe) => put_probe(&mut text, probe),
             Body::Report(report) => put_report(&mut text, report),
             Body::Verdict(verdict) => put_verdict(&mut text, verdict),
+            Body::Notice => {}
         }
         let tag = keys
             .tag(key, from, to, &text)
@@ -188,10 +199,16 @@ impl Message {
         let (text, tag) = datagram
             .split_last_chunk::<TAG>()
             .ok_or(Refused::Malformed)?;
-        let message = parse(text).ok_or(Refused::Malformed)?;
-        match keys.tag(text[2].into(), from, to, text) {
-            Some(right) if right == u64::from_be_bytes(*tag) => Ok(message),
-            _ => Err(Refused::BadTag),
+        let [version, _, key, ..] = *text else {
+            return Err(Refused::Malformed);
+        };
+        let right = keys.tag(key.into(), from, to, text);
+        let authentic = right == Some(u64::from_be_bytes(*tag));
+        match parse(text) {
+            Some(message) if authentic => Ok(message),
+            Some(_) => Err(Refused::BadTag),
+            None if authentic && version != VERSION => Err(Refused::Version(version)),
+            None => Err(Refused::Malformed),
         }
     }
 }
@@ -324,6 +341,7 @@ fn parse(text: &[u8]) -> Option<Message> {
     let mut from = Reader(text);
     let [version, kind, _key, index] = from.take()?;
     let seq = u64::from_be_bytes(from.take()?);
+    let term = u64::from_be_bytes(from.take()?);
     if version != VERSION || index > 1 || index == 1 && kind > 2 {
         return None;
     }
@@ -332,9 +350,10 @@ fn parse(text: &[u8]) -> Option<Message> {
         2 => Body::Ack(parse_probe(&mut from, index, seq)?),
         3 => Body::Report(parse_report(&mut from)?),
         4 => Body::Verdict(parse_verdict(&mut from)?),
+        5 => Body::Notice,
         _ => return None,
     };
-    from.0.is_empty().then_some(Message { seq, body })
+    from.0.is_empty().then_some(Message { seq, term, body })
 }
 
 fn parse_probe(from: &mut Reader<'_>, index: u8, seq: u64) -> Option<Probe> {

@@ -1,9 +1,10 @@
 //! `onramp clock`: synchronisation alone, and what it knows. The work is onramp-clock's.
+mod etcd;
+pub mod fleet;
 mod metrics;
 mod table;
 
 use std::{
-    net::{IpAddr, SocketAddr},
     os::{fd::AsFd, unix::net::UnixListener},
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,30 +12,26 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use clap::Subcommand;
 use nix::poll::PollTimeout;
-use onramp_clock::{
-    host::{Config, Host},
-    keys::Keys,
-    members::{Members, MOST_DEGREE, USUAL_DEGREE},
-    status::Status,
-    window::INTERVALS,
-    wire::PORT,
-};
-use onramp_sync::synthetic::{Oscillator, Synthetic};
+use onramp_clock::status::Status;
 use onramp_units::Span;
-use tracing::{info, warn};
+use tracing::warn;
 
 use crate::agent::status::{answer, query, RUN_DIR};
 use crate::agent::{block_signals, listen, netns_inode, wait};
 use crate::sim;
+use fleet::{FleetArgs, Part};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Synchronise this host with its fleet, without a data path, until SIGINT or SIGTERM
-    #[command(after_help = "Example: onramp clock run --member 10.0.0.1,10.0.0.2 --key-file keys")]
-    Run(RunArgs),
+    #[command(
+        after_help = "Examples: onramp clock run --member 10.0.0.1,10.0.0.2 --key-file keys\n          \
+                      onramp clock run --etcd http://10.0.0.9:2379 --key-file keys"
+    )]
+    Run(Box<RunArgs>),
     /// Offset, drift and sigma of this host's fleet time, its edges, what failed
     #[command(after_help = "Example: onramp clock status --json")]
     Status(QueryArgs),
@@ -50,36 +47,6 @@ pub enum Command {
     /// Print docs/metrics.md: every metric of --metrics
     #[command(hide = true)]
     Reference,
-}
-
-/// Who the fleet is, and how to take part.
-#[derive(Clone, Debug, clap::Args)]
-pub struct FleetArgs {
-    /// Hosts of the fleet, this one among them, ADDRESS or ADDRESS:PORT, the same list in the same
-    /// order everywhere; the first does the central step
-    #[arg(long, value_delimiter = ',')]
-    pub member: Vec<String>,
-    /// File with such a list, a host a line
-    #[arg(long)]
-    pub members_file: Option<PathBuf>,
-    /// Neighbours of a host in the mesh of probes
-    #[arg(long, default_value_t = USUAL_DEGREE as u32, value_parser = clap::value_parser!(u32).range(1..=MOST_DEGREE as i64))]
-    pub degree: u32,
-    /// Time between two pairs of probes to a neighbour
-    #[arg(long, default_value = "20ms")]
-    pub probe_interval: Span,
-    /// Serve Prometheus metrics over HTTP on this ADDRESS:PORT
-    #[arg(long)]
-    pub metrics: Option<SocketAddr>,
-    /// This host's address in the list [default: the first that is one of its addresses]
-    #[arg(long)]
-    pub own: Option<String>,
-    /// For tests on one machine: a clock that is wrong, e.g. offset=1ms,drift=2e-5
-    #[arg(long, hide = true, default_value = "")]
-    pub synthetic_clock: Oscillator,
-    /// For tests: stamps so many times as noisy as software stamps are, on top of what they are
-    #[arg(long, hide = true, default_value_t = 0.0)]
-    pub synthetic_noise: f64,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -105,102 +72,6 @@ pub struct QueryArgs {
     /// JSON, for machines
     #[arg(long)]
     json: bool,
-}
-
-impl FleetArgs {
-    /// Whether a fleet was named.
-    pub fn is_given(&self) -> bool {
-        !self.member.is_empty() || self.members_file.is_some()
-    }
-
-    /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time may be
-    /// used after the last word of the coordinator.
-    pub fn join(&self, key_file: Option<&Path>, lease: Span) -> Result<Host> {
-        let members = self.members()?;
-        let own = match &self.own {
-            Some(text) => members.own(&[member(text)?.ip()])?,
-            None => members.own(&own_addresses()?)?,
-        };
-        let (least, most) = INTERVALS;
-        if !(least..=most).contains(&self.probe_interval) {
-            bail!(
-                "--probe-interval is {}, outside {least} to {most}",
-                self.probe_interval
-            );
-        }
-        let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
-        if key_file.is_none() {
-            warn!(
-                "clock messages are not authenticated: whoever can send to this host can set its \
-                 fleet time; give --key-file"
-            );
-        }
-        info!(
-            "clock: {own} of {} members, coordinator {}",
-            members.all().len(),
-            members.coordinator()
-        );
-        Host::start(Config {
-            own,
-            members,
-            keys,
-            authenticated: key_file.is_some(),
-            degree: self.degree as usize,
-            interval: self.probe_interval,
-            lease,
-            synthetic: self.synthetic(),
-        })
-        .with_context(|| format!("cannot probe from {own}"))
-    }
-
-    fn synthetic(&self) -> Synthetic {
-        Synthetic {
-            oscillator: self.synthetic_clock,
-            noise: self.synthetic_noise,
-        }
-    }
-
-    fn members(&self) -> Result<Members> {
-        let mut list = self.member.clone();
-        if let Some(path) = &self.members_file {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the members in {}", path.display()))?;
-            let lines = text.lines().map(str::trim);
-            list.extend(
-                lines
-                    .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                    .map(str::to_owned),
-            );
-        }
-        if list.is_empty() {
-            bail!("who is the fleet? give --member or --members-file");
-        }
-        let list = list.iter().map(|text| member(text));
-        Ok(Members::new(list.collect::<Result<_>>()?)?)
-    }
-
-    /// Serves metrics if asked to; the listener lives as long as the process.
-    pub fn serve_metrics(&self, status: impl Fn() -> Status + Send + 'static) -> Result<()> {
-        match self.metrics {
-            Some(address) => metrics::serve(address, status),
-            None => Ok(()),
-        }
-    }
-}
-
-fn member(text: &str) -> Result<SocketAddr> {
-    let bare = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, PORT));
-    bare.or_else(|_| text.parse())
-        .with_context(|| format!("{text} is neither ADDRESS nor ADDRESS:PORT"))
-}
-
-fn own_addresses() -> Result<Vec<IpAddr>> {
-    let address = |a: nix::ifaddrs::InterfaceAddress| {
-        let address = a.address?;
-        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
-        v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
-    };
-    Ok(nix::ifaddrs::getifaddrs()?.filter_map(address).collect())
 }
 
 /// Where `onramp clock status` finds the daemon: `given`, or by this network namespace.
@@ -238,15 +109,18 @@ fn synchronise(args: &RunArgs) -> Result<()> {
         );
     }
     let signals = block_signals()?;
-    let host = Arc::new(args.fleet.join(args.key_file.as_deref(), args.lease)?);
+    let part = args
+        .fleet
+        .join(args.key_file.as_deref(), args.lease, None)?;
+    let part = Arc::new(part);
     let listener = listen(&socket)?;
-    let told = Arc::clone(&host);
-    args.fleet.serve_metrics(move || told.status())?;
+    let told = Arc::downgrade(&part);
+    args.fleet.serve_metrics(told)?;
     let outcome = loop {
         let ready = wait(&[signals.as_fd(), listener.as_fd()], PollTimeout::NONE);
         match ready.as_deref() {
             Ok([true, _]) => break Ok(()),
-            Ok(_) => tell(&listener, &host),
+            Ok(_) => tell(&listener, &part),
             Err(_) => break ready.map(|_| ()),
         }
     };
@@ -255,11 +129,11 @@ fn synchronise(args: &RunArgs) -> Result<()> {
 }
 
 /// Answers one client of the clock's socket.
-pub fn tell(listener: &UnixListener, host: &Host) {
+pub fn tell(listener: &UnixListener, part: &Part) {
     let answered = listener
         .accept()
         .map_err(anyhow::Error::from)
-        .and_then(|(stream, _)| answer(stream, &host.status()));
+        .and_then(|(stream, _)| answer(stream, &part.status()));
     if let Err(error) = answered {
         warn!("clock client: {error:#}");
     }
@@ -273,17 +147,4 @@ fn show(args: &QueryArgs, text: fn(&Status) -> String) -> Result<()> {
         print!("{}", text(&status));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_are_addresses_with_or_without_port() {
-        assert_eq!(member("10.0.0.1").unwrap().port(), PORT);
-        assert_eq!(member("fd00::1").unwrap().port(), PORT);
-        assert_eq!(member("[fd00::1]:99").unwrap().port(), 99);
-        assert!(member("host").is_err());
-    }
 }

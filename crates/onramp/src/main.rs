@@ -44,7 +44,7 @@ enum Command {
 enum AgentCommand {
     /// Attach to a device and hold its flows, until SIGINT or SIGTERM
     #[command(after_help = "Example: onramp agent run --dev eth0 --threshold 50us")]
-    Run(agent::Args),
+    Run(Box<agent::Args>),
 }
 
 #[derive(clap::Args)]

@@ -113,6 +113,12 @@ impl Fleet {
         });
     }
 
+    /// Hosts come and go: host n is from now on the one that was `old[n]`, or one of whom nothing is known.
+    pub fn renumber(&mut self, old: &[Option<usize>]) {
+        let clock = |host: &Option<usize>| host.and_then(|n| *self.clocks.get(n)?);
+        self.clocks = old.iter().map(clock).collect();
+    }
+
     /// Takes in a window's reports from hosts 0 to `hosts` - 1. Deterministic in their order.
     ///
     /// # Panics
@@ -425,6 +431,30 @@ mod tests {
             let (right, told) = (right.expect("a member"), told.expect("a member"));
             let now = right.reference;
             assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
+        }
+    }
+
+    /// Host 0 leaves, and one of which nothing is known comes: those that stay go on as they were.
+    #[test]
+    fn who_comes_and_goes_moves_nobody() {
+        let mut fleet = Fleet::new(Wander::default());
+        (1..5).for_each(|n| drop(fleet.window(3, &reports(2 * n))));
+        let mut other = fleet.clone();
+        other.renumber(&[Some(2), None, Some(1)]);
+        let seen: Vec<Report> = reports(10)
+            .iter()
+            .map(|report| Report {
+                near: [1, 2, 0][report.near],
+                far: [1, 2, 0][report.far],
+                ..*report
+            })
+            .collect();
+        let (stay, anew) = (fleet.window(3, &reports(10)), other.window(3, &seen));
+        for (host, number) in [(1, 2), (2, 0), (0, 1)] {
+            let is = stay.corrections[host].expect("a member");
+            let told = anew.corrections[number].expect("a member");
+            let off = is.offset_at(is.reference) - told.offset_at(is.reference);
+            assert!(off.abs() <= 100, "{off} ns");
         }
     }
 

@@ -27,7 +27,7 @@ use crate::{
 
 const KEYS: &str = "/tmp/fleet-keys";
 /// As wrong as clocks get: 2 ms and 60 ppm apart, wandering by 1 ppm.
-pub(super) const CLOCKS: [&str; 3] = [
+pub const CLOCKS: [&str; 3] = [
     "offset=1ms,drift=3e-5,wander=1e-6,period=600s",
     "offset=-1ms,drift=-3e-5",
     "offset=300us,drift=-7e-6,wander=-1e-6,period=400s",
@@ -37,71 +37,79 @@ const RIGHT_NS: f64 = 3_000.0;
 /// Or, in a machine that cleans up after others, than this, if sigma says so.
 const KNOWN_NS: f64 = 10_000.0;
 
-fn pause_s(seconds: f64) {
+pub fn pause_s(seconds: f64) {
     thread::sleep(Duration::from_secs_f64(seconds));
 }
 
 /// Hosts and their daemons.
-pub(super) struct Fleet {
-    agents: Vec<Option<Agent>>,
-    members: String,
-    pub(super) star: Star,
+pub struct Fleet {
+    pub agents: Vec<Option<Agent>>,
+    /// `--member` or `--etcd`, and its value.
+    pub known_by: [String; 2],
+    pub star: Star,
 }
 
 impl Fleet {
-    pub(super) fn start(v6: bool, options: &[&str]) -> Self {
+    pub fn start(v6: bool, options: &[&str]) -> Self {
         Self::of(3, v6, options)
     }
 
     fn of(hosts: u8, v6: bool, options: &[&str]) -> Self {
-        let star = Star::build(&Plan {
-            hosts,
-            ..Plan::USUAL
-        });
-        std::fs::write(KEYS, "1 000102030405060708090a0b0c0d0e0f\n").expect("/tmp is writable");
+        let mut fleet = Self::unborn(hosts);
         let address = |host: &Host| if v6 { host.v6 } else { host.v4 }.to_string();
-        let members = star.hosts.iter().map(address).collect::<Vec<_>>().join(",");
-        let mut fleet = Self {
-            agents: star.hosts.iter().map(|_| None).collect(),
-            members,
-            star,
-        };
+        let members: Vec<String> = fleet.star.hosts.iter().map(address).collect();
+        fleet.known_by = ["--member".into(), members.join(",")];
         (0..fleet.agents.len()).for_each(|n| fleet.launch(n, options));
         fleet.await_synchrony();
         fleet
     }
 
+    /// Hosts without daemons.
+    pub fn unborn(hosts: u8) -> Self {
+        let star = Star::build(&Plan {
+            hosts,
+            ..Plan::USUAL
+        });
+        std::fs::write(KEYS, "1 000102030405060708090a0b0c0d0e0f\n").expect("/tmp is writable");
+        Self {
+            agents: star.hosts.iter().map(|_| None).collect(),
+            known_by: Default::default(),
+            star,
+        }
+    }
+
     /// Starts the daemon of host `n`.
-    fn launch(&mut self, n: usize, options: &[&str]) {
-        let clock = [
-            "--clock",
-            "huygens",
-            "--member",
-            &self.members,
-            "--key-file",
-            KEYS,
-        ];
+    pub fn launch(&mut self, n: usize, options: &[&str]) {
+        let [known_by, fleet] = &self.known_by;
+        let clock = ["--clock", "huygens", known_by, fleet, "--key-file", KEYS];
+        let name = format!("host{}", n + 1);
+        let named = [&["--node", name.as_str()], options].concat();
+        let options = if known_by == "--etcd" {
+            &named
+        } else {
+            options
+        };
         let wrong = ["--synthetic-clock", CLOCKS[n]];
         let options = [&clock[..], &wrong, options].concat();
         self.agents[n] = Some(Agent::start(&self.star.hosts[n], &options));
     }
 
-    fn agent(&self, n: usize) -> &Agent {
+    pub fn agent(&self, n: usize) -> &Agent {
         self.agents[n].as_ref().expect("it runs")
     }
 
-    pub(super) fn running(&self) -> impl Iterator<Item = &Agent> {
+    pub fn running(&self) -> impl Iterator<Item = &Agent> {
         self.agents.iter().flatten()
     }
 
-    fn is_synchronised(&self) -> bool {
+    pub fn is_synchronised(&self) -> bool {
         let now = now_mono_ns();
         self.running()
             .all(|agent| clock(agent).lease_expires_mono_ns > now)
     }
 
     /// Until everybody that runs has a fleet time; then three windows for what is learnt late.
-    fn await_synchrony(&self) {
+    pub fn await_synchrony(&self) {
         let deadline = Instant::now() + Duration::from_secs(15);
         while !self.is_synchronised() {
             assert!(
@@ -152,7 +160,7 @@ impl Fleet {
         (worst, honest)
     }
 
-    fn assert_right(&self, seconds: f64) {
+    pub fn assert_right(&self, seconds: f64) {
         let (worst, honest) = self.watch(seconds);
         assert!(
             worst < RIGHT_NS || worst < KNOWN_NS && honest >= 0.95,
@@ -163,7 +171,7 @@ impl Fleet {
 }
 
 /// Keeps the ways to hosts 2 and 3 80 % busy: 16 ms of transfer in 20.
-pub(super) fn load(star: &Star, seconds: f64) {
+pub fn load(star: &Star, seconds: f64) {
     let (from, to) = (&star.hosts[0], [&star.hosts[1], &star.hosts[2]]);
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     thread::scope(|scope| {
@@ -381,6 +389,7 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     let (own, to) = (socket.local_addr().expect("bound"), (victim.v4, PORT));
     let message = |seq| Message {
         seq,
+        term: 0,
         body: Body::Probe(Probe {
             seq,
             ..Probe::default()

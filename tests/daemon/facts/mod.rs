@@ -90,6 +90,9 @@ facts! {
         the_wall_clock_may_leap: 40,
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40,
     }
+    fleets {
+        one_outlives_its_leader_and_fails_open_without_etcd: 60,
+    }
     life {
         sigterm_puts_the_default_back: 5,
         sigint_puts_the_default_back: 5,

@@ -18,7 +18,6 @@ fn engine_of(own: u8) -> Engine {
     let members = Members::new((1..=3).map(address).collect()).expect("a fleet");
     let config = Config {
         own: address(own),
-        members,
         keys: Keys::well_known(),
         authenticated: false,
         degree: 10,
@@ -26,7 +25,10 @@ fn engine_of(own: u8) -> Engine {
         lease: Span::from_s(5),
         synthetic: Synthetic::default(),
     };
-    Engine::new(config, Arc::new(Mutex::new(Published::new())))
+    let never = std::sync::mpsc::channel().1;
+    let mut engine = Engine::new(config, never, Arc::new(Mutex::new(Published::new())));
+    engine.adopt(Roster::fixed(members), NOW);
+    engine
 }
 
 fn correction(reference_ns: i64, offset_ns: i64) -> Correction {
@@ -51,8 +53,13 @@ fn verdict(correction: Correction) -> Body {
 
 /// A message with this number from a host arrives.
 fn hear(engine: &mut Engine, from: u8, seq: u64, body: Body, now: i64) {
+    hear_of(engine, 0, from, seq, body, now);
+}
+
+/// The same, from a host that knows a leader of this term.
+fn hear_of(engine: &mut Engine, term: u64, from: u8, seq: u64, body: Body, now: i64) {
     let own = engine.config.own;
-    let datagram = Message { seq, body }.encode(&Keys::well_known(), address(from), own);
+    let datagram = Message { seq, term, body }.encode(&Keys::well_known(), address(from), own);
     engine.arrived(address(from), &datagram, Some(now), now);
 }
 
@@ -230,6 +237,87 @@ fn a_repeated_pair_of_probes_is_acked_once() {
     );
 }
 
+/// Hosts of these numbers, one of which leads.
+fn roster(hosts: &[u8], leader: u8, term: u64) -> Roster {
+    Roster {
+        members: Members::registered(hosts.iter().copied().map(address).collect()),
+        leader: Some(address(leader)),
+        term,
+        certain: true,
+    }
+}
+
+#[test]
+fn a_replaced_leader_misleads_nobody() {
+    let mut engine = engine();
+    engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
+    let said = |offset_ns| verdict(correction(NOW, offset_ns));
+    hear_of(&mut engine, 5, 1, 1, said(1_000), NOW);
+    assert_eq!(offset(&engine, NOW), Some(1_000));
+    // Host 3's first verdict comes before we have heard that it leads: its repetition counts.
+    hear_of(&mut engine, 9, 3, 2, said(2_000), NOW);
+    assert_eq!(engine.told.counters.strangers, 1);
+    engine.adopt(roster(&[1, 2, 3], 3, 9), NOW);
+    hear_of(&mut engine, 9, 3, 2, said(2_000), NOW);
+    assert_eq!(engine.told.counters.verdicts_taken, 2);
+    hear_of(&mut engine, 5, 1, 3, said(900_000), NOW);
+    hear_of(&mut engine, 9, 1, 4, said(900_000), NOW);
+    let counters = &engine.told.counters;
+    assert_eq!((counters.old_terms, counters.strangers), (1, 2));
+    let later = NOW + WINDOW_NS;
+    assert_eq!(offset(&engine, later), Some(2_000 + 20_000));
+}
+
+#[test]
+fn a_member_that_comes_or_goes_leaves_the_other_edges_as_they_are() {
+    let mut engine = engine_of(1);
+    let edge = engine.probed.iter_mut().find(|edge| edge.far == address(2));
+    edge.expect("all pairs").end.begin(77);
+    engine.adopt(roster(&[1, 2], 1, 5), NOW);
+    engine.adopt(roster(&[1, 2, 4], 1, 5), NOW);
+    let ack = Body::Ack(Probe {
+        seq: 77,
+        ..Probe::default()
+    });
+    hear_of(&mut engine, 5, 2, 77, ack, NOW);
+    assert_eq!(engine.told.counters.unasked, 0);
+    let far: Vec<SocketAddr> = engine.probed.iter().map(|edge| edge.far).collect();
+    assert!(!far.contains(&address(3)), "{far:?}");
+    // Who is not registered, or not any more, has nobody.
+    engine.adopt(roster(&[2, 4], 2, 6), NOW);
+    assert!(engine.probed.is_empty() && engine.coordinator.is_none());
+}
+
+/// Only while the registry is silent does a newer term say more than it did.
+#[test]
+fn a_leader_cut_off_with_its_followers_gives_way_to_a_newer_one() {
+    let mut engine = engine_of(1);
+    engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
+    hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    hear_of(&mut engine, 9, 3, 1, Body::Notice, NOW);
+    assert!(engine.coordinator.is_some() && engine.told.course.is_some());
+    engine.roster.certain = false;
+    hear_of(&mut engine, 5, 3, 2, Body::Notice, NOW);
+    assert!(engine.coordinator.is_some() && engine.told.course.is_some());
+    hear_of(&mut engine, 9, 3, 3, Body::Notice, NOW);
+    assert!(engine.coordinator.is_none() && engine.told.course.is_none());
+    assert_eq!(engine.told.counters.deposed, 1);
+    engine.adopt(roster(&[1, 2, 3], 3, 9), NOW);
+    hear_of(&mut engine, 9, 3, 4, verdict(correction(NOW, 2_000)), NOW);
+    assert_eq!(offset(&engine, NOW), Some(2_000));
+}
+
+#[test]
+fn a_stranger_of_an_older_term_is_told_so() {
+    let mut engine = engine();
+    engine.adopt(roster(&[2, 3], 3, 9), NOW);
+    let probe = || Body::Probe(Probe::default());
+    hear_of(&mut engine, 9, 1, 1, probe(), NOW);
+    assert_eq!(engine.outdated, None);
+    hear_of(&mut engine, 5, 1, 2, probe(), NOW);
+    assert_eq!(engine.outdated, Some(address(1)));
+}
+
 proptest! {
     /// Whatever members say, and however wrong: the coordinator goes on, and no clock beyond reason
     /// is followed.
@@ -240,11 +328,11 @@ proptest! {
         let mut engine = engine_of(1);
         for (n, (from, message)) in said.into_iter().enumerate() {
             let now = NOW + n as i64 * 100_000_000;
-            hear(&mut engine, from, message.seq, message.body, now);
+            hear_of(&mut engine, message.term, from, message.seq, message.body, now);
             let verdicts = engine.coordinator.as_mut().expect("it leads").step();
             prop_assert!(verdicts.len() <= 3);
             for (to, verdict) in verdicts {
-                let datagram = Message { seq: n as u64, body: Body::Verdict(verdict) };
+                let datagram = Message { seq: n as u64, term: 0, body: Body::Verdict(verdict) };
                 datagram.encode(&Keys::well_known(), address(1), to);
             }
             if let Some(course) = &engine.told.course {

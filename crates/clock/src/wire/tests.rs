@@ -93,24 +93,21 @@ fn verdict() -> impl Strategy<Value = Verdict> {
 
 /// Any message that can be encoded.
 pub(crate) fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![
-        probe().prop_map(|p| Message {
-            seq: p.seq,
-            body: Body::Probe(p)
-        }),
-        probe().prop_map(|p| Message {
-            seq: p.seq,
-            body: Body::Ack(p)
-        }),
-        (any::<u64>(), window()).prop_map(|(seq, w)| Message {
-            seq,
-            body: Body::Report(w)
-        }),
-        (any::<u64>(), verdict()).prop_map(|(seq, v)| Message {
-            seq,
-            body: Body::Verdict(v)
-        }),
-    ]
+    let body = prop_oneof![
+        probe().prop_map(Body::Probe),
+        probe().prop_map(Body::Ack),
+        window().prop_map(Body::Report),
+        verdict().prop_map(Body::Verdict),
+        Just(Body::Notice),
+    ];
+    (any::<u64>(), 0u64..3, body).prop_map(|(seq, term, body)| Message {
+        seq: match body {
+            Body::Probe(probe) | Body::Ack(probe) => probe.seq,
+            _ => seq,
+        },
+        term,
+        body,
+    })
 }
 
 proptest! {
@@ -150,7 +147,7 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(
         mut text in prop::collection::vec(any::<u8>(), 0..LONGEST),
-        kind in 0u8..6,
+        kind in 0u8..7,
     ) {
         let (keys, (from, to)) = (Keys::well_known(), ends());
         for (byte, value) in text.iter_mut().zip([VERSION, kind, 0, 0]) {
@@ -168,7 +165,7 @@ proptest! {
         header in prop::collection::vec(any::<u8>(), 0..70),
     ) {
         let (keys, (from, to)) = (Keys::well_known(), ends());
-        let message = Message { seq: probe.seq, body: Body::Ack(probe) };
+        let message = Message { seq: probe.seq, term: 0, body: Body::Ack(probe) };
         let frame = [header, message.encode(&keys, from, to)].concat();
         prop_assert_eq!(sent_probe(&frame), Some((probe.id, probe.index)));
     }
@@ -177,7 +174,28 @@ proptest! {
 #[test]
 fn both_ways_carry_as_many_bytes() {
     let (keys, (from, to)) = (Keys::well_known(), ends());
-    let bytes = |body| Message { seq: 1, body }.encode(&keys, from, to).len();
+    let message = |body| Message {
+        seq: 1,
+        term: 1,
+        body,
+    };
+    let bytes = |body| message(body).encode(&keys, from, to).len();
     assert_eq!(bytes(Body::Probe(Probe::default())), PROBE);
     assert_eq!(bytes(Body::Ack(Probe::default())), PROBE);
+}
+
+/// Whatever the rest of it looks like, if the key is the fleet's.
+#[test]
+fn another_version_is_known_for_what_it_is() {
+    let (keys, (from, to)) = (Keys::well_known(), ends());
+    let mut text = vec![VERSION + 1, 200, 0];
+    text.extend([7; 30]);
+    let tag = keys.tag(0, from, to, &text).expect("key 0");
+    let datagram = [&text[..], &tag.to_be_bytes()].concat();
+    let heard = Message::decode(&datagram, &keys, from, to);
+    assert_eq!(heard, Err(Refused::Version(VERSION + 1)));
+    text[0] = VERSION + 2; // whoever has no key cannot pretend to be of another version
+    let datagram = [&text[..], &tag.to_be_bytes()].concat();
+    let heard = Message::decode(&datagram, &keys, from, to);
+    assert_eq!(heard, Err(Refused::Malformed));
 }

@@ -11,7 +11,7 @@ use super::{
     clock::{self, Source},
     datapath::Prefix,
 };
-use crate::clock::FleetArgs;
+use crate::clock::fleet::FleetArgs;
 
 /// Size of the wire time of a byte in Q16.
 const Q16: f64 = 65536.0;
@@ -233,17 +233,17 @@ impl Args {
         let lease_ns = self.lease.as_ns();
         if self.clock == clock::Kind::Local {
             if self.fleet.is_given() {
-                bail!("--member and --members-file are for --clock huygens");
+                bail!("--member, --members-file and --etcd are for --clock huygens");
             }
             return Ok(Source::Local {
                 lease_ns,
                 oscillator: self.fleet.synthetic_clock,
             });
         }
-        let host = Arc::new(self.fleet.join(self.key_file.as_deref(), self.lease)?);
-        let told = Arc::clone(&host);
-        self.fleet.serve_metrics(move || told.status())?;
-        Ok(Source::Huygens { host, lease_ns })
+        let (keys, dev) = (self.key_file.as_deref(), Some(self.dev.as_str()));
+        let part = Arc::new(self.fleet.join(keys, self.lease, dev)?);
+        self.fleet.serve_metrics(Arc::downgrade(&part))?;
+        Ok(Source::Huygens { part, lease_ns })
     }
 
     /// `--peers`, or the subnets of the device's addresses.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use onramp_clock::{host::Host, stamps::now_mono_ns, status::FleetClock};
+use onramp_clock::{stamps::now_mono_ns, status::FleetClock};
 use onramp_law::FleetLine;
 use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
 use super::abi::onr_clock_params;
+use crate::clock::fleet::Part;
 
 /// Renewals in one lease: this many may be missed less one.
 const RENEWALS_PER_LEASE: i64 = 5;
@@ -33,7 +34,7 @@ pub enum Source {
         oscillator: Oscillator,
     },
     /// What this host's part in the synchronisation has found.
-    Huygens { host: Arc<Host>, lease_ns: i64 },
+    Huygens { part: Arc<Part>, lease_ns: i64 },
 }
 
 impl Source {
@@ -46,10 +47,10 @@ impl Source {
     }
 
     /// The synchronisation, if there is one.
-    pub fn host(&self) -> Option<&Host> {
+    pub fn part(&self) -> Option<&Part> {
         match self {
             Source::Local { .. } => None,
-            Source::Huygens { host, .. } => Some(host),
+            Source::Huygens { part, .. } => Some(part),
         }
     }
 
@@ -78,8 +79,8 @@ impl Source {
                     valid_until_mono_ns: now + lease_ns,
                 })
             }
-            Source::Huygens { host, .. } => {
-                host.clock().map_or(onr_clock_params::default(), params)
+            Source::Huygens { part, .. } => {
+                part.clock().map_or(onr_clock_params::default(), params)
             }
         }
     }

@@ -157,10 +157,10 @@ impl Daemon<'_> {
             if ready[1] {
                 self.answer(listener);
             }
-            if let (Some(true), Some(listener), Some(host)) =
-                (ready.get(2), clock_listener, self.clock.host())
+            if let (Some(true), Some(listener), Some(part)) =
+                (ready.get(2), clock_listener, self.clock.part())
             {
-                crate::clock::tell(listener, host);
+                crate::clock::tell(listener, part);
             }
             if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
                 bail!("device {} is gone", self.args.dev);
@@ -175,7 +175,7 @@ impl Daemon<'_> {
         }
         self.thresholds_due = Instant::now() + Duration::from_secs(1);
         let way = |way: Way| (way.to.ip(), way.min_ns);
-        let probed = self.clock.host().map_or(vec![], |host| host.delays());
+        let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
         let acked = |(addr, peer): (_, abi::onr_peer)| (addr, peer.owd_min_ns);
         let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
@@ -254,7 +254,7 @@ impl Daemon<'_> {
 
 /// Where `onramp clock` asks, if there is a synchronisation.
 fn clock_listener(clock: &clock::Source) -> Result<Option<UnixListener>> {
-    if clock.host().is_none() {
+    if clock.part().is_none() {
         return Ok(None);
     }
     listen(&crate::clock::socket_path(None)?).map(Some)

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, net::SocketAddr, sync::atomic::AtomicU64, thread};
 use anyhow::{anyhow, Result};
 use onramp_clock::{
     stamps::now_mono_ns,
-    status::{Status, COUNTERS},
+    status::{Fleet, Status, COUNTERS},
 };
 use prometheus_client::{
     encoding::text::encode,
@@ -31,6 +31,42 @@ const METRICS: &[Metric] = &[
         labels: "",
         help: "1 while this host has a fleet time that may be used, else 0",
         values: |s| one(f64::from(u8::from(s.clock.is_some()))),
+    },
+    Metric {
+        name: "onramp_clock_leader",
+        labels: "",
+        help: "1 while this host leads the fleet, else 0",
+        values: |s| one(f64::from(u8::from(s.coordinator == Some(s.own)))),
+    },
+    Metric {
+        name: "onramp_clock_term",
+        labels: "",
+        help: "of the fleet's leader: a later one's is larger; 0 in a fleet that is a list",
+        values: |s| one(s.term as f64),
+    },
+    Metric {
+        name: "onramp_clock_members",
+        labels: "",
+        help: "hosts of the fleet, as this one knows it",
+        values: |s| one(s.members as f64),
+    },
+    Metric {
+        name: "onramp_clock_etcd_connected",
+        labels: "",
+        help: "1 while etcd answers and has this host, else 0; not told in a fleet that is a list",
+        values: |s| fleet(s, |f| f64::from(u8::from(f.connected))),
+    },
+    Metric {
+        name: "onramp_clock_etcd_failures",
+        labels: "",
+        help: "times that the connection to etcd was lost or could not be made",
+        values: |s| fleet(s, |f| f.failures as f64),
+    },
+    Metric {
+        name: "onramp_clock_etcd_refused",
+        labels: "",
+        help: "keys of the fleet in etcd that are no nodes",
+        values: |s| fleet(s, |f| f.refused.len() as f64),
     },
     Metric {
         name: "onramp_clock_offset_seconds",
@@ -101,6 +137,10 @@ fn one(value: f64) -> Values {
     vec![(vec![], value)]
 }
 
+fn fleet(s: &Status, of: fn(&Fleet) -> f64) -> Values {
+    s.fleet.as_ref().map_or(vec![], |f| one(of(f)))
+}
+
 fn ways(s: &Status, of: fn(&onramp_clock::status::Way) -> i64) -> Values {
     let label = |name: &str, host: SocketAddr| (name.to_owned(), host.to_string());
     s.ways
@@ -128,14 +168,21 @@ fn text(status: &Status) -> String {
 }
 
 /// Answers HTTP requests at `address` for as long as the process lives.
-pub fn serve(address: SocketAddr, status: impl Fn() -> Status + Send + 'static) -> Result<()> {
+/// `status`: none when the clock has ended.
+pub fn serve(
+    address: SocketAddr,
+    status: impl Fn() -> Option<Status> + Send + 'static,
+) -> Result<()> {
     let server = Server::http(address).map_err(|e| anyhow!("--metrics {address}: {e}"))?;
     let kind = "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8";
     let kind: Header = kind.parse().map_err(|()| anyhow!("a header"))?;
     let answer = move || {
         for request in server.incoming_requests() {
-            let response = match request.url() {
-                "/metrics" => Response::from_string(text(&status())).with_header(kind.clone()),
+            let response = match (request.url(), status()) {
+                ("/metrics", Some(status)) => {
+                    Response::from_string(text(&status)).with_header(kind.clone())
+                }
+                ("/metrics", None) => Response::from_string("ending\n").with_status_code(503),
                 _ => Response::from_string("see /metrics\n").with_status_code(404),
             };
             if let Err(error) = request.respond(response) {
@@ -194,8 +241,11 @@ mod tests {
             version: String::new(),
             pid: 1,
             own: "10.0.0.1:5198".parse().unwrap(),
-            coordinator: "10.0.0.1:5198".parse().unwrap(),
+            coordinator: Some("10.0.0.1:5198".parse().unwrap()),
+            term: 7,
             members: 2,
+            fleet: Some(Fleet::default()),
+            other_versions: vec![],
             source: String::new(),
             authenticated: true,
             state: "starting".into(),
@@ -224,6 +274,7 @@ mod tests {
             );
         }
         assert!(told.contains("onramp_clock_synchronised{} 1.0"), "{told}");
+        assert!(told.contains("onramp_clock_leader{} 1.0"), "{told}");
         assert!(
             told.contains("onramp_clock_events{event=\"windows\"} 7.0"),
             "{told}"

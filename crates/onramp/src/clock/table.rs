@@ -3,8 +3,12 @@ use std::{collections::BTreeSet, fmt::Write as _, net::SocketAddr};
 
 use onramp_clock::{
     stamps::now_mono_ns,
-    status::{Status, COUNTERS},
+    status::{Fleet, Node, Status, COUNTERS},
+    wire::VERSION,
 };
+
+/// Nodes of a fleet that fit on a screen.
+const MOST_LISTED: usize = 32;
 
 /// Everything.
 pub fn status(s: &Status) -> String {
@@ -16,15 +20,22 @@ pub fn status(s: &Status) -> String {
     };
     let _ = writeln!(
         out,
-        "{} of {} members, coordinator {}, messages {tags}, pid {}\n{}; stamps: {}\n{}\n",
+        "{} of {} members, {}, messages {tags}, pid {}\n{}{}; stamps: {}\n{}\n",
         s.own,
         s.members,
-        s.coordinator,
+        leader(s),
         s.pid,
+        s.fleet.as_ref().map_or(String::new(), fleet),
         clock(s),
         s.source,
         cost(s),
     );
+    for (host, version) in &s.other_versions {
+        let _ = writeln!(
+            out,
+            "{host} speaks version {version} of the protocol, this is {VERSION}"
+        );
+    }
     let _ = writeln!(
         out,
         "{:<28} {:>10} {:>10} {:>14} {:>10} {:>10}",
@@ -45,6 +56,45 @@ pub fn status(s: &Status) -> String {
     out.push('\n');
     for ((_, meaning), (_, value)) in COUNTERS.iter().zip(&s.counters) {
         let _ = writeln!(out, "{value:>16}  {meaning}");
+    }
+    out
+}
+
+fn leader(s: &Status) -> String {
+    match s.coordinator {
+        None => "nobody leads".to_owned(),
+        Some(leader) => {
+            let ours = if leader == s.own { " (this host)" } else { "" };
+            format!("{leader}{ours} leads in term {}", s.term)
+        }
+    }
+}
+
+/// The fleet as etcd has it: a line of its own, and one for each node.
+fn fleet(f: &Fleet) -> String {
+    let mut out = format!("node {} of fleet {}; etcd: {}", f.node, f.name, f.state);
+    if !f.connected {
+        out.push_str("; members as last known");
+    }
+    out.push('\n');
+    for node in f.nodes.iter().take(MOST_LISTED) {
+        let Node {
+            name,
+            address,
+            protocol,
+            version,
+        } = node;
+        let _ = write!(out, "  {name:<24} {address:<28} version {version}");
+        if *protocol != VERSION {
+            let _ = write!(out, ": NO MEMBER, protocol {protocol}, this is {VERSION}");
+        }
+        out.push('\n');
+    }
+    if f.nodes.len() > MOST_LISTED {
+        let _ = writeln!(out, "  and {} more", f.nodes.len() - MOST_LISTED);
+    }
+    for (name, why) in f.refused.iter().take(MOST_LISTED) {
+        let _ = writeln!(out, "  refused: {name}: {why}");
     }
     out
 }

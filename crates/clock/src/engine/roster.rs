@@ -1,0 +1,110 @@
+//! What a change of the fleet means to a host's thread: other members, another leader, another term.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use tracing::{info, warn};
+
+use super::{Engine, Probed, GATHER_NS};
+use crate::{
+    coordinator::Coordinator,
+    exchange::NearEnd,
+    members::Members,
+    roster::Roster,
+    stamps::Socket,
+    wire::{Body, VERSION},
+};
+
+/// Members that hear of a new leader before it does itself wait so long until they report to it,
+const HEARD_NS: i64 = 200_000_000;
+/// and it waits so long for what they say, before it does its first step.
+const TAKEOVER_NS: i64 = HEARD_NS + GATHER_NS;
+/// Hosts of another protocol that are told of by name.
+const MOST_NAMED: usize = 16;
+
+impl Engine {
+    /// Members or their leader have changed.
+    pub(super) fn adopt(&mut self, roster: Roster, now: i64) {
+        if roster.members != self.roster.members {
+            self.meet(&roster.members);
+        }
+        let leads = roster.leader == Some(self.config.own);
+        match &mut self.coordinator {
+            Some(coordinator) if leads => coordinator.renumber(roster.members.clone()),
+            none if leads => {
+                *none = Some(Coordinator::new(roster.members.clone()));
+                self.step_mono_ns = Some(now + TAKEOVER_NS);
+            }
+            some => *some = None,
+        }
+        if (roster.leader, roster.term) != (self.roster.leader, self.roster.term) {
+            if let Some(leader) = roster.leader {
+                info!("clock: {leader} leads in term {}", roster.term);
+            }
+            // The last leader may have died with what we have told it.
+            self.tell_mono_ns = Some(now + HEARD_NS);
+        }
+        self.roster = roster;
+        self.publish(now);
+    }
+
+    /// Goes on with the edges and members that stay, and begins with those that are new.
+    fn meet(&mut self, members: &Members) {
+        let own = members.number(self.config.own);
+        let links = members.mesh(self.config.degree);
+        let far = links
+            .iter()
+            .filter(|link| Some(link.near) == own)
+            .map(|link| members.all()[link.far]);
+        let mut before: BTreeMap<SocketAddr, NearEnd> = std::mem::take(&mut self.probed)
+            .into_iter()
+            .map(|edge| (edge.far, edge.end))
+            .collect();
+        let probed = |far: SocketAddr| Probed {
+            far,
+            end: before.remove(&far).unwrap_or_default(),
+        };
+        self.probed = far.map(probed).collect();
+        // Stamps that are to come name edges by their places, which are others now.
+        self.sent.clear();
+        self.members
+            .retain(|member, _| members.number(*member).is_some());
+        for member in members.all() {
+            self.members.entry(*member).or_default();
+        }
+        self.acks.retain(|to| members.number(*to).is_some());
+        self.last_edges
+            .retain(|edge| members.number(edge.far).is_some());
+    }
+
+    /// Tells a host of an older term that it is.
+    pub(super) fn correct(&mut self, socket: &Socket) {
+        if let Some(to) = self.outdated.take() {
+            let seq = self.next_seq();
+            let datagram = self.encode(to, seq, Body::Notice);
+            self.send(socket, &datagram, to);
+        }
+    }
+
+    /// A host of a newer term speaks while the registry does not: our leader may have been replaced
+    /// without our hearing of it, and there may be another fleet time by now.
+    pub(super) fn depose(&mut self, term: u64, now: i64) {
+        if self.roster.certain || term <= self.roster.term || self.roster.leader.is_none() {
+            return;
+        }
+        warn!("clock: another leader has been elected: no fleet time until the registry answers");
+        self.told.counters.deposed += 1;
+        self.roster.leader = None;
+        self.coordinator = None;
+        self.told.course = None;
+        self.publish(now);
+    }
+
+    /// A host of the fleet whose messages are of another version: told by name, once.
+    pub(super) fn speaks_otherwise(&mut self, from: SocketAddr, version: u8) {
+        self.told.counters.other_versions += 1;
+        let named = &mut self.told.other_versions;
+        if named.len() < MOST_NAMED && named.insert(from, version).is_none() {
+            warn!("clock: {from} speaks version {version} of the protocol, this is {VERSION}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What a registry (etcd) holds of a fleet, and the roster that follows from it. Everything in it may have
+//! been put there by anybody: it is bounded and checked, and what is refused is told by name. No I/O.
+//!
+//! A node has one key, `/onramp/FLEET/members/NODE`, with a lease that it keeps alive, and a value that
+//! is a small JSON object. The node whose key is the oldest leads, and the key's revision is the term: all
+//! who see the same keys see the same leader, and a later leader's term is larger.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{members::Members, roster::Roster, wire::VERSION};
+
+/// Longest name of a node and of a fleet.
+pub const LONGEST_NAME: usize = 63;
+/// Longest value.
+pub const LONGEST_RECORD: usize = 512;
+/// Keys of a fleet that are looked at.
+pub const MOST_NODES: usize = 4096;
+
+/// What a node tells of itself. Fields that a later version adds are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Where it probes from and is probed.
+    pub address: SocketAddr,
+    /// Version of its messages.
+    pub protocol: u8,
+    /// Of its program, for people.
+    #[serde(default)]
+    pub version: String,
+}
+
+impl Record {
+    /// Of this program.
+    pub fn own(address: SocketAddr) -> Record {
+        Record {
+            address,
+            protocol: VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// A key's value, as it was found.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// Should be a [`Record`] in JSON.
+    pub value: &'a [u8],
+    /// Revision at which the key was made.
+    pub created: i64,
+    /// The lease it goes with; 0: none.
+    pub lease: i64,
+}
+
+/// A node that is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// What it tells.
+    pub record: Record,
+    /// Revision of its key: who is older leads.
+    pub created: u64,
+    /// The lease that it keeps alive.
+    pub lease: i64,
+}
+
+/// A fleet's keys.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    own: SocketAddr,
+    nodes: BTreeMap<String, Node>,
+    /// By the bytes of their keys, which no two share: name and reason.
+    refused: BTreeMap<Vec<u8>, (String, String)>,
+}
+
+/// Whether a node or a fleet can be called this.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    match name.len() {
+        0 => Err("it is empty".to_owned()),
+        n if n > LONGEST_NAME => Err(format!("it has {n} characters, above {LONGEST_NAME}")),
+        _ => match name.chars().find(|c| !fine(*c)) {
+            Some(c) => Err(format!("{c:?} is none of A-Z a-z 0-9 . _ -")),
+            None => Ok(()),
+        },
+    }
+}
+
+impl Registry {
+    /// As a host at this address sees it, before anything was read.
+    pub fn new(own: SocketAddr) -> Registry {
+        Registry {
+            own,
+            nodes: BTreeMap::new(),
+            refused: BTreeMap::new(),
+        }
+    }
+
+    /// A key was found or has changed; `key` is what follows the prefix.
+    pub fn put(&mut self, key: &[u8], found: Found<'_>) {
+        let name = readable(key);
+        self.remove(key);
+        if self.nodes.len() + self.refused.len() >= MOST_NODES {
+            return;
+        }
+        match self.node(&name, key, found) {
+            Ok(node) => drop(self.nodes.insert(name, node)),
+            Err(why) => drop(self.refused.insert(clipped(key), (name, why))),
+        }
+    }
+
+    /// A key is gone.
+    pub fn remove(&mut self, key: &[u8]) {
+        if let Ok(name) = std::str::from_utf8(key) {
+            self.nodes.remove(name);
+        }
+        self.refused.remove(&clipped(key));
+    }
+
+    fn node(&self, name: &str, key: &[u8], found: Found<'_>) -> Result<Node, String> {
+        if name.as_bytes() != key {
+            return Err("its name is no text of a sensible length".to_owned());
+        }
+        check_name(name)?;
+        if found.lease == 0 {
+            return Err("it has no lease, so nobody keeps it alive".to_owned());
+        }
+        let created = u64::try_from(found.created).map_err(|_| "its revision is below 0")?;
+        let record = self.record(found.value)?;
+        Ok(Node {
+            record,
+            created,
+            lease: found.lease,
+        })
+    }
+
+    fn record(&self, value: &[u8]) -> Result<Record, String> {
+        if value.len() > LONGEST_RECORD {
+            return Err(format!(
+                "its value has {} B, above {LONGEST_RECORD}",
+                value.len()
+            ));
+        }
+        let record: Record = serde_json::from_slice(value)
+            .map_err(|error| format!("its value is no record: {error}"))?;
+        check_address(record.address, self.own)?;
+        Ok(Record {
+            version: readable(record.version.as_bytes()),
+            ..record
+        })
+    }
+
+    /// Those that are believed, by name.
+    pub fn nodes(&self) -> &BTreeMap<String, Node> {
+        &self.nodes
+    }
+
+    /// Keys that are not, with the reason.
+    pub fn refused(&self) -> impl ExactSizeIterator<Item = &(String, String)> {
+        self.refused.values()
+    }
+
+    /// The oldest node.
+    pub fn oldest(&self) -> Option<(&String, &Node)> {
+        self.nodes.iter().min_by_key(|(_, node)| node.created)
+    }
+
+    /// The fleet that follows. Nodes of another protocol are no members; if the oldest is one, nobody
+    /// leads until it is gone: two leaders, one for each protocol, would make two fleet times.
+    pub fn roster(&self) -> Roster {
+        let of_ours = |node: &&Node| node.record.protocol == VERSION;
+        let address = |node: &Node| node.record.address;
+        let members = self.nodes.values().filter(of_ours).map(address).collect();
+        let oldest = self.oldest().map(|(_, node)| node);
+        Roster {
+            members: Members::registered(members),
+            leader: oldest.filter(of_ours).map(address),
+            term: oldest.map_or(0, |node| node.created),
+            certain: true,
+        }
+    }
+}
+
+/// Whether a host at `own` can exchange probes with one at `address`.
+///
+/// # Errors
+/// Why it cannot.
+pub fn check_address(address: SocketAddr, own: SocketAddr) -> Result<(), String> {
+    let refused = |what: &str| Err(format!("its address {address} {what}"));
+    let is_broadcast = matches!(address.ip(), IpAddr::V4(ip) if ip.is_broadcast());
+    match address.ip() {
+        ip if ip.is_unspecified() || ip.is_multicast() || is_broadcast => {
+            refused("is not of one host")
+        }
+        _ if address.port() == 0 => refused("has port 0"),
+        ip if ip.is_ipv4() != own.is_ipv4() => refused("is of another IP version than ours"),
+        ip if ip.is_loopback() != own.ip().is_loopback() => {
+            refused("is reached from one host only")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is kept of a key that is refused: enough to know it again.
+fn clipped(key: &[u8]) -> Vec<u8> {
+    key[..key.len().min(256)].to_vec()
+}
+
+/// Bytes of anybody's as text of a line, no longer than a name.
+fn readable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(LONGEST_NAME)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn own() -> SocketAddr {
+        "10.0.0.1:5198".parse().expect("an address")
+    }
+
+    fn json(address: &str, protocol: u8) -> String {
+        format!(r#"{{"address":"{address}","protocol":{protocol},"later":[1]}}"#)
+    }
+
+    fn put(registry: &mut Registry, name: &str, value: &str, created: i64) {
+        let value = value.as_bytes();
+        let found = Found {
+            value,
+            created,
+            lease: 7,
+        };
+        registry.put(name.as_bytes(), found);
+    }
+
+    fn two() -> Registry {
+        let mut registry = Registry::new(own());
+        put(&mut registry, "b", &json("10.0.0.2:5198", VERSION), 11);
+        put(&mut registry, "a", &json("10.0.0.1:5198", VERSION), 12);
+        registry
+    }
+
+    #[test]
+    fn the_oldest_leads_and_a_later_leader_has_a_larger_term() {
+        let mut registry = two();
+        let first = registry.roster();
+        assert_eq!(first.leader, Some("10.0.0.2:5198".parse().unwrap()));
+        assert_eq!((first.term, first.members.all().len()), (11, 2));
+        registry.remove(b"b");
+        put(&mut registry, "b", &json("10.0.0.2:5198", VERSION), 13);
+        let next = registry.roster();
+        assert_eq!((next.leader, next.term), (Some(own()), 12));
+    }
+
+    #[test]
+    fn two_protocols_have_one_leader() {
+        let mut registry = two();
+        put(&mut registry, "c", &json("10.0.0.3:5198", VERSION + 1), 10);
+        let roster = registry.roster();
+        assert_eq!((roster.leader, roster.members.all().len()), (None, 2));
+        put(&mut registry, "c", &json("10.0.0.3:5198", VERSION + 1), 14);
+        assert_eq!(registry.roster().leader, two().roster().leader);
+    }
+
+    #[test]
+    fn what_is_no_node_is_refused_by_name_and_reason() {
+        let mut registry = two();
+        let good = json("10.0.0.9:5198", VERSION);
+        let long = "x".repeat(LONGEST_NAME + 1);
+        let bad = [
+            ("json", "{", "no record"),
+            ("long", &"x".repeat(LONGEST_RECORD + 1), "513 B, above 512"),
+            (
+                "port",
+                &json("10.0.0.9:0", VERSION),
+                "10.0.0.9:0 has port 0",
+            ),
+            ("all", &json("0.0.0.0:1", VERSION), "not of one host"),
+            ("many", &json("224.0.0.1:1", VERSION), "not of one host"),
+            (
+                "cast",
+                &json("255.255.255.255:1", VERSION),
+                "not of one host",
+            ),
+            ("v6", &json("[fd00::1]:1", VERSION), "another IP version"),
+            ("home", &json("127.0.0.1:1", VERSION), "from one host only"),
+            (
+                "proto",
+                r#"{"address":"10.0.0.9:1","protocol":300}"#,
+                "no record",
+            ),
+            ("a/b", &good, "'/' is none of"),
+            ("", &good, "empty"),
+            (&long, &good, "sensible length"),
+        ];
+        for (name, value, why) in bad {
+            put(&mut registry, name, value, 1);
+            let told = &registry.refused().next().expect("one is refused").1;
+            assert!(told.contains(why), "{name}: {told}");
+            assert_eq!(registry.roster(), two().roster(), "{name}");
+            registry.remove(name.as_bytes());
+            assert_eq!(registry.refused().len(), 0);
+        }
+        let without_lease = Found {
+            value: good.as_bytes(),
+            created: 1,
+            lease: 0,
+        };
+        registry.put(b"c", without_lease);
+        assert!(registry
+            .refused()
+            .any(|(name, why)| name == "c" && why.contains("no lease")));
+        // Looks like node a to people, and is none.
+        registry.put(b"a\x01", without_lease);
+        registry.remove(b"a\x01");
+        assert_eq!(registry.roster(), two().roster());
+    }
+
+    #[test]
+    fn a_flood_of_keys_is_bounded() {
+        let mut registry = two();
+        for n in 0..2 * MOST_NODES {
+            put(&mut registry, &format!("flood{n}"), "", 1);
+        }
+        assert_eq!(registry.refused().len(), MOST_NODES - 2);
+        assert_eq!(registry.roster(), two().roster());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(
+            puts in prop::collection::vec(
+                (prop::collection::vec(any::<u8>(), 0..80), prop::collection::vec(any::<u8>(), 0..600),
+                 any::<i64>(), any::<i64>()), 0..20),
+        ) {
+            let mut registry = two();
+            for (key, value, created, lease) in &puts {
+                registry.put(key, Found { value, created: *created, lease: *lease });
+                prop_assert!(registry.roster().leader.is_some());
+            }
+            for (key, ..) in &puts {
+                registry.remove(key);
+            }
+            prop_assert_eq!(registry.refused().len(), 0);
+        }
+    }
+}

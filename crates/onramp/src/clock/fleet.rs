@@ -1,0 +1,353 @@
+//! Who the fleet is, and this host's part in it: a list that never changes, or etcd.
+
+use std::{
+    net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
+    path::{Path, PathBuf},
+    sync::{mpsc, Weak},
+};
+
+use anyhow::{anyhow, bail, Context, Result};
+use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
+use nix::net::if_::InterfaceFlags;
+use onramp_clock::{
+    host::{Config, Host},
+    keys::Keys,
+    members::{Members, MOST_DEGREE, USUAL_DEGREE},
+    registry::{check_address, check_name},
+    roster::Roster,
+    stamps::Socket,
+    status::{FleetClock, Status, Way},
+    window::INTERVALS,
+    wire::PORT,
+};
+use onramp_sync::synthetic::{Oscillator, Synthetic};
+use onramp_units::Span;
+use tracing::{info, warn};
+
+use super::{
+    etcd::{self, Etcd},
+    metrics,
+};
+
+/// Who the fleet is, and how to take part.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FleetArgs {
+    /// Hosts of the fleet, this one among them, ADDRESS or ADDRESS:PORT, the same list in the same
+    /// order everywhere; the first does the central step
+    #[arg(long, value_delimiter = ',')]
+    pub member: Vec<String>,
+    /// File with such a list, a host a line
+    #[arg(long)]
+    pub members_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub etcd: EtcdArgs,
+    /// This host's address, ADDRESS or ADDRESS:PORT [default: the first of the list that is one of its
+    /// addresses; with --etcd the device's, else that from which it reaches etcd]
+    #[arg(long)]
+    pub own: Option<String>,
+    /// Neighbours of a host in the mesh of probes
+    #[arg(long, default_value_t = USUAL_DEGREE as u32, value_parser = clap::value_parser!(u32).range(1..=MOST_DEGREE as i64))]
+    pub degree: u32,
+    /// Time between two pairs of probes to a neighbour
+    #[arg(long, default_value = "20ms")]
+    pub probe_interval: Span,
+    /// Serve Prometheus metrics over HTTP on this ADDRESS:PORT
+    #[arg(long)]
+    pub metrics: Option<SocketAddr>,
+    /// For tests on one machine: a clock that is wrong, e.g. offset=1ms,drift=2e-5
+    #[arg(long, hide = true, default_value = "")]
+    pub synthetic_clock: Oscillator,
+    /// For tests: stamps so many times as noisy as software stamps are, on top of what they are
+    #[arg(long, hide = true, default_value_t = 0.0)]
+    pub synthetic_noise: f64,
+}
+
+/// A fleet whose hosts come and go, and elect who does the central step.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EtcdArgs {
+    /// etcd that knows the fleet: URLs of its servers, e.g. http://10.0.0.9:2379; instead of a list
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["member", "members_file"])]
+    pub etcd: Vec<String>,
+    /// Name of the fleet: hosts of another one are none of ours
+    #[arg(long, default_value = "default", requires = "etcd")]
+    pub fleet: String,
+    /// Name of this host in the fleet [default: its host name]
+    #[arg(long, requires = "etcd")]
+    pub node: Option<String>,
+    /// User of etcd
+    #[arg(long, requires = "etcd_password_file")]
+    pub etcd_user: Option<String>,
+    /// File whose first line is the user's password
+    #[arg(long, requires = "etcd_user")]
+    pub etcd_password_file: Option<PathBuf>,
+    /// File with the authority (PEM) that certified etcd's servers, for https://
+    #[arg(long, requires = "etcd")]
+    pub etcd_ca: Option<PathBuf>,
+    /// File with this host's certificate (PEM), if etcd asks for one
+    #[arg(long, requires_all = ["etcd_key", "etcd_ca"])]
+    pub etcd_cert: Option<PathBuf>,
+    /// File with the key (PEM) of that certificate
+    #[arg(long, requires = "etcd_cert")]
+    pub etcd_key: Option<PathBuf>,
+}
+
+/// This host's part in a fleet; it ends when dropped: first others are told, then it falls silent.
+pub struct Part {
+    etcd: Option<Etcd>,
+    host: Host,
+}
+
+impl Part {
+    /// Fleet time now, if it may be used.
+    pub fn clock(&self) -> Option<FleetClock> {
+        self.host.clock()
+    }
+
+    /// The shortest one-way delays to neighbours.
+    pub fn delays(&self) -> Vec<Way> {
+        self.host.delays()
+    }
+
+    /// Everything.
+    pub fn status(&self) -> Status {
+        Status {
+            fleet: self.etcd.as_ref().map(Etcd::told),
+            ..self.host.status()
+        }
+    }
+}
+
+impl FleetArgs {
+    /// Whether a fleet was named.
+    pub fn is_given(&self) -> bool {
+        !self.member.is_empty() || self.members_file.is_some() || !self.etcd.etcd.is_empty()
+    }
+
+    /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time may be
+    /// used after the last word of the leader. `dev`: the device whose traffic is held, if there is one.
+    pub fn join(&self, key_file: Option<&Path>, lease: Span, dev: Option<&str>) -> Result<Part> {
+        let (least, most) = INTERVALS;
+        if !(least..=most).contains(&self.probe_interval) {
+            bail!(
+                "--probe-interval is {}, outside {least} to {most}",
+                self.probe_interval
+            );
+        }
+        let (tell, rosters) = mpsc::channel();
+        let (own, etcd) = if self.etcd.etcd.is_empty() {
+            let members = self.members()?;
+            let own = match &self.own {
+                Some(text) => members.own(&[address(text)?.ip()])?,
+                None => members.own(&own_addresses(None)?)?,
+            };
+            tell.send(Roster::fixed(members))?;
+            (own, None)
+        } else {
+            let own = self.etcd_address(dev)?;
+            (own, Some(self.etcd.config(own)?))
+        };
+        let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
+        if key_file.is_none() {
+            warn!(
+                "clock messages are not authenticated: whoever can send to this host can set its \
+                 fleet time; give --key-file"
+            );
+        }
+        let config = Config {
+            own,
+            keys,
+            authenticated: key_file.is_some(),
+            degree: self.degree as usize,
+            interval: self.probe_interval,
+            lease,
+            synthetic: Synthetic {
+                oscillator: self.synthetic_clock,
+                noise: self.synthetic_noise,
+            },
+        };
+        // Whoever has the address is the only one of its name.
+        let socket = Socket::bind(own).with_context(|| format!("cannot probe from {own}"))?;
+        info!("clock: this host is {own}");
+        let etcd = etcd.map(|config| Etcd::start(config, tell)).transpose()?;
+        let host = Host::start(config, socket, rosters)?;
+        Ok(Part { etcd, host })
+    }
+
+    fn members(&self) -> Result<Members> {
+        let mut list = self.member.clone();
+        if let Some(path) = &self.members_file {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read the members in {}", path.display()))?;
+            let lines = text.lines().map(str::trim);
+            list.extend(
+                lines
+                    .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                    .map(str::to_owned),
+            );
+        }
+        if list.is_empty() {
+            bail!("who is the fleet? give --member, --members-file or --etcd");
+        }
+        let list = list.iter().map(|text| address(text));
+        Ok(Members::new(list.collect::<Result<_>>()?)?)
+    }
+
+    /// Where the others reach this host.
+    fn etcd_address(&self, dev: Option<&str>) -> Result<SocketAddr> {
+        if let Some(text) = &self.own {
+            return address(text);
+        }
+        if let Some(dev) = dev {
+            let all = own_addresses(Some(dev))?;
+            let first = all.iter().find(|ip| ip.is_ipv4()).or(all.first());
+            let ip = first.with_context(|| format!("{dev} has no address; give --own ADDRESS"))?;
+            return Ok(SocketAddr::new(*ip, PORT));
+        }
+        let reaches = |url: &String| -> Result<IpAddr> {
+            let (host, port) = host_and_port(url)?;
+            let mut all = (host.as_str(), port).to_socket_addrs()?;
+            let to = all.next().context("it has no address")?;
+            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(any)?;
+            socket.connect(to)?;
+            Ok(socket.local_addr()?.ip())
+        };
+        let found = self.etcd.etcd.iter().map(reaches).find_map(Result::ok);
+        match found {
+            Some(ip) if !ip.is_loopback() => Ok(SocketAddr::new(ip, PORT)),
+            Some(_) => bail!("etcd is on this host, so which address others reach it at is not known: give --own ADDRESS"),
+            None => bail!("no address of {:?} can be found, so this host's own is not known: give --own ADDRESS", self.etcd.etcd),
+        }
+    }
+
+    /// Serves metrics if asked to; the listener lives as long as the process.
+    pub fn serve_metrics(&self, part: Weak<Part>) -> Result<()> {
+        match self.metrics {
+            Some(address) => {
+                metrics::serve(address, move || part.upgrade().map(|part| part.status()))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl EtcdArgs {
+    fn config(&self, own: SocketAddr) -> Result<etcd::Config> {
+        for url in &self.etcd {
+            host_and_port(url)?;
+            if url.starts_with("https:") != self.etcd_ca.is_some() {
+                bail!("--etcd {url}: https:// and --etcd-ca FILE go together");
+            }
+        }
+        check_address(own, own).map_err(|why| anyhow!("this host: {why}; give --own ADDRESS"))?;
+        let node = match &self.node {
+            Some(node) => node.clone(),
+            None => nix::unistd::gethostname()?.to_string_lossy().into_owned(),
+        };
+        check_name(&node).map_err(|why| anyhow!("--node {node}: {why}"))?;
+        check_name(&self.fleet).map_err(|why| anyhow!("--fleet {}: {why}", self.fleet))?;
+        let mut options = ConnectOptions::new().with_require_leader(true);
+        if let (Some(user), Some(path)) = (&self.etcd_user, &self.etcd_password_file) {
+            let text = read(path)?;
+            options = options.with_user(user, text.lines().next().unwrap_or(""));
+        }
+        if let Some(ca) = &self.etcd_ca {
+            let mut tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(ca)?));
+            if let (Some(cert), Some(key)) = (&self.etcd_cert, &self.etcd_key) {
+                tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
+            }
+            options = options.with_tls(tls);
+        }
+        Ok(etcd::Config {
+            endpoints: self.etcd.clone(),
+            options,
+            fleet: self.fleet.clone(),
+            node,
+            own,
+        })
+    }
+}
+
+/// Host and port of an etcd's URL.
+///
+/// # Errors
+/// It is none.
+fn host_and_port(url: &str) -> Result<(String, u16)> {
+    let refused =
+        |why: &str| anyhow!("--etcd {url}: {why}; write http://HOST:2379 or https://HOST:2379");
+    let uri: http::Uri = url.parse().map_err(|error| refused(&format!("{error}")))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err(refused("it begins with neither http:// nor https://"));
+    }
+    let host = uri.host().ok_or_else(|| refused("it names no host"))?;
+    let port = uri.port_u16().ok_or_else(|| refused("it names no port"))?;
+    if uri.path() != "/" && !uri.path().is_empty() {
+        return Err(refused("there is something behind the port"));
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), port))
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn address(text: &str) -> Result<SocketAddr> {
+    let bare = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, PORT));
+    bare.or_else(|_| text.parse())
+        .with_context(|| format!("{text} is neither ADDRESS nor ADDRESS:PORT"))
+}
+
+/// This host's addresses; of a device, those that others can reach.
+fn own_addresses(dev: Option<&str>) -> Result<Vec<IpAddr>> {
+    let ip = |a: &nix::ifaddrs::InterfaceAddress| {
+        let address = a.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
+    };
+    let is_reached = |ip: &IpAddr| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    let all = nix::ifaddrs::getifaddrs()?;
+    Ok(match dev {
+        None => all.filter_map(|a| ip(&a)).collect(),
+        Some(dev) => all
+            .filter(|a| a.interface_name == dev && a.flags.contains(InterfaceFlags::IFF_UP))
+            .filter_map(|a| ip(&a))
+            .filter(is_reached)
+            .collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_addresses_with_or_without_port() {
+        assert_eq!(address("10.0.0.1").unwrap().port(), PORT);
+        assert_eq!(address("fd00::1").unwrap().port(), PORT);
+        assert_eq!(address("[fd00::1]:99").unwrap().port(), 99);
+        assert!(address("host").is_err());
+    }
+
+    #[test]
+    fn urls_are_checked() {
+        let is = |url: &str| host_and_port(url).map_err(|error| error.to_string());
+        assert_eq!(is("http://10.0.0.9:2379"), Ok(("10.0.0.9".into(), 2379)));
+        assert_eq!(is("https://[fd00::1]:1/"), Ok(("fd00::1".into(), 1)));
+        for (url, why) in [
+            ("10.0.0.9:2379", "begins with neither"),
+            ("ftp://a:1", "begins with neither"),
+            ("http://10.0.0.9", "names no port"),
+            ("http://a:1/x", "behind the port"),
+            ("http://a:99999", ""),
+            ("http://", ""),
+            ("", ""),
+        ] {
+            let told = is(url).expect_err(url);
+            assert!(
+                told.contains(why) && told.contains(&format!("--etcd {url}")),
+                "{told}"
+            );
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Nonsense in etcd, and from those that it names.
+use std::{net::UdpSocket, thread, time::Duration};
+
+use onramp_clock::{
+    keys::Keys,
+    wire::{Body, Message, State, Verdict, VERSION},
+};
+use onramp_sync::correction::{Correction, Error};
+use onramp_units::Time;
+
+use crate::world::{within, Fleet, SLACK, WINDOW};
+
+fn record(address: &str, protocol: u8) -> String {
+    format!(r#"{{"address":"{address}","protocol":{protocol},"version":"9.9"}}"#)
+}
+
+#[test]
+fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
+    let mut fleet = Fleet::start(41, 3);
+    let long = "x".repeat(100_000);
+    let nonsense = [
+        ("text", "hello", true),
+        ("long", &long, true),
+        ("bytes\u{1}/../..", "\u{0}\u{7f}", true),
+        ("nobody", &record("127.0.41.77:5198", VERSION), false),
+        ("port0", &record("127.0.41.77:0", VERSION), true),
+        ("v6", &record("[::1]:5198", VERSION), true),
+        ("all", &record("255.255.255.255:5198", VERSION), true),
+    ];
+    for (name, value, is_leased) in nonsense {
+        fleet.etcd.put_member(name, value, is_leased);
+    }
+    // This one looks right: a member that does not answer.
+    fleet
+        .etcd
+        .put_member("silent", &record("127.0.41.99:5198", VERSION), true);
+    // And a hundred more of its kind, all of one address.
+    for n in 0..100 {
+        fleet
+            .etcd
+            .put_member(&format!("s{n}"), &record("127.0.41.98:5198", VERSION), true);
+    }
+    fleet.within(SLACK, "they are told of", |f| {
+        f.running().all(|agent| {
+            let told = agent.status().fleet.expect("in etcd");
+            told.refused.len() == nonsense.len() && told.nodes.len() == 104
+        })
+    });
+    fleet.watch(4.0);
+    let status = fleet.agent(1).status();
+    let told = status.fleet.expect("in etcd");
+    for (name, why) in &told.refused {
+        println!("{name}: {why}");
+    }
+    assert_eq!(status.members, 5, "three of ours and two addresses");
+    assert!(fleet.running().all(|agent| agent.status().clock.is_some()));
+    assert_eq!(fleet.steps(), 0);
+}
+
+/// Whoever has the oldest key leads, even if it lies. None of what it says is believed; when it is gone,
+/// another leads.
+#[test]
+fn a_leader_that_talks_nonsense_is_not_followed() {
+    let mut fleet = Fleet::empty(42, &[]);
+    let own = fleet.address(9);
+    let socket = UdpSocket::bind(own).expect("a free address");
+    let lease = fleet
+        .etcd
+        .put_member("liar", &record(&own.to_string(), VERSION), true);
+    (1..=3).for_each(|n| fleet.launch(n, &[]));
+    fleet.within(SLACK * 2, "they follow it", |f| {
+        f.running().all(|agent| {
+            agent
+                .try_status()
+                .is_some_and(|s| s.coordinator == Some(own) && s.members == 4)
+        })
+    });
+    let term = fleet.agent(1).status().term;
+    let sane = Correction {
+        reference: Time::from_ticks(onramp_clock::stamps::now_mono_ns()),
+        offset_ns: 0,
+        drift: 0.0,
+        error: Error {
+            sigma_ns: 100.0,
+            drift_sigma: 1e-8,
+            wander_per_s: 1e-8,
+        },
+    };
+    let lies = [
+        Correction { drift: 0.5, ..sane },
+        Correction {
+            offset_ns: i64::MAX,
+            ..sane
+        },
+        Correction {
+            reference: Time::from_ticks(i64::MIN),
+            ..sane
+        },
+        Correction {
+            error: Error {
+                sigma_ns: -1.0,
+                ..sane.error
+            },
+            ..sane
+        },
+        Correction {
+            error: Error {
+                sigma_ns: 1e12,
+                ..sane.error
+            },
+            ..sane
+        },
+    ];
+    for (seq, lie) in (1u64..).zip(lies) {
+        for n in 1..=3 {
+            let verdict = Verdict {
+                state: State::Synchronised(lie),
+                delays: vec![],
+            };
+            let body = Body::Verdict(verdict);
+            let message = Message { seq, term, body };
+            let datagram = message.encode(&Keys::well_known(), own, fleet.address(n));
+            socket.send_to(&datagram, fleet.address(n)).expect("sent");
+        }
+    }
+    // What nobody can read, and a version that nobody speaks.
+    let keys = Keys::well_known();
+    for n in 1..=3 {
+        let mut text = vec![VERSION + 7, 4, 0, 0];
+        text.extend([9; 60]);
+        let tag = keys.tag(0, own, fleet.address(n), &text).expect("key 0");
+        let datagram = [&text[..], &tag.to_be_bytes()].concat();
+        socket.send_to(&datagram, fleet.address(n)).expect("sent");
+    }
+    thread::sleep(Duration::from_secs(3));
+    for agent in fleet.running() {
+        assert_eq!(agent.count("verdicts_refused"), lies.len() as u64);
+        assert!(agent.status().clock.is_none());
+        let other = agent.status().other_versions;
+        assert_eq!(other, [(own, VERSION + 7)]);
+    }
+    fleet.etcd.revoke(lease);
+    fleet.settle();
+}
+
+/// A fleet that is upgraded host by host has one leader at a time, and says who waits for whom.
+#[test]
+fn nodes_of_another_protocol_are_named_and_never_followed() {
+    let mut fleet = Fleet::start(43, 2);
+    let later = record("127.0.43.9:5198", VERSION + 1);
+    let lease = fleet.etcd.put_member("later", &later, true);
+    fleet.within(SLACK, "it is named", |f| {
+        let told = f.agent(1).status().fleet.expect("in etcd");
+        told.nodes
+            .iter()
+            .any(|node| node.name == "later" && node.protocol == VERSION + 1)
+    });
+    fleet.watch(3.0);
+    assert!(fleet.is_whole(), "it is no member and does no harm");
+    // Both of ours begin again: now the other one is the oldest.
+    for n in [1, 2] {
+        fleet.stop(n, nix::sys::signal::Signal::SIGTERM);
+    }
+    for n in [1, 2] {
+        fleet.launch(n, &[]);
+    }
+    within(SLACK, "nobody of ours leads", || {
+        (1..=2).all(|n| {
+            fleet
+                .agent(n)
+                .try_status()
+                .is_some_and(|s| s.state == "without a leader")
+        })
+    });
+    thread::sleep(WINDOW * 2);
+    assert!(
+        fleet.is_timeless(&[1, 2]),
+        "two protocols would make two fleet times"
+    );
+    fleet.etcd.revoke(lease);
+    fleet.settle();
+}
