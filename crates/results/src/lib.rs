@@ -61,14 +61,16 @@ mod columns;
 mod error;
 pub mod figure;
 mod merge;
+mod read;
 mod summary;
 mod table;
 mod tables;
 
 pub use error::{Error, Result};
 pub use merge::{forget, merge};
+pub use read::{measured_series, request_times, RequestTimes, SeriesOfRun};
 pub use summary::Summary;
-pub use table::table;
+pub use table::{case_name, table, table_columns, TableColumn};
 pub use tables::{write_tables, FlowRow, RequestRow, SeriesRow, Simulated, Tables};
 
 use serde::{Deserialize, Serialize};
@@ -134,9 +136,14 @@ pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> Path
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
     text.push(b'\n');
+    write_whole(path, &text)
+}
+
+/// Writes `content`: the whole file, or none; what was there before stays until then.
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
     whole(path, |part| {
-        std::fs::write(part, text).map_err(|source| Error::File {
-            path: part.to_owned(),
+        std::fs::write(part, content).map_err(|source| Error::File {
+            path: path.to_owned(),
             source,
         })
     })

@@ -1,0 +1,260 @@
+// Draws the page's plots with Plotly, in the colours of the theme: when they come into view, all of
+// them for the printer. The data are crates/results/src/figure.rs's `Plot`s.
+(() => {
+  "use strict";
+  const { palette, plots } = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const DRAWN_POINTS = 60; // A line of more points has no markers.
+  const LABELLED_CELLS = 150; // A heat map of more cells has no numbers in them.
+  const GLYPHS = "\u25cf\u25a0\u25c6\u25b2\u271a\u2716\u25bc\u2605"; // Of the palette's markers.
+  const PRINT_WIDTH_PX = 680; // An A4 page less its margins.
+  const charts = []; // {div, plot, hidden: Set of series, drawn}
+
+  // Plotly takes a few tags of HTML in texts: there are none in ours.
+  const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  function number(value) {
+    if (value === null || value === undefined) return "none";
+    const size = Math.abs(value);
+    if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toPrecision(4);
+    return Number(value.toPrecision(size < 1000 ? 4 : 9)).toLocaleString("en").replace(/,/g, "\u202f");
+  }
+
+  // Breaks a label into lines that fit a width.
+  function wrapped(text, width) {
+    const most = Math.max(10, Math.floor(width / 7));
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const last = lines[lines.length - 1];
+      if (last && last.length + 1 + word.length > most) lines.push(word);
+      else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+    }
+    return lines.map(plain).join("<br>");
+  }
+
+  const theme = () => root.dataset.theme;
+  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  // A name has one colour in a section; dashes and markers tell series of a plot apart without colours.
+  function look(plot, index) {
+    const of = (list, i) => list[i % list.length];
+    return {
+      colour: of(palette[theme()], plot.colours[index]), dash: of(palette.dashes, index),
+      marker: of(palette.markers, index),
+    };
+  }
+
+  const shown = (axis, value) => axis.categories[value] ?? number(value);
+
+  function hover(plot, series) {
+    const name = series.name ? `<b>${plain(series.name)}</b><br>` : "";
+    const label = (axis, value) => `${plain(axis.label)}: ${plain(shown(axis, value))}`;
+    return series.x.map((x, i) => {
+      const interval = series.low?.length && series.low[i] !== null && series.high?.[i] !== null
+        ? ` [${number(series.low[i])}, ${number(series.high?.[i])}]` : "";
+      return `${name}${label(plot.x, x)}<br>${label(plot.y, series.y[i])}${interval}`;
+    });
+  }
+
+  function errors(series, colour) {
+    if (!series.low?.length && !series.high?.length) return undefined;
+    const to = (ends, sign) => series.y.map((y, i) =>
+      y === null || ends?.[i] == null ? 0 : Math.max(0, sign * (ends[i] - y)));
+    return {
+      type: "data", symmetric: false, array: to(series.high, 1), arrayminus: to(series.low, -1),
+      color: colour, thickness: 1.5, width: 4,
+    };
+  }
+
+  function heatTrace(plot, series) {
+    const columns = plot.x.categories.length ? plot.x.categories.map((_, i) => i) : distinct(series.x);
+    const rows = plot.y.categories.length ? plot.y.categories.map((_, i) => i) : distinct(series.y);
+    const grid = (of) => {
+      const cells = rows.map(() => columns.map(() => null));
+      series.x.forEach((x, i) => {
+        const [row, column] = [rows.indexOf(series.y[i]), columns.indexOf(x)];
+        if (row >= 0) cells[row][column] = of(x, series.y[i], series.z[i]);
+      });
+      return cells;
+    };
+    const name = plain(series.name);
+    const text = (x, y, z) => `${plain(plot.y.label)} ${plain(shown(plot.y, y))}<br>` +
+      `${plain(plot.x.label)} ${plain(shown(plot.x, x))}<br><b>${name}: ${number(z)}</b>`;
+    // Rows and columns of numbers are as wide as each other, too: their values name them.
+    const labels = columns.length * rows.length <= LABELLED_CELLS && {
+      text: grid((x, y, z) => (z === null ? "" : String(Number(z.toPrecision(3))))), texttemplate: "%{text}",
+    };
+    return {
+      type: "heatmap", z: grid((x, y, z) => z), hovertext: grid(text), hoverinfo: "text",
+      hoverongaps: false, colorscale: palette.heat, xgap: 1, ygap: 1, ...labels,
+      colorbar: { title: { text: name, side: "right" }, thickness: 12, outlinewidth: 0 },
+    };
+  }
+
+  const marked = (plot, series) =>
+    plot.kind === "scatter" || (plot.kind === "line" && series.x.length <= DRAWN_POINTS);
+
+  const distinct = (values) => [...new Set(values)].filter((v) => v !== null).sort((a, b) => a - b);
+
+  function trace(chart, series, index) {
+    const { plot } = chart;
+    if (plot.kind === "heat") return heatTrace(plot, series);
+    const { colour, dash, marker } = look(plot, index);
+    const common = {
+      x: series.x, y: series.y, name: plain(series.name), hovertext: hover(plot, series), hoverinfo: "text",
+      visible: !chart.hidden.has(index), showlegend: false,
+    };
+    if (plot.kind === "bar") {
+      return { ...common, type: "bar", marker: { color: colour }, error_y: errors(series, css("--text")) };
+    }
+    const lines = { line: { color: colour, dash, width: 2 }, marker: { color: colour, symbol: marker, size: 7 } };
+    const kinds = {
+      line: { mode: marked(plot, series) ? "lines+markers" : "lines" },
+      step: { mode: "lines", line: { ...lines.line, shape: "hv" } },
+      scatter: { mode: "markers" },
+      stacked: { mode: "lines", stackgroup: "all", line: { color: colour, width: 1 }, fillcolor: `${colour}b0` },
+    };
+    return { ...common, type: "scatter", ...lines, error_y: errors(series, colour), ...kinds[plot.kind] };
+  }
+
+  function axis(of, extra) {
+    const named = of.categories.length > 0;
+    return {
+      automargin: true, gridcolor: css("--grid"), zerolinecolor: css("--line"), linecolor: css("--muted"),
+      showline: true, ticks: "outside", tickcolor: css("--muted"), type: of.log ? "log" : "linear",
+      ...(named && { type: "linear", tickvals: of.categories.map((_, i) => i), ticktext: of.categories.map(plain),
+        showgrid: false, zeroline: false }),
+      ...extra,
+    };
+  }
+
+  // A heat map's axis counts cells: numbers are named by their values; the first row is on top.
+  function heatAxis(of, values, extra) {
+    const names = of.categories.length ? of.categories : distinct(values).map(number);
+    return axis({ ...of, log: false, categories: names }, { ...extra, showgrid: false, ticks: "", showline: false });
+  }
+
+  function layout(chart) {
+    const { plot, div } = chart;
+    const width = chart.printed ? PRINT_WIDTH_PX : div.clientWidth;
+    const heat = plot.kind === "heat";
+    const title = (of, room) => ({ title: { text: wrapped(of.label, room), standoff: 8 } });
+    const [x, y] = [title(plot.x, width - 90), title(plot.y, div.clientHeight - 90)];
+    const upright = plot.y.categories.length ? { autorange: "reversed" } : {};
+    const ticks = (list) => ({ tickformat: list.some((v) => v > 0 && v < 1) ? "~g" : "~s" });
+    const fromZero = !plot.y.log && ["bar", "line", "step", "stacked"].includes(plot.kind) && { rangemode: "tozero" };
+    return {
+      xaxis: heat ? heatAxis(plot.x, plot.series[0]?.x ?? [], x) : axis(plot.x, { ...x, ...(plot.x.log && ticks(plot.series.flatMap((series) => series.x))) }),
+      yaxis: heat ? heatAxis(plot.y, plot.series[0]?.y ?? [], { ...y, ...upright }) 
+        : axis(plot.y, { ...y, ...fromZero, ...(plot.y.log && ticks(plot.series.flatMap((series) => series.y))) }),
+      margin: { l: 55, r: 12, t: 34, b: 45 },
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--text") },
+      paper_bgcolor: css("--back"), plot_bgcolor: css("--back"),
+      hoverlabel: { bgcolor: css("--panel"), bordercolor: css("--muted"), font: { color: css("--text") }, align: "left" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--muted"), activecolor: css("--link") },
+      hovermode: "closest", barmode: "group", bargap: 0.25, uirevision: "kept",
+      // A finger scrolls the page; the buttons zoom.
+      dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+      ...(chart.printed && { width: PRINT_WIDTH_PX }),
+    };
+  }
+
+  const CONFIG = {
+    responsive: true, displaylogo: false, displayModeBar: true,
+    modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
+    toImageButtonOptions: { format: "svg", filename: "onramp" },
+  };
+
+  function draw(chart) {
+    const traces = chart.plot.series.map((series, index) => trace(chart, series, index));
+    Plotly.react(chart.div, traces, layout(chart), CONFIG);
+    chart.drawn = true;
+    drawLegend(chart);
+  }
+
+  function swatch(plot, index) {
+    const { colour, dash, marker } = look(plot, index);
+    const filled = plot.kind === "bar" || plot.kind === "stacked";
+    const dashes = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "11 4", longdashdot: "11 3 2 3" };
+    const glyph = GLYPHS[palette.markers.indexOf(marker)];
+    const parts = [
+      filled && `<rect width="12" height="12" x="7" y="1" fill="${colour}"/>`,
+      ["line", "step"].includes(plot.kind)
+        && `<path d="M0 7H26" stroke="${colour}" stroke-width="2.5" stroke-dasharray="${dashes[dash]}"/>`,
+      marked(plot, plot.series[index])
+        && `<text x="13" y="11" font-size="12" text-anchor="middle" fill="${colour}">${glyph}</text>`,
+    ];
+    return `<svg width="26" height="14" aria-hidden="true">${parts.filter(Boolean).join("")}</svg>`;
+  }
+
+  function drawLegend(chart) {
+    const { plot, div, hidden } = chart;
+    const legend = div.parentElement.querySelector(".legend");
+    if (plot.kind === "heat") {
+      legend.remove();
+      return;
+    }
+    plot.series.forEach((series, index) => {
+      const button = legend.children[index] ?? legend.appendChild(document.createElement("button"));
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(!hidden.has(index)));
+      button.innerHTML = swatch(plot, index);
+      button.append(series.name);
+      button.onclick = () => toggle(chart, index);
+    });
+  }
+
+  function toggle(chart, index) {
+    if (!chart.hidden.delete(index)) chart.hidden.add(index);
+    draw(chart);
+  }
+
+  function setTheme(name) {
+    root.dataset.theme = name;
+    const other = name === "dark" ? "light" : "dark";
+    const button = document.getElementById("theme");
+    button.textContent = other === "dark" ? "\u263e dark" : "\u2600 light";
+    button.setAttribute("aria-label", `Switch to the ${other} theme`);
+    charts.filter((chart) => chart.drawn).forEach(draw);
+  }
+
+  // The printer gets everything: light, unfolded, and plots as wide as its paper.
+  let before = null;
+  function toPaper() {
+    if (before) return;
+    const folded = [...document.querySelectorAll("details:not([open])")];
+    before = { theme: theme(), folded };
+    folded.forEach((details) => { details.open = true; });
+    charts.forEach((chart) => { chart.printed = true; });
+    setTheme("light");
+    charts.filter((chart) => !chart.drawn).forEach(draw);
+  }
+  function fromPaper() {
+    if (!before) return;
+    before.folded.forEach((details) => { details.open = false; });
+    charts.forEach((chart) => { chart.printed = false; });
+    setTheme(before.theme);
+    before = null;
+  }
+
+  setTheme(onrampTheme.preferred());
+  onrampTheme.dark.addEventListener("change", () => setTheme(onrampTheme.preferred()));
+  document.getElementById("theme").addEventListener("click", () => {
+    const name = theme() === "dark" ? "light" : "dark";
+    onrampTheme.keep(name);
+    setTheme(name);
+  });
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", fromPaper);
+
+  const seen = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      const chart = charts[Number(target.dataset.plot)];
+      if (isIntersecting && !chart.drawn) draw(chart);
+    }
+  }, { rootMargin: "400px" });
+  for (const div of document.querySelectorAll(".chart")) {
+    charts.push({ div, plot: plots[Number(div.dataset.plot)], hidden: new Set(), drawn: false });
+    seen.observe(div);
+  }
+})();
