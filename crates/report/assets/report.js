@@ -7,7 +7,7 @@
   const DRAWN_POINTS = 60; // A line of more points has no markers.
   const LABELLED_CELLS = 150; // A heat map of more cells has no numbers in them.
   const GLYPHS = "\u25cf\u25a0\u25c6\u25b2\u271a\u2716\u25bc\u2605"; // Of the palette's markers.
-  const PRINT_WIDTH_PX = 680; // An A4 page less its margins.
+  const PRINT_PX = { width: 680, height: 300 }; // An A4 page less its margins; three a page.
   const charts = []; // {div, plot, hidden: Set of series, drawn}
 
   // Plotly takes a few tags of HTML in texts: there are none in ours.
@@ -136,12 +136,12 @@
 
   function layout(chart) {
     const { plot, div } = chart;
-    const width = chart.printed ? PRINT_WIDTH_PX : div.clientWidth;
+    const width = chart.printed ? PRINT_PX.width : div.clientWidth;
     const heat = plot.kind === "heat";
     const title = (of, room) => ({ title: { text: wrapped(of.label, room), standoff: 8 } });
     const [x, y] = [title(plot.x, width - 90), title(plot.y, div.clientHeight - 90)];
     const upright = plot.y.categories.length ? { autorange: "reversed" } : {};
-    const ticks = (list) => ({ tickformat: list.some((v) => v > 0 && v < 1) ? "~g" : "~s" });
+    const ticks = (list) => ({ tickformat: list.some((v) => v > 0 && v < 1) ? "~g" : "~s", nticks: 6 });
     const fromZero = !plot.y.log && ["bar", "line", "step", "stacked"].includes(plot.kind) && { rangemode: "tozero" };
     return {
       xaxis: heat ? heatAxis(plot.x, plot.series[0]?.x ?? [], x) : axis(plot.x, { ...x, ...(plot.x.log && ticks(plot.series.flatMap((series) => series.x))) }),
@@ -155,7 +155,7 @@
       hovermode: "closest", barmode: "group", bargap: 0.25, uirevision: "kept",
       // A finger scrolls the page; the buttons zoom.
       dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-      ...(chart.printed && { width: PRINT_WIDTH_PX }),
+      ...(chart.printed && { width: PRINT_PX.width, height: PRINT_PX.height }),
     };
   }
 
@@ -191,7 +191,7 @@
     const { plot, div, hidden } = chart;
     const legend = div.parentElement.querySelector(".legend");
     if (plot.kind === "heat") {
-      legend.remove();
+      legend?.remove();
       return;
     }
     plot.series.forEach((series, index) => {

@@ -42,6 +42,15 @@ pub fn badge(verdict: Verdict, count: Option<usize>) -> Markup {
     }
 }
 
+/// A verdict's mark and how often it was given, where its words are told elsewhere.
+pub fn tally(verdict: Verdict, count: usize) -> Markup {
+    let (class, mark, words) = words(verdict);
+    let meaning = format!("{count} {words}");
+    html! {
+        span class={ "badge " (class) } role="img" aria-label=(meaning) title=(meaning) { (mark) " " (count) }
+    }
+}
+
 /// The table of a figure's rows.
 pub fn table(rows: &[Row]) -> Markup {
     let mut worlds: Vec<&str> = Vec::new();
@@ -73,18 +82,21 @@ fn table_row(row: &Row, worlds: &[&str], has_paper: bool) -> Markup {
     html! {
         tr {
             th scope="row" { (row.name) }
-            td.number {
+            td.number data-label="Paper" { div {
                 @match row.paper {
                     Some(paper) => span.value { (exact(paper)) (unit(&row.unit)) },
                     None if row.verdict == Verdict::Beyond => "\u{2013}",
                     None => span.muted { "picture only" },
                 }
                 @if !row.source.is_empty() { div.muted.small.source { (row.source) } }
+            } }
+            @for world in worlds {
+                @let measured = of(world).filter(|measured| measured.value.is_some());
+                td.number.none[measured.is_none()] data-label=(world_name(world)) { (value(measured, &row.unit)) }
             }
-            @for world in worlds { td.number { (value(of(world), &row.unit)) } }
-            @if has_paper { td.ratio { (ratios(row)) } }
-            td { (badge(row.verdict, None)) }
-            td.note { (row.note) }
+            @if has_paper { td.ratio data-label="Measured \u{f7} paper" { (ratios(row)) } }
+            td data-label="Verdict" { (badge(row.verdict, None)) }
+            td.note data-label="Why" { (row.note) }
         }
     }
 }
@@ -99,10 +111,12 @@ fn value(measured: Option<&Measured>, of: &str) -> Markup {
         return html! { "\u{2013}" };
     };
     html! {
-        span.value title=(value) { (three(*value)) (unit(of)) }
-        @if let Some([low, high]) = interval {
-            div.muted.small title="95 % confidence interval over seeds" {
-                "[" (three(*low)) ", " (three(*high)) "]"
+        div {
+            span.value title=(value) { (three(*value)) (unit(of)) }
+            @if let Some([low, high]) = interval {
+                div.muted.small title="95 % confidence interval over seeds" {
+                    "[" (three(*low)) ", " (three(*high)) "]"
+                }
             }
         }
     }
@@ -110,25 +124,30 @@ fn value(measured: Option<&Measured>, of: &str) -> Markup {
 
 fn ratios(row: &Row) -> Markup {
     let paper = row.paper.filter(|paper| *paper != 0.0);
-    let with_value = |m: &&Measured| m.value.is_some();
+    let ratio = |m: &Measured| {
+        Some((
+            world_name(&m.world).to_owned(),
+            m.value? / paper?,
+            m.interval,
+        ))
+    };
+    let ratios: Vec<_> = row.measured.iter().filter_map(ratio).collect();
     html! {
-        @if let Some(paper) = paper {
-            @for measured in row.measured.iter().filter(with_value) {
-                @let ratio = measured.value.unwrap_or(f64::NAN) / paper;
-                @let interval = measured.interval.map(|ends| ends.map(|end| end / paper));
+        @if let (Some(paper), false) = (paper, ratios.is_empty()) {
+            div { @for (world, ratio, interval) in ratios {
                 div.strip-line {
                     span.value { (three(ratio)) }
-                    (strip(ratio, interval))
-                    @if row.measured.len() > 1 { span.muted.small { (world_name(&measured.world)) } }
+                    (strip(ratio, interval.map(|ends| ends.map(|end| end / paper))))
+                    span.muted.small { (world) }
                 }
-            }
+            } }
         }
     }
 }
 
 /// The ends of the strips, for the heading.
 fn scale() -> Markup {
-    html! { div.muted.small { "strip: \u{bc} to 4, shaded within 1.5" } }
+    html! { div.muted.small.scale { "strip: \u{bc} to 4, shaded within 1.5" } }
 }
 
 /// Where a ratio lies between 1/REACH and REACH, 1 in the middle; an arrow beyond.

@@ -157,7 +157,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
                 }
             }
             @if partial > 0 {
-                p.partial { strong { "Partial: " } (partial) " of " (sections.len()) " ended early and are marked." }
+                p.partial { strong { "Partial: " } (partial) " of " (sections.len()) " ended early; marked below." }
             }
             div.scroll tabindex="0" role="region" aria-label="Contents" {
                 table.contents {
@@ -168,7 +168,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
                             td.title { a href={ "#" (anchor) } { (section.title) } }
                             td {
                                 @if section.partial.is_some() { span.badge.warn { "partial" } " " }
-                                @for (verdict, count) in counts([section]) { (badge(verdict, Some(count))) " " }
+                                @for (verdict, count) in counts([section]) { (comparison::tally(verdict, count)) " " }
                             }
                         }
                     } }
