@@ -261,6 +261,7 @@ def draw_plot(plot, looks, is_partial, stem):
 
 def draw_figure(directory, out):
     path, figure = read(directory)
+    out.mkdir(parents=True, exist_ok=True)
     try:
         looks = Looks()
         for count, plot in enumerate(plots_of(figure), 1):
@@ -288,7 +289,6 @@ def main():
     for directory in args.directories:
         try:
             out = args.out or directory
-            out.mkdir(parents=True, exist_ok=True)
             draw_figure(directory, out)
         except Unreadable as error:
             failed = True

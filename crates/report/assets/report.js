@@ -5,6 +5,7 @@
   const { palette, plots } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const DRAWN_POINTS = 60; // A line of more points has no markers.
+  const DENSE_POINTS = 400; // A line of more points is thin, and not dashed.
   const LABELLED_CELLS = 150; // A heat map of more cells has no numbers in them.
   const GLYPHS = "\u25cf\u25a0\u25c6\u25b2\u271a\u2716\u25bc\u2605"; // Of the palette's markers.
   const PRINT_PX = { width: 680, height: 300 }; // An A4 page less its margins; three a page.
@@ -107,7 +108,8 @@
     if (plot.kind === "bar") {
       return { ...common, type: "bar", marker: { color: colour }, error_y: errors(series, css("--text")) };
     }
-    const lines = { line: { color: colour, dash, width: 2 }, marker: { color: colour, symbol: marker, size: 7 } };
+    const dense = series.x.length > DENSE_POINTS;
+    const lines = { line: { color: colour, dash: dense ? "solid" : dash, width: dense ? 1.2 : 2 }, marker: { color: colour, symbol: marker, size: 7 } };
     const kinds = {
       line: { mode: marked(plot, series) ? "lines+markers" : "lines" },
       step: { mode: "lines", line: { ...lines.line, shape: "hv" } },
@@ -173,6 +175,7 @@
   }
 
   function swatch(plot, index) {
+    const series = plot.series[index];
     const { colour, dash, marker } = look(plot, index);
     const filled = plot.kind === "bar" || plot.kind === "stacked";
     const dashes = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "11 4", longdashdot: "11 3 2 3" };
@@ -180,8 +183,8 @@
     const parts = [
       filled && `<rect width="12" height="12" x="7" y="1" fill="${colour}"/>`,
       ["line", "step"].includes(plot.kind)
-        && `<path d="M0 7H26" stroke="${colour}" stroke-width="2.5" stroke-dasharray="${dashes[dash]}"/>`,
-      marked(plot, plot.series[index])
+        && `<path d="M0 7H26" stroke="${colour}" stroke-width="2.5" stroke-dasharray="${series.x.length > DENSE_POINTS ? "" : dashes[dash]}"/>`,
+      marked(plot, series)
         && `<text x="13" y="11" font-size="12" text-anchor="middle" fill="${colour}">${glyph}</text>`,
     ];
     return `<svg width="26" height="14" aria-hidden="true">${parts.filter(Boolean).join("")}</svg>`;

@@ -208,27 +208,16 @@ fn over_time(
     series: &SeriesOfRun,
     case: &dyn Fn(usize) -> String,
 ) -> Option<Plot> {
-    let (place, points) = series.values().next()?;
-    let spans = series
-        .values()
-        .map(|(_, points)| points.len().div_ceil(POINTS));
-    let merged = spans.max().unwrap_or(1);
-    let largest = if merged > 1 {
-        let span_us = points
-            .windows(2)
-            .map(|w| w[1].0 - w[0].0)
-            .min()
-            .unwrap_or(0) as f64
-            / 1e3;
-        format!(" (largest of each {} us)", three(span_us * merged as f64))
-    } else {
-        String::new()
+    let (place, _) = series.values().next()?;
+    let span_ns = series.values().map(|(_, points)| span_ns(points)).max()?;
+    let largest = match span_ns {
+        0 => String::new(),
+        _ => format!(" (largest of each {} us)", three(span_ns as f64 / 1e3)),
     };
     let drawn = |(&run, (_, points)): (&usize, &(String, Vec<(i64, f64)>))| {
-        let peaks = points
-            .chunks(merged)
-            .filter_map(|chunk| chunk.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)));
-        let (x, y) = peaks.map(|(ns, v)| (ns as f64 / 1e6, Some(v))).unzip();
+        let (x, y) = peaks(points, span_ns)
+            .map(|(ns, value)| (ns as f64 / 1e6, Some(value)))
+            .unzip();
         Series {
             name: case(run),
             x,
@@ -245,10 +234,108 @@ fn over_time(
     })
 }
 
+/// Of what time the largest value must do, that few enough points are left; 0: all may stay.
+fn span_ns(points: &[(i64, f64)]) -> i64 {
+    match points {
+        [(begin, _), .., (end, _)] if points.len() > POINTS => (end - begin) / POINTS as i64 + 1,
+        _ => 0,
+    }
+}
+
+/// The largest value of each span, where it was.
+fn peaks(points: &[(i64, f64)], span_ns: i64) -> impl Iterator<Item = (i64, f64)> + '_ {
+    let begin = points.first().map_or(0, |&(ns, _)| ns);
+    let span_of = move |ns: i64| (ns - begin) / span_ns.max(1);
+    let spans = points.chunk_by(move |a, b| span_of(a.0) == span_of(b.0));
+    spans.filter_map(|span| span.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)))
+}
+
 fn axis(label: &str, log: bool) -> Axis {
     Axis {
         label: label.to_owned(),
         log,
         categories: vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_results::RunResult;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    fn summary(partial: bool) -> SummaryFile {
+        let run = |run: usize, case: &str| RunResult {
+            run,
+            params: BTreeMap::from([("case".to_owned(), case.to_owned())]),
+            resolved: json!({"title": "t"}),
+            partial: false,
+            metrics: BTreeMap::from([
+                ("drops".to_owned(), json!(7)),
+                ("incast.rct_us".to_owned(), json!({"n": 3, "mean": 1234.5})),
+            ]),
+            cost: BTreeMap::new(),
+        };
+        SummaryFile {
+            schema: onramp_results::SCHEMA,
+            scenario: "an incast".into(),
+            version: "0".into(),
+            seed: 5,
+            world: "sim".into(),
+            partial,
+            planned_runs: 3,
+            runs: vec![run(0, "off"), run(2, "final")],
+        }
+    }
+
+    #[test]
+    fn cases_have_their_metrics_and_distributions() {
+        let samples = Samples {
+            requests: BTreeMap::from([((2, 0), vec![1.0, 2.0])]),
+            queue: BTreeMap::from([(0, ("switch0-host0".into(), vec![(1_000_000, 3.0)]))]),
+            owd: BTreeMap::new(),
+        };
+        let section = Section::of_runs(summary(true), &samples, "incast", "results/incast");
+        let partial = section.partial.unwrap();
+        assert!(partial.contains("2 of 3 runs are whole"), "{partial}");
+        assert_eq!(section.tables[0].rows[1], ["final", "1234", "7"]);
+        let mean = ["incast.rct_us.mean", "1\u{202f}230", "1\u{202f}230"];
+        assert!(section.tables[1].rows.iter().any(|row| *row == mean));
+        let titles: Vec<&str> = section
+            .plots
+            .iter()
+            .map(|plot| plot.title.as_str())
+            .collect();
+        assert_eq!(
+            titles,
+            [
+                "Completion times of requests",
+                "Queue of switch0-host0 over time"
+            ]
+        );
+        assert_eq!(section.plots[0].series[0].name, "final (n = 2)");
+        assert_eq!(section.plots[0].series[0].y, [Some(0.5), Some(1.0)]);
+        assert_eq!(section.resolved.len(), 2);
+    }
+
+    #[test]
+    fn long_series_keep_their_peaks() {
+        let points: Vec<(i64, f64)> = (0..100_000).map(|i| (i * 10, (i % 977) as f64)).collect();
+        let span_ns = span_ns(&points);
+        let kept: Vec<(i64, f64)> = peaks(&points, span_ns).collect();
+        assert!(kept.len() <= POINTS, "{}", kept.len());
+        assert_eq!(kept.iter().map(|p| p.1).fold(0.0, f64::max), 976.0);
+        assert_eq!(super::span_ns(&points[..POINTS]), 0);
+        assert_eq!(peaks(&points[..7], 0).count(), 7);
+    }
+
+    #[test]
+    fn a_long_distribution_keeps_its_tail() {
+        let times: Vec<f64> = (1..=100_000).map(f64::from).collect();
+        let series = cdf("a".into(), &times);
+        assert!(series.x.len() < 1_500, "{}", series.x.len());
+        assert_eq!(series.x[series.x.len() - 100..], times[99_900..]);
+        assert_eq!(series.y.last(), Some(&Some(1.0)));
     }
 }

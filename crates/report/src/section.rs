@@ -147,3 +147,70 @@ fn check(plot: &Plot, series: &Series) -> Result<(), BadPlot> {
         reason,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_results::figure::Axis;
+
+    fn plot(kind: PlotKind, categories: usize, series: Vec<Series>) -> Plot {
+        let axis = |categories| Axis {
+            label: "x (us)".into(),
+            log: false,
+            categories: vec!["c".into(); categories],
+        };
+        Plot {
+            title: "a plot".into(),
+            kind,
+            x: axis(categories),
+            y: axis(0),
+            series,
+        }
+    }
+
+    fn series() -> Series {
+        Series {
+            name: "off".into(),
+            x: vec![0.0, 1.0],
+            y: vec![Some(1.0), None],
+            ..Series::default()
+        }
+    }
+
+    fn refused(kind: PlotKind, categories: usize, series: Series) -> String {
+        check(&plot(kind, categories, vec![]), &series)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn lists_that_do_not_fit_are_refused() {
+        assert_eq!(check(&plot(PlotKind::Bar, 2, vec![]), &series()), Ok(()));
+        let short = Series {
+            y: vec![Some(1.0)],
+            ..series()
+        };
+        assert_eq!(
+            refused(PlotKind::Line, 0, short),
+            "plot \"a plot\", series \"off\": x has 2 values, y has 1"
+        );
+        let whiskers = Series {
+            low: vec![None],
+            ..series()
+        };
+        assert!(refused(PlotKind::Line, 0, whiskers).contains("low or high"));
+        assert!(refused(PlotKind::Heat, 0, series()).contains("z has 0"));
+        assert!(refused(PlotKind::Bar, 1, series()).contains("none of 1 categories"));
+    }
+
+    #[test]
+    fn heat_maps_are_plots_of_their_own() {
+        let other = Series {
+            name: "gate".into(),
+            ..series()
+        };
+        let plots = one_heat_map_each(plot(PlotKind::Heat, 2, vec![series(), other]));
+        let titles: Vec<&str> = plots.iter().map(|plot| plot.title.as_str()).collect();
+        assert_eq!(titles, ["a plot: off", "a plot: gate"]);
+    }
+}

@@ -142,9 +142,9 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// Writes `content`: the whole file, or none; what was there before stays until then.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
     whole(path, |part| {
-        std::fs::write(part, content).map_err(|source| Error::File {
+        std::fs::write(part, content).map_err(|error| Error::File {
             path: path.to_owned(),
-            source,
+            error,
         })
     })
 }
@@ -155,9 +155,9 @@ fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     part.push(".part");
     let part = PathBuf::from(part);
     let written = write(&part).and_then(|()| {
-        std::fs::rename(&part, path).map_err(|source| Error::File {
+        std::fs::rename(&part, path).map_err(|error| Error::File {
             path: path.to_owned(),
-            source,
+            error,
         })
     });
     if written.is_err() {
@@ -169,9 +169,9 @@ fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
 
 /// Reads JSON that [`write_json`] wrote.
 pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
-    let text = std::fs::read(path).map_err(|source| Error::File {
+    let text = std::fs::read(path).map_err(|error| Error::File {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     serde_json::from_slice(&text).map_err(|error| Error::Format {
         path: path.to_owned(),

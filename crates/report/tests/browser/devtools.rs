@@ -91,6 +91,7 @@ impl Browser {
             json!({"targetId": id, "flatten": true}),
         );
         self.session = attached["sessionId"].as_str().unwrap().to_owned();
+        self.wait_for("document.readyState == 'complete'");
         for domain in ["Page", "Runtime", "Network", "Log"] {
             self.call(&format!("{domain}.enable"), json!({}));
         }
@@ -138,8 +139,22 @@ impl Browser {
 
     /// Opens a page and waits until it is loaded.
     pub fn open(&mut self, url: &str) {
-        self.call("Page.navigate", json!({"url": url}));
-        self.wait_for("location.href != 'about:blank' && document.readyState == 'complete'");
+        self.load("Page.navigate", json!({"url": url}));
+    }
+
+    /// Loads the page again.
+    pub fn reload(&mut self) {
+        self.load("Page.reload", json!({}));
+    }
+
+    fn load(&mut self, method: &str, parameters: Value) {
+        let before = self.events.len();
+        self.call(method, parameters);
+        let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";
+        while !self.events[before..].iter().any(is_loaded) {
+            let event = self.from.recv_timeout(PATIENCE);
+            self.events.push(event.expect("pages load"));
+        }
     }
 
     /// Sets what the page is shown on: CSS pixels.
