@@ -1,4 +1,5 @@
 //! `onramp report`: reads results, has the report crate make a page of them, writes it.
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
@@ -35,11 +36,12 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let html = page(&sections);
     write_whole(&args.out, html.as_bytes()).context("cannot write the report")?;
-    let (out, count) = (args.out.display(), sections.len());
-    println!(
-        "wrote {out}: {count} sections, {:.1} MB",
-        html.len() as f64 / 1e6
-    );
+    let sections = match sections.len() {
+        1 => "1 section".to_owned(),
+        count => format!("{count} sections"),
+    };
+    let size = html.len() as f64 / 1e6;
+    println!("wrote {}: {sections}, {size:.1} MB", args.out.display());
     Ok(())
 }
 
@@ -139,9 +141,17 @@ fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Re
 }
 
 fn delays(status: &Status, file: &Path) -> Section {
+    // A port that all have tells nothing.
+    let port = status.own.port();
+    let has_port =
+        |way: &onramp_clock::status::Way| [way.from, way.to].map(|host| host.port()) == [port; 2];
+    let name_of: fn(SocketAddr) -> String = match status.ways.iter().all(has_port) {
+        true => |host| host.ip().to_string(),
+        false => |host| host.to_string(),
+    };
     let way = |way: &onramp_clock::status::Way| Way {
-        from: way.from.to_string(),
-        to: way.to.to_string(),
+        from: name_of(way.from),
+        to: name_of(way.to),
         min_ns: way.min_ns,
         now_ns: way.now_ns,
     };

@@ -7,6 +7,7 @@
   const DRAWN_POINTS = 60; // A line of more points has no markers.
   const DENSE_POINTS = 400; // A line of more points is thin, and not dashed.
   const LABELLED_CELLS = 150; // A heat map of more cells has no numbers in them.
+  const NAME_PX = 14; // Of a heat map's row or column, below which not all are named.
   const GLYPHS = "\u25cf\u25a0\u25c6\u25b2\u271a\u2716\u25bc\u2605"; // Of the palette's markers.
   const PRINT_PX = { width: 680, height: 300 }; // An A4 page less its margins; three a page.
   const charts = []; // {div, plot, hidden: Set of series, drawn}
@@ -109,7 +110,10 @@
       return { ...common, type: "bar", marker: { color: colour }, error_y: errors(series, css("--text")) };
     }
     const dense = series.x.length > DENSE_POINTS;
-    const lines = { line: { color: colour, dash: dense ? "solid" : dash, width: dense ? 1.2 : 2 }, marker: { color: colour, symbol: marker, size: 7 } };
+    const lines = {
+      line: { color: colour, dash: dense ? "solid" : dash, width: dense ? 1.2 : 2 },
+      marker: { color: colour, symbol: marker, size: 7 },
+    };
     const kinds = {
       line: { mode: marked(plot, series) ? "lines+markers" : "lines" },
       step: { mode: "lines", line: { ...lines.line, shape: "hv" } },
@@ -131,27 +135,40 @@
   }
 
   // A heat map's axis counts cells: numbers are named by their values; the first row is on top.
-  function heatAxis(of, values, extra) {
+  function heatAxis(of, values, room, extra) {
     const names = of.categories.length ? of.categories : distinct(values).map(number);
-    return axis({ ...of, log: false, categories: names }, { ...extra, showgrid: false, ticks: "", showline: false });
+    const kept = names.map((_, i) => i).filter((i) => i % Math.ceil((names.length * NAME_PX) / room) === 0);
+    return axis({ ...of, log: false, categories: names }, {
+      tickvals: kept, ticktext: kept.map((i) => plain(names[i])), ...extra, ticks: "", showline: false,
+    });
   }
 
   function layout(chart) {
     const { plot, div } = chart;
-    const width = chart.printed ? PRINT_PX.width : div.clientWidth;
+    const { width, height } = chart.printed ? PRINT_PX : { width: div.clientWidth, height: div.clientHeight };
     const heat = plot.kind === "heat";
     const title = (of, room) => ({ title: { text: wrapped(of.label, room), standoff: 8 } });
-    const [x, y] = [title(plot.x, width - 90), title(plot.y, div.clientHeight - 90)];
-    const upright = plot.y.categories.length ? { autorange: "reversed" } : {};
-    const ticks = (list) => ({ tickformat: list.some((v) => v > 0 && v < 1) ? "~g" : "~s", nticks: 6 });
+    const log = (of, key) => {
+      const values = plot.series.flatMap((series) => series[key]);
+      const tickformat = values.some((v) => v > 0 && v < 1) ? "~g" : "~s";
+      return of.log && { tickformat, nticks: width < 450 ? 5 : 6 };
+    };
     const fromZero = !plot.y.log && ["bar", "line", "step", "stacked"].includes(plot.kind) && { rangemode: "tozero" };
+    let x = { ...title(plot.x, width - 90), ...(!heat && log(plot.x, "x")) };
+    let y = { ...title(plot.y, height - 90), ...(!heat && log(plot.y, "y")), ...fromZero };
+    if (heat) {
+      const values = (key) => plot.series[0]?.[key] ?? [];
+      const upright = plot.y.categories.length ? { autorange: "reversed" } : {};
+      x = heatAxis(plot.x, values("x"), width - 150, x);
+      y = heatAxis(plot.y, values("y"), height - 120, { ...y, ...upright });
+    } else {
+      [x, y] = [axis(plot.x, x), axis(plot.y, y)];
+    }
     return {
-      xaxis: heat ? heatAxis(plot.x, plot.series[0]?.x ?? [], x) : axis(plot.x, { ...x, ...(plot.x.log && ticks(plot.series.flatMap((series) => series.x))) }),
-      yaxis: heat ? heatAxis(plot.y, plot.series[0]?.y ?? [], { ...y, ...upright }) 
-        : axis(plot.y, { ...y, ...fromZero, ...(plot.y.log && ticks(plot.series.flatMap((series) => series.y))) }),
+      xaxis: x, yaxis: y,
       margin: { l: 55, r: 12, t: 34, b: 45 },
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--text") },
-      paper_bgcolor: css("--back"), plot_bgcolor: css("--back"),
+      paper_bgcolor: css("--back"), plot_bgcolor: css(heat ? "--line" : "--back"),
       hoverlabel: { bgcolor: css("--panel"), bordercolor: css("--muted"), font: { color: css("--text") }, align: "left" },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--muted"), activecolor: css("--link") },
       hovermode: "closest", barmode: "group", bargap: 0.25, uirevision: "kept",
@@ -179,11 +196,12 @@
     const { colour, dash, marker } = look(plot, index);
     const filled = plot.kind === "bar" || plot.kind === "stacked";
     const dashes = { solid: "", dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "11 4", longdashdot: "11 3 2 3" };
+    const gaps = series.x.length > DENSE_POINTS ? "" : dashes[dash];
     const glyph = GLYPHS[palette.markers.indexOf(marker)];
     const parts = [
       filled && `<rect width="12" height="12" x="7" y="1" fill="${colour}"/>`,
       ["line", "step"].includes(plot.kind)
-        && `<path d="M0 7H26" stroke="${colour}" stroke-width="2.5" stroke-dasharray="${series.x.length > DENSE_POINTS ? "" : dashes[dash]}"/>`,
+        && `<path d="M0 7H26" stroke="${colour}" stroke-width="2.5" stroke-dasharray="${gaps}"/>`,
       marked(plot, series)
         && `<text x="13" y="11" font-size="12" text-anchor="middle" fill="${colour}">${glyph}</text>`,
     ];

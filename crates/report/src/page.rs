@@ -161,7 +161,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
             }
             div.scroll tabindex="0" role="region" aria-label="Contents" {
                 table.contents {
-                    thead { tr { th scope="col" { "" } th scope="col" { "Figure" } th scope="col" { "Verdicts" } } }
+                    thead { tr { th scope="col" { "" } th scope="col" { "Figure" } th scope="col" { @if total > 0 { "Verdicts" } } } }
                     tbody { @for (section, anchor) in sections.iter().zip(anchors) {
                         tr {
                             td { a href={ "#" (anchor) } { (section.name) } }
