@@ -27,7 +27,7 @@ pub fn three(value: f64) -> String {
 /// A number as somebody else wrote it: with no figure more.
 pub fn exact(value: f64) -> String {
     match value.abs() {
-        a if a >= 1000.0 && a < 1e15 && value.fract() == 0.0 => grouped(value),
+        a if (1e3..1e15).contains(&a) && value.fract() == 0.0 => grouped(value),
         _ => value.to_string(),
     }
 }

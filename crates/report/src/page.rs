@@ -1,5 +1,7 @@
 //! The page: an overview, then every section.
 
+use std::ops::RangeFrom;
+
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 use onramp_results::figure::{Axis, Plot, PlotKind, Verdict};
 use serde::Serialize;
@@ -9,6 +11,7 @@ use crate::comparison::{self, badge, VERDICTS};
 use crate::section::{Section, Table};
 
 const PLOTLY: &str = include_str!("../assets/plotly-cartesian.min.js");
+const PLOTLY_LICENCE: &str = include_str!("../assets/plotly-LICENSE");
 const THEME: &str = include_str!("../assets/theme.js");
 const SCRIPT: &str = include_str!("../assets/report.js");
 const STYLE: &str = include_str!("../assets/report.css");
@@ -35,7 +38,7 @@ struct Drawn<'a> {
 
 /// One page of `sections`, in their order. The same sections give the same bytes.
 pub fn page(sections: &[Section]) -> String {
-    let mut first_plot = 0;
+    let mut numbers = 0..;
     let anchors = anchors(sections);
     html! {
         (DOCTYPE)
@@ -58,12 +61,11 @@ pub fn page(sections: &[Section]) -> String {
                     noscript { p.partial { "The plots need JavaScript; the tables do not." } }
                     (overview(sections, &anchors))
                     @for (section, anchor) in sections.iter().zip(&anchors) {
-                        (show(section, anchor, first_plot))
-                        @let _ = first_plot += section.plots.len();
+                        (show(section, anchor, &mut numbers))
                     }
                 }
                 script #data type="application/json" { (PreEscaped(data(sections))) }
-                script { (PreEscaped(PLOTLY)) }
+                script { "/* Plotly:\n" (PreEscaped(PLOTLY_LICENCE)) "*/\n" (PreEscaped(PLOTLY)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -88,7 +90,7 @@ fn anchors(sections: &[Section]) -> Vec<String> {
     anchors
 }
 
-/// The plots as JSON that cannot end its script element.
+/// The plots, in the order of their numbers, as JSON that cannot end its script element.
 fn data(sections: &[Section]) -> String {
     let palette = serde_json::from_str(PALETTE).expect("the palette is JSON");
     let plots = sections.iter().flat_map(drawn).collect();
@@ -178,7 +180,8 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
     }
 }
 
-fn show(section: &Section, anchor: &str, first_plot: usize) -> Markup {
+/// A section; `numbers` are those of the plots to come.
+fn show(section: &Section, anchor: &str, numbers: &mut RangeFrom<usize>) -> Markup {
     html! {
         section.figure id=(anchor) {
             h2 { span.id { (section.name) } " " (section.title) }
@@ -192,7 +195,7 @@ fn show(section: &Section, anchor: &str, first_plot: usize) -> Markup {
             @if !section.rows.is_empty() { (comparison::table(&section.rows)) }
             @for table in &section.tables { (show_table(table)) }
             div.plots {
-                @for (index, plot) in section.plots.iter().enumerate() { (show_plot(plot, first_plot + index)) }
+                @for (plot, number) in section.plots.iter().zip(numbers) { (show_plot(plot, number)) }
             }
             dl.facts { @for (name, fact) in &section.facts { div { dt { (name) } dd { (fact) } } } }
             @if !section.resolved.is_empty() {
@@ -210,12 +213,12 @@ fn show(section: &Section, anchor: &str, first_plot: usize) -> Markup {
     }
 }
 
-fn show_plot(plot: &Plot, index: usize) -> Markup {
+fn show_plot(plot: &Plot, number: usize) -> Markup {
     html! {
         figure.plot {
             figcaption { (plot.title) }
             div.legend role="group" aria-label="Series, press to hide or show" {}
-            div.chart data-plot=(index) role="img" aria-label=(plot.title) {}
+            div.chart data-plot=(number) role="img" aria-label=(plot.title) {}
             @if let Some(hidden) = unshown(plot) { p.muted.small { (hidden) } }
         }
     }

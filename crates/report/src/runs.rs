@@ -1,7 +1,7 @@
 //! A section of what one world measured of a scenario: `summary.json` and its tables.
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};
-use onramp_results::{case_name, table_columns, RequestTimes, SeriesOfRun, SummaryFile};
+use onramp_results::{case_name, table_columns, Points, RequestTimes, SeriesOfRun, SummaryFile};
 use serde_json::Value;
 
 use crate::number::three;
@@ -214,7 +214,7 @@ fn over_time(
         0 => String::new(),
         _ => format!(" (largest of each {} us)", three(span_ns as f64 / 1e3)),
     };
-    let drawn = |(&run, (_, points)): (&usize, &(String, Vec<(i64, f64)>))| {
+    let drawn = |(&run, (_, points)): (&usize, &(String, Points))| {
         let (x, y) = peaks(points, span_ns)
             .map(|(ns, value)| (ns as f64 / 1e6, Some(value)))
             .unzip();

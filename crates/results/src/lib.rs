@@ -68,7 +68,7 @@ mod tables;
 
 pub use error::{Error, Result};
 pub use merge::{forget, merge};
-pub use read::{measured_series, request_times, RequestTimes, SeriesOfRun};
+pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use summary::Summary;
 pub use table::{case_name, table, table_columns, TableColumn};
 pub use tables::{write_tables, FlowRow, RequestRow, SeriesRow, Simulated, Tables};

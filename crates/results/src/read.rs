@@ -13,8 +13,11 @@ use crate::error::{Error, Result};
 /// the scenario's traffic.
 pub type RequestTimes = BTreeMap<(usize, usize), Vec<f64>>;
 
-/// A series by run: its place, and its points (ns, value) in the order of time.
-pub type SeriesOfRun = BTreeMap<usize, (String, Vec<(i64, f64)>)>;
+/// Points (ns, value) in the order of time.
+pub type Points = Vec<(i64, f64)>;
+
+/// A series by run: its place, and its points.
+pub type SeriesOfRun = BTreeMap<usize, (String, Points)>;
 
 /// How long the requests of a result directory took.
 ///
@@ -54,7 +57,7 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
 pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
     let path = directory.join("series.parquet");
     let name = ByteArray::from(name);
-    let mut series: BTreeMap<usize, (ByteArray, Vec<(i64, f64)>)> = BTreeMap::new();
+    let mut series: BTreeMap<usize, (ByteArray, Points)> = BTreeMap::new();
     for group in columns::read(path.clone()) {
         let group = group?;
         let [Column::Int(run), Column::Int(time_ns), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
@@ -71,7 +74,7 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
         }
     }
     let text = |place: &ByteArray| String::from_utf8_lossy(place.data()).into_owned();
-    let sorted = |(run, (place, mut points)): (usize, (ByteArray, Vec<(i64, f64)>))| {
+    let sorted = |(run, (place, mut points)): (usize, (ByteArray, Points))| {
         points.sort_by_key(|&(time_ns, _)| time_ns);
         (run, (text(&place), points))
     };
