@@ -80,13 +80,13 @@ fn file_of(directory: &Path) -> Option<PathBuf> {
 
 /// Orders `f5` before `f15`: digits count as a number.
 fn in_order(text: &str) -> Vec<(u64, String)> {
-    let starts_number = |c: char| c.is_ascii_digit();
+    let is_digit = |c: char| c.is_ascii_digit();
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let word = rest.find(starts_number).unwrap_or(rest.len());
+        let word = rest.find(is_digit).unwrap_or(rest.len());
         let digits = rest[word..]
-            .find(|c| !starts_number(c))
+            .find(|c| !is_digit(c))
             .map_or(rest.len(), |n| word + n);
         parts.push((0, rest[..word].to_owned()));
         parts.push((rest[word..digits].parse().unwrap_or(0), String::new()));
@@ -100,7 +100,7 @@ fn section(file: &Path) -> Result<Section> {
     let shown = directory.display().to_string();
     match file.file_name().and_then(|name| name.to_str()) {
         Some("figure.json") => {
-            let figure: Figure = of_this_schema(file, "onramp reproduce it")?;
+            let figure: Figure = of_this_schema(file, "run onramp reproduce")?;
             Section::of_figure(figure, &shown).with_context(|| file.display().to_string())
         }
         Some("summary.json") => {
@@ -117,7 +117,7 @@ fn section(file: &Path) -> Result<Section> {
                 &shown,
             ))
         }
-        _ => Ok(delays(&read_json(file)?, file)),
+        _ => delays(file),
     }
 }
 
@@ -140,7 +140,12 @@ fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Re
     Ok(read_json(file)?)
 }
 
-fn delays(status: &Status, file: &Path) -> Section {
+fn delays(file: &Path) -> Result<Section> {
+    let status: Status = read_json(file).context("not what onramp clock matrix --json prints")?;
+    if status.ways.is_empty() {
+        let shown = file.display();
+        bail!("{shown} has no one-way delays: the first come after two windows of 2 s");
+    }
     // A port that all have tells nothing.
     let port = status.own.port();
     let has_port =
@@ -168,7 +173,8 @@ fn delays(status: &Status, file: &Path) -> Section {
         ("onramp", status.version.clone()),
         ("File", file.display().to_string()),
     ];
-    Section::of_delays(&name(file.with_extension("").as_path()), facts, &ways)
+    let name = name(&file.with_extension(""));
+    Ok(Section::of_delays(&name, facts, &ways))
 }
 
 /// The last part of a path.

@@ -182,6 +182,13 @@ fn what_cannot_be_read_is_named() {
         "{broken}"
     );
 
+    desk.write("other.json", "{\"some\": 1}");
+    let other = desk.refusal("other.json");
+    assert!(
+        other.contains("not what onramp clock matrix --json prints"),
+        "{other}"
+    );
+
     let mut figure = fixture::figure("uneven");
     figure.plots[0].series[0].y.pop();
     std::fs::create_dir(desk.path("uneven")).unwrap();

@@ -4,7 +4,7 @@
   "use strict";
   const { palette, plots } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
-  const DRAWN_POINTS = 60; // A line of more points has no markers.
+  const MARKED_POINTS = 60; // A line of more points has no markers.
   const DENSE_POINTS = 400; // A line of more points is thin, and not dashed.
   const LABELLED_CELLS = 150; // A heat map of more cells has no numbers in them.
   const NAME_PX = 14; // Of a heat map's row or column, below which not all are named.
@@ -15,11 +15,12 @@
   // Plotly takes a few tags of HTML in texts: there are none in ours.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
+  const [few, many] = [4, 9].map((digits) => new Intl.NumberFormat("en", { maximumSignificantDigits: digits }));
   function number(value) {
     if (value === null || value === undefined) return "none";
     const size = Math.abs(value);
     if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toPrecision(4);
-    return Number(value.toPrecision(size < 1000 ? 4 : 9)).toLocaleString("en").replace(/,/g, "\u202f");
+    return (size < 1000 ? few : many).format(value).replace(/,/g, "\u202f");
   }
 
   // Breaks a label into lines that fit a width.
@@ -52,8 +53,8 @@
     const name = series.name ? `<b>${plain(series.name)}</b><br>` : "";
     const label = (axis, value) => `${plain(axis.label)}: ${plain(shown(axis, value))}`;
     return series.x.map((x, i) => {
-      const interval = series.low?.length && series.low[i] !== null && series.high?.[i] !== null
-        ? ` [${number(series.low[i])}, ${number(series.high?.[i])}]` : "";
+      const known = series.low?.[i] != null && series.high?.[i] != null;
+      const interval = known ? ` [${number(series.low[i])}, ${number(series.high[i])}]` : "";
       return `${name}${label(plot.x, x)}<br>${label(plot.y, series.y[i])}${interval}`;
     });
   }
@@ -82,7 +83,6 @@
     const name = plain(series.name);
     const text = (x, y, z) => `${plain(plot.y.label)} ${plain(shown(plot.y, y))}<br>` +
       `${plain(plot.x.label)} ${plain(shown(plot.x, x))}<br><b>${name}: ${number(z)}</b>`;
-    // Rows and columns of numbers are as wide as each other, too: their values name them.
     const labels = columns.length * rows.length <= LABELLED_CELLS && {
       text: grid((x, y, z) => (z === null ? "" : String(Number(z.toPrecision(3))))), texttemplate: "%{text}",
     };
@@ -94,7 +94,7 @@
   }
 
   const marked = (plot, series) =>
-    plot.kind === "scatter" || (plot.kind === "line" && series.x.length <= DRAWN_POINTS);
+    plot.kind === "scatter" || (plot.kind === "line" && series.x.length <= MARKED_POINTS);
 
   const distinct = (values) => [...new Set(values)].filter((v) => v !== null).sort((a, b) => a - b);
 
@@ -134,7 +134,7 @@
     };
   }
 
-  // A heat map's axis counts cells: numbers are named by their values; the first row is on top.
+  // A heat map's axis counts cells: numbers are named by their values.
   function heatAxis(of, values, room, extra) {
     const names = of.categories.length ? of.categories : distinct(values).map(number);
     const kept = names.map((_, i) => i).filter((i) => i % Math.ceil((names.length * NAME_PX) / room) === 0);
@@ -158,6 +158,7 @@
     let y = { ...title(plot.y, height - 90), ...(!heat && log(plot.y, "y")), ...fromZero };
     if (heat) {
       const values = (key) => plot.series[0]?.[key] ?? [];
+      // Named rows are read from the top, numbers grow upwards.
       const upright = plot.y.categories.length ? { autorange: "reversed" } : {};
       x = heatAxis(plot.x, values("x"), width - 150, x);
       y = heatAxis(plot.y, values("y"), height - 120, { ...y, ...upright });

@@ -1,5 +1,5 @@
 //! The page in headless Chromium: it opens without network, is quiet, and does what it promises.
-//! ONRAMP_SHOTS=DIR keeps pictures of it.
+//! ONRAMP_SHOTS=DIR keeps pictures and a print of it there, in base64.
 
 #[path = "../fixture.rs"]
 mod fixture;
