@@ -21,7 +21,7 @@ try:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     from matplotlib import font_manager
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 except ImportError as error:
     sys.exit(f"draw.py: {error}. {REMEDY}")
 
@@ -39,7 +39,7 @@ LABELLED_CELLS = 60  # a heat map of more has no numbers in its cells
 STYLE = {
     "font.family": FONT, "font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
-    "grid.color": "#e3e7ec", "grid.linewidth": 0.5, "lines.linewidth": 1.3, "lines.markersize": 4,
+    "grid.color": "#e3e7ec", "grid.linewidth": 0.5, "lines.linewidth": 1.3, "lines.markersize": 3,
     "errorbar.capsize": 2, "legend.frameon": False, "savefig.dpi": 300,
     "svg.hashsalt": "onramp", "text.parse_math": False,
 }
@@ -177,6 +177,8 @@ def dress_axis(axis, of):
     if names:
         axis.set_ticks(range(len(names)), names)
     elif of.get("log"):
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
         axis.set_minor_formatter(NullFormatter())
 
@@ -186,6 +188,7 @@ def rotate_long_names(axes, plot):
     if sum(len(name) + 2 for name in names) > 45:
         for label in axes.get_xticklabels():
             label.set(rotation=30, ha="right", rotation_mode="anchor")
+        axes.figure.set_figheight(HEIGHT_IN + 0.03 * max(len(name) for name in names))
 
 
 def dress(axes, plot):
@@ -211,7 +214,7 @@ def add_legend(picture, axes):
         return
     columns = max(1, min(4, 60 // (8 + max(len(name) for name in names))))
     lines = sum(name.count("\n") for name in names) + -(-len(names) // columns)
-    picture.set_figheight(HEIGHT_IN + 0.15 * lines)
+    picture.set_figheight(picture.get_figheight() + 0.15 * lines)
     picture.legend(handles, names, loc="outside upper left", ncols=columns, handlelength=2.6, columnspacing=1.2,
                    borderaxespad=0.1)
 

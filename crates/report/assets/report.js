@@ -163,7 +163,9 @@
       x = heatAxis(plot.x, values("x"), width - 150, x);
       y = heatAxis(plot.y, values("y"), height - 120, { ...y, ...upright });
     } else {
-      [x, y] = [axis(plot.x, x), axis(plot.y, y)];
+      // Long names end below their ticks.
+      const names = plot.x.categories.reduce((sum, name) => sum + name.length * 7 + 10, 0);
+      [x, y] = [axis(plot.x, { ...x, ...(names > width - 80 && { tickangle: -35 }) }), axis(plot.y, y)];
     }
     return {
       xaxis: x, yaxis: y,
