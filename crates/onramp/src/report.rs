@@ -16,9 +16,12 @@ const KINDS: [(&str, &str); 3] = [
     ("matrix.json", "onramp clock matrix --json"),
 ];
 
+/// `onramp reproduce` writes into reproduce/SCALE/ID.
+const DEPTH: usize = 2;
+
 #[derive(clap::Args)]
 pub struct Args {
-    /// Directories with figure.json, summary.json or matrix.json, or with such directories in them;
+    /// Directories with figure.json, summary.json or matrix.json, or with such directories below them;
     /// or the file that `onramp clock matrix --json` printed
     #[arg(required = true, value_name = "DIR")]
     results: Vec<PathBuf>,
@@ -45,24 +48,17 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Files of results that `given` names: itself, its own, or those of the directories in it.
+/// Files of results that `given` names: itself, its own, or those of the directories below it.
 fn files(given: &Path) -> Result<Vec<PathBuf>> {
     let shown = given.display();
     let kind = std::fs::metadata(given).with_context(|| format!("cannot read {shown}"))?;
     if kind.is_file() {
         return Ok(vec![given.to_owned()]);
     }
-    if let Some(file) = file_of(given) {
-        return Ok(vec![file]);
-    }
-    let entries = std::fs::read_dir(given).with_context(|| format!("cannot read {shown}"))?;
-    let paths = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>>>()?;
-    let mut below: Vec<PathBuf> = paths.iter().filter_map(|path| file_of(path)).collect();
-    below.sort_by_key(|path| in_order(&path.display().to_string()));
-    if !below.is_empty() {
-        return Ok(below);
+    let mut found = below(given, DEPTH).with_context(|| format!("cannot read {shown}"))?;
+    found.sort_by_key(|path| in_order(&path.display().to_string()));
+    if !found.is_empty() {
+        return Ok(found);
     }
     if given.join("run-0.json").exists() {
         bail!("{shown} has runs but no summary.json: whatever ran there was killed; run it again");
@@ -70,7 +66,22 @@ fn files(given: &Path) -> Result<Vec<PathBuf>> {
     let known = KINDS
         .map(|(file, from)| format!("{file} ({from})"))
         .join(", ");
-    bail!("{shown} has no results: no {known}, nor has a directory in it");
+    bail!("{shown} has no results: no {known}, nor has a directory below it");
+}
+
+/// The results of `directory`, or else of those in it, `depth` levels down.
+fn below(directory: &Path, depth: usize) -> std::io::Result<Vec<PathBuf>> {
+    if let Some(file) = file_of(directory) {
+        return Ok(vec![file]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if depth > 0 && path.is_dir() {
+            found.extend(below(&path, depth - 1)?);
+        }
+    }
+    Ok(found)
 }
 
 fn file_of(directory: &Path) -> Option<PathBuf> {

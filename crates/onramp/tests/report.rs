@@ -87,12 +87,12 @@ fn succeeded(output: &Output) {
 #[test]
 fn figures_below_a_directory_are_in_the_order_of_their_numbers() {
     let desk = Desk::new();
-    for id in ["all/f10", "all/f9", "all/table1"] {
+    for id in ["all/quick/f10", "all/quick/f9", "all/quick/table1"] {
         desk.figure(id);
     }
     succeeded(&desk.onramp(&["report", "all", "--out", "page.html"]));
     let page = desk.read("page.html");
-    let at = |id: &str| page.find(&format!("id=\"figure-all-{id}\"")).unwrap();
+    let at = |id: &str| page.find(&format!("id=\"figure-all-quick-{id}\"")).unwrap();
     assert!(at("f9") < at("f10") && at("f10") < at("table1"));
     assert!(page.ends_with("</html>"));
     let before = page;
