@@ -39,7 +39,8 @@ pub enum Command {
     #[command(after_help = "Example: onramp clock watch")]
     Watch(QueryArgs),
     /// Shortest and present one-way delays; of all pairs that are probed on the coordinator's host
-    #[command(after_help = "Example: onramp clock matrix")]
+    #[command(after_help = "Examples: onramp clock matrix\n          \
+                      onramp clock matrix --json > matrix.json; onramp report matrix.json")]
     Matrix(QueryArgs),
     /// Huygens on a scenario's network in the simulator, under its load: how wrong the clocks are
     #[command(after_help = "Example: onramp clock simulate scenarios/clock.toml --threads 2")]

@@ -2,6 +2,7 @@
 mod agent;
 mod clock;
 mod rack;
+mod report;
 mod scenario;
 mod sim;
 
@@ -32,6 +33,9 @@ enum Command {
     /// Scenarios on real Linux TCP stacks
     #[command(subcommand)]
     Rack(rack::Command),
+    /// One HTML page of results, that works offline: paper against measured, plots, scenarios
+    #[command(after_help = "Example: onramp report results/reproduce --out report.html")]
+    Report(report::Args),
     /// Checks scenario files, explains their keys
     #[command(subcommand)]
     Scenario(scenario::Command),
@@ -81,6 +85,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Status(args) => status(&args),
         Command::Clock(command) => clock::run(command),
         Command::Rack(command) => rack::run(command),
+        Command::Report(args) => report::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
     }

@@ -48,9 +48,9 @@ fn write_groups(
     groups: impl IntoIterator<Item = Result<Vec<Column>>>,
 ) -> Result<()> {
     let bad = |error: ParquetError| bad(path, error);
-    let file = File::create(path).map_err(|source| Error::File {
+    let file = File::create(path).map_err(|error| Error::File {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     let schema = Arc::new(parse_message_type(schema).map_err(bad)?);
     let properties = WriterProperties::builder()
@@ -125,9 +125,9 @@ pub fn read(path: PathBuf) -> impl Iterator<Item = Result<Vec<Column>>> {
 }
 
 fn open(path: &Path) -> Result<SerializedFileReader<File>> {
-    let file = File::open(path).map_err(|source| Error::File {
+    let file = File::open(path).map_err(|error| Error::File {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     SerializedFileReader::new(file).map_err(|error| bad(path, error))
 }

@@ -61,14 +61,16 @@ mod columns;
 mod error;
 pub mod figure;
 mod merge;
+mod read;
 mod summary;
 mod table;
 mod tables;
 
 pub use error::{Error, Result};
 pub use merge::{forget, merge};
+pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use summary::Summary;
-pub use table::table;
+pub use table::{case_name, table, table_columns, TableColumn};
 pub use tables::{write_tables, FlowRow, RequestRow, SeriesRow, Simulated, Tables};
 
 use serde::{Deserialize, Serialize};
@@ -134,10 +136,15 @@ pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> Path
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
     text.push(b'\n');
+    write_whole(path, &text)
+}
+
+/// Writes `content`: the whole file, or none; what was there before stays until then.
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
     whole(path, |part| {
-        std::fs::write(part, text).map_err(|source| Error::File {
-            path: part.to_owned(),
-            source,
+        std::fs::write(part, content).map_err(|error| Error::File {
+            path: path.to_owned(),
+            error,
         })
     })
 }
@@ -148,9 +155,9 @@ fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     part.push(".part");
     let part = PathBuf::from(part);
     let written = write(&part).and_then(|()| {
-        std::fs::rename(&part, path).map_err(|source| Error::File {
+        std::fs::rename(&part, path).map_err(|error| Error::File {
             path: path.to_owned(),
-            source,
+            error,
         })
     });
     if written.is_err() {
@@ -162,9 +169,9 @@ fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
 
 /// Reads JSON that [`write_json`] wrote.
 pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
-    let text = std::fs::read(path).map_err(|source| Error::File {
+    let text = std::fs::read(path).map_err(|error| Error::File {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     serde_json::from_slice(&text).map_err(|error| Error::Format {
         path: path.to_owned(),

@@ -53,8 +53,8 @@ pub fn forget(scenario: &Scenario, directory: &Path) -> Result<()> {
     for index in 0..scenario.runs().len() {
         let path = part(directory, "run", index, "json");
         match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::File { path, source });
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::File { path, error });
             }
             _ => {}
         }

@@ -4,10 +4,21 @@ use crate::{RunResult, SummaryFile};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// A column: its heading in two lines, and what of a run it shows.
-type Column = (&'static str, &'static str, fn(&RunResult) -> Option<String>);
+/// A column of the comparison: its heading in two lines, and a cell for each run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableColumn {
+    /// What it shares with its neighbours: `RCT us`.
+    pub group: &'static str,
+    /// `mean`.
+    pub name: &'static str,
+    /// Of each run; none where it has no such metric.
+    pub cells: Vec<Option<String>>,
+}
 
-const COLUMNS: [Column; 13] = [
+/// The headings of a column, and what of a run it shows.
+type Shown = (&'static str, &'static str, fn(&RunResult) -> Option<String>);
+
+const COLUMNS: [Shown; 13] = [
     ("RCT us", "mean", |run| number(run, "incast.rct_us", "mean")),
     ("RCT us", "p50", |run| number(run, "incast.rct_us", "p50")),
     ("RCT us", "p99", |run| number(run, "incast.rct_us", "p99")),
@@ -33,6 +44,18 @@ const COLUMNS: [Column; 13] = [
     ("un-", "finished", unfinished),
 ];
 
+/// The columns after the case's name that any run fills.
+pub fn table_columns(runs: &[RunResult]) -> Vec<TableColumn> {
+    let column = |(group, name, show): Shown| TableColumn {
+        group,
+        name,
+        cells: runs.iter().map(show).collect(),
+    };
+    let mut columns: Vec<TableColumn> = COLUMNS.map(column).into();
+    columns.retain(|column| column.cells.iter().any(Option::is_some));
+    columns
+}
+
 /// The table, with a line for each finished run. Columns that no run fills are left out.
 ///
 /// ```text
@@ -44,11 +67,7 @@ const COLUMNS: [Column; 13] = [
 pub fn table(summary: &SummaryFile) -> String {
     let mut columns = vec![names(&summary.runs)];
     let mut last_group = "";
-    for (group, name, show) in COLUMNS {
-        let cells: Vec<Option<String>> = summary.runs.iter().map(show).collect();
-        if cells.iter().all(Option::is_none) {
-            continue;
-        }
+    for TableColumn { group, name, cells } in table_columns(&summary.runs) {
         let heading = if group == last_group { "" } else { group };
         last_group = group;
         let cells = cells
@@ -78,12 +97,12 @@ pub fn table(summary: &SummaryFile) -> String {
 
 fn names(runs: &[RunResult]) -> Vec<String> {
     let heading = ["".to_owned(), "case".to_owned()];
-    let name = |run| name(run, runs);
+    let name = |run| case_name(run, runs);
     heading.into_iter().chain(runs.iter().map(name)).collect()
 }
 
 /// The case, and what tells this one of its `runs` from the others.
-fn name(run: &RunResult, runs: &[RunResult]) -> String {
+pub fn case_name(run: &RunResult, runs: &[RunResult]) -> String {
     let case = run.params.get("case");
     let same = |other: &&RunResult| other.params.get("case") == case;
     let implied = |key: &String| {

@@ -1,0 +1,209 @@
+//! `onramp report`: reads results, has the report crate make a page of them, writes it.
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Context, Result};
+use onramp_clock::status::Status;
+use onramp_report::{page, Samples, Section, Way};
+use onramp_results::figure::Figure;
+use onramp_results::{measured_series, read_json, request_times, write_whole, SummaryFile, SCHEMA};
+use serde::Deserialize;
+
+/// What a directory of results may hold, the first that it has, and what makes it.
+const KINDS: [(&str, &str); 3] = [
+    ("figure.json", "onramp reproduce"),
+    ("summary.json", "onramp sim run or onramp rack run"),
+    ("matrix.json", "onramp clock matrix --json"),
+];
+
+/// `onramp reproduce` writes into reproduce/SCALE/ID.
+const DEPTH: usize = 2;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Directories with figure.json, summary.json or matrix.json, or with such directories below them;
+    /// or the file that `onramp clock matrix --json` printed
+    #[arg(required = true, value_name = "DIR")]
+    results: Vec<PathBuf>,
+    /// The page; one that is there is replaced when the new one is whole
+    #[arg(long, default_value = "report.html")]
+    out: PathBuf,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut sections = Vec::new();
+    for given in &args.results {
+        for file in files(given)? {
+            sections.push(section(&file)?);
+        }
+    }
+    let html = page(&sections);
+    write_whole(&args.out, html.as_bytes()).context("cannot write the report")?;
+    let sections = match sections.len() {
+        1 => "1 section".to_owned(),
+        count => format!("{count} sections"),
+    };
+    let size = html.len() as f64 / 1e6;
+    println!("wrote {}: {sections}, {size:.1} MB", args.out.display());
+    Ok(())
+}
+
+/// Files of results that `given` names: itself, its own, or those of the directories below it.
+fn files(given: &Path) -> Result<Vec<PathBuf>> {
+    let shown = given.display();
+    let kind = std::fs::metadata(given).with_context(|| format!("cannot read {shown}"))?;
+    if kind.is_file() {
+        return Ok(vec![given.to_owned()]);
+    }
+    let mut found = below(given, DEPTH).with_context(|| format!("cannot read {shown}"))?;
+    found.sort_by_key(|path| in_order(&path.display().to_string()));
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    if given.join("run-0.json").exists() {
+        bail!("{shown} has runs but no summary.json: whatever ran there was killed; run it again");
+    }
+    let known = KINDS
+        .map(|(file, from)| format!("{file} ({from})"))
+        .join(", ");
+    bail!("{shown} has no results: no {known}, nor has a directory below it");
+}
+
+/// The results of `directory`, or else of those in it, `depth` levels down.
+fn below(directory: &Path, depth: usize) -> std::io::Result<Vec<PathBuf>> {
+    if let Some(file) = file_of(directory) {
+        return Ok(vec![file]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if depth > 0 && path.is_dir() {
+            found.extend(below(&path, depth - 1)?);
+        }
+    }
+    Ok(found)
+}
+
+fn file_of(directory: &Path) -> Option<PathBuf> {
+    let file = |(name, _): &(&str, &str)| directory.join(name);
+    KINDS.iter().map(file).find(|file| file.is_file())
+}
+
+/// Orders `f5` before `f15`: digits count as a number.
+fn in_order(text: &str) -> Vec<(u64, String)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest.find(is_digit).unwrap_or(rest.len());
+        let digits = rest[word..]
+            .find(|c| !is_digit(c))
+            .map_or(rest.len(), |n| word + n);
+        parts.push((0, rest[..word].to_owned()));
+        parts.push((rest[word..digits].parse().unwrap_or(0), String::new()));
+        rest = &rest[digits..];
+    }
+    parts
+}
+
+fn section(file: &Path) -> Result<Section> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let shown = directory.display().to_string();
+    match file.file_name().and_then(|name| name.to_str()) {
+        Some("figure.json") => {
+            let figure: Figure = of_this_schema(file, "run onramp reproduce")?;
+            Section::of_figure(figure, &shown).with_context(|| file.display().to_string())
+        }
+        Some("summary.json") => {
+            let summary: SummaryFile = of_this_schema(file, "run the scenario")?;
+            let samples = Samples {
+                requests: request_times(directory)?,
+                queue: measured_series(directory, "queue_us")?,
+                owd: measured_series(directory, "owd_us")?,
+            };
+            Ok(Section::of_runs(
+                summary,
+                &samples,
+                &name(directory),
+                &shown,
+            ))
+        }
+        _ => delays(file),
+    }
+}
+
+/// Reads a file of results if it has the layout of this onramp. `remedy` is how to make it again.
+fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Result<T> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        schema: u32,
+    }
+    let Versioned { schema } = read_json(file)?;
+    if schema != SCHEMA {
+        let age = if schema < SCHEMA {
+            "an older"
+        } else {
+            "a newer"
+        };
+        let shown = file.display();
+        bail!("{shown} is of {age} onramp: its schema is {schema}, this one's {SCHEMA}; {remedy} again");
+    }
+    Ok(read_json(file)?)
+}
+
+fn delays(file: &Path) -> Result<Section> {
+    let status: Status = read_json(file).context("not what onramp clock matrix --json prints")?;
+    if status.ways.is_empty() {
+        let shown = file.display();
+        bail!("{shown} has no one-way delays: the first come after two windows of 2 s");
+    }
+    // A port that all have tells nothing.
+    let port = status.own.port();
+    let has_port =
+        |way: &onramp_clock::status::Way| [way.from, way.to].map(|host| host.port()) == [port; 2];
+    let name_of: fn(SocketAddr) -> String = match status.ways.iter().all(has_port) {
+        true => |host| host.ip().to_string(),
+        false => |host| host.to_string(),
+    };
+    let way = |way: &onramp_clock::status::Way| Way {
+        from: name_of(way.from),
+        to: name_of(way.to),
+        min_ns: way.min_ns,
+        now_ns: way.now_ns,
+    };
+    let ways: Vec<Way> = status.ways.iter().map(way).collect();
+    let sigma = status
+        .clock
+        .map(|clock| format!("{:.1} us", clock.sigma_ns as f64 / 1e3));
+    let facts = vec![
+        ("Told by", status.own.to_string()),
+        ("Coordinator", status.coordinator.to_string()),
+        ("Clock", status.state.clone()),
+        ("Sigma", sigma.unwrap_or_else(|| "no fleet time".into())),
+        ("Stamps", status.source.clone()),
+        ("onramp", status.version.clone()),
+        ("File", file.display().to_string()),
+    ];
+    let name = name(&file.with_extension(""));
+    Ok(Section::of_delays(&name, facts, &ways))
+}
+
+/// The last part of a path.
+fn name(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_in_the_order_of_their_numbers() {
+        let mut names = ["r/f10/x", "r/table1/x", "r/f5/x", "r/f1/x"];
+        names.sort_by_key(|name| in_order(name));
+        assert_eq!(names, ["r/f1/x", "r/f5/x", "r/f10/x", "r/table1/x"]);
+    }
+}

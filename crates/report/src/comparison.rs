@@ -1,0 +1,186 @@
+//! Paper against measured: a row's numbers, ratios and verdict.
+
+use maud::{html, Markup};
+use onramp_results::figure::{Measured, Row, Verdict};
+
+use crate::number::{exact, three, unit};
+
+/// All verdicts, best first.
+pub const VERDICTS: [Verdict; 4] = [
+    Verdict::Reproduced,
+    Verdict::DirectionOnly,
+    Verdict::NotReproduced,
+    Verdict::Beyond,
+];
+
+/// The strip of ratios reaches from 1/REACH to REACH.
+const REACH: f64 = 4.0;
+/// What [`Verdict::Reproduced`] allows.
+const CLOSE: f64 = 1.5;
+/// Of the strip, in its own units.
+const WIDTH: f64 = 120.0;
+
+/// A verdict's class, mark and words.
+pub fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
+    match verdict {
+        Verdict::Reproduced => ("good", "\u{2713}", "reproduced"),
+        Verdict::DirectionOnly => ("fair", "\u{2248}", "direction only"),
+        Verdict::NotReproduced => ("bad", "\u{2717}", "not reproduced"),
+        Verdict::Beyond => ("beyond", "+", "beyond the paper"),
+    }
+}
+
+/// A verdict with its mark, and how often it was given.
+pub fn badge(verdict: Verdict, count: Option<usize>) -> Markup {
+    let (class, mark, words) = words(verdict);
+    html! {
+        span class={ "badge " (class) } {
+            span aria-hidden="true" { (mark) } " "
+            @if let Some(count) = count { (count) " " }
+            (words)
+        }
+    }
+}
+
+/// A verdict's mark and how often it was given, where its words are told elsewhere.
+pub fn tally(verdict: Verdict, count: usize) -> Markup {
+    let (class, mark, words) = words(verdict);
+    let meaning = format!("{count} {words}");
+    html! {
+        span class={ "badge " (class) } role="img" aria-label=(meaning) title=(meaning) { (mark) " " (count) }
+    }
+}
+
+/// The table of a figure's rows.
+pub fn table(rows: &[Row]) -> Markup {
+    let mut worlds: Vec<&str> = Vec::new();
+    for measured in rows.iter().flat_map(|row| &row.measured) {
+        if !worlds.contains(&measured.world.as_str()) {
+            worlds.push(&measured.world);
+        }
+    }
+    let has_paper = rows.iter().any(|row| row.paper.is_some());
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Paper against measured" {
+            table.comparison {
+                thead { tr {
+                    th scope="col" { "Quantity" }
+                    th.number scope="col" { "Paper" }
+                    @for world in &worlds { th.number scope="col" { (world_name(world)) } }
+                    @if has_paper { th scope="col" { "Measured \u{f7} paper" (scale()) } }
+                    th scope="col" { "Verdict" }
+                    th scope="col" { "Why" }
+                } }
+                tbody { @for row in rows { (table_row(row, &worlds, has_paper)) } }
+            }
+        }
+    }
+}
+
+fn table_row(row: &Row, worlds: &[&str], has_paper: bool) -> Markup {
+    let of = |world: &str| row.measured.iter().find(|m| m.world == world);
+    html! {
+        tr {
+            th scope="row" { (row.name) }
+            td.number data-label="Paper" { div {
+                @match row.paper {
+                    Some(paper) => span.value { (exact(paper)) (unit(&row.unit)) },
+                    None if row.verdict == Verdict::Beyond => "\u{2013}",
+                    None => span.muted { "picture only" },
+                }
+                @if !row.source.is_empty() { div.muted.small.source { (row.source) } }
+            } }
+            @for world in worlds {
+                @let measured = of(world).filter(|measured| measured.value.is_some());
+                td.number.none[measured.is_none()] data-label=(world_name(world)) { (value(measured, &row.unit)) }
+            }
+            @if has_paper { td.ratio data-label="Measured \u{f7} paper" { (ratios(row)) } }
+            td data-label="Verdict" { (badge(row.verdict, None)) }
+            td.note data-label="Why" { (row.note) }
+        }
+    }
+}
+
+fn value(measured: Option<&Measured>, of: &str) -> Markup {
+    let Some(Measured {
+        value: Some(value),
+        interval,
+        ..
+    }) = measured
+    else {
+        return html! { "\u{2013}" };
+    };
+    html! {
+        div {
+            span.value title=(value) { (three(*value)) (unit(of)) }
+            @if let Some([low, high]) = interval {
+                div.muted.small title="95 % confidence interval over seeds" {
+                    "[" (three(*low)) ", " (three(*high)) "]"
+                }
+            }
+        }
+    }
+}
+
+fn ratios(row: &Row) -> Markup {
+    let paper = row.paper.filter(|paper| *paper != 0.0);
+    let ratio = |m: &Measured| {
+        Some((
+            world_name(&m.world).to_owned(),
+            m.value? / paper?,
+            m.interval,
+        ))
+    };
+    let ratios: Vec<_> = row.measured.iter().filter_map(ratio).collect();
+    html! {
+        @if let (Some(paper), false) = (paper, ratios.is_empty()) {
+            div { @for (world, ratio, interval) in ratios {
+                div.strip-line {
+                    span.value { (three(ratio)) }
+                    (strip(ratio, interval.map(|ends| ends.map(|end| end / paper))))
+                    span.muted.small { (world) }
+                }
+            } }
+        }
+    }
+}
+
+/// The ends of the strips, for the heading.
+fn scale() -> Markup {
+    html! { div.muted.small.scale { "strip: \u{bc} to 4, shaded within 1.5" } }
+}
+
+/// Where a ratio lies between 1/REACH and REACH, 1 in the middle; an arrow beyond.
+fn strip(ratio: f64, interval: Option<[f64; 2]>) -> Markup {
+    let at = |ratio: f64| {
+        let part = ratio.max(f64::MIN_POSITIVE).log(REACH).clamp(-1.0, 1.0);
+        WIDTH / 2.0 * (1.0 + part)
+    };
+    let tenth = |v: f64| format!("{v:.1}");
+    let is_inside = (1.0 / REACH..=REACH).contains(&ratio);
+    let x = at(ratio);
+    let tip = if ratio > REACH { WIDTH } else { 0.0 };
+    let base = tip + if ratio > REACH { -8.0 } else { 8.0 };
+    html! {
+        svg.strip viewBox={ "0 0 " (WIDTH) " 16" } width=(WIDTH) height="16" aria-hidden="true" {
+            rect.band x=(tenth(at(1.0 / CLOSE))) width=(tenth(at(CLOSE) - at(1.0 / CLOSE))) y="1" height="14" {}
+            line.one x1=(WIDTH / 2.0) x2=(WIDTH / 2.0) y1="0" y2="16" {}
+            @if let Some([low, high]) = interval {
+                line.whisker x1=(tenth(at(low))) x2=(tenth(at(high))) y1="8" y2="8" {}
+            }
+            @if is_inside {
+                circle.dot cx=(tenth(x)) cy="8" r="4" {}
+            } @else {
+                path.dot d={ "M" (tip) " 8 L" (base) " 3 L" (base) " 13 Z" } {}
+            }
+        }
+    }
+}
+
+fn world_name(world: &str) -> &str {
+    match world {
+        "sim" => "simulator",
+        "rack" => "real kernel",
+        other => other,
+    }
+}

@@ -1,0 +1,278 @@
+//! The page: an overview, then every section.
+
+use std::ops::RangeFrom;
+
+use maud::{html, Markup, PreEscaped, DOCTYPE};
+use onramp_results::figure::{Axis, Plot, PlotKind, Verdict};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::comparison::{self, badge, VERDICTS};
+use crate::section::{Section, Table};
+
+const PLOTLY: &str = include_str!("../assets/plotly-cartesian.min.js");
+const PLOTLY_LICENCE: &str = include_str!("../assets/plotly-LICENSE");
+const THEME: &str = include_str!("../assets/theme.js");
+const SCRIPT: &str = include_str!("../assets/report.js");
+const STYLE: &str = include_str!("../assets/report.css");
+const PALETTE: &str = include_str!("../assets/palette.json");
+
+/// Nothing may be fetched, sent or framed; what runs is in the page.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                      img-src data: blob:; form-action 'none'; base-uri 'none'";
+
+/// What the script is told.
+#[derive(Serialize)]
+struct Data<'a> {
+    palette: &'a RawValue,
+    plots: Vec<Drawn<'a>>,
+}
+
+/// A plot, and the colour of each of its series: one name has one colour in a section.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    #[serde(flatten)]
+    plot: &'a Plot,
+    colours: Vec<usize>,
+}
+
+/// One page of `sections`, in their order. The same sections give the same bytes.
+pub fn page(sections: &[Section]) -> String {
+    let mut numbers = 0..;
+    let anchors = anchors(sections);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "onramp report" }
+                style { (PreEscaped(STYLE)) }
+                script { (PreEscaped(THEME)) }
+            }
+            body {
+                header.top {
+                    h1 { "onramp report" }
+                    button #theme type="button" { "dark" }
+                }
+                main {
+                    noscript { p.partial { "The plots need JavaScript; the tables do not." } }
+                    (overview(sections, &anchors))
+                    @for (section, anchor) in sections.iter().zip(&anchors) {
+                        (show(section, anchor, &mut numbers))
+                    }
+                }
+                script #data type="application/json" { (PreEscaped(data(sections))) }
+                script { "/* Plotly:\n" (PreEscaped(PLOTLY_LICENCE)) "*/\n" (PreEscaped(PLOTLY)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// A name for the address of each section: its own if nobody else has it.
+fn anchors(sections: &[Section]) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    for (index, section) in sections.iter().enumerate() {
+        let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let mut anchor = format!(
+            "figure-{}",
+            section.name.chars().map(fits).collect::<String>()
+        );
+        if anchors.contains(&anchor) {
+            anchor = format!("{anchor}--{index}");
+        }
+        anchors.push(anchor);
+    }
+    anchors
+}
+
+/// The plots, in the order of their numbers, as JSON that cannot end its script element.
+fn data(sections: &[Section]) -> String {
+    let palette = serde_json::from_str(PALETTE).expect("the palette is JSON");
+    let plots = sections.iter().flat_map(drawn).collect();
+    let text = serde_json::to_string(&Data { palette, plots }).expect("plain data has a JSON form");
+    text.replace('<', "\\u003c").replace('>', "\\u003e")
+}
+
+fn drawn(section: &Section) -> Vec<Drawn<'_>> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut drawn = Vec::new();
+    for plot in &section.plots {
+        let mut colours = Vec::new();
+        for series in &plot.series {
+            // `off (n = 561)` is `off`.
+            let name = series.name.split(" (").next().unwrap_or_default();
+            let known = names.iter().position(|other| *other == name);
+            colours.push(known.unwrap_or(names.len()));
+            if known.is_none() {
+                names.push(name);
+            }
+        }
+        drawn.push(Drawn { plot, colours });
+    }
+    drawn
+}
+
+/// Verdicts with their counts, those that were given.
+fn counts<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Vec<(Verdict, usize)> {
+    let verdicts: Vec<Verdict> = sections
+        .into_iter()
+        .flat_map(|section| section.rows.iter().map(|row| row.verdict))
+        .collect();
+    let count = |verdict| (verdict, verdicts.iter().filter(|v| **v == verdict).count());
+    VERDICTS
+        .map(count)
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}
+
+fn overview(sections: &[Section], anchors: &[String]) -> Markup {
+    let all = counts(sections);
+    let total: usize = all.iter().map(|(_, count)| count).sum();
+    let partial = sections
+        .iter()
+        .filter(|section| section.partial.is_some())
+        .count();
+    html! {
+        section #overview aria-label="Overview" {
+            @if total > 0 {
+                p.verdicts { @for (verdict, count) in &all { (badge(*verdict, Some(*count))) " " } }
+                div.share aria-hidden="true" {
+                    @for (verdict, count) in &all {
+                        span class=(comparison::words(*verdict).0) style={ "flex-grow:" (count) } {}
+                    }
+                }
+                details.legend-of-verdicts {
+                    summary { "What the verdicts mean" }
+                    ul {
+                        li { (badge(Verdict::Reproduced, None)) " within a factor of 1.5 of the paper's number, or of its picture's shape" }
+                        li { (badge(Verdict::DirectionOnly, None)) " it goes the same way, by more or less" }
+                        li { (badge(Verdict::NotReproduced, None)) " it does not; the row says why" }
+                        li { (badge(Verdict::Beyond, None)) " the paper has no number for it" }
+                    }
+                    p { "Intervals are 95 % confidence intervals of the mean over seeds." }
+                }
+            }
+            @if partial > 0 {
+                p.partial { strong { "Partial: " } (partial) " of " (sections.len()) " ended early; marked below." }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Contents" {
+                table.contents {
+                    thead { tr { th scope="col" { "" } th scope="col" { "Figure" } th scope="col" { @if total > 0 { "Verdicts" } } } }
+                    tbody { @for (section, anchor) in sections.iter().zip(anchors) {
+                        tr {
+                            td { a href={ "#" (anchor) } { (section.name) } }
+                            td.title { a href={ "#" (anchor) } { (section.title) } }
+                            td {
+                                @if section.partial.is_some() { span.badge.warn { "partial" } " " }
+                                @for (verdict, count) in counts([section]) { (comparison::tally(verdict, count)) " " }
+                            }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// A section; `numbers` are those of the plots to come.
+fn show(section: &Section, anchor: &str, numbers: &mut RangeFrom<usize>) -> Markup {
+    html! {
+        section.figure id=(anchor) {
+            h2 { span.id { (section.name) } " " (section.title) }
+            @if let Some(partial) = &section.partial {
+                p.partial { strong { "Partial. " } (partial) }
+            }
+            @if !section.asked.is_empty() { p.asked { strong { "Asked: " } (section.asked) } }
+            @if !section.scaled_down.is_empty() {
+                p.scaled { strong { "Smaller than the paper: " } (section.scaled_down) }
+            }
+            @if !section.rows.is_empty() { (comparison::table(&section.rows)) }
+            @for table in &section.tables { (show_table(table)) }
+            div.plots {
+                @for (plot, number) in section.plots.iter().zip(numbers) { (show_plot(plot, number)) }
+            }
+            dl.facts { @for (name, fact) in &section.facts { div { dt { (name) } dd { (fact) } } } }
+            @if !section.resolved.is_empty() {
+                details {
+                    summary { "Scenario, everything resolved (" (section.resolved.len()) ")" }
+                    @for (name, scenario) in &section.resolved {
+                        details {
+                            summary { (name) }
+                            pre tabindex="0" { (serde_json::to_string_pretty(scenario).unwrap_or_default()) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn show_plot(plot: &Plot, number: usize) -> Markup {
+    html! {
+        figure.plot {
+            figcaption { (plot.title) }
+            div.legend role="group" aria-label="Series, press to hide or show" {}
+            div.chart data-plot=(number) role="img" aria-label=(plot.title) {}
+            @if let Some(hidden) = unshown(plot) { p.muted.small { (hidden) } }
+        }
+    }
+}
+
+/// What a logarithmic axis cannot show.
+fn unshown(plot: &Plot) -> Option<String> {
+    let is_lost = |axis: &Axis, value: f64| axis.log && value <= 0.0;
+    let lost =
+        |x: &f64, y: &Option<f64>| is_lost(&plot.x, *x) || y.is_some_and(|y| is_lost(&plot.y, y));
+    let points = plot
+        .series
+        .iter()
+        .flat_map(|series| series.x.iter().zip(&series.y));
+    let (all, lost) = points.fold((0, 0), |(all, count), (x, y)| {
+        (all + 1, count + usize::from(lost(x, y)))
+    });
+    (lost > 0 && plot.kind != PlotKind::Heat).then(|| {
+        format!("Not shown: {lost} of {all} values, which are not above 0, as a logarithmic axis needs.")
+    })
+}
+
+fn show_table(table: &Table) -> Markup {
+    let body = html! {
+        div.scroll tabindex="0" role="region" aria-label=(table.title) {
+            table.plain {
+                thead { (headings(table)) }
+                tbody { @for row in &table.rows { tr {
+                    @for (index, cell) in row.iter().enumerate() {
+                        @if index == 0 { th scope="row" { (cell) } } @else { td.number { (cell) } }
+                    }
+                } } }
+            }
+        }
+    };
+    html! {
+        @if table.folded {
+            details { summary { (table.title) } (body) }
+        } @else {
+            h3 { (table.title) }
+            (body)
+        }
+    }
+}
+
+/// One line of names, below one of what neighbours share, if they share anything.
+fn headings(table: &Table) -> Markup {
+    let groups = table.columns.chunk_by(|a, b| a.0 == b.0);
+    html! {
+        @if table.columns.iter().any(|(group, _)| !group.is_empty()) {
+            tr { @for group in groups { th.group colspan=(group.len()) { (group[0].0) } } }
+        }
+        tr { @for (index, (_, name)) in table.columns.iter().enumerate() {
+            th.number[index > 0] scope="col" { (name) }
+        } }
+    }
+}

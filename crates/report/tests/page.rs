@@ -1,0 +1,105 @@
+//! What the page says, as text; tests/browser opens it.
+
+mod fixture;
+
+use onramp_report::{page, Section, Way};
+
+fn section(partial: bool) -> Section {
+    let mut figure = fixture::figure("f9");
+    figure.partial = partial;
+    figure.rows[0].note = fixture::HOSTILE.into();
+    figure.title = fixture::HOSTILE.into();
+    Section::of_figure(figure, fixture::HOSTILE).unwrap()
+}
+
+/// The page without the scripts and styles that are ours.
+fn text(sections: &[Section]) -> String {
+    let html = page(sections);
+    let end = html.find("<script id=\"data\"").unwrap();
+    let begin = html.find("<body>").unwrap();
+    html[begin..end].to_owned()
+}
+
+#[test]
+fn the_same_results_give_the_same_bytes() {
+    assert_eq!(page(&[section(true)]), page(&[section(true)]));
+}
+
+#[test]
+fn text_of_results_is_escaped() {
+    let html = page(&[section(false)]);
+    assert!(!html.contains(fixture::HOSTILE));
+    assert!(!html.contains("<script>document.title"));
+    // As text, and in the data of the plots.
+    assert!(html.contains("&lt;/script&gt;&lt;script&gt;document.title"));
+    assert!(html.contains("\\u003c/script\\u003e"));
+}
+
+#[test]
+fn nothing_comes_from_outside() {
+    let html = text(&[section(false)]);
+    for outside in ["http:", "https:", "src=", "url(", "@import", "<link"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(page(&[]).contains("default-src 'none'"));
+}
+
+#[test]
+fn paper_and_measured_stand_beside_each_other() {
+    let html = text(&[section(false)]);
+    assert!(html.contains("<span class=\"value\">2.6\u{d7}</span>"));
+    assert!(html.contains("<span class=\"value\" title=\"2.7123\">2.71\u{d7}</span>"));
+    assert!(html.contains("[2.41, 3.00]"));
+    assert!(html.contains("<span class=\"value\">1.04</span>")); // 2.7123 / 2.6
+    assert!(html.contains("picture only"));
+    assert!(html.contains("not reproduced"));
+    assert!(html.contains("20 ms instead of 1 s; 32 of 320 servers."));
+    assert!(html.contains("time_dilation"));
+}
+
+#[test]
+fn verdicts_are_counted() {
+    let html = text(&[section(false), section(false)]);
+    let overview = &html[..html.find("<h2>").unwrap()];
+    assert!(overview.contains("4 reproduced"), "{overview}");
+    assert!(overview.contains("2 not reproduced"), "{overview}");
+    // Two of one name have an address each.
+    assert!(html.contains("id=\"figure-f9\"") && html.contains("id=\"figure-f9--1\""));
+}
+
+#[test]
+fn a_partial_result_says_so() {
+    let says = |partial| text(&[section(partial)]).contains("Partial");
+    assert!(says(true));
+    assert!(!says(false));
+}
+
+#[test]
+fn what_a_logarithmic_axis_loses_is_told() {
+    let html = text(&[section(false)]);
+    assert_eq!(html.matches("Not shown: 1 of 10 values").count(), 1);
+}
+
+#[test]
+fn delays_are_heat_maps() {
+    let way = |from: &str, to: &str, min_ns| Way {
+        from: from.into(),
+        to: to.into(),
+        min_ns,
+        now_ns: min_ns + 500,
+    };
+    let ways = [
+        way("10.0.0.2", "10.0.0.1", 21_000),
+        way("10.0.0.1", "10.0.0.2", 19_500),
+    ];
+    let section = Section::of_delays("matrix", vec![], &ways);
+    assert_eq!(section.title, "One-way delays between 2 hosts");
+    let cells = &section.plots[0].series[0];
+    assert_eq!(section.plots[0].x.categories, ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(
+        (&cells.x[..], &cells.z[..]),
+        (&[0.0, 1.0][..], &[Some(21.0), Some(19.5)][..])
+    );
+    assert_eq!(section.plots[1].series[0].z, [Some(21.5), Some(20.0)]);
+    assert!(text(&[section]).contains("19.5"));
+}
