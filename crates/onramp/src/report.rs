@@ -177,7 +177,12 @@ fn delays(file: &Path) -> Result<Section> {
         .map(|clock| format!("{:.1} us", clock.sigma_ns as f64 / 1e3));
     let facts = vec![
         ("Told by", status.own.to_string()),
-        ("Coordinator", status.coordinator.to_string()),
+        (
+            "Coordinator",
+            status
+                .coordinator
+                .map_or("none".to_owned(), |c| c.to_string()),
+        ),
         ("Clock", status.state.clone()),
         ("Sigma", sigma.unwrap_or_else(|| "no fleet time".into())),
         ("Stamps", status.source.clone()),
