@@ -46,6 +46,8 @@ const REPEATS: u32 = 2;
 /// A worse clock is none.
 const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
+/// No drift changes so fast in a second.
+const MOST_BENT: f64 = 1e-6;
 /// Stamped packets under way.
 const UNDER_WAY: usize = 1024;
 /// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
@@ -464,6 +466,7 @@ impl Engine {
         (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
             reference: own,
             offset_ns: correction.offset_at(own),
+            drift: correction.drift_at(own),
             ..*correction
         })
     }
@@ -548,6 +551,7 @@ fn believable(correction: &Correction, own: Time<Mono>) -> bool {
         && correction.error.drift_sigma >= 0.0
         && correction.error.wander_per_s >= 0.0
         && correction.drift.abs() <= STEEPEST
+        && correction.bend.abs() <= MOST_BENT
         && age_ns.unsigned_abs() < OLD_NS as u64
         && correction.offset_ns.unsigned_abs() < 1 << 62
 }

@@ -190,7 +190,7 @@ fn fleet_clock(course: &Course, oscillator: &Oscillator, now: i64) -> FleetClock
     FleetClock {
         reference_mono_ns: now,
         offset_ns: (reads - now).saturating_add(correction.offset_at(own)),
-        drift: fast + correction.drift * (1.0 + fast),
+        drift: fast + correction.drift_at(own) * (1.0 + fast),
         sigma_ns: correction.sigma_at(own).round() as i64,
         heard_mono_ns: course.heard_mono_ns,
         valid_until_mono_ns: course.valid_until_mono_ns,

@@ -5,8 +5,8 @@
 //! ```text
 //! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
 //! probe, ack      received i64, sent i64, before u32, id u32         (52 B: both ways take as long)
-//! report          state u8, correction of 48 B (what the host follows), count u16, edges of 98 B
-//! verdict         state u8, correction of 48 B, count u16, delays of 50 B
+//! report          state u8, correction of 56 B (what the host follows), count u16, edges of 98 B
+//! verdict         state u8, correction of 56 B, count u16, delays of 50 B
 //! notice          nothing: its term is what it says
 //! ```
 //!
@@ -265,6 +265,7 @@ fn put_state(text: &mut Vec<u8>, state: State) {
         reference: Time::ZERO,
         offset_ns: 0,
         drift: 0.0,
+        bend: 0.0,
         error: Error::default(),
     };
     let (state, correction) = match state {
@@ -278,6 +279,7 @@ fn put_state(text: &mut Vec<u8>, state: State) {
     let error = correction.error;
     for number in [
         correction.drift,
+        correction.bend,
         error.sigma_ns,
         error.drift_sigma,
         error.wander_per_s,
@@ -398,6 +400,7 @@ fn parse_state(from: &mut Reader<'_>) -> Option<State> {
         reference: Time::from_ticks(from.int()?),
         offset_ns: from.int()?,
         drift: from.number()?,
+        bend: from.number()?,
         error: Error {
             sigma_ns: from.number()?,
             drift_sigma: from.number()?,

@@ -140,6 +140,7 @@ mod tests {
             reference: Time::ZERO,
             offset_ns,
             drift: 0.0,
+            bend: 0.0,
             error: Default::default(),
         };
         clocks.correct(0, Some(correction(30)));

@@ -1,17 +1,20 @@
-//! What a host is told: fleet time as a line over its own monotonic clock, with what it may be off.
+//! What a host is told: fleet time over its own monotonic clock, a line that bends a little as the host
+//! grows warmer or colder, with what it may be off.
 
 use onramp_law::FleetLine;
 use onramp_units::{Fleet, Mono, Span, Time};
 
-/// Fleet time of one host, good for a while. The data path's clock map holds the same line.
+/// Fleet time of one host, good for a while. The data path's clock map holds its tangent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correction {
     /// Where the line is told, on the host's clock.
     pub reference: Time<Mono>,
     /// Fleet time less the host's clock there, ns.
     pub offset_ns: i64,
-    /// What that grows by, ns a ns of the host's clock.
+    /// What that grows by there, ns a ns of the host's clock.
     pub drift: f64,
+    /// What the drift grows by in a second.
+    pub bend: f64,
     /// How far off that is, at the reference.
     pub error: Error,
 }
@@ -37,17 +40,32 @@ impl Error {
     }
 }
 
+/// Further from its reference than this a correction bends no more.
+const LONGEST_BEND_S: f64 = 20.0;
+
 /// Fleet time that is further off than this has been stepped: it is not steered to but taken.
 pub const STEP: Span = Span::from_ms(1);
 
 impl Correction {
     /// Fleet time less the host's clock at `now`, ns.
     pub fn offset_at(&self, now: Time<Mono>) -> i64 {
-        self.line().offset_at(now)
+        let bent_ns = 0.5 * self.bend * self.bent_s(now).powi(2) * 1e9;
+        let line_ns = self.line().offset_at(now);
+        line_ns.saturating_add(bent_ns.round() as i64)
     }
 
-    /// As the data path computes it.
-    pub fn line(&self) -> FleetLine {
+    /// What that grows by at `now`.
+    pub fn drift_at(&self, now: Time<Mono>) -> f64 {
+        self.drift + self.bend * self.bent_s(now)
+    }
+
+    fn bent_s(&self, now: Time<Mono>) -> f64 {
+        let since_s = (now - self.reference).as_s_f64();
+        since_s.clamp(-LONGEST_BEND_S, LONGEST_BEND_S)
+    }
+
+    /// The tangent at the reference, as the data path computes it.
+    fn line(&self) -> FleetLine {
         FleetLine::new(self.reference, self.offset_ns, self.drift)
     }
 
@@ -61,7 +79,7 @@ impl Correction {
         self.error.sigma_after(now - self.reference)
     }
 
-    /// The line to follow from `now` on when `self` is in force and `target` is better known: it
+    /// The straight line to follow from `now` on when `self` is in force and `target` is better known: it
     /// goes on where `self` is, and meets `target` after `over`, so that fleet time never jumps.
     /// Further apart than [`STEP`], something has happened to a clock: `target` itself.
     pub fn steer(&self, target: &Correction, now: Time<Mono>, over: Span) -> Correction {
@@ -71,10 +89,12 @@ impl Correction {
             return *target;
         }
         let over_ns = over.as_ns().max(1) as f64;
+        let between = now + Span::from_ns(over.as_ns() / 2);
         Correction {
             reference: now,
             offset_ns: is,
-            drift: target.drift + gap_ns as f64 / over_ns,
+            drift: target.drift_at(between) + gap_ns as f64 / over_ns,
+            bend: 0.0,
             error: Error {
                 sigma_ns: target.sigma_at(now).hypot(gap_ns as f64),
                 ..target.error
@@ -92,6 +112,7 @@ mod tests {
             reference: Time::from_ticks(1_000_000_000),
             offset_ns,
             drift,
+            bend: 0.0,
             error: Error {
                 sigma_ns: 300.0,
                 drift_sigma: 1e-7,
@@ -109,6 +130,17 @@ mod tests {
         let (old, new) = (line(500, 1e-5), line(900, -2e-5));
         let steered = old.steer(&new, at(3.0), Span::from_s(2));
         assert_eq!(steered.offset_at(at(3.0)), old.offset_at(at(3.0)));
+        let off = steered.offset_at(at(5.0)) - new.offset_at(at(5.0));
+        assert!(off.abs() <= 1, "{off} ns");
+    }
+
+    #[test]
+    fn a_bent_line_is_met_where_it_will_be() {
+        let (old, mut new) = (line(500, 1e-5), line(900, 1e-5));
+        new.bend = 2e-8;
+        assert_eq!(new.offset_at(at(5.0)), 900 + 40_000 + 160);
+        assert_eq!(new.drift_at(at(5.0)), 1e-5 + 8e-8);
+        let steered = old.steer(&new, at(3.0), Span::from_s(2));
         let off = steered.offset_at(at(5.0)) - new.offset_at(at(5.0));
         assert!(off.abs() <= 1, "{off} ns");
     }

@@ -11,7 +11,7 @@ use onramp_units::{Fleet as FleetTime, Mono, Time};
 
 use crate::{
     correction::{Correction, Error},
-    line::Line,
+    line::{Line, WINDOWS},
     mesh::{self, Agreement, Edge},
     probe::Near,
 };
@@ -42,6 +42,10 @@ struct Clock {
     base_ns: i64,
     offset_ns: f64,
     drift: f64,
+    /// What the drift grows by in a second, as windows have shown.
+    bend: f64,
+    /// For how many windows it has been known.
+    windows: usize,
 }
 
 /// What a window has shown.
@@ -74,6 +78,10 @@ impl Default for Wander {
 /// Edges of little trust, of all that a host has, beyond which the host itself is not believed.
 const CONTRADICTORY: f64 = 0.5;
 const LITTLE_TRUST: f64 = 0.1;
+/// For how long a clock's drift is watched to tell how it bends. Temperatures change over minutes.
+const BEND_TIME_S: f64 = 20.0;
+/// Nobody grows warm faster, 1/s.
+const STEEPEST_BEND: f64 = 1e-7;
 /// Stamps and corrections are whole ns: what that adds to an error.
 const WHOLE_NS: f64 = 1.0;
 /// Points beyond which a line does not count for more.
@@ -110,6 +118,8 @@ impl Fleet {
             base_ns: correction.offset_ns.saturating_neg(),
             offset_ns: drift * elapsed_ns,
             drift,
+            bend: -correction.bend,
+            windows: WINDOWS,
         });
     }
 
@@ -132,6 +142,8 @@ impl Fleet {
         self.settle(&mut guess, &first, hosts);
         let found = Found::by(hosts, reports, &guess, at);
         self.settle(&mut guess, &found, hosts);
+        let elapsed_s = self.at.map_or(0.0, |before| (at - before).as_s_f64());
+        self.bend(&mut guess, elapsed_s);
         let window = self.tell(&guess, &found, reports, at);
         let known = |host: usize| window.corrections[host].is_ok().then_some(guess[host]);
         self.clocks = (0..hosts).map(known).collect();
@@ -224,6 +236,21 @@ impl Fleet {
         }
     }
 
+    /// Learns how drifts change, against the fleet's, which does not. Lines of a host's first windows
+    /// get longer with each: they are left out.
+    fn bend(&self, clocks: &mut [Clock], elapsed_s: f64) {
+        let gain = 1.0 - libm::exp(-elapsed_s.max(0.0) / BEND_TIME_S);
+        for (clock, old) in clocks.iter_mut().zip(&self.clocks) {
+            let Some(old) = old else { continue };
+            clock.windows = old.windows.saturating_add(1);
+            if old.windows > WINDOWS && elapsed_s > 0.0 {
+                let bend = (clock.drift - old.drift) / elapsed_s;
+                let learnt = old.bend + gain * (bend - old.bend);
+                clock.bend = learnt.clamp(-STEEPEST_BEND, STEEPEST_BEND);
+            }
+        }
+    }
+
     fn tell(
         &self,
         clocks: &[Clock],
@@ -251,6 +278,8 @@ impl Clock {
             base_ns,
             offset_ns: 0.0,
             drift: 0.0,
+            bend: 0.0,
+            windows: 0,
         }
     }
 
@@ -260,6 +289,7 @@ impl Clock {
             reference: Time::<Mono>::from_ticks(at.ticks().saturating_add(ahead_ns)),
             offset_ns: ahead_ns.saturating_neg(),
             drift: -self.drift / (1.0 + self.drift),
+            bend: -self.bend,
             error,
         }
     }

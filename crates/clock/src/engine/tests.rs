@@ -36,6 +36,7 @@ fn correction(reference_ns: i64, offset_ns: i64) -> Correction {
         reference: Time::from_ticks(reference_ns),
         offset_ns,
         drift: 1e-5,
+        bend: 0.0,
         error: Error {
             sigma_ns: 300.0,
             drift_sigma: 1e-8,
@@ -142,6 +143,7 @@ fn nonsense_of_the_coordinator_is_refused() {
     };
     let nonsense = [
         Correction { drift: 0.1, ..good },
+        Correction { bend: 1e-3, ..good },
         Correction {
             error: with(-1.0),
             ..good

@@ -59,16 +59,17 @@ fn report() -> impl Strategy<Value = EdgeReport> {
 fn correction() -> impl Strategy<Value = Correction> {
     let numbers = (
         any::<[i64; 2]>(),
-        [-1e-3..1e-3f64, 0.0..1e6, 0.0..1e-3, 0.0..1e-3],
+        [-1e-3..1e-3f64, -1e-6..1e-6, 0.0..1e6, 0.0..1e-3, 0.0..1e-3],
     );
     numbers.prop_map(|(ints, floats)| Correction {
         reference: Time::from_ticks(ints[0]),
         offset_ns: ints[1],
         drift: floats[0],
+        bend: floats[1],
         error: Error {
-            sigma_ns: floats[1],
-            drift_sigma: floats[2],
-            wander_per_s: floats[3],
+            sigma_ns: floats[2],
+            drift_sigma: floats[3],
+            wander_per_s: floats[4],
         },
     })
 }

@@ -2,8 +2,10 @@
 //! (shared/facts/huygens.md, "Synthetic test"). Every test prints what it measured.
 mod world;
 
+use onramp_sync::correction::Correction;
 use onramp_sync::fleet::{Fleet, Lost, Report, Wander, Window};
 use onramp_sync::probe::Stamps;
+use onramp_sync::synthetic::FleetErrors;
 use onramp_units::{Mono, Span, Time};
 use world::{Spec, World};
 
@@ -125,6 +127,48 @@ fn ten_neighbours_are_better_than_two() {
     let better = rms(2) / rms(10);
     println!("degree 10 is {better:.2} times better than 2 (root of 5: 2.24)");
     assert!(better > 2.0);
+}
+
+/// Clocks that grow warm: a correction is followed until 5 s after the middle of what it was made from.
+#[test]
+fn clocks_that_bend_are_followed_round_the_bend() {
+    let spec = Spec {
+        hosts: 20,
+        wander: (2e-6, 2e-6),
+        ..Spec::DEFAULT
+    };
+    let mut world = World::new(spec);
+    let mut fleet = Fleet::new(Wander::default());
+    let (mut bent, mut straight) = (vec![], vec![]);
+    for window in 0..40 {
+        let found = fleet.window(spec.hosts, &world.reports(window));
+        let now_s = world::WINDOW_S * (window as f64 + 3.0);
+        let told: Vec<Correction> = found.corrections.into_iter().map(Result::unwrap).collect();
+        let monos = (0..spec.hosts).map(|host| Time::<Mono>::from_ticks(world.reads(host, now_s)));
+        let time = |(correction, mono): (&Correction, Time<Mono>)| correction.fleet(mono).ticks();
+        if window >= 20 {
+            bent.push(rms(told.iter().zip(monos.clone()).map(time)));
+            let told: Vec<_> = told
+                .iter()
+                .map(|c| Correction { bend: 0.0, ..*c })
+                .collect();
+            straight.push(rms(told.iter().zip(monos).map(time)));
+        }
+    }
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    let (bent, straight) = (mean(&bent), mean(&straight));
+    println!("straight lines are off by {straight:.0} ns, bent ones by {bent:.0}");
+    assert!(bent < 0.5 * straight);
+}
+
+/// Of what differs from the median.
+fn rms(times: impl Iterator<Item = i64>) -> f64 {
+    let hosts: Vec<(i64, f64)> = times.map(|time| (time, 1.0)).collect();
+    let squares = FleetErrors::of(&hosts)
+        .ns
+        .into_iter()
+        .map(|error| error * error);
+    (squares.sum::<f64>() / hosts.len() as f64).sqrt()
 }
 
 #[test]
