@@ -30,7 +30,7 @@ pub const VERSION: u8 = 2;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
 /// Edges of a report; what is more goes into another one.
-pub const MOST_EDGES: usize = 14;
+pub const MOST_EDGES: usize = 13;
 /// Neighbours of a verdict.
 pub const MOST_NEIGHBOURS: usize = 26;
 
