@@ -431,6 +431,25 @@ pub fn the_wall_clock_may_leap() {
     }
 }
 
+/// As chrony may do underneath: the system's clocks, CLOCK_MONOTONIC too, run 400 us/s faster from now on.
+pub fn the_system_clock_may_be_slewed() {
+    let fleet = Fleet::start(false, &[]);
+    slew(400);
+    fleet.assert_right(6.0);
+    slew(0);
+    fleet.assert_right(4.0);
+}
+
+/// `ppm`: what adjtimex adds to the system clock's rate.
+fn slew(ppm: i64) {
+    // SAFETY: plain numbers; adjtimex reads and writes no more than this.
+    let mut change: libc::timex = unsafe { std::mem::zeroed() };
+    change.modes = libc::ADJ_FREQUENCY;
+    change.freq = ppm << 16;
+    // SAFETY: as above.
+    assert!(unsafe { libc::adjtimex(&mut change) } >= 0, "root may");
+}
+
 /// A stated limit: nobody can tell the two ways apart.
 pub fn a_way_that_is_longer_than_the_way_back_costs_half_of_that() {
     let fleet = Fleet::start(false, &[]);

@@ -88,6 +88,7 @@ facts! {
         a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else: 50,
         forged_replayed_and_cut_messages_are_counted_and_ignored: 40,
         the_wall_clock_may_leap: 40,
+        the_system_clock_may_be_slewed: 40,
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40,
     }
     fleets {
