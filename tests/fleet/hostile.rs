@@ -80,6 +80,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
         reference: Time::from_ticks(onramp_clock::stamps::now_mono_ns()),
         offset_ns: 0,
         drift: 0.0,
+        bend: 0.0,
         error: Error {
             sigma_ns: 100.0,
             drift_sigma: 1e-8,
