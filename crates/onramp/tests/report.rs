@@ -134,7 +134,8 @@ fn delays_of_a_fleet_are_reported() {
     let way =
         |from: &str, to: &str| json!({"from": from, "to": to, "min_ns": 21_000, "now_ns": 25_500});
     let status = json!({
-        "version": "0.1.0", "pid": 1, "own": "10.0.0.1:1", "coordinator": "10.0.0.1:1", "members": 2,
+        "version": "0.1.0", "pid": 1, "own": "10.0.0.1:1", "coordinator": "10.0.0.1:1", "term": 0, "members": 2,
+        "fleet": null, "other_versions": [],
         "source": "software", "authenticated": true, "state": "synchronised", "clock": null, "edges": [],
         "ways": [way("10.0.0.1:1", "10.0.0.2:1"), way("10.0.0.2:1", "10.0.0.1:1")],
         "cost": {"wall_ns": 1, "cpu_ns": 1, "wire_bytes": 1}, "counters": [],

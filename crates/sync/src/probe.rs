@@ -63,11 +63,18 @@ impl<From: Clock, To: Clock> Pair<From, To> {
 pub enum Purity {
     /// Those that are distorted by no more than this.
     Within(Span),
-    /// The least distorted part of a window's, but never fewer than [`FEWEST`].
-    Best(f64),
+    /// The least distorted part of a window's, but never fewer than [`FEWEST`]; and all that are
+    /// distorted by no more than `within`.
+    Best {
+        /// 0 to 1.
+        part: f64,
+        /// Where stamps are exact, what all pairs have in common may delay some of them by more than
+        /// others, and these must not be lost for a nanosecond.
+        within: Span,
+    },
 }
 
-/// Pairs that [`Purity::Best`] keeps if there are that many.
+/// Pairs that [`Purity::Best`] keeps at least, if there are that many.
 pub const FEWEST: usize = 20;
 
 /// Who stamps probes.
@@ -92,7 +99,10 @@ impl Stamps {
     pub const fn purity(self) -> Purity {
         match self {
             Stamps::Hardware => Purity::Within(Span::from_ns(50)),
-            Stamps::Software => Purity::Best(0.15),
+            Stamps::Software => Purity::Best {
+                part: 0.15,
+                within: Span::from_ns(200),
+            },
         }
     }
 }
@@ -104,8 +114,10 @@ pub fn pure<From: Clock, To: Clock>(
 ) -> Vec<Pair<From, To>> {
     match purity {
         Purity::Within(bound) => pairs.retain(|pair| pair.distortion() <= bound),
-        Purity::Best(part) => {
-            let keep = ((pairs.len() as f64 * part) as usize).max(FEWEST);
+        Purity::Best { part, within } => {
+            let best = ((pairs.len() as f64 * part) as usize).max(FEWEST);
+            let good = pairs.iter().filter(|pair| pair.distortion() <= within);
+            let keep = best.max(good.count());
             if keep < pairs.len() {
                 pairs.select_nth_unstable_by_key(keep, Pair::distortion);
                 pairs.truncate(keep);
@@ -188,18 +200,35 @@ mod tests {
         assert_eq!(kept[0].distortion(), Span::from_ns(50));
     }
 
+    fn best(part: f64) -> Purity {
+        let within = Span::ZERO;
+        Purity::Best { part, within }
+    }
+
+    #[test]
+    fn what_is_hardly_distorted_is_kept_whatever_its_delay() {
+        let exact = (0..90).map(|_| pair([0, 50_000], [1_280, 51_280]));
+        let quick = (0..10).map(|_| pair([0, 50_000], [0, 50_003]));
+        let within = Span::from_ns(200);
+        let kept = pure(
+            exact.chain(quick).collect(),
+            Purity::Best { part: 0.15, within },
+        );
+        assert_eq!(kept.len(), 100);
+    }
+
     #[test]
     fn the_best_are_the_least_distorted() {
         let pairs: Vec<_> = (0..1000)
             .map(|n| pair([0, 50_000], [0, 50_000 + (n * 7919) % 1000]))
             .collect();
-        let kept = pure(pairs.clone(), Purity::Best(0.1));
+        let kept = pure(pairs.clone(), best(0.1));
         assert_eq!(kept.len(), 100);
         assert!(kept
             .iter()
             .all(|pair| pair.distortion() < Span::from_ns(100)));
-        assert_eq!(pure(pairs[..30].to_vec(), Purity::Best(0.1)).len(), FEWEST);
-        assert_eq!(pure(pairs[..5].to_vec(), Purity::Best(0.1)).len(), 5);
+        assert_eq!(pure(pairs[..30].to_vec(), best(0.1)).len(), FEWEST);
+        assert_eq!(pure(pairs[..5].to_vec(), best(0.1)).len(), 5);
     }
 
     #[test]
@@ -222,7 +251,7 @@ mod tests {
         fn absurd_stamps_harm_nobody(a: i64, b: i64, c: i64, d: i64) {
             let pair = pair([a, b], [c, d]);
             prop_assert!(pair.distortion() >= Span::ZERO);
-            let kept = pure(vec![pair], Purity::Best(0.5));
+            let kept = pure(vec![pair], best(0.5));
             points(&kept);
         }
     }
