@@ -2,6 +2,7 @@
 mod agent;
 mod clock;
 mod rack;
+mod reproduce;
 mod scenario;
 mod sim;
 
@@ -29,6 +30,9 @@ enum Command {
     /// Clock synchronisation: alone, and what it knows
     #[command(subcommand)]
     Clock(clock::Command),
+    /// Figures and tables of the On-Ramp paper: runs them, compares, keeps what to draw
+    #[command(after_help = "Example: onramp reproduce f9 --quick")]
+    Reproduce(reproduce::Args),
     /// Scenarios on real Linux TCP stacks
     #[command(subcommand)]
     Rack(rack::Command),
@@ -81,6 +85,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Status(args) => status(&args),
         Command::Clock(command) => clock::run(command),
         Command::Rack(command) => rack::run(command),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
     }

@@ -61,12 +61,14 @@ mod columns;
 mod error;
 pub mod figure;
 mod merge;
+mod rows;
 mod summary;
 mod table;
 mod tables;
 
 pub use error::{Error, Result};
 pub use merge::{forget, merge};
+pub use rows::{each_flow, each_point, Flow, Point};
 pub use summary::Summary;
 pub use table::table;
 pub use tables::{write_tables, FlowRow, RequestRow, SeriesRow, Simulated, Tables};

@@ -81,8 +81,8 @@ pub(crate) struct Domain {
     pair_flows: HashMap<(u32, u32), u16>,
     /// Of flows that wait for others.
     pub chains: Progress,
-    /// The control law as each node's line has it; none without a law.
-    pub laws: Arc<[onramp_law::Config]>,
+    /// The control law as each node's line has it; none for those without a law, empty if no node has one.
+    pub laws: Arc<[Option<onramp_law::Config>]>,
     /// The last delay from a host here to another, and when it was learned; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
     /// Flows of the plan that are not due yet.
@@ -102,7 +102,7 @@ pub(crate) struct Beginning {
     pub config: Config,
     pub int: IntFormat,
     pub wire_times: Arc<[WireTimes]>,
-    pub laws: Arc<[onramp_law::Config]>,
+    pub laws: Arc<[Option<onramp_law::Config>]>,
     pub nodes: usize,
     /// Who probes whom.
     pub edges: Arc<[Edge]>,

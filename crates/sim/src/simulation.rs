@@ -106,7 +106,12 @@ impl Simulation {
         let of_line = |law: onramp_law::Config| {
             let rate = |node| ports[network.port_of(node) as usize].rate;
             let nodes = 0..topology.nodes() as u32;
-            nodes.map(|node| law.line_rate(rate(node))).collect()
+            let is_managed = |node: &u32| match config.managed {
+                Some((first, last)) => (first..=last).contains(node),
+                None => true,
+            };
+            let law_of = |node| is_managed(&node).then(|| law.line_rate(rate(node)));
+            nodes.map(law_of).collect()
         };
         let hosts: Vec<u32> = topology.hosts().collect();
         let mesh_of = |probing: Probing| mesh(&hosts, probing.degree, config.seed);

@@ -22,6 +22,14 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Series of places, and no packets.
+    pub fn series(places: Vec<String>) -> Watch {
+        Watch {
+            pcap: Vec::new(),
+            series: places,
+        }
+    }
+
     /// Checks that every run has what is to be watched, before anything is written.
     pub fn check(&self, scenario: &Scenario) -> Result<()> {
         for run in scenario.runs() {

@@ -8,6 +8,7 @@
 
 use crate::config::Hosts;
 use crate::domain::Domain;
+use crate::edge::law_of;
 use crate::kernel::MSS;
 use crate::port_name::{find, UnknownPort};
 use crate::probe::Times;
@@ -251,7 +252,7 @@ fn limits(simulation: &Simulation) -> Vec<Limits> {
 }
 
 fn limits_in(domain: &Domain) -> Vec<Limits> {
-    let has_law = domain.config.law.is_some();
+    let has_law = |src| law_of(&domain.laws, src).is_some();
     let paced = matches!(&domain.config.hosts, Hosts::Kernel(kernel) if kernel.paced);
     let of_nics = domain.senders.iter().map(|(_, sender)| sender);
     let of_nics = of_nics.filter(|s| !s.is_over()).map(|sender| Limits {
@@ -259,7 +260,7 @@ fn limits_in(domain: &Domain) -> Vec<Limits> {
         rate: Some(sender.limits.rate),
         window: (sender.limits.window_bytes < u64::MAX)
             .then_some(Bytes::new(sender.limits.window_bytes)),
-        has_law,
+        has_law: has_law(sender.src),
         held: sender.sent.held,
         held_since: sender.held_since,
     });
@@ -272,7 +273,7 @@ fn limits_in(domain: &Domain) -> Vec<Limits> {
             window: Some(Bytes::new(
                 u64::from(connection.window_packets()) * u64::from(MSS),
             )),
-            has_law,
+            has_law: has_law(connection.src),
             held: connection.held,
             held_since: connection.held_since,
         });
