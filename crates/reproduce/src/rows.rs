@@ -15,7 +15,8 @@ const WITHIN: f64 = 1.5;
 /// Results that cannot be read.
 pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
     let mut all = Vec::new();
-    for world in worlds {
+    let in_worlds = worlds.iter().filter(|_| spec.cost.is_none());
+    for world in in_worlds {
         let estimate = estimate(spec, world)?;
         all.push(Measured {
             world: world.name.clone(),
@@ -143,13 +144,17 @@ fn points_the_same_way(spec: &RowSpec, measured: &Measured, value: f64, in_bound
         // Of a plain number only bounds say what a direction is.
         return in_bounds && (spec.at_least.is_some() || spec.at_most.is_some());
     }
-    let goal = spec.paper.or(spec.at_least).or(spec.at_most);
-    let goal = goal.map_or(1.0, |goal| scale(spec, goal));
+    // Of a bound, the side that it lies towards: at most 2 % more is none.
+    let more = match spec.paper {
+        Some(paper) if scale(spec, paper) == 1.0 => return false,
+        Some(paper) => scale(spec, paper) > 1.0,
+        None => spec.at_least.is_some(),
+    };
     let ends = measured
         .interval
         .map(|ends| ends.map(|end| scale(spec, end)));
     let by_chance = ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
-    goal != 1.0 && !by_chance && same_side(scale(spec, value), goal)
+    !by_chance && (scale(spec, value) > 1.0) == more
 }
 
 #[cfg(test)]
@@ -193,6 +198,8 @@ mod tests {
         assert_eq!(judged(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
         assert_eq!(judged(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
         assert_eq!(judged(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
+        let no_worse = self::spec("as = \"change\"\nat_most = 2");
+        assert_eq!(judged(&no_worse, 5.0, [4.0, 6.0]), Verdict::NotReproduced);
         let free = self::spec("as = \"ratio\"");
         assert_eq!(judged(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
     }

@@ -78,7 +78,7 @@ pub struct RowSpec {
     pub series: Option<SeriesMeasure>,
     /// Or of the flows.
     pub flows: Option<FlowsMeasure>,
-    /// Or a number of docs/cost.json: a path of keys and positions.
+    /// Or a number of docs/cost-table.json: a path of keys and positions.
     pub cost: Option<String>,
     /// Which runs.
     #[serde(default)]
@@ -345,7 +345,9 @@ impl RowSpec {
             return wrong("metric", "not one of metric, series, flows and cost alone");
         }
         match (m.by, &m.over) {
-            (By::Ratio | By::Change, None) => return wrong("over", "missing, but `as` compares"),
+            (By::Ratio | By::Change, None) if self.cost.is_none() => {
+                return wrong("over", "missing, but `as` compares")
+            }
             (By::Value, Some(_)) => return wrong("as", "missing: ratio or change"),
             _ => {}
         }

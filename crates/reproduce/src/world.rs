@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// The bench's measurements of what On-Ramp costs.
-const COST: &str = include_str!("../../../docs/cost.json");
+const COST: &str = include_str!("../../../docs/cost-table.json");
 
 /// The runs that are whole, and where their rows are.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,7 +143,7 @@ fn of_flows(world: &World, run: usize, flows: &FlowsMeasure) -> Result<Option<f6
     Ok((all > 0.0).then_some(small / all))
 }
 
-/// A number of docs/cost.json: keys and positions, by dots.
+/// A number of docs/cost-table.json: keys and positions, by dots.
 pub fn of_cost(path: &str) -> Option<f64> {
     let document: Value = serde_json::from_str(COST).ok()?;
     let pointer: String = path.split('.').map(|part| format!("/{part}")).collect();

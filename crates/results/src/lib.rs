@@ -26,9 +26,11 @@
 //! | `switch.unknown_frames` | multicast and the like, discarded | switch |
 //! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
 //!
+//! | `traffic.N.rct_us`, `traffic.N.fct_us.small`, ... | the same of entry N alone, where several entries are incasts, or Poisson or replayed flows (simulator only) | |
+//!
 //! The simulator takes them from its queues and packets instead, the window's queue from samples
-//! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses` and
-//! `slowdown` (of Poisson and replayed flows) too. Its `owd_us` is that of all data packets to the measured
+//! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses`,
+//! `or_acks`, `or_ack_mbps` (of a host, within the window) and `slowdown` (of Poisson and replayed flows) too. Its `owd_us` is that of all data packets to the measured
 //! host, its `host.drops` are CoDel's and exist with fq_codel only, its `probe.*` do not exist.
 //!
 //! The measured port is that of the first aggregator, else of the first receiver.

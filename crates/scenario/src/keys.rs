@@ -452,7 +452,7 @@ pub(crate) const KEYS: &[Key] = &[
         "Stop after so many steps.",
     )
     .of(ALL_TO_ALL),
-    key("traffic.flows", Form::Count(1, 10_000), Is("1"), "Number of flows.").of(LONG),
+    key("traffic.flows", Form::Count(0, 10_000), Is("1"), "Number of flows.").of(LONG),
     key(
         "traffic.start",
         Form::Span(Span::ZERO, HOUR),

@@ -13,7 +13,7 @@ use onramp_law::Record;
 use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
-const OR_ACK_BYTES: u16 = 78;
+pub(crate) const OR_ACK_BYTES: u16 = 78;
 
 /// The OR-ACK of `data`, which it takes sequence number and time from.
 pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
