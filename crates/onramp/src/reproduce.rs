@@ -56,6 +56,10 @@ struct Plan {
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    reproduce(args, onramp_rack::cancelled_by_signals())
+}
+
+fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
     let library = match &args.from {
         Some(directory) => Library::Directory(directory.clone()),
         None => Library::BuiltIn,
@@ -74,7 +78,6 @@ pub fn run(args: &Args) -> Result<()> {
     for scenario in planned.iter().filter_map(|figure| figure.scenario.as_ref()) {
         memory::check(scenario, threads, memory::available())?;
     }
-    let cancel = onramp_rack::cancelled_by_signals();
     let session = Session {
         args,
         threads,
@@ -287,4 +290,172 @@ fn found(results: &Path) -> Result<Vec<Figure>> {
         }
     }
     Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"title = "Six to one"
+duration = "100 us"
+[network]
+topology = { kind = "star", hosts = 7 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+cc = "dcqcn"
+[[traffic]]
+kind = "incast"
+fanout = 6
+size = "20 kB"
+interval = "20 us"
+[onramp]
+threshold = "10 us"
+[sweep]
+"onramp.law" = ["off", "final"]
+"#;
+
+    const FIGURE: &str = r#"title = "Six to one"
+asked = "Is it better?"
+scenario = "tiny.toml"
+[quick]
+seeds = 5
+takes_s = 1
+scaled_down = "all of it"
+[full]
+seeds = 5
+takes_s = 1
+set = { duration = "1 ms" }
+[[row]]
+name = "RCT mean, off / final"
+source = "nowhere"
+metric = "incast.rct_us.mean"
+of = { "onramp.law" = "off" }
+over = { "onramp.law" = "final" }
+as = "ratio"
+at_least = 1.0
+[[plot]]
+title = "RCT"
+y_label = "RCT (us)"
+show.bars = { metrics = ["incast.rct_us.mean"], by = "onramp.law" }
+[[plot]]
+title = "Queue"
+y_label = "queue (us)"
+show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law" }
+"#;
+
+    /// A repository with one figure, and arguments that reproduce it.
+    fn repository() -> (tempfile::TempDir, Args) {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["figures", "scenarios"] {
+            std::fs::create_dir(root.path().join(directory)).unwrap();
+        }
+        std::fs::write(root.path().join("scenarios/tiny.toml"), SCENARIO).unwrap();
+        std::fs::write(root.path().join("figures/tiny.toml"), FIGURE).unwrap();
+        let args = Args {
+            ids: vec!["all".to_owned()],
+            quick: true,
+            full: false,
+            out: root.path().join("out"),
+            threads: Some(2),
+            again: false,
+            from: Some(root.path().to_owned()),
+            table: false,
+            json: false,
+        };
+        (root, args)
+    }
+
+    fn made(args: &Args) -> Figure {
+        read_json(&args.out.join("quick/tiny/figure.json")).unwrap()
+    }
+
+    fn written(args: &Args, run: usize) -> std::time::SystemTime {
+        let path = args.out.join(format!("quick/tiny/run-{run}.json"));
+        std::fs::metadata(path).unwrap().modified().unwrap()
+    }
+
+    #[test]
+    fn a_figure_is_run_once_and_goes_on_where_it_was_ended() {
+        let (_root, args) = repository();
+        let error = reproduce(&args, &AtomicBool::new(true)).unwrap_err();
+        assert!(error.to_string().contains("ended early"), "{error}");
+        let partial = made(&args);
+        assert!(partial.partial && partial.rows[0].measured[0].value.is_none());
+
+        let go_on = AtomicBool::new(false);
+        reproduce(&args, &go_on).unwrap();
+        let whole = made(&args);
+        assert!(!whole.partial && whole.seeds == [1, 2, 3, 4, 5]);
+        let measured = &whole.rows[0].measured[0];
+        let [low, high] = measured.interval.unwrap();
+        assert!(low < measured.value.unwrap() && measured.value.unwrap() < high);
+        assert_eq!(whole.plots[0].series[1].y.len(), 1);
+        assert!(whole.plots[1].series[0].x.len() > 10);
+
+        // Somebody ended it in run 1: the others stay as they are.
+        let before = (written(&args, 0), written(&args, 1));
+        std::fs::remove_file(args.out.join("quick/tiny/run-1.json")).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        let after = (written(&args, 0), written(&args, 1));
+        assert!(before.0 == after.0 && before.1 < after.1);
+        assert_eq!(made(&args), whole);
+    }
+
+    #[test]
+    fn another_scenario_is_run_again_and_another_row_is_not() {
+        let (root, args) = repository();
+        let go_on = AtomicBool::new(false);
+        reproduce(&args, &go_on).unwrap();
+        let (first, before) = (made(&args), written(&args, 0));
+
+        let stricter = FIGURE.replace("at_least = 1.0", "at_least = 100.0");
+        std::fs::write(root.path().join("figures/tiny.toml"), stricter).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        assert_eq!(written(&args, 0), before);
+        assert_ne!(made(&args).rows[0].verdict, first.rows[0].verdict);
+
+        let larger = SCENARIO.replace("20 kB", "30 kB");
+        std::fs::write(root.path().join("scenarios/tiny.toml"), larger).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        assert!(written(&args, 0) > before);
+        assert_ne!(made(&args).rows[0].measured, first.rows[0].measured);
+    }
+
+    #[test]
+    fn unknown_figures_and_places_that_cannot_be_written_are_named() {
+        let (root, mut args) = repository();
+        args.ids = vec!["f99".to_owned()];
+        let error = reproduce(&args, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(error.to_string(), "there is no figure f99; there are tiny");
+        args.ids = vec!["tiny".to_owned()];
+        args.out = root.path().join("figures/tiny.toml");
+        let error = reproduce(&args, &AtomicBool::new(false)).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(
+            error.contains("cannot make") && error.contains("tiny.toml"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_to_string(&args.out).unwrap(), FIGURE);
+    }
+
+    #[test]
+    fn the_table_keeps_what_other_runs_found() {
+        let (root, args) = repository();
+        reproduce(&args, &AtomicBool::new(false)).unwrap();
+        let docs = root.path().join("docs");
+        std::fs::create_dir(&docs).unwrap();
+        let older = Figure {
+            id: "older".to_owned(),
+            ..made(&args)
+        };
+        write_json(&docs.join("reproduction.json"), &[older]).unwrap();
+        write_table(&args.out, &docs).unwrap();
+        let kept: Vec<Figure> = read_json(&docs.join("reproduction.json")).unwrap();
+        let ids: Vec<&str> = kept.iter().map(|figure| figure.id.as_str()).collect();
+        assert_eq!(ids, ["older", "tiny"]);
+        assert!(kept[1].plots.is_empty());
+        let text = std::fs::read_to_string(docs.join("reproduction.md")).unwrap();
+        assert!(text.contains("## tiny: Six to one, quick"));
+    }
 }
