@@ -10,6 +10,7 @@ use onramp_results::figure::Figure;
 use onramp_results::SCHEMA;
 use onramp_scenario::Scenario;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How much is run.
@@ -141,8 +142,11 @@ impl Planned {
                 let found = count(choice);
                 if found != seeds {
                     let key = format!("row \"{}\": {choice:?}", row.name);
-                    let reason = format!("{found} runs of {} seeds at scale {}", seeds, self.scale);
-                    return wrong(key, reason);
+                    let reason = format!("{found} runs of {seeds} seeds at scale {}", self.scale);
+                    return wrong(
+                        key,
+                        format!("{reason}; there are {}", values(choice, &runs)),
+                    );
                 }
             }
         }
@@ -165,6 +169,19 @@ impl Planned {
         }
         Ok(())
     }
+}
+
+/// What runs have of the keys of `choice`.
+fn values(choice: &Choice, runs: &[&Choice]) -> String {
+    let of = |key: &String| {
+        let values: BTreeSet<&str> = runs
+            .iter()
+            .filter_map(|run| run.get(key))
+            .map(String::as_str)
+            .collect();
+        format!("{key} {values:?}")
+    };
+    choice.keys().map(of).collect::<Vec<_>>().join(", ")
 }
 
 fn scaled_down(scale: &Scale) -> String {
