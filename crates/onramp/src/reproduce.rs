@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
-use onramp_reproduce::{markdown, terminal, Library, Planned, ScaleName, World};
+use onramp_reproduce::{markdown, terminal, Digests, Library, Planned, ScaleName, World};
 use onramp_results::{figure::Figure, read_json, write_json, SummaryFile};
 use onramp_scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,8 @@ struct Plan {
     version: String,
     series: Vec<String>,
     scenario: Value,
+    #[serde(default)]
+    files: Digests,
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -179,6 +181,7 @@ impl Session<'_> {
             version: VERSION.to_owned(),
             series: figure.spec.series.clone(),
             scenario: json!(scenario),
+            files: figure.files.clone(),
         };
         self.keep_or_clear(&plan, scenario, out)?;
         let job = Job {

@@ -17,7 +17,7 @@ mod world;
 
 pub use error::{Error, Result};
 pub use library::Library;
-pub use plan::{Planned, ScaleName};
+pub use plan::{Digests, Planned, ScaleName};
 pub use spec::Spec;
 pub use statistics::Estimate;
 pub use table::{markdown, terminal};

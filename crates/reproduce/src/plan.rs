@@ -10,7 +10,9 @@ use onramp_results::figure::Figure;
 use onramp_results::SCHEMA;
 use onramp_scenario::Scenario;
 use serde_json::json;
-use std::collections::BTreeSet;
+use siphasher::sip::SipHasher13;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// How much is run.
@@ -42,7 +44,12 @@ pub struct Planned {
     pub scale: ScaleName,
     /// All its runs; none for a figure that compares what was measured elsewhere.
     pub scenario: Option<Scenario>,
+    /// Digests of the files that the scenario names, by path: a result is of their contents too.
+    pub files: Digests,
 }
+
+/// SipHash of files by path.
+pub type Digests = BTreeMap<String, u64>;
 
 impl Planned {
     /// Figure `id`, which may be one that another shows too.
@@ -52,8 +59,10 @@ impl Planned {
     pub fn read(library: &Library, id: &str, scale: ScaleName) -> Result<Planned> {
         let (id, spec) = find(library, id)?;
         let file = format!("figures/{id}.toml");
+        let (scenario, files) = scenario(library, &spec, scale, &file)?;
         let planned = Planned {
-            scenario: scenario(library, &spec, scale, &file)?,
+            scenario,
+            files,
             id,
             spec,
             scale,
@@ -185,10 +194,11 @@ fn values(choice: &Choice, runs: &[&Choice]) -> String {
 }
 
 fn scaled_down(scale: &Scale) -> String {
-    let few = scale
-        .few_seeds
-        .iter()
-        .map(|why| format!("{} seeds: {why}", scale.seeds));
+    let seeds = match scale.seeds {
+        1 => "one seed".to_owned(),
+        seeds => format!("{seeds} seeds"),
+    };
+    let few = scale.few_seeds.iter().map(|why| format!("{seeds}: {why}"));
     let smaller = Some(scale.scaled_down.trim().to_owned()).filter(|text| !text.is_empty());
     smaller
         .into_iter()
@@ -246,9 +256,9 @@ fn scenario(
     spec: &Spec,
     scale: ScaleName,
     file: &str,
-) -> Result<Option<Scenario>> {
+) -> Result<(Option<Scenario>, Digests)> {
     let Some(name) = &spec.scenario else {
-        return Ok(None);
+        return Ok((None, Digests::new()));
     };
     let path = format!("scenarios/{name}");
     let text = text(library, &path)?;
@@ -264,9 +274,16 @@ fn scenario(
     set.push(("seed".to_owned(), format!("{seeds:?}")));
     let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-    let beside = |path: &str| library.read(&joined(directory, path));
+    let files = RefCell::new(Digests::new());
+    let beside = |path: &str| {
+        let bytes = library.read(&joined(directory, path))?;
+        let digest = SipHasher13::new().hash(&bytes);
+        files.borrow_mut().insert(path.to_owned(), digest);
+        Ok(bytes)
+    };
     let name = format!("{path} ({scale} of {file})");
-    Ok(Some(Scenario::parse_files(&text, &name, &set, &beside)?))
+    let scenario = Scenario::parse_files(&text, &name, &set, &beside)?;
+    Ok((Some(scenario), files.into_inner()))
 }
 
 /// As `--set` has it: texts without their quotes.

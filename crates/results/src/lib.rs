@@ -25,7 +25,6 @@
 //! | `connections`, `load.late_max_us` | opened; most by which a flow was started after it was due | load generator |
 //! | `switch.unknown_frames` | multicast and the like, discarded | switch |
 //! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
-//!
 //! | `traffic.N.rct_us`, `traffic.N.fct_us.small`, ... | the same of entry N alone, where several entries are incasts, or Poisson or replayed flows (simulator only) | |
 //!
 //! The simulator takes them from its queues and packets instead, the window's queue from samples
