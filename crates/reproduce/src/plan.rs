@@ -163,7 +163,6 @@ impl Planned {
             let mut keys = Vec::new();
             match &plot.show {
                 Show::Bars { x, by, .. } => keys.extend(x.iter().chain([by])),
-                Show::Line { x, by, .. } => keys.extend([x, by]),
                 Show::Time { by, .. } => keys.extend(by),
                 Show::Cdf { by, .. } => keys.push(by),
             }

@@ -1,12 +1,11 @@
 //! Charts out of runs.
 
 use crate::error::Result;
-use crate::spec::{Choice, PlotSpec, Show};
+use crate::spec::{Choice, FlowColumn, PlotSpec, Show};
 use crate::statistics::Estimate;
 use crate::world::{of_metric, seed, World};
 use onramp_results::figure::{Axis, Plot, Series};
 use onramp_results::{each_flow, each_point, RunResult};
-use onramp_units::{Bytes, Rate, Span};
 
 /// Points of a distribution: enough for a picture a screen wide.
 const MOST_STEPS: usize = 500;
@@ -24,7 +23,6 @@ pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
             x,
             by,
             relative_to,
-            times,
         } => {
             let groups = groups(metrics, x.as_deref(), &runs);
             categories = groups.iter().map(|(name, ..)| name.clone()).collect();
@@ -33,23 +31,11 @@ pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
                 spec,
                 choice: relative_to.as_ref(),
             };
-            let bar = |name: &String| bars(name, by, &groups, &runs, (&base, times.unwrap_or(1.0)));
+            let bar = |name: &String| bars(name, by, &groups, &runs, &base);
             (
                 String::new(),
                 values_of(by, &runs).iter().map(bar).collect(),
             )
-        }
-        Show::Line {
-            metric,
-            x,
-            by,
-            times,
-        } => {
-            let (unit, numbers) = numbers(x, &runs);
-            let label = format!("{x}{unit}");
-            let line =
-                |name: &String| line(name, (metric, x, by), &numbers, &runs, times.unwrap_or(1.0));
-            (label, values_of(by, &runs).iter().map(line).collect())
         }
         Show::Time {
             series,
@@ -67,18 +53,13 @@ pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
             };
             ("time (ms)".to_owned(), lines)
         }
-        Show::Cdf {
-            column,
-            kind,
-            by,
-            by_bytes,
-        } => {
+        Show::Cdf { column, kind, by } => {
             let mut steps = Vec::new();
             for name in values_of(by, &runs) {
                 let of = with(&runs, by, &name);
-                steps.push(cdf(world, name, &of, (column, kind), *by_bytes)?);
+                steps.push(cdf(world, name, &of, (*column, kind))?);
             }
-            (column.clone(), steps)
+            (String::new(), steps)
         }
     };
     Ok(Plot {
@@ -166,13 +147,7 @@ impl Base<'_> {
     }
 }
 
-fn bars(
-    name: &str,
-    by: &str,
-    groups: &[Group],
-    runs: &[&RunResult],
-    (base, times): (&Base<'_>, f64),
-) -> Series {
+fn bars(name: &str, by: &str, groups: &[Group], runs: &[&RunResult], base: &Base<'_>) -> Series {
     let mut series = Series {
         name: name.to_owned(),
         ..Series::default()
@@ -191,17 +166,15 @@ fn bars(
                     .then(|| Estimate::of_ratios(&pairs))
                     .flatten()
             }
-            None => estimate(&of, &group.1, times),
+            None => estimate(&of, &group.1),
         };
         put(&mut series, place as f64, estimate);
     }
     series
 }
 
-fn estimate(runs: &[&RunResult], metric: &str, times: f64) -> Option<Estimate> {
-    let values = runs
-        .iter()
-        .filter_map(|run| Some(of_metric(run, metric)? * times));
+fn estimate(runs: &[&RunResult], metric: &str) -> Option<Estimate> {
+    let values = runs.iter().filter_map(|run| of_metric(run, metric));
     Estimate::of(&values.collect::<Vec<_>>())
 }
 
@@ -212,58 +185,6 @@ fn put(series: &mut Series, x: f64, estimate: Option<Estimate>) {
     series
         .high
         .push(estimate.and_then(|e| Some(e.interval?[1])));
-}
-
-fn line(
-    name: &str,
-    (metric, x, by): (&str, &str, &str),
-    numbers: &[(String, f64)],
-    runs: &[&RunResult],
-    times: f64,
-) -> Series {
-    let mut series = Series {
-        name: name.to_owned(),
-        ..Series::default()
-    };
-    let of = with(runs, by, name);
-    for (value, number) in numbers {
-        put(
-            &mut series,
-            *number,
-            estimate(&with(&of, x, value), metric, times),
-        );
-    }
-    series
-}
-
-/// Values of `key` with their numbers, ascending, and the unit as a label has it.
-fn numbers(key: &str, runs: &[&RunResult]) -> (&'static str, Vec<(String, f64)>) {
-    let mut unit = "";
-    let mut numbers: Vec<(String, f64)> = Vec::new();
-    for value in values_of(key, runs) {
-        let (of_value, number) = number(&value);
-        unit = of_value;
-        numbers.push((value, number));
-    }
-    numbers.sort_by(|a, b| a.1.total_cmp(&b.1));
-    (unit, numbers)
-}
-
-/// A quantity as a number and its unit; other texts are 0.
-fn number(text: &str) -> (&'static str, f64) {
-    if let Ok(span) = text.parse::<Span>() {
-        return (" (us)", span.as_s_f64() * 1e6);
-    }
-    if let Ok(rate) = text.parse::<Rate>() {
-        return (" (Gbit/s)", rate.bits_per_s() as f64 / 1e9);
-    }
-    if let Ok(bytes) = text.parse::<Bytes>() {
-        return (" (kB)", bytes.get() as f64 / 1e3);
-    }
-    match text.parse::<onramp_scenario::Fraction>() {
-        Ok(fraction) => ("", fraction.get()),
-        Err(_) => ("", 0.0),
-    }
 }
 
 /// Of each setting the run that comes first.
@@ -327,56 +248,34 @@ fn cdf(
     world: &World,
     name: String,
     runs: &[&RunResult],
-    (column, kind): (&str, &str),
-    by_bytes: bool,
+    (column, kind): (FlowColumn, &str),
 ) -> Result<Series> {
-    let mut values: Vec<(f64, f64)> = Vec::new();
+    let mut values: Vec<f64> = Vec::new();
     for run in runs {
         each_flow(&world.directory, run.run, |flow| {
-            let (size, fct) = (flow.size_bytes, flow.fct_ns.map(|ns| ns as f64 / 1e3));
             let value = match column {
-                "size_bytes" => size.map(|size| size as f64),
-                _ => fct,
+                FlowColumn::SizeBytes => flow.size_bytes.map(|size| size as f64),
+                FlowColumn::FctUs => flow.fct_ns.map(|ns| ns as f64 / 1e3),
             };
-            if let Some(value) = value.filter(|_| flow.measured && flow.kind == kind) {
-                let weight = if by_bytes {
-                    size.unwrap_or(0) as f64
-                } else {
-                    1.0
-                };
-                values.push((value, weight));
-            }
+            values.extend(value.filter(|_| flow.measured && flow.kind == kind));
         })?;
     }
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let all: f64 = values.iter().map(|value| value.1).sum();
+    values.sort_by(f64::total_cmp);
+    let (count, last) = (values.len() as f64, values.len().saturating_sub(1));
     let stride = values.len().div_ceil(MOST_STEPS).max(1);
-    let mut series = Series {
+    let steps = (0..values.len()).filter(|n| n % stride == 0 || *n == last);
+    let steps: Vec<(f64, f64)> = steps.map(|n| (values[n], (n + 1) as f64 / count)).collect();
+    Ok(Series {
         name,
+        x: steps.iter().map(|step| step.0).collect(),
+        y: steps.iter().map(|step| Some(step.1)).collect(),
         ..Series::default()
-    };
-    let (mut sum, last) = (0.0, values.len().saturating_sub(1));
-    for (n, (value, weight)) in values.into_iter().enumerate() {
-        sum += weight;
-        if n % stride == 0 || n == last {
-            series.x.push(value);
-            series.y.push(Some(sum / all));
-        }
-    }
-    Ok(series)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantities_are_numbers_with_a_unit() {
-        assert_eq!(number("150 us"), (" (us)", 150.0));
-        assert_eq!(number("16 kB"), (" (kB)", 16.0));
-        assert_eq!(number("60 %"), ("", 0.6));
-        assert_eq!(number("1/16"), ("", 0.0625));
-    }
 
     #[test]
     fn groups_are_called_by_what_differs() {

@@ -52,13 +52,12 @@ fn unit(spec: &RowSpec) -> String {
 
 /// Over the seeds that there are on both sides.
 fn estimate(spec: &RowSpec, world: &World) -> Result<Option<Estimate>> {
-    let of = values(spec, world, &spec.of, spec.metric.as_deref())?;
+    let of = values(spec, world, &spec.of)?;
     let Some(over) = &spec.over else {
         let values: Vec<f64> = of.into_iter().map(|(_, value)| value).collect();
         return Ok(Estimate::of(&values));
     };
-    let metric = spec.over_metric.as_deref().or(spec.metric.as_deref());
-    let over = values(spec, world, over, metric)?;
+    let over = values(spec, world, over)?;
     let partner = |(seed, a): &(String, f64)| {
         let (_, b) = over.iter().find(|(other, _)| other == seed)?;
         Some((*a, *b))
@@ -75,15 +74,10 @@ fn estimate(spec: &RowSpec, world: &World) -> Result<Option<Estimate>> {
 }
 
 /// By seed.
-fn values(
-    spec: &RowSpec,
-    world: &World,
-    choice: &Choice,
-    metric: Option<&str>,
-) -> Result<Vec<(String, f64)>> {
+fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String, f64)>> {
     let mut values = Vec::new();
     for run in world.chosen(choice) {
-        if let Some(value) = measured(world, run, spec, metric)? {
+        if let Some(value) = measured(world, run, spec)? {
             values.push((seed(run).to_owned(), value));
         }
     }

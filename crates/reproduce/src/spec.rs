@@ -85,8 +85,6 @@ pub struct RowSpec {
     pub of: Choice,
     /// Which runs they are compared with.
     pub over: Option<Choice>,
-    /// Of the other runs, where it is not the same.
-    pub over_metric: Option<String>,
     /// How the two come to one number; `value` without `over`.
     #[serde(rename = "as", default)]
     pub by: By,
@@ -141,10 +139,6 @@ pub struct SeriesMeasure {
 pub enum Statistic {
     /// All points alike.
     Mean,
-    /// Smallest.
-    Min,
-    /// Largest.
-    Max,
     /// Standard deviation.
     Deviation,
     /// How long after the start the last point above `level` comes, in ms.
@@ -205,19 +199,6 @@ pub enum Show {
         by: String,
         /// Divided by the same of these runs.
         relative_to: Option<Choice>,
-        /// A factor.
-        times: Option<f64>,
-    },
-    /// A metric over a key with numbers.
-    Line {
-        /// Which.
-        metric: String,
-        /// Key along x.
-        x: String,
-        /// A line each.
-        by: String,
-        /// A factor.
-        times: Option<f64>,
     },
     /// A place's series over time, of the first seed.
     Time {
@@ -237,16 +218,23 @@ pub enum Show {
     },
     /// Distribution of a column of measured flows, of all seeds.
     Cdf {
-        /// `size_bytes` or `fct_us`.
-        column: String,
+        /// Which.
+        column: FlowColumn,
         /// Of this kind of traffic.
         kind: String,
         /// A line each.
         by: String,
-        /// Count bytes, not flows.
-        #[serde(default)]
-        by_bytes: bool,
     },
+}
+
+/// What of flows is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowColumn {
+    /// Payload.
+    SizeBytes,
+    /// Completion time.
+    FctUs,
 }
 
 impl Show {
@@ -254,7 +242,6 @@ impl Show {
     pub fn kind(&self) -> PlotKind {
         match self {
             Show::Bars { .. } => PlotKind::Bar,
-            Show::Line { .. } => PlotKind::Line,
             Show::Time { stacked: true, .. } => PlotKind::Stacked,
             Show::Time { .. } => PlotKind::Line,
             Show::Cdf { .. } => PlotKind::Step,
@@ -300,6 +287,9 @@ impl Spec {
         }
         for (n, plot) in self.plots.iter().enumerate() {
             check_each(&plot.each).map_err(|(key, reason)| (format!("plot.{n}.{key}"), reason))?;
+            if matches!(&plot.show, Show::Time { places, .. } if places.is_empty()) {
+                return Err((format!("plot.{n}.show.time.places"), "empty".to_owned()));
+            }
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub fn markdown(figures: &[Figure]) -> String {
          plots; a test compares: onramp reproduce --table -->\n\n\
          Each row of the On-Ramp paper (NSDI'21), and what `onramp reproduce ID` measured: means with \
          their 95 % confidence intervals over seeds (Student's t; of ratios by their logarithms, over the \
-         seeds' ratios). *Ratio*: ours by the paper's, of changes as factors. **Reproduced**: within a \
+         seeds' ratios). *Ratio*: ours by the paper's, of what falls by so many per cent what is left by what is left. **Reproduced**: within a \
          factor of 1.5 of the paper's number and on its side of no change; where the paper has only a \
          picture, its shape, as a bound that the row names. **Direction only**: the same way, and not by \
          chance. **Not reproduced**: the note says why, where a reason was found. Numbers depend on no \

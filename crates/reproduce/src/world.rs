@@ -39,17 +39,12 @@ pub fn seed(run: &RunResult) -> &str {
     run.params.get("seed").map_or("", String::as_str)
 }
 
-/// What `row` measures of `run`; `metric` is that of the row, or of what it is compared with.
+/// What `row` measures of `run`.
 ///
 /// # Errors
 /// Rows that cannot be read.
-pub fn measured(
-    world: &World,
-    run: &RunResult,
-    row: &RowSpec,
-    metric: Option<&str>,
-) -> Result<Option<f64>> {
-    let value = if let Some(path) = metric {
+pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<f64>> {
+    let value = if let Some(path) = &row.metric {
         of_metric(run, path)
     } else if let Some(series) = &row.series {
         of_series(world, run.run, series)?
@@ -114,8 +109,6 @@ fn statistic(series: &SeriesMeasure, points: &[(f64, f64)]) -> Option<f64> {
     let mean = values().sum::<f64>() / n;
     Some(match series.statistic {
         Statistic::Mean => mean,
-        Statistic::Min => values().fold(f64::INFINITY, f64::min),
-        Statistic::Max => values().fold(f64::NEG_INFINITY, f64::max),
         Statistic::Deviation => (values().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt(),
         Statistic::LastAboveMs => {
             let above = points.iter().rev().find(|point| point.1 > series.level);
@@ -206,7 +199,6 @@ mod tests {
             };
             super::statistic(&series, &points).unwrap()
         };
-        assert_eq!(of(Statistic::Max, 0.0), 50.0);
         assert_eq!(of(Statistic::LastAboveMs, 30.0), 1.0);
         assert_eq!(of(Statistic::LastAboveMs, 60.0), 0.0);
         assert_eq!(of(Statistic::FractionBelow, 20.0), 2.0 / 3.0);
