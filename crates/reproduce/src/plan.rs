@@ -165,6 +165,7 @@ impl Planned {
                 Show::Bars { x, by, .. } => keys.extend(x.iter().chain([by])),
                 Show::Time { by, .. } => keys.extend(by),
                 Show::Cdf { by, .. } => keys.push(by),
+                Show::Pairs { .. } => {}
             }
             let varied = |key: &&String| runs.iter().any(|run| run.contains_key(*key));
             let key = format!("plot \"{}\"", plot.title);

@@ -53,6 +53,7 @@ pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
             };
             ("time (ms)".to_owned(), lines)
         }
+        Show::Pairs { signal } => (String::new(), pairs(world, &first_seed(&runs), signal)?),
         Show::Cdf { column, kind, by } => {
             let mut steps = Vec::new();
             for name in values_of(by, &runs) {
@@ -242,6 +243,24 @@ fn points(
         }
     })?;
     Ok(line)
+}
+
+/// Rows of a pair follow each other, so that the n-th of each name are of the n-th pair.
+fn pairs(world: &World, runs: &[&RunResult], signal: &str) -> Result<Vec<Series>> {
+    let mut series = Series {
+        name: signal.to_owned(),
+        ..Series::default()
+    };
+    if let Some(run) = runs.first() {
+        each_point(&world.directory, run.run, |point| {
+            if point.name == signal {
+                series.x.push(point.value);
+            } else if point.name == "pair_owd_us" {
+                series.y.push(Some(point.value));
+            }
+        })?;
+    }
+    Ok(vec![series])
 }
 
 fn cdf(

@@ -225,6 +225,11 @@ pub enum Show {
         /// A line each.
         by: String,
     },
+    /// The delays that packets met over what their senders knew, of the first seed.
+    Pairs {
+        /// `pair_last_owd_us` or `pair_last_rtt_us`.
+        signal: String,
+    },
 }
 
 /// What of flows is distributed.
@@ -245,6 +250,7 @@ impl Show {
             Show::Time { stacked: true, .. } => PlotKind::Stacked,
             Show::Time { .. } => PlotKind::Line,
             Show::Cdf { .. } => PlotKind::Step,
+            Show::Pairs { .. } => PlotKind::Scatter,
         }
     }
 }

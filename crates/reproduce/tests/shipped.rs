@@ -34,7 +34,7 @@ fn every_figure_can_be_run_at_both_scales() {
 #[test]
 fn every_figure_of_the_paper_with_results_is_there() {
     for id in [
-        "f1", "f2", "f5", "f8", "f9", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17",
+        "f1", "f2", "f5", "f6", "f8", "f9", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17",
         "f18", "f19", "f20", "f21", "f22", "f23", "f24", "f25", "f26", "f27", "sec4", "table1",
     ] {
         Planned::read(&Library::BuiltIn, id, ScaleName::Quick).unwrap_or_else(|e| panic!("{e}"));

@@ -25,6 +25,7 @@
 //! | `connections`, `load.late_max_us` | opened; most by which a flow was started after it was due | load generator |
 //! | `switch.unknown_frames` | multicast and the like, discarded | switch |
 //! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
+//! | `pairs.owd_correlation`, `pairs.rtt_correlation` | Spearman's, of the delay that packets met and what their senders knew (series; simulator only) | |
 //! | `traffic.N.rct_us`, `traffic.N.fct_us.small`, ... | the same of entry N alone, where several entries are incasts, or Poisson or replayed flows (simulator only) | |
 //!
 //! The simulator takes them from its queues and packets instead, the window's queue from samples
@@ -48,6 +49,7 @@
 //! | `pfc_paused_fraction` | port | part of the interval in which PFC held its data |
 //! | `rate_limit_gbps` | flow | its pace at the interval's end, if it has one |
 //! | `window_bytes` | flow | what it may have unacknowledged then, if that is limited |
+//! | `pair_owd_us`, `pair_last_owd_us`, `pair_last_rtt_us` | flow | delay that a sampled packet met; one-way delay of the last acknowledged packet (by the hosts' clocks) and last round-trip time, as its sender knew them when it sent it: three rows a pair, for whoever asked for `pairs` |
 //! | `held_fraction` | flow | part of the interval in which On-Ramp held its head |
 //!
 //! # Cost

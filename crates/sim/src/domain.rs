@@ -23,6 +23,7 @@ use crate::port::Port;
 use crate::probe::Probes;
 use crate::random::Random;
 use crate::rounding::WireTimes;
+use crate::signals::Signals;
 use crate::simulation::Step;
 use crate::slab::Slab;
 use crate::switch::Memory;
@@ -85,6 +86,8 @@ pub(crate) struct Domain {
     pub laws: Arc<[Option<onramp_law::Config>]>,
     /// The last delay from a host here to another, and when it was learned; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
+    /// For whoever asks what senders know.
+    pub signals: Option<Signals>,
     /// Flows of the plan that are not due yet.
     next_start: usize,
     next_question: usize,
@@ -166,6 +169,7 @@ impl Domain {
             chains: Progress::default(),
             laws: beginning.laws.clone(),
             last_delays: HashMap::new(),
+            signals: None,
             next_start: 0,
             next_question: 0,
             ended: 0,

@@ -71,6 +71,7 @@ mod probe;
 mod random;
 mod rounding;
 pub mod run;
+mod signals;
 mod simulation;
 mod slab;
 mod switch;

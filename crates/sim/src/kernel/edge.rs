@@ -48,6 +48,10 @@ impl Domain {
         let (bytes, now) = (connection.bytes(segment), mono(self.now));
         let flow = &mut connection.law;
         connection.records.sent(law, flow, now, seq, bytes);
+        if let (Some(signals), Some(byte)) = (&mut self.signals, sampled_byte(seq, bytes)) {
+            let rtt = connection.sender.last_rtt();
+            signals.sent(connection.number, byte, self.now, rtt);
+        }
     }
 
     /// A data packet has arrived: its OR-ACK, if it holds a sampled byte.
@@ -83,6 +87,8 @@ impl Domain {
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(super) fn connection_or_acked(&mut self, id: u32, host: u32) {
         let packet = self.packets[id];
+        let byte = packet.seq as u32;
+        self.note_pair(packet.connection, packet.flow, byte, packet.sent);
         let place = self.outgoing_connections.place(packet.connection);
         if let Some((law, place)) = law_of(&self.laws, host).zip(place) {
             let connection = &mut self.outgoing_connections[place];

@@ -4,11 +4,13 @@
 use super::clocks::clock_metrics;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
+use super::series::pair_rows;
 use crate::delays::Delays;
 use crate::edge::OR_ACK_BYTES;
+use crate::signals::{rank_correlation, Pair};
 use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables};
 use onramp_scenario::{HostKind, Kind, Qdisc, Run};
-use onramp_units::{Bytes, Time};
+use onramp_units::{Bytes, Span, Time};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -88,7 +90,8 @@ impl Report {
 
     /// Values by time.
     pub fn series(&self) -> impl Iterator<Item = SeriesRow> + '_ {
-        self.observer.series.rows().iter().cloned()
+        let pairs = pair_rows(&self.observer.simulation.pairs());
+        self.observer.series.rows().iter().cloned().chain(pairs)
     }
 
     /// The same with all rows at once.
@@ -159,6 +162,7 @@ fn metrics(
     request_metrics(run, requests, &mut metrics);
     traffic_metrics(run, tally, observer, &mut metrics);
     network_metrics(observer, &mut metrics);
+    signal_metrics(observer, &mut metrics);
     clock_metrics(observer, &mut metrics);
     if run.host.qdisc == Qdisc::FqCodel && run.host.kind == HostKind::Kernel {
         let drops = observer.simulation.counters().host_drops;
@@ -277,6 +281,23 @@ fn network_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
     put("queue_us", json!(Summary::of(waits_us.collect())));
     if let Some(delays) = observer.delays.as_ref().filter(|delays| delays.count() > 0) {
         put("owd_us", delays_us(delays));
+    }
+}
+
+/// How well what senders knew told the delays that their packets met: rank correlations.
+fn signal_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
+    let pairs = observer.simulation.pairs();
+    for (name, signal) in [
+        (
+            "pairs.owd_correlation",
+            (|pair| pair.last_owd) as fn(&Pair) -> Span,
+        ),
+        ("pairs.rtt_correlation", |pair| pair.last_rtt),
+    ] {
+        let values: Vec<(Span, Span)> = pairs.iter().map(|pair| (signal(pair), pair.owd)).collect();
+        if let Some(correlation) = rank_correlation(&values) {
+            metrics.insert(name.to_owned(), json!(correlation));
+        }
     }
 }
 

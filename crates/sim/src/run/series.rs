@@ -12,6 +12,7 @@ use crate::edge::law_of;
 use crate::kernel::MSS;
 use crate::port_name::{find, UnknownPort};
 use crate::probe::Times;
+use crate::signals::Pair;
 use crate::simulation::Simulation;
 use onramp_results::SeriesRow;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -33,6 +34,8 @@ pub(super) enum Place {
     AllPorts,
     Flow(u32),
     AllFlows,
+    /// What senders know, and the delays that their packets meet.
+    Pairs,
 }
 
 impl Place {
@@ -42,6 +45,7 @@ impl Place {
         match name {
             "ports" => Ok(Place::AllPorts),
             "flows" => Ok(Place::AllFlows),
+            "pairs" => Ok(Place::Pairs),
             _ => match flow() {
                 Some(flow) => Ok(Place::Flow(flow)),
                 None => find(ports, name).map(Place::Port),
@@ -113,7 +117,7 @@ impl Series {
                 Place::Flow(flow) => {
                     flows.insert(flow);
                 }
-                Place::Port(_) | Place::AllFlows => {}
+                Place::Port(_) | Place::AllFlows | Place::Pairs => {}
             }
         }
         let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
@@ -242,6 +246,21 @@ impl FlowSeries {
             self.held = held;
         }
     }
+}
+
+/// Rows of at most [`MOST_POINTS`] of `pairs`.
+pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
+    let stride = pairs.len().div_ceil(MOST_POINTS as usize).max(1);
+    let rows = pairs.iter().step_by(stride).flat_map(|pair| {
+        let place: Arc<str> = format!("flow{}", pair.plan).into();
+        let values = [
+            ("pair_owd_us", pair.owd),
+            ("pair_last_owd_us", pair.last_owd),
+            ("pair_last_rtt_us", pair.last_rtt),
+        ];
+        values.map(|(name, span)| row(&place, pair.at, name, us(span)))
+    });
+    rows.collect()
 }
 
 /// Of all flows that have begun and are not over.

@@ -269,3 +269,36 @@ fn entries_of_one_kind_are_measured_apart() {
     assert!(mean(result, "traffic.1.rct_us") > mean(result, "traffic.2.rct_us"));
     assert!(!result.metrics.contains_key("traffic.0.fct_us.small"));
 }
+
+#[test]
+fn the_last_delay_tells_the_next_unless_clocks_are_wrong() {
+    let correlations = |offset: &str| {
+        let set = [
+            ("host.kind", "kernel"),
+            ("host.cc", "cubic"),
+            ("network.buffer", "1 MB"),
+            ("traffic.0.to", "all"),
+            ("onramp.law", "final"),
+            ("onramp.threshold", "100 ms"),
+            ("clock.offset", offset),
+        ];
+        let scenario = Scenario::parse_with(HELD, "t", &set).unwrap_or_else(|e| panic!("{e}"));
+        let watch = Watch {
+            series: vec!["pairs".to_owned()],
+            ..Watch::default()
+        };
+        let report = run(&scenario.runs()[0], 0, watch, &mut |_| true).unwrap();
+        let (result, tables) = report.into_tables();
+        let rows = |name: &str| tables.series.iter().filter(|row| row.name == name).count();
+        assert!(rows("pair_owd_us") > 10);
+        assert_eq!(rows("pair_owd_us"), rows("pair_last_rtt_us"));
+        ["pairs.owd_correlation", "pairs.rtt_correlation"]
+            .map(|name| result.metrics[name].as_f64().unwrap())
+    };
+    let ([exact, rtt], [wrong, same_rtt]) = (correlations("0 s"), correlations("1 ms"));
+    assert_eq!(rtt, same_rtt);
+    assert!(
+        exact > 0.3 && exact > wrong + 0.2,
+        "exact {exact}, wrong {wrong}, RTT {rtt}"
+    );
+}
