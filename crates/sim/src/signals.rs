@@ -21,11 +21,14 @@ pub(crate) struct Pair {
     pub last_rtt: Span,
 }
 
+/// When a packet left, and the last one-way delay and round-trip time, if both were known.
+type Departure = (Time<Sim>, Option<(Span, Span)>);
+
 /// Of the connections of a domain's hosts.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Packets under way by connection and sampled byte: when they left, and what was known.
-    under_way: HashMap<(u32, u32), (Time<Sim>, Option<(Span, Span)>)>,
+    /// Packets under way by connection and sampled byte.
+    under_way: HashMap<(u32, u32), Departure>,
     /// Last one-way delay by connection.
     last_owd: HashMap<u32, Span>,
     pub pairs: Vec<Pair>,
