@@ -133,9 +133,10 @@ fn ratio(row: &Row) -> String {
     let Some((ours, theirs)) = ours.zip(row.paper) else {
         return String::new();
     };
-    let factor = |value: f64| match row.unit.as_str() {
-        "%" if value < 0.0 || theirs < 0.0 => 1.0 + value / 100.0,
-        _ => value,
+    let are_changes = row.unit == "%" && (ours < 0.0 || theirs <= 0.0);
+    let factor = |value: f64| match are_changes {
+        true => 1.0 + value / 100.0,
+        false => value,
     };
     number(factor(ours) / factor(theirs))
 }
