@@ -53,7 +53,7 @@ pub struct Measured {
 /// Arguments: positions of beds to measure again (the results of the others stay; none: all), or
 /// `profile BED SETUP SETUP`: which functions of the kernel make the difference (of a set-up and
 /// itself: between two seeds), or `table`: writes
-/// docs/cost.md anew from docs/cost.json.
+/// docs/cost.md and docs/cost-table.json anew from docs/cost.json.
 pub fn run(arguments: &[String]) -> Result<()> {
     let ours = |argument: &&String| *argument != "--bench"; // cargo's
     let arguments: Vec<String> = arguments.iter().filter(ours).cloned().collect();
@@ -110,6 +110,8 @@ impl Results {
     fn write(&self) -> Result<()> {
         let json = serde_json::to_vec_pretty(&self.runs)?;
         std::fs::write(self.directory.join("cost.json"), json)?;
+        let added = serde_json::to_vec_pretty(&table::added_by_bed(&self.runs))?;
+        std::fs::write(self.directory.join("cost-table.json"), added)?;
         let text = table::markdown(&self.runs);
         Ok(std::fs::write(self.directory.join("cost.md"), text)?)
     }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use crate::{
     bed::{Bed, Setup},
     guest::Split,
@@ -34,6 +36,45 @@ pub fn markdown(runs: &[Run]) -> String {
     );
     rows(head(&mut out, &program_columns()), &beds, program_row);
     out
+}
+
+/// What On-Ramp adds to the baseline's whole paths, in per cent: docs/cost-table.json, for whoever computes with it.
+#[derive(Debug, Serialize)]
+pub struct Added {
+    link: String,
+    /// Law final with OR-ACKs, of the sender's path.
+    sender_percent: f64,
+    /// Of the receiver's.
+    receiver_percent: f64,
+    /// Both, of both.
+    both_percent: f64,
+}
+
+/// A row for each bed.
+pub fn added_by_bed(runs: &[Run]) -> Vec<Added> {
+    let beds = runs.chunk_by(|a, b| a.bed == b.bed);
+    beds.map(|runs| {
+        let (tx, rx) = (split(runs, |s| s.parts.tx), split(runs, |s| s.parts.rx));
+        let (sender, receiver) = (with_oracks(runs), receiver(runs));
+        Added {
+            link: link(runs[0].bed),
+            sender_percent: 100.0 * sender / tx,
+            receiver_percent: 100.0 * receiver / rx,
+            both_percent: 100.0 * (sender + receiver) / (tx + rx),
+        }
+    })
+    .collect()
+}
+
+/// What the sender pays for law final and OR-ACKs.
+fn with_oracks(runs: &[Run]) -> f64 {
+    let t = |setup| executed(runs, setup);
+    t(Setup::EdgeFinal) - t(Setup::Fq) + t(Setup::Both) - t(Setup::LostLate)
+}
+
+/// What the receiver pays.
+fn receiver(runs: &[Run]) -> f64 {
+    executed(runs, Setup::LostEarly) - executed(runs, Setup::EdgeFinal)
 }
 
 const COLUMNS: &[&str] = &[
@@ -78,9 +119,7 @@ fn bed_row(runs: &[Run]) -> Vec<String> {
     let tx = split(runs, |s| s.parts.tx);
     let rx = split(runs, |s| s.parts.rx);
     let law = t(Setup::EdgeFinal) - t(Setup::Fq);
-    let oracks_used = t(Setup::Both) - t(Setup::LostLate);
     let shipped = t(Setup::Shipped) - t(Setup::Both);
-    let receiver = t(Setup::LostEarly) - t(Setup::EdgeFinal);
     let an_orack = frames_an_orack(runs);
     vec![
         link(runs[0].bed),
@@ -88,10 +127,10 @@ fn bed_row(runs: &[Run]) -> Vec<String> {
         format!("{tx:.0}"),
         added(t(Setup::EdgeOff) - t(Setup::Fq), tx, TX_BOUND),
         added(law, tx, TX_BOUND),
-        added(law + oracks_used, tx, TX_BOUND),
-        added(law + oracks_used + shipped, tx, TX_BOUND),
+        added(with_oracks(runs), tx, TX_BOUND),
+        added(with_oracks(runs) + shipped, tx, TX_BOUND),
         format!("{rx:.0}"),
-        added(receiver, rx, RX_BOUND),
+        added(receiver(runs), rx, RX_BOUND),
         format!(
             "{:+.0}",
             programs(runs, Setup::LostEarly) - programs(runs, Setup::EdgeFinal)

@@ -3,6 +3,7 @@ mod agent;
 mod clock;
 mod rack;
 mod report;
+mod reproduce;
 mod scenario;
 mod sim;
 
@@ -30,6 +31,9 @@ enum Command {
     /// Clock synchronisation: alone, and what it knows
     #[command(subcommand)]
     Clock(clock::Command),
+    /// Figures and tables of the On-Ramp paper: runs them, compares, keeps what to draw
+    #[command(after_help = "Example: onramp reproduce f9 --quick")]
+    Reproduce(reproduce::Args),
     /// Scenarios on real Linux TCP stacks
     #[command(subcommand)]
     Rack(rack::Command),
@@ -86,6 +90,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Clock(command) => clock::run(command),
         Command::Rack(command) => rack::run(command),
         Command::Report(args) => report::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
     }

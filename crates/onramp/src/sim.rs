@@ -2,8 +2,8 @@
 //! prints tables; the sim crate does the rest.
 mod bench;
 mod clocks;
-mod memory;
-mod watch;
+pub mod memory;
+pub mod watch;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,7 +18,9 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 use clap::Subcommand;
-use onramp_results::{forget, merge, part, write_json, write_tables, SummaryFile};
+use onramp_results::{
+    forget, merge, part, read_json, write_json, write_tables, RunResult, SummaryFile,
+};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
     address, cc, flow_ports, parse_flow_list,
@@ -119,8 +121,17 @@ fn run_scenario(mut args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<
         .out
         .unwrap_or_else(|| crate::rack::default_out(&args.file));
     let cancel = onramp_rack::cancelled_by_signals();
-    let summary = simulate_all(&scenario, &args.watch, &out, threads, cancel)
-        .with_context(|| format!("simulating {}", args.file.display()))?;
+    let job = Job {
+        scenario: &scenario,
+        watch: &args.watch,
+        out: &out,
+        threads,
+        cancel,
+        keep: false,
+        label: &|_| String::new(),
+    };
+    let summary =
+        simulate_all(&job).with_context(|| format!("simulating {}", args.file.display()))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
@@ -134,31 +145,59 @@ fn run_scenario(mut args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<
     Ok(())
 }
 
-/// All runs of `scenario`, `threads` at a time, with results in `out`.
-fn simulate_all(
-    scenario: &Scenario,
-    watch: &Watch,
-    out: &Path,
-    threads: usize,
-    cancel: &AtomicBool,
-) -> Result<SummaryFile> {
+/// A scenario to simulate.
+pub struct Job<'a> {
+    pub scenario: &'a Scenario,
+    pub watch: &'a Watch,
+    /// Directory for the results.
+    pub out: &'a Path,
+    /// Runs at a time.
+    pub threads: usize,
+    /// Ends it early.
+    pub cancel: &'a AtomicBool,
+    /// Whether runs that are whole in `out` are left as they are.
+    pub keep: bool,
+    /// What progress begins with, by the part that is done.
+    pub label: &'a (dyn Fn(f64) -> String + Sync),
+}
+
+/// Simulates all runs, or those that are missing.
+pub fn simulate_all(job: &Job<'_>) -> Result<SummaryFile> {
+    let (scenario, out) = (job.scenario, job.out);
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    forget(scenario, out)?;
-    let board = Board::new(scenario.runs().len(), threads, cancel);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, scenario.runs().len()) {
-            scope.spawn(|| work(scenario, watch, out, &board));
+    if !job.keep {
+        forget(scenario, out)?;
+    }
+    let missing = missing_runs(scenario, out);
+    if !missing.is_empty() {
+        let board = Board::new(missing, job);
+        std::thread::scope(|scope| {
+            for _ in 0..job.threads.clamp(1, board.todo.len()) {
+                scope.spawn(|| work(job, &board));
+            }
+        });
+        if let Some(failure) = board.end() {
+            merge(scenario, out, "sim")?;
+            return Err(failure);
         }
-    });
-    let failure = board.end();
-    let summary = merge(scenario, out, "sim")?;
-    failure.map_or(Ok(summary), Err)
+    }
+    Ok(merge(scenario, out, "sim")?)
+}
+
+/// Runs that are not whole in `out`.
+pub fn missing_runs(scenario: &Scenario, out: &Path) -> Vec<usize> {
+    let is_missing = |index: &usize| {
+        let result: Result<RunResult, _> = read_json(&part(out, "run", *index, "json"));
+        result.map_or(true, |result| result.partial)
+    };
+    (0..scenario.runs().len()).filter(is_missing).collect()
 }
 
 /// Takes runs until there are none left.
-fn work(scenario: &Scenario, watch: &Watch, out: &Path, board: &Board<'_>) {
+fn work(job: &Job<'_>, board: &Board<'_>) {
     while let Some((index, threads)) = board.take() {
         let mut progress = |now: Progress| board.note(index, now);
+        let (scenario, watch, out) = (job.scenario, job.watch, job.out);
         let outcome = simulate(scenario, watch, index, threads, out, &mut progress);
         board.finish(index, threads, outcome);
     }
@@ -198,7 +237,9 @@ struct Simulated {
 
 /// What threads share: which run is next, how far each is, and whether to go on.
 struct Board<'a> {
-    total: usize,
+    /// Numbers of the runs.
+    todo: Vec<usize>,
+    label: &'a (dyn Fn(f64) -> String + Sync),
     started: Instant,
     cancel: &'a AtomicBool,
     terminal: bool,
@@ -220,15 +261,16 @@ struct State {
 }
 
 impl<'a> Board<'a> {
-    fn new(total: usize, threads: usize, cancel: &'a AtomicBool) -> Self {
+    fn new(todo: Vec<usize>, job: &Job<'a>) -> Self {
         Self {
-            total,
+            todo,
+            label: job.label,
             started: Instant::now(),
-            cancel,
+            cancel: job.cancel,
             terminal: std::io::stderr().is_terminal(),
             state: Mutex::new(State {
                 next: 0,
-                free: threads,
+                free: job.threads,
                 finished: 0,
                 why_one_thread: BTreeSet::new(),
                 hops: 0,
@@ -246,13 +288,13 @@ impl<'a> Board<'a> {
     /// The next run, and how many threads are for it: what is free, shared with the runs that are left.
     fn take(&self) -> Option<(usize, usize)> {
         let mut state = self.lock();
-        if state.failure.is_some() || state.next == self.total || self.cancelled() {
+        if state.failure.is_some() || state.next == self.todo.len() || self.cancelled() {
             return None;
         }
-        let threads = (state.free / (self.total - state.next)).max(1);
+        let threads = (state.free / (self.todo.len() - state.next)).max(1);
         state.free = state.free.saturating_sub(threads);
         state.next += 1;
-        let index = state.next - 1;
+        let index = self.todo[state.next - 1];
         state.running.push((index, None));
         Some((index, threads))
     }
@@ -297,7 +339,7 @@ impl<'a> Board<'a> {
         let elapsed = self.started.elapsed().as_secs_f64();
         let now = |(_, progress): &(usize, Option<Progress>)| *progress;
         let parts: f64 = state.running.iter().filter_map(now).map(|p| p.done).sum();
-        let done = (state.finished as f64 + parts) / self.total as f64;
+        let done = (state.finished as f64 + parts) / self.todo.len() as f64;
         let left = match done > 0.0 {
             true => format!("{:.0} s left", elapsed * (1.0 - done) / done),
             false => "time left unknown".to_owned(),
@@ -307,9 +349,10 @@ impl<'a> Board<'a> {
             Some(format!("#{run} {:.3} ms", span.as_s_f64() * 1e3))
         });
         let line = format!(
-            "{} of {} runs done, {elapsed:.0} s, {left}, {}   {}",
+            "{}{} of {} runs done, {elapsed:.0} s, {left}, {}   {}",
+            (self.label)(done),
             state.finished,
-            self.total,
+            self.todo.len(),
             self.speed(state),
             running.collect::<Vec<_>>().join("  "),
         );
@@ -394,6 +437,7 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
         rounding,
         hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
         law: None,
+        managed: None,
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(args.buffer),
@@ -464,6 +508,23 @@ load = "50 %"
 seed = [1, 2]
 "#;
 
+    fn simulate_in(
+        scenario: &Scenario,
+        out: &Path,
+        threads: usize,
+        cancelled: bool,
+    ) -> Result<SummaryFile> {
+        simulate_all(&Job {
+            scenario,
+            watch: &Watch::default(),
+            out,
+            threads,
+            cancel: &AtomicBool::new(cancelled),
+            keep: false,
+            label: &|_| String::new(),
+        })
+    }
+
     fn directory(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("onramp-sim-{name}-{}", std::process::id()))
     }
@@ -473,14 +534,7 @@ seed = [1, 2]
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let files = |threads: usize| {
             let out = directory(&threads.to_string());
-            simulate_all(
-                &scenario,
-                &Watch::default(),
-                &out,
-                threads,
-                &AtomicBool::new(false),
-            )
-            .unwrap();
+            simulate_in(&scenario, &out, threads, false).unwrap();
             let names = ["summary.json", "flows.parquet", "series.parquet"];
             let bytes = names.map(|name| std::fs::read(out.join(name)).unwrap());
             std::fs::remove_dir_all(&out).unwrap();
@@ -492,11 +546,24 @@ seed = [1, 2]
     /// Of seven threads, three runs have two, two and three.
     #[test]
     fn threads_without_a_run_help_those_with_one() {
-        let cancel = AtomicBool::new(false);
-        let board = Board::new(3, 7, &cancel);
+        let (scenario, watch, cancel) = (
+            Scenario::parse(SWEEP, "t").unwrap(),
+            Watch::default(),
+            AtomicBool::new(false),
+        );
+        let job = |threads| Job {
+            scenario: &scenario,
+            watch: &watch,
+            out: Path::new(""),
+            threads,
+            cancel: &cancel,
+            keep: false,
+            label: &|_| String::new(),
+        };
+        let board = Board::new(vec![0, 1, 2], &job(7));
         let taken: Vec<_> = std::iter::from_fn(|| board.take()).collect();
         assert_eq!(taken, [(0, 2), (1, 2), (2, 3)]);
-        let board = Board::new(3, 2, &cancel);
+        let board = Board::new(vec![0, 1, 2], &job(2));
         assert_eq!((board.take(), board.take()), (Some((0, 1)), Some((1, 1))));
         board.finish(0, 1, Ok(Simulated::default()));
         assert_eq!(board.take(), Some((2, 1)));
@@ -507,14 +574,7 @@ seed = [1, 2]
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let file = directory("file");
         std::fs::write(&file, "mine").unwrap();
-        let error = simulate_all(
-            &scenario,
-            &Watch::default(),
-            &file,
-            1,
-            &AtomicBool::new(false),
-        )
-        .unwrap_err();
+        let error = simulate_in(&scenario, &file, 1, false).unwrap_err();
         assert!(format!("{error:#}").contains(&file.display().to_string()));
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
         std::fs::remove_file(&file).unwrap();
@@ -524,14 +584,7 @@ seed = [1, 2]
     fn what_is_ended_early_is_marked_partial() {
         let scenario = Scenario::parse(SWEEP, "t").unwrap();
         let out = directory("early");
-        let summary = simulate_all(
-            &scenario,
-            &Watch::default(),
-            &out,
-            1,
-            &AtomicBool::new(true),
-        )
-        .unwrap();
+        let summary = simulate_in(&scenario, &out, 1, true).unwrap();
         std::fs::remove_dir_all(&out).unwrap();
         assert!(summary.partial && summary.runs.is_empty());
     }

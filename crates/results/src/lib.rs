@@ -25,10 +25,12 @@
 //! | `connections`, `load.late_max_us` | opened; most by which a flow was started after it was due | load generator |
 //! | `switch.unknown_frames` | multicast and the like, discarded | switch |
 //! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
+//! | `pairs.owd_correlation`, `pairs.rtt_correlation` | Spearman's, of the delay that packets met and what their senders knew (series; simulator only) | |
+//! | `traffic.N.rct_us`, `traffic.N.fct_us.small`, ... | the same of entry N alone, where several entries are incasts, or Poisson or replayed flows (simulator only) | |
 //!
 //! The simulator takes them from its queues and packets instead, the window's queue from samples
-//! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses` and
-//! `slowdown` (of Poisson and replayed flows) too. Its `owd_us` is that of all data packets to the measured
+//! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses`,
+//! `or_acks`, `or_ack_mbps` (of a host, within the window) and `slowdown` (of Poisson and replayed flows) too. Its `owd_us` is that of all data packets to the measured
 //! host, its `host.drops` are CoDel's and exist with fq_codel only, its `probe.*` do not exist.
 //!
 //! The measured port is that of the first aggregator, else of the first receiver.
@@ -47,6 +49,7 @@
 //! | `pfc_paused_fraction` | port | part of the interval in which PFC held its data |
 //! | `rate_limit_gbps` | flow | its pace at the interval's end, if it has one |
 //! | `window_bytes` | flow | what it may have unacknowledged then, if that is limited |
+//! | `pair_owd_us`, `pair_last_owd_us`, `pair_last_rtt_us` | flow | delay that a sampled packet met; one-way delay of the last acknowledged packet (by the hosts' clocks) and last round-trip time, as its sender knew them when it sent it: three rows a pair, for whoever asked for `pairs` |
 //! | `held_fraction` | flow | part of the interval in which On-Ramp held its head |
 //!
 //! # Cost
@@ -62,6 +65,7 @@ mod error;
 pub mod figure;
 mod merge;
 mod read;
+mod rows;
 mod summary;
 mod table;
 mod tables;
@@ -69,6 +73,7 @@ mod tables;
 pub use error::{Error, Result};
 pub use merge::{forget, merge};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
+pub use rows::{each_flow, each_point, Flow, Point};
 pub use summary::Summary;
 pub use table::{case_name, table, table_columns, TableColumn};
 pub use tables::{write_tables, FlowRow, RequestRow, SeriesRow, Simulated, Tables};

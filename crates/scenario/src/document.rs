@@ -81,23 +81,15 @@ impl Document {
     }
 
     /// Applies command-line settings: they replace what the file, its cases and its sweep say of
-    /// the key.
+    /// the key. A list of values, `[1, 2]`, is swept, faster than what is swept already.
     pub(crate) fn set(&mut self, settings: &[(&str, &str)]) {
         for (key, text) in settings {
-            match scalar(key, text, self.traffic) {
-                Ok(value) => {
-                    let place = Place::Set;
-                    let setting = Setting {
-                        value: Some(value),
-                        place,
-                        rank: Rank::Set,
-                    };
-                    self.base.insert((*key).to_owned(), setting);
-                    self.cases
-                        .iter_mut()
-                        .for_each(|(_, layer)| drop(layer.remove(*key)));
-                    self.sweep.retain(|(swept, _)| swept != key);
-                }
+            let texts = list(text);
+            let read = |text: &String| scalar(key, text, self.traffic).map(of_command_line);
+            let one = texts.is_none();
+            let values = texts.unwrap_or_else(|| vec![(*text).to_owned()]);
+            match values.iter().map(read).collect::<Result<Vec<_>, _>>() {
+                Ok(settings) => self.replace(key, settings, one),
                 Err(problem) => self.errors.push(Error {
                     place: Place::Set,
                     problem,
@@ -105,6 +97,42 @@ impl Document {
             }
         }
     }
+
+    fn replace(&mut self, key: &str, mut settings: Vec<Setting>, one: bool) {
+        for (_, layer) in &mut self.cases {
+            layer.remove(key);
+        }
+        self.sweep.retain(|(swept, _)| swept != key);
+        match one {
+            true => drop(
+                settings
+                    .pop()
+                    .map(|only| self.base.insert(key.to_owned(), only)),
+            ),
+            false => self.sweep.push((key.to_owned(), settings)),
+        }
+    }
+}
+
+fn of_command_line(value: Value) -> Setting {
+    Setting {
+        value: Some(value),
+        place: Place::Set,
+        rank: Rank::Set,
+    }
+}
+
+/// The scalars of a list such as `[1, "50 us"]`; none: it is no list, or an empty one.
+fn list(text: &str) -> Option<Vec<String>> {
+    let text = text.trim();
+    if !text.starts_with('[') {
+        return None;
+    }
+    let document = format!("list = {text}");
+    let table = DeTable::parse(&document).ok()?;
+    let values = table.get_ref().get("list")?.get_ref().as_array()?;
+    let texts: Option<Vec<String>> = values.iter().map(|v| text_of(v.get_ref())).collect();
+    texts.filter(|texts| !texts.is_empty())
 }
 
 /// Reads the value of `path`, a known key of a scenario with `traffic` entries.

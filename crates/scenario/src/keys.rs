@@ -350,15 +350,15 @@ pub(crate) const KEYS: &[Key] = &[
     key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("20 ms"), "Time between two pairs of probes to a host."),
     key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections. A line is fitted to the pairs of the last three windows. In the rack it has to be 2 s of its slowed-down time: 20 ms at `time_dilation` 100."),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
-    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (poisson and request only): each of them.")
+    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (not of long): each of them, every one with the `load`, `interval` and `requests` of the entry. An incast with more than one is only in the simulator.")
     .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key(
         "traffic.from",
         Form::HostOr("others"),
         Is("others"),
-        "The sender; `others` are all hosts but the receiver: long flows take several in turn, poisson flows and requests at random.",
+        "The sender, the servers of an incast; `others` are all hosts but the receiver: long flows take several in turn, the others at random. Of an incast only in the simulator.",
     )
-    .of(&[Kind::Long, Kind::Poisson, Kind::Request]),
+    .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key("traffic.among", Form::HostOr("all"), Is("all"), "The hosts that send to each other, at least two.").of(ALL_TO_ALL),
     key("traffic.path", Form::Path, Required, "List of flows: `.csv` or `.parquet` with the columns src, dst, size_bytes, start_ns; else the HPCC authors' format (how many, then `src dst priority port size_bytes start_s`). In the order of their starts.").of(REPLAY),
     key(
@@ -452,7 +452,7 @@ pub(crate) const KEYS: &[Key] = &[
         "Stop after so many steps.",
     )
     .of(ALL_TO_ALL),
-    key("traffic.flows", Form::Count(1, 10_000), Is("1"), "Number of flows.").of(LONG),
+    key("traffic.flows", Form::Count(0, 10_000), Is("1"), "Number of flows.").of(LONG),
     key(
         "traffic.start",
         Form::Span(Span::ZERO, HOUR),
@@ -472,6 +472,12 @@ pub(crate) const KEYS: &[Key] = &[
         Form::Choice(Law::VARIANTS),
         Without("`final` on kernel hosts with qdisc `edge`, else `off`"),
         "Control law: `strawman` (eq. 2 of the paper), `final` (eq. 3 and 4), `gate` (caps what is in flight). On kernel hosts only qdisc edge can hold packets; nic hosts hold each packet.",
+    ),
+    key(
+        "onramp.hosts",
+        Form::HostOr("all"),
+        Is("all"),
+        "Who has it: the others send as without it. Only the simulator has others than all.",
     ),
     // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
     key(

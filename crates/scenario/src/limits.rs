@@ -1,8 +1,8 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
 use crate::{
-    BuiltIn, Cc, ClockSync, HostKind, Mark, ProbeStamps, Run, Sharing, TopologyKind, Traffic,
-    Transport,
+    BuiltIn, Cc, ClockSync, HostKind, Mark, ProbeStamps, Receivers, Run, Sharing, Sources,
+    TopologyKind, Traffic, Transport,
 };
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
@@ -146,8 +146,12 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         ),
         (run.onramp.reuse.is_some(), "onramp.reuse is not off"),
         (
+            run.onramp.hosts != Receivers::All,
+            "onramp.hosts is not all",
+        ),
+        (
             run.traffic.iter().any(of_simulator),
-            "traffic of kind request, all_to_all or replay, with stagger or jitter, or with a workload of a file, is given",
+            "traffic of kind request, all_to_all or replay, an incast with stagger, jitter, several aggregators or `from`, or traffic with a workload of a file, is given",
         ),
     ];
     let found = settings.into_iter().filter(|(found, _)| *found);
@@ -159,7 +163,11 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
 fn of_simulator(traffic: &Traffic) -> bool {
     match traffic {
         Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => true,
-        Traffic::Incast(incast) => incast.stagger.max(incast.jitter) > Span::ZERO,
+        Traffic::Incast(incast) => {
+            incast.stagger.max(incast.jitter) > Span::ZERO
+                || !matches!(incast.to, Receivers::Host(_))
+                || incast.from != Sources::Others
+        }
         Traffic::Poisson(poisson) => poisson.workload.name.parse::<BuiltIn>().is_err(),
         Traffic::Long(_) => false,
     }

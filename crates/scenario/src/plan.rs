@@ -15,6 +15,7 @@ use crate::{
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::ops::RangeFrom;
 
 /// One flow, answer or long flow that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,8 +124,10 @@ pub(crate) fn expected_arrivals(run: &Run, traffic: &Traffic) -> f64 {
     let rate = |host| run.network.link_of(host).rate;
     match traffic {
         Traffic::Incast(i) => {
-            let requests = duration_ps / i.mean_gap_ps(rate(i.to));
-            requests.min(i.requests.unwrap_or(u64::MAX) as f64) * f64::from(i.fanout)
+            let most = i.requests.unwrap_or(u64::MAX) as f64;
+            let requests = |host| (duration_ps / i.mean_gap_ps(rate(host))).min(most);
+            let requests: f64 = i.to.hosts(run).into_iter().map(requests).sum();
+            requests * f64::from(i.fanout)
         }
         Traffic::Long(l) => f64::from(l.flows),
         Traffic::Poisson(p) => {
@@ -175,26 +178,39 @@ impl Entry<'_> {
     }
 
     fn incast(&self, incast: &Incast, arrivals: &mut Vec<Arrival>) {
-        let gap_ps = incast.mean_gap_ps(self.run.network.link_of(incast.to).rate);
+        let mut numbers = 0..;
+        for aggregator in incast.to.hosts(self.run) {
+            self.incast_to(aggregator, incast, &mut numbers, arrivals);
+        }
+    }
+
+    /// The requests of one aggregator, with the next `numbers` of the entry.
+    fn incast_to(
+        &self,
+        to: HostId,
+        incast: &Incast,
+        numbers: &mut RangeFrom<u64>,
+        arrivals: &mut Vec<Arrival>,
+    ) {
         let starts = Starts {
-            rng: self.stream(incast.to, Purpose::Gaps),
+            rng: self.stream(to, Purpose::Gaps),
             arrivals: incast.arrivals,
-            gap_ps,
+            gap_ps: incast.mean_gap_ps(self.run.network.link_of(to).rate),
             at_ps: 0.0,
             end_ps: self.run.duration.as_ps(),
         };
-        let mut sources = self.stream(incast.to, Purpose::Sources);
-        let mut servers = others(self.run, incast.to);
-        let mut jitter = self.stream(incast.to, Purpose::Jitter);
-        let limit = incast.requests.unwrap_or(u64::MAX);
-        for (request, at_ps) in (0..limit).zip(starts) {
+        let mut sources = self.stream(to, Purpose::Sources);
+        let mut servers = incast.from.servers(self.run, to);
+        let mut jitter = self.stream(to, Purpose::Jitter);
+        let limit = incast.requests.map_or(usize::MAX, |most| most as usize);
+        for (at_ps, request) in starts.take(limit).zip(numbers) {
             let answers = choose(&mut servers, incast.fanout, &mut sources);
             for (n, (slot, src)) in (0..).zip(answers) {
                 let mut at_ps = at_ps + incast.stagger.as_ps() * n;
                 if incast.jitter > Span::ZERO {
                     at_ps += (incast.jitter.as_ps() as f64 * uniform(&mut jitter)) as i64;
                 }
-                let answer = self.arrival(at_ps, src, incast.to, Work::Send(incast.size));
+                let answer = self.arrival(at_ps, src, to, Work::Send(incast.size));
                 arrivals.push(Arrival {
                     request: Some(request),
                     slot,
@@ -491,7 +507,8 @@ impl Poisson {
 }
 
 impl Receivers {
-    fn hosts(self, run: &Run) -> Vec<HostId> {
+    /// All of them, ascending.
+    pub(crate) fn hosts(self, run: &Run) -> Vec<HostId> {
         match self {
             Receivers::Host(host) => vec![host],
             Receivers::Range(first, last) => (first..=last).collect(),

@@ -364,6 +364,8 @@ pub enum Qdisc {
 pub struct OnRamp {
     /// Which law.
     pub law: Law,
+    /// Who has it; the others send as without it.
+    pub hosts: Receivers,
     /// T: one-way delay above which flows are held.
     pub threshold: Span,
     /// g of eq. 3: weight of a new sample in beta.
@@ -425,13 +427,15 @@ pub enum Traffic {
     Replay(Replay),
 }
 
-/// An aggregator asks `fanout` servers, each answers `size` bytes at once, or one after the other. The
+/// Aggregators each ask `fanout` servers, every one answers `size` bytes at once, or one after the other. The
 /// request completion time runs from the first answer's start to the last byte of the last to come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incast {
-    /// The aggregator.
-    pub to: HostId,
-    /// Answers to a request. Beyond the number of other hosts, some answer more than once, on
+    /// The aggregators: each asks on its own.
+    pub to: Receivers,
+    /// Servers.
+    pub from: Sources,
+    /// Answers to a request. Beyond the number of servers, some answer more than once, on
     /// separate connections.
     pub fanout: u32,
     /// Of one answer.

@@ -148,7 +148,8 @@ impl Settings {
         self.add(path("kind"), word(traffic.kind()));
         match traffic {
             Traffic::Incast(incast) => {
-                self.add(path("to"), Value::Count(incast.to.into()));
+                self.add(path("to"), receivers(incast.to));
+                self.add(path("from"), sources(incast.from));
                 self.add(path("fanout"), Value::Count(incast.fanout.into()));
                 self.add(path("size"), Value::Bytes(incast.size));
                 match incast.spacing {
@@ -212,6 +213,7 @@ impl Settings {
         if onramp.law == Law::Off {
             return self.add("onramp.threshold", word(OFF));
         }
+        self.add("onramp.hosts", receivers(onramp.hosts));
         self.add("onramp.threshold", Value::Span(onramp.threshold));
         self.add("onramp.gain", Value::Fraction(onramp.gain));
         self.add("onramp.max_pause", Value::Span(onramp.max_pause));

@@ -22,6 +22,8 @@ pub struct Config {
     pub hosts: Hosts,
     /// On-Ramp's control law, if any.
     pub law: Option<onramp_law::Config>,
+    /// First and last host that has it; `None`: all.
+    pub managed: Option<(u32, u32)>,
     /// How wrong the hosts' clocks are, by which the law measures.
     pub clocks: ClockErrors,
     /// A flow begins with the last delay to its receiver, unless that is older than this.
@@ -67,6 +69,8 @@ pub struct Kernel {
     pub transport: Arc<Transport>,
     /// Largest segment handed to the NIC.
     pub gso: Bytes,
+    /// The same of a host that has On-Ramp's law.
+    pub managed_gso: Bytes,
     /// Packets that are handled together are acknowledged together.
     pub gro: bool,
     /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.

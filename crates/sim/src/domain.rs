@@ -23,6 +23,7 @@ use crate::port::Port;
 use crate::probe::Probes;
 use crate::random::Random;
 use crate::rounding::WireTimes;
+use crate::signals::Signals;
 use crate::simulation::Step;
 use crate::slab::Slab;
 use crate::switch::Memory;
@@ -81,10 +82,12 @@ pub(crate) struct Domain {
     pair_flows: HashMap<(u32, u32), u16>,
     /// Of flows that wait for others.
     pub chains: Progress,
-    /// The control law as each node's line has it; none without a law.
-    pub laws: Arc<[onramp_law::Config]>,
+    /// The control law as each node's line has it; none for those without a law, empty if no node has one.
+    pub laws: Arc<[Option<onramp_law::Config>]>,
     /// The last delay from a host here to another, and when it was learned; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
+    /// For whoever asks what senders know.
+    pub signals: Option<Signals>,
     /// Flows of the plan that are not due yet.
     next_start: usize,
     next_question: usize,
@@ -102,7 +105,7 @@ pub(crate) struct Beginning {
     pub config: Config,
     pub int: IntFormat,
     pub wire_times: Arc<[WireTimes]>,
-    pub laws: Arc<[onramp_law::Config]>,
+    pub laws: Arc<[Option<onramp_law::Config>]>,
     pub nodes: usize,
     /// Who probes whom.
     pub edges: Arc<[Edge]>,
@@ -166,6 +169,7 @@ impl Domain {
             chains: Progress::default(),
             laws: beginning.laws.clone(),
             last_delays: HashMap::new(),
+            signals: None,
             next_start: 0,
             next_question: 0,
             ended: 0,

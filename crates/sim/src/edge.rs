@@ -13,7 +13,7 @@ use onramp_law::Record;
 use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
-const OR_ACK_BYTES: u16 = 78;
+pub(crate) const OR_ACK_BYTES: u16 = 78;
 
 /// The OR-ACK of `data`, which it takes sequence number and time from.
 pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
@@ -29,6 +29,14 @@ pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
         path,
         ..*data
     }
+}
+
+/// The law of a host's own line, if it has one.
+pub(crate) fn law_of(
+    laws: &[Option<onramp_law::Config>],
+    host: u32,
+) -> Option<&onramp_law::Config> {
+    laws.get(host as usize)?.as_ref()
 }
 
 /// Asks the law for the head of a flow: until when it is held, if it is.
@@ -90,7 +98,7 @@ impl Domain {
 
     /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
     pub(crate) fn law_lets_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = self.laws.get(host as usize) else {
+        let Some(law) = law_of(&self.laws, host) else {
             return true;
         };
         let turn = &mut self.nics[host as usize].flows[place];
@@ -104,7 +112,7 @@ impl Domain {
     pub(crate) fn law_sent(&mut self, sender: u32, id: u32) {
         let packet = &self.packets[id];
         let sender = &mut self.senders[sender];
-        let Some(law) = self.laws.get(sender.src as usize) else {
+        let Some(law) = law_of(&self.laws, sender.src) else {
             return;
         };
         if let Some(since) = sender.held_since.take() {
@@ -122,13 +130,13 @@ impl Domain {
     /// A receiver has a data packet: queues its OR-ACK, which goes `back`, if there is a law to feed.
     /// Whether it did.
     pub(crate) fn answer_with_or_ack(&mut self, id: u32, back: Path) -> bool {
-        if self.config.law.is_none() {
-            return false;
-        }
         let data = self.packets[id];
         let port = u32::from(data.at_port);
         let host = self.ports[port as usize].node;
         let src = self.network.flows[data.flow as usize].src;
+        if law_of(&self.laws, src).is_none() {
+            return false;
+        }
         let Some(received) = self.clocks.stamp(self.now, host, src) else {
             return false;
         };
@@ -152,7 +160,7 @@ impl Domain {
     pub(crate) fn or_acked(&mut self, id: u32) {
         let (flow, seq) = (self.packets[id].flow, self.packets[id].seq as u32);
         let src = self.network.flows[flow as usize].src;
-        let Some(law) = self.laws.get(src as usize) else {
+        let Some(law) = law_of(&self.laws, src) else {
             return;
         };
         let Stamp { record, received } = self.stamps.of(id);

@@ -22,6 +22,7 @@ pub(crate) use receive::Incoming;
 use self::codel::Codel;
 use crate::config::Kernel;
 use crate::domain::Domain;
+use crate::edge::law_of;
 use crate::events::{Rank, What};
 use crate::outcomes::{Outcomes, Sent};
 use crate::packet::{Kind, Packet, Path, NONE};
@@ -78,7 +79,7 @@ pub(crate) struct Outgoing {
     number: u32,
     /// That one's number among those of its hosts: names the way.
     path: u16,
-    src: u32,
+    pub(crate) src: u32,
     sender: Sender,
     /// Of a flow with a size the packet behind its last, and the last one's payload.
     end: Option<u32>,
@@ -157,8 +158,9 @@ impl Outgoing {
 
 impl Kernel {
     /// Packets of the largest segment.
-    fn segment(&self) -> u32 {
-        (self.gso.get() / u64::from(MSS)).max(1) as u32
+    fn segment(&self, managed: bool) -> u32 {
+        let gso = if managed { self.managed_gso } else { self.gso };
+        (gso.get() / u64::from(MSS)).max(1) as u32
     }
 }
 
@@ -265,7 +267,8 @@ impl Domain {
 
     /// TCP hands down what window, small queue and pace allow.
     fn hand_down(&mut self, id: u32) {
-        let (segment, paced) = (self.kernel().segment(), self.kernel().paced);
+        let managed = law_of(&self.laws, self.outgoing_connections[id].src).is_some();
+        let (segment, paced) = (self.kernel().segment(managed), self.kernel().paced);
         let small_queue = self.kernel().transport.small_queue;
         let connection = &mut self.outgoing_connections[id];
         let paced = paced || connection.sender.packets_per_s().is_some();

@@ -19,6 +19,7 @@
 //!     rounding: Rounding::Exact,
 //!     hosts: Hosts::Nic(Nic::reference(hpcc)),
 //!     law: None,
+//!     managed: None,
 //!     clocks: ClockErrors::default(),
 //!     switch: Switch {
 //!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
@@ -70,6 +71,7 @@ mod probe;
 mod random;
 mod rounding;
 pub mod run;
+mod signals;
 mod simulation;
 mod slab;
 mod switch;

@@ -12,6 +12,7 @@ use crate::network::Network;
 use crate::partition::Partition;
 use crate::port::{Port, PortState};
 use crate::rounding::{Rounding, WireTimes};
+use crate::signals::{Pair, Signals};
 use crate::switch::Memory;
 use crate::team::Team;
 use crate::topology::{Link, Topology};
@@ -106,7 +107,12 @@ impl Simulation {
         let of_line = |law: onramp_law::Config| {
             let rate = |node| ports[network.port_of(node) as usize].rate;
             let nodes = 0..topology.nodes() as u32;
-            nodes.map(|node| law.line_rate(rate(node))).collect()
+            let is_managed = |node: &u32| match config.managed {
+                Some((first, last)) => (first..=last).contains(node),
+                None => true,
+            };
+            let law_of = |node| is_managed(&node).then(|| law.line_rate(rate(node)));
+            nodes.map(law_of).collect()
         };
         let hosts: Vec<u32> = topology.hosts().collect();
         let mesh_of = |probing: Probing| mesh(&hosts, probing.degree, config.seed);
@@ -222,6 +228,21 @@ impl Simulation {
     pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
         let mut domain = self.domain_of(self.network.port_of(host));
         domain.nics[host as usize].delays.take()
+    }
+
+    /// Notes what senders know, and the delays that their packets meet, from now on.
+    pub(crate) fn watch_signals(&mut self) {
+        self.each()
+            .for_each(|mut domain| domain.signals = Some(Signals::default()));
+    }
+
+    /// Those so far, by time.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        let of = |domain: &Domain| domain.signals.as_ref().map(|signals| signals.pairs.clone());
+        let pairs = self.each().filter_map(|domain| of(&domain));
+        let mut pairs: Vec<Pair> = pairs.flatten().collect();
+        pairs.sort_by_key(|pair| (pair.at, pair.plan, pair.owd));
+        pairs
     }
 
     /// Counters of the run so far.

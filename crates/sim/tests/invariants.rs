@@ -29,6 +29,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
             ..Nic::reference((preset.algorithm)(line))
         }),
         law: None,
+        managed: None,
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer,

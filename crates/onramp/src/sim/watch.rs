@@ -16,12 +16,21 @@ pub struct Watch {
     #[arg(long, value_name = "PORT,...", value_delimiter = ',')]
     pcap: Vec<String>,
     /// Add the series of places to series.parquet: ports as above, flow7 (row 7 of its run in
-    /// flows.parquet), ports (all), flows (all)
+    /// flows.parquet), ports (all), flows (all), pairs (of
+    /// kernel hosts: delays of packets, and what their senders knew)
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',')]
     series: Vec<String>,
 }
 
 impl Watch {
+    /// Series of places, and no packets.
+    pub fn series(places: Vec<String>) -> Watch {
+        Watch {
+            pcap: Vec::new(),
+            series: places,
+        }
+    }
+
     /// Checks that every run has what is to be watched, before anything is written.
     pub fn check(&self, scenario: &Scenario) -> Result<()> {
         for run in scenario.runs() {

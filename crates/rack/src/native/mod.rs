@@ -124,16 +124,17 @@ fn refuse(run: &Run) -> Result<()> {
 
 /// The host whose switch port is observed: the first aggregator, else where the first flows go.
 fn measured_host(run: &Run) -> HostId {
+    let first = |receivers: Receivers| match receivers {
+        Receivers::Host(host) | Receivers::Range(host, _) => host,
+        Receivers::All => 0,
+    };
     let aggregator = run.traffic.iter().find_map(|traffic| match traffic {
-        Traffic::Incast(incast) => Some(incast.to),
+        Traffic::Incast(incast) => Some(first(incast.to)),
         _ => None,
     });
     let receiver = || match run.traffic.first() {
         Some(Traffic::Long(long)) => long.to,
-        Some(Traffic::Poisson(poisson)) => match poisson.to {
-            Receivers::Host(host) | Receivers::Range(host, _) => host,
-            Receivers::All => 0,
-        },
+        Some(Traffic::Poisson(poisson)) => first(poisson.to),
         _ => 0,
     };
     aggregator.unwrap_or_else(receiver)

@@ -53,6 +53,29 @@ fn every_server_answers_once_when_the_fanout_is_their_number() {
 }
 
 #[test]
+fn each_of_several_aggregators_asks_on_its_own() {
+    let text =
+        incast("to = \"0-2\"\nfrom = \"3-8\"\nfanout = 4\nsize = \"2 kB\"\nload = \"2 %\"\n");
+    let run = run(&text, &[]);
+    let arrivals = plan(&run);
+    let alone = self::run(&text, &[("traffic.0.to", "1")]);
+    let of_one: Vec<_> = arrivals.iter().filter(|a| a.dst == 1).collect();
+    assert_eq!(of_one.len(), plan(&alone).len());
+    assert!(arrivals.iter().all(|a| a.dst <= 2 && a.src >= 3));
+    let mut asked: Vec<_> = arrivals.iter().map(|a| (a.request, a.dst)).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    // A number is one aggregator's.
+    let numbers: BTreeSet<_> = asked.iter().map(|(request, _)| request).collect();
+    assert_eq!(
+        (numbers.len(), arrivals.len()),
+        (asked.len(), 4 * asked.len())
+    );
+    let expected = expected_flows(&run);
+    assert!((arrivals.len() as f64 - expected).abs() < 6.0 * expected.sqrt() * 2.0);
+}
+
+#[test]
 fn beyond_the_servers_answers_have_connections_of_their_own() {
     let run = run(
         &incast("fanout = 20\nsize = \"2 kB\"\nrequests = 100\n"),

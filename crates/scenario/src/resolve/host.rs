@@ -161,6 +161,7 @@ impl Resolver<'_> {
             Value::Span(span) => Some(span),
             _ => None,
         };
+        let hosts = self.receivers("onramp.hosts").map(|(hosts, _)| hosts);
         let threshold = self.value("onramp.threshold");
         if threshold.as_ref().is_some_and(keys::is_off) {
             return self.law_off();
@@ -189,6 +190,7 @@ impl Resolver<'_> {
         }
         Some(OnRamp {
             law,
+            hosts: hosts?,
             threshold: threshold?,
             gain: gain?,
             max_pause: max_pause?,
@@ -209,6 +211,7 @@ impl Resolver<'_> {
         };
         Some(OnRamp {
             law: Law::Off,
+            hosts: Receivers::All,
             threshold: defaults.span("onramp.threshold")?,
             gain: defaults.fraction("onramp.gain")?,
             max_pause: defaults.span("onramp.max_pause")?,

@@ -55,7 +55,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn incast(&mut self, path: &dyn Fn(&str) -> String) -> Option<Incast> {
-        let to = self.host_number(&path("to"));
+        let (to, from) = self.receivers_and_sources(path);
         let fanout = self.small(&path("fanout"));
         let size = self.bytes(&path("size"));
         let spacing = self.spacing(path);
@@ -64,6 +64,7 @@ impl Resolver<'_> {
         let (stagger, jitter) = (self.span(&path("stagger")), self.span(&path("jitter")));
         Some(Incast {
             to: to?,
+            from: from?,
             fanout: fanout?,
             size: size?,
             spacing: spacing?,

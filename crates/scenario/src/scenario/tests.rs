@@ -700,6 +700,28 @@ fn a_setting_replaces_file_case_and_sweep() {
 }
 
 #[test]
+fn a_list_of_settings_is_swept() {
+    let set = [
+        ("seed", "[1, 2]"),
+        ("network.buffer", "[\"1 MB\", \"2 MB\"]"),
+    ];
+    let scenario = Scenario::parse_with(BASE, "t", &set).unwrap();
+    let varied = |run: &Run| {
+        (
+            run.params["seed"].clone(),
+            run.params["network.buffer"].clone(),
+        )
+    };
+    let runs: Vec<_> = scenario.runs().iter().map(varied).collect();
+    let expected = [("1", "1 MB"), ("1", "2 MB"), ("2", "1 MB"), ("2", "2 MB")];
+    assert_eq!(runs, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    for wrong in ["[]", "[1, x", "[-1]", "[[1]]"] {
+        let error = Scenario::parse_with(BASE, "t", &[("seed", wrong)]).unwrap_err();
+        assert!(error.to_string().starts_with("--set: seed is"), "{error}");
+    }
+}
+
+#[test]
 fn wrong_settings_are_reported_as_such() {
     let set = [
         ("seed", "x"),

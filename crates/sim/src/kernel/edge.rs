@@ -6,7 +6,7 @@
 use super::MSS;
 use crate::clock::{mono, sim};
 use crate::domain::Domain;
-use crate::edge::{held_until, or_ack, reuse};
+use crate::edge::{held_until, law_of, or_ack, reuse};
 use crate::packet::Packet;
 use crate::tcp::sender::Segment;
 use onramp_law::sampled_byte;
@@ -16,7 +16,7 @@ impl Domain {
     /// A flow starts on the connection at `place`: its state may learn from the last delay.
     pub(super) fn law_starts(&mut self, place: u32, src: u32, dst: u32) {
         let known = self.delay_to_reuse(src, dst);
-        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+        if let (Some(law), Some(owd)) = (law_of(&self.laws, src), known) {
             let connection = &mut self.outgoing_connections[place];
             reuse(law, &mut connection.law, owd, mono(self.now));
         }
@@ -24,7 +24,7 @@ impl Domain {
 
     /// Whether the law lets the head of the connection at `place` go. If not, its turn is put off.
     pub(super) fn law_lets_segment_go(&mut self, host: u32, place: usize) -> bool {
-        let Some(law) = self.laws.get(host as usize) else {
+        let Some(law) = law_of(&self.laws, host) else {
             return true;
         };
         let turn = &mut self.hosts[host as usize].turns[place];
@@ -38,7 +38,7 @@ impl Domain {
     /// A segment is handed to the NIC.
     pub(super) fn law_sent_segment(&mut self, id: u32, segment: &Segment) {
         let connection = &mut self.outgoing_connections[id];
-        let Some(law) = self.laws.get(connection.src as usize) else {
+        let Some(law) = law_of(&self.laws, connection.src) else {
             return;
         };
         if let Some(since) = connection.held_since.take() {
@@ -48,19 +48,23 @@ impl Domain {
         let (bytes, now) = (connection.bytes(segment), mono(self.now));
         let flow = &mut connection.law;
         connection.records.sent(law, flow, now, seq, bytes);
+        if let (Some(signals), Some(byte)) = (&mut self.signals, sampled_byte(seq, bytes)) {
+            let rtt = connection.sender.last_rtt();
+            signals.sent(connection.number, byte, self.now, rtt);
+        }
     }
 
     /// A data packet has arrived: its OR-ACK, if it holds a sampled byte.
     pub(super) fn sample(&mut self, id: u32, host: u32) {
-        if self.config.law.is_none() {
+        let data = self.packets[id];
+        let src = self.network.flows[data.flow as usize].src;
+        if law_of(&self.laws, src).is_none() {
             return;
         }
-        let data = self.packets[id];
         let first = (data.seq as u32).wrapping_mul(u32::from(MSS));
         let Some(byte) = sampled_byte(first, u32::from(data.payload)) else {
             return;
         };
-        let src = self.network.flows[data.flow as usize].src;
         let Some(received) = self.clocks.stamp(self.now, host, src) else {
             return;
         };
@@ -83,8 +87,10 @@ impl Domain {
     /// An OR-ACK is back at the sender: the law learns, and is asked again.
     pub(super) fn connection_or_acked(&mut self, id: u32, host: u32) {
         let packet = self.packets[id];
+        let byte = packet.seq as u32;
+        self.note_pair(packet.connection, packet.flow, byte, packet.sent);
         let place = self.outgoing_connections.place(packet.connection);
-        if let Some((law, place)) = self.laws.get(host as usize).zip(place) {
+        if let Some((law, place)) = law_of(&self.laws, host).zip(place) {
             let connection = &mut self.outgoing_connections[place];
             let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
             let flow = &mut connection.law;

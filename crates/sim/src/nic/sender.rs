@@ -4,7 +4,7 @@ use super::turns::Turn;
 use crate::cc::{Ack, CongestionControl, Control, Limits};
 use crate::clock::mono;
 use crate::domain::Domain;
-use crate::edge::reuse;
+use crate::edge::{law_of, reuse};
 use crate::events::{Rank, What};
 use crate::int::IntStack;
 use crate::outcomes::Sent;
@@ -92,7 +92,7 @@ impl Domain {
             sent: Sent::default(),
         };
         let known = self.delay_to_reuse(src, flow.dst);
-        if let (Some(law), Some(owd)) = (self.laws.get(src as usize), known) {
+        if let (Some(law), Some(owd)) = (law_of(&self.laws, src), known) {
             reuse(law, &mut sender.law, owd, mono(self.now));
         }
         let turn = Turn {

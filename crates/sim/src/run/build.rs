@@ -14,7 +14,8 @@ use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
 use crate::topology::{Line, Topology, TopologyError};
 use onramp_scenario::{
-    self as scenario, Arrival, Cc, Graph, HostKind, Law, ProbeStamps, Qdisc, Run, Sharing,
+    self as scenario, Arrival, Cc, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers, Run,
+    Sharing,
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
@@ -101,6 +102,11 @@ pub fn config(run: &Run) -> Config {
     Config {
         rounding: Rounding::Exact,
         law: law(&run.onramp, u64::from(hosts.payload())),
+        managed: match run.onramp.hosts {
+            Receivers::All => None,
+            Receivers::Host(host) => Some((host, host)),
+            Receivers::Range(first, last) => Some((first, last)),
+        },
         hosts,
         clocks: ClockErrors {
             hosts: Spread {
@@ -155,12 +161,11 @@ fn kernel_hosts(run: &Run) -> Made {
     let named = |algorithm: &TcpAlgorithm| algorithm.name() == cc.to_string();
     let algorithm = TcpAlgorithm::all().into_iter().find(named);
     let algorithm = algorithm.expect("a scenario's kernels have congestion controls of theirs");
-    let holds = run.onramp.law != Law::Off;
-    let gso = run.host.gso;
     let kernel = Kernel {
         algorithm: algorithm.tuned(&run.tuning),
         transport: Arc::new(run.host.transport),
-        gso: if holds { gso.min(run.onramp.gso) } else { gso },
+        gso: run.host.gso,
+        managed_gso: run.host.gso.min(run.onramp.gso),
         gro: run.host.gro,
         paced: run.host.qdisc == Qdisc::Fq,
         codel: run.host.qdisc == Qdisc::FqCodel,

@@ -102,6 +102,9 @@ pub fn run_in_parts(
     }
     let places = places(&watch.series, &names, labels.count())?;
     let warm = warm_up(run, &mut simulation, progress);
+    if places.contains(&Place::Pairs) {
+        simulation.watch_signals();
+    }
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
     let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;

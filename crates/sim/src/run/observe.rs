@@ -190,15 +190,11 @@ fn progress_of(simulation: &Simulation, now: Time<Sim>, end: Time<Sim>) -> Progr
 /// The first aggregator, else the first receiver.
 fn measured_host(run: &Run) -> HostId {
     let incast = run.traffic.iter().find_map(|traffic| match traffic {
-        Traffic::Incast(incast) => Some(incast.to),
+        Traffic::Incast(incast) => Some(first(incast.to)),
         _ => None,
     });
-    let first = |receivers: Receivers| match receivers {
-        Receivers::Host(host) | Receivers::Range(host, _) => host,
-        Receivers::All => 0,
-    };
     let receiver = |traffic: &Traffic| match traffic {
-        Traffic::Incast(incast) => incast.to,
+        Traffic::Incast(incast) => first(incast.to),
         Traffic::Long(long) => long.to,
         Traffic::Poisson(poisson) => first(poisson.to),
         Traffic::Request(request) => first(request.to),
@@ -206,4 +202,11 @@ fn measured_host(run: &Run) -> HostId {
         Traffic::Replay(replay) => replay.flows.first().map_or(0, |flow| flow.dst),
     };
     incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
+}
+
+fn first(receivers: Receivers) -> HostId {
+    match receivers {
+        Receivers::Host(host) | Receivers::Range(host, _) => host,
+        Receivers::All => 0,
+    }
 }

@@ -4,10 +4,13 @@
 use super::clocks::clock_metrics;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
+use super::series::pair_rows;
 use crate::delays::Delays;
+use crate::edge::OR_ACK_BYTES;
+use crate::signals::{rank_correlation, Pair};
 use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables};
 use onramp_scenario::{HostKind, Kind, Qdisc, Run};
-use onramp_units::{Bytes, Time};
+use onramp_units::{Bytes, Span, Time};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -87,7 +90,8 @@ impl Report {
 
     /// Values by time.
     pub fn series(&self) -> impl Iterator<Item = SeriesRow> + '_ {
-        self.observer.series.rows().iter().cloned()
+        let pairs = pair_rows(&self.observer.simulation.pairs());
+        self.observer.series.rows().iter().cloned().chain(pairs)
     }
 
     /// The same with all rows at once.
@@ -110,11 +114,15 @@ fn rows(observer: &Observer) -> Rows<'_> {
     }
 }
 
+/// Completion times by class.
+type Classes = [Vec<f64>; CLASSES.len()];
+
 /// What metrics need of measured Poisson and replayed flows.
 #[derive(Default)]
 struct Tally {
-    /// Completion times by class.
-    fcts_us: [Vec<f64>; CLASSES.len()],
+    fcts_us: Classes,
+    /// The same of each entry of the traffic.
+    of_entries: BTreeMap<i64, Classes>,
     slowdowns: Vec<f64>,
     unfinished: u64,
 }
@@ -125,7 +133,10 @@ impl Tally {
             return;
         }
         let fct_us = flow.fct_ns.map(us);
-        self.fcts_us[class_of(flow)].extend(fct_us);
+        let class = class_of(flow);
+        self.fcts_us[class].extend(fct_us);
+        let of_entry = self.of_entries.entry(flow.traffic).or_default();
+        of_entry[class].extend(fct_us);
         let slowdown = flow.simulated.and_then(|simulated| simulated.slowdown);
         self.slowdowns.extend(slowdown);
         self.unfinished += u64::from(fct_us.is_none());
@@ -151,6 +162,7 @@ fn metrics(
     request_metrics(run, requests, &mut metrics);
     traffic_metrics(run, tally, observer, &mut metrics);
     network_metrics(observer, &mut metrics);
+    signal_metrics(observer, &mut metrics);
     clock_metrics(observer, &mut metrics);
     if run.host.qdisc == Qdisc::FqCodel && run.host.kind == HostKind::Kernel {
         let drops = observer.simulation.counters().host_drops;
@@ -184,11 +196,32 @@ fn request_metrics(run: &Run, requests: &Requests, metrics: &mut BTreeMap<String
         metrics.insert(format!("{name}.{time}"), times);
         metrics.insert(format!("{name}.unfinished"), json!(unfinished));
     }
+    for entry in entries_of_shared_kind(run, &[Kind::Incast]) {
+        let of_entry = requests.rows(Time::ZERO + run.warmup);
+        let of_entry = of_entry.filter(|row| row.measured == 1 && row.traffic as usize == entry);
+        let times_us: Vec<f64> = of_entry.filter_map(|row| row.rct_ns.map(us)).collect();
+        let times = json!(Summary::of(times_us));
+        metrics.insert(format!("traffic.{entry}.rct_us"), times);
+    }
+}
+
+/// Entries of the traffic of one of `kinds`, if there are several: what is of all says little of each.
+fn entries_of_shared_kind(run: &Run, kinds: &[Kind]) -> Vec<usize> {
+    let kinds_of = run.traffic.iter().map(|traffic| traffic.kind());
+    let entries = kinds_of
+        .enumerate()
+        .filter(|(_, kind)| kinds.contains(kind));
+    let entries: Vec<usize> = entries.map(|(entry, _)| entry).collect();
+    if entries.len() > 1 {
+        entries
+    } else {
+        Vec::new()
+    }
 }
 
 fn traffic_metrics(
     run: &Run,
-    tally: Tally,
+    mut tally: Tally,
     observer: &Observer,
     metrics: &mut BTreeMap<String, Value>,
 ) {
@@ -197,6 +230,13 @@ fn traffic_metrics(
         for (class, fcts_us) in CLASSES.into_iter().zip(tally.fcts_us) {
             let fcts = json!(Summary::of(fcts_us));
             put(&format!("background.fct_us.{class}"), fcts);
+        }
+        for entry in entries_of_shared_kind(run, &[Kind::Poisson, Kind::Replay]) {
+            let fcts_us = tally.of_entries.remove(&(entry as i64)).unwrap_or_default();
+            for (class, fcts_us) in CLASSES.into_iter().zip(fcts_us) {
+                let fcts = json!(Summary::of(fcts_us));
+                put(&format!("traffic.{entry}.fct_us.{class}"), fcts);
+            }
         }
         put("slowdown", json!(Summary::of(tally.slowdowns)));
         put("background.unfinished", json!(tally.unfinished));
@@ -209,6 +249,10 @@ fn traffic_metrics(
         let each: Vec<f64> = each.map(|(&before, &after)| gbps(before, after)).collect();
         put("long.goodput_gbps", json!(each));
     }
+    let or_acks = (after.counters.or_acks - before.counters.or_acks) as f64;
+    let or_ack_bits = or_acks * f64::from(OR_ACK_BYTES) * 8.0;
+    let hosts = f64::from(run.network.topology.hosts());
+    put("or_ack_mbps", json!(or_ack_bits / window_s / hosts / 1e6));
     let background = gbps(before.background, after.background);
     put("background.goodput_gbps", json!(background));
 }
@@ -237,6 +281,23 @@ fn network_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
     put("queue_us", json!(Summary::of(waits_us.collect())));
     if let Some(delays) = observer.delays.as_ref().filter(|delays| delays.count() > 0) {
         put("owd_us", delays_us(delays));
+    }
+}
+
+/// How well what senders knew told the delays that their packets met: rank correlations.
+fn signal_metrics(observer: &Observer, metrics: &mut BTreeMap<String, Value>) {
+    let pairs = observer.simulation.pairs();
+    for (name, signal) in [
+        (
+            "pairs.owd_correlation",
+            (|pair| pair.last_owd) as fn(&Pair) -> Span,
+        ),
+        ("pairs.rtt_correlation", |pair| pair.last_rtt),
+    ] {
+        let values: Vec<(Span, Span)> = pairs.iter().map(|pair| (signal(pair), pair.owd)).collect();
+        if let Some(correlation) = rank_correlation(&values) {
+            metrics.insert(name.to_owned(), json!(correlation));
+        }
     }
 }
 

@@ -8,9 +8,11 @@
 
 use crate::config::Hosts;
 use crate::domain::Domain;
+use crate::edge::law_of;
 use crate::kernel::MSS;
 use crate::port_name::{find, UnknownPort};
 use crate::probe::Times;
+use crate::signals::Pair;
 use crate::simulation::Simulation;
 use onramp_results::SeriesRow;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -32,6 +34,8 @@ pub(super) enum Place {
     AllPorts,
     Flow(u32),
     AllFlows,
+    /// What senders know, and the delays that their packets meet.
+    Pairs,
 }
 
 impl Place {
@@ -41,6 +45,7 @@ impl Place {
         match name {
             "ports" => Ok(Place::AllPorts),
             "flows" => Ok(Place::AllFlows),
+            "pairs" => Ok(Place::Pairs),
             _ => match flow() {
                 Some(flow) => Ok(Place::Flow(flow)),
                 None => find(ports, name).map(Place::Port),
@@ -112,7 +117,7 @@ impl Series {
                 Place::Flow(flow) => {
                     flows.insert(flow);
                 }
-                Place::Port(_) | Place::AllFlows => {}
+                Place::Port(_) | Place::AllFlows | Place::Pairs => {}
             }
         }
         let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
@@ -243,6 +248,21 @@ impl FlowSeries {
     }
 }
 
+/// Rows of at most [`MOST_POINTS`] of `pairs`.
+pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
+    let stride = pairs.len().div_ceil(MOST_POINTS as usize).max(1);
+    let rows = pairs.iter().step_by(stride).flat_map(|pair| {
+        let place: Arc<str> = format!("flow{}", pair.plan).into();
+        let values = [
+            ("pair_owd_us", pair.owd),
+            ("pair_last_owd_us", pair.last_owd),
+            ("pair_last_rtt_us", pair.last_rtt),
+        ];
+        values.map(|(name, span)| row(&place, pair.at, name, us(span)))
+    });
+    rows.collect()
+}
+
 /// Of all flows that have begun and are not over.
 fn limits(simulation: &Simulation) -> Vec<Limits> {
     let mut limits: Vec<Limits> = simulation.each().flat_map(|d| limits_in(&d)).collect();
@@ -251,7 +271,7 @@ fn limits(simulation: &Simulation) -> Vec<Limits> {
 }
 
 fn limits_in(domain: &Domain) -> Vec<Limits> {
-    let has_law = domain.config.law.is_some();
+    let has_law = |src| law_of(&domain.laws, src).is_some();
     let paced = matches!(&domain.config.hosts, Hosts::Kernel(kernel) if kernel.paced);
     let of_nics = domain.senders.iter().map(|(_, sender)| sender);
     let of_nics = of_nics.filter(|s| !s.is_over()).map(|sender| Limits {
@@ -259,7 +279,7 @@ fn limits_in(domain: &Domain) -> Vec<Limits> {
         rate: Some(sender.limits.rate),
         window: (sender.limits.window_bytes < u64::MAX)
             .then_some(Bytes::new(sender.limits.window_bytes)),
-        has_law,
+        has_law: has_law(sender.src),
         held: sender.sent.held,
         held_since: sender.held_since,
     });
@@ -272,7 +292,7 @@ fn limits_in(domain: &Domain) -> Vec<Limits> {
             window: Some(Bytes::new(
                 u64::from(connection.window_packets()) * u64::from(MSS),
             )),
-            has_law,
+            has_law: has_law(connection.src),
             held: connection.held,
             held_since: connection.held_since,
         });

@@ -217,3 +217,88 @@ fn wrong_clocks_cost_the_background() {
         "{wrong} us, with exact clocks {exact} us"
     );
 }
+
+#[test]
+fn hosts_without_the_law_are_not_held() {
+    let (some, tables) = hold(&[("onramp.law", "final"), ("onramp.hosts", "1-8")]);
+    let held = |flow: &&onramp_results::FlowRow| flow.simulated.is_some_and(|s| s.held_ns > 0);
+    let sources: Vec<i64> = tables.flows.iter().filter(held).map(|f| f.src).collect();
+    assert!(!sources.is_empty() && sources.iter().all(|src| (1..=8).contains(src)));
+    let (all, _) = hold(&[("onramp.law", "final")]);
+    let or_acks = |result: &RunResult| result.metrics["or_acks"].as_u64().unwrap();
+    assert!(or_acks(&some) > 0 && or_acks(&some) < or_acks(&all));
+}
+
+#[test]
+fn kernel_hosts_without_the_law_send_segments_of_their_own() {
+    let kernel = [
+        ("host.kind", "kernel"),
+        ("host.cc", "cubic"),
+        ("network.buffer", "1 MB"),
+        ("onramp.law", "final"),
+        ("onramp.threshold", "50 us"),
+    ];
+    let held = |hosts| {
+        let set: Vec<_> = kernel
+            .into_iter()
+            .chain([("onramp.hosts", hosts)])
+            .collect();
+        let (_, tables) = hold(&set);
+        let of = |lowest: i64, highest: i64| -> i64 {
+            let rows = tables.flows.iter();
+            let rows = rows.filter(|f| (lowest..=highest).contains(&f.src));
+            rows.map(|f| f.simulated.map_or(0, |s| s.held_ns)).sum()
+        };
+        (of(1, 8), of(9, 16))
+    };
+    let (of_some, of_others) = held("1-8");
+    assert!(of_some > 0 && of_others == 0);
+    assert!(held("all").1 > 0);
+}
+
+#[test]
+fn entries_of_one_kind_are_measured_apart() {
+    let text = format!("{HELD}[[traffic]]\nkind = \"incast\"\nto = 1\nfanout = 4\nsize = \"2 kB\"\ninterval = \"200 us\"\n");
+    let scenario =
+        Scenario::parse(&text.replace("[onramp]\nthreshold = \"16 us\"\n", ""), "t").unwrap();
+    let report = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true).unwrap();
+    let result = report.result();
+    let n = |metric: &str| result.metrics[metric]["n"].as_u64().unwrap();
+    let entries = n("traffic.1.rct_us") + n("traffic.2.rct_us");
+    assert_eq!(n("incast.rct_us"), entries);
+    assert!(mean(result, "traffic.1.rct_us") > mean(result, "traffic.2.rct_us"));
+    assert!(!result.metrics.contains_key("traffic.0.fct_us.small"));
+}
+
+#[test]
+fn the_last_delay_tells_the_next_unless_clocks_are_wrong() {
+    let correlations = |offset: &str| {
+        let set = [
+            ("host.kind", "kernel"),
+            ("host.cc", "cubic"),
+            ("network.buffer", "1 MB"),
+            ("traffic.0.to", "all"),
+            ("onramp.law", "final"),
+            ("onramp.threshold", "100 ms"),
+            ("clock.offset", offset),
+        ];
+        let scenario = Scenario::parse_with(HELD, "t", &set).unwrap_or_else(|e| panic!("{e}"));
+        let watch = Watch {
+            series: vec!["pairs".to_owned()],
+            ..Watch::default()
+        };
+        let report = run(&scenario.runs()[0], 0, watch, &mut |_| true).unwrap();
+        let (result, tables) = report.into_tables();
+        let rows = |name: &str| tables.series.iter().filter(|row| row.name == name).count();
+        assert!(rows("pair_owd_us") > 10);
+        assert_eq!(rows("pair_owd_us"), rows("pair_last_rtt_us"));
+        ["pairs.owd_correlation", "pairs.rtt_correlation"]
+            .map(|name| result.metrics[name].as_f64().unwrap())
+    };
+    let ([exact, rtt], [wrong, same_rtt]) = (correlations("0 s"), correlations("1 ms"));
+    assert_eq!(rtt, same_rtt);
+    assert!(
+        exact > 0.3 && exact > wrong + 0.2,
+        "exact {exact}, wrong {wrong}, RTT {rtt}"
+    );
+}

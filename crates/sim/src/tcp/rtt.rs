@@ -14,11 +14,14 @@ pub struct Rtt {
     variance: Span,
     /// The smallest seen.
     pub min: Option<Span>,
+    /// The last.
+    pub last: Option<Span>,
 }
 
 impl Rtt {
     pub fn sample(&mut self, rtt: Span) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        self.last = Some(rtt);
         match self.smoothed {
             None => {
                 self.smoothed = Some(rtt);

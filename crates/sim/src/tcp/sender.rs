@@ -221,6 +221,11 @@ impl Sender {
         self.window
     }
 
+    /// Last round-trip time, if there has been any.
+    pub fn last_rtt(&self) -> Option<Span> {
+        self.rtt.last
+    }
+
     /// Smoothed round-trip time, if there has been any.
     pub fn smoothed_rtt(&self) -> Option<Span> {
         self.rtt.smoothed

@@ -70,6 +70,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
         rounding,
         hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
         law: None,
+        managed: None,
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(Bytes::new(32 << 20)),

@@ -1,0 +1,464 @@
+//! `onramp reproduce`: the paper's figures. Runs their scenarios, keeps what is whole, writes figure.json
+//! and prints the paper's numbers beside ours; what a figure is, the reproduce crate knows.
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
+
+use anyhow::{bail, Context, Result};
+use onramp_reproduce::{markdown, terminal, Digests, Library, Planned, ScaleName, World};
+use onramp_results::{figure::Figure, read_json, write_json, SummaryFile};
+use onramp_scenario::Scenario;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+
+use crate::sim::{memory, missing_runs, simulate_all, watch::Watch, Job};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Figures and tables, such as f9 or table1, or all
+    ids: Vec<String>,
+    /// The same questions in about a minute each [default]
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// At the paper's scale: hours
+    #[arg(long)]
+    full: bool,
+    /// Directory for the results
+    #[arg(long, default_value = "results/reproduce")]
+    out: PathBuf,
+    /// Simulated runs at a time [default: one a processor]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Run again what is there already
+    #[arg(long)]
+    again: bool,
+    /// Directory with figures/ and scenarios/, instead of those built in
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// Write docs/reproduction.md and .json out of all results that there are
+    #[arg(long)]
+    table: bool,
+    /// Print figure.json instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the runs of a directory are of: those of another plan are not kept.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Plan {
+    version: String,
+    series: Vec<String>,
+    scenario: Value,
+    #[serde(default)]
+    files: Digests,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    reproduce(args, onramp_rack::cancelled_by_signals())
+}
+
+fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
+    let library = match &args.from {
+        Some(directory) => Library::Directory(directory.clone()),
+        None => Library::BuiltIn,
+    };
+    if args.ids.is_empty() && !args.table {
+        let known = library.ids().context("cannot read the figures")?;
+        bail!("which figure? all, or some of {}", known.join(", "));
+    }
+    let scale = match args.full {
+        true => ScaleName::Full,
+        false => ScaleName::Quick,
+    };
+    let planned = plan(&library, &args.ids, scale)?;
+    let processors = std::thread::available_parallelism().map_or(1, Into::into);
+    let threads = args.threads.unwrap_or(processors);
+    for scenario in planned.iter().filter_map(|figure| figure.scenario.as_ref()) {
+        memory::check(scenario, threads, memory::available())?;
+    }
+    let session = Session {
+        args,
+        threads,
+        cancel,
+        started: Instant::now(),
+        all_s: planned.iter().map(|figure| figure.settings().takes_s).sum(),
+    };
+    let mut before_s = 0.0;
+    for (place, figure) in planned.iter().enumerate() {
+        let place = format!("{} ({} of {})", figure.id, place + 1, planned.len());
+        session.figure(figure, &place, before_s)?;
+        before_s += figure.settings().takes_s;
+        if cancel.load(Ordering::Relaxed) {
+            bail!("ended early; the same command goes on where it was");
+        }
+    }
+    match args.table {
+        true => write_table(&args.out, Path::new("docs")),
+        false => Ok(()),
+    }
+}
+
+fn plan(library: &Library, ids: &[String], scale: ScaleName) -> Result<Vec<Planned>> {
+    if ids.iter().any(|id| id == "all") {
+        return Ok(Planned::all(library, scale)?);
+    }
+    let mut planned: Vec<Planned> = Vec::new();
+    for id in ids {
+        let figure = Planned::read(library, id, scale)?;
+        if !planned.contains(&figure) {
+            planned.push(figure);
+        }
+    }
+    Ok(planned)
+}
+
+/// What all figures of a command share.
+struct Session<'a> {
+    args: &'a Args,
+    threads: usize,
+    cancel: &'a AtomicBool,
+    started: Instant,
+    /// Seconds that all of them are said to take.
+    all_s: f64,
+}
+
+impl Session<'_> {
+    /// Runs what is missing of a figure, writes figure.json, prints.
+    fn figure(&self, figure: &Planned, place: &str, before_s: f64) -> Result<()> {
+        let out = self
+            .args
+            .out
+            .join(figure.scale.to_string())
+            .join(&figure.id);
+        std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        let (mut worlds, mut partial) = (Vec::new(), false);
+        if let Some(scenario) = &figure.scenario {
+            let takes_s = figure.settings().takes_s;
+            let label = |done: f64| format!("{place}, {}: ", self.left(before_s + done * takes_s));
+            let summary = self.simulate(figure, scenario, &out, &label)?;
+            partial = summary.partial;
+            worlds.push(world(summary, &out));
+        }
+        let made = figure.figure(&worlds, VERSION, partial)?;
+        write_json(&out.join("figure.json"), &made)?;
+        match self.args.json {
+            true => println!("{}", serde_json::to_string_pretty(&made)?),
+            false => println!("{}", terminal(&made)),
+        }
+        eprintln!("{place}: results are in {}", out.display());
+        Ok(())
+    }
+
+    /// Time left over all figures, by what they are said to take and how it went so far.
+    fn left(&self, done_s: f64) -> String {
+        let elapsed_s = self.started.elapsed().as_secs_f64();
+        let pace = if done_s > 0.0 {
+            elapsed_s / done_s
+        } else {
+            1.0
+        };
+        let left_s = ((self.all_s - done_s) * pace).max(0.0);
+        match left_s {
+            s if s < 120.0 => format!("{s:.0} s left for all"),
+            s => format!("{:.0} min left for all", s / 60.0),
+        }
+    }
+
+    fn simulate(
+        &self,
+        figure: &Planned,
+        scenario: &Scenario,
+        out: &Path,
+        label: &(dyn Fn(f64) -> String + Sync),
+    ) -> Result<SummaryFile> {
+        let watch = Watch::series(figure.spec.series.clone());
+        watch.check(scenario)?;
+        let plan = Plan {
+            version: VERSION.to_owned(),
+            series: figure.spec.series.clone(),
+            scenario: json!(scenario),
+            files: figure.files.clone(),
+        };
+        self.keep_or_clear(&plan, scenario, out)?;
+        let job = Job {
+            scenario,
+            watch: &watch,
+            out,
+            threads: self.threads,
+            cancel: self.cancel,
+            keep: true,
+            label,
+        };
+        simulate_all(&job).with_context(|| format!("simulating {}", figure.id))
+    }
+
+    /// Says what is there already, and removes what is of no use.
+    fn keep_or_clear(&self, plan: &Plan, scenario: &Scenario, out: &Path) -> Result<()> {
+        let path = out.join("plan.json");
+        let is_same = read_json::<Plan>(&path).is_ok_and(|found| found == *plan);
+        let runs = scenario.runs().len();
+        let there = runs - missing_runs(scenario, out).len();
+        let place = out.display();
+        match (is_same && !self.args.again, there) {
+            (true, there) if there == runs => eprintln!("{place}: all {runs} runs are there"),
+            (true, 0) => {}
+            (true, there) => eprintln!("{place}: goes on, {there} of {runs} runs are there"),
+            (false, _) => {
+                if path.exists() && !self.args.again {
+                    eprintln!("{place}: is of another version or scenario and is run again");
+                }
+                clear(out).with_context(|| format!("cannot clear {place}"))?;
+                write_json(&path, plan)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes what an earlier version, or another scenario, left.
+fn clear(out: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(out)? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let is_ours = name.ends_with(".parquet")
+            || name.ends_with(".part")
+            || ["plan.json", "summary.json", "figure.json"].contains(&name.as_str())
+            || (name.starts_with("run-") && name.ends_with(".json"));
+        if is_ours {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+fn world(summary: SummaryFile, out: &Path) -> World {
+    World {
+        name: summary.world,
+        directory: out.to_owned(),
+        runs: summary
+            .runs
+            .into_iter()
+            .filter(|run| !run.partial)
+            .collect(),
+    }
+}
+
+/// Writes what `results` has, beside what the table had already, to `docs`/reproduction.md and .json.
+fn write_table(results: &Path, docs: &Path) -> Result<()> {
+    let record = docs.join("reproduction.json");
+    let mut figures: Vec<Figure> = match record.exists() {
+        true => read_json(&record)?,
+        false => Vec::new(),
+    };
+    for figure in found(results)? {
+        if figure.partial {
+            eprintln!("{} ({}) is partial: left out", figure.id, figure.scale);
+            continue;
+        }
+        figures.retain(|old| (&old.id, &old.scale) != (&figure.id, &figure.scale));
+        figures.push(Figure {
+            plots: Vec::new(),
+            resolved: Vec::new(),
+            ..figure
+        });
+    }
+    figures.sort_by_key(|figure| (figure.id.clone(), figure.scale.clone()));
+    write_json(&record, &figures)?;
+    let path = docs.join("reproduction.md");
+    std::fs::write(&path, markdown(&figures)).with_context(|| path.display().to_string())?;
+    eprintln!("wrote {} and {}", path.display(), record.display());
+    Ok(())
+}
+
+/// All figure.json of both scales.
+fn found(results: &Path) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for scale in [ScaleName::Quick, ScaleName::Full] {
+        let Ok(entries) = std::fs::read_dir(results.join(scale.to_string())) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry?.path().join("figure.json");
+            if path.exists() {
+                figures.push(read_json(&path)?);
+            }
+        }
+    }
+    Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"title = "Six to one"
+duration = "400 us"
+[network]
+topology = { kind = "star", hosts = 7 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+cc = "dcqcn"
+[[traffic]]
+kind = "incast"
+fanout = 6
+size = "200 kB"
+interval = "100 us"
+[onramp]
+threshold = "10 us"
+[sweep]
+"onramp.law" = ["off", "final"]
+"#;
+
+    const FIGURE: &str = r#"title = "Six to one"
+asked = "Is it better?"
+scenario = "tiny.toml"
+[quick]
+seeds = 5
+takes_s = 1
+scaled_down = "all of it"
+[full]
+seeds = 5
+takes_s = 1
+set = { duration = "1 ms" }
+[[row]]
+name = "RCT mean, off / final"
+source = "nowhere"
+metric = "incast.rct_us.mean"
+of = { "onramp.law" = "off" }
+over = { "onramp.law" = "final" }
+as = "ratio"
+at_least = 0.1
+[[plot]]
+title = "RCT"
+y_label = "RCT (us)"
+show.bars = { metrics = ["incast.rct_us.mean"], by = "onramp.law" }
+[[plot]]
+title = "Queue"
+y_label = "queue (us)"
+show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law" }
+"#;
+
+    /// A repository with one figure, and arguments that reproduce it.
+    fn repository() -> (tempfile::TempDir, Args) {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["figures", "scenarios"] {
+            std::fs::create_dir(root.path().join(directory)).unwrap();
+        }
+        std::fs::write(root.path().join("scenarios/tiny.toml"), SCENARIO).unwrap();
+        std::fs::write(root.path().join("figures/tiny.toml"), FIGURE).unwrap();
+        let args = Args {
+            ids: vec!["all".to_owned()],
+            quick: true,
+            full: false,
+            out: root.path().join("out"),
+            threads: Some(2),
+            again: false,
+            from: Some(root.path().to_owned()),
+            table: false,
+            json: false,
+        };
+        (root, args)
+    }
+
+    fn made(args: &Args) -> Figure {
+        read_json(&args.out.join("quick/tiny/figure.json")).unwrap()
+    }
+
+    fn written(args: &Args, run: usize) -> std::time::SystemTime {
+        let path = args.out.join(format!("quick/tiny/run-{run}.json"));
+        std::fs::metadata(path).unwrap().modified().unwrap()
+    }
+
+    #[test]
+    fn a_figure_is_run_once_and_goes_on_where_it_was_ended() {
+        let (_root, args) = repository();
+        let error = reproduce(&args, &AtomicBool::new(true)).unwrap_err();
+        assert!(error.to_string().contains("ended early"), "{error}");
+        let partial = made(&args);
+        assert!(partial.partial && partial.rows[0].measured[0].value.is_none());
+
+        let go_on = AtomicBool::new(false);
+        reproduce(&args, &go_on).unwrap();
+        let whole = made(&args);
+        assert!(!whole.partial && whole.seeds == [1, 2, 3, 4, 5]);
+        let measured = &whole.rows[0].measured[0];
+        let [low, high] = measured.interval.unwrap();
+        assert!(low < measured.value.unwrap() && measured.value.unwrap() < high);
+        assert_eq!(whole.plots[0].series[1].y.len(), 1);
+        assert!(whole.plots[1].series[0].x.len() > 10);
+
+        // Somebody ended it in run 1: the others stay as they are.
+        let before = (written(&args, 0), written(&args, 1));
+        std::fs::remove_file(args.out.join("quick/tiny/run-1.json")).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        let after = (written(&args, 0), written(&args, 1));
+        assert!(before.0 == after.0 && before.1 < after.1);
+        assert_eq!(made(&args), whole);
+    }
+
+    #[test]
+    fn another_scenario_is_run_again_and_another_row_is_not() {
+        let (root, args) = repository();
+        let go_on = AtomicBool::new(false);
+        reproduce(&args, &go_on).unwrap();
+        let (first, before) = (made(&args), written(&args, 0));
+
+        let stricter = FIGURE.replace("at_least = 0.1", "at_least = 100.0");
+        std::fs::write(root.path().join("figures/tiny.toml"), stricter).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        assert_eq!(written(&args, 0), before);
+        assert_ne!(made(&args).rows[0].verdict, first.rows[0].verdict);
+
+        let larger = SCENARIO.replace("200 kB", "300 kB");
+        std::fs::write(root.path().join("scenarios/tiny.toml"), larger).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        assert!(written(&args, 0) > before);
+        assert_ne!(made(&args).rows[0].measured, first.rows[0].measured);
+    }
+
+    #[test]
+    fn unknown_figures_and_places_that_cannot_be_written_are_named() {
+        let (root, mut args) = repository();
+        args.ids = vec!["f99".to_owned()];
+        let error = reproduce(&args, &AtomicBool::new(false)).unwrap_err();
+        assert_eq!(error.to_string(), "there is no figure f99; there are tiny");
+        args.ids = vec!["tiny".to_owned()];
+        args.out = root.path().join("figures/tiny.toml");
+        let error = reproduce(&args, &AtomicBool::new(false)).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(
+            error.contains("cannot make") && error.contains("tiny.toml"),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_to_string(&args.out).unwrap(), FIGURE);
+    }
+
+    #[test]
+    fn the_table_keeps_what_other_runs_found() {
+        let (root, args) = repository();
+        reproduce(&args, &AtomicBool::new(false)).unwrap();
+        let docs = root.path().join("docs");
+        std::fs::create_dir(&docs).unwrap();
+        let older = Figure {
+            id: "older".to_owned(),
+            ..made(&args)
+        };
+        write_json(&docs.join("reproduction.json"), &[older]).unwrap();
+        write_table(&args.out, &docs).unwrap();
+        let kept: Vec<Figure> = read_json(&docs.join("reproduction.json")).unwrap();
+        let ids: Vec<&str> = kept.iter().map(|figure| figure.id.as_str()).collect();
+        assert_eq!(ids, ["older", "tiny"]);
+        assert!(kept[1].plots.is_empty());
+        let text = std::fs::read_to_string(docs.join("reproduction.md")).unwrap();
+        assert!(text.contains("## tiny: Six to one, quick"));
+    }
+}

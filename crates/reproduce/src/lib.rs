@@ -1,0 +1,24 @@
+//! Figures of papers, declared in `figures/*.toml`: which scenario runs, which numbers are compared
+//! with the paper's, what is drawn.
+//!
+//! Does: read and check figures, make [`Figure`]s out of what a world measured, and tables out of
+//! those. Does not: run scenarios, or write files.
+#![warn(missing_docs)]
+
+mod error;
+mod library;
+mod plan;
+mod plots;
+mod rows;
+mod spec;
+mod statistics;
+mod table;
+mod world;
+
+pub use error::{Error, Result};
+pub use library::Library;
+pub use plan::{Digests, Planned, ScaleName};
+pub use spec::Spec;
+pub use statistics::Estimate;
+pub use table::{markdown, terminal};
+pub use world::World;

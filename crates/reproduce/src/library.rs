@@ -1,0 +1,84 @@
+//! Where figures and scenarios come from: built into the binary, or a directory laid out like the
+//! repository.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Paths from the repository's root, and texts.
+static BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// Files of `figures/` and `scenarios/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Library {
+    /// Those this version was built with.
+    BuiltIn,
+    /// Those below a directory.
+    Directory(PathBuf),
+}
+
+impl Library {
+    /// The text of `path`, which counts from the repository's root: `figures/f9.toml`.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be read.
+    pub fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        match self {
+            Library::Directory(root) => std::fs::read(root.join(path)),
+            Library::BuiltIn => {
+                let found = BUILT_IN.iter().find(|(name, _)| *name == path);
+                let text = found.ok_or(io::ErrorKind::NotFound)?.1;
+                Ok(text.as_bytes().to_vec())
+            }
+        }
+    }
+
+    /// Figures by id, in the paper's order: f2 before f10, tables and sections last.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn ids(&self) -> io::Result<Vec<String>> {
+        let names: Vec<String> = match self {
+            Library::BuiltIn => {
+                let of_figures =
+                    |(path, _): &(&str, &str)| path.strip_prefix("figures/").map(Into::into);
+                BUILT_IN.iter().filter_map(of_figures).collect()
+            }
+            Library::Directory(root) => {
+                let entries = std::fs::read_dir(root.join("figures"))?;
+                let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+                names.collect()
+            }
+        };
+        let id = |name: &String| name.strip_suffix(".toml").map(str::to_owned);
+        let mut ids: Vec<String> = names.iter().filter_map(id).collect();
+        ids.sort_by_key(|id| natural(id));
+        Ok(ids)
+    }
+}
+
+/// A key that sorts ids as people do.
+pub(crate) fn natural(id: &str) -> (String, u64, String) {
+    let digits = id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len());
+    let (word, rest) = id.split_at(digits);
+    (word.to_owned(), rest.parse().unwrap_or(0), rest.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_in_the_papers_order() {
+        let mut ids = ["table1", "f10", "sec4", "f9"];
+        ids.sort_by_key(|id| natural(id));
+        assert_eq!(ids, ["f9", "f10", "sec4", "table1"]);
+    }
+
+    #[test]
+    fn what_is_built_in_is_what_the_repository_has() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let (here, built_in) = (Library::Directory(root), Library::BuiltIn);
+        assert_eq!(here.ids().unwrap(), built_in.ids().unwrap());
+        assert!(built_in.read("figures/none.toml").is_err());
+    }
+}

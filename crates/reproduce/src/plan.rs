@@ -1,0 +1,308 @@
+//! A figure at a scale: its scenario, resolved with the scale's settings and seeds, and whether its
+//! rows and plots mean runs that there are.
+
+use crate::error::{Error, Result};
+use crate::library::{natural, Library};
+use crate::spec::{Choice, Scale, Show, Spec};
+use crate::world::World;
+use crate::{plots, rows};
+use onramp_results::figure::Figure;
+use onramp_results::SCHEMA;
+use onramp_scenario::Scenario;
+use serde_json::json;
+use siphasher::sip::SipHasher13;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScaleName {
+    /// In a minute.
+    Quick,
+    /// As the paper.
+    Full,
+}
+
+impl fmt::Display for ScaleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ScaleName::Quick => "quick",
+            ScaleName::Full => "full",
+        })
+    }
+}
+
+/// A figure that can be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// As on the command line.
+    pub id: String,
+    /// What is declared.
+    pub spec: Spec,
+    /// At which scale.
+    pub scale: ScaleName,
+    /// All its runs; none for a figure that compares what was measured elsewhere.
+    pub scenario: Option<Scenario>,
+    /// Digests of the files that the scenario names, by path: a result is of their contents too.
+    pub files: Digests,
+}
+
+/// SipHash of files by path.
+pub type Digests = BTreeMap<String, u64>;
+
+impl Planned {
+    /// Figure `id`, which may be one that another shows too.
+    ///
+    /// # Errors
+    /// There is none of that name; it or its scenario is not valid; a row means no run.
+    pub fn read(library: &Library, id: &str, scale: ScaleName) -> Result<Planned> {
+        let (id, spec) = find(library, id)?;
+        let file = format!("figures/{id}.toml");
+        let (scenario, files) = scenario(library, &spec, scale, &file)?;
+        let planned = Planned {
+            scenario,
+            files,
+            id,
+            spec,
+            scale,
+        };
+        planned.check(&file)?;
+        Ok(planned)
+    }
+
+    /// All figures, in the paper's order.
+    ///
+    /// # Errors
+    /// As of [`Planned::read`].
+    pub fn all(library: &Library, scale: ScaleName) -> Result<Vec<Planned>> {
+        let ids = ids(library)?;
+        ids.iter()
+            .map(|id| Planned::read(library, id, scale))
+            .collect()
+    }
+
+    /// What its scale sets.
+    pub fn settings(&self) -> &Scale {
+        match self.scale {
+            ScaleName::Quick => &self.spec.quick,
+            ScaleName::Full => &self.spec.full,
+        }
+    }
+
+    /// `figure.json` of what `worlds` measured, the simulator's first.
+    ///
+    /// # Errors
+    /// Results that cannot be read.
+    pub fn figure(&self, worlds: &[World], version: &str, partial: bool) -> Result<Figure> {
+        let rows = self.spec.rows.iter().map(|row| rows::row(row, worlds));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        let mut drawn = Vec::new();
+        if let Some(world) = worlds.first() {
+            for plot in &self.spec.plots {
+                drawn.push(plots::plot(plot, world)?);
+            }
+        }
+        let scale = self.settings();
+        Ok(Figure {
+            schema: SCHEMA,
+            version: version.to_owned(),
+            id: self.id.clone(),
+            title: self.spec.title.clone(),
+            asked: self.spec.asked.trim().to_owned(),
+            scale: self.scale.to_string(),
+            scaled_down: scaled_down(scale),
+            seeds: (1..=scale.seeds).collect(),
+            partial,
+            rows,
+            plots: drawn,
+            resolved: self
+                .scenario
+                .iter()
+                .map(|scenario| json!(scenario))
+                .collect(),
+        })
+    }
+
+    /// Whether rows and plots mean runs that there are: a row one for each seed.
+    fn check(&self, file: &str) -> Result<()> {
+        let Some(scenario) = &self.scenario else {
+            return Ok(());
+        };
+        let wrong = |key: String, reason: String| {
+            Err(Error::Key {
+                file: file.to_owned(),
+                key,
+                reason,
+            })
+        };
+        let runs: Vec<&Choice> = scenario.runs().iter().map(|run| &run.params).collect();
+        let count = |choice: &Choice| {
+            let means = |run: &&&Choice| {
+                choice
+                    .iter()
+                    .all(|(key, value)| run.get(key) == Some(value))
+            };
+            runs.iter().filter(means).count() as u64
+        };
+        let seeds = self.settings().seeds;
+        for row in self.spec.rows.iter().filter(|row| row.cost.is_none()) {
+            for choice in std::iter::once(&row.of).chain(&row.over) {
+                let found = count(choice);
+                if found != seeds {
+                    let key = format!("row \"{}\": {choice:?}", row.name);
+                    let reason = format!("{found} runs of {seeds} seeds at scale {}", self.scale);
+                    return wrong(
+                        key,
+                        format!("{reason}; there are {}", values(choice, &runs)),
+                    );
+                }
+            }
+        }
+        for plot in &self.spec.plots {
+            let mut keys = Vec::new();
+            match &plot.show {
+                Show::Bars { x, by, .. } => keys.extend(x.iter().chain([by])),
+                Show::Time { by, .. } => keys.extend(by),
+                Show::Cdf { by, .. } => keys.push(by),
+                Show::Pairs { .. } => {}
+            }
+            let varied = |key: &&String| runs.iter().any(|run| run.contains_key(*key));
+            let key = format!("plot \"{}\"", plot.title);
+            if let Some(missing) = keys.into_iter().find(|key| !varied(key)) {
+                return wrong(key, format!("by {missing}, which no run varies"));
+            }
+            if count(&plot.of) == 0 {
+                return wrong(key, format!("of {:?}, which no run is", plot.of));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What runs have of the keys of `choice`.
+fn values(choice: &Choice, runs: &[&Choice]) -> String {
+    let of = |key: &String| {
+        let values: BTreeSet<&str> = runs
+            .iter()
+            .filter_map(|run| run.get(key))
+            .map(String::as_str)
+            .collect();
+        format!("{key} {values:?}")
+    };
+    choice.keys().map(of).collect::<Vec<_>>().join(", ")
+}
+
+fn scaled_down(scale: &Scale) -> String {
+    let seeds = match scale.seeds {
+        1 => "one seed".to_owned(),
+        seeds => format!("{seeds} seeds"),
+    };
+    let few = scale.few_seeds.iter().map(|why| format!("{seeds}: {why}"));
+    let smaller = Some(scale.scaled_down.trim().to_owned()).filter(|text| !text.is_empty());
+    smaller
+        .into_iter()
+        .chain(few)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// Ids in the paper's order.
+fn ids(library: &Library) -> Result<Vec<String>> {
+    library.ids().map_err(|source| Error::File {
+        path: "figures".to_owned(),
+        source,
+    })
+}
+
+fn spec(library: &Library, id: &str) -> Result<Spec> {
+    let path = format!("figures/{id}.toml");
+    let text = text(library, &path)?;
+    Spec::parse(&text, &path)
+}
+
+fn text(library: &Library, path: &str) -> Result<String> {
+    let bytes = library.read(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The figure called `id`, or that shows it too.
+fn find(library: &Library, id: &str) -> Result<(String, Spec)> {
+    let known = ids(library)?;
+    if known.iter().any(|other| other == id) {
+        return Ok((id.to_owned(), spec(library, id)?));
+    }
+    let mut names = Vec::new();
+    for other in known {
+        let spec = spec(library, &other)?;
+        if spec.also.iter().any(|also| also == id) {
+            return Ok((other, spec));
+        }
+        names.extend(spec.also);
+        names.push(other);
+    }
+    names.sort_by_key(|name| natural(name));
+    Err(Error::Unknown {
+        id: id.to_owned(),
+        known: names.join(", "),
+    })
+}
+
+fn scenario(
+    library: &Library,
+    spec: &Spec,
+    scale: ScaleName,
+    file: &str,
+) -> Result<(Option<Scenario>, Digests)> {
+    let Some(name) = &spec.scenario else {
+        return Ok((None, Digests::new()));
+    };
+    let path = format!("scenarios/{name}");
+    let text = text(library, &path)?;
+    let scale_of = match scale {
+        ScaleName::Quick => &spec.quick,
+        ScaleName::Full => &spec.full,
+    };
+    let mut set: Vec<(String, String)> = Vec::new();
+    for (key, value) in &scale_of.set {
+        set.push((key.clone(), setting(value)));
+    }
+    let seeds: Vec<u64> = (1..=scale_of.seeds).collect();
+    set.push(("seed".to_owned(), format!("{seeds:?}")));
+    let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let files = RefCell::new(Digests::new());
+    let beside = |path: &str| {
+        let bytes = library.read(&joined(directory, path))?;
+        let digest = SipHasher13::new().hash(&bytes);
+        files.borrow_mut().insert(path.to_owned(), digest);
+        Ok(bytes)
+    };
+    let name = format!("{path} ({scale} of {file})");
+    let scenario = Scenario::parse_files(&text, &name, &set, &beside)?;
+    Ok((Some(scenario), files.into_inner()))
+}
+
+/// As `--set` has it: texts without their quotes.
+fn setting(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// `path` from `directory`, `..` taken out.
+fn joined(directory: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = directory.split('/').collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}

@@ -1,0 +1,208 @@
+//! The paper's numbers beside ours, and the verdict by rule.
+
+use crate::error::Result;
+use crate::spec::{By, Choice, RowSpec};
+use crate::statistics::Estimate;
+use crate::world::{measured, of_cost, seed, World};
+use onramp_results::figure::{Measured, Row, Verdict};
+
+/// Largest factor between the paper's improvement and ours that counts as reproduced.
+const WITHIN: f64 = 1.5;
+
+/// What `row` came to in each world.
+///
+/// # Errors
+/// Results that cannot be read.
+pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
+    let mut all = Vec::new();
+    let in_worlds = worlds.iter().filter(|_| spec.cost.is_none());
+    for world in in_worlds {
+        let estimate = estimate(spec, world)?;
+        all.push(Measured {
+            world: world.name.clone(),
+            value: estimate.map(|e| e.value),
+            interval: estimate.and_then(|e| e.interval),
+        });
+    }
+    if let Some(path) = &spec.cost {
+        all.push(Measured {
+            world: "bench".to_owned(),
+            value: of_cost(path).map(|value| value * spec.times.unwrap_or(1.0)),
+            interval: None,
+        });
+    }
+    Ok(Row {
+        name: spec.name.clone(),
+        unit: unit(spec),
+        paper: spec.paper,
+        source: spec.source.clone(),
+        verdict: verdict(spec, all.first()),
+        measured: all,
+        note: spec.note.trim().to_owned(),
+    })
+}
+
+fn unit(spec: &RowSpec) -> String {
+    let given = spec.unit.clone();
+    given.unwrap_or_else(|| match spec.by {
+        By::Change => "%".to_owned(),
+        By::Ratio | By::Value => "x".to_owned(),
+    })
+}
+
+/// Over the seeds that there are on both sides.
+fn estimate(spec: &RowSpec, world: &World) -> Result<Option<Estimate>> {
+    let of = values(spec, world, &spec.of)?;
+    let Some(over) = &spec.over else {
+        let values: Vec<f64> = of.into_iter().map(|(_, value)| value).collect();
+        return Ok(Estimate::of(&values));
+    };
+    let over = values(spec, world, over)?;
+    let partner = |(seed, a): &(String, f64)| {
+        let (_, b) = over.iter().find(|(other, _)| other == seed)?;
+        Some((*a, *b))
+    };
+    let pairs: Vec<(f64, f64)> = of.iter().filter_map(partner).collect();
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    let ratio = Estimate::of_ratios(&pairs);
+    Ok(ratio.map(|ratio| match spec.by {
+        By::Change => ratio.map(|ratio| (ratio - 1.0) * 100.0),
+        By::Ratio | By::Value => ratio,
+    }))
+}
+
+/// By seed.
+fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String, f64)>> {
+    let mut values = Vec::new();
+    for run in world.chosen(choice) {
+        if let Some(value) = measured(world, run, spec)? {
+            values.push((seed(run).to_owned(), value));
+        }
+    }
+    Ok(values)
+}
+
+/// Reproduced: within the factor of the paper's number and on the same side of no change (or no side
+/// is told apart), or within the bounds that the picture's shape sets. Direction only: at least on
+/// the same side, and not by chance.
+fn verdict(spec: &RowSpec, measured: Option<&Measured>) -> Verdict {
+    let has_bounds = spec.at_least.is_some() || spec.at_most.is_some();
+    if spec.paper.is_none() && !has_bounds {
+        return Verdict::Beyond;
+    }
+    let Some((measured, value)) = measured.and_then(|m| Some((m, m.value?))) else {
+        return Verdict::NotReproduced;
+    };
+    let in_bounds = spec.at_least.is_none_or(|least| value >= least)
+        && spec.at_most.is_none_or(|most| value <= most);
+    let is_close = spec.paper.is_none_or(|paper| {
+        let (ours, theirs) = (scale(spec, value), scale(spec, paper));
+        let close = factor(ours, theirs) <= spec.within.unwrap_or(WITHIN);
+        let ends = measured
+            .interval
+            .map(|ends| ends.map(|end| scale(spec, end)));
+        let holds = ends.is_some_and(|[low, high]| (low..=high).contains(&theirs));
+        close && (spec.by == By::Value || holds || same_side(ours, theirs))
+    });
+    match is_close && (in_bounds || spec.paper.is_some()) {
+        true => Verdict::Reproduced,
+        false if points_the_same_way(spec, measured, value, in_bounds) => Verdict::DirectionOnly,
+        false => Verdict::NotReproduced,
+    }
+}
+
+/// Changes as ratios, so that -50 % is as far from none as +100 %.
+fn scale(spec: &RowSpec, value: f64) -> f64 {
+    match spec.by {
+        By::Change => 1.0 + value / 100.0,
+        By::Ratio | By::Value => value,
+    }
+}
+
+fn factor(a: f64, b: f64) -> f64 {
+    match a > 0.0 && b > 0.0 {
+        true => (a / b).max(b / a),
+        false if a == b => 1.0,
+        false => f64::INFINITY,
+    }
+}
+
+fn same_side(a: f64, b: f64) -> bool {
+    (a > 1.0) == (b > 1.0)
+}
+
+fn points_the_same_way(spec: &RowSpec, measured: &Measured, value: f64, in_bounds: bool) -> bool {
+    if spec.by == By::Value {
+        // Of a plain number only bounds say what a direction is.
+        return in_bounds && (spec.at_least.is_some() || spec.at_most.is_some());
+    }
+    // Of a bound, the side that it lies towards: at most 2 % more is none.
+    let more = match spec.paper {
+        Some(paper) if scale(spec, paper) == 1.0 => return false,
+        Some(paper) => scale(spec, paper) > 1.0,
+        None => spec.at_least.is_some(),
+    };
+    let ends = measured
+        .interval
+        .map(|ends| ends.map(|end| scale(spec, end)));
+    let by_chance = ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
+    !by_chance && (scale(spec, value) > 1.0) == more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> RowSpec {
+        let text = format!("name = \"n\"\nsource = \"s\"\nmetric = \"m\"\n{text}");
+        toml::from_str(&text).unwrap()
+    }
+
+    fn judged(spec: &RowSpec, value: f64, interval: [f64; 2]) -> Verdict {
+        let measured = Measured {
+            world: "sim".to_owned(),
+            value: Some(value),
+            interval: Some(interval),
+        };
+        verdict(spec, Some(&measured))
+    }
+
+    #[test]
+    fn a_ratio_within_the_factor_is_reproduced() {
+        let spec = spec("as = \"ratio\"\npaper = 3.0");
+        assert_eq!(judged(&spec, 2.1, [1.8, 2.4]), Verdict::Reproduced);
+        assert_eq!(judged(&spec, 30.0, [20.0, 40.0]), Verdict::DirectionOnly);
+        assert_eq!(judged(&spec, 1.5, [0.9, 2.2]), Verdict::NotReproduced);
+        assert_eq!(judged(&spec, 0.5, [0.4, 0.6]), Verdict::NotReproduced);
+    }
+
+    #[test]
+    fn a_small_change_the_other_way_is_not_reproduced_unless_it_is_chance() {
+        let spec = spec("as = \"change\"\npaper = -7.0");
+        assert_eq!(judged(&spec, -20.0, [-25.0, -15.0]), Verdict::Reproduced);
+        assert_eq!(judged(&spec, 4.0, [2.0, 6.0]), Verdict::NotReproduced);
+        assert_eq!(judged(&spec, 1.0, [-9.0, 11.0]), Verdict::Reproduced);
+    }
+
+    #[test]
+    fn what_is_only_a_picture_is_judged_by_its_bounds() {
+        let spec = spec("as = \"ratio\"\nat_least = 1.5");
+        assert_eq!(judged(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
+        assert_eq!(judged(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
+        assert_eq!(judged(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
+        let no_worse = self::spec("as = \"change\"\nat_most = 2");
+        assert_eq!(judged(&no_worse, 5.0, [4.0, 6.0]), Verdict::NotReproduced);
+        let free = self::spec("as = \"ratio\"");
+        assert_eq!(judged(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_reproduced() {
+        assert_eq!(
+            verdict(&spec("as = \"ratio\"\npaper = 2.0"), None),
+            Verdict::NotReproduced
+        );
+    }
+}

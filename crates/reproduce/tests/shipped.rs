@@ -1,0 +1,82 @@
+//! The figures that ship: every one can be run at both scales, and the table in docs is current.
+
+use onramp_reproduce::{markdown, Library, Planned, ScaleName};
+use onramp_results::figure::Figure;
+use onramp_results::read_json;
+use std::path::{Path, PathBuf};
+
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(name)
+}
+
+#[test]
+fn every_figure_can_be_run_at_both_scales() {
+    for scale in [ScaleName::Quick, ScaleName::Full] {
+        let all = Planned::all(&Library::BuiltIn, scale).unwrap_or_else(|e| panic!("{e}"));
+        assert!(all.len() >= 20);
+        for figure in &all {
+            assert!(!figure.spec.rows.is_empty(), "{}", figure.id);
+            let is_declared = figure.scale == ScaleName::Full
+                || figure.scenario.is_none()
+                || !figure.settings().scaled_down.is_empty()
+                || figure.settings().set.is_empty();
+            assert!(
+                is_declared,
+                "{} does not say what it scales down",
+                figure.id
+            );
+        }
+    }
+}
+
+#[test]
+fn every_figure_of_the_paper_with_results_is_there() {
+    for id in [
+        "f1", "f2", "f5", "f6", "f8", "f9", "f10", "f11", "f12", "f13", "f14", "f15", "f16", "f17",
+        "f18", "f19", "f20", "f21", "f22", "f23", "f24", "f25", "f26", "f27", "sec4", "table1",
+    ] {
+        Planned::read(&Library::BuiltIn, id, ScaleName::Quick).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let unknown = Planned::read(&Library::BuiltIn, "f99", ScaleName::Quick).unwrap_err();
+    let unknown = unknown.to_string();
+    assert!(
+        unknown.starts_with("there is no figure f99; there are f1, f2,"),
+        "{unknown}"
+    );
+    assert!(unknown.contains("f22"), "{unknown}");
+}
+
+/// docs/reproduction.md follows from docs/reproduction.json, whose rows are those of figures/*.toml.
+#[test]
+fn the_table_is_current() {
+    let figures: Vec<Figure> = read_json(&docs("reproduction.json")).unwrap();
+    let text = std::fs::read_to_string(docs("reproduction.md")).unwrap();
+    let hint = "run the figures again, and: onramp reproduce --table";
+    assert!(
+        text == markdown(&figures),
+        "docs/reproduction.md is stale; {hint}"
+    );
+    for figure in figures {
+        let scale = match figure.scale.as_str() {
+            "full" => ScaleName::Full,
+            _ => ScaleName::Quick,
+        };
+        let planned = Planned::read(&Library::BuiltIn, &figure.id, scale).unwrap();
+        let of_spec = planned
+            .spec
+            .rows
+            .iter()
+            .map(|row| (&row.name, row.paper, row.note.trim()));
+        let of_table = figure
+            .rows
+            .iter()
+            .map(|row| (&row.name, row.paper, row.note.as_str()));
+        assert!(
+            of_spec.eq(of_table),
+            "{} of docs/reproduction.json is stale; {hint}",
+            figure.id
+        );
+    }
+}

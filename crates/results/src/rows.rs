@@ -1,0 +1,97 @@
+//! Rows of a run's Parquet parts, for whoever computes with them.
+
+use crate::columns::{self, Column};
+use crate::error::{Error, Result};
+use crate::part;
+use std::path::Path;
+
+/// What is read of a flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flow<'a> {
+    /// As in [`crate::FlowRow`].
+    pub kind: &'a str,
+    /// None: endless.
+    pub size_bytes: Option<i64>,
+    /// None: it did not end.
+    pub fct_ns: Option<i64>,
+    /// Whether it started after the warm-up.
+    pub measured: bool,
+}
+
+/// A point of a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point<'a> {
+    /// When.
+    pub time_ns: i64,
+    /// As in [`crate::SeriesRow`].
+    pub name: &'a str,
+    /// Where.
+    pub place: &'a str,
+    /// How much.
+    pub value: f64,
+}
+
+/// Shows `see` each flow of run `index`.
+///
+/// # Errors
+/// A file that cannot be read, or is none of ours.
+pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) -> Result<()> {
+    let path = part(directory, "flows", index, "parquet");
+    for group in columns::read(path.clone()) {
+        let group = group?;
+        let [_, Column::Bytes(kinds), _, _, _, _, sizes, _, fcts, _, _, Column::Int(measured), ..] =
+            group.as_slice()
+        else {
+            return Err(foreign(&path));
+        };
+        for (row, measured) in measured.iter().enumerate() {
+            see(Flow {
+                kind: kinds[row].as_utf8().map_err(|_| foreign(&path))?,
+                size_bytes: integer(sizes, row),
+                fct_ns: integer(fcts, row),
+                measured: *measured == 1,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Shows `see` each point of run `index`.
+///
+/// # Errors
+/// As of [`each_flow`].
+pub fn each_point(directory: &Path, index: usize, mut see: impl FnMut(Point<'_>)) -> Result<()> {
+    let path = part(directory, "series", index, "parquet");
+    for group in columns::read(path.clone()) {
+        let group = group?;
+        let [_, Column::Int(times), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
+            group.as_slice()
+        else {
+            return Err(foreign(&path));
+        };
+        for (row, &time_ns) in times.iter().enumerate() {
+            see(Point {
+                time_ns,
+                name: names[row].as_utf8().map_err(|_| foreign(&path))?,
+                place: places[row].as_utf8().map_err(|_| foreign(&path))?,
+                value: values[row],
+            });
+        }
+    }
+    Ok(())
+}
+
+fn integer(column: &Column, row: usize) -> Option<i64> {
+    match column {
+        Column::Int(values) => Some(values[row]),
+        Column::OptInt(values) => values[row],
+        _ => None,
+    }
+}
+
+fn foreign(path: &Path) -> Error {
+    Error::Format {
+        path: path.to_owned(),
+        reason: "has other columns than this version writes".to_owned(),
+    }
+}

@@ -1,0 +1,121 @@
+//! What a sender knew of the way when it sent a packet, and the delay that the packet then met (On-Ramp,
+//! figure 6). Kernel hosts only, of packets that hold a sampled byte; for whoever asks.
+
+use crate::clock::mono;
+use crate::domain::Domain;
+use onramp_units::{Sim, Span, Time};
+use std::collections::HashMap;
+
+/// A packet's delay beside what its sender knew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pair {
+    /// When its OR-ACK was back.
+    pub at: Time<Sim>,
+    /// Flow of the plan.
+    pub plan: u32,
+    /// One-way delay that it met.
+    pub owd: Span,
+    /// One-way delay of the last acknowledged packet, by the hosts' clocks.
+    pub last_owd: Span,
+    /// Last round-trip time of the connection.
+    pub last_rtt: Span,
+}
+
+/// When a packet left, and the last one-way delay and round-trip time, if both were known.
+type Departure = (Time<Sim>, Option<(Span, Span)>);
+
+/// Of the connections of a domain's hosts.
+#[derive(Default)]
+pub(crate) struct Signals {
+    /// Packets under way by connection and sampled byte.
+    under_way: HashMap<(u32, u32), Departure>,
+    /// Last one-way delay by connection.
+    last_owd: HashMap<u32, Span>,
+    pub pairs: Vec<Pair>,
+}
+
+impl Signals {
+    /// A packet with `byte` leaves.
+    pub fn sent(&mut self, connection: u32, byte: u32, now: Time<Sim>, rtt: Option<Span>) {
+        let known = self.last_owd.get(&connection).copied().zip(rtt);
+        self.under_way.insert((connection, byte), (now, known));
+    }
+}
+
+impl Domain {
+    /// The OR-ACK of `byte` is back: it was `received` by the clocks of flow `plan`'s hosts.
+    pub(crate) fn note_pair(&mut self, connection: u32, plan: u32, byte: u32, received: Time<Sim>) {
+        let Some(signals) = &mut self.signals else {
+            return;
+        };
+        let Some((sent, known)) = signals.under_way.remove(&(connection, byte)) else {
+            return;
+        };
+        let flow = &self.network.flows[plan as usize];
+        // Constant errors: those of now were those of then.
+        let Some(stamp) = self.clocks.stamp(self.now, flow.dst, flow.src) else {
+            return;
+        };
+        let error = stamp - mono(self.now);
+        let measured = received - sent;
+        signals.last_owd.insert(connection, measured);
+        if let Some((last_owd, last_rtt)) = known {
+            signals.pairs.push(Pair {
+                at: self.now,
+                plan,
+                owd: measured - error,
+                last_owd,
+                last_rtt,
+            });
+        }
+    }
+}
+
+/// Spearman's rank correlation; none of fewer than two values, or where all are alike.
+pub(crate) fn rank_correlation(pairs: &[(Span, Span)]) -> Option<f64> {
+    let a = ranks(pairs.iter().map(|pair| pair.0));
+    let b = ranks(pairs.iter().map(|pair| pair.1));
+    let mean = (pairs.len() as f64 - 1.0) / 2.0;
+    let product = |x: &[f64], y: &[f64]| -> f64 {
+        let terms = x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean));
+        terms.sum()
+    };
+    let scale = (product(&a, &a) * product(&b, &b)).sqrt();
+    (scale > 0.0).then(|| product(&a, &b) / scale)
+}
+
+/// From 0; equal values share the mean of theirs.
+fn ranks(values: impl Iterator<Item = Span>) -> Vec<f64> {
+    let values: Vec<Span> = values.collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by_key(|&n| values[n]);
+    let mut ranks = vec![0.0; values.len()];
+    let mut first = 0;
+    for alike in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let mean = first as f64 + (alike.len() as f64 - 1.0) / 2.0;
+        alike.iter().for_each(|&n| ranks[n] = mean);
+        first += alike.len();
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn correlation(pairs: &[(i64, i64)]) -> Option<f64> {
+        let spans = |(a, b): &(i64, i64)| (Span::from_us(*a), Span::from_us(*b));
+        rank_correlation(&pairs.iter().map(spans).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn ranks_correlate_whatever_the_scale() {
+        assert_eq!(correlation(&[(1, 1), (2, 10), (3, 1000)]), Some(1.0));
+        assert_eq!(correlation(&[(1, 9), (2, 8), (3, 1)]), Some(-1.0));
+        assert_eq!(correlation(&[(1, 5), (2, 5)]), None);
+        assert_eq!(
+            correlation(&[(1, 1), (2, 2), (3, 3), (4, 2)]).map(|c| (c * 1e3).round()),
+            Some(632.0)
+        );
+    }
+}
