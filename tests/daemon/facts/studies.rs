@@ -189,5 +189,8 @@ pub fn clocks_beside_chrony_and_ptp4l() {
         chrony / ours,
         ptp4l / ours
     );
-    assert!(chrony > 10.0 * ours, "{chrony} ns, {ours} ns");
+    assert!(
+        ours < chrony && 100.0 * ours < ptp4l,
+        "{ours} ns, {chrony} ns, {ptp4l} ns"
+    );
 }
