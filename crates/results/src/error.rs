@@ -1,7 +1,7 @@
 //! What can go wrong with files of results.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why results could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -26,3 +26,14 @@ pub enum Error {
 
 /// Result of reading or writing results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A Parquet file that this version did not write.
+    pub(crate) fn foreign(path: &Path) -> Error {
+        Error::Format {
+            path: path.to_owned(),
+            reason: "its columns are not those that this onramp writes; run the scenario again"
+                .to_owned(),
+        }
+    }
+}

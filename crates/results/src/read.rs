@@ -31,7 +31,7 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
         let [Column::Int(run), Column::Int(traffic), _, _, rct_ns, _, Column::Int(measured)] =
             &group[..]
         else {
-            return Err(not_ours(&path));
+            return Err(Error::foreign(&path));
         };
         let Column::OptInt(rct_ns) = rct_ns else {
             continue; // An empty group does not tell that it could have gaps.
@@ -63,7 +63,7 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
         let [Column::Int(run), Column::Int(time_ns), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
             &group[..]
         else {
-            return Err(not_ours(&path));
+            return Err(Error::foreign(&path));
         };
         for index in (0..run.len()).filter(|&index| names[index] == name) {
             let first = || (places[index].clone(), Vec::new());
@@ -79,13 +79,6 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
         (run, (text(&place), points))
     };
     Ok(series.into_iter().map(sorted).collect())
-}
-
-fn not_ours(path: &Path) -> Error {
-    Error::Format {
-        path: path.to_owned(),
-        reason: "its columns are not those that this onramp writes; run the scenario again".into(),
-    }
 }
 
 #[cfg(test)]

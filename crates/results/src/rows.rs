@@ -42,11 +42,11 @@ pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) 
         let [_, Column::Bytes(kinds), _, _, _, _, sizes, _, fcts, _, _, Column::Int(measured), ..] =
             group.as_slice()
         else {
-            return Err(foreign(&path));
+            return Err(Error::foreign(&path));
         };
         for (row, measured) in measured.iter().enumerate() {
             see(Flow {
-                kind: kinds[row].as_utf8().map_err(|_| foreign(&path))?,
+                kind: kinds[row].as_utf8().map_err(|_| Error::foreign(&path))?,
                 size_bytes: integer(sizes, row),
                 fct_ns: integer(fcts, row),
                 measured: *measured == 1,
@@ -67,13 +67,13 @@ pub fn each_point(directory: &Path, index: usize, mut see: impl FnMut(Point<'_>)
         let [_, Column::Int(times), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
             group.as_slice()
         else {
-            return Err(foreign(&path));
+            return Err(Error::foreign(&path));
         };
         for (row, &time_ns) in times.iter().enumerate() {
             see(Point {
                 time_ns,
-                name: names[row].as_utf8().map_err(|_| foreign(&path))?,
-                place: places[row].as_utf8().map_err(|_| foreign(&path))?,
+                name: names[row].as_utf8().map_err(|_| Error::foreign(&path))?,
+                place: places[row].as_utf8().map_err(|_| Error::foreign(&path))?,
                 value: values[row],
             });
         }
@@ -86,12 +86,5 @@ fn integer(column: &Column, row: usize) -> Option<i64> {
         Column::Int(values) => Some(values[row]),
         Column::OptInt(values) => values[row],
         _ => None,
-    }
-}
-
-fn foreign(path: &Path) -> Error {
-    Error::Format {
-        path: path.to_owned(),
-        reason: "has other columns than this version writes".to_owned(),
     }
 }
