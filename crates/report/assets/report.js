@@ -84,7 +84,8 @@
     const text = (x, y, z) => `${plain(plot.y.label)} ${plain(shown(plot.y, y))}<br>` +
       `${plain(plot.x.label)} ${plain(shown(plot.x, x))}<br><b>${name}: ${number(z)}</b>`;
     const labels = columns.length * rows.length <= LABELLED_CELLS && {
-      text: grid((x, y, z) => (z === null ? "" : String(Number(z.toPrecision(3))))), texttemplate: "%{text}",
+      // Plotly writes "null" for an empty text.
+      text: grid((x, y, z) => (z === null ? "\u00a0" : String(Number(z.toPrecision(3))))), texttemplate: "%{text}",
     };
     return {
       type: "heatmap", z: grid((x, y, z) => z), hovertext: grid(text), hoverinfo: "text",
