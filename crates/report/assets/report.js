@@ -72,8 +72,9 @@
   function heatTrace(plot, series) {
     const columns = plot.x.categories.length ? plot.x.categories.map((_, i) => i) : distinct(series.x);
     const rows = plot.y.categories.length ? plot.y.categories.map((_, i) => i) : distinct(series.y);
-    const grid = (of) => {
-      const cells = rows.map(() => columns.map(() => null));
+    // Of cells that nothing is known of, `none`.
+    const grid = (of, none) => {
+      const cells = rows.map(() => columns.map(() => none));
       series.x.forEach((x, i) => {
         const [row, column] = [rows.indexOf(series.y[i]), columns.indexOf(x)];
         if (row >= 0) cells[row][column] = of(x, series.y[i], series.z[i]);
@@ -85,10 +86,11 @@
       `${plain(plot.x.label)} ${plain(shown(plot.x, x))}<br><b>${name}: ${number(z)}</b>`;
     const labels = columns.length * rows.length <= LABELLED_CELLS && {
       // Plotly writes "null" for an empty text.
-      text: grid((x, y, z) => (z === null ? "\u00a0" : String(Number(z.toPrecision(3))))), texttemplate: "%{text}",
+      text: grid((x, y, z) => (z === null ? "\u00a0" : String(Number(z.toPrecision(3)))), "\u00a0"),
+      texttemplate: "%{text}",
     };
     return {
-      type: "heatmap", z: grid((x, y, z) => z), hovertext: grid(text), hoverinfo: "text",
+      type: "heatmap", z: grid((x, y, z) => z, null), hovertext: grid(text, ""), hoverinfo: "text",
       hoverongaps: false, colorscale: palette.heat, xgap: 1, ygap: 1, ...labels,
       colorbar: { title: { text: name, side: "right" }, thickness: 12, outlinewidth: 0 },
     };
