@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context, Result};
 use onramp_clock::status::Status;
 use onramp_report::{page, Samples, Section, Way};
+use onramp_reproduce::natural;
 use onramp_results::figure::Figure;
 use onramp_results::{measured_series, read_json, request_times, write_whole, SummaryFile, SCHEMA};
 use serde::Deserialize;
@@ -56,7 +57,7 @@ fn files(given: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![given.to_owned()]);
     }
     let mut found = below(given, DEPTH).with_context(|| format!("cannot read {shown}"))?;
-    found.sort_by_key(|path| in_order(&path.display().to_string()));
+    found.sort_by_key(|path| natural(&path.display().to_string()));
     if !found.is_empty() {
         return Ok(found);
     }
@@ -87,23 +88,6 @@ fn below(directory: &Path, depth: usize) -> std::io::Result<Vec<PathBuf>> {
 fn file_of(directory: &Path) -> Option<PathBuf> {
     let file = |(name, _): &(&str, &str)| directory.join(name);
     KINDS.iter().map(file).find(|file| file.is_file())
-}
-
-/// Orders `f5` before `f15`: digits count as a number.
-fn in_order(text: &str) -> Vec<(u64, String)> {
-    let is_digit = |c: char| c.is_ascii_digit();
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let word = rest.find(is_digit).unwrap_or(rest.len());
-        let digits = rest[word..]
-            .find(|c| !is_digit(c))
-            .map_or(rest.len(), |n| word + n);
-        parts.push((0, rest[..word].to_owned()));
-        parts.push((rest[word..digits].parse().unwrap_or(0), String::new()));
-        rest = &rest[digits..];
-    }
-    parts
 }
 
 fn section(file: &Path) -> Result<Section> {
@@ -199,16 +183,4 @@ fn name(path: &Path) -> String {
     absolute
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_in_the_order_of_their_numbers() {
-        let mut names = ["r/f10/x", "r/table1/x", "r/f5/x", "r/f1/x"];
-        names.sort_by_key(|name| in_order(name));
-        assert_eq!(names, ["r/f1/x", "r/f5/x", "r/f10/x", "r/table1/x"]);
-    }
 }

@@ -16,7 +16,7 @@ mod table;
 mod world;
 
 pub use error::{Error, Result};
-pub use library::Library;
+pub use library::{natural, Library};
 pub use plan::{Digests, Planned, ScaleName};
 pub use spec::Spec;
 pub use statistics::Estimate;

@@ -56,11 +56,21 @@ impl Library {
     }
 }
 
-/// A key that sorts ids as people do.
-pub(crate) fn natural(id: &str) -> (String, u64, String) {
-    let digits = id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len());
-    let (word, rest) = id.split_at(digits);
-    (word.to_owned(), rest.parse().unwrap_or(0), rest.to_owned())
+/// A key that sorts texts as people do, `f5` before `f15`: digits count as a number.
+pub fn natural(text: &str) -> Vec<(u64, String)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest.find(is_digit).unwrap_or(rest.len());
+        let digits = rest[word..]
+            .find(|c| !is_digit(c))
+            .map_or(rest.len(), |n| word + n);
+        parts.push((0, rest[..word].to_owned()));
+        parts.push((rest[word..digits].parse().unwrap_or(0), String::new()));
+        rest = &rest[digits..];
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -72,6 +82,9 @@ mod tests {
         let mut ids = ["table1", "f10", "sec4", "f9"];
         ids.sort_by_key(|id| natural(id));
         assert_eq!(ids, ["f9", "f10", "sec4", "table1"]);
+        let mut paths = ["r/f10/x", "r/table1/x", "r/f5/x", "r/f1/x"];
+        paths.sort_by_key(|path| natural(path));
+        assert_eq!(paths, ["r/f1/x", "r/f5/x", "r/f10/x", "r/table1/x"]);
     }
 
     #[test]

@@ -286,6 +286,21 @@ size = "2 kB"
     }
 
     #[test]
+    fn windows_of_the_daemons_are_two_seconds() {
+        let huygens = ("clock.sync", "huygens");
+        let probes = ("clock.probe_interval", "1 ms");
+        assert!(limits(&[huygens, probes, ("clock.window", "40 ms")]).is_empty());
+        assert_eq!(
+            limits(&[huygens, probes, ("clock.window", "20 ms")]),
+            [
+                "clock.window and clock.probe_interval slowed by time_dilation are 1 s and 50 ms; \
+              the rack's daemons have 2 s, and 200 us to 200 ms"
+            ]
+        );
+        assert!(limits(&[("clock.window", "20 ms")]).is_empty());
+    }
+
+    #[test]
     fn connections_are_counted_for_every_server() {
         let two = TEXT.replace("fanout = 8", "fanout = 10000");
         let two = format!("{two}[[traffic]]\nkind = \"long\"\nflows = 10000\n");

@@ -7,8 +7,9 @@ use super::links;
 use super::sys::{self, NetNs};
 use crate::error::{Doing, Error, Result};
 use onramp_scenario::{ClockSync, Law, Run};
+use onramp_sync::correction::{self, Correction};
 use onramp_sync::synthetic::Oscillator;
-use onramp_units::Span;
+use onramp_units::{Span, Time};
 use rustix::fd::AsRawFd;
 use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
@@ -70,7 +71,7 @@ impl Edges {
         }
         if run.clock.sync == ClockSync::Huygens {
             for agent in &mut edges.agents {
-                agent.wait_until("knows fleet time", |status| line(status).is_some())?;
+                agent.wait_until("knows fleet time", |status| fleet_time(status).is_some())?;
             }
             std::thread::sleep(SETTLING);
         }
@@ -92,11 +93,12 @@ impl Edges {
     /// What the fleet times of the hosts that know it are at CLOCK_MONOTONIC `at_ns`, and the sigmas
     /// that they claim, ns.
     pub fn fleet_times(&self, at_ns: i64) -> Vec<(i64, f64)> {
-        let lines = self
-            .agents
-            .iter()
-            .filter_map(|agent| line(&agent.status().ok()?));
-        lines.map(|line| (line.at(at_ns), line.sigma_ns)).collect()
+        let at = Time::from_ticks(at_ns);
+        let told = |agent: &Agent| {
+            let clock = fleet_time(&agent.status().ok()?)?;
+            Some((clock.fleet(at).ticks(), clock.error.sigma_ns))
+        };
+        self.agents.iter().filter_map(told).collect()
     }
 
     /// Ends all daemons in order.
@@ -182,30 +184,19 @@ fn clock_arguments(run: &Run, clock: &Oscillator, host: u32) -> Vec<String> {
     words.collect()
 }
 
-/// Fleet time as a line over CLOCK_MONOTONIC.
-struct Line {
-    offset_ns: i64,
-    reference_ns: i64,
-    drift: f64,
-    sigma_ns: f64,
-}
-
-impl Line {
-    fn at(&self, mono_ns: i64) -> i64 {
-        let drifted = self.drift * (mono_ns - self.reference_ns) as f64;
-        mono_ns + self.offset_ns + drifted.round() as i64
-    }
-}
-
-/// The line of a daemon's status; none when its lease is over.
-fn line(status: &Value) -> Option<Line> {
+/// Fleet time over CLOCK_MONOTONIC, by a daemon's status; none when its lease is over.
+fn fleet_time(status: &Value) -> Option<Correction> {
     let clock = &status["clock"];
     let number = |name: &str| clock[name].as_i64();
-    (number("lease_left_ns")? > 0).then_some(Line {
+    (number("lease_left_ns")? > 0).then_some(Correction {
+        reference: Time::from_ticks(number("reference_mono_ns")?),
         offset_ns: number("offset_ns")?,
-        reference_ns: number("reference_mono_ns")?,
         drift: clock["drift"].as_f64()?,
-        sigma_ns: number("sigma_ns")? as f64,
+        bend: 0.0,
+        error: correction::Error {
+            sigma_ns: number("sigma_ns")? as f64,
+            ..correction::Error::default()
+        },
     })
 }
 
@@ -354,6 +345,27 @@ mod tests {
             "{line}"
         );
         assert!(line.contains("--gate-tau 100 ms --gso-max 16 kB"), "{line}");
+    }
+
+    #[test]
+    fn each_daemon_gets_a_clock_of_its_own_and_the_scenarios_synchronisation() {
+        let text = "title = \"t\"\nduration = \"1 ms\"\ntime_dilation = 100\n[network]\n\
+                    topology = { kind = \"star\", hosts = 3 }\n\
+                    link = { rate = \"10 Gbit/s\", delay = \"1 us\" }\n\
+                    [clock]\noffset = \"1 ms\"\nsync = \"huygens\"\nprobe_interval = \"200 us\"\n\
+                    window = \"20 ms\"\n\
+                    [[traffic]]\nkind = \"long\"\nto = 0\nflows = 1\n";
+        let run = Scenario::parse(text, "t.toml").unwrap().runs()[0].clone();
+        let clocks = clocks::wrong(&run);
+        assert!(clocks[0].offset != clocks[1].offset);
+        let line = clock_arguments(&run, &clocks[1], 1).join(" ");
+        for part in [
+            &format!("--synthetic-clock {}", clocks[1]),
+            "--member 10.0.0.1,10.0.0.2,10.0.0.3 --own 10.0.0.2",
+            "--probe-interval 20 ms --synthetic-noise 99",
+        ] {
+            assert!(line.contains(part), "{line}");
+        }
     }
 
     #[test]
