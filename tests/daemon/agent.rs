@@ -89,12 +89,12 @@ impl Agent {
             words.extend(["--dev", "eth0"]);
         }
         // A later option stands in for a usual one of the same name.
-        let mut given: Vec<(&str, &str)> = vec![];
-        for pair in options.chunks(2) {
-            given.retain(|(name, _)| *name != pair[0]);
-            given.push((pair[0], pair[1]));
+        let mut given: Vec<&[&str]> = vec![];
+        for option in options.chunk_by(|_, next| !next.starts_with("--")) {
+            given.retain(|usual| usual[0] != option[0]);
+            given.push(option);
         }
-        words.extend(given.iter().flat_map(|(name, value)| [*name, *value]));
+        words.extend(given.concat());
         let log = format!(
             "/tmp/{}-{}.log",
             host.ns.0,

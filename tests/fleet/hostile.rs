@@ -116,6 +116,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
         for n in 1..=3 {
             let verdict = Verdict {
                 state: State::Synchronised(lie),
+                wall: None,
                 delays: vec![],
             };
             let body = Body::Verdict(verdict);

@@ -4,6 +4,7 @@
 //!
 //! Does not: hold traffic; that nothing is held without fleet time is a fact of tests/daemon
 //! (`fleets::`, with etcd in the virtual machine).
+mod discipline;
 mod election;
 mod faults;
 mod hostile;

@@ -93,7 +93,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends the window; what to tell whom. Members of whom nobody spoke are told nothing.
+    /// Ends the window; what to tell whom, but for the leader's wall clock. Members of whom nobody spoke are told nothing.
     pub fn step(&mut self) -> Vec<(SocketAddr, Verdict)> {
         let taken = std::mem::take(&mut self.reports);
         if taken.is_empty() {
@@ -183,6 +183,7 @@ impl Coordinator {
         let delays = self.ways.iter().filter_map(of_host).take(MOST_NEIGHBOURS);
         Verdict {
             state,
+            wall: None,
             delays: delays.collect(),
         }
     }

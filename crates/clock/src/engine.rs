@@ -5,6 +5,7 @@
 //! stamped, and sends a pair to every neighbour.
 
 mod roster;
+mod system;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -29,6 +30,7 @@ use crate::{
     roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
+    system::SystemClock,
     window::{self, WINDOW_NS},
     wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
@@ -113,6 +115,9 @@ struct Member {
 pub(crate) struct Engine {
     config: Config,
     own: OwnClock,
+    system: SystemClock,
+    /// How much faster than by itself the system's clock should run, less what slews it.
+    needed: f64,
     /// Tells of every change of the fleet.
     rosters: Receiver<Roster>,
     roster: Roster,
@@ -143,14 +148,19 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// A host's that has not begun and knows nobody.
-    pub fn new(config: Config, rosters: Receiver<Roster>, shared: Arc<Mutex<Published>>) -> Engine {
+    pub fn new(
+        config: Config,
+        system: SystemClock,
+        rosters: Receiver<Roster>,
+        shared: Arc<Mutex<Published>>,
+    ) -> Engine {
         let now = now_mono_ns();
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
         Engine {
             rosters,
             roster: Roster::unknown(),
-            told: Published::new(),
+            told: Published::new(config.discipline),
             probed: vec![],
             members: HashMap::new(),
             acks: VecDeque::new(),
@@ -168,6 +178,8 @@ impl Engine {
             again: vec![],
             boot,
             own: OwnClock::new(&config.synthetic, config.own),
+            system,
+            needed: 0.0,
             config,
             shared,
         }
@@ -194,6 +206,7 @@ impl Engine {
             next = (next + interval_ns + jitter_ns).max(now_mono_ns());
             sleep_until(next);
         }
+        self.coast(now_mono_ns());
     }
 
     // ---- what comes in ----
@@ -425,6 +438,9 @@ impl Engine {
             self.told.course = None;
             self.forget();
         }
+        if self.fleet_clock(now).is_none() {
+            self.coast(now);
+        }
         self.told.counters.windows += 1;
         let (mut edges, mut reports) = (vec![], vec![]);
         let until = Time::from_ticks(self.own.read(now).ticks());
@@ -472,11 +488,12 @@ impl Engine {
     }
 
     fn step(&mut self, socket: &Socket) {
+        let wall = self.wall(now_mono_ns());
         let Some(coordinator) = &mut self.coordinator else {
             return;
         };
         for (to, verdict) in coordinator.step() {
-            self.say(socket, to, Body::Verdict(verdict));
+            self.say(socket, to, Body::Verdict(Verdict { wall, ..verdict }));
         }
     }
 
@@ -488,6 +505,7 @@ impl Engine {
                 self.told.counters.verdicts_taken += 1;
                 self.steer(target, own, now);
                 self.become_state("synchronised");
+                self.compare(verdict.wall.as_ref(), now);
             }
             State::Synchronised(_) => self.told.counters.verdicts_refused += 1,
             State::Apart => self.become_state("apart"),
@@ -539,6 +557,7 @@ impl Engine {
         self.told.members = self.roster.members.all().len();
         self.told.leader = self.roster.leader;
         self.told.term = self.roster.term;
+        self.told.scale = self.own.scale;
         *self.shared.lock().expect("readers do not panic") = self.told.clone();
     }
 }

@@ -12,18 +12,17 @@ use std::{
     thread::JoinHandle,
 };
 
-use onramp_sync::{
-    correction::Correction,
-    synthetic::{Oscillator, Synthetic},
-};
+use onramp_sync::{correction::Correction, synthetic::Synthetic};
 use onramp_units::{Mono, Span, Time};
 
 use crate::{
     engine::Engine,
     keys::Keys,
+    own::Scale,
     roster::Roster,
     stamps::{now_mono_ns, Socket, SOURCE},
-    status::{Cost, Counters, Edge, FleetClock, Status, Way},
+    status::{Cost, Counters, Edge, FleetClock, Follows, Status, System, Way},
+    system::SystemClock,
 };
 
 /// How a host takes part. Spans of 0 or less are not checked for here.
@@ -41,6 +40,8 @@ pub struct Config {
     pub interval: Span,
     /// How long fleet time may be used after the last verdict.
     pub lease: Span,
+    /// The system's clock follows the leader's.
+    pub discipline: bool,
     /// Right but in tests.
     pub synthetic: Synthetic,
 }
@@ -62,6 +63,8 @@ pub(crate) struct Published {
     pub term: u64,
     pub other_versions: BTreeMap<SocketAddr, u8>,
     pub course: Option<Course>,
+    pub scale: Scale,
+    pub system: System,
     pub edges: Vec<Edge>,
     pub ways: Vec<Way>,
     pub cost: Cost,
@@ -69,9 +72,17 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub fn new() -> Published {
+    pub fn new(discipline: bool) -> Published {
+        let follows = match discipline {
+            true => Follows::Leader,
+            false => Follows::Nothing,
+        };
         Published {
             state: "starting",
+            system: System {
+                follows,
+                ..System::default()
+            },
             ..Published::default()
         }
     }
@@ -95,17 +106,33 @@ impl Course {
             &self.target
         }
     }
+
+    /// As a line over CLOCK_MONOTONIC, told at `now`; none if it may not be used any more.
+    pub fn clock(&self, scale: &Scale, now: i64) -> Option<FleetClock> {
+        let own = scale.read(now);
+        let correction = self.at(own);
+        let fast = scale.drift_at(now);
+        (now < self.valid_until_mono_ns).then_some(FleetClock {
+            reference_mono_ns: now,
+            offset_ns: (own.ticks() - now).saturating_add(correction.offset_at(own)),
+            drift: fast + correction.drift_at(own) * (1.0 + fast),
+            sigma_ns: correction.sigma_at(own).round() as i64,
+            heard_mono_ns: self.heard_mono_ns,
+            valid_until_mono_ns: self.valid_until_mono_ns,
+        })
+    }
 }
 
 impl Host {
     /// Starts to take part on a socket bound to its address, in a fleet as `rosters` tells of it.
     ///
     /// # Errors
-    /// No thread can be made.
+    /// No thread can be made, or the system's clock shall be set and may not be.
     pub fn start(config: Config, socket: Socket, rosters: Receiver<Roster>) -> io::Result<Host> {
-        let shared = Arc::new(Mutex::new(Published::new()));
+        let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
         let stop = Arc::new(AtomicBool::new(false));
-        let mut engine = Engine::new(config.clone(), rosters, Arc::clone(&shared));
+        let system = SystemClock::of(&config)?;
+        let mut engine = Engine::new(config.clone(), system, rosters, Arc::clone(&shared));
         let stopped = Arc::clone(&stop);
         let run = move || engine.run(socket, &stopped);
         let thread = std::thread::Builder::new()
@@ -128,9 +155,8 @@ impl Host {
 
     /// Fleet time now, if it may be used.
     pub fn clock(&self) -> Option<FleetClock> {
-        let course = self.published().course?;
-        let clock = fleet_clock(&course, &self.config.synthetic.oscillator, now_mono_ns());
-        (now_mono_ns() < clock.valid_until_mono_ns).then_some(clock)
+        let told = self.published();
+        told.course?.clock(&told.scale, now_mono_ns())
     }
 
     /// The shortest one-way delays of the last half minute to neighbours.
@@ -164,6 +190,10 @@ impl Host {
             authenticated: config.authenticated,
             state: state.to_owned(),
             clock,
+            system: System {
+                ahead_ns: told.system.ahead_ns.filter(|_| clock.is_some()),
+                ..told.system
+            },
             edges: told.edges,
             ways: told.ways,
             cost: told.cost,
@@ -178,21 +208,5 @@ impl Drop for Host {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// A course as a line over CLOCK_MONOTONIC, told at `now`.
-fn fleet_clock(course: &Course, oscillator: &Oscillator, now: i64) -> FleetClock {
-    let reads = oscillator.read(now);
-    let own = Time::from_ticks(reads);
-    let correction = course.at(own);
-    let fast = oscillator.drift_at(now);
-    FleetClock {
-        reference_mono_ns: now,
-        offset_ns: (reads - now).saturating_add(correction.offset_at(own)),
-        drift: fast + correction.drift_at(own) * (1.0 + fast),
-        sigma_ns: correction.sigma_at(own).round() as i64,
-        heard_mono_ns: course.heard_mono_ns,
-        valid_until_mono_ns: course.valid_until_mono_ns,
     }
 }

@@ -4,8 +4,9 @@
 //! Does: the wire format ([`wire`]) and its keys ([`keys`]), who probes whom ([`members`]), who the
 //! fleet is ([`roster`]) by what a registry holds ([`registry`]), sockets
 //! that stamp ([`stamps`]), pairs of probes ([`exchange`]), a window's lines ([`window`]), the central
-//! step ([`coordinator`]), and the thread that runs all of it on a host ([`host`]).
-//! Does not: touch the system's clock, load BPF programs, or estimate anything itself.
+//! step ([`coordinator`]), the system's clock if it shall follow ([`system`]), and the thread that runs
+//! all of it on a host ([`host`]).
+//! Does not: load BPF programs, or estimate anything itself.
 #![warn(missing_docs)]
 
 pub mod coordinator;
@@ -19,5 +20,6 @@ pub mod registry;
 pub mod roster;
 pub mod stamps;
 pub mod status;
+pub mod system;
 pub mod window;
 pub mod wire;

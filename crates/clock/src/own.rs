@@ -1,5 +1,7 @@
-//! The host's own clock, CLOCK_MONOTONIC, as tests may make it: every reading and every stamp of this
-//! crate comes through here, so that a fleet on one kernel has clocks that are wrong in a known way.
+//! The host's own clock: every reading and every stamp of this crate comes through here. It is
+//! CLOCK_MONOTONIC as it would run if we had not changed its rate (`--discipline`), so that what is
+//! learnt of it does not bend when we do; and in tests it is wrong in a known way, so that a fleet on
+//! one kernel has different clocks.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -13,9 +15,53 @@ use onramp_sync::{
 use onramp_units::{Mono, Time};
 use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 
-/// How this host's clock is wrong.
-pub(crate) struct OwnClock {
+/// What the own clock reads over CLOCK_MONOTONIC.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Scale {
     oscillator: Oscillator,
+    /// When the rate was last changed, and what the unchanged clock read then.
+    since_mono_ns: i64,
+    unchanged_ns: i64,
+    /// By how much CLOCK_MONOTONIC has run faster since.
+    rate: f64,
+}
+
+impl Scale {
+    pub fn new(oscillator: Oscillator) -> Scale {
+        Scale {
+            oscillator,
+            ..Scale::default()
+        }
+    }
+
+    /// What it reads at CLOCK_MONOTONIC `mono_ns`.
+    pub fn read(&self, mono_ns: i64) -> Time<Mono> {
+        Time::from_ticks(self.oscillator.read(self.unchanged(mono_ns)))
+    }
+
+    /// By how much it is faster than CLOCK_MONOTONIC then.
+    pub fn drift_at(&self, mono_ns: i64) -> f64 {
+        let drift = self.oscillator.drift_at(self.unchanged(mono_ns));
+        (drift - self.rate) / (1.0 + self.rate)
+    }
+
+    /// From `mono_ns` on CLOCK_MONOTONIC runs faster by `rate` than it would by itself.
+    pub fn run(&mut self, rate: f64, mono_ns: i64) {
+        self.unchanged_ns = self.unchanged(mono_ns);
+        self.since_mono_ns = mono_ns;
+        self.rate = rate;
+    }
+
+    fn unchanged(&self, mono_ns: i64) -> i64 {
+        let since_ns = mono_ns - self.since_mono_ns;
+        let too_much_ns = since_ns as f64 * self.rate / (1.0 + self.rate);
+        self.unchanged_ns + since_ns - too_much_ns.round() as i64
+    }
+}
+
+/// The clock and its stamps.
+pub(crate) struct OwnClock {
+    pub scale: Scale,
     noise: f64,
     random: ChaCha8Rng,
 }
@@ -26,7 +72,7 @@ impl OwnClock {
         let mut hasher = DefaultHasher::new();
         own.hash(&mut hasher);
         OwnClock {
-            oscillator: synthetic.oscillator,
+            scale: Scale::new(synthetic.oscillator),
             noise: synthetic.noise,
             random: ChaCha8Rng::seed_from_u64(hasher.finish()),
         }
@@ -34,7 +80,7 @@ impl OwnClock {
 
     /// What it reads at CLOCK_MONOTONIC `mono_ns`.
     pub fn read(&self, mono_ns: i64) -> Time<Mono> {
-        Time::from_ticks(self.oscillator.read(mono_ns))
+        self.scale.read(mono_ns)
     }
 
     /// Its stamp of a packet that left then.
@@ -51,5 +97,30 @@ impl OwnClock {
 
     fn stamp(&self, mono_ns: i64, late_ns: f64) -> i64 {
         self.read(mono_ns).ticks() + (self.noise * late_ns).round() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_runs_on_as_if_nobody_had_changed_the_rate() {
+        // The kernel's clock runs 30 ppm faster from 1 s on and 400 ppm slower from 3 s on.
+        let kernel = |true_ns: i64| match true_ns {
+            ..1_000_000_000 => true_ns,
+            1_000_000_000..3_000_000_000 => true_ns + (true_ns - 1_000_000_000) * 3 / 100_000,
+            _ => true_ns + 60_000 - (true_ns - 3_000_000_000) * 4 / 10_000,
+        };
+        let mut scale = Scale::default();
+        scale.run(3e-5, kernel(1_000_000_000));
+        assert_eq!(scale.read(kernel(2_500_000_000)).ticks(), 2_500_000_000);
+        scale.run(-4e-4, kernel(3_000_000_000));
+        for true_ns in [3_000_000_000, 7_000_000_001, 100_000_000_000] {
+            let off = scale.read(kernel(true_ns)).ticks() - true_ns;
+            assert!(off.abs() <= 1, "{off} ns at {true_ns}");
+        }
+        let per_kernel_ns = 1.0 / (1.0 - 4e-4) - 1.0;
+        assert!((scale.drift_at(kernel(5_000_000_000)) - per_kernel_ns).abs() < 1e-12);
     }
 }

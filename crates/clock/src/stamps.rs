@@ -106,10 +106,15 @@ impl Ahead {
         }
     }
 
+    /// By how much, ns.
+    pub fn ns(&self) -> i64 {
+        let (low, high) = self.bounds.unwrap_or_default();
+        low + (high - low) / 2
+    }
+
     /// CLOCK_MONOTONIC when this clock read `ns`.
     pub fn to_mono(&self, ns: i64) -> i64 {
-        let (low, high) = self.bounds.unwrap_or_default();
-        ns - (low + (high - low) / 2)
+        ns - self.ns()
     }
 }
 

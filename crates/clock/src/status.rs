@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use onramp_units::{Fleet as FleetTime, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Delays;
@@ -33,6 +34,8 @@ pub struct Status {
     pub state: String,
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
+    /// The system's clock, which programs read.
+    pub system: System,
     /// To its neighbours that it probes itself, after the last window.
     pub edges: Vec<Edge>,
     /// One-way delays by fleet time: the coordinator knows those of all edges, others their own.
@@ -90,6 +93,39 @@ pub struct FleetClock {
     pub heard_mono_ns: i64,
     /// Beyond this, nobody should use it.
     pub valid_until_mono_ns: i64,
+}
+
+impl FleetClock {
+    /// Fleet time at CLOCK_MONOTONIC `mono_ns`, near the reference.
+    pub fn fleet(&self, mono_ns: i64) -> Time<FleetTime> {
+        let grown_ns = self.drift * (mono_ns - self.reference_mono_ns) as f64;
+        let ahead_ns = self.offset_ns.saturating_add(grown_ns.round() as i64);
+        Time::from_ticks(mono_ns.saturating_add(ahead_ns))
+    }
+}
+
+/// CLOCK_REALTIME against the leader's.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct System {
+    /// What becomes of it.
+    pub follows: Follows,
+    /// Ahead of the leader's after the last verdict; none without fleet time.
+    pub ahead_ns: Option<i64>,
+    /// We make it run faster by this, ns a ns.
+    pub rate: f64,
+}
+
+/// What becomes of a system's clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Follows {
+    /// Nobody asked for it to be set.
+    #[default]
+    Nothing,
+    /// It is made to follow the leader's.
+    Leader,
+    /// It is no more, and why.
+    GivenUp(String),
 }
 
 /// An edge after a window.
@@ -191,5 +227,6 @@ counters! {
     unstamped: "probes that arrived without a time stamp",
     wall_steps: "steps of the wall clock: probes under way were dropped",
     suspensions: "times that this host was suspended: its fleet time was dropped",
+    system_steps: "times that --discipline stepped the system's clock, being too far off to be slewed",
     fleet_steps: "times that fleet time stepped here, being too far off to be steered",
 }

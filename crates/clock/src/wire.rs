@@ -6,7 +6,7 @@
 //! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
 //! probe, ack      received i64, sent i64, before u32, id u32         (52 B: both ways take as long)
 //! report          state u8, correction of 56 B (what the host follows), count u16, edges of 98 B
-//! verdict         state u8, correction of 56 B, count u16, delays of 50 B
+//! verdict         state u8, correction of 56 B, wall of 25 B, count u16, delays of 50 B
 //! notice          nothing: its term is what it says
 //! ```
 //!
@@ -21,12 +21,12 @@ use onramp_sync::{
 };
 use onramp_units::Time;
 
-use crate::keys::Keys;
+use crate::{keys::Keys, system::Wall};
 
 /// Where members listen unless the list says otherwise; OR-ACKs use the next one.
 pub const PORT: u16 = 5198;
 /// Of every message.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
 /// Edges of a report; what is more goes into another one.
@@ -105,6 +105,8 @@ pub enum State {
 pub struct Verdict {
     /// The host's clock.
     pub state: State,
+    /// The leader's system clock, if it has a fleet time.
+    pub wall: Option<Wall>,
     /// Delays to (out) and from (back) its neighbours.
     pub delays: Vec<(SocketAddr, Delays)>,
 }
@@ -288,8 +290,22 @@ fn put_state(text: &mut Vec<u8>, state: State) {
     }
 }
 
+fn put_wall(text: &mut Vec<u8>, wall: Option<Wall>) {
+    let nothing = Wall {
+        at: Time::ZERO,
+        ahead_ns: 0,
+        drift: 0.0,
+    };
+    text.push(wall.is_some().into());
+    let wall = wall.unwrap_or(nothing);
+    text.extend(wall.at.ticks().to_be_bytes());
+    text.extend(wall.ahead_ns.to_be_bytes());
+    text.extend(wall.drift.to_be_bytes());
+}
+
 fn put_verdict(text: &mut Vec<u8>, verdict: &Verdict) {
     put_state(text, verdict.state);
+    put_wall(text, verdict.wall);
     text.extend((verdict.delays.len() as u16).to_be_bytes());
     for (neighbour, delays) in &verdict.delays {
         text.extend(address_bytes(*neighbour));
@@ -415,13 +431,32 @@ fn parse_state(from: &mut Reader<'_>) -> Option<State> {
     }
 }
 
+fn parse_wall(from: &mut Reader<'_>) -> Option<Option<Wall>> {
+    let [is_told] = from.take()?;
+    let wall = Wall {
+        at: Time::from_ticks(from.int()?),
+        ahead_ns: from.int()?,
+        drift: from.number()?,
+    };
+    match is_told {
+        0 => Some(None),
+        1 => Some(Some(wall)),
+        _ => None,
+    }
+}
+
 fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
     let state = parse_state(from)?;
+    let wall = parse_wall(from)?;
     let delays = |from: &mut Reader<'_>| Some((from.address()?, from.delays()?));
     let delays = (0..from.count(MOST_NEIGHBOURS)?)
         .map(|_| delays(from))
         .collect::<Option<_>>()?;
-    Some(Verdict { state, delays })
+    Some(Verdict {
+        state,
+        wall,
+        delays,
+    })
 }
 
 #[cfg(test)]

@@ -440,6 +440,55 @@ pub fn the_system_clock_may_be_slewed() {
     fleet.assert_right(4.0);
 }
 
+/// Host 2 makes this kernel's clock follow host 1's, which is that clock and a little more: it cannot be
+/// reached, but the kernel's is made to run faster; until somebody else says how fast it shall run.
+pub fn a_system_clock_that_another_program_sets_is_left_to_it() {
+    let mut fleet = Fleet::unborn(2);
+    let members: Vec<String> = fleet.star.hosts.iter().map(|h| h.v4.to_string()).collect();
+    let members = members.join(",");
+    let usual = [
+        "--clock",
+        "huygens",
+        "--member",
+        &members,
+        "--key-file",
+        KEYS,
+    ];
+    for (n, extra) in [
+        (0, &["--synthetic-clock", "offset=20us,drift=2e-7"][..]),
+        (1, &["--discipline"][..]),
+    ] {
+        let options = [&usual[..], extra].concat();
+        fleet.agents[n] = Some(Agent::start(&fleet.star.hosts[n], &options));
+    }
+    fleet.await_synchrony();
+    let system = || fleet.agent(1).clock_status()["system"].clone();
+    println!("{}, {} ppm", system(), adjusted_ppm());
+    assert_eq!(system()["follows"], "leader");
+    let ahead_ns = system()["ahead_ns"].as_i64().expect("a number");
+    assert!(
+        (-100_000..-10_000).contains(&ahead_ns),
+        "20 us and some: {ahead_ns}"
+    );
+    assert!((1.0..50.0).contains(&adjusted_ppm()), "{}", adjusted_ppm());
+    slew(90);
+    pause_s(4.5);
+    assert!(system()["follows"]["given_up"].is_string(), "{}", system());
+    assert_eq!(adjusted_ppm(), 90.0, "it is the other program's");
+    pause_s(6.0);
+    fleet.assert_right(2.0);
+    slew(0);
+}
+
+/// What adjtimex adds to the system clock's rate.
+fn adjusted_ppm() -> f64 {
+    // SAFETY: plain numbers; adjtimex writes no more than this.
+    let mut now: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: as above; it changes nothing.
+    assert!(unsafe { libc::adjtimex(&mut now) } >= 0);
+    now.freq as f64 / 65_536.0
+}
+
 /// `ppm`: what adjtimex adds to the system clock's rate.
 fn slew(ppm: i64) {
     // SAFETY: plain numbers; adjtimex reads and writes no more than this.

@@ -89,6 +89,7 @@ facts! {
         forged_replayed_and_cut_messages_are_counted_and_ignored: 40,
         the_wall_clock_may_leap: 40,
         the_system_clock_may_be_slewed: 40,
+        a_system_clock_that_another_program_sets_is_left_to_it: 40,
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40,
     }
     fleets {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{keys::Keys, members::Members};
+use crate::{keys::Keys, members::Members, system::Wall};
 use onramp_sync::{correction::Error, synthetic::Synthetic};
 use proptest::prelude::*;
 
@@ -15,6 +15,10 @@ fn engine() -> Engine {
 }
 
 fn engine_of(own: u8) -> Engine {
+    engine_with(own, Synthetic::default(), false)
+}
+
+fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
     let members = Members::new((1..=3).map(address).collect()).expect("a fleet");
     let config = Config {
         own: address(own),
@@ -23,10 +27,13 @@ fn engine_of(own: u8) -> Engine {
         degree: 10,
         interval: Span::from_ms(16),
         lease: Span::from_s(5),
-        synthetic: Synthetic::default(),
+        discipline,
+        synthetic,
     };
     let never = std::sync::mpsc::channel().1;
-    let mut engine = Engine::new(config, never, Arc::new(Mutex::new(Published::new())));
+    let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
+    let system = SystemClock::of(&config).expect("it is only read");
+    let mut engine = Engine::new(config, system, never, shared);
     engine.adopt(Roster::fixed(members), NOW);
     engine
 }
@@ -48,6 +55,7 @@ fn correction(reference_ns: i64, offset_ns: i64) -> Correction {
 fn verdict(correction: Correction) -> Body {
     Body::Verdict(Verdict {
         state: State::Synchronised(correction),
+        wall: None,
         delays: vec![],
     })
 }
@@ -192,6 +200,7 @@ fn who_is_not_believed_has_no_fleet_time() {
     hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
     let state = |state| {
         Body::Verdict(Verdict {
+            wall: None,
             state,
             delays: vec![],
         })
@@ -318,6 +327,76 @@ fn a_stranger_of_an_older_term_is_told_so() {
     assert_eq!(engine.outdated, None);
     hear_of(&mut engine, 5, 1, 2, probe(), NOW);
     assert_eq!(engine.outdated, Some(address(1)));
+}
+
+/// True time is fleet time; the leader's system clock is a second ahead of it and 1 ppm too fast, ours
+/// 0.3 s ahead and 20 ppm too fast until it is made to follow.
+#[test]
+fn the_system_clock_steps_once_and_then_follows() {
+    let oscillator = "offset=300ms,drift=2e-5".parse().expect("a clock");
+    let synthetic = Synthetic {
+        oscillator,
+        noise: 0.0,
+    };
+    let mut engine = engine_with(2, synthetic, true);
+    let leads = |now: i64| Wall {
+        at: Time::from_ticks(now),
+        ahead_ns: 1_000_000_000 + (now - NOW) / 1_000_000,
+        drift: 1e-6,
+    };
+    let off_ns = |engine: &mut Engine, now: i64| {
+        let (reads, _) = engine.system.read(&engine.own.scale, now);
+        reads - leads(now).read(Time::from_ticks(now))
+    };
+    let mut now = NOW;
+    for window in 1..=60 {
+        now = NOW + window as i64 * WINDOW_NS;
+        let own = engine.own.read(now);
+        let state = State::Synchronised(Correction {
+            drift: -2e-5,
+            ..correction(own.ticks(), now - own.ticks())
+        });
+        let wall = Some(leads(now));
+        let body = Body::Verdict(Verdict {
+            state,
+            wall,
+            delays: vec![],
+        });
+        hear(&mut engine, 1, window, body, now);
+        if window > 40 {
+            let off_ns = off_ns(&mut engine, now + WINDOW_NS);
+            assert!(off_ns.abs() < 200, "{off_ns} ns in window {window}");
+        }
+    }
+    assert_eq!(engine.told.counters.system_steps, 1);
+    // Nobody says more: it goes on as fast as it should, not as fast as slewed it last.
+    now += 10 * WINDOW_NS;
+    engine.coast(now);
+    assert!((engine.told.system.rate - (1e-6 - 2e-5)).abs() < 1e-9);
+    let off_ns = off_ns(&mut engine, now);
+    assert!(off_ns.abs() < 1_000, "{off_ns} ns");
+}
+
+#[test]
+fn a_system_clock_that_nobody_asked_to_set_is_only_compared() {
+    let mut engine = engine();
+    let body = |ahead_ns, drift| {
+        Body::Verdict(Verdict {
+            state: State::Synchronised(correction(NOW, 0)),
+            wall: Some(Wall {
+                at: Time::from_ticks(NOW),
+                ahead_ns,
+                drift,
+            }),
+            delays: vec![],
+        })
+    };
+    hear(&mut engine, 1, 1, body(5, 0.0), NOW);
+    assert!(engine.told.system.ahead_ns.is_some());
+    assert_eq!(engine.told.system.rate, 0.0);
+    // A leader's clock that cannot be one says nothing.
+    hear(&mut engine, 1, 2, body(5, 0.1), NOW);
+    assert_eq!(engine.told.system.ahead_ns, None);
 }
 
 proptest! {

@@ -80,14 +80,26 @@ fn window() -> impl Strategy<Value = Report> {
     both.prop_map(|(follows, edges)| Report { follows, edges })
 }
 
+fn wall() -> impl Strategy<Value = Wall> {
+    (any::<[i64; 2]>(), -1e-3..1e-3f64).prop_map(|(ints, drift)| Wall {
+        at: Time::from_ticks(ints[0]),
+        ahead_ns: ints[1],
+        drift,
+    })
+}
+
 fn verdict() -> impl Strategy<Value = Verdict> {
     let all = prop::collection::vec(delays(), 0..=MOST_NEIGHBOURS);
-    (correction(), 0usize..3, all).prop_map(|(correction, state, all)| Verdict {
-        state: [
+    let states = (correction(), 0usize..3).prop_map(|(correction, state)| {
+        [
             State::Synchronised(correction),
             State::Apart,
             State::Contradictory,
-        ][state],
+        ][state]
+    });
+    (states, prop::option::of(wall()), all).prop_map(|(state, wall, all)| Verdict {
+        state,
+        wall,
         delays: all.into_iter().map(|d| (ends().0, d)).collect(),
     })
 }

@@ -232,8 +232,8 @@ impl Args {
     pub fn clock_source(&self) -> Result<Source> {
         let lease_ns = self.lease.as_ns();
         if self.clock == clock::Kind::Local {
-            if self.fleet.is_given() {
-                bail!("--member, --members-file and --etcd are for --clock huygens");
+            if self.fleet.is_given() || self.fleet.discipline {
+                bail!("--member, --members-file, --etcd and --discipline are for --clock huygens");
             }
             return Ok(Source::Local {
                 lease_ns,

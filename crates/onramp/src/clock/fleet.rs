@@ -51,6 +51,10 @@ pub struct FleetArgs {
     /// Time between two pairs of probes to a neighbour
     #[arg(long, default_value = "20ms")]
     pub probe_interval: Span,
+    /// Make this host's system clock follow the leader's: it is slewed, and stepped if it is more than
+    /// 0.1 s off. Nothing else may set it
+    #[arg(long, requires = "key_file")]
+    pub discipline: bool,
     /// Serve Prometheus metrics over HTTP on this ADDRESS:PORT
     #[arg(long)]
     pub metrics: Option<SocketAddr>,
@@ -160,6 +164,7 @@ impl FleetArgs {
             degree: self.degree as usize,
             interval: self.probe_interval,
             lease,
+            discipline: self.discipline,
             synthetic: Synthetic {
                 oscillator: self.synthetic_clock,
                 noise: self.synthetic_noise,

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, net::SocketAddr, sync::atomic::AtomicU64, thread};
 use anyhow::{anyhow, Result};
 use onramp_clock::{
     stamps::now_mono_ns,
-    status::{Fleet, Status, COUNTERS},
+    status::{Fleet, Follows, Status, COUNTERS},
 };
 use prometheus_client::{
     encoding::text::encode,
@@ -85,6 +85,31 @@ const METRICS: &[Metric] = &[
         labels: "",
         help: "standard deviation of fleet time here",
         values: |s| s.clock.map_or(vec![], |c| one(c.sigma_ns as f64 / 1e9)),
+    },
+    Metric {
+        name: "onramp_clock_system_ahead_seconds",
+        labels: "",
+        help: "by how much the system's clock is ahead of the leader's",
+        values: |s| match s.system.ahead_ns {
+            Some(ns) => one(ns as f64 / 1e9),
+            None => vec![],
+        },
+    },
+    Metric {
+        name: "onramp_clock_system_follows",
+        labels: "",
+        help: "1 while --discipline makes the system's clock follow, 0 when it has given up; else not told",
+        values: |s| match s.system.follows {
+            Follows::Nothing => vec![],
+            Follows::Leader => one(1.0),
+            Follows::GivenUp(_) => one(0.0),
+        },
+    },
+    Metric {
+        name: "onramp_clock_system_rate_ratio",
+        labels: "",
+        help: "by how much faster --discipline makes the system's clock run",
+        values: |s| one(s.system.rate),
     },
     Metric {
         name: "onramp_clock_lease_seconds",
@@ -222,7 +247,7 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onramp_clock::status::{FleetClock, Way};
+    use onramp_clock::status::{FleetClock, System, Way};
 
     #[test]
     fn the_documentation_is_of_this_version() {
@@ -257,6 +282,11 @@ mod tests {
                 heard_mono_ns: 0,
                 valid_until_mono_ns: 0,
             }),
+            system: System {
+                follows: Follows::Leader,
+                ahead_ns: Some(1_200),
+                rate: 1e-5,
+            },
             edges: vec![],
             ways: vec![Way {
                 from: "10.0.0.1:5198".parse().unwrap(),

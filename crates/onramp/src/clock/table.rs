@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, fmt::Write as _, net::SocketAddr};
 
 use onramp_clock::{
     stamps::now_mono_ns,
-    status::{Fleet, Node, Status, COUNTERS},
+    status::{Fleet, Follows, Node, Status, COUNTERS},
     wire::VERSION,
 };
 
@@ -20,7 +20,7 @@ pub fn status(s: &Status) -> String {
     };
     let _ = writeln!(
         out,
-        "{} of {} members, {}, messages {tags}, pid {}\n{}{}; stamps: {}\n{}\n",
+        "{} of {} members, {}, messages {tags}, pid {}\n{}{}; stamps: {}\n{}\n{}\n",
         s.own,
         s.members,
         leader(s),
@@ -28,6 +28,7 @@ pub fn status(s: &Status) -> String {
         s.fleet.as_ref().map_or(String::new(), fleet),
         clock(s),
         s.source,
+        system(s),
         cost(s),
     );
     for (host, version) in &s.other_versions {
@@ -141,6 +142,22 @@ fn clock(s: &Status) -> String {
         ),
         None => format!("{}: NO FLEET TIME", s.state),
     }
+}
+
+/// The system's clock.
+fn system(s: &Status) -> String {
+    let system = &s.system;
+    let ahead = match system.ahead_ns {
+        Some(ns) => format!("{} us ahead of the leader's", micros(ns)),
+        None => "not compared with the leader's".to_owned(),
+    };
+    let follows = match &system.follows {
+        Follows::Nothing => "left alone".to_owned(),
+        Follows::Leader if s.coordinator == Some(s.own) => "which it is".to_owned(),
+        Follows::Leader => format!("follows it, rate {} ppm", ppm(system.rate)),
+        Follows::GivenUp(why) => format!("FOLLOWS IT NO MORE: {why}"),
+    };
+    format!("system clock: {ahead}; {follows}")
 }
 
 fn cost(s: &Status) -> String {

@@ -1,0 +1,91 @@
+//! The system's clock against the leader's, after every verdict; with `--discipline` it is made to follow.
+
+use tracing::{info, warn};
+
+use super::Engine;
+use crate::{
+    status::{FleetClock, Follows},
+    system::{follow, Act, Wall, MOST_RATE},
+};
+
+impl Engine {
+    /// Fleet time, while it may be used.
+    pub(super) fn fleet_clock(&self, now: i64) -> Option<FleetClock> {
+        self.told.course?.clock(&self.own.scale, now)
+    }
+
+    /// Our system clock, for those who shall follow it.
+    pub(super) fn wall(&mut self, now: i64) -> Option<Wall> {
+        let clock = self.fleet_clock(now)?;
+        let (wall_ns, fast) = self.system.read(&self.own.scale, now);
+        let at = clock.fleet(now);
+        Some(Wall {
+            at,
+            ahead_ns: wall_ns.saturating_sub(at.ticks()),
+            drift: fast / (1.0 + clock.drift) - 1.0,
+        })
+    }
+
+    /// A verdict has told what the system's clock should read.
+    pub(super) fn compare(&mut self, wall: Option<&Wall>, now: i64) {
+        let wall = wall.filter(|wall| wall.is_believable());
+        let (Some(wall), Some(clock)) = (wall, self.fleet_clock(now)) else {
+            self.told.system.ahead_ns = None;
+            return;
+        };
+        let (reads_ns, fast) = self.system.read(&self.own.scale, now);
+        let ahead_ns = reads_ns.saturating_sub(wall.read(clock.fleet(now)));
+        self.told.system.ahead_ns = Some(ahead_ns);
+        if self.coordinator.is_some() {
+            return self.coast(now);
+        }
+        if self.told.system.follows != Follows::Leader {
+            return;
+        }
+        if self.system.is_contested() {
+            return self.give_up("another program changes its rate (chronyd, ntpd, timesyncd?)");
+        }
+        let rate = self.told.system.rate;
+        let should = (1.0 + clock.drift) * (1.0 + wall.drift);
+        let needed = should / fast * (1.0 + rate) - 1.0;
+        self.needed = needed.clamp(-MOST_RATE, MOST_RATE);
+        match follow(ahead_ns, self.needed) {
+            Act::Step(by_ns) => self.step_system(by_ns),
+            Act::Run(rate) => self.run_system(rate, now),
+        }
+    }
+
+    /// Nobody says what the system's clock should read: it goes on as fast as it should have.
+    pub(super) fn coast(&mut self, now: i64) {
+        if self.told.system.follows == Follows::Leader && self.told.system.rate != self.needed {
+            match self.system.is_contested() {
+                true => self.give_up("another program has changed its rate"),
+                false => self.run_system(self.needed, now),
+            }
+            self.needed = self.told.system.rate;
+        }
+    }
+
+    fn run_system(&mut self, rate: f64, now: i64) {
+        match self.system.run(rate, &mut self.own.scale, now) {
+            Ok(rate) => self.told.system.rate = rate,
+            Err(error) => self.give_up(&format!("the kernel refuses: {error}")),
+        }
+    }
+
+    fn step_system(&mut self, by_ns: i64) {
+        info!(
+            "clock: the system's clock is stepped by {} ms",
+            by_ns / 1_000_000
+        );
+        self.told.counters.system_steps += 1;
+        if let Err(error) = self.system.step(by_ns) {
+            self.give_up(&format!("the kernel refuses: {error}"));
+        }
+    }
+
+    fn give_up(&mut self, why: &str) {
+        warn!("clock: the system's clock follows no more: {why}");
+        self.told.system.follows = Follows::GivenUp(why.to_owned());
+    }
+}

@@ -1,0 +1,286 @@
+//! The system's clock, CLOCK_REALTIME: how it is read, and how `--discipline` makes it follow.
+
+use std::io;
+
+use clock_steering::{unix::UnixClock, Clock, TimeOffset};
+use nix::time::ClockId;
+use onramp_sync::synthetic::Synthetic;
+use onramp_units::{Fleet, Time};
+
+use crate::{
+    host::Config,
+    own::Scale,
+    stamps::{now_mono_ns, Ahead},
+};
+
+/// Further off than this the clock is stepped: slewing would take a quarter of an hour.
+const STEP_NS: i64 = 100_000_000;
+/// What it is off is slewed away in about this time: long against the 2 s between verdicts and their
+/// noise.
+const OVER_S: f64 = 10.0;
+/// Fastest slew: 0.1 ms a second.
+const MOST_SLEW: f64 = 1e-4;
+/// The kernel's own bound, 500 ppm.
+pub(crate) const MOST_RATE: f64 = 499e-6;
+
+/// The leader's CLOCK_REALTIME, told as a line over fleet time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wall {
+    /// Where it is told.
+    pub at: Time<Fleet>,
+    /// Ahead of fleet time there, ns.
+    pub ahead_ns: i64,
+    /// What that grows by, ns a ns.
+    pub drift: f64,
+}
+
+impl Wall {
+    /// Whether it can be a clock.
+    pub fn is_believable(&self) -> bool {
+        self.drift.abs() <= 2.0 * MOST_RATE && self.ahead_ns.unsigned_abs() < 1 << 62
+    }
+
+    /// What it reads when fleet time is `fleet`, ns.
+    pub fn read(&self, fleet: Time<Fleet>) -> i64 {
+        let grown_ns = self.drift * (fleet.ticks().saturating_sub(self.at.ticks())) as f64;
+        let ahead_ns = self.ahead_ns.saturating_add(grown_ns.round() as i64);
+        fleet.ticks().saturating_add(ahead_ns)
+    }
+}
+
+/// What to do about a clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Act {
+    /// Set it forward by so much, ns.
+    Step(i64),
+    /// Make it run faster by this than by itself.
+    Run(f64),
+}
+
+/// What makes a clock follow that is `off_ns` ahead of what it should read, and should run faster by `needed`
+/// than by itself.
+pub(crate) fn follow(off_ns: i64, needed: f64) -> Act {
+    if off_ns.unsigned_abs() > STEP_NS as u64 {
+        return Act::Step(off_ns.saturating_neg());
+    }
+    let slew = (-off_ns as f64 / 1e9 / OVER_S).clamp(-MOST_SLEW, MOST_SLEW);
+    Act::Run((needed + slew).clamp(-MOST_RATE, MOST_RATE))
+}
+
+/// A host's CLOCK_REALTIME, or one that is computed, for hosts that share a kernel.
+pub(crate) enum SystemClock {
+    Kernel {
+        ahead: Ahead,
+        /// Its frequency when we found it and as we have set it, ppm; none: we may not set it.
+        ppm: Option<(f64, f64)>,
+    },
+    Computed(Computed),
+}
+
+/// The own clock, and what steering has made of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Computed {
+    ahead_ns: i64,
+    since_own_ns: i64,
+    rate: f64,
+}
+
+impl SystemClock {
+    /// The one that a host's daemon reads, and sets if it shall.
+    ///
+    /// # Errors
+    /// It shall set it and may not.
+    pub fn of(config: &Config) -> io::Result<SystemClock> {
+        if config.synthetic != Synthetic::default() {
+            let mut ahead = Ahead::of(ClockId::CLOCK_REALTIME);
+            ahead.changed();
+            return Ok(SystemClock::Computed(Computed {
+                ahead_ns: ahead.ns(),
+                ..Computed::default()
+            }));
+        }
+        SystemClock::kernel(config.discipline).map_err(|error| {
+            let text =
+                format!("the system's clock may not be set, which needs CAP_SYS_TIME: {error}");
+            io::Error::new(error.kind(), text)
+        })
+    }
+
+    fn kernel(is_set: bool) -> io::Result<SystemClock> {
+        let kernel = UnixClock::CLOCK_REALTIME;
+        let ppm = match is_set {
+            true => {
+                let found = kernel.get_frequency()?;
+                kernel.set_frequency(found)?;
+                Some((found, found))
+            }
+            false => None,
+        };
+        let mut ahead = Ahead::of(ClockId::CLOCK_REALTIME);
+        ahead.changed();
+        Ok(SystemClock::Kernel { ahead, ppm })
+    }
+
+    /// What it reads at CLOCK_MONOTONIC `mono_ns`, and how fast it is against that.
+    pub fn read(&mut self, scale: &Scale, mono_ns: i64) -> (i64, f64) {
+        match self {
+            SystemClock::Kernel { ahead, .. } => {
+                ahead.changed();
+                (mono_ns + ahead.ns(), 1.0)
+            }
+            SystemClock::Computed(computed) => {
+                let own_ns = scale.read(mono_ns).ticks();
+                let fast = (1.0 + scale.drift_at(mono_ns)) * (1.0 + computed.rate);
+                (own_ns + computed.ahead_at(own_ns), fast)
+            }
+        }
+    }
+
+    /// Whether another program has changed how fast it runs since we last did.
+    pub fn is_contested(&self) -> bool {
+        match self {
+            SystemClock::Kernel { ppm, .. } => {
+                let is = UnixClock::CLOCK_REALTIME.get_frequency().ok();
+                let is_ours = |(_, set): (f64, f64)| is.is_some_and(|is| (is - set).abs() < 1e-4);
+                !ppm.is_some_and(is_ours)
+            }
+            SystemClock::Computed(_) => false,
+        }
+    }
+
+    /// Makes it run faster by `rate` than we found it, from now on, which for a computed one is `mono_ns`; by
+    /// how much it does.
+    ///
+    /// # Errors
+    /// The kernel does not want that.
+    pub fn run(&mut self, rate: f64, scale: &mut Scale, mono_ns: i64) -> io::Result<f64> {
+        match self {
+            SystemClock::Kernel { ppm, .. } => {
+                let found = ppm.map_or(0.0, |(found, _)| found);
+                UnixClock::CLOCK_REALTIME.set_frequency(found + rate * 1e6)?;
+                // It counts in 2^-16 ppm.
+                let set = UnixClock::CLOCK_REALTIME.get_frequency()?;
+                *ppm = Some((found, set));
+                let rate = (set - found) / 1e6;
+                // Linux does at once what it is told here (since 4.19; before, within a tick).
+                scale.run(rate, now_mono_ns());
+                Ok(rate)
+            }
+            SystemClock::Computed(computed) => {
+                let own_ns = scale.read(mono_ns).ticks();
+                *computed = Computed {
+                    ahead_ns: computed.ahead_at(own_ns),
+                    since_own_ns: own_ns,
+                    rate,
+                };
+                Ok(rate)
+            }
+        }
+    }
+
+    /// Sets it forward by `by_ns`.
+    ///
+    /// # Errors
+    /// As for [`SystemClock::run`].
+    pub fn step(&mut self, by_ns: i64) -> io::Result<()> {
+        match self {
+            SystemClock::Kernel { .. } => {
+                let offset = TimeOffset {
+                    seconds: by_ns.div_euclid(1_000_000_000),
+                    nanos: by_ns.rem_euclid(1_000_000_000) as u32,
+                };
+                UnixClock::CLOCK_REALTIME.step_clock(offset)?;
+            }
+            SystemClock::Computed(computed) => computed.ahead_ns += by_ns,
+        }
+        Ok(())
+    }
+}
+
+impl Computed {
+    fn ahead_at(&self, own_ns: i64) -> i64 {
+        let run_ns = self.rate * (own_ns - self.since_own_ns) as f64;
+        self.ahead_ns + run_ns.round() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that is too fast by `drift`, `off_ns` ahead, and followed every 2 s with readings
+    /// that are wrong by 300 ns this way and that: what it is off by after each.
+    fn followed(mut off_ns: f64, drift: f64, seconds: usize) -> Vec<f64> {
+        let mut rate = 0.0;
+        let window = |n: usize| {
+            let wrong_ns = if n % 2 == 0 { 300.0 } else { -300.0 };
+            match follow((off_ns + wrong_ns) as i64, -drift) {
+                Act::Step(by_ns) => off_ns += by_ns as f64,
+                Act::Run(new) => rate = new,
+            }
+            off_ns += (drift + rate) * 2e9;
+            off_ns
+        };
+        (0..seconds / 2).map(window).collect()
+    }
+
+    #[test]
+    fn a_clock_that_is_a_little_off_is_slewed_without_overshoot() {
+        let off = followed(200_000.0, 0.0, 120);
+        assert!(
+            off.iter().all(|ns| *ns < 200_001.0 && *ns > -500.0),
+            "{off:?}"
+        );
+        assert!(off[40..].iter().all(|ns| ns.abs() < 300.0), "{off:?}");
+    }
+
+    #[test]
+    fn a_clock_that_is_fast_is_held_back() {
+        let off = followed(0.0, 6e-5, 60);
+        assert!(off.iter().all(|ns| ns.abs() < 300.0), "{off:?}");
+    }
+
+    #[test]
+    fn a_clock_that_is_far_off_is_stepped_once() {
+        assert_eq!(follow(1_700_000_000, 0.0), Act::Step(-1_700_000_000));
+        assert_eq!(follow(i64::MIN, 0.0), Act::Step(i64::MAX));
+        assert!(followed(1.7e9, 1e-6, 60)[20..]
+            .iter()
+            .all(|ns| ns.abs() < 5_000.0));
+    }
+
+    #[test]
+    fn the_rate_stays_within_what_the_kernel_takes() {
+        assert_eq!(follow(0, 1e-3), Act::Run(MOST_RATE));
+        assert_eq!(follow(1_000, -1e-3), Act::Run(-MOST_RATE));
+    }
+
+    #[test]
+    fn a_computed_clock_steps_and_runs() {
+        let mut scale = Scale::default();
+        let mut clock = SystemClock::Computed(Computed::default());
+        assert_eq!(clock.read(&scale, 500), (500, 1.0));
+        clock.step(-200).unwrap();
+        clock.run(1e-3, &mut scale, 1_000).unwrap();
+        assert_eq!(
+            clock.read(&scale, 1_001_000),
+            (1_001_000 - 200 + 1_000, 1.001)
+        );
+    }
+
+    #[test]
+    fn the_leaders_clock_is_a_line_that_survives_the_ends_of_time() {
+        let wall = Wall {
+            at: Time::from_ticks(1_000),
+            ahead_ns: 50,
+            drift: 0.01,
+        };
+        assert_eq!(wall.read(Time::from_ticks(2_000)), 2_060);
+        let far = Wall {
+            ahead_ns: i64::MAX,
+            drift: 1e300,
+            ..wall
+        };
+        assert_eq!(far.read(Time::from_ticks(i64::MAX)), i64::MAX);
+    }
+}
