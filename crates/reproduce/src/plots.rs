@@ -4,17 +4,42 @@ use crate::error::Result;
 use crate::spec::{Choice, FlowColumn, PlotSpec, Show};
 use crate::statistics::Estimate;
 use crate::world::{of_metric, seed, World};
-use onramp_results::figure::{Axis, Plot, Series};
+use onramp_results::figure::{world_name, Axis, Plot, PlotKind, Series};
 use onramp_results::{each_flow, each_point, RunResult};
 
 /// Points of a distribution: enough for a picture a screen wide.
 const MOST_STEPS: usize = 500;
 
-/// `spec` of what `world` measured.
+/// `spec` of what `worlds` measured: in one chart, or in one of each world where they cannot share it.
+/// Of several worlds, one without points has no series.
 ///
 /// # Errors
 /// Results that cannot be read.
-pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
+pub fn plots(spec: &PlotSpec, worlds: &[World]) -> Result<Vec<Plot>> {
+    let mut charts: Vec<Plot> = Vec::new();
+    for world in worlds {
+        let mut chart = plot(spec, world)?;
+        if worlds.len() > 1 {
+            chart.series.retain(|series| !series.x.is_empty());
+            for series in &mut chart.series {
+                series.name = format!("{}, {}", series.name, world_name(&world.name));
+            }
+        }
+        match charts.last_mut() {
+            Some(last) if share(last, &chart) => last.series.append(&mut chart.series),
+            _ => charts.push(chart),
+        }
+    }
+    Ok(charts)
+}
+
+/// What lies upon each other cannot share a chart.
+fn share(a: &Plot, b: &Plot) -> bool {
+    a.kind != PlotKind::Stacked && a.x.categories == b.x.categories
+}
+
+/// `spec` of what `world` measured.
+fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
     let runs: Vec<&RunResult> = world.chosen(&spec.of).collect();
     let mut categories = Vec::new();
     let (x, series) = match &spec.show {
