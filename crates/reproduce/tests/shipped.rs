@@ -67,7 +67,7 @@ fn only_what_declares_a_rack_and_fits_it_runs_there() {
         std::fs::write(path, text).unwrap();
     };
     let text = |path: &str| String::from_utf8(Library::BuiltIn.read(path).unwrap()).unwrap();
-    let figure = text("figures/f9.toml").replace("time_dilation = 600", "time_dilation = 6");
+    let figure = text("figures/f9.toml").replace("time_dilation = 500", "time_dilation = 5");
     write("figures/f9.toml", figure);
     write("scenarios/paper/f9.toml", text("scenarios/paper/f9.toml"));
     let here = Library::Directory(root.path().to_owned());
@@ -75,7 +75,7 @@ fn only_what_declares_a_rack_and_fits_it_runs_there() {
     assert_eq!(
         error.to_string(),
         "figures/f9.toml: rack is beyond the rack: network.link.rate slowed by time_dilation is \
-         1.666666666 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation"
+         2 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation"
     );
 }
 

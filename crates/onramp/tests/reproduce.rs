@@ -1,0 +1,157 @@
+//! `onramp reproduce --rack` as a user meets it: a small figure in the simulator and on real kernels in
+//! virtual machines, a few seconds each.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::SystemTime;
+
+use onramp_results::figure::Figure;
+use onramp_results::read_json;
+use tempfile::TempDir;
+
+const SCENARIO: &str = r#"title = "Two to one"
+duration = "3 ms"
+[network]
+topology = { kind = "star", hosts = 3 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+[[traffic]]
+kind = "long"
+flows = 2
+[onramp]
+threshold = "50 us"
+[sweep]
+"onramp.law" = ["off", "final"]
+"#;
+
+const FIGURE: &str = r#"title = "Two to one"
+asked = "Is the port full?"
+scenario = "tiny.toml"
+[quick]
+seeds = 5
+takes_s = 1
+[full]
+seeds = 5
+takes_s = 1
+[rack]
+seeds = 1
+few_seeds = "it is a test"
+takes_s = 10
+set = { time_dilation = 100, warmup = "1 ms" }
+[[row]]
+name = "goodput"
+source = "nowhere"
+metric = "background.goodput_gbps"
+of = { "onramp.law" = "off" }
+unit = "Gbit/s"
+paper = 9.5
+[[plot]]
+title = "Rate"
+y_label = "rate (Gbit/s)"
+show.time = { series = "rate_gbps", places = ["switch0-host0"], by = "onramp.law" }
+"#;
+
+/// A repository with one figure, and where its results go.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("figures/tiny.toml", FIGURE),
+            ("scenarios/tiny.toml", SCENARIO),
+        ] {
+            let path = root.path().join(path);
+            std::fs::create_dir(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Desk(root)
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.0.path().join("out/rack/tiny").join(name)
+    }
+
+    fn reproduce(&self, cache: &Path) -> Output {
+        let root = self.0.path();
+        Command::new(env!("CARGO_BIN_EXE_onramp"))
+            .args(["reproduce", "tiny", "--rack", "--from"])
+            .arg(root)
+            .arg("--out")
+            .arg(root.join("out"))
+            .arg("--cache")
+            .arg(cache)
+            .output()
+            .unwrap()
+    }
+
+    fn written(&self, name: &str) -> SystemTime {
+        std::fs::metadata(self.out(name))
+            .unwrap()
+            .modified()
+            .unwrap()
+    }
+}
+
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn both_worlds_run_the_same_scenario_and_what_is_there_stays() {
+    let desk = Desk::new();
+    let output = desk.reproduce(&cache());
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{stderr}");
+    for column in ["paper", "simulator", "real kernel"] {
+        assert!(stdout.contains(column), "{stdout}");
+    }
+    let figure: Figure = read_json(&desk.out("figure.json")).unwrap();
+    let [sim, rack] = &figure.rows[0].measured[..] else {
+        panic!("{:?}", figure.rows);
+    };
+    assert_eq!((sim.world.as_str(), rack.world.as_str()), ("sim", "rack"));
+    for measured in [sim, rack] {
+        // 9.57 is all that fits.
+        let gbps = measured.value.unwrap();
+        assert!((9.0..9.6).contains(&gbps), "{measured:?}");
+    }
+    let names: Vec<&str> = figure.plots[0]
+        .series
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    let expected = ["off", "final"].map(|law| format!("{law}, simulator"));
+    assert_eq!(names[..2], expected);
+    assert_eq!(names[2..], ["off, real kernel", "final, real kernel"]);
+
+    // Somebody ended it in the rack's run 1: the others stay as they are.
+    let runs = ["sim/run-0.json", "sim/run-1.json", "rack/run-0.json"];
+    let before = runs.map(|run| desk.written(run));
+    std::fs::remove_file(desk.out("rack/run-1.json")).unwrap();
+    let output = desk.reproduce(&cache());
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("goes on, 1 of 2 runs are there"),
+        "{stderr}"
+    );
+    assert_eq!(runs.map(|run| desk.written(run)), before);
+    // The same seed, the same machine: the same numbers.
+    let again: Figure = read_json(&desk.out("figure.json")).unwrap();
+    assert_eq!(again, figure);
+}
+
+#[test]
+fn without_a_kernel_it_says_what_fetches_one_and_keeps_what_the_simulator_has() {
+    let desk = Desk::new();
+    let output = desk.reproduce(desk.0.path());
+    assert!(!output.status.success());
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("make setup"), "{stderr}");
+    assert!(desk.out("sim/run-1.json").exists());
+    assert!(!desk.out("figure.json").exists());
+}
