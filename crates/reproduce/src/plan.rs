@@ -49,6 +49,14 @@ impl Planned {
         let file = format!("figures/{id}.toml");
         let (scenario, files) = scenario(library, &spec, (scale, &settings), &file)?;
         spec.rows.retain(|row| row.at.is_none_or(|at| at == scale));
+        if scale == ScaleName::Rack {
+            for row in &mut spec.rows {
+                row.note = row
+                    .rack_note
+                    .take()
+                    .unwrap_or(std::mem::take(&mut row.note));
+            }
+        }
         let planned = Planned {
             scenario,
             files,

@@ -127,6 +127,8 @@ pub struct RowSpec {
     /// Why ours differs; what was compared where there is only a picture.
     #[serde(default)]
     pub note: String,
+    /// The same of what ran on the rack and beside it, instead of `note`.
+    pub rack_note: Option<String>,
 }
 
 /// How a number comes out of one or two runs of a seed.
