@@ -214,14 +214,16 @@ mod tests {
         assert_eq!(verdict_of(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
     }
 
+    /// Its CPU time is 2 s if it is the rack.
     fn world(name: &str, drops: i64) -> World {
+        let cpu_s = (name == "rack").then_some(("cpu_s".to_owned(), 2.0));
         let run = RunResult {
             run: 0,
             params: Choice::new(),
             resolved: Value::Null,
             partial: false,
             metrics: BTreeMap::from([("drops".to_owned(), json!(drops))]),
-            cost: BTreeMap::from([("cpu_s".to_owned(), 2.0)]),
+            cost: cpu_s.into_iter().collect(),
         };
         World {
             name: name.to_owned(),
@@ -253,6 +255,8 @@ mod tests {
             judged("metric = \"cost.cpu_s\""),
             [(rack, Some(2.0), Verdict::Beyond)]
         );
+        let per = judged("metric = \"drops\"\nper = \"cost.cpu_s\"");
+        assert_eq!((per[0].1, per[1].1), (None, Some(45.0)));
         assert_eq!(judged("cost = \"0.sender_percent\"")[0].0, "bench");
     }
 

@@ -100,8 +100,10 @@ pub struct RowSpec {
     /// One row for each value of one key.
     pub each: Option<BTreeMap<String, Vec<String>>>,
     /// A metric of `summary.json`: `incast.rct_us.p99`, `long.goodput_gbps.0`, `long.goodput_gbps.jain`;
-    /// or of its cost: `cost.cpu_ns_per_frame`.
+    /// or of its cost: `cost.cpu_s`.
     pub metric: Option<String>,
+    /// A metric of the same run by which it is divided.
+    pub per: Option<String>,
     /// Or a statistic of a series.
     pub series: Option<SeriesMeasure>,
     /// Or of the flows.
@@ -391,6 +393,9 @@ impl RowSpec {
         if given.iter().filter(|given| **given).count() != 1 {
             return wrong("metric", "not one of metric, series, flows and cost alone");
         }
+        if m.per.is_some() && m.metric.is_none() {
+            return wrong("per", "given, but no metric");
+        }
         match (m.by, &m.over) {
             (By::Ratio | By::Change, None) if self.cost.is_none() => {
                 return wrong("over", "missing, but `as` compares")
@@ -501,6 +506,11 @@ as = "ratio"
                 "row.0.each is not exactly one key",
             ),
             ("as = \"ratio\"", "as = \"half\"", "unknown variant `half`"),
+            (
+                "metric = \"incast.rct_us.mean\"",
+                "cost = \"3.sender_percent\"\nper = \"drops\"",
+                "row.0.per is given, but no metric",
+            ),
             (
                 "[[row]]",
                 "[rack]\nseeds = 3\ntakes_s = 1\n[[row]]",

@@ -45,7 +45,11 @@ pub fn seed(run: &RunResult) -> &str {
 /// Rows that cannot be read.
 pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<f64>> {
     let value = if let Some(path) = &row.metric {
+        let per = row.per.as_ref().map(|per| of_metric(run, per));
+        let per = per.unwrap_or(Some(1.0)).filter(|per| *per > 0.0);
         of_metric(run, path)
+            .zip(per)
+            .map(|(value, per)| value / per)
     } else if let Some(series) = &row.series {
         of_series(world, run.run, series)?
     } else if let Some(flows) = &row.flows {
