@@ -45,6 +45,10 @@ of = { "onramp.law" = "off" }
 unit = "Gbit/s"
 paper = 9.5
 [[plot]]
+title = "Queue"
+y_label = "queue (us)"
+show.bars = { metrics = ["queue_us.mean"], by = "onramp.law" }
+[[plot]]
 title = "Rate"
 y_label = "rate (Gbit/s)"
 show.time = { series = "rate_gbps", places = ["switch0-host0"], by = "onramp.law" }
@@ -119,14 +123,32 @@ fn both_worlds_run_the_same_scenario_and_what_is_there_stays() {
         let gbps = measured.value.unwrap();
         assert!((9.0..9.6).contains(&gbps), "{measured:?}");
     }
-    let names: Vec<&str> = figure.plots[0]
-        .series
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
-    let expected = ["off", "final"].map(|law| format!("{law}, simulator"));
-    assert_eq!(names[..2], expected);
-    assert_eq!(names[2..], ["off, real kernel", "final, real kernel"]);
+    let titles: Vec<&str> = figure.plots.iter().map(|p| p.title.as_str()).collect();
+    assert_eq!(titles, ["Queue", "Rate, simulator", "Rate, real kernel"]);
+    let names = |plot: usize| {
+        let series = figure.plots[plot].series.iter();
+        series.map(|s| s.name.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(0),
+        [
+            "off, simulator",
+            "final, simulator",
+            "off, real kernel",
+            "final, real kernel"
+        ]
+    );
+    assert_eq!(names(2), ["off", "final"]);
+    // The port is full in both, in each of 2000 intervals but a few.
+    for plot in &figure.plots[1..] {
+        let rates: Vec<f64> = plot.series[0].y.iter().copied().flatten().collect();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        assert!(
+            rates.len() > 100 && (9.0..=10.01).contains(&mean),
+            "{}: {mean}",
+            plot.title
+        );
+    }
 
     // Somebody ended it in the rack's run 1: the others stay as they are.
     let runs = ["sim/run-0.json", "sim/run-1.json", "rack/run-0.json"];

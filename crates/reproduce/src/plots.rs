@@ -10,8 +10,8 @@ use onramp_results::{each_flow, each_point, RunResult};
 /// Points of a distribution: enough for a picture a screen wide.
 const MOST_STEPS: usize = 500;
 
-/// `spec` of what `worlds` measured: in one chart, or in one of each world where they cannot share it.
-/// Of several worlds, one without points has no series.
+/// `spec` of what `worlds` measured: bars and distributions in one chart, what would hide each other in
+/// one of each world. Of several worlds, one without points is left out.
 ///
 /// # Errors
 /// Results that cannot be read.
@@ -19,23 +19,28 @@ pub fn plots(spec: &PlotSpec, worlds: &[World]) -> Result<Vec<Plot>> {
     let mut charts: Vec<Plot> = Vec::new();
     for world in worlds {
         let mut chart = plot(spec, world)?;
-        if worlds.len() > 1 {
-            chart.series.retain(|series| !series.x.is_empty());
-            for series in &mut chart.series {
-                series.name = format!("{}, {}", series.name, world_name(&world.name));
-            }
+        if worlds.len() == 1 {
+            return Ok(vec![chart]);
+        }
+        let world = world_name(&world.name);
+        chart.series.retain(|series| !series.x.is_empty());
+        let is_shared = matches!(chart.kind, PlotKind::Bar | PlotKind::Step);
+        match is_shared {
+            true => chart
+                .series
+                .iter_mut()
+                .for_each(|series| series.name += &format!(", {world}")),
+            false => chart.title += &format!(", {world}"),
         }
         match charts.last_mut() {
-            Some(last) if share(last, &chart) => last.series.append(&mut chart.series),
+            Some(last) if is_shared && last.x.categories == chart.x.categories => {
+                last.series.append(&mut chart.series);
+            }
+            _ if chart.series.is_empty() => {}
             _ => charts.push(chart),
         }
     }
     Ok(charts)
-}
-
-/// What lies upon each other cannot share a chart.
-fn share(a: &Plot, b: &Plot) -> bool {
-    a.kind != PlotKind::Stacked && a.x.categories == b.x.categories
 }
 
 /// `spec` of what `world` measured.
