@@ -53,7 +53,7 @@ pub fn markdown(figures: &[Figure]) -> String {
          seeds' ratios). *Ratio*: ours by the paper's, of what falls by so many per cent what is left by what is left. **Reproduced**: within a \
          factor of 1.5 of the paper's number and on its side of no change; where the paper has only a \
          picture, its shape, as a bound that the row names. **Direction only**: the same way, and not by \
-         chance. **Not reproduced**: the note says why, where a reason was found. Numbers depend on no \
+         chance. **Not reproduced**: the note says why, where a reason was found. The simulator's numbers depend on no \
          machine: the same version gives the same.\n\n\
          At the scale *rack* the same scenario, just as small and as slow, runs in the simulator and on real \
          kernels (`onramp reproduce --rack`): Linux TCP, qdiscs, BPF programs and daemons in a virtual rack \
