@@ -86,7 +86,7 @@ impl Runner<'_> {
         })
     }
 
-    /// In virtual machines, whatever this kernel can: results depend on no machine.
+    /// In virtual machines, whatever this kernel can: their time does not depend on how busy this one is.
     fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<SummaryFile> {
         let measure_cpu = self.figure.measures_cpu();
         self.keep_or_clear(&self.plan(scenario, &[], measure_cpu), scenario, out)?;
