@@ -43,12 +43,8 @@ pub struct RunArgs {
     /// In virtual machines, even where this kernel could
     #[arg(long)]
     vm: bool,
-    /// Kernel of the virtual machines [default: the one that `make setup` fetched]
-    #[arg(long)]
-    kernel: Option<PathBuf>,
-    /// Directory that `make setup` fills
-    #[arg(long, default_value = ".cache")]
-    cache: PathBuf,
+    #[command(flatten)]
+    machines: Machines,
     /// Virtual machines at a time [default: one a processor]
     #[arg(long)]
     jobs: Option<usize>,
@@ -58,6 +54,17 @@ pub struct RunArgs {
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
+}
+
+/// What virtual machines are made of.
+#[derive(clap::Args)]
+pub struct Machines {
+    /// Kernel of the virtual machines [default: the one that `make setup` fetched]
+    #[arg(long)]
+    pub kernel: Option<PathBuf>,
+    /// Directory that `make setup` fills
+    #[arg(long, default_value = ".cache")]
+    pub cache: PathBuf,
 }
 
 #[derive(clap::Args)]
@@ -99,17 +106,18 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
             (_, true) => Place::Vm,
             _ => Place::Auto,
         },
-        kernel: args.kernel,
-        cache: args.cache,
+        kernel: args.machines.kernel,
+        cache: args.machines.cache,
         jobs: args
             .jobs
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into)),
         out: out.clone(),
         exe: std::env::current_exe()?,
         measure_cpu: args.measure_cpu,
+        keep: false,
         cancel: cancelled_by_signals(),
     };
-    let mut teller = Teller::new();
+    let mut teller = Teller::new(&|_| String::new());
     let summary = onramp_rack::run(&scenario, &options, &mut |status| teller.tell(status));
     teller.end();
     let summary = summary.with_context(|| format!("running {}", args.file.display()))?;
@@ -146,20 +154,23 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// Progress on stderr: one line that changes on a terminal, else a line now and then.
-struct Teller {
+pub struct Teller<'a> {
     terminal: bool,
     last: Option<Instant>,
+    label: &'a (dyn Fn(f64) -> String + Sync),
 }
 
-impl Teller {
-    fn new() -> Self {
+impl<'a> Teller<'a> {
+    /// Lines begin with `label` of the part that is done.
+    pub fn new(label: &'a (dyn Fn(f64) -> String + Sync)) -> Self {
         Self {
             terminal: std::io::stderr().is_terminal(),
             last: None,
+            label,
         }
     }
 
-    fn tell(&mut self, status: &Status) {
+    pub fn tell(&mut self, status: &Status) {
         let period = if self.terminal {
             Duration::from_millis(200)
         } else {
@@ -178,7 +189,8 @@ impl Teller {
             .left
             .map_or("unknown".into(), |left| format!("{} s", left.as_secs()));
         let line = format!(
-            "{} of {} runs done, {} s, {left} left   {}",
+            "{}{} of {} runs done, {} s, {left} left   {}",
+            (self.label)(status.done),
             status.finished,
             status.runs,
             status.elapsed.as_secs(),
@@ -192,7 +204,7 @@ impl Teller {
         }
     }
 
-    fn end(&self) {
+    pub fn end(&self) {
         if self.terminal {
             eprint!("\r\x1b[K");
         }

@@ -1,5 +1,8 @@
-//! `onramp reproduce`: the paper's figures. Runs their scenarios, keeps what is whole, writes figure.json
-//! and prints the paper's numbers beside ours; what a figure is, the reproduce crate knows.
+//! `onramp reproduce`: the paper's figures. Runs their scenarios ([`worlds`]), writes figure.json and
+//! prints the paper's numbers beside ours; what a figure is, the reproduce crate knows.
+mod record;
+mod worlds;
+
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -7,13 +10,12 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
-use onramp_reproduce::{markdown, terminal, Digests, Library, Planned, ScaleName, World};
-use onramp_results::{figure::Figure, read_json, write_json, SummaryFile};
-use onramp_scenario::Scenario;
-use serde::{Deserialize, Serialize};
-use serde_json::{json, Value};
+use onramp_reproduce::{terminal, Library, Planned, ScaleName};
+use onramp_results::write_json;
 
-use crate::sim::{memory, missing_runs, simulate_all, watch::Watch, Job};
+use self::worlds::Runner;
+use crate::rack::Machines;
+use crate::sim::memory;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -22,15 +24,19 @@ pub struct Args {
     /// Figures and tables, such as f9 or table1, or all
     ids: Vec<String>,
     /// The same questions in about a minute each [default]
-    #[arg(long, conflicts_with = "full")]
+    #[arg(long, conflicts_with_all = ["full", "rack"])]
     quick: bool,
     /// At the paper's scale: hours
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rack")]
     full: bool,
+    /// On real kernels in virtual machines and, just as small and as slow, in the simulator: ten minutes
+    /// or more a figure, of those that have [rack]
+    #[arg(long)]
+    rack: bool,
     /// Directory for the results
     #[arg(long, default_value = "results/reproduce")]
     out: PathBuf,
-    /// Simulated runs at a time [default: one a processor]
+    /// Simulated runs, or virtual machines, at a time [default: one a processor]
     #[arg(long)]
     threads: Option<usize>,
     /// Run again what is there already
@@ -45,16 +51,8 @@ pub struct Args {
     /// Print figure.json instead of the table
     #[arg(long)]
     json: bool,
-}
-
-/// What the runs of a directory are of: those of another plan are not kept.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Plan {
-    version: String,
-    series: Vec<String>,
-    scenario: Value,
-    #[serde(default)]
-    files: Digests,
+    #[command(flatten)]
+    machines: Machines,
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -70,9 +68,10 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
         let known = library.ids().context("cannot read the figures")?;
         bail!("which figure? all, or some of {}", known.join(", "));
     }
-    let scale = match args.full {
-        true => ScaleName::Full,
-        false => ScaleName::Quick,
+    let scale = match (args.full, args.rack) {
+        (true, _) => ScaleName::Full,
+        (_, true) => ScaleName::Rack,
+        _ => ScaleName::Quick,
     };
     let planned = plan(&library, &args.ids, scale)?;
     let processors = std::thread::available_parallelism().map_or(1, Into::into);
@@ -85,19 +84,19 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
         threads,
         cancel,
         started: Instant::now(),
-        all_s: planned.iter().map(|figure| figure.settings().takes_s).sum(),
+        all_s: planned.iter().map(|figure| figure.settings.takes_s).sum(),
     };
     let mut before_s = 0.0;
     for (place, figure) in planned.iter().enumerate() {
         let place = format!("{} ({} of {})", figure.id, place + 1, planned.len());
         session.figure(figure, &place, before_s)?;
-        before_s += figure.settings().takes_s;
+        before_s += figure.settings.takes_s;
         if cancel.load(Ordering::Relaxed) {
             bail!("ended early; the same command goes on where it was");
         }
     }
     match args.table {
-        true => write_table(&args.out, Path::new("docs")),
+        true => record::write_table(&args.out, Path::new("docs")),
         false => Ok(()),
     }
 }
@@ -135,15 +134,18 @@ impl Session<'_> {
             .join(figure.scale.to_string())
             .join(&figure.id);
         std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-        let (mut worlds, mut partial) = (Vec::new(), false);
-        if let Some(scenario) = &figure.scenario {
-            let takes_s = figure.settings().takes_s;
-            let label = |done: f64| format!("{place}, {}: ", self.left(before_s + done * takes_s));
-            let summary = self.simulate(figure, scenario, &out, &label)?;
-            partial = summary.partial;
-            worlds.push(world(summary, &out));
-        }
-        let made = figure.figure(&worlds, VERSION, partial)?;
+        let takes_s = figure.settings.takes_s;
+        let label = |done: f64| format!("{place}, {}: ", self.left(before_s + done * takes_s));
+        let runner = Runner {
+            figure,
+            out: &out,
+            threads: self.threads,
+            again: self.args.again,
+            machines: &self.args.machines,
+            cancel: self.cancel,
+        };
+        let (worlds, is_whole) = runner.worlds(&label)?;
+        let made = figure.figure(&worlds, VERSION, !is_whole)?;
         write_json(&out.join("figure.json"), &made)?;
         match self.args.json {
             true => println!("{}", serde_json::to_string_pretty(&made)?),
@@ -167,137 +169,13 @@ impl Session<'_> {
             s => format!("{:.0} min left for all", s / 60.0),
         }
     }
-
-    fn simulate(
-        &self,
-        figure: &Planned,
-        scenario: &Scenario,
-        out: &Path,
-        label: &(dyn Fn(f64) -> String + Sync),
-    ) -> Result<SummaryFile> {
-        let watch = Watch::series(figure.spec.series.clone());
-        watch.check(scenario)?;
-        let plan = Plan {
-            version: VERSION.to_owned(),
-            series: figure.spec.series.clone(),
-            scenario: json!(scenario),
-            files: figure.files.clone(),
-        };
-        self.keep_or_clear(&plan, scenario, out)?;
-        let job = Job {
-            scenario,
-            watch: &watch,
-            out,
-            threads: self.threads,
-            cancel: self.cancel,
-            keep: true,
-            label,
-        };
-        simulate_all(&job).with_context(|| format!("simulating {}", figure.id))
-    }
-
-    /// Says what is there already, and removes what is of no use.
-    fn keep_or_clear(&self, plan: &Plan, scenario: &Scenario, out: &Path) -> Result<()> {
-        let path = out.join("plan.json");
-        let is_same = read_json::<Plan>(&path).is_ok_and(|found| found == *plan);
-        let runs = scenario.runs().len();
-        let there = runs - missing_runs(scenario, out).len();
-        let place = out.display();
-        match (is_same && !self.args.again, there) {
-            (true, there) if there == runs => eprintln!("{place}: all {runs} runs are there"),
-            (true, 0) => {}
-            (true, there) => eprintln!("{place}: goes on, {there} of {runs} runs are there"),
-            (false, _) => {
-                if path.exists() && !self.args.again {
-                    eprintln!("{place}: is of another version or scenario and is run again");
-                }
-                clear(out).with_context(|| format!("cannot clear {place}"))?;
-                write_json(&path, plan)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Removes what an earlier version, or another scenario, left.
-fn clear(out: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(out)? {
-        let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let is_ours = name.ends_with(".parquet")
-            || name.ends_with(".part")
-            || ["plan.json", "summary.json", "figure.json"].contains(&name.as_str())
-            || (name.starts_with("run-") && name.ends_with(".json"));
-        if is_ours {
-            std::fs::remove_file(path)?;
-        }
-    }
-    Ok(())
-}
-
-fn world(summary: SummaryFile, out: &Path) -> World {
-    World {
-        name: summary.world,
-        directory: out.to_owned(),
-        runs: summary
-            .runs
-            .into_iter()
-            .filter(|run| !run.partial)
-            .collect(),
-    }
-}
-
-/// Writes what `results` has, beside what the table had already, to `docs`/reproduction.md and .json.
-fn write_table(results: &Path, docs: &Path) -> Result<()> {
-    let record = docs.join("reproduction.json");
-    let mut figures: Vec<Figure> = match record.exists() {
-        true => read_json(&record)?,
-        false => Vec::new(),
-    };
-    for figure in found(results)? {
-        if figure.partial {
-            eprintln!("{} ({}) is partial: left out", figure.id, figure.scale);
-            continue;
-        }
-        figures.retain(|old| (&old.id, &old.scale) != (&figure.id, &figure.scale));
-        figures.push(Figure {
-            plots: Vec::new(),
-            resolved: Vec::new(),
-            ..figure
-        });
-    }
-    figures.sort_by_key(|figure| (figure.id.clone(), figure.scale.clone()));
-    write_json(&record, &figures)?;
-    let path = docs.join("reproduction.md");
-    std::fs::write(&path, markdown(&figures)).with_context(|| path.display().to_string())?;
-    eprintln!("wrote {} and {}", path.display(), record.display());
-    Ok(())
-}
-
-/// All figure.json of both scales.
-fn found(results: &Path) -> Result<Vec<Figure>> {
-    let mut figures = Vec::new();
-    for scale in [ScaleName::Quick, ScaleName::Full] {
-        let Ok(entries) = std::fs::read_dir(results.join(scale.to_string())) else {
-            continue;
-        };
-        for entry in entries {
-            let path = entry?.path().join("figure.json");
-            if path.exists() {
-                figures.push(read_json(&path)?);
-            }
-        }
-    }
-    Ok(figures)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::record::write_table;
     use super::*;
+    use onramp_results::{figure::Figure, read_json};
 
     const SCENARIO: &str = r#"title = "Six to one"
 duration = "400 us"
@@ -359,12 +237,17 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
             ids: vec!["all".to_owned()],
             quick: true,
             full: false,
+            rack: false,
             out: root.path().join("out"),
             threads: Some(2),
             again: false,
             from: Some(root.path().to_owned()),
             table: false,
             json: false,
+            machines: Machines {
+                kernel: None,
+                cache: root.path().join("cache"),
+            },
         };
         (root, args)
     }
@@ -416,7 +299,8 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         std::fs::write(root.path().join("figures/tiny.toml"), stricter).unwrap();
         reproduce(&args, &go_on).unwrap();
         assert_eq!(written(&args, 0), before);
-        assert_ne!(made(&args).rows[0].verdict, first.rows[0].verdict);
+        let verdict = |figure: &Figure| figure.rows[0].measured[0].verdict;
+        assert_ne!(verdict(&made(&args)), verdict(&first));
 
         let larger = SCENARIO.replace("200 kB", "300 kB");
         std::fs::write(root.path().join("scenarios/tiny.toml"), larger).unwrap();

@@ -18,9 +18,7 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 use clap::Subcommand;
-use onramp_results::{
-    forget, merge, part, read_json, write_json, write_tables, RunResult, SummaryFile,
-};
+use onramp_results::{forget, merge, missing_runs, part, write_json, write_tables, SummaryFile};
 use onramp_scenario::{Scenario, Work};
 use onramp_sim::{
     address, cc, flow_ports, parse_flow_list,
@@ -182,15 +180,6 @@ pub fn simulate_all(job: &Job<'_>) -> Result<SummaryFile> {
         }
     }
     Ok(merge(scenario, out, "sim")?)
-}
-
-/// Runs that are not whole in `out`.
-pub fn missing_runs(scenario: &Scenario, out: &Path) -> Vec<usize> {
-    let is_missing = |index: &usize| {
-        let result: Result<RunResult, _> = read_json(&part(out, "run", *index, "json"));
-        result.map_or(true, |result| result.partial)
-    };
-    (0..scenario.runs().len()).filter(is_missing).collect()
 }
 
 /// Takes runs until there are none left.

@@ -42,6 +42,7 @@ fn host(file: &str, out: &str, set: &[&str]) -> anyhow::Result<()> {
         out: PathBuf::from(out),
         exe: std::env::var_os("EXE").map_or_else(std::env::current_exe, |exe| Ok(exe.into()))?,
         measure_cpu: std::env::var_os("MEASURE_CPU").is_some(),
+        keep: false,
         cancel: cancelled_by_signals(),
     };
     let summary = run(&scenario, &options, &mut |status| eprintln!("{status:?}"))?;

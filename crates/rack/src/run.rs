@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 use crate::native::{self, Missing, Progress, Setup};
 use crate::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
-use onramp_results::{forget, merge, part, read_json, write_json, RunResult, SummaryFile};
+use onramp_results::{forget, merge, missing_runs, part, read_json, write_json};
+use onramp_results::{RunResult, SummaryFile};
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,8 @@ pub struct Options<'a> {
     pub exe: PathBuf,
     /// See [`Setup::measure_cpu`].
     pub measure_cpu: bool,
+    /// Whether runs that are whole in `out` are left as they are.
+    pub keep: bool,
     /// Ends everything when it becomes true.
     pub cancel: &'a AtomicBool,
 }
@@ -52,19 +55,21 @@ pub struct Options<'a> {
 /// How far a scenario is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
-    /// Runs of the scenario.
+    /// Runs to make.
     pub runs: usize,
-    /// Runs that have finished.
+    /// Those that have finished.
     pub finished: usize,
     /// Runs under way, and how far each is, 0 to 1.
     pub running: Vec<(usize, f64)>,
+    /// The part of all that is done, 0 to 1.
+    pub done: f64,
     /// Since the start.
     pub elapsed: Duration,
     /// Time still needed, as far as can be told.
     pub left: Option<Duration>,
 }
 
-/// Runs all of `scenario` and merges the results. When `cancel` ends it, the summary is partial.
+/// Runs all of `scenario`, or what is missing, and merges the results. When `cancel` ends it, the summary is partial.
 ///
 /// # Errors
 /// The first run that failed; the others' results are merged on disk all the same.
@@ -74,14 +79,20 @@ pub fn run(
     progress: &mut (dyn FnMut(&Status) + Send),
 ) -> Result<SummaryFile> {
     std::fs::create_dir_all(&options.out).map_err(|source| at(&options.out, source))?;
-    forget(scenario, &options.out)?;
+    if !options.keep {
+        forget(scenario, &options.out)?;
+    }
+    let missing = missing_runs(scenario, &options.out);
+    if missing.is_empty() {
+        return Ok(merge(scenario, &options.out, "rack")?);
+    }
     let machine = machine(options)?;
     let jobs = if machine.is_some() {
         options.jobs.max(1)
     } else {
         1
     };
-    let board = Mutex::new(Board::new(scenario.runs().len(), progress));
+    let board = Mutex::new(Board::new(missing, progress));
     std::thread::scope(|scope| {
         for _ in 1..jobs {
             scope.spawn(|| work(scenario, options, machine.as_ref(), &board));
@@ -148,33 +159,34 @@ fn note(missing: &[Missing]) {
 
 /// What workers share.
 struct Board<'a> {
+    /// Numbers of the runs.
+    todo: Vec<usize>,
     next: usize,
     started: Instant,
     finished: usize,
     running: Vec<(usize, f64)>,
-    total: usize,
     failure: Option<Error>,
     progress: &'a mut (dyn FnMut(&Status) + Send),
 }
 
 impl<'a> Board<'a> {
-    fn new(total: usize, progress: &'a mut (dyn FnMut(&Status) + Send)) -> Board<'a> {
+    fn new(todo: Vec<usize>, progress: &'a mut (dyn FnMut(&Status) + Send)) -> Board<'a> {
         Board {
+            todo,
             next: 0,
             started: Instant::now(),
             finished: 0,
             running: Vec::new(),
-            total,
             failure: None,
             progress,
         }
     }
 
     fn take(&mut self) -> Option<usize> {
-        let index = self.next;
-        if self.failure.is_some() || index == self.total {
+        if self.failure.is_some() {
             return None;
         }
+        let index = *self.todo.get(self.next)?;
         self.next += 1;
         self.running.push((index, 0.0));
         self.tell();
@@ -206,12 +218,14 @@ impl<'a> Board<'a> {
     fn tell(&mut self) {
         let elapsed = self.started.elapsed();
         let done = self.finished as f64 + self.running.iter().map(|(_, part)| part).sum::<f64>();
+        let done = done / self.todo.len() as f64;
         let status = Status {
-            runs: self.total,
+            runs: self.todo.len(),
             finished: self.finished,
             running: self.running.clone(),
+            done,
             elapsed,
-            left: time_left(elapsed, done / self.total as f64),
+            left: time_left(elapsed, done),
         };
         (self.progress)(&status);
     }
@@ -229,7 +243,7 @@ fn work(
     board: &Mutex<Board<'_>>,
 ) {
     let lock = || board.lock().expect("no worker panicked");
-    loop {
+    while !options.cancel.load(Ordering::Relaxed) {
         let Some(index) = lock().take() else { return };
         let started = Instant::now();
         let mut progress = |done: f64| lock().note(index, done);
@@ -359,10 +373,10 @@ mod tests {
     fn no_run_starts_after_a_failure() {
         let mut seen = Vec::new();
         let mut progress = |status: &Status| seen.push((status.finished, status.running.len()));
-        let mut board = Board::new(3, &mut progress);
-        assert_eq!((board.take(), board.take()), (Some(0), Some(1)));
+        let mut board = Board::new(vec![0, 2, 5], &mut progress);
+        assert_eq!((board.take(), board.take()), (Some(0), Some(2)));
         board.finish(0, Ok(()));
-        board.finish(1, Err(Error::Cancelled));
+        board.finish(2, Err(Error::Cancelled));
         assert_eq!(board.take(), None);
         assert_eq!(seen, [(0, 1), (0, 2), (1, 1), (1, 0)]);
     }

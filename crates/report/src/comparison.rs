@@ -1,7 +1,7 @@
 //! Paper against measured: a row's numbers, ratios and verdict.
 
 use maud::{html, Markup};
-use onramp_results::figure::{Measured, Row, Verdict};
+use onramp_results::figure::{world_name, worlds, Measured, Row, Verdict};
 
 use crate::number::{exact, three, unit};
 
@@ -53,12 +53,7 @@ pub fn tally(verdict: Verdict, count: usize) -> Markup {
 
 /// The table of a figure's rows.
 pub fn table(rows: &[Row]) -> Markup {
-    let mut worlds: Vec<&str> = Vec::new();
-    for measured in rows.iter().flat_map(|row| &row.measured) {
-        if !worlds.contains(&measured.world.as_str()) {
-            worlds.push(&measured.world);
-        }
-    }
+    let worlds = worlds(rows);
     let has_paper = rows.iter().any(|row| row.paper.is_some());
     html! {
         div.scroll tabindex="0" role="region" aria-label="Paper against measured" {
@@ -79,13 +74,14 @@ pub fn table(rows: &[Row]) -> Markup {
 
 fn table_row(row: &Row, worlds: &[&str], has_paper: bool) -> Markup {
     let of = |world: &str| row.measured.iter().find(|m| m.world == world);
+    let is_beyond = |measured: &Measured| measured.verdict == Verdict::Beyond;
     html! {
         tr {
             th scope="row" { (row.name) }
             td.number data-label="Paper" { div {
                 @match row.paper {
                     Some(paper) => span.value { (exact(paper)) (unit(&row.unit)) },
-                    None if row.verdict == Verdict::Beyond => "\u{2013}",
+                    None if row.measured.iter().all(is_beyond) => "\u{2013}",
                     None => span.muted { "picture only" },
                 }
                 @if !row.source.is_empty() { div.muted.small.source { (row.source) } }
@@ -95,7 +91,12 @@ fn table_row(row: &Row, worlds: &[&str], has_paper: bool) -> Markup {
                 td.number.none[measured.is_none()] data-label=(world_name(world)) { (value(measured, &row.unit)) }
             }
             @if has_paper { td.ratio data-label="Measured \u{f7} paper" { (ratios(row)) } }
-            td data-label="Verdict" { (badge(row.verdict, None)) }
+            td data-label="Verdict" { div { @for measured in &row.measured {
+                div.verdict-line {
+                    (badge(measured.verdict, None))
+                    @if worlds.len() > 1 { " " span.muted.small { (world_name(&measured.world)) } }
+                }
+            } } }
             td.note data-label="Why" { (row.note) }
         }
     }
@@ -174,13 +175,5 @@ fn strip(ratio: f64, interval: Option<[f64; 2]>) -> Markup {
                 path.dot d={ "M" (tip) " 8 L" (base) " 3 L" (base) " 13 Z" } {}
             }
         }
-    }
-}
-
-fn world_name(world: &str) -> &str {
-    match world {
-        "sim" => "simulator",
-        "rack" => "real kernel",
-        other => other,
     }
 }

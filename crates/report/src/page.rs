@@ -121,7 +121,8 @@ fn drawn(section: &Section) -> Vec<Drawn<'_>> {
 fn counts<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Vec<(Verdict, usize)> {
     let verdicts: Vec<Verdict> = sections
         .into_iter()
-        .flat_map(|section| section.rows.iter().map(|row| row.verdict))
+        .flat_map(|section| section.rows.iter().flat_map(|row| &row.measured))
+        .map(|measured| measured.verdict)
         .collect();
     let count = |verdict| (verdict, verdicts.iter().filter(|v| **v == verdict).count());
     VERDICTS

@@ -31,18 +31,18 @@ pub fn figure(id: &str) -> Figure {
 }
 
 fn rows() -> Vec<Row> {
-    let measured = |world: &str, value, interval| Measured {
+    let measured = |world: &str, value, interval, verdict| Measured {
         world: world.into(),
         value,
         interval,
+        verdict,
     };
-    let row = |name: &str, unit: &str, paper, measured, verdict, note: &str| Row {
+    let row = |name: &str, unit: &str, paper, measured, note: &str| Row {
         name: name.into(),
         unit: unit.into(),
         paper,
         source: "section 5.2".into(),
         measured,
-        verdict,
         note: note.into(),
     };
     vec![
@@ -51,10 +51,9 @@ fn rows() -> Vec<Row> {
             "x",
             Some(2.6),
             vec![
-                measured("sim", Some(2.7123), Some([2.41, 3.0])),
-                measured("rack", Some(2.31), Some([2.2, 2.42])),
+                measured("sim", Some(2.7123), Some([2.41, 3.0]), Verdict::Reproduced),
+                measured("rack", Some(2.31), Some([2.2, 2.42]), Verdict::Reproduced),
             ],
-            Verdict::Reproduced,
             "",
         ),
         row(
@@ -62,34 +61,30 @@ fn rows() -> Vec<Row> {
             "x",
             Some(5.6),
             vec![
-                measured("sim", Some(1.9), Some([1.2, 2.6])),
-                measured("rack", None, None),
+                measured("sim", Some(1.9), Some([1.2, 2.6]), Verdict::DirectionOnly),
+                measured("rack", None, None, Verdict::NotReproduced),
             ],
-            Verdict::DirectionOnly,
             "Our switch shares its buffer; the paper's has 0.5 MB a port, so fewer answers are lost.",
         ),
         row(
             "Drops, off / final",
             "x",
             Some(260.0),
-            vec![measured("sim", Some(21.0), None)],
-            Verdict::NotReproduced,
+            vec![measured("sim", Some(21.0), None, Verdict::NotReproduced)],
             "The run is too short to see a timeout.",
         ),
         row(
             "Utilisation with final",
             "%",
             None,
-            vec![measured("sim", Some(97.34), Some([96.9, 97.8]))],
-            Verdict::Reproduced,
+            vec![measured("sim", Some(97.34), Some([96.9, 97.8]), Verdict::Reproduced)],
             "Compared by the picture's shape.",
         ),
         row(
             "RCT mean with gate",
             "us",
             None,
-            vec![measured("sim", Some(40.9), Some([39.0, 43.0]))],
-            Verdict::Beyond,
+            vec![measured("sim", Some(40.9), Some([39.0, 43.0]), Verdict::Beyond)],
             "",
         ),
     ]

@@ -53,6 +53,8 @@ fn paper_and_measured_stand_beside_each_other() {
     assert!(html.contains("<span class=\"value\">1.04</span>")); // 2.7123 / 2.6
     assert!(html.contains("picture only"));
     assert!(html.contains("not reproduced"));
+    assert!(html.contains("real kernel</th>"), "three columns");
+    assert_eq!(html.matches("class=\"verdict-line\"").count(), 7);
     assert!(html.contains("20 ms instead of 1 s; 32 of 320 servers."));
     assert!(html.contains("time_dilation"));
 }
@@ -61,8 +63,9 @@ fn paper_and_measured_stand_beside_each_other() {
 fn verdicts_are_counted() {
     let html = text(&[section(false), section(false)]);
     let overview = &html[..html.find("<h2>").unwrap()];
-    assert!(overview.contains("4 reproduced"), "{overview}");
-    assert!(overview.contains("2 not reproduced"), "{overview}");
+    // Of each world its own.
+    assert!(overview.contains("6 reproduced"), "{overview}");
+    assert!(overview.contains("4 not reproduced"), "{overview}");
     // Two of one name have an address each.
     assert!(html.contains("id=\"figure-f9\"") && html.contains("id=\"figure-f9--1\""));
 }

@@ -18,6 +18,8 @@ pub enum Error {
     },
     #[error("there is no figure {id}; there are {known}")]
     Unknown { id: String, known: String },
+    #[error("figure {id} has no [rack], so it cannot be run on the rack; those that can: {known}")]
+    NotOnRack { id: String, known: String },
     #[error(transparent)]
     Scenario(#[from] onramp_scenario::Errors),
     #[error(transparent)]

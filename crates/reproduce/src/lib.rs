@@ -17,8 +17,8 @@ mod world;
 
 pub use error::{Error, Result};
 pub use library::{natural, Library};
-pub use plan::{Digests, Planned, ScaleName};
-pub use spec::Spec;
+pub use plan::{Digests, Planned};
+pub use spec::{ScaleName, Spec};
 pub use statistics::Estimate;
 pub use table::{markdown, terminal};
 pub use world::World;

@@ -3,45 +3,28 @@
 
 use crate::error::{Error, Result};
 use crate::library::{natural, Library};
-use crate::spec::{Choice, Scale, Show, Spec};
+use crate::spec::{Choice, Scale, ScaleName, Show, Spec};
 use crate::world::World;
 use crate::{plots, rows};
-use onramp_results::figure::Figure;
+use onramp_results::figure::{Figure, Plot};
 use onramp_results::SCHEMA;
-use onramp_scenario::Scenario;
+use onramp_scenario::{rack_limits, Scenario};
 use serde_json::json;
 use siphasher::sip::SipHasher13;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-
-/// How much is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScaleName {
-    /// In a minute.
-    Quick,
-    /// As the paper.
-    Full,
-}
-
-impl fmt::Display for ScaleName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ScaleName::Quick => "quick",
-            ScaleName::Full => "full",
-        })
-    }
-}
 
 /// A figure that can be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     /// As on the command line.
     pub id: String,
-    /// What is declared.
+    /// What is declared; its rows are those of the scale.
     pub spec: Spec,
     /// At which scale.
     pub scale: ScaleName,
+    /// What that sets.
+    pub settings: Scale,
     /// All its runs; none for a figure that compares what was measured elsewhere.
     pub scenario: Option<Scenario>,
     /// Digests of the files that the scenario names, by path: a result is of their contents too.
@@ -55,39 +38,54 @@ impl Planned {
     /// Figure `id`, which may be one that another shows too.
     ///
     /// # Errors
-    /// There is none of that name; it or its scenario is not valid; a row means no run.
+    /// There is none of that name, or none that declares the scale; it or its scenario is not valid,
+    /// or beyond the rack; a row means no run.
     pub fn read(library: &Library, id: &str, scale: ScaleName) -> Result<Planned> {
-        let (id, spec) = find(library, id)?;
+        let (id, mut spec) = find(library, id)?;
+        let Some(settings) = spec.scale(scale).cloned() else {
+            let known = on_rack(library)?.join(", ");
+            return Err(Error::NotOnRack { id, known });
+        };
         let file = format!("figures/{id}.toml");
-        let (scenario, files) = scenario(library, &spec, scale, &file)?;
+        let (scenario, files) = scenario(library, &spec, (scale, &settings), &file)?;
+        spec.rows.retain(|row| row.at.is_none_or(|at| at == scale));
+        if scale == ScaleName::Rack {
+            for row in &mut spec.rows {
+                row.note = row
+                    .rack_note
+                    .take()
+                    .unwrap_or(std::mem::take(&mut row.note));
+            }
+        }
         let planned = Planned {
             scenario,
             files,
             id,
             spec,
             scale,
+            settings,
         };
         planned.check(&file)?;
         Ok(planned)
     }
 
-    /// All figures, in the paper's order.
+    /// All figures that declare the scale, in the paper's order.
     ///
     /// # Errors
     /// As of [`Planned::read`].
     pub fn all(library: &Library, scale: ScaleName) -> Result<Vec<Planned>> {
-        let ids = ids(library)?;
+        let ids = match scale {
+            ScaleName::Quick | ScaleName::Full => ids(library)?,
+            ScaleName::Rack => on_rack(library)?,
+        };
         ids.iter()
             .map(|id| Planned::read(library, id, scale))
             .collect()
     }
 
-    /// What its scale sets.
-    pub fn settings(&self) -> &Scale {
-        match self.scale {
-            ScaleName::Quick => &self.spec.quick,
-            ScaleName::Full => &self.spec.full,
-        }
+    /// Whether a row needs the rack's CPU time.
+    pub fn measures_cpu(&self) -> bool {
+        self.spec.rows.iter().any(|row| row.is_cpu())
     }
 
     /// `figure.json` of what `worlds` measured, the simulator's first.
@@ -97,13 +95,11 @@ impl Planned {
     pub fn figure(&self, worlds: &[World], version: &str, partial: bool) -> Result<Figure> {
         let rows = self.spec.rows.iter().map(|row| rows::row(row, worlds));
         let rows = rows.collect::<Result<Vec<_>>>()?;
-        let mut drawn = Vec::new();
-        if let Some(world) = worlds.first() {
-            for plot in &self.spec.plots {
-                drawn.push(plots::plot(plot, world)?);
-            }
+        let mut drawn: Vec<Plot> = Vec::new();
+        for plot in &self.spec.plots {
+            drawn.extend(plots::plots(plot, worlds)?);
         }
-        let scale = self.settings();
+        let scale = &self.settings;
         Ok(Figure {
             schema: SCHEMA,
             version: version.to_owned(),
@@ -136,6 +132,13 @@ impl Planned {
                 reason,
             })
         };
+        if self.scale == ScaleName::Rack {
+            for run in scenario.runs() {
+                if let Some(limit) = rack_limits(run).first() {
+                    return wrong("rack".to_owned(), format!("beyond the rack: {limit}"));
+                }
+            }
+        }
         let runs: Vec<&Choice> = scenario.runs().iter().map(|run| &run.params).collect();
         let count = |choice: &Choice| {
             let means = |run: &&&Choice| {
@@ -145,7 +148,7 @@ impl Planned {
             };
             runs.iter().filter(means).count() as u64
         };
-        let seeds = self.settings().seeds;
+        let seeds = self.settings.seeds;
         for row in self.spec.rows.iter().filter(|row| row.cost.is_none()) {
             for choice in std::iter::once(&row.of).chain(&row.over) {
                 let found = count(choice);
@@ -215,6 +218,17 @@ fn ids(library: &Library) -> Result<Vec<String>> {
     })
 }
 
+/// Those that declare a run on the rack.
+fn on_rack(library: &Library) -> Result<Vec<String>> {
+    let mut declared = Vec::new();
+    for id in ids(library)? {
+        if spec(library, &id)?.rack.is_some() {
+            declared.push(id);
+        }
+    }
+    Ok(declared)
+}
+
 fn spec(library: &Library, id: &str) -> Result<Spec> {
     let path = format!("figures/{id}.toml");
     let text = text(library, &path)?;
@@ -254,7 +268,7 @@ fn find(library: &Library, id: &str) -> Result<(String, Spec)> {
 fn scenario(
     library: &Library,
     spec: &Spec,
-    scale: ScaleName,
+    (scale, settings): (ScaleName, &Scale),
     file: &str,
 ) -> Result<(Option<Scenario>, Digests)> {
     let Some(name) = &spec.scenario else {
@@ -262,15 +276,11 @@ fn scenario(
     };
     let path = format!("scenarios/{name}");
     let text = text(library, &path)?;
-    let scale_of = match scale {
-        ScaleName::Quick => &spec.quick,
-        ScaleName::Full => &spec.full,
-    };
     let mut set: Vec<(String, String)> = Vec::new();
-    for (key, value) in &scale_of.set {
+    for (key, value) in &settings.set {
         set.push((key.clone(), setting(value)));
     }
-    let seeds: Vec<u64> = (1..=scale_of.seeds).collect();
+    let seeds: Vec<u64> = (1..=settings.seeds).collect();
     set.push(("seed".to_owned(), format!("{seeds:?}")));
     let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);

@@ -4,17 +4,47 @@ use crate::error::Result;
 use crate::spec::{Choice, FlowColumn, PlotSpec, Show};
 use crate::statistics::Estimate;
 use crate::world::{of_metric, seed, World};
-use onramp_results::figure::{Axis, Plot, Series};
+use onramp_results::figure::{world_name, Axis, Plot, PlotKind, Series};
 use onramp_results::{each_flow, each_point, RunResult};
 
 /// Points of a distribution: enough for a picture a screen wide.
 const MOST_STEPS: usize = 500;
 
-/// `spec` of what `world` measured.
+/// `spec` of what `worlds` measured: bars and distributions in one chart, what would hide each other in
+/// one of each world. Of several worlds, one without points is left out.
 ///
 /// # Errors
 /// Results that cannot be read.
-pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
+pub fn plots(spec: &PlotSpec, worlds: &[World]) -> Result<Vec<Plot>> {
+    let mut charts: Vec<Plot> = Vec::new();
+    for world in worlds {
+        let mut chart = plot(spec, world)?;
+        if worlds.len() == 1 {
+            return Ok(vec![chart]);
+        }
+        let world = world_name(&world.name);
+        chart.series.retain(|series| !series.x.is_empty());
+        let is_shared = matches!(chart.kind, PlotKind::Bar | PlotKind::Step);
+        match is_shared {
+            true => chart
+                .series
+                .iter_mut()
+                .for_each(|series| series.name += &format!(", {world}")),
+            false => chart.title += &format!(", {world}"),
+        }
+        match charts.last_mut() {
+            Some(last) if is_shared && last.x.categories == chart.x.categories => {
+                last.series.append(&mut chart.series);
+            }
+            _ if chart.series.is_empty() => {}
+            _ => charts.push(chart),
+        }
+    }
+    Ok(charts)
+}
+
+/// `spec` of what `world` measured.
+fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
     let runs: Vec<&RunResult> = world.chosen(&spec.of).collect();
     let mut categories = Vec::new();
     let (x, series) = match &spec.show {

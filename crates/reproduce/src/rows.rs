@@ -15,31 +15,34 @@ const WITHIN: f64 = 1.5;
 /// Results that cannot be read.
 pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
     let mut all = Vec::new();
-    let in_worlds = worlds.iter().filter(|_| spec.cost.is_none());
-    for world in in_worlds {
-        let estimate = estimate(spec, world)?;
-        all.push(Measured {
-            world: world.name.clone(),
-            value: estimate.map(|e| e.value),
-            interval: estimate.and_then(|e| e.interval),
-        });
+    let can = |world: &&World| spec.cost.is_none() && (!spec.is_cpu() || world.name == "rack");
+    for world in worlds.iter().filter(can) {
+        all.push(judged(spec, &world.name, estimate(spec, world)?));
     }
     if let Some(path) = &spec.cost {
-        all.push(Measured {
-            world: "bench".to_owned(),
-            value: of_cost(path).map(|value| value * spec.times.unwrap_or(1.0)),
+        let value = of_cost(path).map(|value| Estimate {
+            value: value * spec.times.unwrap_or(1.0),
             interval: None,
         });
+        all.push(judged(spec, "bench", value));
     }
     Ok(Row {
         name: spec.name.clone(),
         unit: unit(spec),
         paper: spec.paper,
         source: spec.source.clone(),
-        verdict: verdict(spec, all.first()),
         measured: all,
         note: spec.note.trim().to_owned(),
     })
+}
+
+fn judged(spec: &RowSpec, world: &str, estimate: Option<Estimate>) -> Measured {
+    Measured {
+        world: world.to_owned(),
+        value: estimate.map(|e| e.value),
+        interval: estimate.and_then(|e| e.interval),
+        verdict: verdict(spec, estimate),
+    }
 }
 
 fn unit(spec: &RowSpec) -> String {
@@ -87,14 +90,15 @@ fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String,
 /// Reproduced: within the factor of the paper's number and on the same side of no change (or no side
 /// is told apart), or within the bounds that the picture's shape sets. Direction only: at least on
 /// the same side, and not by chance.
-fn verdict(spec: &RowSpec, measured: Option<&Measured>) -> Verdict {
+fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
     let has_bounds = spec.at_least.is_some() || spec.at_most.is_some();
     if spec.paper.is_none() && !has_bounds {
         return Verdict::Beyond;
     }
-    let Some((measured, value)) = measured.and_then(|m| Some((m, m.value?))) else {
+    let Some(measured) = measured else {
         return Verdict::NotReproduced;
     };
+    let value = measured.value;
     let in_bounds = spec.at_least.is_none_or(|least| value >= least)
         && spec.at_most.is_none_or(|most| value <= most);
     let is_close = spec.paper.is_none_or(|paper| {
@@ -108,7 +112,7 @@ fn verdict(spec: &RowSpec, measured: Option<&Measured>) -> Verdict {
     });
     match is_close && (in_bounds || spec.paper.is_some()) {
         true => Verdict::Reproduced,
-        false if points_the_same_way(spec, measured, value, in_bounds) => Verdict::DirectionOnly,
+        false if points_the_same_way(spec, measured, in_bounds) => Verdict::DirectionOnly,
         false => Verdict::NotReproduced,
     }
 }
@@ -133,7 +137,7 @@ fn same_side(a: f64, b: f64) -> bool {
     (a > 1.0) == (b > 1.0)
 }
 
-fn points_the_same_way(spec: &RowSpec, measured: &Measured, value: f64, in_bounds: bool) -> bool {
+fn points_the_same_way(spec: &RowSpec, measured: Estimate, in_bounds: bool) -> bool {
     if spec.by == By::Value {
         // Of a plain number only bounds say what a direction is.
         return in_bounds && (spec.at_least.is_some() || spec.at_most.is_some());
@@ -148,54 +152,112 @@ fn points_the_same_way(spec: &RowSpec, measured: &Measured, value: f64, in_bound
         .interval
         .map(|ends| ends.map(|end| scale(spec, end)));
     let by_chance = ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
-    !by_chance && (scale(spec, value) > 1.0) == more
+    !by_chance && (scale(spec, measured.value) > 1.0) == more
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_results::RunResult;
+    use serde_json::{json, Value};
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
 
     fn spec(text: &str) -> RowSpec {
         let text = format!("name = \"n\"\nsource = \"s\"\nmetric = \"m\"\n{text}");
         toml::from_str(&text).unwrap()
     }
 
-    fn judged(spec: &RowSpec, value: f64, interval: [f64; 2]) -> Verdict {
-        let measured = Measured {
-            world: "sim".to_owned(),
-            value: Some(value),
+    fn verdict_of(spec: &RowSpec, value: f64, interval: [f64; 2]) -> Verdict {
+        let measured = Estimate {
+            value,
             interval: Some(interval),
         };
-        verdict(spec, Some(&measured))
+        verdict(spec, Some(measured))
     }
 
     #[test]
     fn a_ratio_within_the_factor_is_reproduced() {
         let spec = spec("as = \"ratio\"\npaper = 3.0");
-        assert_eq!(judged(&spec, 2.1, [1.8, 2.4]), Verdict::Reproduced);
-        assert_eq!(judged(&spec, 30.0, [20.0, 40.0]), Verdict::DirectionOnly);
-        assert_eq!(judged(&spec, 1.5, [0.9, 2.2]), Verdict::NotReproduced);
-        assert_eq!(judged(&spec, 0.5, [0.4, 0.6]), Verdict::NotReproduced);
+        assert_eq!(verdict_of(&spec, 2.1, [1.8, 2.4]), Verdict::Reproduced);
+        assert_eq!(
+            verdict_of(&spec, 30.0, [20.0, 40.0]),
+            Verdict::DirectionOnly
+        );
+        assert_eq!(verdict_of(&spec, 1.5, [0.9, 2.2]), Verdict::NotReproduced);
+        assert_eq!(verdict_of(&spec, 0.5, [0.4, 0.6]), Verdict::NotReproduced);
     }
 
     #[test]
     fn a_small_change_the_other_way_is_not_reproduced_unless_it_is_chance() {
         let spec = spec("as = \"change\"\npaper = -7.0");
-        assert_eq!(judged(&spec, -20.0, [-25.0, -15.0]), Verdict::Reproduced);
-        assert_eq!(judged(&spec, 4.0, [2.0, 6.0]), Verdict::NotReproduced);
-        assert_eq!(judged(&spec, 1.0, [-9.0, 11.0]), Verdict::Reproduced);
+        assert_eq!(
+            verdict_of(&spec, -20.0, [-25.0, -15.0]),
+            Verdict::Reproduced
+        );
+        assert_eq!(verdict_of(&spec, 4.0, [2.0, 6.0]), Verdict::NotReproduced);
+        assert_eq!(verdict_of(&spec, 1.0, [-9.0, 11.0]), Verdict::Reproduced);
     }
 
     #[test]
     fn what_is_only_a_picture_is_judged_by_its_bounds() {
         let spec = spec("as = \"ratio\"\nat_least = 1.5");
-        assert_eq!(judged(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
-        assert_eq!(judged(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
-        assert_eq!(judged(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
+        assert_eq!(verdict_of(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
+        assert_eq!(verdict_of(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
+        assert_eq!(verdict_of(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
         let no_worse = self::spec("as = \"change\"\nat_most = 2");
-        assert_eq!(judged(&no_worse, 5.0, [4.0, 6.0]), Verdict::NotReproduced);
+        assert_eq!(
+            verdict_of(&no_worse, 5.0, [4.0, 6.0]),
+            Verdict::NotReproduced
+        );
         let free = self::spec("as = \"ratio\"");
-        assert_eq!(judged(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
+        assert_eq!(verdict_of(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
+    }
+
+    /// Its CPU time is 2 s if it is the rack.
+    fn world(name: &str, drops: i64) -> World {
+        let cpu_s = (name == "rack").then_some(("cpu_s".to_owned(), 2.0));
+        let run = RunResult {
+            run: 0,
+            params: Choice::new(),
+            resolved: Value::Null,
+            partial: false,
+            metrics: BTreeMap::from([("drops".to_owned(), json!(drops))]),
+            cost: cpu_s.into_iter().collect(),
+        };
+        World {
+            name: name.to_owned(),
+            directory: PathBuf::new(),
+            runs: vec![run],
+        }
+    }
+
+    #[test]
+    fn each_world_that_can_measure_a_row_is_judged_alone() {
+        let worlds = [world("sim", 30), world("rack", 90)];
+        let judged = |text: &str| {
+            let spec = toml::from_str(&format!(
+                "name = \"n\"\nsource = \"s\"\nunit = \"\"\n{text}"
+            ));
+            let row = row(&spec.unwrap(), &worlds).unwrap().measured.into_iter();
+            row.map(|m| (m.world, m.value, m.verdict))
+                .collect::<Vec<_>>()
+        };
+        let (sim, rack) = ("sim".to_owned(), "rack".to_owned());
+        assert_eq!(
+            judged("metric = \"drops\"\npaper = 30"),
+            [
+                (sim, Some(30.0), Verdict::Reproduced),
+                (rack.clone(), Some(90.0), Verdict::NotReproduced)
+            ]
+        );
+        assert_eq!(
+            judged("metric = \"cost.cpu_s\""),
+            [(rack, Some(2.0), Verdict::Beyond)]
+        );
+        let per = judged("metric = \"drops\"\nper = \"cost.cpu_s\"");
+        assert_eq!((per[0].1, per[1].1), (None, Some(45.0)));
+        assert_eq!(judged("cost = \"0.sender_percent\"")[0].0, "bench");
     }
 
     #[test]

@@ -5,12 +5,35 @@ use crate::error::{Error, Result};
 use onramp_results::figure::PlotKind;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A choice of runs: values of what the scenario varies, as `summary.json` gives them.
 pub type Choice = BTreeMap<String, String>;
 
 /// Fewest seeds from which an interval means something.
 pub const LEAST_SEEDS: u64 = 5;
+
+/// How much is run, and in which worlds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaleName {
+    /// In a minute, in the simulator.
+    Quick,
+    /// As the paper, in the simulator.
+    Full,
+    /// What a rack of real kernels can, there and in the simulator.
+    Rack,
+}
+
+impl fmt::Display for ScaleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ScaleName::Quick => "quick",
+            ScaleName::Full => "full",
+            ScaleName::Rack => "rack",
+        })
+    }
+}
 
 /// `figures/ID.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -32,6 +55,8 @@ pub struct Spec {
     pub quick: Scale,
     /// The paper's own.
     pub full: Scale,
+    /// On real kernels too, slowed down; only figures that declare it can be.
+    pub rack: Option<Scale>,
     /// The paper's numbers.
     #[serde(default, rename = "row")]
     pub rows: Vec<RowSpec>,
@@ -70,10 +95,15 @@ pub struct RowSpec {
     pub paper: Option<f64>,
     /// Where in the paper.
     pub source: String,
+    /// Only at this scale.
+    pub at: Option<ScaleName>,
     /// One row for each value of one key.
     pub each: Option<BTreeMap<String, Vec<String>>>,
-    /// A metric of `summary.json`: `incast.rct_us.p99`, `long.goodput_gbps.0`, `long.goodput_gbps.jain`.
+    /// A metric of `summary.json`: `incast.rct_us.p99`, `long.goodput_gbps.0`, `long.goodput_gbps.jain`;
+    /// or of its cost: `cost.cpu_s`.
     pub metric: Option<String>,
+    /// A metric of the same run by which it is divided.
+    pub per: Option<String>,
     /// Or a statistic of a series.
     pub series: Option<SeriesMeasure>,
     /// Or of the flows.
@@ -99,6 +129,8 @@ pub struct RowSpec {
     /// Why ours differs; what was compared where there is only a picture.
     #[serde(default)]
     pub note: String,
+    /// The same of what ran on the rack and beside it, instead of `note`.
+    pub rack_note: Option<String>,
 }
 
 /// How a number comes out of one or two runs of a seed.
@@ -273,9 +305,24 @@ impl Spec {
         Ok(spec.expanded())
     }
 
+    /// What `scale` changes; none: it is not declared.
+    pub fn scale(&self, scale: ScaleName) -> Option<&Scale> {
+        match scale {
+            ScaleName::Quick => Some(&self.quick),
+            ScaleName::Full => Some(&self.full),
+            ScaleName::Rack => self.rack.as_ref(),
+        }
+    }
+
     /// What the types do not say: the key and what is wrong.
     fn check(&self) -> Result<(), (String, String)> {
-        for (name, scale) in [("quick", &self.quick), ("full", &self.full)] {
+        if self.rack.is_some() && self.scenario.is_none() {
+            return Err(("rack".to_owned(), "given, but no scenario".to_owned()));
+        }
+        for name in [ScaleName::Quick, ScaleName::Full, ScaleName::Rack] {
+            let Some(scale) = self.scale(name) else {
+                continue;
+            };
             if scale.seeds == 0 {
                 return Err((format!("{name}.seeds"), "0, below min 1".to_owned()));
             }
@@ -327,6 +374,12 @@ impl Spec {
 }
 
 impl RowSpec {
+    /// Whether it is CPU time, which only real kernels take.
+    pub fn is_cpu(&self) -> bool {
+        let metric = self.metric.as_deref();
+        metric.is_some_and(|path| path.starts_with("cost.cpu"))
+    }
+
     fn check(&self) -> Result<(), (String, String)> {
         let wrong = |key: &str, reason: &str| Err((key.to_owned(), reason.to_owned()));
         check_each(&self.each)?;
@@ -339,6 +392,9 @@ impl RowSpec {
         ];
         if given.iter().filter(|given| **given).count() != 1 {
             return wrong("metric", "not one of metric, series, flows and cost alone");
+        }
+        if m.per.is_some() && m.metric.is_none() {
+            return wrong("per", "given, but no metric");
         }
         match (m.by, &m.over) {
             (By::Ratio | By::Change, None) if self.cost.is_none() => {
@@ -450,6 +506,31 @@ as = "ratio"
                 "row.0.each is not exactly one key",
             ),
             ("as = \"ratio\"", "as = \"half\"", "unknown variant `half`"),
+            (
+                "metric = \"incast.rct_us.mean\"",
+                "cost = \"3.sender_percent\"\nper = \"drops\"",
+                "row.0.per is given, but no metric",
+            ),
+            (
+                "[[row]]",
+                "[rack]\nseeds = 3\ntakes_s = 1\n[[row]]",
+                "figures/t.toml: rack.seeds is 3, below 5",
+            ),
+            (
+                "[[row]]",
+                "[rack]\nseeds = 5\ntakes_s = 1\nhosts = 3\n[[row]]",
+                "unknown field `hosts`",
+            ),
+            (
+                "scenario = \"s.toml\"\n[quick]",
+                "[rack]\nseeds = 5\ntakes_s = 1\n[quick]",
+                "figures/t.toml: rack is given, but no scenario",
+            ),
+            (
+                "as = \"ratio\"",
+                "as = \"ratio\"\nat = \"slow\"",
+                "unknown variant `slow`",
+            ),
         ] {
             let error = error(from, to);
             assert!(error.contains(expected), "{error}");

@@ -1,7 +1,7 @@
 //! The paper's numbers beside ours, for a terminal and for docs/reproduction.md.
 
 use crate::library::natural;
-use onramp_results::figure::{Figure, Measured, Row, Verdict};
+use onramp_results::figure::{world_name, worlds, Figure, Measured, Row, Verdict};
 use std::fmt::Write;
 
 /// One figure for a terminal.
@@ -15,25 +15,29 @@ pub fn terminal(figure: &Figure) -> String {
     }
     let names = figure.rows.iter().map(|row| row.name.chars().count());
     let width = names.max().unwrap_or(0).max(4);
-    let _ = writeln!(
-        text,
-        "{:<width$}  {:>12}  {:>28}  verdict",
-        "what", "paper", "measured"
-    );
+    let worlds = worlds(&figure.rows);
+    let _ = write!(text, "{:<width$}  {:>12}", "what", "paper");
+    for world in &worlds {
+        let _ = write!(text, "  {:>28}  {:<14}", heading(world, &worlds), "verdict");
+    }
+    end_line(&mut text);
     for row in &figure.rows {
-        let measured: Vec<String> = row.measured.iter().map(|m| of_world(m, row)).collect();
-        let measured = measured.join(", ");
-        let (name, paper) = (&row.name, paper(row));
-        let _ = writeln!(
-            text,
-            "{name:<width$}  {paper:>12}  {measured:>28}  {}",
-            verdict(row.verdict)
-        );
+        let _ = write!(text, "{:<width$}  {:>12}", row.name, paper(row));
+        for measured in worlds.iter().map(|world| of_world(row, world)) {
+            let (measured, verdict) = (value(measured, row), verdict_of(measured));
+            let _ = write!(text, "  {measured:>28}  {verdict:<14}");
+        }
+        end_line(&mut text);
         if !row.note.is_empty() {
             let _ = writeln!(text, "    {}", one_line(&row.note));
         }
     }
     text
+}
+
+fn end_line(text: &mut String) {
+    text.truncate(text.trim_end().len());
+    text.push('\n');
 }
 
 /// docs/reproduction.md: all rows of `figures`.
@@ -49,8 +53,12 @@ pub fn markdown(figures: &[Figure]) -> String {
          seeds' ratios). *Ratio*: ours by the paper's, of what falls by so many per cent what is left by what is left. **Reproduced**: within a \
          factor of 1.5 of the paper's number and on its side of no change; where the paper has only a \
          picture, its shape, as a bound that the row names. **Direction only**: the same way, and not by \
-         chance. **Not reproduced**: the note says why, where a reason was found. Numbers depend on no \
-         machine: the same version gives the same.\n\n",
+         chance. **Not reproduced**: the note says why, where a reason was found. The simulator's numbers depend on no \
+         machine: the same version gives the same.\n\n\
+         At the scale *rack* the same scenario, just as small and as slow, runs in the simulator and on real \
+         kernels (`onramp reproduce --rack`): Linux TCP, qdiscs, BPF programs and daemons in a virtual rack \
+         ([what it shows](fidelity.md)). The two columns are to be compared with each other; the simulator's at \
+         the other scales is not slowed down.\n\n",
     );
     text += &totals(&figures);
     for figure in figures {
@@ -59,12 +67,28 @@ pub fn markdown(figures: &[Figure]) -> String {
     text
 }
 
+/// Of the figures that need no rack, and of what the rack's real kernels measured.
 fn totals(figures: &[&Figure]) -> String {
-    let rows: Vec<&Row> = figures.iter().flat_map(|figure| &figure.rows).collect();
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let (rack, others): (Vec<&Figure>, Vec<&Figure>) =
+        figures.iter().partition(|figure| figure.scale == "rack");
+    let measured = |figures: Vec<&'_ Figure>| {
+        let rows = figures.into_iter().flat_map(|figure| figure.rows.clone());
+        rows.flat_map(|row| row.measured).collect::<Vec<_>>()
+    };
+    let (others, mut rack) = (measured(others), measured(rack));
+    rack.retain(|measured| measured.world == "rack");
+    let mut text = format!("{}.\n", total("rows", &others));
+    if !rack.is_empty() {
+        let _ = writeln!(text, "{}.", total("rows on real kernels", &rack));
+    }
+    text
+}
+
+fn total(what: &str, measured: &[Measured]) -> String {
+    let count = |verdict| measured.iter().filter(|m| m.verdict == verdict).count();
     format!(
-        "{} rows: {} reproduced, {} direction only, {} not reproduced, {} beyond the paper.\n",
-        rows.len(),
+        "{} {what}: {} reproduced, {} direction only, {} not reproduced, {} beyond the paper",
+        measured.len(),
         count(Verdict::Reproduced),
         count(Verdict::DirectionOnly),
         count(Verdict::NotReproduced),
@@ -89,23 +113,37 @@ fn section(text: &mut String, figure: &Figure) {
     if figure.partial {
         text.push_str("**Partial:** runs are missing.\n\n");
     }
-    text.push_str("| what | where | paper | measured | ratio | verdict | seeds | note |\n");
-    text.push_str("|---|---|---|---|---|---|---|---|\n");
+    let worlds = worlds(&figure.rows);
+    let mut headings = vec!["what", "where", "paper"];
+    for world in &worlds {
+        headings.extend([heading(world, &worlds), "ratio", "verdict"]);
+    }
+    headings.extend(["seeds", "note"]);
+    let _ = writeln!(text, "| {} |", headings.join(" | "));
+    let _ = writeln!(text, "|{}", "---|".repeat(headings.len()));
     for row in &figure.rows {
-        let measured: Vec<String> = row.measured.iter().map(|m| of_world(m, row)).collect();
-        let cells = [
-            row.name.clone(),
-            row.source.clone(),
-            paper(row),
-            measured.join("<br>"),
-            ratio(row),
-            verdict(row.verdict).to_owned(),
-            figure.seeds.len().to_string(),
-            one_line(&row.note),
-        ];
-        let cells = cells.map(|cell| cell.replace('|', "\\|"));
+        let mut cells = vec![row.name.clone(), row.source.clone(), paper(row)];
+        for measured in worlds.iter().map(|world| of_world(row, world)) {
+            let verdict = verdict_of(measured).to_owned();
+            cells.extend([value(measured, row), ratio(measured, row), verdict]);
+        }
+        cells.extend([figure.seeds.len().to_string(), one_line(&row.note)]);
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
+}
+
+/// Of a world's column: the simulator alone needs no name.
+fn heading<'a>(world: &'a str, worlds: &[&str]) -> &'a str {
+    match worlds {
+        ["sim"] => "measured",
+        _ => world_name(world),
+    }
+}
+
+/// What `world` measured; none where it cannot.
+fn of_world<'a>(row: &'a Row, world: &str) -> Option<&'a Measured> {
+    row.measured.iter().find(|m| m.world == world)
 }
 
 fn paper(row: &Row) -> String {
@@ -113,7 +151,10 @@ fn paper(row: &Row) -> String {
         .map_or("picture".to_owned(), |value| with_unit(value, &row.unit))
 }
 
-fn of_world(measured: &Measured, row: &Row) -> String {
+fn value(measured: Option<&Measured>, row: &Row) -> String {
+    let Some(measured) = measured else {
+        return "-".to_owned();
+    };
     let Some(value) = measured.value else {
         return "not measured".to_owned();
     };
@@ -121,15 +162,12 @@ fn of_world(measured: &Measured, row: &Row) -> String {
     if let Some([low, high]) = measured.interval {
         let _ = write!(text, " ({} to {})", number(low), number(high));
     }
-    match measured.world.as_str() {
-        "sim" => text,
-        world => format!("{world}: {text}"),
-    }
+    text
 }
 
 /// Ours by the paper's.
-fn ratio(row: &Row) -> String {
-    let ours = row.measured.first().and_then(|measured| measured.value);
+fn ratio(measured: Option<&Measured>, row: &Row) -> String {
+    let ours = measured.and_then(|measured| measured.value);
     let Some((ours, theirs)) = ours.zip(row.paper) else {
         return String::new();
     };
@@ -162,15 +200,139 @@ fn number(value: f64) -> String {
     }
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Reproduced => "reproduced",
-        Verdict::DirectionOnly => "direction only",
-        Verdict::NotReproduced => "not reproduced",
-        Verdict::Beyond => "beyond the paper",
+fn verdict_of(measured: Option<&Measured>) -> &'static str {
+    match measured.map(|measured| measured.verdict) {
+        None => "",
+        Some(Verdict::Reproduced) => "reproduced",
+        Some(Verdict::DirectionOnly) => "direction only",
+        Some(Verdict::NotReproduced) => "not reproduced",
+        Some(Verdict::Beyond) => "beyond the paper",
     }
 }
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(world: &str, value: Option<f64>, verdict: Verdict) -> Measured {
+        Measured {
+            world: world.to_owned(),
+            value,
+            interval: None,
+            verdict,
+        }
+    }
+
+    fn row(name: &str, paper: f64, measured: Vec<Measured>) -> Row {
+        Row {
+            name: name.to_owned(),
+            unit: "x".to_owned(),
+            paper: Some(paper),
+            source: "5.2".to_owned(),
+            measured,
+            note: String::new(),
+        }
+    }
+
+    fn figure(scale: &str, rows: Vec<Row>) -> Figure {
+        Figure {
+            schema: onramp_results::SCHEMA,
+            version: "0".to_owned(),
+            id: "f9".to_owned(),
+            title: "RCT".to_owned(),
+            asked: "Better?".to_owned(),
+            scale: scale.to_owned(),
+            scaled_down: String::new(),
+            seeds: vec![1, 2],
+            partial: false,
+            rows,
+            plots: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+
+    fn both() -> Figure {
+        let (good, fair) = (Verdict::Reproduced, Verdict::DirectionOnly);
+        let rct = vec![
+            measured("sim", Some(2.6), good),
+            measured("rack", Some(13.0), fair),
+        ];
+        let cpu = vec![measured("rack", None, Verdict::NotReproduced)];
+        figure("rack", vec![row("RCT", 2.6, rct), row("CPU", 2.0, cpu)])
+    }
+
+    #[test]
+    fn paper_simulator_and_real_kernel_are_columns() {
+        let text = terminal(&both());
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| {
+                line.split("  ")
+                    .filter(|cell| !cell.is_empty())
+                    .map(str::trim)
+                    .collect()
+            })
+            .collect();
+        let heading = [
+            "what",
+            "paper",
+            "simulator",
+            "verdict",
+            "real kernel",
+            "verdict",
+        ];
+        assert_eq!(lines[1], heading);
+        assert_eq!(
+            lines[2],
+            [
+                "RCT",
+                "2.60 x",
+                "2.60 x",
+                "reproduced",
+                "13.0 x",
+                "direction only"
+            ]
+        );
+        assert_eq!(
+            lines[3],
+            ["CPU", "2.00 x", "-", "not measured", "not reproduced"]
+        );
+
+        let text = markdown(&[both()]);
+        let heading = "| what | where | paper | simulator | ratio | verdict | real kernel | ratio | verdict | seeds | note |\n\
+                       |---|---|---|---|---|---|---|---|---|---|---|\n";
+        assert!(text.contains(heading), "{text}");
+        let rct = "| RCT | 5.2 | 2.60 x | 2.60 x | 1.00 | reproduced | 13.0 x | 5.00 | direction only | 2 |  |\n";
+        assert!(text.contains(rct), "{text}");
+        assert!(
+            text.contains("| CPU | 5.2 | 2.00 x | - |  |  | not measured |"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_rack_is_counted_apart() {
+        let rct = vec![measured("sim", Some(2.6), Verdict::Reproduced)];
+        let quick = figure("quick", vec![row("RCT", 2.6, rct)]);
+        let alone = markdown(std::slice::from_ref(&quick));
+        assert!(
+            alone.contains("| what | where | paper | measured | ratio | verdict | seeds | note |")
+        );
+        assert!(!alone.contains("on real kernels:"));
+        let text = markdown(&[quick, both()]);
+        assert!(
+            text.contains("\n1 rows: 1 reproduced, 0 direction only,"),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "\n2 rows on real kernels: 0 reproduced, 1 direction only, 1 not reproduced,"
+            ),
+            "{text}"
+        );
+    }
 }

@@ -45,7 +45,11 @@ pub fn seed(run: &RunResult) -> &str {
 /// Rows that cannot be read.
 pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<f64>> {
     let value = if let Some(path) = &row.metric {
+        let per = row.per.as_ref().map(|per| of_metric(run, per));
+        let per = per.unwrap_or(Some(1.0)).filter(|per| *per > 0.0);
         of_metric(run, path)
+            .zip(per)
+            .map(|(value, per)| value / per)
     } else if let Some(series) = &row.series {
         of_series(world, run.run, series)?
     } else if let Some(flows) = &row.flows {
@@ -57,8 +61,11 @@ pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<
 }
 
 /// The metric at `path`: its name, then a member of a distribution, or of a list its place, `sum` or
-/// `jain` (Jain's index of fairness).
+/// `jain` (Jain's index of fairness). What begins with `cost.` is what the measuring cost.
 pub fn of_metric(run: &RunResult, path: &str) -> Option<f64> {
+    if let Some(name) = path.strip_prefix("cost.") {
+        return run.cost.get(name).copied();
+    }
     let below = |(name, value): (&String, &'_ Value)| {
         let rest = path.strip_prefix(name.as_str())?;
         match rest.strip_prefix('.') {
@@ -161,7 +168,7 @@ mod tests {
                 ("long.goodput_gbps".to_owned(), json!([3.0, 1.0])),
                 ("none".to_owned(), Value::Null),
             ]),
-            cost: BTreeMap::new(),
+            cost: BTreeMap::from([("cpu_s".to_owned(), 0.5)]),
         }
     }
 
@@ -170,6 +177,10 @@ mod tests {
         let run = run();
         let found = |path| of_metric(&run, path);
         assert_eq!(found("drops"), Some(4.0));
+        assert_eq!(
+            (found("cost.cpu_s"), found("cost.drops")),
+            (Some(0.5), None)
+        );
         assert_eq!(found("incast.rct_us.p99"), Some(9.0));
         assert_eq!(found("long.goodput_gbps.1"), Some(1.0));
         assert_eq!(found("long.goodput_gbps.sum"), Some(4.0));

@@ -1,4 +1,4 @@
-//! The figures that ship: every one can be run at both scales, and the table in docs is current.
+//! The figures that ship: every one can be run at its scales, and the table in docs is current.
 
 use onramp_reproduce::{markdown, Library, Planned, ScaleName};
 use onramp_results::figure::Figure;
@@ -12,16 +12,20 @@ fn docs(name: &str) -> PathBuf {
 }
 
 #[test]
-fn every_figure_can_be_run_at_both_scales() {
-    for scale in [ScaleName::Quick, ScaleName::Full] {
+fn every_figure_can_be_run_at_its_scales() {
+    for (scale, least) in [
+        (ScaleName::Quick, 20),
+        (ScaleName::Full, 20),
+        (ScaleName::Rack, 4),
+    ] {
         let all = Planned::all(&Library::BuiltIn, scale).unwrap_or_else(|e| panic!("{e}"));
-        assert!(all.len() >= 20);
+        assert!(all.len() >= least);
         for figure in &all {
             assert!(!figure.spec.rows.is_empty(), "{}", figure.id);
             let is_declared = figure.scale == ScaleName::Full
                 || figure.scenario.is_none()
-                || !figure.settings().scaled_down.is_empty()
-                || figure.settings().set.is_empty();
+                || !figure.settings.scaled_down.is_empty()
+                || figure.settings.set.is_empty();
             assert!(
                 is_declared,
                 "{} does not say what it scales down",
@@ -48,6 +52,33 @@ fn every_figure_of_the_paper_with_results_is_there() {
     assert!(unknown.contains("f22"), "{unknown}");
 }
 
+#[test]
+fn only_what_declares_a_rack_and_fits_it_runs_there() {
+    let error = Planned::read(&Library::BuiltIn, "f15", ScaleName::Rack).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "figure f15 has no [rack], so it cannot be run on the rack; those that can: f5, f9, f10, table1"
+    );
+
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: String| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let text = |path: &str| String::from_utf8(Library::BuiltIn.read(path).unwrap()).unwrap();
+    let figure = text("figures/f9.toml").replace("time_dilation = 500", "time_dilation = 5");
+    write("figures/f9.toml", figure);
+    write("scenarios/paper/f9.toml", text("scenarios/paper/f9.toml"));
+    let here = Library::Directory(root.path().to_owned());
+    let error = Planned::read(&here, "f9", ScaleName::Rack).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "figures/f9.toml: rack is beyond the rack: network.link.rate slowed by time_dilation is \
+         2 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation"
+    );
+}
+
 /// docs/reproduction.md follows from docs/reproduction.json, whose rows are those of figures/*.toml.
 #[test]
 fn the_table_is_current() {
@@ -61,6 +92,7 @@ fn the_table_is_current() {
     for figure in figures {
         let scale = match figure.scale.as_str() {
             "full" => ScaleName::Full,
+            "rack" => ScaleName::Rack,
             _ => ScaleName::Quick,
         };
         let planned = Planned::read(&Library::BuiltIn, &figure.id, scale).unwrap();

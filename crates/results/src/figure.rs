@@ -17,7 +17,7 @@ pub struct Figure {
     pub title: String,
     /// What the paper asks and how it says it ran that, with the place in the paper.
     pub asked: String,
-    /// `quick` or `full`.
+    /// `quick`, `full` or `rack`.
     pub scale: String,
     /// What this scale left smaller than the paper; empty at the paper's own.
     pub scaled_down: String,
@@ -29,7 +29,7 @@ pub struct Figure {
     pub rows: Vec<Row>,
     /// What to draw, in order.
     pub plots: Vec<Plot>,
-    /// The scenario with everything resolved: a list, an entry for each world and file.
+    /// The scenario with everything resolved, the same for all worlds: a list of one, or none.
     pub resolved: Vec<Value>,
 }
 
@@ -44,10 +44,8 @@ pub struct Row {
     pub paper: Option<f64>,
     /// Where in the paper.
     pub source: String,
-    /// What each world measured.
+    /// What each world measured that can, the simulator first.
     pub measured: Vec<Measured>,
-    /// Of the simulator's, or of all there are.
-    pub verdict: Verdict,
     /// Why it differs, what was compared where the paper has only a picture.
     pub note: String,
 }
@@ -55,12 +53,34 @@ pub struct Row {
 /// What one world measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// `sim` or `rack`.
+    /// `sim`, `rack` or `bench`.
     pub world: String,
     /// Mean over seeds; none where nothing could be measured.
     pub value: Option<f64>,
     /// 95 % confidence interval of it over seeds.
     pub interval: Option<[f64; 2]>,
+    /// How far it is the paper's.
+    pub verdict: Verdict,
+}
+
+/// Worlds of `rows`, in the order in which they come.
+pub fn worlds<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<&'a str> {
+    let mut worlds: Vec<&str> = Vec::new();
+    for measured in rows.into_iter().flat_map(|row| &row.measured) {
+        if !worlds.contains(&measured.world.as_str()) {
+            worlds.push(&measured.world);
+        }
+    }
+    worlds
+}
+
+/// A world's name for people.
+pub fn world_name(world: &str) -> &str {
+    match world {
+        "sim" => "simulator",
+        "rack" => "real kernel",
+        other => other,
+    }
 }
 
 /// How far the paper was reproduced.

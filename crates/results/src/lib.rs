@@ -38,7 +38,7 @@
 //! # Series
 //! A row is a value of a place over time. Ports are named by their ends: `switch0-host3` is the port of
 //! switch 0 to host 3, `host3` the port of host 3's NIC, which `owd_us` goes by too. In the rack the
-//! measured port and its host have peaks of intervals; the simulator has these and what it was asked for.
+//! measured port has `queue_us` and `rate_gbps`, its host `owd_us`; the simulator has these and what it was asked for.
 //!
 //! | name | place | meaning |
 //! |---|---|---|
@@ -71,7 +71,7 @@ mod table;
 mod tables;
 
 pub use error::{Error, Result};
-pub use merge::{forget, merge};
+pub use merge::{forget, merge, missing_runs};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use summary::Summary;

@@ -62,6 +62,15 @@ pub fn forget(scenario: &Scenario, directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Runs of `scenario` that are not whole in `directory`.
+pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
+    let is_missing = |index: &usize| {
+        let result: Result<RunResult> = read_json(&part(directory, "run", *index, "json"));
+        result.map_or(true, |result| result.partial)
+    };
+    (0..scenario.runs().len()).filter(is_missing).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +134,7 @@ mod tests {
         tables().write(directory.path(), 1).unwrap();
         write_json(&part(directory.path(), "run", 1, "json"), &result).unwrap();
 
+        assert_eq!(missing_runs(&scenario, directory.path()), [0]);
         let summary = merge(&scenario, directory.path(), "rack").unwrap();
         assert!(summary.partial);
         assert_eq!(summary.runs, [result]);

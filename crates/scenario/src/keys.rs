@@ -350,7 +350,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("20 ms"), "Time between two pairs of probes to a host."),
     key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections. A line is fitted to the pairs of the last three windows. In the rack it has to be 2 s of its slowed-down time: 20 ms at `time_dilation` 100."),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
-    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (not of long): each of them, every one with the `load`, `interval` and `requests` of the entry. An incast with more than one is only in the simulator.")
+    key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (not of long): each of them, every one with the `load`, `interval` and `requests` of the entry.")
     .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key(
         "traffic.from",

@@ -151,7 +151,7 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         ),
         (
             run.traffic.iter().any(of_simulator),
-            "traffic of kind request, all_to_all or replay, an incast with stagger, jitter, several aggregators or `from`, or traffic with a workload of a file, is given",
+            "traffic of kind request, all_to_all or replay, an incast with stagger, jitter or `from`, or traffic with a workload of a file, is given",
         ),
     ];
     let found = settings.into_iter().filter(|(found, _)| *found);
@@ -164,9 +164,7 @@ fn of_simulator(traffic: &Traffic) -> bool {
     match traffic {
         Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => true,
         Traffic::Incast(incast) => {
-            incast.stagger.max(incast.jitter) > Span::ZERO
-                || !matches!(incast.to, Receivers::Host(_))
-                || incast.from != Sources::Others
+            incast.stagger.max(incast.jitter) > Span::ZERO || incast.from != Sources::Others
         }
         Traffic::Poisson(poisson) => poisson.workload.name.parse::<BuiltIn>().is_err(),
         Traffic::Long(_) => false,
@@ -176,7 +174,10 @@ fn of_simulator(traffic: &Traffic) -> bool {
 fn connections(run: &Run) -> u64 {
     let servers = u64::from(run.network.topology.hosts()) - 1;
     let kept = |traffic: &Traffic| match traffic {
-        Traffic::Incast(incast) => u64::from(incast.fanout).div_ceil(servers) * servers,
+        Traffic::Incast(incast) => {
+            let aggregators = incast.to.hosts(run).len() as u64;
+            u64::from(incast.fanout).div_ceil(servers) * servers * aggregators
+        }
         Traffic::Long(long) => u64::from(long.flows),
         Traffic::Poisson(_) | Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => 0,
     };
@@ -314,6 +315,12 @@ size = "2 kB"
             [RackLimit::Connections {
                 connections: 159 * 63 + 10_000
             }]
+        );
+        // 320 answers: 6 connections with each server, at each of 64 aggregators.
+        let everywhere = limits(&[("traffic.0.to", "all"), ("traffic.0.fanout", "320")]);
+        assert_eq!(
+            everywhere,
+            ["traffic keeps 24192 connections open, above the rack's 16384"]
         );
     }
 }

@@ -4,4 +4,4 @@ pub mod queue;
 pub mod series;
 
 pub use queue::{Port, QueueDelay, QueueTracker};
-pub use series::{Sample, Series};
+pub use series::{Busy, Sample, Series};

@@ -2,10 +2,14 @@
 //! each arrival found queued, the line drains them at a known rate in between. From that follow
 //! the queueing delay at every instant (not only at arrivals), idle time and drops.
 
+use super::Busy;
 use serde::{Deserialize, Serialize};
 
 /// Number of intervals of the histogram of delays, from none to a full buffer.
 const BINS: usize = 4096;
+
+/// Points of the port's load over the window.
+const LOAD_POINTS: usize = 2000;
 
 /// A port: its line and its buffer.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +56,8 @@ pub struct QueueTracker {
     idle_ns: f64,
     area_ns2: f64,
     max_ns: f64,
+    /// When the line was sending, in the window.
+    pub load: Busy,
     /// Bytes that arrived in the window and were admitted.
     pub admitted_bytes: u64,
     /// Arrivals in the window.
@@ -76,6 +82,7 @@ impl QueueTracker {
             idle_ns: 0.0,
             area_ns2: 0.0,
             max_ns: 0.0,
+            load: Busy::new(from_ns, until_ns, LOAD_POINTS),
             admitted_bytes: 0,
             arrivals: 0,
             dropped: 0,
@@ -133,6 +140,7 @@ impl QueueTracker {
         let passed = (now_ns - before).max(0) as f64;
         let skipped = (self.from_ns - before).clamp(0, (now_ns - before).max(0)) as f64;
         let counted_until = (self.until_ns.min(now_ns) - before).max(0) as f64;
+        self.load.add(before, self.work_ns.min(passed));
         let work = |after: f64| (self.work_ns - after).max(0.0);
         let (high, low) = (work(skipped), work(counted_until.max(skipped)));
         self.work_ns = work(passed);
@@ -209,6 +217,8 @@ mod tests {
         queue.delay();
         assert_eq!(queue.idle_ns(), 2000.0);
         assert_eq!(queue.admitted_bytes, 2000);
+        let sent: f64 = queue.load.fractions().map(|part| part.value).sum();
+        assert!((sent / LOAD_POINTS as f64 - 0.5).abs() < 1e-9, "{sent}");
         assert_eq!(queue.delay().unwrap().max, 1600.0);
     }
 

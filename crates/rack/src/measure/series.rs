@@ -43,9 +43,62 @@ impl Series {
     }
 }
 
+/// The part of each of equally long intervals in which something was busy.
+#[derive(Debug, Clone)]
+pub struct Busy {
+    from_ns: i64,
+    interval_ns: f64,
+    busy_ns: Vec<f64>,
+}
+
+impl Busy {
+    /// Over [`from_ns`, `until_ns`), in `intervals` intervals.
+    pub fn new(from_ns: i64, until_ns: i64, intervals: usize) -> Busy {
+        Busy {
+            from_ns,
+            interval_ns: ((until_ns - from_ns) as f64 / intervals as f64).max(1.0),
+            busy_ns: vec![0.0; intervals],
+        }
+    }
+
+    /// It is busy from `start_ns` for `length_ns`; what lies outside the time is ignored.
+    pub fn add(&mut self, start_ns: i64, length_ns: f64) {
+        let end = self.interval_ns * self.busy_ns.len() as f64;
+        let mut at = (start_ns - self.from_ns) as f64;
+        let until = (at + length_ns).min(end);
+        at = at.max(0.0);
+        while at < until {
+            let index = ((at / self.interval_ns) as usize).min(self.busy_ns.len() - 1);
+            // The next one begins later than `at`, whatever was rounded.
+            let next = (index + 1) as f64 * self.interval_ns;
+            let stop = if next > at { until.min(next) } else { until };
+            self.busy_ns[index] += stop - at;
+            at = stop;
+        }
+    }
+
+    /// The fraction of each interval, 0 to 1, at its end.
+    pub fn fractions(&self) -> impl Iterator<Item = Sample> + '_ {
+        (1..).zip(&self.busy_ns).map(|(nth, busy_ns)| Sample {
+            time_ns: self.from_ns + (f64::from(nth) * self.interval_ns) as i64,
+            value: busy_ns / self.interval_ns,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn busy_time_is_shared_between_intervals() {
+        let mut busy = Busy::new(100, 140, 4);
+        for (start, length) in [(90, 15.0), (108, 14.0), (135, 100.0), (200, 5.0)] {
+            busy.add(start, length);
+        }
+        let got: Vec<_> = busy.fractions().map(|s| (s.time_ns, s.value)).collect();
+        assert_eq!(got, [(110, 0.7), (120, 1.0), (130, 0.2), (140, 0.5)]);
+    }
 
     #[test]
     fn the_peak_of_each_interval_stays() {

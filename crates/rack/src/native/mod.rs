@@ -82,6 +82,7 @@ pub fn run_one(
         source,
     })?;
     progress(Progress::Building);
+    sys::raise_open_files();
     let plan = plan(run);
     let measured = measured_host(run);
     let soak = measure_cpu.then(Soak::start).transpose()?;

@@ -38,6 +38,8 @@ pub struct Observed {
     pub one_way_ns: Vec<f64>,
     /// Peaks of the queueing delay, ns.
     pub queue_series: Vec<Sample>,
+    /// Part of an interval in which the measured port was sending.
+    pub load_series: Vec<Sample>,
     /// Peaks of one-way delays, ns.
     pub one_way_series: Vec<Sample>,
     /// From warm-up until everything had finished, ns.
@@ -149,6 +151,7 @@ impl<'a> Watch<'a> {
             host_drops: self.instruments.host_drops()?,
             frames: packets(&closing) - packets(&before),
             one_way_ns: self.one_way_ns,
+            load_series: self.queue.load.fractions().collect(),
             queue_series: self.queue_series.samples().cloned().collect(),
             one_way_series: self.one_way_series.samples().cloned().collect(),
             elapsed_ns: self.now_ns - self.opened_ns,

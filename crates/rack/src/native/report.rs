@@ -254,26 +254,29 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         measured: i64::from(scale.measured(request.start_ns)),
     });
     let host = super::measured_host(run);
-    let series = |name: &'static str, place: String, samples: &[Sample]| {
+    let port = format!("switch0-host{host}");
+    let line_gbps = run.network.link.rate.bits_per_s() as f64 / 1e9;
+    let us = |value| scale.dilation.real_us(value);
+    let gbps = |fraction| fraction * line_gbps;
+    let series = |name, place: &str, samples: &[Sample], value: &dyn Fn(f64) -> f64| {
         let place: Arc<str> = place.into();
         let row = |sample: &Sample| SeriesRow {
             time_ns: real(sample.time_ns),
             name,
             place: place.clone(),
-            value: scale.dilation.real_us(sample.value),
+            value: value(sample.value),
         };
         samples.iter().map(row).collect::<Vec<_>>()
     };
+    let (queue, load) = (&observed.queue_series, &observed.load_series);
+    let (receiver, owd) = (format!("host{host}"), &observed.one_way_series);
     Tables {
         flows: outcome.flows.iter().map(flow).collect(),
         requests: requests.collect(),
         series: [
-            series(
-                "queue_us",
-                format!("switch0-host{host}"),
-                &observed.queue_series,
-            ),
-            series("owd_us", format!("host{host}"), &observed.one_way_series),
+            series("queue_us", &port, queue, &us),
+            series("rate_gbps", &port, load, &gbps),
+            series("owd_us", &receiver, owd, &us),
         ]
         .concat(),
     }

@@ -8,6 +8,23 @@ use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
 
+/// Files that the load generator may have open: both ends of all connections.
+const OPEN_FILES: u64 = 1 << 20;
+
+/// Lets this process open as many files as it may, or more where it may say so.
+pub fn raise_open_files() {
+    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+    let most = getrlimit(Resource::Nofile).maximum;
+    let limits = |limit| Rlimit {
+        current: limit,
+        maximum: limit,
+    };
+    if setrlimit(Resource::Nofile, limits(Some(OPEN_FILES))).is_err() {
+        // What it may without privilege; if that is too little, opening says so.
+        let _ = setrlimit(Resource::Nofile, limits(most));
+    }
+}
+
 /// A network namespace held open by a file descriptor and by nothing else: it and its devices
 /// vanish when the last process that uses it is gone, however that process ended.
 #[derive(Debug)]
