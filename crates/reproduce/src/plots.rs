@@ -21,10 +21,16 @@ pub fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
         Show::Bars {
             metrics,
             x,
+            groups: only,
             by,
             relative_to,
         } => {
-            let groups = groups(metrics, x.as_deref(), &runs);
+            let mut groups = groups(metrics, x.as_deref(), &runs);
+            if !only.is_empty() {
+                let place = |name: &String| only.iter().position(|other| other == name);
+                groups.retain(|(name, ..)| place(name).is_some());
+                groups.sort_by_key(|(name, ..)| place(name));
+            }
             categories = groups.iter().map(|(name, ..)| name.clone()).collect();
             let base = Base {
                 world,

@@ -52,11 +52,24 @@ pub fn markdown(figures: &[Figure]) -> String {
          chance. **Not reproduced**: the note says why, where a reason was found. Numbers depend on no \
          machine: the same version gives the same.\n\n",
     );
-    text += &totals(&figures);
-    for figure in figures {
+    let (beyond, paper): (Vec<&Figure>, _) = figures.into_iter().partition(|f| is_beyond(f));
+    text += &totals(&paper);
+    for figure in paper {
         section(&mut text, figure);
     }
+    if !beyond.is_empty() {
+        text += "\n# Beyond the paper\n\nWhat its reader may still ask. There is no number to compare with: \
+                 means with their 95 % confidence intervals over seeds, and what they show.\n";
+    }
+    for figure in beyond {
+        section_beyond(&mut text, figure);
+    }
     text
+}
+
+/// Whether the paper has nothing of what `figure` asks.
+fn is_beyond(figure: &Figure) -> bool {
+    figure.rows.iter().all(|row| row.verdict == Verdict::Beyond)
 }
 
 fn totals(figures: &[&Figure]) -> String {
@@ -72,7 +85,8 @@ fn totals(figures: &[&Figure]) -> String {
     )
 }
 
-fn section(text: &mut String, figure: &Figure) {
+/// Title, question, and what is special of the runs.
+fn heading(text: &mut String, figure: &Figure) {
     let _ = writeln!(
         text,
         "\n## {}: {}, {}\n",
@@ -89,6 +103,30 @@ fn section(text: &mut String, figure: &Figure) {
     if figure.partial {
         text.push_str("**Partial:** runs are missing.\n\n");
     }
+}
+
+fn section_beyond(text: &mut String, figure: &Figure) {
+    heading(text, figure);
+    text.push_str("| what | measured | seeds | note |\n|---|---|---|---|\n");
+    for row in &figure.rows {
+        let measured: Vec<String> = row.measured.iter().map(|m| of_world(m, row)).collect();
+        let cells = [
+            row.name.clone(),
+            measured.join("<br>"),
+            figure.seeds.len().to_string(),
+            one_line(&row.note),
+        ];
+        write_row(text, &cells);
+    }
+}
+
+fn write_row(text: &mut String, cells: &[String]) {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}
+
+fn section(text: &mut String, figure: &Figure) {
+    heading(text, figure);
     text.push_str("| what | where | paper | measured | ratio | verdict | seeds | note |\n");
     text.push_str("|---|---|---|---|---|---|---|---|\n");
     for row in &figure.rows {
@@ -103,14 +141,16 @@ fn section(text: &mut String, figure: &Figure) {
             figure.seeds.len().to_string(),
             one_line(&row.note),
         ];
-        let cells = cells.map(|cell| cell.replace('|', "\\|"));
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
+        write_row(text, &cells);
     }
 }
 
 fn paper(row: &Row) -> String {
-    row.paper
-        .map_or("picture".to_owned(), |value| with_unit(value, &row.unit))
+    match (row.paper, row.verdict) {
+        (Some(value), _) => with_unit(value, &row.unit),
+        (None, Verdict::Beyond) => String::new(),
+        (None, _) => "picture".to_owned(),
+    }
 }
 
 fn of_world(measured: &Measured, row: &Row) -> String {
