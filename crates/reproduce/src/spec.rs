@@ -458,6 +458,11 @@ as = "ratio"
                 "row.0.each is not exactly one key",
             ),
             ("as = \"ratio\"", "as = \"half\"", "unknown variant `half`"),
+            (
+                "source = \"s\"",
+                "paper = 2",
+                "row.0.source is missing, but there is a number of the paper",
+            ),
         ] {
             let error = error(from, to);
             assert!(error.contains(expected), "{error}");

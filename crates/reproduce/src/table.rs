@@ -214,3 +214,48 @@ fn verdict(verdict: Verdict) -> &'static str {
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(id: &str, verdict: Verdict) -> Figure {
+        let row = Row {
+            name: "RCT".to_owned(),
+            unit: "x".to_owned(),
+            paper: None,
+            source: String::new(),
+            measured: Vec::new(),
+            verdict,
+            note: String::new(),
+        };
+        Figure {
+            schema: 1,
+            version: String::new(),
+            id: id.to_owned(),
+            title: String::new(),
+            asked: String::new(),
+            scale: "quick".to_owned(),
+            scaled_down: String::new(),
+            seeds: vec![1],
+            partial: false,
+            rows: vec![row],
+            plots: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_the_paper_comes_last_and_does_not_count() {
+        let figures = [
+            figure("a1", Verdict::Beyond),
+            figure("f1", Verdict::Reproduced),
+        ];
+        let text = markdown(&figures);
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        place("1 rows: 1 reproduced, 0 direction only, 0 not reproduced, 0 beyond the paper.");
+        assert!(place("## f1") < place("# Beyond the paper"));
+        assert!(place("# Beyond the paper") < place("## a1"));
+        assert!(!text[place("## a1")..].contains("picture"));
+    }
+}
