@@ -297,6 +297,10 @@ impl Spec {
         }
         for (n, plot) in self.plots.iter().enumerate() {
             check_each(&plot.each).map_err(|(key, reason)| (format!("plot.{n}.{key}"), reason))?;
+            if matches!(&plot.show, Show::Bars { x: None, groups, .. } if !groups.is_empty()) {
+                let reason = "given, but not x, whose values they are".to_owned();
+                return Err((format!("plot.{n}.show.bars.groups"), reason));
+            }
             if matches!(&plot.show, Show::Time { places, .. } if places.is_empty()) {
                 return Err((format!("plot.{n}.show.time.places"), "empty".to_owned()));
             }

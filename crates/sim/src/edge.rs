@@ -1,9 +1,10 @@
 //! On-Ramp in the NIC: a packet waits while its way is congested, as the control law of `law/` says,
 //! which the receiver's OR-ACKs feed.
 //!
-//! Every data packet, unless the scenario spaces them, is answered with an OR-ACK: a packet of the data class, which waits behind
-//! data and takes bandwidth. What the law remembers of a transmission travels with the packet and
-//! its OR-ACK instead of waiting in a table. Acknowledgements are never held.
+//! Every data packet, unless the scenario spaces them, is answered with an OR-ACK: a packet of the
+//! data class, which waits behind data and takes bandwidth. What the law remembers of a transmission
+//! travels with the packet and its OR-ACK instead of waiting in a table. Acknowledgements are never
+//! held.
 
 use crate::clock::{mono, sim};
 use crate::domain::Domain;
@@ -138,7 +139,8 @@ impl Domain {
             return false;
         }
         let (seq, bytes) = (data.seq as u32, u32::from(data.payload));
-        if sampled_byte_every(seq, bytes, self.config.or_ack_every).is_none() {
+        let every = self.config.or_ack_every;
+        if every > 1 && sampled_byte_every(seq, bytes, every).is_none() {
             return false;
         }
         let Some(received) = self.clocks.stamp(self.now, host, src) else {
