@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-const DIRECTORIES: [&str; 4] = [
+const DIRECTORIES: [&str; 5] = [
     "figures",
     "scenarios",
     "scenarios/paper",
+    "scenarios/beyond",
     "scenarios/topologies",
 ];
 

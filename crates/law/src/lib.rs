@@ -29,7 +29,7 @@ pub use clock::FleetLine;
 pub use config::Config;
 pub use flow::{Flow, Record};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
-pub use records::{sampled_byte, Records};
+pub use records::{sampled_byte, sampled_byte_every, Records};
 
 /// The structures as the kernel has them, for maps and for replaying vectors.
 pub mod abi {

@@ -1,19 +1,38 @@
 //! The sampled transmissions a flow remembers: [`Records`].
 
-use crate::{raw, Config, Flow, Verdict};
+use crate::{raw, Config, Flow, Verdict, SAMPLE_BYTES};
 use onramp_units::{Mono, Time};
 
 /// A ring of the 256 newest sampled transmissions of one flow (6 KiB).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Records(Box<raw::onr_records>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Records {
+    ring: Box<raw::onr_records>,
+    every: u32,
+}
+
+impl Default for Records {
+    /// As the kernel samples.
+    fn default() -> Records {
+        Records::sampling(SAMPLE_BYTES)
+    }
+}
 
 impl Records {
+    /// None yet; multiples of `every` bytes, at least 1, will be sampled.
+    pub fn sampling(every: u32) -> Records {
+        Records {
+            ring: Box::default(),
+            every: every.max(1),
+        }
+    }
+
     /// Bytes `seq .. seq + len` are handed to the device: tells the law, and remembers them if they
     /// are sampled and new.
     pub fn sent(&mut self, config: &Config, flow: &mut Flow, now: Time<Mono>, seq: u32, len: u32) {
         // SAFETY: the references are valid for the call, which keeps none of them.
         unsafe {
-            raw::onr_records_sent(&config.0, &mut flow.0, &mut *self.0, now.ticks(), seq, len);
+            let (ring, now) = (&mut *self.ring, now.ticks());
+            raw::onr_records_sent_every(&config.0, &mut flow.0, ring, now, seq, len, self.every);
         }
     }
 
@@ -28,23 +47,32 @@ impl Records {
     ) -> Verdict {
         let (now, rx) = (now.ticks(), received.ticks());
         // SAFETY: as in `sent`; C returns only values of the enum.
-        unsafe { raw::onr_records_orack(&config.0, &mut flow.0, &mut *self.0, seq, now, rx) }
+        unsafe { raw::onr_records_orack(&config.0, &mut flow.0, &mut *self.ring, seq, now, rx) }
     }
 
     /// Forgets everything, as for a new connection on the same ports.
     pub fn reset(&mut self) {
         // SAFETY: as in `sent`.
-        unsafe { raw::onr_records_reset(&mut *self.0) }
+        unsafe { raw::onr_records_reset(&mut *self.ring) }
     }
 
     /// As C has it.
     pub fn abi(&self) -> &raw::onr_records {
-        &self.0
+        &self.ring
     }
 }
 
 /// The sampled byte of `seq .. seq + len`, the last one if there are several.
 pub fn sampled_byte(seq: u32, len: u32) -> Option<u32> {
-    // SAFETY: pure functions of integers.
-    unsafe { (raw::onr_sampled(seq, len) != 0).then(|| raw::onr_sampled_byte(seq, len)) }
+    sampled_byte_every(seq, len, SAMPLE_BYTES)
+}
+
+/// The same where multiples of `every` bytes, at least 1, are sampled.
+pub fn sampled_byte_every(seq: u32, len: u32, every: u32) -> Option<u32> {
+    let every = every.max(1);
+    // SAFETY: pure functions of integers, which divide by no zero.
+    unsafe {
+        (raw::onr_sampled_every(seq, len, every) != 0)
+            .then(|| raw::onr_sampled_byte_every(seq, len, every))
+    }
 }

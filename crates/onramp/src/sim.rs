@@ -435,6 +435,7 @@ fn replay_config(args: &ReplayArgs, rounding: Rounding, line: Rate) -> Result<Co
             alpha_log2: None,
         },
         reuse: None,
+        or_ack_every: 1,
         chains: None,
         probing: None,
         seed: args.seed,

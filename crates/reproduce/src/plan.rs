@@ -175,6 +175,18 @@ impl Planned {
             if let Some(missing) = keys.into_iter().find(|key| !varied(key)) {
                 return wrong(key, format!("by {missing}, which no run varies"));
             }
+            if let Show::Bars {
+                x: Some(x), groups, ..
+            } = &plot.show
+            {
+                let is_run = |group: &&String| {
+                    runs.iter()
+                        .any(|run| run.get(x).is_some_and(|v| v == *group))
+                };
+                if let Some(none) = groups.iter().find(|group| !is_run(group)) {
+                    return wrong(key, format!("group {none}, which no run is"));
+                }
+            }
             if count(&plot.of) == 0 {
                 return wrong(key, format!("of {:?}, which no run is", plot.of));
             }

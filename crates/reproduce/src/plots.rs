@@ -51,10 +51,16 @@ fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
         Show::Bars {
             metrics,
             x,
+            groups: only,
             by,
             relative_to,
         } => {
-            let groups = groups(metrics, x.as_deref(), &runs);
+            let mut groups = groups(metrics, x.as_deref(), &runs);
+            if !only.is_empty() {
+                let place = |name: &String| only.iter().position(|other| other == name);
+                groups.retain(|(name, ..)| place(name).is_some());
+                groups.sort_by_key(|(name, ..)| place(name));
+            }
             categories = groups.iter().map(|(name, ..)| name.clone()).collect();
             let base = Base {
                 world,
@@ -334,5 +340,34 @@ mod tests {
             .map(|g| g.0)
             .collect();
         assert_eq!(names, ["mean", "p99"]);
+    }
+
+    #[test]
+    fn only_the_groups_that_are_chosen_are_drawn() {
+        let run = |(n, case): (usize, &str)| RunResult {
+            run: n,
+            params: Choice::from([("case", case), ("law", "off")].map(owned)),
+            resolved: serde_json::Value::Null,
+            partial: false,
+            metrics: [("drops".to_owned(), n.into())].into(),
+            cost: Default::default(),
+        };
+        let world = World {
+            name: "sim".to_owned(),
+            directory: Default::default(),
+            runs: ["a", "b", "c"].into_iter().enumerate().map(run).collect(),
+        };
+        let spec: PlotSpec = toml::from_str(
+            "title = \"t\"\ny_label = \"y\"\n\
+             show.bars = { metrics = [\"drops\"], x = \"case\", groups = [\"c\", \"a\"], by = \"law\" }",
+        )
+        .unwrap();
+        let plot = plot(&spec, &world).unwrap();
+        assert_eq!(plot.x.categories, ["c", "a"]);
+        assert_eq!(plot.series[0].y, [Some(2.0), Some(0.0)]);
+    }
+
+    fn owned((key, value): (&str, &str)) -> (String, String) {
+        (key.to_owned(), value.to_owned())
     }
 }

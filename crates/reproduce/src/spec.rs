@@ -44,7 +44,7 @@ pub struct Spec {
     /// Other figures of the paper that this one shows: `f22`.
     #[serde(default)]
     pub also: Vec<String>,
-    /// What the paper asks and how it ran that, with the place.
+    /// What the paper asks and how it ran that, with the place; or what is asked beyond it.
     pub asked: String,
     /// Below `scenarios/`. A figure without one compares what was measured elsewhere.
     pub scenario: Option<String>,
@@ -93,7 +93,8 @@ pub struct RowSpec {
     pub unit: Option<String>,
     /// What the text says.
     pub paper: Option<f64>,
-    /// Where in the paper.
+    /// Where in the paper; empty for what is beyond it.
+    #[serde(default)]
     pub source: String,
     /// Only at this scale.
     pub at: Option<ScaleName>,
@@ -227,6 +228,9 @@ pub enum Show {
         metrics: Vec<String>,
         /// The key whose values are groups, where there is one metric.
         x: Option<String>,
+        /// Only these of its values, in this order; empty: all.
+        #[serde(default)]
+        groups: Vec<String>,
         /// The key whose values are the bars of a group.
         by: String,
         /// Divided by the same of these runs.
@@ -340,6 +344,10 @@ impl Spec {
         }
         for (n, plot) in self.plots.iter().enumerate() {
             check_each(&plot.each).map_err(|(key, reason)| (format!("plot.{n}.{key}"), reason))?;
+            if matches!(&plot.show, Show::Bars { x: None, groups, .. } if !groups.is_empty()) {
+                let reason = "given, but not x, whose values they are".to_owned();
+                return Err((format!("plot.{n}.show.bars.groups"), reason));
+            }
             if matches!(&plot.show, Show::Time { places, .. } if places.is_empty()) {
                 return Err((format!("plot.{n}.show.time.places"), "empty".to_owned()));
             }
@@ -405,6 +413,10 @@ impl RowSpec {
         }
         if self.by == By::Value && self.unit.is_none() {
             return wrong("unit", "missing; \"\" for a bare number");
+        }
+        let compares = m.paper.or(m.at_least).or(m.at_most).is_some();
+        if compares && m.source.is_empty() {
+            return wrong("source", "missing, but there is a number of the paper");
         }
         if self.within.is_some_and(|within| within < 1.0) {
             return wrong("within", "below min 1");
@@ -530,6 +542,11 @@ as = "ratio"
                 "as = \"ratio\"",
                 "as = \"ratio\"\nat = \"slow\"",
                 "unknown variant `slow`",
+            ),
+            (
+                "source = \"s\"",
+                "paper = 2",
+                "row.0.source is missing, but there is a number of the paper",
             ),
         ] {
             let error = error(from, to);

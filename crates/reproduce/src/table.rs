@@ -18,7 +18,7 @@ pub fn terminal(figure: &Figure) -> String {
     let worlds = worlds(&figure.rows);
     let _ = write!(text, "{:<width$}  {:>12}", "what", "paper");
     for world in &worlds {
-        let _ = write!(text, "  {:>28}  {:<14}", heading(world, &worlds), "verdict");
+        let _ = write!(text, "  {:>28}  {:<14}", column(world, &worlds), "verdict");
     }
     end_line(&mut text);
     for row in &figure.rows {
@@ -60,11 +60,25 @@ pub fn markdown(figures: &[Figure]) -> String {
          ([what it shows](fidelity.md)). The two columns are to be compared with each other; the simulator's at \
          the other scales is not slowed down.\n\n",
     );
-    text += &totals(&figures);
-    for figure in figures {
+    let (beyond, paper): (Vec<&Figure>, _) = figures.into_iter().partition(|f| is_beyond(f));
+    text += &totals(&paper);
+    for figure in paper {
         section(&mut text, figure);
     }
+    if !beyond.is_empty() {
+        text += "\n# Beyond the paper\n\nWhat its reader may still ask. There is no number to compare with: \
+                 means with their 95 % confidence intervals over seeds, and what they show.\n";
+    }
+    for figure in beyond {
+        section_beyond(&mut text, figure);
+    }
     text
+}
+
+/// Whether the paper has nothing of what `figure` asks.
+fn is_beyond(figure: &Figure) -> bool {
+    let mut measured = figure.rows.iter().flat_map(|row| &row.measured);
+    measured.all(|measured| measured.verdict == Verdict::Beyond)
 }
 
 /// Of the figures that need no rack, and of what the rack's real kernels measured.
@@ -96,7 +110,8 @@ fn total(what: &str, measured: &[Measured]) -> String {
     )
 }
 
-fn section(text: &mut String, figure: &Figure) {
+/// Title, question, and what is special of the runs.
+fn heading(text: &mut String, figure: &Figure) {
     let _ = writeln!(
         text,
         "\n## {}: {}, {}\n",
@@ -113,10 +128,33 @@ fn section(text: &mut String, figure: &Figure) {
     if figure.partial {
         text.push_str("**Partial:** runs are missing.\n\n");
     }
+}
+
+fn section_beyond(text: &mut String, figure: &Figure) {
+    heading(text, figure);
+    text.push_str("| what | measured | seeds | note |\n|---|---|---|---|\n");
+    for row in &figure.rows {
+        let cells = [
+            row.name.clone(),
+            value(row.measured.first(), row),
+            figure.seeds.len().to_string(),
+            one_line(&row.note),
+        ];
+        write_row(text, &cells);
+    }
+}
+
+fn write_row(text: &mut String, cells: &[String]) {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}
+
+fn section(text: &mut String, figure: &Figure) {
+    heading(text, figure);
     let worlds = worlds(&figure.rows);
     let mut headings = vec!["what", "where", "paper"];
     for world in &worlds {
-        headings.extend([heading(world, &worlds), "ratio", "verdict"]);
+        headings.extend([column(world, &worlds), "ratio", "verdict"]);
     }
     headings.extend(["seeds", "note"]);
     let _ = writeln!(text, "| {} |", headings.join(" | "));
@@ -128,13 +166,12 @@ fn section(text: &mut String, figure: &Figure) {
             cells.extend([value(measured, row), ratio(measured, row), verdict]);
         }
         cells.extend([figure.seeds.len().to_string(), one_line(&row.note)]);
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
+        write_row(text, &cells);
     }
 }
 
 /// Of a world's column: the simulator alone needs no name.
-fn heading<'a>(world: &'a str, worlds: &[&str]) -> &'a str {
+fn column<'a>(world: &'a str, worlds: &[&str]) -> &'a str {
     match worlds {
         ["sim"] => "measured",
         _ => world_name(world),
@@ -147,8 +184,12 @@ fn of_world<'a>(row: &'a Row, world: &str) -> Option<&'a Measured> {
 }
 
 fn paper(row: &Row) -> String {
-    row.paper
-        .map_or("picture".to_owned(), |value| with_unit(value, &row.unit))
+    let mut verdicts = row.measured.iter().map(|measured| measured.verdict);
+    match row.paper {
+        Some(value) => with_unit(value, &row.unit),
+        None if verdicts.all(|verdict| verdict == Verdict::Beyond) => String::new(),
+        None => "picture".to_owned(),
+    }
 }
 
 fn value(measured: Option<&Measured>, row: &Row) -> String {
@@ -334,5 +375,24 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_is_beyond_the_paper_comes_last_and_does_not_count() {
+        let of = |id: &str, verdict| {
+            let mut rct = row("RCT", 2.0, vec![measured("sim", Some(2.0), verdict)]);
+            rct.paper = None;
+            Figure {
+                id: id.to_owned(),
+                ..figure("quick", vec![rct])
+            }
+        };
+        let figures = [of("a1", Verdict::Beyond), of("f1", Verdict::Reproduced)];
+        let text = markdown(&figures);
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        place("1 rows: 1 reproduced, 0 direction only, 0 not reproduced, 0 beyond the paper.");
+        assert!(place("## f1") < place("# Beyond the paper"));
+        assert!(place("# Beyond the paper") < place("## a1"));
+        assert!(!text[place("## a1")..].contains("picture"));
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::value::{Form, Value, OFF};
 use crate::{
-    Arrivals, BuiltIn, Cc, ClockSync, HostKind, Kind, Law, Mark, ProbeStamps, Qdisc, Sharing,
-    TopologyKind,
+    Arrivals, BuiltIn, Cc, ClockSync, HostKind, Kind, Law, Mark, Pattern, ProbeStamps, Qdisc,
+    Sharing, TopologyKind,
 };
 use onramp_units::{Bytes, Rate, Span};
 use strum::VariantNames;
@@ -349,7 +349,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("clock.degree", Form::Count(1, 1000), Is("10"), "Hosts that each host probes."),
     key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("20 ms"), "Time between two pairs of probes to a host."),
     key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections. A line is fitted to the pairs of the last three windows. In the rack it has to be 2 s of its slowed-down time: 20 ms at `time_dilation` 100."),
-    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
+    key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, or all reduce in a ring, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),
     key("traffic.to", Form::HostOr("all"), Is("0"), "The receiver: the aggregator of an incast, the clients of requests. A range or `all` (not of long): each of them, every one with the `load`, `interval` and `requests` of the entry.")
     .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key(
@@ -360,6 +360,13 @@ pub(crate) const KEYS: &[Key] = &[
     )
     .of(&[Kind::Incast, Kind::Long, Kind::Poisson, Kind::Request]),
     key("traffic.among", Form::HostOr("all"), Is("all"), "The hosts that send to each other, at least two.").of(ALL_TO_ALL),
+    key(
+        "traffic.pattern",
+        Form::Choice(Pattern::VARIANTS),
+        Is("direct"),
+        "What a step is. `direct`: every host sends `size` to every other. `ring`: an all-reduce of `size` bytes a host: in 2 (n - 1) rounds each of n hosts passes an n-th of it to the next one, as soon as it has that of the round before.",
+    )
+    .of(ALL_TO_ALL),
     key("traffic.path", Form::Path, Required, "List of flows: `.csv` or `.parquet` with the columns src, dst, size_bytes, start_ns; else the HPCC authors' format (how many, then `src dst priority port size_bytes start_s`). In the order of their starts.").of(REPLAY),
     key(
         "traffic.fanout",
@@ -372,7 +379,7 @@ pub(crate) const KEYS: &[Key] = &[
         "traffic.size",
         Form::Bytes(Bytes::new(1), Bytes::new(1_000_000_000)),
         Required,
-        "Of one answer; of what a host sends to another in a step.",
+        "Of one answer; of what a host sends to another in a step; of what a ring reduces.",
     )
     .of(&[Kind::Incast, Kind::Request, Kind::AllToAll]),
     key(
@@ -509,6 +516,12 @@ pub(crate) const KEYS: &[Key] = &[
         Form::SpanOrOff(Span::from_us(1), Span::from_s(10)),
         Is("off"),
         "A flow that starts is held by the last one-way delay that its host measured to the receiver, unless that is older than this; else it sends its first round trip unheld. Only in the simulator.",
+    ),
+    key(
+        "onramp.orack_every",
+        Form::Bytes(Bytes::new(1), Bytes::new(1_000_000)),
+        Without("14.48 kB of kernel hosts, 1 B of nic hosts"),
+        "A packet that holds a multiple of so many bytes of its flow is answered with an OR-ACK: 14.48 kB is every tenth full packet, 1 B each. Only in the simulator.",
     ),
 ];
 

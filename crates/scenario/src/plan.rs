@@ -9,8 +9,8 @@
 //! Loads count payload bytes. Times are the scenario's, not dilated.
 
 use crate::{
-    AllToAll, Arrivals, Asking, HostId, Incast, Kind, Link, Long, Poisson, Receivers, Replay,
-    Request, Run, Sources, Spacing, Traffic,
+    AllToAll, Arrivals, Asking, HostId, Incast, Kind, Link, Long, Pattern, Poisson, Receivers,
+    Replay, Request, Run, Sources, Spacing, Traffic,
 };
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -144,7 +144,8 @@ pub(crate) fn expected_arrivals(run: &Run, traffic: &Traffic) -> f64 {
             let hosts = a.among.hosts(run);
             let steps = duration_ps / a.least_gap_ps(run, &hosts);
             let steps = steps.min(a.steps.unwrap_or(u64::MAX) as f64) + 1.0;
-            steps * (hosts.len() * (hosts.len() - 1)) as f64
+            let flows = a.rounds(hosts.len()) * hosts.len() * a.each_sends_to(hosts.len());
+            steps * flows as f64
         }
         Traffic::Replay(r) => r.flows.len() as f64,
     }
@@ -281,35 +282,55 @@ impl Entry<'_> {
         }
     }
 
-    /// Step by step; a host waits for what it is sent in the step before.
+    /// Step by step and round by round; a host waits for what it is sent in the round before.
     fn all_to_all(&self, all: &AllToAll, groups: &mut u32, arrivals: &mut Vec<Arrival>) {
         let hosts = all.among.hosts(self.run);
-        let gap_ps = all.least_gap_ps(self.run, &hosts).ceil() as i64;
+        let rounds = all.rounds(hosts.len()) as u64;
+        let round_ps = all.least_round(self.run, &hosts).as_ps();
         let mut at_ps = all.start.as_ps();
         for step in 0..all.steps.unwrap_or(u64::MAX) {
             if at_ps >= self.run.duration.as_ps() {
                 break;
             }
-            let before = (*groups).wrapping_sub(hosts.len() as u32);
-            for (n, &src) in (0..).zip(&hosts) {
-                for away in 1..hosts.len() {
-                    let to = (n as usize + away) % hosts.len();
-                    let flow = self.arrival(at_ps, src, hosts[to], Work::Send(all.size));
-                    let after = After {
-                        group: before.wrapping_add(n),
-                        delay: all.interval,
-                    };
-                    arrivals.push(Arrival {
-                        after: (step > 0).then_some(after),
-                        joins: Some(*groups + to as u32),
-                        request: Some(step),
-                        ..flow
-                    });
-                }
+            for round in 0..rounds {
+                let delay = match round {
+                    0 => all.interval,
+                    _ => Span::ZERO,
+                };
+                let after = (step + round > 0).then_some(delay);
+                let of = (all, hosts.as_slice());
+                self.round(of, (step, after, at_ps), groups, arrivals);
+                at_ps += round_ps;
             }
-            *groups += hosts.len() as u32;
-            at_ps += gap_ps;
+            at_ps += all.interval.as_ps();
         }
+    }
+
+    /// A round of step `step` that starts, at `at_ps` or later, with what waits for the round before
+    /// and `after` that.
+    fn round(
+        &self,
+        (all, hosts): (&AllToAll, &[HostId]),
+        (step, after, at_ps): (u64, Option<Span>, i64),
+        groups: &mut u32,
+        arrivals: &mut Vec<Arrival>,
+    ) {
+        let size = all.flow_size(hosts.len());
+        let before = (*groups).wrapping_sub(hosts.len() as u32);
+        for (n, &src) in (0..).zip(hosts) {
+            let group = before.wrapping_add(n);
+            for away in 1..=all.each_sends_to(hosts.len()) {
+                let to = (n as usize + away) % hosts.len();
+                let flow = self.arrival(at_ps, src, hosts[to], Work::Send(size));
+                arrivals.push(Arrival {
+                    after: after.map(|delay| After { group, delay }),
+                    joins: Some(*groups + to as u32),
+                    request: Some(step),
+                    ..flow
+                });
+            }
+        }
+        *groups += hosts.len() as u32;
     }
 
     fn replay(&self, replay: &Replay, arrivals: &mut Vec<Arrival>) {
@@ -439,15 +460,44 @@ impl Request {
 }
 
 impl AllToAll {
+    /// Of a step among `hosts`.
+    fn rounds(&self, hosts: usize) -> usize {
+        match self.pattern {
+            Pattern::Direct => 1,
+            Pattern::Ring => 2 * (hosts - 1),
+        }
+    }
+
+    /// Flows of a host in a round.
+    fn each_sends_to(&self, hosts: usize) -> usize {
+        match self.pattern {
+            Pattern::Direct => hosts - 1,
+            Pattern::Ring => 1,
+        }
+    }
+
+    /// Of one flow.
+    fn flow_size(&self, hosts: usize) -> Bytes {
+        match self.pattern {
+            Pattern::Direct => self.size,
+            Pattern::Ring => Bytes::new(self.size.get().div_ceil(hosts as u64)),
+        }
+    }
+
+    /// Least time between two rounds.
+    fn least_round(&self, run: &Run, hosts: &[HostId]) -> Span {
+        let sent = self.flow_size(hosts.len()) * self.each_sends_to(hosts.len()) as u64;
+        let round = |&host: &HostId| {
+            let link = run.network.link_of(host);
+            link.rate.time_to_send(sent) + link.delay
+        };
+        hosts.iter().map(round).max().unwrap_or(Span::ZERO)
+    }
+
     /// Least time between two steps, in ps.
     fn least_gap_ps(&self, run: &Run, hosts: &[HostId]) -> f64 {
-        let others = hosts.len() as u64 - 1;
-        let step = |&host: &HostId| {
-            let link = run.network.link_of(host);
-            link.rate.time_to_send(self.size * others) + link.delay
-        };
-        let slowest = hosts.iter().map(step).max().unwrap_or(Span::ZERO);
-        (slowest + self.interval).as_ps() as f64
+        let rounds = self.rounds(hosts.len()) as i64;
+        (self.least_round(run, hosts) * rounds + self.interval).as_ps() as f64
     }
 }
 

@@ -149,14 +149,16 @@ pub enum Asking {
     },
 }
 
-/// Steps in which every host sends `size` bytes to every other. A host begins its next step
-/// `interval` after it has everything that it is sent in this one. A step's completion time runs from
-/// its first flow's start to its last byte.
+/// Steps of a collective operation. A host begins its next step `interval` after it has everything
+/// that it is sent in this one. A step's completion time runs from its first flow's start to its last
+/// byte.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AllToAll {
     /// Which hosts.
     pub among: Receivers,
-    /// Of each flow.
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// Of each flow; with [`Pattern::Ring`], of what is reduced.
     pub size: Bytes,
     /// What a host does between two steps.
     pub interval: Span,
@@ -164,6 +166,16 @@ pub struct AllToAll {
     pub start: Span,
     /// Stop after so many.
     pub steps: Option<u64>,
+}
+
+/// What a step of [`AllToAll`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Pattern {
+    /// Every host sends to every other at once.
+    Direct,
+    /// All-reduce: of `n` hosts each passes an n-th of the data to the next one, 2 (n - 1) times.
+    Ring,
 }
 
 /// The flows of a file.

@@ -376,6 +376,8 @@ pub struct OnRamp {
     pub gso: Bytes,
     /// A new flow begins with the last delay to its receiver, unless it is older than this.
     pub reuse: Option<Span>,
+    /// Payload of a flow from one OR-ACK to the next, if not the default.
+    pub orack_every: Option<Bytes>,
 }
 
 /// Control law; numbers and names follow `enum onr_law` of law/law.h.

@@ -182,6 +182,7 @@ impl Settings {
             }
             Traffic::AllToAll(all) => {
                 self.add(path("among"), receivers(all.among));
+                self.add(path("pattern"), word(all.pattern));
                 self.add(path("size"), Value::Bytes(all.size));
                 if all.interval > onramp_units::Span::ZERO {
                     self.add(path("interval"), Value::Span(all.interval));
@@ -219,6 +220,9 @@ impl Settings {
         self.add("onramp.max_pause", Value::Span(onramp.max_pause));
         self.add("onramp.gso", Value::Bytes(onramp.gso));
         self.add("onramp.reuse", onramp.reuse.map_or(word(OFF), Value::Span));
+        if let Some(every) = onramp.orack_every {
+            self.add("onramp.orack_every", Value::Bytes(every));
+        }
     }
 }
 

@@ -1,15 +1,16 @@
 //! On-Ramp in the NIC: a packet waits while its way is congested, as the control law of `law/` says,
 //! which the receiver's OR-ACKs feed.
 //!
-//! Every data packet is answered with an OR-ACK: a packet of the data class, which waits behind
-//! data and takes bandwidth. What the law remembers of a transmission travels with the packet and
-//! its OR-ACK instead of waiting in a table. Acknowledgements are never held.
+//! Every data packet, unless the scenario spaces them, is answered with an OR-ACK: a packet of the
+//! data class, which waits behind data and takes bandwidth. What the law remembers of a transmission
+//! travels with the packet and its OR-ACK instead of waiting in a table. Acknowledgements are never
+//! held.
 
 use crate::clock::{mono, sim};
 use crate::domain::Domain;
 use crate::nic::Turn;
 use crate::packet::{Kind, Packet, Path, NONE};
-use onramp_law::Record;
+use onramp_law::{sampled_byte_every, Record};
 use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
@@ -135,6 +136,11 @@ impl Domain {
         let host = self.ports[port as usize].node;
         let src = self.network.flows[data.flow as usize].src;
         if law_of(&self.laws, src).is_none() {
+            return false;
+        }
+        let (seq, bytes) = (data.seq as u32, u32::from(data.payload));
+        let every = self.config.or_ack_every;
+        if every > 1 && sampled_byte_every(seq, bytes, every).is_none() {
             return false;
         }
         let Some(received) = self.clocks.stamp(self.now, host, src) else {

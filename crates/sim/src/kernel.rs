@@ -248,7 +248,7 @@ impl Domain {
             paced_until: self.now,
             resume_at: None,
             law: onramp_law::Flow::default(),
-            records: Records::default(),
+            records: Records::sampling(self.config.or_ack_every),
             held_since: None,
             held: Span::ZERO,
             timer_at: NEVER,

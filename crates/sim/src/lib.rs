@@ -28,6 +28,7 @@
 //!         alpha_log2: None,
 //!     },
 //!     reuse: None,
+//!     or_ack_every: 1,
 //!     chains: None,
 //!     probing: None,
 //!     seed: 1,

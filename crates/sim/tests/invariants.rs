@@ -38,6 +38,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
             alpha_log2: None,
         },
         reuse: None,
+        or_ack_every: 1,
         chains: None,
         probing: None,
         seed: 1,

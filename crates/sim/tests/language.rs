@@ -275,6 +275,38 @@ fn marks_are_made_where_the_scenario_says() {
 }
 
 #[test]
+fn or_acks_are_as_rare_as_asked() {
+    let text = format!(
+        "{STAR}[[traffic]]\nkind = \"incast\"\nfanout = 4\nsize = \"1 MB\"\ninterval = \"1 ms\"\n\
+         [onramp]\nlaw = \"final\"\nthreshold = \"20 us\"\n"
+    );
+    for (kind, cc) in [("kernel", "cubic"), ("nic", "dcqcn")] {
+        let or_acks = |every: &str| {
+            let set = [
+                ("host.kind", kind),
+                ("host.cc", cc),
+                ("onramp.orack_every", every),
+            ];
+            let (result, _) = simulate(&text, &set);
+            result.metrics["or_acks"].as_f64().unwrap()
+        };
+        // A packet has 1448 B of a kernel host, 1000 B of a NIC.
+        let factor = or_acks("1 B") / or_acks("14.48 kB");
+        assert!((9.0..15.5).contains(&factor), "{kind}: {factor}");
+    }
+}
+
+#[test]
+fn a_ring_takes_as_long_as_its_rounds() {
+    let text = traffic("kind = \"all_to_all\"\npattern = \"ring\"\nsize = \"500 kB\"\nsteps = 2");
+    let (result, tables) = simulate(&text, &[]);
+    assert_eq!(tables.flows.len(), 2 * 8 * 5);
+    // 8 rounds of 100 kB at 100 Gbit/s, 1048 B on the wire for 1000: 8.4 us, and two links of 1 us.
+    let step_us = field(&result, "all_to_all.step_us", "mean");
+    assert!((83.0..90.0).contains(&step_us), "{step_us}");
+}
+
+#[test]
 fn a_flow_that_reuses_the_last_delay_is_held_at_once() {
     // Short flows from host 1 beside two long ones to the same host.
     let text = format!(

@@ -325,6 +325,25 @@ fn steps_send_from_each_to_each() {
 }
 
 #[test]
+fn a_ring_passes_each_part_on_until_all_have_all() {
+    let text = "[[traffic]]\nkind = \"all_to_all\"\npattern = \"ring\"\namong = \"2-6\"\nsize = \"1 MB\"\nsteps = 3\ninterval = \"1 ms\"\n";
+    let arrivals = plan(&run(text, &[]));
+    // 3 steps of 2 (5 - 1) rounds, in which each of 5 hosts sends a fifth to the next.
+    assert_eq!(arrivals.len(), 3 * 8 * 5);
+    let groups = groups(&arrivals);
+    let mut between_steps = 0;
+    for arrival in &arrivals {
+        assert_eq!(arrival.dst, (arrival.src - 2 + 1) % 5 + 2);
+        assert_eq!(arrival.work, Work::Send(Bytes::new(200_000)));
+        let Some(after) = arrival.after else { continue };
+        between_steps += usize::from(after.delay == Span::from_ms(1));
+        let before = &groups[&after.group];
+        assert_eq!((before.len(), before[0].dst), (1, arrival.src));
+    }
+    assert_eq!(between_steps, 2 * 5);
+}
+
+#[test]
 fn staggered_answers_start_one_after_the_other() {
     let text = "fanout = 8\nsize = \"2 kB\"\nrequests = 2\nstagger = \"3 us\"\n";
     let starts = |more: &str| -> Vec<i64> {

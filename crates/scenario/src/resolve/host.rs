@@ -161,6 +161,10 @@ impl Resolver<'_> {
             Value::Span(span) => Some(span),
             _ => None,
         };
+        let orack_every = match self.given("onramp.orack_every") {
+            true => Some(self.bytes("onramp.orack_every")?),
+            false => None,
+        };
         let hosts = self.receivers("onramp.hosts").map(|(hosts, _)| hosts);
         let threshold = self.value("onramp.threshold");
         if threshold.as_ref().is_some_and(keys::is_off) {
@@ -196,6 +200,7 @@ impl Resolver<'_> {
             max_pause: max_pause?,
             gso: gso?,
             reuse,
+            orack_every,
         })
     }
 
@@ -217,6 +222,7 @@ impl Resolver<'_> {
             max_pause: defaults.span("onramp.max_pause")?,
             gso: defaults.bytes("onramp.gso")?,
             reuse: None,
+            orack_every: None,
         })
     }
 

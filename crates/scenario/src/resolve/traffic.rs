@@ -153,6 +153,7 @@ impl Resolver<'_> {
         let steps = self.optional(&path("steps"))?;
         Some(AllToAll {
             among: among?,
+            pattern: self.name(&path("pattern"))?,
             size: size?,
             interval: interval?,
             start: start?,

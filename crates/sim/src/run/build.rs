@@ -117,6 +117,11 @@ pub fn config(run: &Run) -> Config {
             noise: run.clock.noise,
         },
         reuse: run.onramp.reuse,
+        or_ack_every: match (run.onramp.orack_every, run.host.kind) {
+            (Some(every), _) => every.get() as u32, // at most 1 MB
+            (None, HostKind::Kernel) => onramp_law::SAMPLE_BYTES,
+            (None, HostKind::Nic) => 1,
+        },
         chains: None,
         probing: probing(&run.clock),
         switch: Switch {

@@ -79,6 +79,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
             alpha_log2: None,
         },
         reuse: None,
+        or_ack_every: 1,
         chains: None,
         probing: None,
         seed,
