@@ -11,9 +11,9 @@ use onramp_units::{Fleet as FleetTime, Mono, Time};
 
 use crate::{
     correction::{Correction, Error},
+    filter::{Filter, Measured, State},
+    found::Found,
     line::{Line, WINDOWS},
-    mesh::{self, Agreement, Edge},
-    probe::Near,
 };
 
 /// What a host found out about one of its neighbours in a window.
@@ -38,12 +38,14 @@ pub enum Lost {
 
 /// One host after a window.
 #[derive(Debug, Clone, Copy)]
-struct Clock {
+pub(crate) struct Clock {
     base_ns: i64,
     offset_ns: f64,
     drift: f64,
     /// What the drift grows by in a second, as windows have shown.
     bend: f64,
+    /// How well it is known; none before the first window.
+    known: Option<Filter>,
     /// For how many windows it has been known.
     windows: usize,
 }
@@ -75,18 +77,12 @@ impl Default for Wander {
     }
 }
 
-/// Edges of little trust, of all that a host has, beyond which the host itself is not believed.
-const CONTRADICTORY: f64 = 0.5;
-const LITTLE_TRUST: f64 = 0.1;
 /// For how long a clock's drift is watched to tell how it bends. Temperatures change over minutes.
 const BEND_TIME_S: f64 = 20.0;
+/// For how long a drift may change one way before it turns.
+const WALK_TIME_S: f64 = 10.0;
 /// Nobody grows warm faster, 1/s.
 const STEEPEST_BEND: f64 = 1e-7;
-/// Stamps and corrections are whole ns: what that adds to an error.
-const WHOLE_NS: f64 = 1.0;
-/// Points beyond which a line does not count for more.
-const ENOUGH_POINTS: usize = 50;
-
 /// The hosts' clocks as last known.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
@@ -119,6 +115,7 @@ impl Fleet {
             offset_ns: drift * elapsed_ns,
             drift,
             bend: -correction.bend,
+            known: None,
             windows: WINDOWS,
         });
     }
@@ -137,14 +134,16 @@ impl Fleet {
         let mut guess = self.bases(hosts, reports);
         let at = self.middle(&guess, reports);
         self.advance(&mut guess, at);
+        let foretold = guess.clone();
         // The first pass finds where the clocks stand at the common instant, the second uses it.
         let first = Found::by(hosts, reports, &guess, at);
         self.settle(&mut guess, &first, hosts);
         let found = Found::by(hosts, reports, &guess, at);
         self.settle(&mut guess, &found, hosts);
-        let elapsed_s = self.at.map_or(0.0, |before| (at - before).as_s_f64());
-        self.bend(&mut guess, elapsed_s);
-        let window = self.tell(&guess, &found, reports, at);
+        let errors = found.errors(hosts, reports);
+        filter(&mut guess, &foretold, &errors);
+        self.bend(&mut guess, self.elapsed_s(at));
+        let window = self.tell(&guess, &found, &errors, at);
         let known = |host: usize| window.corrections[host].is_ok().then_some(guess[host]);
         self.clocks = (0..hosts).map(known).collect();
         self.at = Some(at);
@@ -204,12 +203,21 @@ impl Fleet {
         Time::from_ticks(median.unwrap_or(0))
     }
 
+    /// Since the last window.
+    fn elapsed_s(&self, at: Time<FleetTime>) -> f64 {
+        self.at.map_or(0.0, |before| (at - before).as_s_f64())
+    }
+
     /// Lets the clocks run until `at`.
     fn advance(&self, clocks: &mut [Clock], at: Time<FleetTime>) {
-        let Some(before) = self.at else { return };
-        let elapsed_ns = at.ticks().saturating_sub(before.ticks()) as f64;
+        let elapsed_s = self.elapsed_s(at);
+        // As a random walk that comes as far in a usual time.
+        let walk = self.wander.per_s * WALK_TIME_S.sqrt();
         for clock in clocks {
-            clock.offset_ns += clock.drift * elapsed_ns;
+            let drift = clock.drift + 0.5 * clock.bend * elapsed_s;
+            clock.offset_ns += 1e9 * drift * elapsed_s;
+            clock.drift += clock.bend * elapsed_s;
+            clock.known = clock.known.map(|known| known.later(elapsed_s, walk));
         }
     }
 
@@ -255,13 +263,23 @@ impl Fleet {
         &self,
         clocks: &[Clock],
         found: &Found,
-        reports: &[Report],
+        errors: &[Error],
         at: Time<FleetTime>,
     ) -> Window {
-        let errors = found.errors(clocks.len(), reports, self.wander);
+        let elapsed_s = self.elapsed_s(at);
+        let error = |clock: &Clock, window: &Error| {
+            let known = clock.known.map(|known| known.error(elapsed_s));
+            let known = known.unwrap_or_default();
+            Error {
+                // What is wrong with an edge in every window is in none of the filter's variances.
+                sigma_ns: known.sigma_ns.max(window.sigma_ns),
+                wander_per_s: self.wander.per_s,
+                ..known
+            }
+        };
         let correction = |(host, clock): (usize, &Clock)| match found.lost[host] {
             Some(lost) => Err(lost),
-            None => Ok(clock.correction(at, errors[host])),
+            None => Ok(clock.correction(at, error(clock, &errors[host]))),
         };
         Window {
             corrections: clocks.iter().enumerate().map(correction).collect(),
@@ -272,13 +290,49 @@ impl Fleet {
     }
 }
 
+/// Clocks as a window has found them, with what was foretold of them: by how well each is known.
+fn filter(clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
+    for ((clock, foretold), error) in clocks.iter_mut().zip(foretold).zip(errors) {
+        // Lines share all pairs but one window's: each says a part of what it seems to.
+        let shared = clock.windows.clamp(1, WINDOWS) as f64;
+        let found = Measured {
+            state: clock.state(),
+            offset_variance: shared * error.sigma_ns.powi(2),
+            drift_variance: shared * error.drift_sigma.powi(2),
+        };
+        let (known, state) = match foretold.known {
+            Some(known) => known.with(foretold.state(), &found),
+            None => (Filter::new(&found), found.state),
+        };
+        clock.offset_ns = state.offset_ns;
+        clock.drift = state.drift;
+        clock.known = Some(known);
+    }
+}
+
 impl Clock {
+    /// What windows measure of it.
+    pub(crate) fn state(&self) -> State {
+        State {
+            offset_ns: self.offset_ns,
+            drift: self.drift,
+        }
+    }
+
+    /// What it reads at fleet time `at`, and the part of that which is no small number, ns.
+    pub(crate) fn reads(&self, at: Time<FleetTime>) -> (i64, i64) {
+        let small_ns = self.offset_ns.round() as i64;
+        let reads = at.ticks().saturating_add(self.base_ns);
+        (reads.saturating_add(small_ns), self.base_ns)
+    }
+
     fn at(base_ns: i64) -> Clock {
         Clock {
             base_ns,
             offset_ns: 0.0,
             drift: 0.0,
             bend: 0.0,
+            known: None,
             windows: 0,
         }
     }
@@ -293,127 +347,6 @@ impl Clock {
             error,
         }
     }
-}
-
-/// What all edges say together, of offsets and of drifts.
-struct Found {
-    offsets: Agreement,
-    drifts: Agreement,
-    lost: Vec<Option<Lost>>,
-}
-
-impl Found {
-    fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
-        let edges: Vec<Edge> = reports.iter().map(|r| edge(r, clocks, at)).collect();
-        let all = mesh::agree(hosts, &edges);
-        let liars = contradictory(hosts, reports, &all.trust);
-        let believed = |report: &Report| !liars[report.near] && !liars[report.far];
-        let mut offset_edges = edges;
-        for (edge, report) in offset_edges.iter_mut().zip(reports) {
-            edge.weight *= f64::from(u8::from(believed(report)));
-        }
-        let offsets = mesh::agree(hosts, &offset_edges);
-        let drift_edges: Vec<Edge> = offset_edges
-            .iter()
-            .zip(reports)
-            .zip(&offsets.trust)
-            .map(|((edge, report), trust)| Edge {
-                ahead: report.line.drift * (1.0 + clocks[report.near].drift),
-                weight: edge.weight * trust,
-                ..*edge
-            })
-            .collect();
-        let drifts = mesh::agree(hosts, &drift_edges);
-        let mut spoken_of = vec![false; hosts];
-        for edge in offset_edges.iter().filter(|edge| edge.weight > 0.0) {
-            spoken_of[edge.near] = true;
-            spoken_of[edge.far] = true;
-        }
-        let lost = |host: usize| match (liars[host], offsets.islands[host]) {
-            (true, _) => Some(Lost::Contradictory),
-            (false, 0) if spoken_of[host] => None,
-            _ => Some(Lost::Apart),
-        };
-        Found {
-            lost: (0..hosts).map(lost).collect(),
-            offsets,
-            drifts,
-        }
-    }
-
-    fn is_member(&self, host: usize) -> bool {
-        self.lost[host].is_none()
-    }
-
-    /// How far off each host is: an edge's error over the root of the edges that speak of it.
-    fn errors(&self, hosts: usize, reports: &[Report], wander: Wander) -> Vec<Error> {
-        let mut say = vec![0.0; hosts];
-        let mut squares = vec![0.0; hosts];
-        let each = reports
-            .iter()
-            .zip(&self.offsets.trust)
-            .zip(&self.offsets.residuals);
-        for ((report, trust), residual) in each {
-            for host in [report.near, report.far] {
-                say[host] += trust;
-                squares[host] += trust * residual * residual;
-            }
-        }
-        let error = |host: usize| {
-            let say = f64::max(say[host], 1e-9);
-            // Residuals are smaller than errors by what the host's own offset took of them.
-            let own = (squares[host] / f64::max(say - 1.0, 0.5)).sqrt();
-            let edge = f64::max(self.offsets.sigma, own);
-            // A standard deviation from so few residuals is itself uncertain: say rather too much.
-            let unsure = 1.0 + 1.0 / (2.0 * say).sqrt();
-            Error {
-                sigma_ns: (unsure * edge / say.sqrt()).hypot(WHOLE_NS),
-                drift_sigma: unsure * self.drifts.sigma / say.sqrt(),
-                wander_per_s: wander.per_s,
-            }
-        };
-        (0..hosts).map(error).collect()
-    }
-}
-
-/// A report as an edge between the hosts' small offsets at fleet time `at`.
-fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
-    let (near, far) = (&clocks[report.near], &clocks[report.far]);
-    let reads = at
-        .ticks()
-        .saturating_add(near.base_ns)
-        .saturating_add(near.offset_ns.round() as i64);
-    let between = far.base_ns.saturating_sub(near.base_ns);
-    let about = report.line.about_ns.saturating_sub(between) as f64;
-    Edge {
-        near: report.near,
-        far: report.far,
-        ahead: about + report.line.ahead_at(Time::<Near>::from_ticks(reads)),
-        weight: say(&report.line),
-    }
-}
-
-/// How much a line counts for. One by which packets come before they leave is no line at all.
-fn say(line: &Line) -> f64 {
-    if line.delay_ns < 0.0 {
-        return 0.0;
-    }
-    line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64
-}
-
-/// Hosts most of whose edges have lost their say.
-fn contradictory(hosts: usize, reports: &[Report], trust: &[f64]) -> Vec<bool> {
-    let mut edges = vec![(0.0, 0.0); hosts];
-    for (report, trust) in reports.iter().zip(trust) {
-        for host in [report.near, report.far] {
-            edges[host].0 += f64::from(u8::from(*trust < LITTLE_TRUST));
-            edges[host].1 += 1.0;
-        }
-    }
-    edges
-        .into_iter()
-        .map(|(lost, all)| lost > CONTRADICTORY * all)
-        .collect()
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -3,14 +3,16 @@
 //!
 //! Does: keep the probe pairs that met no queue ([`probe`]), fit a line between the two clouds of
 //! points that an edge's probes make ([`line`]), reconcile all edges of the mesh ([`mesh`]), follow
-//! the fleet's hosts from window to window ([`fleet`]), learn from what a window foretells of the
+//! the fleet's hosts from window to window ([`fleet`], a Kalman filter each), learn from what a window foretells of the
 //! next ([`surprise`]), and hand a host its correction without a step ([`correction`]).
 //! [`synthetic`] has clocks that are wrong in a known way.
 //! Does not: open sockets, read clocks, start threads. Time stamps come in, corrections go out.
 #![warn(missing_docs)]
 
 pub mod correction;
+mod filter;
 pub mod fleet;
+mod found;
 pub mod line;
 pub mod mesh;
 pub mod probe;

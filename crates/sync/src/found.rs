@@ -1,0 +1,139 @@
+//! What a window's reports come to: all edges reconciled, who is left out, and how sure each host is.
+
+use onramp_units::{Fleet as FleetTime, Time};
+
+use crate::{
+    correction::Error,
+    fleet::{Clock, Lost, Report},
+    line::Line,
+    mesh::{self, Agreement, Edge},
+    probe::Near,
+};
+
+/// Edges of little trust, of all that a host has, beyond which the host itself is not believed.
+const CONTRADICTORY: f64 = 0.5;
+const LITTLE_TRUST: f64 = 0.1;
+/// Stamps and corrections are whole ns: what that adds to an error.
+const WHOLE_NS: f64 = 1.0;
+/// Points beyond which a line does not count for more.
+const ENOUGH_POINTS: usize = 50;
+/// How much a line counts for. One by which packets come before they leave is no line at all.
+fn say(line: &Line) -> f64 {
+    if line.delay_ns < 0.0 {
+        return 0.0;
+    }
+    line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64
+}
+
+/// What all edges say together, of offsets and of drifts.
+pub(crate) struct Found {
+    pub offsets: Agreement,
+    pub drifts: Agreement,
+    /// By host: why it is none of the fleet's.
+    pub lost: Vec<Option<Lost>>,
+}
+
+impl Found {
+    /// What the reports come to when clocks read what they are thought to at `at`.
+    pub fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
+        let edges: Vec<Edge> = reports.iter().map(|r| edge(r, clocks, at)).collect();
+        let all = mesh::agree(hosts, &edges);
+        let liars = contradictory(hosts, reports, &all.trust);
+        let believed = |report: &Report| !liars[report.near] && !liars[report.far];
+        let mut offset_edges = edges;
+        for (edge, report) in offset_edges.iter_mut().zip(reports) {
+            edge.weight *= f64::from(u8::from(believed(report)));
+        }
+        let offsets = mesh::agree(hosts, &offset_edges);
+        let drift_edges: Vec<Edge> = offset_edges
+            .iter()
+            .zip(reports)
+            .zip(&offsets.trust)
+            .map(|((edge, report), trust)| Edge {
+                ahead: report.line.drift * (1.0 + clocks[report.near].state().drift),
+                weight: edge.weight * trust,
+                ..*edge
+            })
+            .collect();
+        let drifts = mesh::agree(hosts, &drift_edges);
+        let mut spoken_of = vec![false; hosts];
+        for edge in offset_edges.iter().filter(|edge| edge.weight > 0.0) {
+            spoken_of[edge.near] = true;
+            spoken_of[edge.far] = true;
+        }
+        let lost = |host: usize| match (liars[host], offsets.islands[host]) {
+            (true, _) => Some(Lost::Contradictory),
+            (false, 0) if spoken_of[host] => None,
+            _ => Some(Lost::Apart),
+        };
+        Found {
+            lost: (0..hosts).map(lost).collect(),
+            offsets,
+            drifts,
+        }
+    }
+
+    /// Whether it is in the part that goes on as the fleet.
+    pub fn is_member(&self, host: usize) -> bool {
+        self.lost[host].is_none()
+    }
+
+    /// How far off each host is: an edge's error over the root of the edges that speak of it.
+    pub fn errors(&self, hosts: usize, reports: &[Report]) -> Vec<Error> {
+        let mut say = vec![0.0; hosts];
+        let mut squares = vec![0.0; hosts];
+        let each = reports
+            .iter()
+            .zip(&self.offsets.trust)
+            .zip(&self.offsets.residuals);
+        for ((report, trust), residual) in each {
+            for host in [report.near, report.far] {
+                say[host] += trust;
+                squares[host] += trust * residual * residual;
+            }
+        }
+        let error = |host: usize| {
+            let say = f64::max(say[host], 1e-9);
+            // Residuals are smaller than errors by what the host's own offset took of them.
+            let own = (squares[host] / f64::max(say - 1.0, 0.5)).sqrt();
+            let edge = f64::max(self.offsets.sigma, own);
+            // A standard deviation from so few residuals is itself uncertain: say rather too much.
+            let unsure = 1.0 + 1.0 / (2.0 * say).sqrt();
+            Error {
+                sigma_ns: (unsure * edge / say.sqrt()).hypot(WHOLE_NS),
+                drift_sigma: unsure * self.drifts.sigma / say.sqrt(),
+                wander_per_s: 0.0,
+            }
+        };
+        (0..hosts).map(error).collect()
+    }
+}
+
+/// A report as an edge between the hosts' small offsets at fleet time `at`.
+fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
+    let (near, far) = (&clocks[report.near], &clocks[report.far]);
+    let ((reads, near_base), (_, far_base)) = (near.reads(at), far.reads(at));
+    let between = far_base.saturating_sub(near_base);
+    let about = report.line.about_ns.saturating_sub(between) as f64;
+    Edge {
+        near: report.near,
+        far: report.far,
+        ahead: about + report.line.ahead_at(Time::<Near>::from_ticks(reads)),
+        weight: say(&report.line),
+    }
+}
+
+/// Hosts most of whose edges have lost their say.
+fn contradictory(hosts: usize, reports: &[Report], trust: &[f64]) -> Vec<bool> {
+    let mut edges = vec![(0.0, 0.0); hosts];
+    for (report, trust) in reports.iter().zip(trust) {
+        for host in [report.near, report.far] {
+            edges[host].0 += f64::from(u8::from(*trust < LITTLE_TRUST));
+            edges[host].1 += 1.0;
+        }
+    }
+    edges
+        .into_iter()
+        .map(|(lost, all)| lost > CONTRADICTORY * all)
+        .collect()
+}
