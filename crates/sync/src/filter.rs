@@ -1,6 +1,6 @@
 //! What is known of one host's clock, carried on from window to window: a Kalman filter of its offset
-//! and its drift, which wanders. A window that says little, because every probe to the host has met a queue,
-//! moves a clock little that is known well.
+//! and its drift, which wanders. A window moves a clock by how well the clock is known, and by how much the
+//! window's edges agree.
 
 use crate::correction::Error;
 

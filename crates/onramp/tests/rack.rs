@@ -1,0 +1,51 @@
+//! `onramp rack run` as a user meets it: real daemons that synchronise clocks which are wrong in a known way,
+//! on real kernels in a virtual machine.
+
+use std::path::Path;
+use std::process::Command;
+
+use onramp_results::{read_json, SummaryFile};
+
+const SCENARIO: &str = r#"title = "Two to one, clocks by Huygens"
+duration = "30 ms"
+warmup = "10 ms"
+time_dilation = 100
+[network]
+topology = { kind = "star", hosts = 3 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+[clock]
+offset = "0.4 ms"
+drift = "1/100000"
+sync = "huygens"
+probe_interval = "200 us"
+window = "20 ms"
+[[traffic]]
+kind = "long"
+flows = 2
+[onramp]
+threshold = "50 us"
+"#;
+
+#[test]
+fn wrong_clocks_are_synchronised_under_load_and_on_ramp_holds_by_them() {
+    let desk = tempfile::tempdir().unwrap();
+    let (file, out) = (desk.path().join("two.toml"), desk.path().join("out"));
+    std::fs::write(&file, SCENARIO).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_onramp"))
+        .args(["rack", "run"])
+        .args([&file, Path::new("--out"), &out, Path::new("--cache")])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache"))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let summary: SummaryFile = read_json(&out.join("summary.json")).unwrap();
+    let metrics = &summary.runs[0].metrics;
+    let number = |name: &str, part: &str| metrics[name][part].as_f64().unwrap();
+    // As the rack's time goes: 100 us here are 1 us of the scenario.
+    let worst_ns = number("clock.error_ns", "p99");
+    assert!(worst_ns < 1_500.0, "{worst_ns} ns apart");
+    let count = |name: &str| metrics[name].as_u64().unwrap();
+    assert!(count("onramp.holds") > 0, "{metrics:?}");
+    assert_eq!(count("onramp.oracks_no_lease"), 0);
+}
