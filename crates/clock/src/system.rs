@@ -213,7 +213,7 @@ mod tests {
     fn followed(mut off_ns: f64, drift: f64, seconds: usize) -> Vec<f64> {
         let mut rate = 0.0;
         let window = |n: usize| {
-            let wrong_ns = if n % 2 == 0 { 300.0 } else { -300.0 };
+            let wrong_ns = if n.is_multiple_of(2) { 300.0 } else { -300.0 };
             match follow((off_ns + wrong_ns) as i64, -drift) {
                 Act::Step(by_ns) => off_ns += by_ns as f64,
                 Act::Run(new) => rate = new,
