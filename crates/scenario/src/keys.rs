@@ -418,6 +418,13 @@ pub(crate) const KEYS: &[Key] = &[
     )
     .of(INCAST),
     key(
+        "traffic.ask_size",
+        Form::Bytes(Bytes::ZERO, Bytes::new(1_000_000_000)),
+        Is("0 B"),
+        "Of what the aggregator asks each server with (with `stagger` and `jitter` one server after the other), behind all else that the server receives; 0 B: servers know that they are asked. The rack's aggregators always ask with 64 B.",
+    )
+    .of(&[Kind::Incast]),
+    key(
         "traffic.jitter",
         Form::Span(Span::ZERO, HOUR),
         Is("0 s"),

@@ -99,7 +99,7 @@ pub fn plan(run: &Run) -> Vec<Arrival> {
             kind: traffic.kind(),
         };
         match traffic {
-            Traffic::Incast(incast) => entry.incast(incast, &mut arrivals),
+            Traffic::Incast(incast) => entry.incast(incast, &mut groups, &mut arrivals),
             Traffic::Long(long) => entry.long(long, &mut arrivals),
             Traffic::Poisson(poisson) => entry.poisson(poisson, &mut arrivals),
             Traffic::Request(request) => entry.request(request, &mut groups, &mut arrivals),
@@ -127,7 +127,8 @@ pub(crate) fn expected_arrivals(run: &Run, traffic: &Traffic) -> f64 {
             let most = i.requests.unwrap_or(u64::MAX) as f64;
             let requests = |host| (duration_ps / i.mean_gap_ps(rate(host))).min(most);
             let requests: f64 = i.to.hosts(run).into_iter().map(requests).sum();
-            requests * f64::from(i.fanout)
+            let each = if i.ask_size > Bytes::ZERO { 2.0 } else { 1.0 };
+            requests * each * f64::from(i.fanout)
         }
         Traffic::Long(l) => f64::from(l.flows),
         Traffic::Poisson(p) => {
@@ -178,11 +179,38 @@ impl Entry<'_> {
         stream(self.run.seed, self.index, receiver, purpose)
     }
 
-    fn incast(&self, incast: &Incast, arrivals: &mut Vec<Arrival>) {
+    fn incast(&self, incast: &Incast, groups: &mut u32, arrivals: &mut Vec<Arrival>) {
+        let first = arrivals.len();
         let mut numbers = 0..;
         for aggregator in incast.to.hosts(self.run) {
             self.incast_to(aggregator, incast, &mut numbers, arrivals);
         }
+        if incast.ask_size > Bytes::ZERO {
+            let answers = arrivals.split_off(first);
+            let asked = answers.into_iter().zip(*groups..);
+            arrivals.extend(asked.flat_map(|(answer, group)| self.asked(answer, incast, group)));
+            *groups += ((arrivals.len() - first) / 2) as u32;
+        }
+    }
+
+    /// The question for an answer, and the answer: it starts when the question is there.
+    fn asked(&self, answer: Arrival, incast: &Incast, group: u32) -> [Arrival; 2] {
+        let ask = Arrival {
+            joins: Some(group),
+            src: answer.dst,
+            dst: answer.src,
+            work: Work::Send(incast.ask_size),
+            ..answer
+        };
+        let after = After {
+            group,
+            delay: Span::ZERO,
+        };
+        let answer = Arrival {
+            after: Some(after),
+            ..answer
+        };
+        [ask, answer]
     }
 
     /// The requests of one aggregator, with the next `numbers` of the entry.

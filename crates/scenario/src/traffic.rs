@@ -55,6 +55,8 @@ pub struct Incast {
     pub fanout: u32,
     /// Of one answer.
     pub size: Bytes,
+    /// Of what a server is asked with; 0: it knows without being asked.
+    pub ask_size: Bytes,
     /// How far apart requests are.
     pub spacing: Spacing,
     /// How regular requests are.

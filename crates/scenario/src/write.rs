@@ -161,6 +161,7 @@ impl Settings {
                     self.add(path("requests"), Value::Count(requests));
                 }
                 self.add(path("stagger"), Value::Span(incast.stagger));
+                self.add(path("ask_size"), Value::Bytes(incast.ask_size));
                 self.add(path("jitter"), Value::Span(incast.jitter));
             }
             Traffic::Request(request) => {

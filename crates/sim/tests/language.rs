@@ -483,3 +483,18 @@ fn parts_change_nothing_of_what_waits_for_others() {
         assert!(of(Parts::Forced(4)) == whole, "{set:?}");
     }
 }
+
+/// A question goes to a server as a packet does: 64 B behind 48 B of headers at 100 Gbit/s over two links of
+/// 1 us. The server acknowledges it before it answers.
+#[test]
+fn servers_are_asked_over_the_network() {
+    let text = traffic("kind = \"incast\"\nfanout = 1\nsize = \"1 kB\"\nrequests = 1\n");
+    let rct_ns = |set: &[(&str, &str)]| {
+        let (_, tables) = simulate(&text, set);
+        tables.requests[0].rct_ns.expect("it is answered")
+    };
+    let (told, asked) = (rct_ns(&[]), rct_ns(&[("traffic.0.ask_size", "64 B")]));
+    let way_ps = 2 * (64 + 48) * 80 + 2_000_000;
+    let later = asked - told - way_ps / 1000;
+    assert!((0..=10).contains(&later), "{told}, {asked}");
+}

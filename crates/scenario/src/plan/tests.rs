@@ -364,3 +364,21 @@ fn staggered_answers_start_one_after_the_other() {
         .all(|two| (2_000_000..4_000_000).contains(&(two[1] - two[0]))));
     assert_ne!(jittered, starts(""));
 }
+
+#[test]
+fn servers_that_are_asked_answer_when_the_question_is_there() {
+    let text = "fanout = 3\nsize = \"2 kB\"\nrequests = 2\nask_size = \"64 B\"\n";
+    let arrivals = plan(&run(&incast(text), &[]));
+    let (asks, answers) = arrivals.split_at(6);
+    assert_eq!(answers.len(), 6);
+    for ask in asks {
+        assert_eq!((ask.src, ask.work), (0, Work::Send(Bytes::new(64))));
+        let group = ask.joins.expect("an answer waits for it");
+        let waits = |answer: &&Arrival| answer.after.is_some_and(|after| after.group == group);
+        let [answer] = answers.iter().filter(waits).collect::<Vec<_>>()[..] else {
+            panic!("one answer to {ask:?}: {answers:?}");
+        };
+        assert_eq!((answer.src, answer.dst), (ask.dst, ask.src));
+        assert_eq!((answer.at, answer.request), (ask.at, ask.request));
+    }
+}

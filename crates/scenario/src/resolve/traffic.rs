@@ -58,6 +58,7 @@ impl Resolver<'_> {
         let (to, from) = self.receivers_and_sources(path);
         let fanout = self.small(&path("fanout"));
         let size = self.bytes(&path("size"));
+        let ask_size = self.bytes(&path("ask_size"));
         let spacing = self.spacing(path);
         let arrivals = self.name(&path("arrivals"));
         let requests = self.optional(&path("requests"))?;
@@ -67,6 +68,7 @@ impl Resolver<'_> {
             from: from?,
             fanout: fanout?,
             size: size?,
+            ask_size: ask_size?,
             spacing: spacing?,
             arrivals: arrivals?,
             requests,
