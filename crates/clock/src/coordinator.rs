@@ -6,10 +6,7 @@ use std::{
     net::SocketAddr,
 };
 
-use onramp_sync::{
-    fleet::{Fleet, Lost, Report, Wander, Window},
-    surprise::Surprise,
-};
+use onramp_sync::fleet::{Fleet, Lost, Report, Wander, Window};
 
 use crate::{
     members::Members,
@@ -36,15 +33,12 @@ pub struct Coordinator {
     shortest: BTreeMap<Ends, VecDeque<(i64, i64)>>,
     /// One-way delays after the last step.
     ways: BTreeMap<Ends, Delays>,
-    /// By host.
-    surprises: Vec<Option<Surprise>>,
 }
 
 impl Coordinator {
     /// Of a fleet of which nothing is known.
     pub fn new(members: Members) -> Coordinator {
         Coordinator {
-            surprises: vec![None; members.all().len()],
             members,
             fleet: Fleet::new(Wander::default()),
             is_new: true,
@@ -59,8 +53,6 @@ impl Coordinator {
         let old = |member: &SocketAddr| self.members.number(*member);
         let old: Vec<Option<usize>> = members.all().iter().map(old).collect();
         self.fleet.renumber(&old);
-        let surprise = |host: &Option<usize>| host.and_then(|n| self.surprises[n]);
-        self.surprises = old.iter().map(surprise).collect();
         let mut new = vec![None; self.members.all().len()];
         for (number, host) in old.iter().enumerate() {
             if let Some(host) = host {
@@ -107,13 +99,7 @@ impl Coordinator {
         };
         let reports: Vec<Report> = taken.iter().map(report).collect();
         let hosts = self.members.all().len();
-        let mut window = self.fleet.window(hosts, &reports);
-        for (surprise, correction) in self.surprises.iter_mut().zip(&mut window.corrections) {
-            *surprise = match correction {
-                Ok(correction) => Some(Surprise::with(*surprise, correction)),
-                Err(_) => None,
-            };
-        }
+        let window = self.fleet.window(hosts, &reports);
         self.measure(&taken, &window);
         let spoken_of = |host: &usize| reports.iter().any(|r| r.near == *host || r.far == *host);
         (0..hosts)

@@ -46,6 +46,8 @@ pub(crate) struct Clock {
     bend: f64,
     /// How well it is known; none before the first window.
     known: Option<Filter>,
+    /// Mean square of what windows have found other than foretold, ns^2; none before the second.
+    surprise: Option<f64>,
     /// For how many windows it has been known.
     windows: usize,
 }
@@ -79,6 +81,11 @@ impl Default for Wander {
 
 /// For how long a clock's drift is watched to tell how it bends. Temperatures change over minutes.
 const BEND_TIME_S: f64 = 20.0;
+/// Standard deviation of a host's first correction at least, ns: its drift is that of one window.
+const FIRST_SIGMA_NS: f64 = 1_000.0;
+/// Of the mean square of surprises: weight of the newest. They say what residuals of the mesh do not: of an edge
+/// that is in no loop, and of what all edges of a host have in common.
+const SURPRISE_GAIN: f64 = 0.25;
 /// For how long a drift may change one way before it turns.
 const WALK_TIME_S: f64 = 10.0;
 /// Nobody grows warm faster, 1/s.
@@ -116,6 +123,7 @@ impl Fleet {
             drift,
             bend: -correction.bend,
             known: None,
+            surprise: None,
             windows: WINDOWS,
         });
     }
@@ -270,9 +278,13 @@ impl Fleet {
         let error = |clock: &Clock, window: &Error| {
             let known = clock.known.map(|known| known.error(elapsed_s));
             let known = known.unwrap_or_default();
+            // Two errors make a surprise; lines share all pairs but one window's, so it shows only a part.
+            let surprise_ns = clock
+                .surprise
+                .map(|square| (square * WINDOWS as f64 / 2.0).sqrt());
+            let sigma_ns = window.sigma_ns.max(surprise_ns.unwrap_or(FIRST_SIGMA_NS));
             Error {
-                // What is wrong with an edge in every window is in none of the filter's variances.
-                sigma_ns: known.sigma_ns.max(window.sigma_ns),
+                sigma_ns: known.sigma_ns.max(sigma_ns),
                 wander_per_s: self.wander.per_s,
                 ..known
             }
@@ -301,7 +313,12 @@ fn filter(clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
             drift_variance: shared * error.drift_sigma.powi(2),
         };
         let (known, state) = match foretold.known {
-            Some(known) => known.with(foretold.state(), &found),
+            Some(known) => {
+                let off = (found.state.offset_ns - foretold.offset_ns).powi(2);
+                let mean = foretold.surprise.unwrap_or(off);
+                clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
+                known.with(foretold.state(), &found)
+            }
             None => (Filter::new(&found), found.state),
         };
         clock.offset_ns = state.offset_ns;
@@ -333,6 +350,7 @@ impl Clock {
             drift: 0.0,
             bend: 0.0,
             known: None,
+            surprise: None,
             windows: 0,
         }
     }

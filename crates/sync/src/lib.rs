@@ -3,8 +3,8 @@
 //!
 //! Does: keep the probe pairs that met no queue ([`probe`]), fit a line between the two clouds of
 //! points that an edge's probes make ([`line`]), reconcile all edges of the mesh ([`mesh`]), follow
-//! the fleet's hosts from window to window ([`fleet`], a Kalman filter each), learn from what a window foretells of the
-//! next ([`surprise`]), and hand a host its correction without a step ([`correction`]).
+//! the fleet's hosts from window to window ([`fleet`], a Kalman filter each), and hand a host its
+//! correction without a step ([`correction`]).
 //! [`synthetic`] has clocks that are wrong in a known way.
 //! Does not: open sockets, read clocks, start threads. Time stamps come in, corrections go out.
 #![warn(missing_docs)]
@@ -16,5 +16,4 @@ mod found;
 pub mod line;
 pub mod mesh;
 pub mod probe;
-pub mod surprise;
 pub mod synthetic;

@@ -8,7 +8,6 @@ use onramp_sync::correction::Correction;
 use onramp_sync::fleet::{Fleet, Report, Wander};
 use onramp_sync::line::{self, Softness};
 use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe};
-use onramp_sync::surprise::Surprise;
 use onramp_sync::synthetic::FleetErrors;
 use onramp_units::{Clock, Sim, Time};
 use std::collections::VecDeque;
@@ -37,8 +36,6 @@ pub(crate) struct Synchroniser {
     edges: Arc<[Edge]>,
     hosts: Vec<u32>,
     fleet: Fleet,
-    /// By host.
-    surprises: Vec<Option<Surprise>>,
     /// Stamps of the windows that a line is fitted to, by edge; the last window's are last.
     stamps: VecDeque<Vec<Vec<Four>>>,
     /// When the window ends.
@@ -49,7 +46,6 @@ pub(crate) struct Synchroniser {
 impl Synchroniser {
     pub fn new(probing: Probing, edges: Arc<[Edge]>, hosts: Vec<u32>) -> Synchroniser {
         Synchroniser {
-            surprises: vec![None; hosts.len()],
             edges,
             hosts,
             fleet: Fleet::new(Wander::default()),
@@ -73,11 +69,7 @@ impl Synchroniser {
             self.stamps.pop_front();
         }
         let (reports, pairs, pure) = self.reports();
-        let mut found = self.fleet.window(self.hosts.len(), &reports);
-        for (surprise, correction) in self.surprises.iter_mut().zip(&mut found.corrections) {
-            let new = correction.as_mut().ok();
-            *surprise = new.map(|correction| Surprise::with(*surprise, correction));
-        }
+        let found = self.fleet.window(self.hosts.len(), &reports);
         let corrected = self.hosts.iter().zip(&found.corrections);
         let corrections: Vec<(u32, Option<Correction>)> = corrected
             .map(|(&host, found)| {
