@@ -312,13 +312,15 @@ fn filter(clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
             offset_variance: shared * error.sigma_ns.powi(2),
             drift_variance: shared * error.drift_sigma.powi(2),
         };
-        let (known, state) = match foretold.known {
-            Some(known) => {
-                let off = (found.state.offset_ns - foretold.offset_ns).powi(2);
-                let mean = foretold.surprise.unwrap_or(off);
-                clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
-                known.with(foretold.state(), &found)
-            }
+        if foretold.known.is_some() {
+            let off = (found.state.offset_ns - foretold.offset_ns).powi(2);
+            let mean = foretold.surprise.unwrap_or(off);
+            clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
+        }
+        // A host's first packets take longer than others: they are forgotten with the first lines.
+        let known = foretold.known.filter(|_| clock.windows >= WINDOWS);
+        let (known, state) = match known {
+            Some(known) => known.with(foretold.state(), &found),
             None => (Filter::new(&found), found.state),
         };
         clock.offset_ns = state.offset_ns;

@@ -9,8 +9,9 @@ use onramp_sync::synthetic::FleetErrors;
 use onramp_units::{Mono, Span, Time};
 use world::{Spec, World};
 
-/// Windows that count, after the first two.
+/// Windows that count, after those in which a host's clock is first learnt.
 const WINDOWS: usize = 4;
+const LEARNT: usize = 5;
 
 /// Errors of all hosts, ns, in the middle of the window after the one that was estimated: hosts use
 /// a window's corrections while the next one is measured.
@@ -45,9 +46,9 @@ fn run(spec: Spec) -> Errors {
     let mut fleet = Fleet::new(Wander::default());
     let (mut errors_ns, mut in_sigmas) = (vec![], vec![]);
     let mut last = None;
-    for window in 0..WINDOWS + 2 {
+    for window in 0..LEARNT + WINDOWS {
         let found = fleet.window(spec.hosts, &world.reports(window));
-        if window >= 2 {
+        if window >= LEARNT {
             let now_s = world::WINDOW_S * (window as f64 + 1.5);
             let told: Vec<(f64, f64)> = (0..spec.hosts)
                 .filter_map(|host| {
