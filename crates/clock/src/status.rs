@@ -35,6 +35,7 @@ pub struct Status {
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
     /// The system's clock, which programs read.
+    #[serde(default)]
     pub system: System,
     /// To its neighbours that it probes itself, after the last window.
     pub edges: Vec<Edge>,
