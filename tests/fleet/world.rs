@@ -420,7 +420,8 @@ impl Fleet {
             if let (Some(last), Some(clock)) = (&self.last[n], &clock) {
                 let at = clock.reference_mono_ns;
                 let jump_ns = (at_ns(clock, at) - at_ns(last, at)).abs() - ROUNDED_NS;
-                let jump = jump_ns / clock.sigma_ns as f64;
+                // Seconds may lie between the two, when an agent does not answer: both have a say.
+                let jump = jump_ns / clock.sigma_ns.max(last.sigma_ns) as f64;
                 self.jump = self.jump.max(jump);
                 assert!(
                     jump <= 1.0,
