@@ -27,9 +27,7 @@ fn system_clocks_follow_the_leaders_and_the_next_ones() {
         let off = |agent: &Agent| ahead_ns(agent).is_some_and(|ns| ns.abs() < most_ns);
         fleet.running().all(off)
     };
-    let took = within(WINDOW * 40, "system clocks agree", || {
-        is_right(&fleet, 2_000)
-    });
+    let took = fleet.within(WINDOW * 40, "system clocks agree", |f| is_right(f, 2_000));
     println!("system clocks agree after {:.0} s", took.as_secs_f64());
     let (leader, _) = fleet.leader(1).expect("one leads");
     for n in (1..=3).filter(|n| *n != leader) {
