@@ -90,6 +90,7 @@ const SURPRISE_GAIN: f64 = 0.25;
 const WALK_TIME_S: f64 = 10.0;
 /// Nobody grows warm faster, 1/s.
 const STEEPEST_BEND: f64 = 1e-7;
+
 /// The hosts' clocks as last known.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
@@ -211,9 +212,10 @@ impl Fleet {
         Time::from_ticks(median.unwrap_or(0))
     }
 
-    /// Since the last window.
+    /// Since the last window. Fleet time does not go back, whatever reports say.
     fn elapsed_s(&self, at: Time<FleetTime>) -> f64 {
-        self.at.map_or(0.0, |before| (at - before).as_s_f64())
+        let elapsed_s = self.at.map_or(0.0, |before| (at - before).as_s_f64());
+        elapsed_s.max(0.0)
     }
 
     /// Lets the clocks run until `at`.
@@ -255,7 +257,7 @@ impl Fleet {
     /// Learns how drifts change, against the fleet's, which does not. Lines of a host's first windows
     /// get longer with each: they are left out.
     fn bend(&self, clocks: &mut [Clock], elapsed_s: f64) {
-        let gain = 1.0 - libm::exp(-elapsed_s.max(0.0) / BEND_TIME_S);
+        let gain = 1.0 - libm::exp(-elapsed_s / BEND_TIME_S);
         for (clock, old) in clocks.iter_mut().zip(&self.clocks) {
             let Some(old) = old else { continue };
             clock.windows = old.windows.saturating_add(1);

@@ -17,6 +17,7 @@ const LITTLE_TRUST: f64 = 0.1;
 const WHOLE_NS: f64 = 1.0;
 /// Points beyond which a line does not count for more.
 const ENOUGH_POINTS: usize = 50;
+
 /// How much a line counts for. One by which packets come before they leave is no line at all.
 fn say(line: &Line) -> f64 {
     if line.delay_ns < 0.0 {
