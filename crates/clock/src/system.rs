@@ -71,10 +71,19 @@ pub(crate) fn follow(off_ns: i64, needed: f64) -> Act {
 pub(crate) enum SystemClock {
     Kernel {
         ahead: Ahead,
-        /// Its frequency when we found it and as we have set it, ppm; none: we may not set it.
-        ppm: Option<(f64, f64)>,
+        /// None: we may not set it.
+        rate: Option<Frequency>,
     },
     Computed(Computed),
+}
+
+/// How fast a kernel's clock was told to run, ppm.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frequency {
+    /// When we found it.
+    found: f64,
+    /// By us, since.
+    set: f64,
 }
 
 /// The own clock, and what steering has made of it.
@@ -108,17 +117,17 @@ impl SystemClock {
 
     fn kernel(is_set: bool) -> io::Result<SystemClock> {
         let kernel = UnixClock::CLOCK_REALTIME;
-        let ppm = match is_set {
+        let rate = match is_set {
             true => {
                 let found = kernel.get_frequency()?;
                 kernel.set_frequency(found)?;
-                Some((found, found))
+                Some(Frequency { found, set: found })
             }
             false => None,
         };
         let mut ahead = Ahead::of(ClockId::CLOCK_REALTIME);
         ahead.changed();
-        Ok(SystemClock::Kernel { ahead, ppm })
+        Ok(SystemClock::Kernel { ahead, rate })
     }
 
     /// What it reads at CLOCK_MONOTONIC `mono_ns`, and how fast it is against that.
@@ -139,10 +148,10 @@ impl SystemClock {
     /// Whether another program has changed how fast it runs since we last did.
     pub fn is_contested(&self) -> bool {
         match self {
-            SystemClock::Kernel { ppm, .. } => {
+            SystemClock::Kernel { rate, .. } => {
                 let is = UnixClock::CLOCK_REALTIME.get_frequency().ok();
-                let is_ours = |(_, set): (f64, f64)| is.is_some_and(|is| (is - set).abs() < 1e-4);
-                !ppm.is_some_and(is_ours)
+                let is_ours = |ours: &Frequency| is.is_some_and(|is| (is - ours.set).abs() < 1e-4);
+                !rate.as_ref().is_some_and(is_ours)
             }
             SystemClock::Computed(_) => false,
         }
@@ -155,12 +164,12 @@ impl SystemClock {
     /// The kernel does not want that.
     pub fn run(&mut self, rate: f64, scale: &mut Scale, mono_ns: i64) -> io::Result<f64> {
         match self {
-            SystemClock::Kernel { ppm, .. } => {
-                let found = ppm.map_or(0.0, |(found, _)| found);
+            SystemClock::Kernel { rate: told, .. } => {
+                let found = told.map_or(0.0, |told| told.found);
                 UnixClock::CLOCK_REALTIME.set_frequency(found + rate * 1e6)?;
                 // It counts in 2^-16 ppm.
                 let set = UnixClock::CLOCK_REALTIME.get_frequency()?;
-                *ppm = Some((found, set));
+                *told = Some(Frequency { found, set });
                 let rate = (set - found) / 1e6;
                 // Linux does at once what it is told here (since 4.19; before, within a tick).
                 scale.run(rate, now_mono_ns());

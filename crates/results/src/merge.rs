@@ -62,13 +62,15 @@ pub fn forget(scenario: &Scenario, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs of `scenario` that are not whole in `directory`.
+/// Runs of `scenario` that are not whole in `directory`: of which a file is missing, or that were ended early.
 pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
-    let is_missing = |index: &usize| {
-        let result: Result<RunResult> = read_json(&part(directory, "run", *index, "json"));
-        result.map_or(true, |result| result.partial)
+    let is_whole = |index: usize| {
+        let result: Result<RunResult> = read_json(&part(directory, "run", index, "json"));
+        let has = |stem: &str| part(directory, stem, index, "parquet").exists();
+        result.is_ok_and(|result| !result.partial) && SCHEMAS.iter().all(|(stem, _)| has(stem))
     };
-    (0..scenario.runs().len()).filter(is_missing).collect()
+    let runs = 0..scenario.runs().len();
+    runs.filter(|&index| !is_whole(index)).collect()
 }
 
 #[cfg(test)]
@@ -147,5 +149,8 @@ mod tests {
         let written: SummaryFile = read_json(&directory.path().join("summary.json")).unwrap();
         assert_eq!(written, summary);
         assert_eq!((written.runs.len(), written.whole_runs()), (1, 1));
+
+        std::fs::remove_file(part(directory.path(), "flows", 1, "parquet")).unwrap();
+        assert_eq!(missing_runs(&scenario, directory.path()), [0, 1]);
     }
 }

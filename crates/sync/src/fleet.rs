@@ -260,7 +260,6 @@ impl Fleet {
         let gain = 1.0 - libm::exp(-elapsed_s / BEND_TIME_S);
         for (clock, old) in clocks.iter_mut().zip(&self.clocks) {
             let Some(old) = old else { continue };
-            clock.windows = old.windows.saturating_add(1);
             if old.windows > WINDOWS && elapsed_s > 0.0 {
                 let bend = (clock.drift - old.drift) / elapsed_s;
                 let learnt = old.bend + gain * (bend - old.bend);
@@ -328,6 +327,7 @@ fn filter(clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
         clock.offset_ns = state.offset_ns;
         clock.drift = state.drift;
         clock.known = Some(known);
+        clock.windows = clock.windows.saturating_add(1);
     }
 }
 
