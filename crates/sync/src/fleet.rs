@@ -212,10 +212,10 @@ impl Fleet {
         Time::from_ticks(median.unwrap_or(0))
     }
 
-    /// Since the last window. Fleet time does not go back, whatever reports say.
+    /// Since the last window. Negative after [`Fleet::recall`]: what hosts follow is told where they began to
+    /// follow it, which is after the middle of the pairs that the next window is made of.
     fn elapsed_s(&self, at: Time<FleetTime>) -> f64 {
-        let elapsed_s = self.at.map_or(0.0, |before| (at - before).as_s_f64());
-        elapsed_s.max(0.0)
+        self.at.map_or(0.0, |before| (at - before).as_s_f64())
     }
 
     /// Lets the clocks run until `at`.
@@ -227,7 +227,9 @@ impl Fleet {
             let drift = clock.drift + 0.5 * clock.bend * elapsed_s;
             clock.offset_ns += 1e9 * drift * elapsed_s;
             clock.drift += clock.bend * elapsed_s;
-            clock.known = clock.known.map(|known| known.later(elapsed_s, walk));
+            // Nobody is known better than before, whatever reports say of the time.
+            let later_s = elapsed_s.max(0.0);
+            clock.known = clock.known.map(|known| known.later(later_s, walk));
         }
     }
 
@@ -443,23 +445,28 @@ mod tests {
         }
     }
 
+    /// Fleet time is 20 ppm faster than any of the clocks here, and hosts follow a verdict from after the middle of
+    /// the pairs that the next window is made of.
     #[test]
     fn another_coordinator_goes_on_where_the_last_one_stopped() {
         let mut first = Fleet::new(Wander::default());
         (1..5).for_each(|n| drop(first.window(3, &reports(2 * n))));
-        let told = first.window(3, &reports(10)).corrections;
-        let mut second = Fleet::new(Wander::default());
-        for (host, correction) in told.iter().enumerate() {
-            second.recall(host, correction.as_ref().expect("a member"));
-        }
-        let (on, anew) = (
-            first.window(3, &reports(12)),
-            second.window(3, &reports(12)),
-        );
+        let told = first.window(3, &reports(10)).corrections.into_iter();
         let now = Time::from_ticks(13_000_000_000);
-        for (a, b) in on.corrections.iter().zip(&anew.corrections) {
-            let (a, b) = (a.expect("a member"), b.expect("a member"));
-            let off = a.offset_at(now) - b.offset_at(now);
+        let follow = |told: Correction| Correction {
+            reference: now,
+            offset_ns: told.offset_at(now),
+            drift: told.drift + 2e-5,
+            ..told
+        };
+        let followed: Vec<_> = told.map(|told| follow(told.expect("a member"))).collect();
+        let mut second = Fleet::new(Wander::default());
+        (0..)
+            .zip(&followed)
+            .for_each(|(host, is)| second.recall(host, is));
+        let anew = second.window(3, &reports(12)).corrections;
+        for (is, anew) in followed.iter().zip(anew) {
+            let off = is.offset_at(now) - anew.expect("a member").offset_at(now);
             assert!(off.abs() <= 100, "{off} ns");
         }
     }
