@@ -194,11 +194,10 @@ impl Engine {
             while let Ok(roster) = self.rosters.try_recv() {
                 self.adopt(roster, now_mono_ns());
             }
-            self.take_in(&mut socket);
             self.repeat(&socket);
             self.correct(&socket);
             self.turn(&socket, now_mono_ns());
-            self.send_pairs(&socket);
+            self.exchange(&mut socket);
             // Spread by an eighth, so that no rhythm of the network's is met every time.
             let interval_ns = self.config.interval.as_ns();
             let spread_ns = (interval_ns / 8).max(1);
@@ -310,10 +309,11 @@ impl Engine {
 
     // ---- what goes out ----
 
-    /// Sends a pair to every host that we probe, and the acks that wait. The first packets of all
-    /// pairs go, then the second ones: sleeping costs more than sending. At 1 Gbit/s and above a packet
-    /// is out before the next one is sent; the order is another one every time.
-    fn send_pairs(&mut self, socket: &Socket) {
+    /// Sends a pair to every host that we probe, and the acks that wait, and takes in what has come. The first
+    /// packets of all pairs go, then the second ones; between the two is time to take in the rest, for a sleep
+    /// costs as much as ten packets. At 1 Gbit/s and above a packet is out before the next one is sent; the
+    /// order is another one every time.
+    fn exchange(&mut self, socket: &mut Socket) {
         let acks: Vec<SocketAddr> = self.acks.drain(..).collect();
         let mut pairs: Vec<Outgoing> = acks.into_iter().filter_map(|to| self.acks(to)).collect();
         pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
@@ -323,6 +323,7 @@ impl Engine {
         for (to, [first, _]) in &pairs {
             self.send(socket, first, *to);
         }
+        self.take_in(socket);
         // How exactly they are spaced does not matter: their stamps say how.
         sleep_until(second_at);
         for (to, [_, second]) in &pairs {

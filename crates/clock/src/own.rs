@@ -85,18 +85,21 @@ impl OwnClock {
 
     /// Its stamp of a packet that left then.
     pub fn sent(&mut self, mono_ns: i64) -> i64 {
-        let late = Stamps::Software.sent_noise_ns(&mut self.random);
-        self.stamp(mono_ns, late)
+        self.stamp(mono_ns, Stamps::sent_noise_ns)
     }
 
     /// Its stamp of a packet that arrived then.
     pub fn received(&mut self, mono_ns: i64) -> i64 {
-        let late = Stamps::Software.received_noise_ns(&mut self.random);
-        self.stamp(mono_ns, late)
+        self.stamp(mono_ns, Stamps::received_noise_ns)
     }
 
-    fn stamp(&self, mono_ns: i64, late_ns: f64) -> i64 {
-        self.read(mono_ns).ticks() + (self.noise * late_ns).round() as i64
+    fn stamp(&mut self, mono_ns: i64, late_ns: fn(Stamps, &mut ChaCha8Rng) -> f64) -> i64 {
+        let at = self.read(mono_ns).ticks();
+        if self.noise == 0.0 {
+            return at;
+        }
+        let late_ns = self.noise * late_ns(Stamps::Software, &mut self.random);
+        at + late_ns.round() as i64
     }
 }
 
