@@ -210,14 +210,15 @@ impl Engine {
 
     // ---- what comes in ----
 
-    fn take_in(&mut self, socket: &mut Socket) {
-        let mut stepped = socket.transmitted(|id, index, at| self.left(id, index, at));
+    /// When our packets left. True: the wall clock was stepped.
+    fn take_stamps(&mut self, socket: &mut Socket) -> bool {
+        socket.transmitted(|id, index, at| self.left(id, index, at))
+    }
+
+    /// What others have sent. True: as above.
+    fn take_in(&mut self, socket: &mut Socket) -> bool {
         let now = now_mono_ns();
-        stepped |= socket.receive(|from, bytes, at| self.arrived(from, bytes, at, now));
-        if stepped {
-            self.told.counters.wall_steps += 1;
-            self.forget();
-        }
+        socket.receive(|from, bytes, at| self.arrived(from, bytes, at, now))
     }
 
     fn forget(&mut self) {
@@ -314,6 +315,8 @@ impl Engine {
     /// costs as much as ten packets. At 1 Gbit/s and above a packet is out before the next one is sent; the
     /// order is another one every time.
     fn exchange(&mut self, socket: &mut Socket) {
+        // Acks tell when those before them left.
+        let mut stepped = self.take_stamps(socket);
         let acks: Vec<SocketAddr> = self.acks.drain(..).collect();
         let mut pairs: Vec<Outgoing> = acks.into_iter().filter_map(|to| self.acks(to)).collect();
         pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
@@ -323,7 +326,11 @@ impl Engine {
         for (to, [first, _]) in &pairs {
             self.send(socket, first, *to);
         }
-        self.take_in(socket);
+        stepped |= self.take_in(socket);
+        if stepped {
+            self.told.counters.wall_steps += 1;
+            self.forget();
+        }
         // How exactly they are spaced does not matter: their stamps say how.
         sleep_until(second_at);
         for (to, [_, second]) in &pairs {

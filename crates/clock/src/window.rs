@@ -40,7 +40,7 @@ pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
     let line = fit(
         &points(&pure(end.out.clone(), Stamps::Software.purity())),
         &points(&pure(end.back.clone(), Stamps::Software.purity())),
-        Softness::default(),
+        Softness::of(Stamps::Software),
     );
     // An edge that has fallen silent tells nothing, though old pairs are left.
     let line = line.filter(|_| !out.is_empty() && !back.is_empty());

@@ -4,7 +4,7 @@ use criterion::{criterion_group, criterion_main, Criterion};
 use onramp_sync::{
     fleet::{Fleet, Report, Wander},
     line::{fit, Line, Softness},
-    probe::Point,
+    probe::{Point, Stamps},
 };
 use onramp_units::Time;
 
@@ -75,7 +75,7 @@ fn line(criterion: &mut Criterion) {
     };
     let (above, below) = (cloud(1.0), cloud(-1.0));
     criterion.bench_function("line of an edge, 200 points a cloud", |bencher| {
-        bencher.iter(|| fit(&above, &below, Softness::default()))
+        bencher.iter(|| fit(&above, &below, Softness::of(Stamps::Software)))
     });
 }
 

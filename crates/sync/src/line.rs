@@ -20,7 +20,7 @@
 
 use onramp_units::Time;
 
-use crate::probe::{Near, Point};
+use crate::probe::{Near, Point, Stamps};
 
 /// Clocks that drift apart faster than this are not clocks: 1 ms in a second.
 const STEEPEST: f64 = 1e-3;
@@ -42,11 +42,19 @@ pub struct Softness {
     pub least: usize,
 }
 
-impl Default for Softness {
-    fn default() -> Self {
-        Softness {
-            part: 0.05,
-            least: 4,
+impl Softness {
+    /// What suits these stamps. Those of a NIC are exact, and then the points nearest the gap are the best ones:
+    /// with fewer of them fewer have met a queue. The noise of a kernel's is averaged.
+    pub const fn of(stamps: Stamps) -> Softness {
+        match stamps {
+            Stamps::Hardware => Softness {
+                part: 0.01,
+                least: 2,
+            },
+            Stamps::Software => Softness {
+                part: 0.05,
+                least: 4,
+            },
         }
     }
 }
@@ -206,7 +214,7 @@ mod tests {
     #[test]
     fn without_noise_the_line_is_exact() {
         let [above, below] = clouds(123_456, 20_000, 5_000, |_| 0);
-        let line = fit(&above, &below, Softness::default()).expect("enough points");
+        let line = fit(&above, &below, Softness::of(Stamps::Software)).expect("enough points");
         let middle = 123_456.0 + 20e-6 * line.at.ticks() as f64;
         assert!((whole(&line) - middle).abs() < 1.0, "{line:?}");
         assert!((line.drift - 20e-6).abs() < 1e-9, "{line:?}");
@@ -221,7 +229,7 @@ mod tests {
             r => r * r * 20,
         };
         let [above, below] = clouds(0, -8_000, 5_000, late);
-        let line = fit(&above, &below, Softness::default()).expect("enough points");
+        let line = fit(&above, &below, Softness::of(Stamps::Software)).expect("enough points");
         assert!((line.drift + 8e-6).abs() < 2e-9, "{line:?}");
         assert!(
             (whole(&line) + 8e-6 * line.at.ticks() as f64).abs() < 2.0,
@@ -233,7 +241,7 @@ mod tests {
     fn a_point_inside_the_gap_is_given_up() {
         let [mut above, below] = clouds(0, 10_000, 5_000, |_| 0);
         above[100].ahead_ns -= 4_000;
-        let line = fit(&above, &below, Softness::default()).expect("enough points");
+        let line = fit(&above, &below, Softness::of(Stamps::Software)).expect("enough points");
         // It is one of 20 that make the margin.
         let middle = 10e-6 * line.at.ticks() as f64;
         assert!((whole(&line) - middle).abs() < 4_000.0 / 20.0, "{line:?}");
@@ -243,7 +251,7 @@ mod tests {
     fn clocks_that_booted_years_apart_lose_nothing() {
         let years = 100_000_000_000_000_000;
         let [above, below] = clouds(years, 10_000, 5_000, |_| 0);
-        let line = fit(&above, &below, Softness::default()).expect("enough points");
+        let line = fit(&above, &below, Softness::of(Stamps::Software)).expect("enough points");
         let rest = (line.about_ns - years) as f64 + line.ahead_ns;
         assert!(
             (rest - 10e-6 * line.at.ticks() as f64).abs() < 1.0,
@@ -254,9 +262,9 @@ mod tests {
     #[test]
     fn too_little_says_nothing() {
         let [above, below] = clouds(0, 0, 1_000, |_| 0);
-        assert_eq!(fit(&above[..7], &below, Softness::default()), None);
+        assert_eq!(fit(&above[..7], &below, Softness::of(Stamps::Software)), None);
         let at_once = vec![above[0]; 10];
-        assert_eq!(fit(&at_once, &at_once, Softness::default()), None);
+        assert_eq!(fit(&at_once, &at_once, Softness::of(Stamps::Software)), None);
     }
 
     proptest! {
@@ -272,7 +280,7 @@ mod tests {
                 };
                 from.iter().map(point).collect()
             };
-            if let Some(line) = fit(&points(&above), &points(&below), Softness::default()) {
+            if let Some(line) = fit(&points(&above), &points(&below), Softness::of(Stamps::Software)) {
                 prop_assert!(line.ahead_ns.is_finite() && line.drift.abs() <= STEEPEST);
             }
         }
