@@ -90,13 +90,17 @@ impl Correction {
         }
         let over_ns = over.as_ns().max(1) as f64;
         let between = now + Span::from_ns(over.as_ns() / 2);
+        // What a target's drift is off by began to add up before now: it is as unsure then as the target is.
+        let (sigma_ns, then_ns) = (target.sigma_at(now), target.sigma_at(now + over));
+        let grows_ns = (then_ns.powi(2) - sigma_ns.powi(2)).max(0.0).sqrt();
         Correction {
             reference: now,
             offset_ns: is,
             drift: target.drift_at(between) + gap_ns as f64 / over_ns,
             bend: 0.0,
             error: Error {
-                sigma_ns: target.sigma_at(now).hypot(gap_ns as f64),
+                sigma_ns: sigma_ns.hypot(gap_ns as f64),
+                drift_sigma: grows_ns / over_ns,
                 ..target.error
             },
         }

@@ -1,16 +1,15 @@
-//! What is known of one host's clock, carried on from window to window: a Kalman filter of its offset
-//! and its drift, which wanders. A window moves a clock by how well the clock is known, and by how much the
-//! window's edges agree.
+//! What is known of one host's clock, carried on from window to window: a Kalman filter of its offset, its
+//! drift, and its bend (what the drift grows by as the host grows warmer or colder). A window moves a clock by how
+//! well the clock is known, and by how much the window's edges agree.
+//!
+//! A bend goes on for a while and is forgotten, as Singer models the manoeuvres of a target (IEEE Transactions on
+//! Aerospace and Electronic Systems, 1970).
 
 use crate::correction::Error;
 
-/// Variances of an offset (ns) and a drift (ns a ns), and their covariance. Drifts are in ns a second here.
+/// Covariances of offset (ns), drift (ns a second) and bend (ns a second, each second).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Filter {
-    offset: f64,
-    both: f64,
-    drift: f64,
-}
+pub(crate) struct Filter([[f64; 3]; 3]);
 
 /// A clock at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,12 +17,15 @@ pub(crate) struct State {
     pub offset_ns: f64,
     /// ns a ns.
     pub drift: f64,
+    /// What the drift grows by in a second.
+    pub bend: f64,
 }
 
 /// What a window says of a clock, and the variances of that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
-    pub state: State,
+    pub offset_ns: f64,
+    pub drift: f64,
     /// ns^2.
     pub offset_variance: f64,
     pub drift_variance: f64,
@@ -35,72 +37,116 @@ const USED_UNTIL: f64 = 2.5;
 const SURPRISE: f64 = 6.0;
 /// ns a second in ns a ns.
 const PER_S: f64 = 1e9;
+/// For how long a bend goes on: temperatures change over minutes, s. Beyond that nothing is foretold.
+pub(crate) const BEND_TIME_S: f64 = 200.0;
+/// Besides, a drift walks at random, by so much in a second, ns a second: oscillators do by 1
+/// (facts/huygens.md, "Synthetic test"), and whoever steers a kernel's clock turns its rate by more.
+const WALK: f64 = 20.0;
 
-impl Filter {
-    /// After a first window.
-    pub fn new(measured: &Measured) -> Filter {
-        Filter {
-            offset: measured.offset_variance,
-            both: 0.0,
-            drift: measured.drift_variance * PER_S * PER_S,
+impl State {
+    /// `seconds` later.
+    pub fn later(self, seconds: f64) -> State {
+        let [[_, t, swept], [_, _, turned], [_, _, left]] = step(seconds);
+        State {
+            offset_ns: self.offset_ns + PER_S * (self.drift * t + self.bend * swept),
+            drift: self.drift + self.bend * turned,
+            bend: self.bend * left,
         }
     }
+}
 
-    /// `seconds` later; `wander_per_s`: what the drift may have changed by in one, a random walk.
-    pub fn later(self, seconds: f64, wander_per_s: f64) -> Filter {
-        let (t, noise) = (seconds, (wander_per_s * PER_S).powi(2));
-        let walked = noise * t.powi(3) / 3.0;
-        Filter {
-            offset: self.offset + 2.0 * t * self.both + t * t * self.drift + walked,
-            both: self.both + t * self.drift + noise * t * t / 2.0,
-            drift: self.drift + noise * t,
-        }
+/// What `seconds` make of offset, drift and bend; of the past, no more than [`BEND_TIME_S`] is told.
+fn step(seconds: f64) -> [[f64; 3]; 3] {
+    let left = libm::exp(-seconds.max(-BEND_TIME_S) / BEND_TIME_S);
+    let turned = BEND_TIME_S * (1.0 - left);
+    let swept = BEND_TIME_S * (seconds - turned);
+    [[1.0, seconds, swept], [0.0, 1.0, turned], [0.0, 0.0, left]]
+}
+
+impl Filter {
+    /// After a first window. `bend`: what a drift may grow by in a second.
+    pub fn new(measured: &Measured, bend: f64) -> Filter {
+        let mut known = [[0.0; 3]; 3];
+        known[0][0] = measured.offset_variance;
+        known[1][1] = measured.drift_variance * PER_S * PER_S;
+        known[2][2] = (bend * PER_S).powi(2);
+        Filter(known)
+    }
+
+    /// `seconds` later, less than [`BEND_TIME_S`]; `bend` as above.
+    pub fn later(self, seconds: f64, bend: f64) -> Filter {
+        let step = step(seconds);
+        let bent = 2.0 * (bend * PER_S).powi(2) / BEND_TIME_S;
+        let walked = WALK * WALK;
+        let t = |power: i32| seconds.powi(power);
+        let offset = bent * t(5) / 20.0 + walked * t(3) / 3.0;
+        let both = bent * t(4) / 8.0 + walked * t(2) / 2.0;
+        let drift = bent * t(3) / 3.0 + walked * t(1);
+        let (swept, turned) = (bent * t(3) / 6.0, bent * t(2) / 2.0);
+        let noise = [
+            [offset, both, swept],
+            [both, drift, turned],
+            [swept, turned, bent * t(1)],
+        ];
+        let product = |i: usize, j: usize| -> f64 {
+            let row = |k: usize| (0..3).map(|l| self.0[k][l] * step[j][l]).sum::<f64>();
+            (0..3).map(|k| step[i][k] * row(k)).sum()
+        };
+        let each = [0, 1, 2];
+        Filter(each.map(|i| each.map(|j| product(i, j) + noise[i][j])))
     }
 
     /// What is known with a window that was `measured`, when `foretold` was expected of it.
-    pub fn with(self, foretold: State, measured: &Measured) -> (Filter, State) {
-        let drift_variance = measured.drift_variance * PER_S * PER_S;
-        let off_ns = measured.state.offset_ns - foretold.offset_ns;
-        let drifts = PER_S * (measured.state.drift - foretold.drift);
-        let is_foretold = |off: f64, variance: f64| off.abs() <= SURPRISE * variance.sqrt();
-        if !is_foretold(off_ns, self.offset + measured.offset_variance)
-            || !is_foretold(drifts, self.drift + drift_variance)
-        {
-            return (Filter::new(measured), measured.state);
+    pub fn with(self, foretold: State, measured: &Measured, bend: f64) -> (Filter, State) {
+        let off = [
+            measured.offset_ns - foretold.offset_ns,
+            PER_S * (measured.drift - foretold.drift),
+        ];
+        let variances = [
+            measured.offset_variance,
+            measured.drift_variance * PER_S * PER_S,
+        ];
+        let is_foretold =
+            |n: usize| off[n].abs() <= SURPRISE * (self.0[n][n] + variances[n]).sqrt();
+        if !is_foretold(0) || !is_foretold(1) {
+            let state = State {
+                offset_ns: measured.offset_ns,
+                drift: measured.drift,
+                bend: 0.0,
+            };
+            return (Filter::new(measured, bend), state);
         }
         // First the offset, then the drift.
-        let sum = self.offset + measured.offset_variance;
-        let (gain, drift_gain) = (self.offset / sum, self.both / sum);
-        let half = Filter {
-            offset: self.offset * (1.0 - gain),
-            both: self.both * (1.0 - gain),
-            drift: self.drift - drift_gain * self.both,
-        };
-        let (offset_ns, drift) = (gain * off_ns, drift_gain * off_ns);
-        let sum = half.drift + drift_variance;
-        let (offset_gain, gain) = (half.both / sum, half.drift / sum);
-        let filter = Filter {
-            offset: half.offset - offset_gain * half.both,
-            both: half.both * (1.0 - gain),
-            drift: half.drift * (1.0 - gain),
-        };
-        let left = drifts - drift;
+        let (mut known, mut moved) = (self.0, [0.0; 3]);
+        for n in 0..2 {
+            let with = known[n];
+            let sum = with[n] + variances[n];
+            let left = off[n] - moved[n];
+            for i in 0..3 {
+                moved[i] += with[i] / sum * left;
+                for j in 0..3 {
+                    known[i][j] -= with[i] * with[j] / sum;
+                }
+            }
+        }
         let state = State {
-            offset_ns: foretold.offset_ns + offset_ns + offset_gain * left,
-            drift: foretold.drift + (drift + gain * left) / PER_S,
+            offset_ns: foretold.offset_ns + moved[0],
+            drift: foretold.drift + moved[1] / PER_S,
+            bend: foretold.bend + moved[2] / PER_S,
         };
-        (filter, state)
+        (Filter(known), state)
     }
 
     /// As a correction tells it that a window of `window_s` was made of.
     pub fn error(&self, window_s: f64) -> Error {
+        let [[offset, both, _], [_, drift, _], [_, _, bend]] = self.0;
         // Offset and drift are wrong together; when a correction is oldest this comes to the same.
         let age_s = (USED_UNTIL * window_s).max(f64::MIN_POSITIVE);
-        let drift = (self.drift + 2.0 * self.both / age_s).max(0.0);
+        let drift = (drift + 2.0 * both / age_s).max(0.0);
         Error {
-            sigma_ns: self.offset.sqrt(),
+            sigma_ns: offset.max(0.0).sqrt(),
             drift_sigma: drift.sqrt() / PER_S,
-            wander_per_s: 0.0,
+            wander_per_s: bend.max(0.0).sqrt() / PER_S,
         }
     }
 }
@@ -109,58 +155,80 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn measured(offset_ns: f64, sigma_ns: f64) -> Measured {
+    const BEND: f64 = 1e-8;
+
+    fn measured(offset_ns: f64, drift: f64, sigma_ns: f64) -> Measured {
         Measured {
-            state: State {
-                offset_ns,
-                drift: 0.0,
-            },
+            offset_ns,
+            drift,
             offset_variance: sigma_ns * sigma_ns,
-            drift_variance: 1e-14,
+            drift_variance: (sigma_ns / 1e9).powi(2),
         }
     }
 
-    /// A clock with a drift of 10 ns/s, measured every 2 s for a minute, wrong by 100 ns this way and that.
-    fn after_a_minute() -> (Filter, State) {
-        let first = measured(0.0, 100.0);
-        let mut is = (Filter::new(&first), first.state);
+    /// A clock with a drift of 10 ns/s that bends by `bend`, measured every 2 s for a minute, wrong by
+    /// `sigma_ns` this way and that.
+    fn after_a_minute(bend: f64, sigma_ns: f64) -> (Filter, State) {
+        let first = measured(0.0, 1e-8, sigma_ns);
+        let start = State {
+            offset_ns: 0.0,
+            drift: 1e-8,
+            bend: 0.0,
+        };
+        let mut is = (Filter::new(&first, BEND), start);
         for window in 1..=30 {
-            let wrong_ns = if window % 2 == 0 { 100.0 } else { -100.0 };
-            let foretold = State {
-                offset_ns: is.1.offset_ns + is.1.drift * 2e9,
-                drift: is.1.drift,
-            };
-            let at = measured(20.0 * window as f64 + wrong_ns, 100.0);
-            is = is.0.later(2.0, 1e-9).with(foretold, &at);
+            let at_s = 2.0 * f64::from(window);
+            let wrong_ns = if window % 2 == 0 { sigma_ns } else { -sigma_ns };
+            let offset_ns = 10.0 * at_s + 0.5e9 * bend * at_s * at_s + wrong_ns;
+            let found = measured(offset_ns, 1e-8 + bend * at_s, sigma_ns);
+            is = is.0.later(2.0, BEND).with(is.1.later(2.0), &found, BEND);
         }
         is
     }
 
     #[test]
     fn windows_add_up_to_more_than_the_last_one() {
-        let (filter, state) = after_a_minute();
-        assert!((state.offset_ns - 600.0).abs() < 40.0, "{state:?}");
-        assert!((state.drift - 1e-8).abs() < 5e-9, "{state:?}");
+        let (filter, state) = after_a_minute(0.0, 100.0);
+        assert!((state.offset_ns - 600.0).abs() < 50.0, "{state:?}");
+        assert!((state.drift - 1e-8).abs() < 2e-8, "{state:?}");
         let error = filter.error(2.0);
-        assert!((20.0..60.0).contains(&error.sigma_ns), "{error:?}");
+        assert!((20.0..80.0).contains(&error.sigma_ns), "{error:?}");
+    }
+
+    #[test]
+    fn a_bend_is_learnt() {
+        let (filter, state) = after_a_minute(1e-8, 2.0);
+        assert!((state.bend - 1e-8).abs() < 2e-9, "{state:?}");
+        let sure = filter.error(2.0).wander_per_s;
+        let unsure = after_a_minute(1e-8, 100_000.0).0.error(2.0).wander_per_s;
+        assert!(sure < 0.5 * BEND && unsure > 0.9 * BEND, "{sure} {unsure}");
+    }
+
+    #[test]
+    fn a_bend_that_nobody_watches_is_forgotten() {
+        let (filter, state) = after_a_minute(5e-9, 2.0);
+        assert!(state.later(3_000.0).bend < 1e-12);
+        let later = (0..1_500).fold(filter, |filter, _| filter.later(2.0, BEND));
+        let again = later.error(2.0).wander_per_s;
+        assert!((again / BEND - 1.0).abs() < 0.1, "{again}");
     }
 
     #[test]
     fn a_window_that_says_little_moves_little() {
-        let (filter, state) = after_a_minute();
-        let unsure = measured(state.offset_ns + 2_000.0, 2_000.0);
-        let (after, moved) = filter.with(state, &unsure);
+        let (filter, state) = after_a_minute(0.0, 100.0);
+        let unsure = measured(state.offset_ns + 2_000.0, state.drift, 4_000.0);
+        let (after, moved) = filter.with(state, &unsure, BEND);
         assert!((moved.offset_ns - state.offset_ns).abs() < 5.0);
-        assert!(after.offset > 0.9 * filter.offset);
+        assert!(after.0[0][0] > 0.9 * filter.0[0][0]);
     }
 
     #[test]
     fn a_clock_that_was_set_is_another_one() {
-        let (filter, state) = after_a_minute();
-        let set = measured(state.offset_ns + 5_000.0, 100.0);
-        assert_eq!(filter.with(state, &set).1, set.state);
-        let mut faster = measured(state.offset_ns, 100.0);
-        faster.state.drift = 1e-5;
-        assert_eq!(filter.with(state, &faster).1, faster.state);
+        let (filter, state) = after_a_minute(0.0, 100.0);
+        let set = measured(state.offset_ns + 5_000.0, state.drift, 100.0);
+        let anew = filter.with(state, &set, BEND).1;
+        assert_eq!((anew.offset_ns, anew.bend), (set.offset_ns, 0.0));
+        let faster = measured(state.offset_ns, 1e-5, 100.0);
+        assert_eq!(filter.with(state, &faster, BEND).1.drift, 1e-5);
     }
 }

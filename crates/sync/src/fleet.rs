@@ -11,7 +11,7 @@ use onramp_units::{Fleet as FleetTime, Mono, Time};
 
 use crate::{
     correction::{Correction, Error},
-    filter::{Filter, Measured, State},
+    filter::{Filter, Measured, State, BEND_TIME_S},
     found::Found,
     line::{Line, WINDOWS},
 };
@@ -79,15 +79,11 @@ impl Default for Wander {
     }
 }
 
-/// For how long a clock's drift is watched to tell how it bends. Temperatures change over minutes.
-const BEND_TIME_S: f64 = 20.0;
 /// Standard deviation of a host's first correction at least, ns: its drift is that of one window.
 const FIRST_SIGMA_NS: f64 = 1_000.0;
 /// Of the mean square of surprises: weight of the newest. They say what residuals of the mesh do not: of an edge
 /// that is in no loop, and of what all edges of a host have in common.
 const SURPRISE_GAIN: f64 = 0.25;
-/// For how long a drift may change one way before it turns.
-const WALK_TIME_S: f64 = 10.0;
 /// Nobody grows warm faster, 1/s.
 const STEEPEST_BEND: f64 = 1e-7;
 
@@ -150,10 +146,12 @@ impl Fleet {
         let found = Found::by(hosts, reports, &guess, at);
         self.settle(&mut guess, &found, hosts);
         let errors = found.errors(hosts, reports);
-        filter(&mut guess, &foretold, &errors);
-        self.bend(&mut guess, self.elapsed_s(at));
+        self.filter(&mut guess, &foretold, &errors);
         let window = self.tell(&guess, &found, &errors, at);
-        let known = |host: usize| window.corrections[host].is_ok().then_some(guess[host]);
+        let known = |host: usize| match window.corrections[host] {
+            Ok(_) => Some(guess[host]),
+            Err(_) => foretold[host].remembered(),
+        };
         self.clocks = (0..hosts).map(known).collect();
         self.at = Some(at);
         window
@@ -221,15 +219,12 @@ impl Fleet {
     /// Lets the clocks run until `at`.
     fn advance(&self, clocks: &mut [Clock], at: Time<FleetTime>) {
         let elapsed_s = self.elapsed_s(at);
-        // As a random walk that comes as far in a usual time.
-        let walk = self.wander.per_s * WALK_TIME_S.sqrt();
         for clock in clocks {
-            let drift = clock.drift + 0.5 * clock.bend * elapsed_s;
-            clock.offset_ns += 1e9 * drift * elapsed_s;
-            clock.drift += clock.bend * elapsed_s;
+            clock.set(clock.state().later(elapsed_s));
             // Nobody is known better than before, whatever reports say of the time.
             let later_s = elapsed_s.max(0.0);
-            clock.known = clock.known.map(|known| known.later(later_s, walk));
+            let known = clock.known.filter(|_| later_s < BEND_TIME_S);
+            clock.known = known.map(|known| known.later(later_s, self.wander.per_s));
         }
     }
 
@@ -256,17 +251,34 @@ impl Fleet {
         }
     }
 
-    /// Learns how drifts change, against the fleet's, which does not. Lines of a host's first windows
-    /// get longer with each: they are left out.
-    fn bend(&self, clocks: &mut [Clock], elapsed_s: f64) {
-        let gain = 1.0 - libm::exp(-elapsed_s / BEND_TIME_S);
-        for (clock, old) in clocks.iter_mut().zip(&self.clocks) {
-            let Some(old) = old else { continue };
-            if old.windows > WINDOWS && elapsed_s > 0.0 {
-                let bend = (clock.drift - old.drift) / elapsed_s;
-                let learnt = old.bend + gain * (bend - old.bend);
-                clock.bend = learnt.clamp(-STEEPEST_BEND, STEEPEST_BEND);
+    /// Clocks as a window has found them, with what was foretold of them: by how well each is known.
+    fn filter(&self, clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
+        for ((clock, foretold), error) in clocks.iter_mut().zip(foretold).zip(errors) {
+            // Lines share all pairs but one window's, and what a host's edges have in common, such as the queue at
+            // its own port, outlasts a line: each says a part of what it seems to.
+            let shared = ((clock.windows + 1).min(WINDOWS) as f64).powi(2);
+            let found = Measured {
+                offset_ns: clock.offset_ns,
+                drift: clock.drift,
+                offset_variance: shared * error.sigma_ns.powi(2),
+                drift_variance: shared * error.drift_sigma.powi(2),
+            };
+            if foretold.known.is_some() {
+                let off = (found.offset_ns - foretold.offset_ns).powi(2);
+                let mean = foretold.surprise.unwrap_or(off);
+                clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
             }
+            // A host's first packets take longer than others: they are forgotten with the first lines.
+            let known = foretold.known.filter(|_| clock.windows >= WINDOWS);
+            match known {
+                Some(known) => {
+                    let (known, state) = known.with(foretold.state(), &found, self.wander.per_s);
+                    clock.set(state);
+                    clock.known = Some(known);
+                }
+                None => clock.known = Some(Filter::new(&found, self.wander.per_s)),
+            }
+            clock.windows = clock.windows.saturating_add(1);
         }
     }
 
@@ -288,7 +300,6 @@ impl Fleet {
             let sigma_ns = window.sigma_ns.max(surprise_ns.unwrap_or(FIRST_SIGMA_NS));
             Error {
                 sigma_ns: known.sigma_ns.max(sigma_ns),
-                wander_per_s: self.wander.per_s,
                 ..known
             }
         };
@@ -305,41 +316,26 @@ impl Fleet {
     }
 }
 
-/// Clocks as a window has found them, with what was foretold of them: by how well each is known.
-fn filter(clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
-    for ((clock, foretold), error) in clocks.iter_mut().zip(foretold).zip(errors) {
-        // Lines share all pairs but one window's: each says a part of what it seems to.
-        let shared = clock.windows.clamp(1, WINDOWS) as f64;
-        let found = Measured {
-            state: clock.state(),
-            offset_variance: shared * error.sigma_ns.powi(2),
-            drift_variance: shared * error.drift_sigma.powi(2),
-        };
-        if foretold.known.is_some() {
-            let off = (found.state.offset_ns - foretold.offset_ns).powi(2);
-            let mean = foretold.surprise.unwrap_or(off);
-            clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
-        }
-        // A host's first packets take longer than others: they are forgotten with the first lines.
-        let known = foretold.known.filter(|_| clock.windows >= WINDOWS);
-        let (known, state) = match known {
-            Some(known) => known.with(foretold.state(), &found),
-            None => (Filter::new(&found), found.state),
-        };
-        clock.offset_ns = state.offset_ns;
-        clock.drift = state.drift;
-        clock.known = Some(known);
-        clock.windows = clock.windows.saturating_add(1);
-    }
-}
-
 impl Clock {
     /// What windows measure of it.
     pub(crate) fn state(&self) -> State {
         State {
             offset_ns: self.offset_ns,
             drift: self.drift,
+            bend: self.bend,
         }
+    }
+
+    /// Of a host that is lost: what was foretold, while that is better than what a first window tells.
+    fn remembered(self) -> Option<Clock> {
+        let foretold = self.known?.error(0.0);
+        (foretold.sigma_ns < FIRST_SIGMA_NS).then_some(self)
+    }
+
+    fn set(&mut self, state: State) {
+        self.offset_ns = state.offset_ns;
+        self.drift = state.drift;
+        self.bend = state.bend.clamp(-STEEPEST_BEND, STEEPEST_BEND);
     }
 
     /// What it reads at fleet time `at`, and the part of that which is no small number, ns.

@@ -262,9 +262,15 @@ mod tests {
     #[test]
     fn too_little_says_nothing() {
         let [above, below] = clouds(0, 0, 1_000, |_| 0);
-        assert_eq!(fit(&above[..7], &below, Softness::of(Stamps::Software)), None);
+        assert_eq!(
+            fit(&above[..7], &below, Softness::of(Stamps::Software)),
+            None
+        );
         let at_once = vec![above[0]; 10];
-        assert_eq!(fit(&at_once, &at_once, Softness::of(Stamps::Software)), None);
+        assert_eq!(
+            fit(&at_once, &at_once, Softness::of(Stamps::Software)),
+            None
+        );
     }
 
     proptest! {

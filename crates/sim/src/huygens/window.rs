@@ -114,7 +114,11 @@ impl Synchroniser {
             pairs += out.len() + back.len();
             let (out, back) = (pure(out, purity), pure(back, purity));
             kept += out.len() + back.len();
-            let line = line::fit(&points(&out), &points(&back), Softness::of(self.probing.stamps));
+            let line = line::fit(
+                &points(&out),
+                &points(&back),
+                Softness::of(self.probing.stamps),
+            );
             reports.extend(line.map(|line| Report {
                 near: place(edge.near),
                 far: place(edge.far),

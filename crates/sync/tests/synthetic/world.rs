@@ -124,7 +124,11 @@ impl World {
                 back.push(self.pair::<Far, Near>(n, false, sent_s + 1e-3));
             }
             let (out, back) = (pure(out, purity), pure(back, purity));
-            let line = line::fit(&points(&out), &points(&back), Softness::of(self.spec.stamps))?;
+            let line = line::fit(
+                &points(&out),
+                &points(&back),
+                Softness::of(self.spec.stamps),
+            )?;
             let (near, far) = (self.links[n].near, self.links[n].far);
             Some(Report { near, far, line })
         });
