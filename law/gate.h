@@ -5,8 +5,9 @@
  * where the line rate is unknown, nothing is held. Does not split segments: a
  * segment longer than max(1 MSS, 10 us at the flow's rate) blurs the gate.
  *
- * In a queue that others keep long, a rate that was held is a lower one, and so on
- * down. So a queue that holding does not shorten for long is not taken for ours. */
+ * Beside traffic that nobody holds, a held flow's share falls, so its rate, so what it
+ * may have in flight, and so on down. So a queue that stays longer than held flows
+ * make it is taken for others', and the flow is held as by the strawman at most. */
 #ifndef ONR_GATE_H
 #define ONR_GATE_H
 
@@ -15,8 +16,8 @@
 
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
 #define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
-#define ONR_GATE_MEMORY 10           /* tau; a rate is forgotten after idling so long */
-#define ONR_GATE_LASTING 3u          /* allowances of a flow whose queue stays above T */
+#define ONR_GATE_MEMORY 10           /* tau: a rate is forgotten after idling so long */
+#define ONR_GATE_LASTING 3u          /* allowances in flight where the queue stays above T */
 
 ONR_FN u64 onr_gate_clamp(s64 v)
 {
@@ -30,7 +31,7 @@ ONR_FN s64 onr_gate_memory_ns(const struct onr_cfg *cfg)
 	return (s64)onr_gate_clamp(cfg->gate_tau_ns) * ONR_GATE_MEMORY;
 }
 
-/* Has what began at since_mono_ns lasted until the newest OR-ACK, and for long? */
+/* Has what began at since_mono_ns lasted for 10 tau, up to the newest OR-ACK? */
 ONR_FN int onr_gate_lasts(const struct onr_cfg *cfg, const struct onr_flow *flow,
 			  s64 since_mono_ns)
 {
@@ -73,10 +74,10 @@ ONR_FN void onr_gate_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
 	flow->rate_ns = den;
 }
 
-/* Watches how far above T the queue stays. Flows of ours that are held keep it at T
- * and an allowance each. The rate of a hundredth is the lowest believed, so a
- * hundred allowances at line rate are the most that is taken for ours. What is not
- * stays so until the delay is at T. */
+/* Keeps since when the queue is above T, and since when farther than flows of ours
+ * make it: held, each adds its allowance to T, and none is believed slower than a
+ * hundredth of the line, so a hundred allowances at line rate. Once that has lasted,
+ * it ends only where the delay is back at T. */
 ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
 			   s64 owd_ns)
 {
