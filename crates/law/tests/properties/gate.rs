@@ -8,6 +8,10 @@ use proptest::prelude::*;
 
 const T_NS: i64 = 50_000;
 const MSS: u32 = 1_448;
+/// 10 tau of the default 1 ms.
+const LASTING_NS: i64 = 10_000_000;
+/// T and 100 allowances at 10 Gbit/s: 1448 B * 0.8 ns * 100, and rounding.
+const FAR_NS: i64 = T_NS + 115_900;
 
 fn gate() -> Config {
     let line = Rate::from_bits_per_s(10_000_000_000).expect("not zero");
@@ -28,7 +32,117 @@ fn burst(flow: &mut Flow, config: &Config, now: i64) -> i64 {
         * i64::from(MSS)
 }
 
+/// A sender whose window is always full, in a queue of a given delay.
+struct Backlogged {
+    flow: Flow,
+    config: Config,
+    now: i64,
+    next_seq: u32,
+}
+
+impl Backlogged {
+    const SEGMENT: u32 = 10 * MSS;
+
+    fn new() -> Backlogged {
+        let mut backlogged = Backlogged {
+            flow: Flow::default(),
+            config: gate(),
+            now: 0,
+            next_seq: 0,
+        };
+        backlogged.sample(0); // the first OR-ACK is only where counting starts
+        backlogged
+    }
+
+    /// A segment leaves, and right after it more than ever drains; `owd` later its OR-ACK is here.
+    fn sample(&mut self, owd: i64) {
+        let (config, seq) = (&self.config, self.next_seq);
+        let record = self.flow.sent(config, at(self.now), seq, Self::SEGMENT);
+        self.flow.sent(config, at(self.now), 0, 1 << 30);
+        let (left, now) = (self.now, self.now + owd);
+        let verdict = self.flow.orack(config, &record, seq, at(now), at(left + owd));
+        assert_eq!(verdict, Verdict::Used);
+        (self.now, self.next_seq) = (now, seq.wrapping_add(Self::SEGMENT));
+    }
+
+    /// Samples of `owd` for at least `span`.
+    fn stay(&mut self, owd: i64, span: i64) {
+        let end = self.now + span;
+        while self.now < end {
+            self.sample(owd);
+        }
+    }
+
+    /// For how long the head is held from the newest OR-ACK on.
+    fn hold(&self) -> i64 {
+        let mut flow = self.flow; // asking marks the flow
+        let opens = flow.may_go(&self.config, at(self.now));
+        opens.map_or(0, |opens| opens.ticks() - self.now)
+    }
+}
+
+#[test]
+fn only_a_queue_far_above_the_threshold_for_long_is_not_ours() {
+    let longest = gate().abi().max_pause_ns;
+    for owd in [FAR_NS + 1_000, 400_000, 2_000_000] {
+        let mut sender = Backlogged::new();
+        sender.stay(owd, LASTING_NS - owd);
+        assert_eq!(sender.hold(), longest, "{owd} ns, not yet for long");
+        sender.stay(owd, 3 * owd);
+        assert_eq!(sender.hold(), owd - T_NS, "{owd} ns, for long");
+    }
+    let mut sender = Backlogged::new();
+    sender.stay(FAR_NS - 1_000, 10 * LASTING_NS);
+    assert_eq!(sender.hold(), longest, "a hundred flows of ours make such a queue");
+}
+
+#[test]
+fn a_single_delay_at_the_threshold_makes_the_queue_ours_again() {
+    let longest = gate().abi().max_pause_ns;
+    for owd in [400_000, 2_000_000] {
+        let mut sender = Backlogged::new();
+        sender.stay(owd, 2 * LASTING_NS);
+        sender.sample(T_NS + 1);
+        assert_eq!(sender.hold(), 1, "still above it");
+        sender.sample(T_NS);
+        assert_eq!(sender.hold(), longest, "at it");
+        sender.stay(owd, LASTING_NS - owd);
+        assert_eq!(sender.hold(), longest, "the wait begins anew");
+    }
+}
+
+/// A queue as long as before is seen by who comes back, but he did not hold anything meanwhile.
+#[test]
+fn idling_makes_the_queue_ours_again() {
+    let mut sender = Backlogged::new();
+    sender.stay(400_000, 2 * LASTING_NS);
+    let since = |sender: &Backlogged| {
+        let flow = sender.flow.abi();
+        (flow.above_since_mono_ns, flow.far_since_mono_ns)
+    };
+    assert!(since(&sender).0 > 0 && since(&sender).1 > 0);
+    sender.now += 3_600_000_000_000;
+    sender.flow.sent(&sender.config, at(sender.now), 0, MSS);
+    assert_eq!(since(&sender), (0, 0));
+}
+
 proptest! {
+    /// Once the queue is others', no head waits longer than under the strawman.
+    #[test]
+    fn a_queue_of_others_holds_no_longer_than_the_strawman(
+        owds in prop::collection::vec(T_NS + 1..3_000_000, 1..50), ask in 0i64..3_000_000,
+    ) {
+        let mut sender = Backlogged::new();
+        sender.stay(400_000, 2 * LASTING_NS);
+        for owd in owds {
+            sender.sample(owd);
+            prop_assert!(sender.hold() <= owd - T_NS);
+            let opens = sender.now + owd - T_NS;
+            let later = sender.flow.may_go(&sender.config, at(sender.now + ask));
+            prop_assert!(later.is_none_or(|later| later.ticks() <= opens));
+        }
+    }
+
     #[test]
     fn the_rate_is_between_the_lines_and_a_hundredth_of_it(
         config in any_config(), events in events(prop_oneof![0i64..400_000, extreme()]),
