@@ -17,6 +17,7 @@
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
 #define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
 #define ONR_GATE_MEMORY 10           /* tau: a rate is forgotten after idling so long */
+#define ONR_GATE_PATIENCE 30         /* tau: a queue that has been long for so long stays long */
 #define ONR_GATE_LASTING 3u          /* allowances in flight where the queue stays above T */
 
 ONR_FN u64 onr_gate_clamp(s64 v)
@@ -26,17 +27,17 @@ ONR_FN u64 onr_gate_clamp(s64 v)
 	return v < ONR_GATE_MAX_STEP ? (u64)v : ONR_GATE_MAX_STEP;
 }
 
-ONR_FN s64 onr_gate_memory_ns(const struct onr_cfg *cfg)
+ONR_FN s64 onr_gate_taus_ns(const struct onr_cfg *cfg, s64 number)
 {
-	return (s64)onr_gate_clamp(cfg->gate_tau_ns) * ONR_GATE_MEMORY;
+	return (s64)onr_gate_clamp(cfg->gate_tau_ns) * number;
 }
 
-/* Has what began at since_mono_ns lasted for 10 tau, up to the newest OR-ACK? */
+/* Has what began at since_mono_ns lasted, up to the newest OR-ACK? */
 ONR_FN int onr_gate_lasts(const struct onr_cfg *cfg, const struct onr_flow *flow,
 			  s64 since_mono_ns)
 {
 	return since_mono_ns && onr_sub(flow->acked_mono_ns, since_mono_ns) >
-					onr_gate_memory_ns(cfg);
+					onr_gate_taus_ns(cfg, ONR_GATE_PATIENCE);
 }
 
 /* The time the unacknowledged bytes but spare_bytes take at the delivery rate. */
@@ -148,7 +149,8 @@ ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 
 	if (!flow->inv_q16 || empty_ns >= now_ns)
 		return;
-	if (onr_sub(now_ns, flow->acked_mono_ns) > onr_gate_memory_ns(cfg)) {
+	if (onr_sub(now_ns, flow->acked_mono_ns) >
+	    onr_gate_taus_ns(cfg, ONR_GATE_MEMORY)) {
 		flow->rate_bytes = 0;
 		flow->rate_ns = 0;
 		flow->inv_q16 = cfg->line_ns_per_byte_q16;

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 const T_NS: i64 = 50_000;
 const MSS: u32 = 1_448;
-/// 10 tau of the default 1 ms.
-const LASTING_NS: i64 = 10_000_000;
+/// 30 tau of the default 1 ms.
+const LASTING_NS: i64 = 30_000_000;
 /// T and 100 allowances at 10 Gbit/s: 1448 B * 0.8 ns * 100, and rounding.
 const FAR_NS: i64 = T_NS + 115_900;
 
@@ -60,7 +60,9 @@ impl Backlogged {
         let record = self.flow.sent(config, at(self.now), seq, Self::SEGMENT);
         self.flow.sent(config, at(self.now), 0, 1 << 30);
         let (left, now) = (self.now, self.now + owd);
-        let verdict = self.flow.orack(config, &record, seq, at(now), at(left + owd));
+        let verdict = self
+            .flow
+            .orack(config, &record, seq, at(now), at(left + owd));
         assert_eq!(verdict, Verdict::Used);
         (self.now, self.next_seq) = (now, seq.wrapping_add(Self::SEGMENT));
     }
@@ -93,7 +95,11 @@ fn only_a_queue_far_above_the_threshold_for_long_is_not_ours() {
     }
     let mut sender = Backlogged::new();
     sender.stay(FAR_NS - 1_000, 10 * LASTING_NS);
-    assert_eq!(sender.hold(), longest, "a hundred flows of ours make such a queue");
+    assert_eq!(
+        sender.hold(),
+        longest,
+        "a hundred flows of ours make such a queue"
+    );
 }
 
 #[test]
