@@ -5,9 +5,10 @@
  * where the line rate is unknown, nothing is held. Does not split segments: a
  * segment longer than max(1 MSS, 10 us at the flow's rate) blurs the gate.
  *
- * Beside traffic that nobody holds, a held flow's share falls, so its rate, so what it
- * may have in flight, and so on down. So a queue that stays longer than held flows
- * make it is taken for others', and the flow is held as by the strawman at most. */
+ * Beside traffic that nobody holds a held flow's share falls, so its rate, so what it
+ * may have in flight, and so on down. Therefore a queue that stays far longer than
+ * held flows make it is taken for others': then nobody waits longer than under the
+ * strawman. A flow cannot tell others from very many of ours: docs/law.md. */
 #ifndef ONR_GATE_H
 #define ONR_GATE_H
 
@@ -17,8 +18,8 @@
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
 #define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
 #define ONR_GATE_MEMORY 10           /* tau: a rate is forgotten after idling so long */
-#define ONR_GATE_PATIENCE 30         /* tau: a queue that has been long for so long stays long */
-#define ONR_GATE_LASTING 3u          /* allowances in flight where the queue stays above T */
+#define ONR_GATE_PATIENCE 30         /* tau: what has lasted for so long is no burst of ours */
+#define ONR_GATE_LASTING 3u          /* allowances where the queue stays above T, not far */
 
 ONR_FN u64 onr_gate_clamp(s64 v)
 {
@@ -77,8 +78,8 @@ ONR_FN void onr_gate_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
 
 /* Keeps since when the queue is above T, and since when farther than flows of ours
  * make it: held, each adds its allowance to T, and none is believed slower than a
- * hundredth of the line, so a hundred allowances at line rate. Once that has lasted,
- * it ends only where the delay is back at T. */
+ * hundredth of the line, so a hundred allowances at line rate. Once it has been far
+ * for long, only a delay of at most T says otherwise: others' queues swing, too. */
 ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
 			   s64 owd_ns)
 {
@@ -140,8 +141,8 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 
 /* Call before the segment is added to S. Nothing drains once all that was sent has
  * arrived: time that passes then is no credit, and a flow that idled may burst T's
- * worth, however long it idled. Who holds nothing back learns nothing of the queue.
- * A rate from long ago is no guide: back to line rate. */
+ * worth, however long it idled. Nor does the queue tell whose it is to who holds
+ * nothing. A rate from long ago is no guide: back to line rate. */
 ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
@@ -160,8 +161,8 @@ ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	flow->drain_from_mono_ns = onr_sub(now_ns, onr_gate_drain_ns(flow, 0));
 }
 
-/* When the head may go: as soon as it would arrive within T. In a queue that is not
- * ours no later than the strawman (eq. 2) would let it. */
+/* When the head may go: as soon as it would arrive within T. In a queue of others no
+ * later than the strawman (eq. 2) lets it. */
 ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
