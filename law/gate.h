@@ -7,8 +7,8 @@
  *
  * Beside traffic that nobody holds a held flow's share falls, so its rate, so what it
  * may have in flight, and so on down. Therefore a queue that stays far longer than
- * held flows make it is taken for others': then nobody waits longer than under the
- * strawman. A flow cannot tell others from very many of ours: docs/law.md. */
+ * held flows make it is taken for others': then a flow waits as under the final law,
+ * about. It cannot tell others from very many of ours: docs/law.md. */
 #ifndef ONR_GATE_H
 #define ONR_GATE_H
 
@@ -161,8 +161,9 @@ ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	flow->drain_from_mono_ns = onr_sub(now_ns, onr_gate_drain_ns(flow, 0));
 }
 
-/* When the head may go: as soon as it would arrive within T. In a queue of others no
- * later than the strawman (eq. 2) lets it. */
+/* When the head may go: as soon as it would arrive within T. In a queue of others, half
+ * of the strawman's pause (eq. 2) after the newest OR-ACK at the latest: eq. 4 with
+ * that pause in flight and a beta of 1/2. */
 ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
@@ -177,10 +178,11 @@ ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 	if (!flow->inv_q16 || !drain_ns)
 		return now_ns;
 	opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns), threshold_ns);
-	if (onr_gate_lasts(cfg, flow, flow->far_since_mono_ns))
-		opens_ns = onr_min(opens_ns,
-				   onr_add(flow->acked_mono_ns,
-					   onr_sub(flow->sample_owd_ns, threshold_ns)));
+	if (onr_gate_lasts(cfg, flow, flow->far_since_mono_ns)) {
+		s64 pause_ns = onr_sub(flow->sample_owd_ns, threshold_ns) >> 1;
+
+		opens_ns = onr_min(opens_ns, onr_add(flow->acked_mono_ns, pause_ns));
+	}
 	if (opens_ns > now_ns)
 		flow->gated = 1;
 	return opens_ns;

@@ -91,7 +91,7 @@ fn only_a_queue_far_above_the_threshold_for_long_is_not_ours() {
         sender.stay(owd, LASTING_NS - owd);
         assert_eq!(sender.hold(), longest, "{owd} ns, not yet for long");
         sender.stay(owd, 3 * owd);
-        assert_eq!(sender.hold(), owd - T_NS, "{owd} ns, for long");
+        assert_eq!(sender.hold(), (owd - T_NS) / 2, "{owd} ns, for long");
     }
     let mut sender = Backlogged::new();
     sender.stay(FAR_NS - 1_000, 10 * LASTING_NS);
@@ -108,7 +108,7 @@ fn a_single_delay_at_the_threshold_makes_the_queue_ours_again() {
     for owd in [400_000, 2_000_000] {
         let mut sender = Backlogged::new();
         sender.stay(owd, 2 * LASTING_NS);
-        sender.sample(T_NS + 1);
+        sender.sample(T_NS + 2);
         assert_eq!(sender.hold(), 1, "still above it");
         sender.sample(T_NS);
         assert_eq!(sender.hold(), longest, "at it");
@@ -133,17 +133,17 @@ fn idling_makes_the_queue_ours_again() {
 }
 
 proptest! {
-    /// Once the queue is others', no head waits longer than under the strawman.
+    /// Once the queue is others', no head waits longer than half of what the strawman asks for.
     #[test]
-    fn a_queue_of_others_holds_no_longer_than_the_strawman(
+    fn a_queue_of_others_holds_half_as_long_as_the_strawman(
         owds in prop::collection::vec(T_NS + 1..3_000_000, 1..50), ask in 0i64..3_000_000,
     ) {
         let mut sender = Backlogged::new();
         sender.stay(400_000, 2 * LASTING_NS);
         for owd in owds {
             sender.sample(owd);
-            prop_assert!(sender.hold() <= owd - T_NS);
-            let opens = sender.now + owd - T_NS;
+            prop_assert!(sender.hold() <= (owd - T_NS) / 2);
+            let opens = sender.now + (owd - T_NS) / 2;
             let later = sender.flow.may_go(&sender.config, at(sender.now + ask));
             prop_assert!(later.is_none_or(|later| later.ticks() <= opens));
         }
