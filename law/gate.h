@@ -163,7 +163,8 @@ ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 
 /* When the head may go: as soon as it would arrive within T. In a queue of others, half
  * of the strawman's pause (eq. 2) after the newest OR-ACK at the latest: eq. 4 with
- * that pause in flight and a beta of 1/2. */
+ * that pause in flight and a beta of 1/2. But then within T + 2 O: what has been held
+ * back may double the rate in a round trip, not leave at once. */
 ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
@@ -180,8 +181,11 @@ ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 	opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns), threshold_ns);
 	if (onr_gate_lasts(cfg, flow, flow->far_since_mono_ns)) {
 		s64 pause_ns = onr_sub(flow->sample_owd_ns, threshold_ns) >> 1;
+		s64 paused_ns = onr_add(flow->acked_mono_ns, pause_ns);
+		s64 doubled_ns = onr_sub(onr_sub(opens_ns, flow->sample_owd_ns),
+					 flow->sample_owd_ns);
 
-		opens_ns = onr_min(opens_ns, onr_add(flow->acked_mono_ns, pause_ns));
+		opens_ns = onr_min(opens_ns, paused_ns > doubled_ns ? paused_ns : doubled_ns);
 	}
 	if (opens_ns > now_ns)
 		flow->gated = 1;
