@@ -3,7 +3,12 @@
  * flight, drained at the delivery rate the flow itself has seen, would take
  * longer than T to arrive. No pause clock, no beta. Before the first OR-ACK, and
  * where the line rate is unknown, nothing is held. Does not split segments: a
- * segment longer than max(1 MSS, 10 us at the flow's rate) blurs the gate. */
+ * segment longer than max(1 MSS, 10 us at the flow's rate) blurs the gate.
+ *
+ * Beside traffic that nobody holds a held flow's share falls, so its rate, so what it
+ * may have in flight, and so on down. Therefore a queue that stays far longer than
+ * held flows make it is taken for others': then a flow waits as under the final law,
+ * about. It cannot tell others from very many of ours: docs/law.md. */
 #ifndef ONR_GATE_H
 #define ONR_GATE_H
 
@@ -12,7 +17,9 @@
 
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
 #define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
-#define ONR_GATE_MEMORY 10           /* a rate is forgotten after idling 10 tau */
+#define ONR_GATE_MEMORY 10           /* tau: a rate is forgotten after idling so long */
+#define ONR_GATE_PATIENCE 30         /* tau: what has lasted for so long is no burst of ours */
+#define ONR_GATE_LASTING 3u          /* allowances where the queue stays above T, not far */
 
 ONR_FN u64 onr_gate_clamp(s64 v)
 {
@@ -21,8 +28,21 @@ ONR_FN u64 onr_gate_clamp(s64 v)
 	return v < ONR_GATE_MAX_STEP ? (u64)v : ONR_GATE_MAX_STEP;
 }
 
+ONR_FN s64 onr_gate_taus_ns(const struct onr_cfg *cfg, s64 number)
+{
+	return (s64)onr_gate_clamp(cfg->gate_tau_ns) * number;
+}
+
+/* Has what began at since_mono_ns lasted, up to the newest OR-ACK? */
+ONR_FN int onr_gate_lasts(const struct onr_cfg *cfg, const struct onr_flow *flow,
+			  s64 since_mono_ns)
+{
+	return since_mono_ns && onr_sub(flow->acked_mono_ns, since_mono_ns) >
+					onr_gate_taus_ns(cfg, ONR_GATE_PATIENCE);
+}
+
 /* The time the unacknowledged bytes but spare_bytes take at the delivery rate. */
-ONR_FN s64 onr_gate_drain_ns(const struct onr_flow *flow, u32 spare_bytes)
+ONR_FN s64 onr_gate_drain_ns(const struct onr_flow *flow, u64 spare_bytes)
 {
 	u64 in_flight = flow->sent_bytes - flow->acked_bytes;
 
@@ -54,6 +74,29 @@ ONR_FN void onr_gate_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
 	flow->inv_q16 = inv < fastest ? fastest : inv > slowest ? slowest : inv;
 	flow->rate_bytes = num;
 	flow->rate_ns = den;
+}
+
+/* Keeps since when the queue is above T, and since when farther than flows of ours
+ * make it: held, each adds its allowance to T, and none is believed slower than a
+ * hundredth of the line, so a hundred allowances at line rate. Once it has been far
+ * for long, only a delay of at most T says otherwise: others' queues swing, too. */
+ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
+			   s64 owd_ns)
+{
+	u64 slowest = (u64)cfg->line_ns_per_byte_q16 * ONR_GATE_SLOWEST;
+	s64 ours_ns = (s64)onr_mul_q16(cfg->gate_allowance_bytes, slowest);
+	s64 above_ns = onr_sub(owd_ns, onr_threshold(cfg, flow));
+
+	if (onr_gate_lasts(cfg, flow, flow->far_since_mono_ns))
+		ours_ns = 0;
+	if (above_ns <= 0)
+		flow->above_since_mono_ns = 0;
+	else if (!flow->above_since_mono_ns)
+		flow->above_since_mono_ns = flow->acked_mono_ns;
+	if (above_ns <= ours_ns)
+		flow->far_since_mono_ns = 0;
+	else if (!flow->far_since_mono_ns)
+		flow->far_since_mono_ns = flow->acked_mono_ns;
 }
 
 /* An OR-ACK of rec arrived, for the byte at offset, which left at left_ns and was
@@ -92,38 +135,58 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 	flow->acked_rx_mono_ns = rx_ns;
 	flow->acked_mono_ns = now_ns;
 	flow->drain_from_mono_ns = rx_ns;
+	onr_gate_watch(cfg, flow, onr_sub(rx_ns, left_ns));
 	return ONR_USED;
 }
 
 /* Call before the segment is added to S. Nothing drains once all that was sent has
  * arrived: time that passes then is no credit, and a flow that idled may burst T's
- * worth, however long it idled. A rate from long ago is no guide: back to line rate. */
+ * worth, however long it idled. Nor does the queue tell whose it is to who holds
+ * nothing. A rate from long ago is no guide: back to line rate. */
 ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
-	s64 memory_ns = (s64)onr_gate_clamp(cfg->gate_tau_ns) * ONR_GATE_MEMORY;
 	s64 empty_ns = onr_add(flow->drain_from_mono_ns, onr_gate_drain_ns(flow, 0));
 
 	if (!flow->inv_q16 || empty_ns >= now_ns)
 		return;
-	if (onr_sub(now_ns, flow->acked_mono_ns) > memory_ns) {
+	if (onr_sub(now_ns, flow->acked_mono_ns) >
+	    onr_gate_taus_ns(cfg, ONR_GATE_MEMORY)) {
 		flow->rate_bytes = 0;
 		flow->rate_ns = 0;
 		flow->inv_q16 = cfg->line_ns_per_byte_q16;
 	}
+	flow->above_since_mono_ns = 0;
+	flow->far_since_mono_ns = 0;
 	flow->drain_from_mono_ns = onr_sub(now_ns, onr_gate_drain_ns(flow, 0));
 }
 
-/* When the head may go: as soon as it would arrive within T. */
+/* When the head may go: as soon as it would arrive within T. In a queue of others, half
+ * of the strawman's pause (eq. 2) after the newest OR-ACK at the latest: eq. 4 with
+ * that pause in flight and a beta of 1/2. But then within T + 2 O: what has been held
+ * back may double the rate in a round trip, not leave at once. */
 ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
-	s64 drain_ns = onr_gate_drain_ns(flow, cfg->gate_allowance_bytes);
-	s64 opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns),
-			       onr_threshold(cfg, flow));
+	s64 threshold_ns = onr_threshold(cfg, flow);
+	u64 spare = cfg->gate_allowance_bytes;
+	s64 drain_ns, opens_ns;
 
+	if (!flow->far_since_mono_ns &&
+	    onr_gate_lasts(cfg, flow, flow->above_since_mono_ns))
+		spare *= ONR_GATE_LASTING;
+	drain_ns = onr_gate_drain_ns(flow, spare);
 	if (!flow->inv_q16 || !drain_ns)
 		return now_ns;
+	opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns), threshold_ns);
+	if (onr_gate_lasts(cfg, flow, flow->far_since_mono_ns)) {
+		s64 pause_ns = onr_sub(flow->sample_owd_ns, threshold_ns) >> 1;
+		s64 paused_ns = onr_add(flow->acked_mono_ns, pause_ns);
+		s64 doubled_ns = onr_sub(onr_sub(opens_ns, flow->sample_owd_ns),
+					 flow->sample_owd_ns);
+
+		opens_ns = onr_min(opens_ns, paused_ns > doubled_ns ? paused_ns : doubled_ns);
+	}
 	if (opens_ns > now_ns)
 		flow->gated = 1;
 	return opens_ns;

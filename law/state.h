@@ -8,7 +8,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 1
+#define ONR_ABI 2
 
 enum onr_law {
 	ONR_LAW_OFF = 0,      /* measures, holds nothing */
@@ -69,6 +69,8 @@ struct onr_flow {
 	u64 rate_bytes;            /* num: bytes delivered, averaged over gate_tau_ns */
 	u64 rate_ns;               /* den: the time they took */
 	u64 inv_q16;               /* ns per byte of the delivery rate; 0 = no sample yet */
+	s64 above_since_mono_ns;   /* since when each OR-ACK told of more than T; 0 = the last did not */
+	s64 far_since_mono_ns;     /* the same of more than flows of ours account for */
 	/* Every law but beta. */
 	u32 beta_q16;              /* beta of eq. 3, in [0, 1] */
 	u32 sample_offset;         /* of the last used sample's byte in its segment */
@@ -78,7 +80,7 @@ struct onr_flow {
 	u8 capped;                 /* the head may go because max_pause_ns is over */
 	u8 gated;                  /* the gate refused a head since the last sample */
 };
-_Static_assert(sizeof(struct onr_flow) == 136, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_flow) == 152, "bump ONR_ABI");
 
 /* One transmission of bytes [seq, seq + len), sequence numbers modulo 2^32. */
 struct onr_record {

@@ -180,6 +180,8 @@ fn run(law: Law, flows: usize, frames: u32) -> Seen {
 
 const SEGMENTS: [u32; 3] = [1, 4, 10];
 
+/// Above T stand each flow's allowances, three where the queue stays there (8 flows: 28 us), and what
+/// its segments overshoot by.
 #[test]
 fn the_gate_holds_delay_at_t_and_never_idles_the_port() {
     for frames in SEGMENTS {
@@ -190,7 +192,7 @@ fn the_gate_holds_delay_at_t_and_never_idles_the_port() {
                 "{flows} flows, {frames} frames: {seen:?}"
             );
             assert!(
-                seen.mean_owd_ns < 1.4 * T_NS as f64,
+                seen.mean_owd_ns < 1.8 * T_NS as f64,
                 "{flows} flows, {frames} frames: {seen:?}"
             );
         }
