@@ -152,7 +152,10 @@ impl Fleet {
             Ok(_) => Some(guess[host]),
             Err(_) => foretold[host].remembered(),
         };
-        self.clocks = (0..hosts).map(known).collect();
+        // Whatever makes a number none is not carried on.
+        let is_one = |clock: &Clock| (clock.offset_ns + clock.drift).is_finite();
+        let kept = |host: usize| known(host).filter(is_one);
+        self.clocks = (0..hosts).map(kept).collect();
         self.at = Some(at);
         window
     }
