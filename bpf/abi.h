@@ -5,6 +5,7 @@
 #define ONR_ABI_H
 
 #include "../law/law.h"
+#include "../law/sample.h"
 
 #define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
 #define ONR_MAX_FLOWS 16384u /* default of agent --flows */
@@ -23,8 +24,10 @@ struct onr_dev_cfg {
 	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
+	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
+	u32 reserved;		   /* 0 */
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 40, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 48, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {

@@ -501,7 +501,8 @@ static __always_inline s64 lease_end(void)
 /* The head goes now: under the lock, tells the law and remembers it. */
 static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
 {
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len);
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len,
+			 cfg.orack_every_bytes);
 }
 
 /* Asks the law for the head of a flow's queue. 0: it goes, and is recorded as sent now. Otherwise

@@ -46,7 +46,7 @@ int lawtest_step(s64 *op)
 	bpf_spin_lock(&t->lock);
 	switch (what) {
 	case SENT:
-		onr_records_sent(cfg, &t->flow, &t->records, now_ns, seq, len);
+		onr_records_sent(cfg, &t->flow, &t->records, now_ns, seq, len, ONR_SAMPLE_BYTES);
 		break;
 	case ORACK:
 		result = onr_records_orack(cfg, &t->flow, &t->records, seq, now_ns, rx_ns);

@@ -48,7 +48,7 @@ static __always_inline bool is_passed_over(struct __sk_buff *ctx)
 			return false;
 		tcp = (void *)(ip6 + 1);
 	}
-	return !onr_sampled(bpf_ntohl(tcp->seq), ctx->len);
+	return !onr_sampled(bpf_ntohl(tcp->seq), ctx->len, cfg.orack_every_bytes);
 }
 
 SEC("tcx/ingress")
@@ -66,9 +66,10 @@ int orack_ingress(struct __sk_buff *ctx)
 	if (parse_headers(ctx, IPPROTO_TCP, &h)) {
 		const struct tcphdr *tcp = h.l4;
 		u32 header = tcp->doff * 4, seq = bpf_ntohl(tcp->seq);
+		u32 len = h.l4_bytes - header;
 
-		if (h.l4_bytes > header && onr_sampled(seq, h.l4_bytes - header))
-			sampled(ctx, &h, seq, h.l4_bytes - header);
+		if (h.l4_bytes > header && onr_sampled(seq, len, cfg.orack_every_bytes))
+			sampled(ctx, &h, seq, len);
 	} else if (parse_headers(ctx, IPPROTO_UDP, &h)) {
 		const struct udphdr *udp = h.l4;
 

@@ -74,7 +74,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 	const struct tcphdr *tcp = h->l4;
 	struct onr_clock_params clk;
 	struct sample s = {
-		.seq = onr_sampled_byte(seq, len),
+		.seq = onr_sampled_byte(seq, len, cfg.orack_every_bytes),
 		.len = len,
 		.dscp = class_of(h) & DSCP_MASK,
 	};

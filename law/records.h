@@ -74,11 +74,10 @@ ONR_FN void onr_records_forget(struct onr_records *records, u32 seq, u32 len)
 }
 
 /* The head leaves: tells the law, and remembers it if it is sampled and new.
- * every: onr_sampled_every's. */
-ONR_FN void onr_records_sent_every(const struct onr_cfg *cfg,
-				   struct onr_flow *flow,
-				   struct onr_records *records, s64 now_ns,
-				   u32 seq, u32 len, u32 every)
+ * every: onr_sampled's. */
+ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+			     struct onr_records *records, s64 now_ns, u32 seq,
+			     u32 len, u32 every)
 {
 	struct onr_record rec;
 	int again = records->begun && onr_seq_before(seq, records->snd_nxt);
@@ -90,20 +89,12 @@ ONR_FN void onr_records_sent_every(const struct onr_cfg *cfg,
 		records->begun = 1;
 		records->snd_nxt = seq + len;
 	}
-	if (again || !onr_sampled_every(seq, len, every))
+	if (again || !onr_sampled(seq, len, every))
 		return;
 	records->ring[records->next & (ONR_RING - 1)] = rec;
 	records->next++;
 	if (records->count < ONR_RING)
 		records->count++;
-}
-
-ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
-			     struct onr_records *records, s64 now_ns, u32 seq,
-			     u32 len)
-{
-	onr_records_sent_every(cfg, flow, records, now_ns, seq, len,
-			       ONR_SAMPLE_BYTES);
 }
 
 /* An OR-ACK names byte seq: the newest record that holds it goes to the law. */

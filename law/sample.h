@@ -7,32 +7,23 @@
 
 #include "types.h"
 
-/* 10 MSS of 1448 B: the rate of OR-ACKs the paper reports (section 4.1). */
+/* Unless set otherwise, a sample is taken every 10 MSS of 1448 B: the rate of
+ * OR-ACKs the paper reports (section 4.1). */
 #define ONR_SAMPLE_BYTES 14480u
 
 /* Does [seq, seq + len) hold a multiple of every? Sequence numbers are modulo
  * 2^32; 0 is a multiple, so the last interval before it is short. */
-ONR_FN int onr_sampled_every(u32 seq, u32 len, u32 every)
+ONR_FN int onr_sampled(u32 seq, u32 len, u32 every)
 {
 	return (seq + len - 1) % every < len;
 }
 
 /* The last multiple in [seq, seq + len), given that there is one. */
-ONR_FN u32 onr_sampled_byte_every(u32 seq, u32 len, u32 every)
+ONR_FN u32 onr_sampled_byte(u32 seq, u32 len, u32 every)
 {
 	u32 last = seq + len - 1;
 
 	return last - last % every;
-}
-
-ONR_FN int onr_sampled(u32 seq, u32 len)
-{
-	return onr_sampled_every(seq, len, ONR_SAMPLE_BYTES);
-}
-
-ONR_FN u32 onr_sampled_byte(u32 seq, u32 len)
-{
-	return onr_sampled_byte_every(seq, len, ONR_SAMPLE_BYTES);
 }
 
 #endif

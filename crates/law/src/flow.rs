@@ -11,6 +11,13 @@ pub struct Flow(pub(crate) raw::onr_flow);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record(raw::onr_record);
 
+impl Record {
+    /// What it was made with.
+    pub fn first_byte(&self) -> u32 {
+        self.0.seq
+    }
+}
+
 impl Flow {
     /// Bytes `seq .. seq + len` are handed to the device. Use this where the transport keeps a
     /// record with the packet, else [`crate::Records::sent`].

@@ -29,12 +29,12 @@ pub use clock::FleetLine;
 pub use config::Config;
 pub use flow::{Flow, Record};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
-pub use records::{sampled_byte, sampled_byte_every, Records};
+pub use records::{sampled_byte, Records};
 
 /// The structures as the kernel has them, for maps and for replaying vectors.
 pub mod abi {
     pub use crate::raw::{onr_cfg, onr_flow, onr_record, onr_records, ONR_ABI};
 }
 
-/// Every this many bytes of sequence space, a segment is sampled (law/sample.h).
+/// Every this many bytes of sequence space a segment is sampled, unless set otherwise (law/sample.h).
 pub const SAMPLE_BYTES: u32 = raw::ONR_SAMPLE_BYTES;

@@ -11,7 +11,7 @@ pub struct Records {
 }
 
 impl Default for Records {
-    /// As the kernel samples.
+    /// As hosts sample unless told otherwise.
     fn default() -> Records {
         Records::sampling(SAMPLE_BYTES)
     }
@@ -32,7 +32,7 @@ impl Records {
         // SAFETY: the references are valid for the call, which keeps none of them.
         unsafe {
             let (ring, now) = (&mut *self.ring, now.ticks());
-            raw::onr_records_sent_every(&config.0, &mut flow.0, ring, now, seq, len, self.every);
+            raw::onr_records_sent(&config.0, &mut flow.0, ring, now, seq, len, self.every);
         }
     }
 
@@ -62,17 +62,13 @@ impl Records {
     }
 }
 
-/// The sampled byte of `seq .. seq + len`, the last one if there are several.
-pub fn sampled_byte(seq: u32, len: u32) -> Option<u32> {
-    sampled_byte_every(seq, len, SAMPLE_BYTES)
-}
-
-/// The same where multiples of `every` bytes, at least 1, are sampled.
-pub fn sampled_byte_every(seq: u32, len: u32, every: u32) -> Option<u32> {
+/// The sampled byte of `seq .. seq + len`, the last one if there are several: multiples of `every`
+/// bytes, at least 1, are.
+pub fn sampled_byte(seq: u32, len: u32, every: u32) -> Option<u32> {
     let every = every.max(1);
     // SAFETY: pure functions of integers, which divide by no zero.
     unsafe {
-        (raw::onr_sampled_every(seq, len, every) != 0)
-            .then(|| raw::onr_sampled_byte_every(seq, len, every))
+        (raw::onr_sampled(seq, len, every) != 0)
+            .then(|| raw::onr_sampled_byte(seq, len, every))
     }
 }

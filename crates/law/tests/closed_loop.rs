@@ -2,7 +2,7 @@
 //! 10 Gbit/s, 10 us each way. Not a simulator (no transport, no losses): it shows that each law does
 //! to delay and to the port what docs/law.md says.
 
-use onramp_law::{sampled_byte, Config, Flow, Law, Records};
+use onramp_law::{sampled_byte, Config, Flow, Law, Records, SAMPLE_BYTES};
 use onramp_units::{Bytes, Mono, Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -129,7 +129,7 @@ impl World {
         let s = &mut self.senders[sender];
         s.in_flight -= u64::from(MSS);
         s.window = (s.window + u64::from(MSS)).min(LAST_WINDOW); // slow start, without an end
-        if let Some(byte) = sampled_byte(seq, MSS) {
+        if let Some(byte) = sampled_byte(seq, MSS, SAMPLE_BYTES) {
             s.records
                 .orack(&self.config, &mut s.flow, byte, at(now), at(rx));
         }

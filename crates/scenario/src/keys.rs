@@ -525,10 +525,17 @@ pub(crate) const KEYS: &[Key] = &[
         "A flow that starts is held by the last one-way delay that its host measured to the receiver, unless that is older than this; else it sends its first round trip unheld. Only in the simulator.",
     ),
     key(
+        "onramp.piggyback",
+        Form::Flag,
+        Is("false"),
+        "A NIC says in the transport's acknowledgement, which it sends at once for each packet, when the packet arrived, instead of in an OR-ACK of its own. Only in the simulator.",
+    )
+    .on(HostKind::Nic),
+    key(
         "onramp.orack_every",
         Form::Bytes(Bytes::new(1), Bytes::new(1_000_000)),
         Without("14.48 kB of kernel hosts, 1 B of nic hosts"),
-        "A packet that holds a multiple of so many bytes of its flow is answered with an OR-ACK: 14.48 kB is every tenth full packet, 1 B each. Only in the simulator.",
+        "A packet that holds a multiple of so many bytes of its flow is answered with an OR-ACK: 14.48 kB is every tenth full packet, 1 B each.",
     ),
 ];
 

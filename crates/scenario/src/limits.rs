@@ -146,10 +146,6 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         ),
         (run.onramp.reuse.is_some(), "onramp.reuse is not off"),
         (
-            run.onramp.orack_every.is_some(),
-            "onramp.orack_every is given",
-        ),
-        (
             run.onramp.hosts != Receivers::All,
             "onramp.hosts is not all",
         ),

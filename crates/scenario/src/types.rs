@@ -378,6 +378,8 @@ pub struct OnRamp {
     pub reuse: Option<Span>,
     /// Payload of a flow from one OR-ACK to the next, if not the default.
     pub orack_every: Option<Bytes>,
+    /// NICs' acknowledgements say what OR-ACKs would.
+    pub piggyback: bool,
 }
 
 /// Control law; numbers and names follow `enum onr_law` of law/law.h.

@@ -224,6 +224,9 @@ impl Settings {
         if let Some(every) = onramp.orack_every {
             self.add("onramp.orack_every", Value::Bytes(every));
         }
+        if onramp.piggyback {
+            self.add("onramp.piggyback", Value::Flag(true));
+        }
     }
 }
 

@@ -192,9 +192,10 @@ impl Domain {
         there: &Ends,
         work: Work,
     ) -> (Vec<u8>, String) {
+        let stamped = || self.stamps.of(id).received.expect("an OR-ACK has it");
         let received = match self.is_kernel {
             true => mono(packet.sent),
-            false => self.stamps.of(id).received,
+            false => stamped(),
         };
         let len = self.or_acked_bytes(packet.seq, work);
         let frame = frame::or_ack(there, packet.seq, len, received);
@@ -220,6 +221,8 @@ impl Domain {
     }
 
     fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        let is_ack = packet.kind != Kind::Data && self.config.hosts.nic().piggyback;
+        let received = self.stamps.of(id).received.filter(|_| is_ack);
         let (ends, comment) = match packet.kind {
             Kind::Data => (*there, data_comment(packet.seq, packet)),
             Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
@@ -229,7 +232,7 @@ impl Domain {
             true => *self.stacks.of(id),
             false => Default::default(),
         };
-        let frame = frame::transport(packet, &ends, self.feedback, &telemetry);
+        let frame = frame::transport(packet, &ends, self.feedback, &telemetry, received);
         (frame, comment)
     }
 

@@ -58,6 +58,8 @@ pub struct Nic {
     pub payload: u16,
     /// A receiver asks for the same packet again at most this often.
     pub nack_interval: Span,
+    /// Acknowledgements say what OR-ACKs would, which there are none of.
+    pub piggyback: bool,
     /// Go back after so long without progress; `None`: never, as in a network without loss.
     pub timeout: Option<Span>,
 }
@@ -250,6 +252,7 @@ impl Nic {
             algorithm,
             payload: 1000,
             nack_interval: Span::from_us(500),
+            piggyback: false,
             timeout: None,
         }
     }

@@ -2,15 +2,15 @@
 //! which the receiver's OR-ACKs feed.
 //!
 //! Every data packet, unless the scenario spaces them, is answered with an OR-ACK: a packet of the
-//! data class, which waits behind data and takes bandwidth. What the law remembers of a transmission
-//! travels with the packet and its OR-ACK instead of waiting in a table. Acknowledgements are never
-//! held.
+//! data class, which waits behind data and takes bandwidth; or its acknowledgement says the same
+//! (`onramp.piggyback`). What the law remembers of a transmission travels with the packet and its
+//! answer instead of waiting in a table. Acknowledgements are never held.
 
 use crate::clock::{mono, sim};
 use crate::domain::Domain;
 use crate::nic::Turn;
 use crate::packet::{Kind, Packet, Path, NONE};
-use onramp_law::{sampled_byte_every, Record};
+use onramp_law::{sampled_byte, Record};
 use onramp_units::{Mono, Sim, Span, Time};
 
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
@@ -64,21 +64,12 @@ pub(crate) fn reuse(
     flow.orack(law, &record, 0, now, now + owd);
 }
 
-/// What a data packet and its OR-ACK carry.
-#[derive(Debug, Clone, Copy)]
+/// What a data packet carries, and its OR-ACK or acknowledgement.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamp {
     record: Record,
-    /// When the receiver had the packet, on the sender's clock.
-    pub received: Time<Mono>,
-}
-
-impl Default for Stamp {
-    fn default() -> Stamp {
-        Stamp {
-            record: Record::default(),
-            received: Time::ZERO,
-        }
-    }
+    /// When the receiver had the packet, on the sender's clock, if it says so.
+    pub received: Option<Time<Mono>>,
 }
 
 impl Domain {
@@ -123,13 +114,13 @@ impl Domain {
         let (seq, len) = (packet.seq as u32, u32::from(packet.payload));
         let stamp = Stamp {
             record: sender.law.sent(law, mono(self.now), seq, len),
-            received: Time::ZERO,
+            received: None,
         };
         self.stamps.set(id, stamp);
     }
 
-    /// A receiver has a data packet: queues its OR-ACK, which goes `back`, if there is a law to feed.
-    /// Whether it did.
+    /// A receiver has a data packet: queues its OR-ACK, which goes `back`, or has its acknowledgement
+    /// carry the time, if there is a law to feed. Whether there is an OR-ACK.
     pub(crate) fn answer_with_or_ack(&mut self, id: u32, back: Path) -> bool {
         let data = self.packets[id];
         let port = u32::from(data.at_port);
@@ -140,16 +131,21 @@ impl Domain {
         }
         let (seq, bytes) = (data.seq as u32, u32::from(data.payload));
         let every = self.config.or_ack_every;
-        if every > 1 && sampled_byte_every(seq, bytes, every).is_none() {
+        if every > 1 && sampled_byte(seq, bytes, every).is_none() {
             return false;
         }
-        let Some(received) = self.clocks.stamp(self.now, host, src) else {
+        let received = self.clocks.stamp(self.now, host, src);
+        if received.is_none() {
             return false;
-        };
+        }
         let stamp = Stamp {
             received,
             ..*self.stamps.of(id)
         };
+        if self.config.hosts.nic().piggyback {
+            self.stamps.set(id, stamp);
+            return false;
+        }
         let or_ack = self.packets.add(Packet {
             sent: self.now,
             ..or_ack(&data, back)
@@ -162,22 +158,26 @@ impl Domain {
         true
     }
 
-    /// An OR-ACK is back at the sender: the law learns, and is asked again.
+    /// An OR-ACK, or an acknowledgement that may say the same, is back at the sender: the law learns,
+    /// and is asked again.
     pub(crate) fn or_acked(&mut self, id: u32) {
-        let (flow, seq) = (self.packets[id].flow, self.packets[id].seq as u32);
+        let flow = self.packets[id].flow;
         let src = self.network.flows[flow as usize].src;
         let Some(law) = law_of(&self.laws, src) else {
             return;
         };
-        let Stamp { record, received } = self.stamps.of(id);
+        let stamp = *self.stamps.of(id);
+        let Some(received) = stamp.received else {
+            return;
+        };
+        let (record, now) = (&stamp.record, mono(self.now));
+        let seq = record.first_byte();
         let place = self.senders.place(flow);
         let sender = place.map(|place| &mut self.senders[place]);
         // The verdict only says whether the sample was of use.
         let owd = match sender.filter(|sender| !sender.is_over()) {
             Some(sender) => {
-                sender
-                    .law
-                    .orack(law, record, seq, mono(self.now), *received);
+                sender.law.orack(law, record, seq, now, received);
                 if sender.turn != NONE {
                     let turns = &mut self.nics[src as usize].flows;
                     turns[sender.turn as usize].held_until = Time::ZERO;
@@ -187,7 +187,7 @@ impl Domain {
             // What it tells is of use to the next flow, if delays are reused.
             None => {
                 let mut over = onramp_law::Flow::default();
-                over.orack(law, record, seq, mono(self.now), *received);
+                over.orack(law, record, seq, now, received);
                 over.owd()
             }
         };

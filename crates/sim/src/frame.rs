@@ -112,12 +112,14 @@ fn ecn_of_data(packet: &Packet) -> IpEcn {
     }
 }
 
-/// A NIC's data packet or acknowledgement. `telemetry` is read with [`Feedback::Int`] only.
+/// A NIC's data packet or acknowledgement. `telemetry` is read with [`Feedback::Int`] only; an
+/// acknowledgement may say when the data was `received`.
 pub(crate) fn transport(
     packet: &Packet,
     ends: &Ends,
     feedback: Feedback,
     telemetry: &IntStack,
+    received: Option<Time<Mono>>,
 ) -> Vec<u8> {
     let is_data = packet.kind == Kind::Data;
     let kind = match packet.kind {
@@ -137,6 +139,9 @@ pub(crate) fn transport(
             payload.extend((packet.sent.ticks() / 1000).to_be_bytes());
         }
         Feedback::TimeStamp | Feedback::Marks => {}
+    }
+    if let Some(received) = received {
+        payload.extend(received.ticks().to_be_bytes());
     }
     payload.resize(usize::from(packet.wire_bytes) - HEADERS, 0);
     let ecn = match is_data {

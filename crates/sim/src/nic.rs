@@ -37,11 +37,12 @@ impl Feedback {
             }
     }
 
-    /// An acknowledgement on the wire: telemetry does not fit the smallest frame.
-    fn ack_bytes(self) -> u16 {
+    /// An acknowledgement on the wire, with the time of arrival too if it is `piggyback`: that fits the
+    /// smallest frame, telemetry does not.
+    fn ack_bytes(self, piggyback: bool) -> u16 {
         match self {
             Feedback::Marks | Feedback::TimeStamp => ACK_BYTES,
-            Feedback::Int => 46 + INT_BYTES,
+            Feedback::Int => 46 + INT_BYTES + u16::from(piggyback) * TIME_STAMP_BYTES,
         }
     }
 }
@@ -111,6 +112,9 @@ impl Domain {
                 }
             }
             Kind::Ack | Kind::Nack => {
+                if self.config.hosts.nic().piggyback {
+                    self.or_acked(id);
+                }
                 self.acknowledged(id);
                 self.packets.free(id);
                 self.nic_send(host);

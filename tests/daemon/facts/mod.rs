@@ -43,6 +43,7 @@ facts! {
         data_with_complete_checksums_make_no_difference: 4,
         from_merged_segments_they_are_the_same: 4,
         a_sample_older_than_the_longest_pause_is_not_told: 3,
+        how_often_they_come_can_be_set: 3,
     }
     faults {
         one_lost_orack_in_a_hundred_changes_little: 7,

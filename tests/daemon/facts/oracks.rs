@@ -115,3 +115,19 @@ pub fn a_sample_older_than_the_longest_pause_is_not_told() {
     assert_eq!(receiver.counter("oracks_sent"), 0);
     assert!(receiver.counter("oracks_unsent") >= BYTES / SAMPLE_BYTES);
 }
+
+/// Both ends have to be told the same: each finds the sampled bytes by itself.
+pub fn how_often_they_come_can_be_set() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let every = ["--orack-every", "100kB"];
+    let [sender, receiver] = [from, to].map(|host| Agent::start(host, &every));
+    Transfer::start(from, to, Load::bytes(BYTES)).finish();
+    println!("{}", sender.status()["counters"]);
+    let sent = receiver.counter("oracks_sent");
+    assert!(sent.abs_diff(BYTES / 100_000) <= 1, "{sent} OR-ACKs");
+    assert_eq!(sender.counter("oracks_received"), sent);
+    assert_eq!(sender.counter("oracks_unmatched"), 0);
+    // The first only says where the next ones count from.
+    assert!(sender.counter("oracks_used") + 1 >= sent);
+}

@@ -233,7 +233,7 @@ impl Journey {
         }
         let seq = self.next_seq;
         self.next_seq = seq.wrapping_add(len);
-        if let Some(last) = onramp_law::sampled_byte(seq, len) {
+        if let Some(last) = onramp_law::sampled_byte(seq, len, SAMPLE_BYTES) {
             for byte in [last.wrapping_sub(SAMPLE_BYTES), last] {
                 let offset = byte.wrapping_sub(seq);
                 if offset < len {

@@ -113,6 +113,10 @@ pub struct Args {
     /// control (bytes; 64kB leaves the device as it is)
     #[arg(long, default_value = "16kB")]
     pub gso_max: Bytes,
+    /// Bytes of a flow from one OR-ACK to the next, the same on all hosts: fewer bytes are more and
+    /// newer delays, and more packets
+    #[arg(long, default_value_t = Bytes::new(abi::ONR_SAMPLE_BYTES.into()))]
+    pub orack_every: Bytes,
     /// Addresses that run On-Ramp too, e.g. 10.0.0.0/8 [default: the device's own subnets]
     #[arg(long, value_delimiter = ',')]
     pub peers: Vec<Prefix>,
@@ -175,6 +179,9 @@ impl Args {
         if !(1_448..=65_536).contains(&self.gso_max.get()) {
             bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
         }
+        if !(1..=1_000_000).contains(&self.orack_every.get()) {
+            bail!("--orack-every is {}, outside 1 B to 1 MB", self.orack_every);
+        }
         let line_rate = self.line_rate();
         if self.law == Law::Gate && line_rate.is_none() {
             bail!(
@@ -204,6 +211,8 @@ impl Args {
             shape_ns_per_byte_q16: self.shape.map_or(0, ns_per_byte_q16),
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.flow_limit,
+            orack_every_bytes: self.orack_every.get() as u32,
+            reserved: 0,
         })
     }
 

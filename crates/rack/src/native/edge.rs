@@ -134,6 +134,7 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     } else {
         onramp.gso
     };
+    let orack_every = onramp.orack_every.map(|every| ("--orack-every", every.to_string()));
     let options = [
         ("--dev", "eth0".to_owned()),
         ("--law", onramp.law.to_string()),
@@ -153,6 +154,7 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     run.chain(
         options
             .into_iter()
+            .chain(orack_every)
             .flat_map(|(name, value)| [name.to_owned(), value]),
     )
     .collect()
@@ -336,9 +338,10 @@ mod tests {
                     topology = { kind = \"star\", hosts = 3 }\n\
                     link = { rate = \"10 Gbit/s\", delay = \"1 us\" }\n\
                     [[traffic]]\nkind = \"long\"\nto = 0\nflows = 1\n\
-                    [onramp]\nlaw = \"gate\"\nthreshold = \"40 us\"\n";
+                    [onramp]\nlaw = \"gate\"\nthreshold = \"40 us\"\norack_every = \"1448 B\"\n";
         let run = Scenario::parse(text, "t.toml").unwrap().runs()[0].clone();
         let line = arguments(&run, Path::new("/s")).join(" ");
+        assert!(line.contains("--orack-every 1448 B"), "{line}");
         assert!(line.contains("--law gate --threshold 4 ms"), "{line}");
         assert!(
             line.contains("--shape 100 Mbit/s --line-rate 100 Mbit/s"),

@@ -9,7 +9,7 @@ use crate::domain::Domain;
 use crate::edge::{held_until, law_of, or_ack, reuse};
 use crate::packet::Packet;
 use crate::tcp::sender::Segment;
-use onramp_law::sampled_byte_every;
+use onramp_law::sampled_byte;
 use onramp_units::Time;
 
 impl Domain {
@@ -48,7 +48,7 @@ impl Domain {
         let (bytes, now) = (connection.bytes(segment), mono(self.now));
         let flow = &mut connection.law;
         connection.records.sent(law, flow, now, seq, bytes);
-        let sampled = sampled_byte_every(seq, bytes, self.config.or_ack_every);
+        let sampled = sampled_byte(seq, bytes, self.config.or_ack_every);
         if let (Some(signals), Some(byte)) = (&mut self.signals, sampled) {
             let rtt = connection.sender.last_rtt();
             signals.sent(connection.number, byte, self.now, rtt);
@@ -64,7 +64,7 @@ impl Domain {
         }
         let first = (data.seq as u32).wrapping_mul(u32::from(MSS));
         let (bytes, every) = (u32::from(data.payload), self.config.or_ack_every);
-        let Some(byte) = sampled_byte_every(first, bytes, every) else {
+        let Some(byte) = sampled_byte(first, bytes, every) else {
             return;
         };
         let Some(received) = self.clocks.stamp(self.now, host, src) else {

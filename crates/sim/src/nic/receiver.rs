@@ -57,7 +57,7 @@ impl Domain {
         let packet = &mut self.packets[id];
         packet.kind = kind;
         packet.seq = expected;
-        packet.wire_bytes = self.feedback.ack_bytes();
+        packet.wire_bytes = self.feedback.ack_bytes(self.config.hosts.nic().piggyback);
         packet.payload = 0;
         packet.hop = 0;
         packet.control = self.config.switch.control_acks;

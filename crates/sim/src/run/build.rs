@@ -153,6 +153,7 @@ fn nic_hosts(run: &Run) -> Made {
     let lossless = run.network.sharing == Sharing::Lossless;
     let nic = Nic {
         timeout: (!lossless).then_some(run.host.transport.min_rto),
+        piggyback: run.onramp.piggyback,
         ..Nic::reference((preset.algorithm)(line).tuned(&run.tuning))
     };
     let ecn = run.network.ecn.as_ref();

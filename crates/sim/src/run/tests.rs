@@ -196,6 +196,21 @@ fn every_data_packet_is_or_acked() {
 }
 
 #[test]
+fn acknowledgements_can_say_what_or_acks_do() {
+    let (off, _) = hold(&[("onramp.law", "off")]);
+    let piggyback = [("onramp.law", "final"), ("onramp.piggyback", "true")];
+    let (on, tables) = hold(&piggyback);
+    assert_eq!(on.metrics["or_acks"], 0);
+    assert!(held_ns(&tables) > 0);
+    let (with, without) = (mean(&on, "incast.rct_us"), mean(&off, "incast.rct_us"));
+    assert!(with < 0.85 * without, "{with} us, off {without} us");
+    // They take no packets of their own.
+    let (own, _) = hold(&[("onramp.law", "final")]);
+    let fct = |result| mean(result, "background.fct_us.large");
+    assert!(fct(&on) < fct(&own));
+}
+
+#[test]
 fn a_flow_alone_is_not_held() {
     let (_, tables) = hold(&[
         ("onramp.law", "final"),
