@@ -525,6 +525,13 @@ pub(crate) const KEYS: &[Key] = &[
         "A flow that starts is held by the last one-way delay that its host measured to the receiver, unless that is older than this; else it sends its first round trip unheld. Only in the simulator.",
     ),
     key(
+        "onramp.pacing",
+        Form::Flag,
+        Is("false"),
+        "Segments leave at TCP's pace, as with qdisc fq, which the paper's On-Ramp is built into: 1.2 windows a round trip, 2 early in slow start. On-Ramp's own qdisc does not pace. Only in the simulator.",
+    )
+    .on(HostKind::Kernel),
+    key(
         "onramp.piggyback",
         Form::Flag,
         Is("false"),

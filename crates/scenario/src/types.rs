@@ -378,6 +378,8 @@ pub struct OnRamp {
     pub reuse: Option<Span>,
     /// Payload of a flow from one OR-ACK to the next, if not the default.
     pub orack_every: Option<Bytes>,
+    /// Segments leave at TCP's pace.
+    pub pacing: bool,
     /// NICs' acknowledgements say what OR-ACKs would.
     pub piggyback: bool,
 }

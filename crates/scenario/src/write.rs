@@ -224,8 +224,10 @@ impl Settings {
         if let Some(every) = onramp.orack_every {
             self.add("onramp.orack_every", Value::Bytes(every));
         }
-        if onramp.piggyback {
-            self.add("onramp.piggyback", Value::Flag(true));
+        for (key, is_on) in [("onramp.pacing", onramp.pacing), ("onramp.piggyback", onramp.piggyback)] {
+            if is_on {
+                self.add(key, Value::Flag(true));
+            }
         }
     }
 }

@@ -79,6 +79,8 @@ pub struct Kernel {
     pub gro: bool,
     /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.
     pub paced: bool,
+    /// The same where On-Ramp's law holds.
+    pub managed_paced: bool,
     /// Its queueing discipline drops what has waited too long, as sch_fq_codel does.
     pub codel: bool,
     /// The NIC interrupts so long after the first packet.

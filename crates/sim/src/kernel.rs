@@ -162,6 +162,11 @@ impl Kernel {
         let gso = if managed { self.managed_gso } else { self.gso };
         (gso.get() / u64::from(MSS)).max(1) as u32
     }
+
+    /// Whether segments of any congestion control leave at TCP's pace.
+    pub(crate) fn paces(&self, managed: bool) -> bool {
+        self.paced || managed && self.managed_paced
+    }
 }
 
 impl Domain {
@@ -268,8 +273,9 @@ impl Domain {
     /// TCP hands down what window, small queue and pace allow.
     fn hand_down(&mut self, id: u32) {
         let managed = law_of(&self.laws, self.outgoing_connections[id].src).is_some();
-        let (segment, paced) = (self.kernel().segment(managed), self.kernel().paced);
-        let small_queue = self.kernel().transport.small_queue;
+        let kernel = self.kernel();
+        let (segment, paced) = (kernel.segment(managed), kernel.paces(managed));
+        let small_queue = kernel.transport.small_queue;
         let connection = &mut self.outgoing_connections[id];
         let paced = paced || connection.sender.packets_per_s().is_some();
         let most = connection.small_queue(segment, small_queue);

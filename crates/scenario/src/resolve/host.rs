@@ -165,7 +165,7 @@ impl Resolver<'_> {
             true => Some(self.bytes("onramp.orack_every")?),
             false => None,
         };
-        let piggyback = self.flag("onramp.piggyback");
+        let (pacing, piggyback) = (self.flag("onramp.pacing"), self.flag("onramp.piggyback"));
         let hosts = self.receivers("onramp.hosts").map(|(hosts, _)| hosts);
         let threshold = self.value("onramp.threshold");
         if threshold.as_ref().is_some_and(keys::is_off) {
@@ -202,6 +202,7 @@ impl Resolver<'_> {
             gso: gso?,
             reuse,
             orack_every,
+            pacing: pacing?,
             piggyback: piggyback?,
         })
     }
@@ -225,6 +226,7 @@ impl Resolver<'_> {
             gso: defaults.bytes("onramp.gso")?,
             reuse: None,
             orack_every: None,
+            pacing: false,
             piggyback: false,
         })
     }

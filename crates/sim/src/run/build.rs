@@ -174,6 +174,7 @@ fn kernel_hosts(run: &Run) -> Made {
         managed_gso: run.host.gso.min(run.onramp.gso),
         gro: run.host.gro,
         paced: run.host.qdisc == Qdisc::Fq,
+        managed_paced: run.onramp.pacing,
         codel: run.host.qdisc == Qdisc::FqCodel,
         coalescing: run.host.coalescing,
     };

@@ -272,7 +272,10 @@ fn limits(simulation: &Simulation) -> Vec<Limits> {
 
 fn limits_in(domain: &Domain) -> Vec<Limits> {
     let has_law = |src| law_of(&domain.laws, src).is_some();
-    let paced = matches!(&domain.config.hosts, Hosts::Kernel(kernel) if kernel.paced);
+    let paced = |src| match &domain.config.hosts {
+        Hosts::Kernel(kernel) => kernel.paces(has_law(src)),
+        Hosts::Nic(_) => false,
+    };
     let of_nics = domain.senders.iter().map(|(_, sender)| sender);
     let of_nics = of_nics.filter(|s| !s.is_over()).map(|sender| Limits {
         plan: sender.plan,
@@ -288,7 +291,7 @@ fn limits_in(domain: &Domain) -> Vec<Limits> {
         .filter(|c| !c.is_over())
         .map(|connection| Limits {
             plan: connection.plan,
-            rate: connection.pace().filter(|_| paced),
+            rate: connection.pace().filter(|_| paced(connection.src)),
             window: Some(Bytes::new(
                 u64::from(connection.window_packets()) * u64::from(MSS),
             )),
