@@ -19,9 +19,7 @@ fn main() {
         .header(format!("{LAW}/records.h"))
         .header(format!("{LAW}/clock.h"))
         .allowlist_type("onr_.*")
-        .allowlist_function(
-            "onr_(segment_sent|orack_arrived|may_go|pause_clock|sampled(_byte)?)",
-        )
+        .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock|sampled(_byte)?)")
         .allowlist_function("onr_records_(sent|orack|reset)")
         .allowlist_function("onr_clock_offset")
         .allowlist_var("ONR_.*")

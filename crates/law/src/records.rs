@@ -68,7 +68,6 @@ pub fn sampled_byte(seq: u32, len: u32, every: u32) -> Option<u32> {
     let every = every.max(1);
     // SAFETY: pure functions of integers, which divide by no zero.
     unsafe {
-        (raw::onr_sampled(seq, len, every) != 0)
-            .then(|| raw::onr_sampled_byte(seq, len, every))
+        (raw::onr_sampled(seq, len, every) != 0).then(|| raw::onr_sampled_byte(seq, len, every))
     }
 }

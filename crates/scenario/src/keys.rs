@@ -3,8 +3,8 @@
 
 use crate::value::{Form, Value, OFF};
 use crate::{
-    Arrivals, BuiltIn, Cc, ClockSync, HostKind, Kind, Law, Mark, Pattern, ProbeStamps, Qdisc,
-    Sharing, TopologyKind,
+    Arrivals, BuiltIn, Cc, ClockSync, Connections, HostKind, Kind, Law, Mark, Pattern, ProbeStamps,
+    Qdisc, Sharing, TopologyKind,
 };
 use onramp_units::{Bytes, Rate, Span};
 use strum::VariantNames;
@@ -259,6 +259,13 @@ pub(crate) const KEYS: &[Key] = &[
         Is("0 s"),
         "A kernel host's NIC interrupts so long after the first packet that it has not handled; only in the simulator.",
     ),
+    key(
+        "host.connections",
+        Form::Choice(Connections::VARIANTS),
+        Is("persistent"),
+        "`persistent`: a flow takes the connection of its hosts that became idle last, with the window that it has. `new`: each opens one of its own, whose handshake is over and found the network idle; only in the simulator.",
+    )
+    .on(HostKind::Kernel),
     key("host.initial_window", Form::Count(1, 10_000), Is("10"), "A kernel host's congestion window of a new connection, in packets; only in the simulator.").on(HostKind::Kernel),
     key(
         "host.min_rto",

@@ -1,8 +1,8 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
 use crate::{
-    BuiltIn, Cc, ClockSync, HostKind, Mark, ProbeStamps, Receivers, Run, Sharing, Sources,
-    TopologyKind, Traffic, Transport,
+    BuiltIn, Cc, ClockSync, Connections, HostKind, Mark, ProbeStamps, Receivers, Run, Sharing,
+    Sources, TopologyKind, Traffic, Transport,
 };
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
@@ -125,6 +125,10 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
         (
             run.host.coalescing != Span::ZERO,
             "host.coalescing is not 0 s",
+        ),
+        (
+            run.host.connections == Connections::New,
+            "host.connections is new",
         ),
         (
             network.topology.kind() != TopologyKind::Star,

@@ -224,8 +224,20 @@ pub struct Host {
     pub gro: bool,
     /// The NIC interrupts so long after the first packet.
     pub coalescing: Span,
+    /// What a flow of a kernel host is sent on.
+    pub connections: Connections,
     /// Constants of the transport.
     pub transport: Transport,
+}
+
+/// What a flow is sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Connections {
+    /// An idle connection of its hosts, if there is one.
+    Persistent,
+    /// One of its own.
+    New,
 }
 
 /// Constants of the hosts' transport; all but the timeout are a kernel's.

@@ -51,6 +51,9 @@ impl Run {
         all.add("host.gso", Value::Bytes(self.host.gso));
         all.add("host.gro", Value::Flag(self.host.gro));
         all.add("host.coalescing", Value::Span(self.host.coalescing));
+        if self.host.connections != Connections::Persistent {
+            all.add("host.connections", word(self.host.connections));
+        }
         all.transport(self.host.kind, &self.host.transport);
         let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc);
         for key in KEYS.iter().filter(tuned) {
@@ -224,7 +227,10 @@ impl Settings {
         if let Some(every) = onramp.orack_every {
             self.add("onramp.orack_every", Value::Bytes(every));
         }
-        for (key, is_on) in [("onramp.pacing", onramp.pacing), ("onramp.piggyback", onramp.piggyback)] {
+        for (key, is_on) in [
+            ("onramp.pacing", onramp.pacing),
+            ("onramp.piggyback", onramp.piggyback),
+        ] {
             if is_on {
                 self.add(key, Value::Flag(true));
             }

@@ -81,6 +81,8 @@ pub struct Kernel {
     pub paced: bool,
     /// The same where On-Ramp's law holds.
     pub managed_paced: bool,
+    /// Flows take idle connections, if there are any.
+    pub persistent: bool,
     /// Its queueing discipline drops what has waited too long, as sch_fq_codel does.
     pub codel: bool,
     /// The NIC interrupts so long after the first packet.

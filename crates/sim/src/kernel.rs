@@ -6,8 +6,8 @@
 //! Acknowledgements leave between bursts. Packets that arrive within the coalescing time are handled
 //! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
 //! an OR-ACK answers, as law/sample.h says.
-//! Connections are persistent, as the rack's: a flow takes the idle one of its hosts that was used last,
-//! with the window and the control law's state that it has, else a new one. Which one, its receiver says
+//! Connections are persistent, as the rack's, unless the scenario has new ones: a flow takes the idle one
+//! of its hosts that was used last, with the window and the control law's state that it has, else a new one. Which one, its receiver says
 //! when it asks for the flow; the question takes half of an idle round trip, no line, and acknowledges
 //! what came before.
 //! Does not: model processors or receive windows; a new connection's handshake is over, and has
@@ -94,7 +94,8 @@ pub(crate) struct Outgoing {
     paced_until: Time<Sim>,
     resume_at: Option<Time<Sim>>,
     law: onramp_law::Flow,
-    records: Records,
+    /// What the law remembers of transmissions, if it holds.
+    records: Option<Records>,
     pub held_since: Option<Time<Sim>>,
     /// For how long the law has held the flow.
     pub held: Span,
@@ -253,7 +254,7 @@ impl Domain {
             paced_until: self.now,
             resume_at: None,
             law: onramp_law::Flow::default(),
-            records: Records::sampling(self.config.or_ack_every),
+            records: None,
             held_since: None,
             held: Span::ZERO,
             timer_at: NEVER,
@@ -362,6 +363,7 @@ impl Domain {
 
     /// Whether the flow is over: everything is acknowledged.
     fn end_if_done(&mut self, id: u32) -> bool {
+        let persistent = self.kernel().persistent;
         let connection = &mut self.outgoing_connections[id];
         if connection.over || !connection.sender.is_done() {
             return connection.over;
@@ -369,6 +371,9 @@ impl Domain {
         connection.over = true;
         connection.queue.clear();
         connection.resume_at = None;
+        if !persistent {
+            connection.records = None;
+        }
         let outcomes = &self.network.outcomes;
         if connection.end.is_some() {
             let after = self.network.age(connection.plan, self.now);

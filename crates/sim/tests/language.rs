@@ -498,3 +498,52 @@ fn servers_are_asked_over_the_network() {
     let later = asked - told - way_ps / 1000;
     assert!((0..=10).contains(&later), "{told}, {asked}");
 }
+
+/// Twelve long CUBIC flows on a port, figure 24 of the On-Ramp paper.
+const TWELVE: &str = r#"title = "t"
+duration = "60 ms"
+[network]
+topology = { kind = "star", hosts = 13 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+buffer = "1 MB"
+[[traffic]]
+kind = "long"
+flows = 12
+[onramp]
+threshold = "50 us"
+gso = "64 kB"
+"#;
+
+#[test]
+fn paced_flows_do_not_overflow_a_port_together() {
+    let drops = |pacing| {
+        let (result, _) = simulate(TWELVE, &[("onramp.pacing", pacing)]);
+        number(&result, "drops")
+    };
+    let (unpaced, paced) = (drops("false"), drops("true"));
+    assert!(
+        10.0 * paced < unpaced,
+        "{paced} drops paced, {unpaced} unpaced"
+    );
+}
+
+#[test]
+fn a_new_connection_knows_nothing_of_the_one_before() {
+    let text = TWELVE.replace(
+        "kind = \"long\"\nflows = 12",
+        "kind = \"incast\"\nfanout = 1\nsize = \"200 kB\"\ninterval = \"5 ms\"",
+    );
+    let rct_us = |connections, statistic| {
+        let set = [
+            ("host.connections", connections),
+            ("network.topology.hosts", "2"),
+            ("network.link.delay", "50 us"),
+            ("onramp.threshold", "300 us"),
+        ];
+        let (result, _) = simulate(&text, &set);
+        field(&result, "incast.rct_us", statistic)
+    };
+    // A window of ten packets has to grow to 139 each time, or only for the first request.
+    assert_eq!(rct_us("new", "p50"), rct_us("new", "max"));
+    assert!(rct_us("persistent", "mean") < 0.9 * rct_us("new", "mean"));
+}

@@ -134,7 +134,9 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     } else {
         onramp.gso
     };
-    let orack_every = onramp.orack_every.map(|every| ("--orack-every", every.to_string()));
+    let orack_every = onramp
+        .orack_every
+        .map(|every| ("--orack-every", every.to_string()));
     let options = [
         ("--dev", "eth0".to_owned()),
         ("--law", onramp.law.to_string()),

@@ -11,6 +11,7 @@ impl Resolver<'_> {
             self.flag("host.gro"),
         );
         let coalescing = self.span("host.coalescing");
+        let connections = self.name("host.connections");
         let transport = self.transport(kind);
         if let Some(kind) = kind {
             self.refuse_other_hosts(kind);
@@ -25,6 +26,7 @@ impl Resolver<'_> {
             gso: gso?,
             gro: gro?,
             coalescing: coalescing?,
+            connections: connections?,
             transport: transport?,
         })
     }

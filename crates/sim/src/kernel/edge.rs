@@ -9,7 +9,7 @@ use crate::domain::Domain;
 use crate::edge::{held_until, law_of, or_ack, reuse};
 use crate::packet::Packet;
 use crate::tcp::sender::Segment;
-use onramp_law::sampled_byte;
+use onramp_law::{sampled_byte, Records};
 use onramp_units::Time;
 
 impl Domain {
@@ -47,8 +47,11 @@ impl Domain {
         let seq = segment.first.wrapping_mul(u32::from(MSS));
         let (bytes, now) = (connection.bytes(segment), mono(self.now));
         let flow = &mut connection.law;
-        connection.records.sent(law, flow, now, seq, bytes);
-        let sampled = sampled_byte(seq, bytes, self.config.or_ack_every);
+        let every = self.config.or_ack_every;
+        let records = || Records::sampling(every);
+        let records = connection.records.get_or_insert_with(records);
+        records.sent(law, flow, now, seq, bytes);
+        let sampled = sampled_byte(seq, bytes, every);
         if let (Some(signals), Some(byte)) = (&mut self.signals, sampled) {
             let rtt = connection.sender.last_rtt();
             signals.sent(connection.number, byte, self.now, rtt);
@@ -96,8 +99,10 @@ impl Domain {
             let connection = &mut self.outgoing_connections[place];
             let (byte, now, received) = (packet.seq as u32, mono(self.now), mono(packet.sent));
             let flow = &mut connection.law;
-            // The verdict only says whether the sample was of use.
-            connection.records.orack(law, flow, byte, now, received);
+            if let Some(records) = &mut connection.records {
+                // The verdict only says whether the sample was of use.
+                records.orack(law, flow, byte, now, received);
+            }
             let turns = &mut self.hosts[host as usize].turns;
             turns
                 .iter_mut()

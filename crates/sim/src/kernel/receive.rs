@@ -181,7 +181,9 @@ impl Domain {
             self.network.outcomes.arrived(plan, after);
             let flow = &self.network.flows[plan as usize];
             let hosts = (flow.src, flow.dst);
-            self.idle_connections.entry(hosts).or_default().push(place);
+            if self.kernel().persistent {
+                self.idle_connections.entry(hosts).or_default().push(place);
+            }
             self.flow_arrived(plan);
         }
         place

@@ -14,8 +14,8 @@ use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
 use crate::topology::{Line, Topology, TopologyError};
 use onramp_scenario::{
-    self as scenario, Arrival, Cc, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers, Run,
-    Sharing,
+    self as scenario, Arrival, Cc, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc,
+    Receivers, Run, Sharing,
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
@@ -175,6 +175,7 @@ fn kernel_hosts(run: &Run) -> Made {
         gro: run.host.gro,
         paced: run.host.qdisc == Qdisc::Fq,
         managed_paced: run.onramp.pacing,
+        persistent: run.host.connections == Connections::Persistent,
         codel: run.host.qdisc == Qdisc::FqCodel,
         coalescing: run.host.coalescing,
     };

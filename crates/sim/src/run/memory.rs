@@ -2,7 +2,8 @@
 
 use super::build::topology;
 use super::BuildError;
-use onramp_scenario::{expected_flows, Run};
+use crate::kernel::{Incoming, Outgoing};
+use onramp_scenario::{expected_flows, Connections, Run};
 use onramp_units::Bytes;
 
 /// Of any run: tables, packets, the wheel of events, series.
@@ -10,6 +11,8 @@ const FIXED: f64 = 100e6;
 /// Of a flow of the plan: 130 to 152 B by kind of traffic with 2 to 9.5 million flows (docs/simulator.md),
 /// and some more while tables grow. Those under way at the same time are few.
 const OF_A_FLOW: f64 = 200.0;
+/// Both ends of a connection that is over.
+const OF_A_CONNECTION: f64 = (size_of::<Outgoing>() + size_of::<Incoming>()) as f64;
 /// Of a port, in each part: queues, and packets that wait.
 const OF_A_PORT: f64 = 10_000.0;
 
@@ -19,7 +22,11 @@ const OF_A_PORT: f64 = 10_000.0;
 /// It is no network.
 pub fn memory_needed(run: &Run, parts: usize) -> Result<Bytes, BuildError> {
     let ports = 2 * topology(&run.network)?.links().len() * parts.max(1);
-    let flows = expected_flows(run) * OF_A_FLOW;
+    let connection = match run.host.connections {
+        Connections::Persistent => 0.0, // few
+        Connections::New => OF_A_CONNECTION,
+    };
+    let flows = expected_flows(run) * (OF_A_FLOW + connection);
     Ok(Bytes::new(
         (FIXED + flows + ports as f64 * OF_A_PORT) as u64,
     ))
