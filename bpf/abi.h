@@ -25,7 +25,7 @@ struct onr_dev_cfg {
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
-	u32 reserved;		   /* 0 */
+	u32 paced;		   /* segments leave at TCP's pace */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 48, "daemon and BPF disagree");
 

@@ -20,6 +20,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define GC_STEPS 8	     /* queues looked at for ageing when a flow is created */
 #define HEAP_DEPTH 17	     /* levels of a heap of 2 * 65536 entries */
 #define DUE_BATCH 64	     /* held flows released in one dequeue */
+#define NS_PER_S 1000000000ull
 
 struct onr_dev_cfg cfg SEC(".data.cfg");
 
@@ -51,6 +52,7 @@ struct queue {
 	s64 until_ns;	    /* while held: key of the valid heap entry */
 	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
 	s64 idle_since_ns;  /* 0 once dequeue has seen that it is no longer idle */
+	s64 paced_until_ns; /* when TCP's pace lets the next segment go */
 };
 
 /* Index 0 = none, 1..ONR_BUCKETS: never held, chosen by hash; then one a flow, like ctls. */
@@ -302,6 +304,7 @@ static u32 flow_create(const struct onr_tuple *key, const struct Qdisc *sch, s64
 	queue->in_use = 1;
 	queue->credit = 5 * cfg.quantum_bytes; /* sch_fq's initial quantum is 10 MTU */
 	queue->idle_since_ns = now;
+	queue->paced_until_ns = 0;
 	count(ONR_CNT_flows_created);
 	return q;
 }
@@ -530,12 +533,20 @@ static s64 hold_until(struct onr_ctl *ctl, const struct slot *slot, s64 now)
 }
 
 /* Moves a queue from the front of its list into the heap. False: heap full, let it go. */
-static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 until, s64 now)
+static bool queue_park(u32 q, struct queue *queue, s64 until)
 {
 	if (!heap_push(until, q))
 		return false;
 	queue->state = QUEUE_HELD;
 	queue->until_ns = until;
+	return true;
+}
+
+/* The same because the law holds its head. */
+static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 until, s64 now)
+{
+	if (!queue_park(q, queue, until))
+		return false;
 	if (!queue->hold_start_ns)
 		queue->hold_start_ns = now;
 	bpf_spin_lock(&ctl->lock);
@@ -591,6 +602,7 @@ static bool step(s64 now, u32 *out, u32 *out_q)
 	struct queue *queue = queue_at(q);
 	struct onr_ctl *ctl;
 	struct slot *slot;
+	u32 next;
 	s64 until;
 
 	if (!q || !queue)
@@ -615,14 +627,16 @@ static bool step(s64 now, u32 *out, u32 *out_q)
 	}
 	ctl = q >= FIRST_FLOW && slot->len ? ctl_of(q) : NULL;
 	if (ctl) {
+		next = queue->next;
+		until = queue->paced_until_ns;
+		if (until > now && queue_park(q, queue, until)) {
+			l->head = next;
+			return true;
+		}
 		until = hold_until(ctl, slot, now);
-		if (until) {
-			u32 next = queue->next;
-
-			if (queue_hold(q, queue, ctl, until, now)) {
-				l->head = next;
-				return true;
-			}
+		if (until && queue_hold(q, queue, ctl, until, now)) {
+			l->head = next;
+			return true;
 		}
 		if (queue->hold_start_ns)
 			account_hold(ctl, queue, now);
@@ -630,6 +644,23 @@ static bool step(s64 now, u32 *out, u32 *out_q)
 	*out = s;
 	*out_q = q;
 	return true;
+}
+
+/* A flow's segment leaves: when may the next, so that they go at TCP's pace as with sch_fq? What is
+ * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR); lateness is made up for. */
+static __always_inline s64 next_by_pace(const struct queue *queue, const struct sk_buff *skb,
+					u32 bytes, s64 now)
+{
+	const struct sock *sk = skb->sk;
+	s64 ns, late;
+	u64 rate;
+
+	if (queue->credit > 0 || !sk || sk->sk_pacing_status == SK_PACING_NEEDED)
+		return 0;
+	rate = sk->sk_pacing_rate;
+	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
+	late = queue->paced_until_ns ? now - queue->paced_until_ns : 0;
+	return now + ns - onr_min(late, ns / 2);
 }
 
 /* With shaping, the time when the line is free again; up to two quanta may catch up on lateness. */
@@ -687,6 +718,8 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	if (cfg.shape_ns_per_byte_q16)
 		line_take(now, slot->bytes);
 	skb = bpf_kptr_xchg(&slot->skb, skb);
+	if (cfg.paced && skb && slot->len)
+		queue->paced_until_ns = next_by_pace(queue, skb, slot->bytes, now);
 	slot_free(s, slot);
 	if (skb)
 		bpf_qdisc_bstats_update(sch, skb);

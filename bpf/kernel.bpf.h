@@ -37,7 +37,15 @@ struct qdisc_skb_cb {
 	unsigned char data[20];
 };
 
+struct sock {
+	unsigned long sk_pacing_rate; /* bytes a second */
+	u32 sk_pacing_status;
+};
+
+enum { SK_PACING_NEEDED = 1 }; /* TCP spaces segments by itself */
+
 struct sk_buff {
+	struct sock *sk;
 	unsigned int len;
 	__be16 protocol;
 	u16 network_header;

@@ -535,7 +535,7 @@ pub(crate) const KEYS: &[Key] = &[
         "onramp.pacing",
         Form::Flag,
         Is("false"),
-        "Segments leave at TCP's pace, as with qdisc fq, which the paper's On-Ramp is built into: 1.2 windows a round trip, 2 early in slow start. On-Ramp's own qdisc does not pace. Only in the simulator.",
+        "Segments leave at TCP's pace, as with qdisc fq, which the paper's On-Ramp is built into: 1.2 windows a round trip, 2 early in slow start. Without it they leave as soon as they may.",
     )
     .on(HostKind::Kernel),
     key(

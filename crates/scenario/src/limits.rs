@@ -149,7 +149,6 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
             "network.ecn.mark is dequeue",
         ),
         (run.onramp.reuse.is_some(), "onramp.reuse is not off"),
-        (run.onramp.pacing, "onramp.pacing is true"),
         (
             run.onramp.hosts != Receivers::All,
             "onramp.hosts is not all",

@@ -153,3 +153,29 @@ pub fn frames_of_9000_bytes_are_held() {
     };
     assert_held(&two_flows(&Star::build(&plan), "final", Load::seconds(2.0)));
 }
+
+/// What the law has held of twelve flows leaves at one time, unless TCP's pace spreads it.
+pub fn paced_flows_do_not_overflow_a_port_together() {
+    let star = Star::build(&PLAN);
+    let to = &star.hosts[2];
+    let lost = |pace: &[&str]| {
+        let options = [OPTIONS, &["--gso-max", "64kB"], pace].concat();
+        let agents: Vec<Agent> = star
+            .hosts
+            .iter()
+            .map(|host| Agent::start(host, &options))
+            .collect();
+        let before = star.drops_towards(to);
+        let flows = (0..12)
+            .map(|i| Transfer::start(&star.hosts[i % 2], to, Load::seconds(2.0)))
+            .collect();
+        let mbit_per_s = finish_all(flows);
+        agents.iter().for_each(Agent::assert_harmless);
+        let drops = star.drops_towards(to) - before;
+        println!("{pace:?}: {drops} drops, {mbit_per_s:.1} Mbit/s");
+        assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s of 100");
+        drops
+    };
+    let (unpaced, paced) = (lost(&[]), lost(&["--pace"]));
+    assert!(2 * paced < unpaced, "{paced} drops, {unpaced} unpaced");
+}

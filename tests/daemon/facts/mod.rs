@@ -36,6 +36,7 @@ facts! {
         gro_at_the_receiver_keeps_the_samples: 14,
         segments_of_64_kb_are_held: 14,
         frames_of_9000_bytes_are_held: 14,
+        paced_flows_do_not_overflow_a_port_together: 14,
     }
     oracks {
         over_ipv4_they_have_78_bytes_and_a_right_checksum: 4,

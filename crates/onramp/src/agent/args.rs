@@ -117,6 +117,9 @@ pub struct Args {
     /// newer delays, and more packets
     #[arg(long, default_value_t = Bytes::new(abi::ONR_SAMPLE_BYTES.into()))]
     pub orack_every: Bytes,
+    /// Let segments leave at TCP's pace, as fq does, instead of as soon as they may
+    #[arg(long)]
+    pub pace: bool,
     /// Addresses that run On-Ramp too, e.g. 10.0.0.0/8 [default: the device's own subnets]
     #[arg(long, value_delimiter = ',')]
     pub peers: Vec<Prefix>,
@@ -212,7 +215,7 @@ impl Args {
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.flow_limit,
             orack_every_bytes: self.orack_every.get() as u32,
-            reserved: 0,
+            paced: self.pace.into(),
         })
     }
 

@@ -152,7 +152,8 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
         ("--flows", FLOWS.to_string()),
         ("--socket", socket.display().to_string()),
     ];
-    let run = ["agent", "run"].into_iter().map(str::to_owned);
+    let pace = onramp.pacing.then_some("--pace");
+    let run = ["agent", "run"].into_iter().chain(pace).map(str::to_owned);
     run.chain(
         options
             .into_iter()
