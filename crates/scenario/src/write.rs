@@ -8,6 +8,15 @@ use crate::*;
 use serde::{Serialize, Serializer};
 use toml::Table;
 
+/// Keys that results of before they were there do not have. At their defaults they are not written, so
+/// that such results are still those of their scenarios.
+const LATER: [&str; 3] = ["host.connections", "onramp.pacing", "onramp.piggyback"];
+
+fn is_written(path: &str, value: &Value) -> bool {
+    let default = || keys::find(path).and_then(|(key, _)| key.default_value());
+    !LATER.contains(&path) || default().as_ref() != Some(value)
+}
+
 impl Run {
     /// This run alone as a scenario file: parsing it gives one run, equal to this one.
     pub fn to_toml(&self) -> String {
@@ -31,7 +40,8 @@ impl Run {
         table_of(
             self.settings()
                 .iter()
-                .map(|(path, value)| (path.as_str(), value)),
+                .map(|(path, value)| (path.as_str(), value))
+                .filter(|(path, value)| is_written(path, value)),
         )
     }
 
@@ -51,7 +61,7 @@ impl Run {
         all.add("host.gso", Value::Bytes(self.host.gso));
         all.add("host.gro", Value::Flag(self.host.gro));
         all.add("host.coalescing", Value::Span(self.host.coalescing));
-        if self.host.connections != Connections::Persistent {
+        if self.host.kind == HostKind::Kernel {
             all.add("host.connections", word(self.host.connections));
         }
         all.transport(self.host.kind, &self.host.transport);
@@ -74,7 +84,7 @@ impl Run {
         for (index, traffic) in self.traffic.iter().enumerate() {
             all.traffic(&format!("traffic.{index}"), traffic);
         }
-        all.onramp(&self.onramp);
+        all.onramp(self.host.kind, &self.onramp);
         all.0
     }
 }
@@ -213,7 +223,7 @@ impl Settings {
         }
     }
 
-    fn onramp(&mut self, onramp: &OnRamp) {
+    fn onramp(&mut self, kind: HostKind, onramp: &OnRamp) {
         self.add("onramp.law", word(onramp.law));
         if onramp.law == Law::Off {
             return self.add("onramp.threshold", word(OFF));
@@ -227,13 +237,9 @@ impl Settings {
         if let Some(every) = onramp.orack_every {
             self.add("onramp.orack_every", Value::Bytes(every));
         }
-        for (key, is_on) in [
-            ("onramp.pacing", onramp.pacing),
-            ("onramp.piggyback", onramp.piggyback),
-        ] {
-            if is_on {
-                self.add(key, Value::Flag(true));
-            }
+        match kind {
+            HostKind::Kernel => self.add("onramp.pacing", Value::Flag(onramp.pacing)),
+            HostKind::Nic => self.add("onramp.piggyback", Value::Flag(onramp.piggyback)),
         }
     }
 }
@@ -269,6 +275,7 @@ impl Scenario {
             .base
             .iter()
             .map(|(path, v)| (path.as_str(), v))
+            .filter(|(path, value)| is_written(path, value))
             .collect();
         order.sort_by_key(|(path, _)| position(path));
         let mut table = table_of(order);

@@ -192,10 +192,9 @@ impl Domain {
         there: &Ends,
         work: Work,
     ) -> (Vec<u8>, String) {
-        let stamped = || self.stamps.of(id).received.expect("an OR-ACK has it");
         let received = match self.is_kernel {
             true => mono(packet.sent),
-            false => stamped(),
+            false => self.stamps.of(id).received.expect("an OR-ACK has it"),
         };
         let len = self.or_acked_bytes(packet.seq, work);
         let frame = frame::or_ack(there, packet.seq, len, received);

@@ -6,10 +6,10 @@
 //! Acknowledgements leave between bursts. Packets that arrive within the coalescing time are handled
 //! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
 //! an OR-ACK answers, as law/sample.h says.
-//! Connections are persistent, as the rack's, unless the scenario has new ones: a flow takes the idle one
-//! of its hosts that was used last, with the window and the control law's state that it has, else a new one. Which one, its receiver says
-//! when it asks for the flow; the question takes half of an idle round trip, no line, and acknowledges
-//! what came before.
+//! Connections are persistent, as the rack's, unless the scenario wants new ones: a flow takes the idle one
+//! of its hosts that was used last, with the window and the control law's state that it has, else a new
+//! one. Which one, its receiver says when it asks for the flow; the question takes half of an idle round
+//! trip, no line, and acknowledges what came before.
 //! Does not: model processors or receive windows; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 

@@ -903,3 +903,18 @@ fn shapes_and_transports_that_do_not_fit_are_refused() {
         "t:12: network.ecn.threshold is missing: size, 0 B to 1 GB"
     );
 }
+
+/// What was added later stays out of scenarios that say nothing of it, and is told where it varies.
+#[test]
+fn later_keys_are_written_where_they_say_something() {
+    let varied =
+        scenario("[onramp]\nthreshold = \"60 us\"\n[sweep]\n\"onramp.pacing\" = [false, true]\n");
+    let pacing: Vec<&str> = varied
+        .runs()
+        .iter()
+        .map(|run| run.params["onramp.pacing"].as_str())
+        .collect();
+    assert_eq!(pacing, ["false", "true"]);
+    let plain = scenario("").to_toml();
+    assert!(!plain.contains("pacing") && !plain.contains("connections"));
+}
