@@ -344,7 +344,7 @@ mod tests {
                     [onramp]\nlaw = \"gate\"\nthreshold = \"40 us\"\norack_every = \"1448 B\"\n";
         let run = Scenario::parse(text, "t.toml").unwrap().runs()[0].clone();
         let line = arguments(&run, Path::new("/s")).join(" ");
-        assert!(line.contains("--orack-every 1448 B"), "{line}");
+        assert!(line.contains("--orack-every 1.448 kB"), "{line}");
         assert!(line.contains("--law gate --threshold 4 ms"), "{line}");
         assert!(
             line.contains("--shape 100 Mbit/s --line-rate 100 Mbit/s"),
