@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* edge.bpf.c: the On-Ramp qdisc. One FIFO a flow, byte-fair round robin (DRR with new and old flows
- * as in sch_fq), and a heap of the flows whose head law/ wants held. A segment is stamped and
- * recorded when it is dequeued.
+ * as in sch_fq), and a heap of the flows whose head law/ wants held, or TCP's pace. A segment is stamped
+ * and recorded when it is dequeued.
  * Reads cfg, clock; creates and recycles ctls and flow_ids (whose law state orack.bpf.c updates);
  * writes counters and peers. Only TCP segments with data are ever held; what cannot be tracked
  * passes through hashed queues like any other traffic and is counted.
  *
  * All state here is guarded by the root qdisc lock of one device: one loaded instance a device. */
-#include "maps.bpf.h"
 #include "packet.bpf.h"
+#include "queues.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -18,51 +18,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define REFILL_NS 40000000ll /* an idle flow earns new credit after this, as in sch_fq */
 #define GC_STEPS 8	     /* queues looked at for ageing when a flow is created */
-#define HEAP_DEPTH 17	     /* levels of a heap of 2 * 65536 entries */
 #define DUE_BATCH 64	     /* held flows released in one dequeue */
 #define NS_PER_S 1000000000ull
 
 struct onr_dev_cfg cfg SEC(".data.cfg");
-
-struct slot {
-	struct sk_buff __kptr *skb;
-	u32 next;
-	u32 bytes; /* on the wire */
-	u32 seq;
-	u32 len; /* of payload; 0: not tracked by the law */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ONR_MAX_SLOTS + 1); /* 0 = none in lists; its skb is the express packet */
-	__type(key, u32);
-	__type(value, struct slot);
-} slots SEC(".maps");
-
-enum queue_state { QUEUE_IDLE, QUEUE_LISTED, QUEUE_HELD };
-
-struct queue {
-	u32 head; /* slots */
-	u32 tail;
-	u32 next; /* queue behind this one in its list */
-	s32 credit;
-	u32 state;
-	u32 packets;
-	u32 in_use;	    /* a flow owns this queue; always for buckets */
-	s64 until_ns;	    /* while held: key of the valid heap entry */
-	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
-	s64 idle_since_ns;  /* 0 once dequeue has seen that it is no longer idle */
-	s64 paced_until_ns; /* when TCP's pace lets the next segment go */
-};
-
-/* Index 0 = none, 1..ONR_BUCKETS: never held, chosen by hash; then one a flow, like ctls. */
-#define FIRST_FLOW (1 + ONR_BUCKETS)
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FIRST_FLOW + ONR_MAX_FLOWS);
-	__type(key, u32);
-	__type(value, struct queue);
-} queues SEC(".maps");
 
 /* Id of a flow by the kernel's hash of its packets, a hint: ctls holds the flow's key. Looking a
  * flow up here and comparing keys takes a third of a look-up in flow_ids. */
@@ -74,53 +33,7 @@ struct {
 	__type(value, u32);
 } hints SEC(".maps");
 
-/* Binary min-heap of held queues by until_ns. An entry is void when its queue is not held until
- * exactly that time: waking a queue early just adds a second entry. */
-struct held {
-	s64 until_ns;
-	u64 queue;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * ONR_MAX_FLOWS);
-	__type(key, u32);
-	__type(value, struct held);
-} heap SEC(".maps");
-
-struct list {
-	u32 head;
-	u32 tail;
-};
-
-static struct {
-	u64 owner; /* the qdisc we serve */
-	struct list fresh;
-	struct list old;
-	u32 free_slot;
-	u32 slots_used; /* slots above were never used */
-	u32 flows_used;
-	u32 gc_hand;
-	u32 heap_len;
-	u32 express; /* slot 0 has a packet */
-	s64 last_ns; /* of the last packet that left a queue */
-	s64 line_free_ns;
-} st;
-
-static __always_inline struct queue *queue_at(u32 q)
-{
-	return bpf_map_lookup_elem(&queues, &q);
-}
-
-static __always_inline struct slot *slot_at(u32 s)
-{
-	return bpf_map_lookup_elem(&slots, &s);
-}
-
-static __always_inline struct held *held_at(u32 i)
-{
-	return bpf_map_lookup_elem(&heap, &i);
-}
+/* ---- flow table ---- */
 
 static __always_inline struct onr_ctl *ctl_of(u32 q)
 {
@@ -128,99 +41,6 @@ static __always_inline struct onr_ctl *ctl_of(u32 q)
 
 	return bpf_map_lookup_elem(&ctls, &i);
 }
-
-/* ---- lists of queues ---- */
-
-static __always_inline void list_append(struct list *l, u32 q, struct queue *queue)
-{
-	struct queue *tail = l->head ? queue_at(l->tail) : NULL;
-
-	queue->next = 0;
-	if (tail)
-		tail->next = q;
-	else
-		l->head = q;
-	l->tail = q;
-}
-
-/* ---- heap of held queues ---- */
-
-static bool heap_push(s64 until_ns, u32 q)
-{
-	u32 i = st.heap_len, level;
-	struct held *to = held_at(i);
-
-	if (!to)
-		return false;
-	st.heap_len = i + 1;
-	bpf_for(level, 0, HEAP_DEPTH) {
-		struct held *parent;
-
-		if (!i)
-			break;
-		parent = held_at((i - 1) / 2);
-		if (!parent || parent->until_ns <= until_ns)
-			break;
-		*to = *parent;
-		to = parent;
-		i = (i - 1) / 2;
-	}
-	to->until_ns = until_ns;
-	to->queue = q;
-	return true;
-}
-
-static void heap_pop(void)
-{
-	u32 i = 0, level, len = st.heap_len - 1;
-	struct held *to = held_at(0), *last = held_at(len), *child, *right;
-
-	st.heap_len = len;
-	if (!to || !last)
-		return;
-	bpf_for(level, 0, HEAP_DEPTH) {
-		u32 c = 2 * i + 1;
-
-		if (c >= len)
-			break;
-		child = held_at(c);
-		right = c + 1 < len ? held_at(c + 1) : NULL;
-		if (child && right && right->until_ns < child->until_ns) {
-			child = right;
-			c++;
-		}
-		if (!child || child->until_ns >= last->until_ns)
-			break;
-		*to = *child;
-		to = child;
-		i = c;
-	}
-	*to = *last;
-}
-
-/* ---- slots ---- */
-
-static __always_inline u32 slot_alloc(void)
-{
-	u32 s = st.free_slot;
-	struct slot *slot;
-
-	if (!s)
-		return st.slots_used < ONR_MAX_SLOTS ? ++st.slots_used : 0;
-	slot = slot_at(s);
-	if (!slot)
-		return 0;
-	st.free_slot = slot->next;
-	return s;
-}
-
-static __always_inline void slot_free(u32 s, struct slot *slot)
-{
-	slot->next = st.free_slot;
-	st.free_slot = s;
-}
-
-/* ---- flow table ---- */
 
 static void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
 {
@@ -602,8 +422,8 @@ static bool step(s64 now, u32 *out, u32 *out_q)
 	struct queue *queue = queue_at(q);
 	struct onr_ctl *ctl;
 	struct slot *slot;
-	u32 next;
 	s64 until;
+	u32 next;
 
 	if (!q || !queue)
 		return false;

@@ -395,10 +395,18 @@ impl Fleet {
         })
     }
 
-    /// Until the fleet is whole; then two windows for what is learnt late.
+    /// Whether nobody doubts its clock by more than it may be wrong.
+    fn is_sure(&self) -> bool {
+        let clocks = self.running().map(|agent| agent.try_status()?.clock);
+        clocks
+            .into_iter()
+            .all(|clock| clock.is_some_and(|clock| (clock.sigma_ns as f64) < RIGHT_NS))
+    }
+
+    /// Until the fleet is whole and sure; then two windows for what is learnt late.
     pub fn settle(&mut self) {
         let took = within(WINDOW * 5 + SLACK * 4, "the fleet is whole", || {
-            self.is_whole()
+            self.is_whole() && self.is_sure()
         });
         println!("whole after {:.1} s", took.as_secs_f64());
         self.watch(2.0 * WINDOW.as_secs_f64());

@@ -9,6 +9,7 @@
 use crate::clock::mono;
 use crate::domain::Domain;
 use crate::ecmp::flow_ports;
+use crate::edge::law_of;
 use crate::frame::{self, Ends};
 use crate::huygens::Edge;
 use crate::kernel::MSS;
@@ -220,8 +221,9 @@ impl Domain {
     }
 
     fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
-        let is_ack = packet.kind != Kind::Data && self.config.hosts.nic().piggyback;
-        let received = self.stamps.of(id).received.filter(|_| is_ack);
+        let is_managed = law_of(&self.laws, there.src).is_some();
+        let says = is_managed && packet.kind != Kind::Data && self.config.hosts.nic().piggyback;
+        let received = self.stamps.of(id).received.filter(|_| says);
         let (ends, comment) = match packet.kind {
             Kind::Data => (*there, data_comment(packet.seq, packet)),
             Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
