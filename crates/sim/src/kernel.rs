@@ -26,6 +26,7 @@ use crate::edge::law_of;
 use crate::events::{Rank, What};
 use crate::outcomes::{Outcomes, Sent};
 use crate::packet::{Kind, Packet, Path, NONE};
+use crate::tcp::control::Device;
 use crate::tcp::sender::{Segment, Sender};
 use onramp_law::Records;
 use onramp_scenario::Work;
@@ -135,19 +136,10 @@ impl Outgoing {
         self.over
     }
 
-    /// The congestion control's, else tcp_update_pacing_rate: twice the window a round trip in the
-    /// first half of slow start, else 1.2 times.
+    /// TCP's pace, payload.
     pub fn pace(&self) -> Option<Rate> {
         let packet_bits = f64::from(MSS) * 8.0;
-        if let Some(packets_per_s) = self.sender.packets_per_s() {
-            return Rate::from_bits_per_s((packets_per_s * packet_bits) as u64);
-        }
-        let window = self.sender.window();
-        let early = window.packets < window.slow_start_below / 2;
-        let factor = if early { 2.0 } else { 1.2 };
-        let rtt_s = self.sender.smoothed_rtt()?.as_s_f64();
-        let bits = f64::from(window.packets) * packet_bits;
-        Rate::from_bits_per_s((bits * factor / rtt_s) as u64)
+        Rate::from_bits_per_s((self.sender.packets_per_s()? * packet_bits) as u64)
     }
 
     /// Packets that may wait below TCP: TSQ, at least two segments.
@@ -236,13 +228,19 @@ impl Domain {
 
     fn open_connection(&mut self, plan: u32, ordinal: u16) -> u32 {
         let kernel = self.kernel();
+        let src = self.network.flows[plan as usize].src;
+        let device = Device {
+            segment: kernel.segment(law_of(&self.laws, src).is_some()),
+            paces: kernel.paced,
+        };
+        let handshake = self.network.base_rtt();
         let transport = kernel.transport.clone();
-        let sender = Sender::new(&kernel.algorithm, transport, self.network.base_rtt());
+        let sender = Sender::new(&kernel.algorithm, transport, device, handshake);
         let connection = Outgoing {
             plan,
             ordinal,
             number: plan,
-            src: self.network.flows[plan as usize].src,
+            src,
             path: ordinal,
             sender,
             end: None,
@@ -278,7 +276,7 @@ impl Domain {
         let (segment, paced) = (kernel.segment(managed), kernel.paces(managed));
         let small_queue = kernel.transport.small_queue;
         let connection = &mut self.outgoing_connections[id];
-        let paced = paced || connection.sender.packets_per_s().is_some();
+        let paced = paced || connection.sender.paces();
         let most = connection.small_queue(segment, small_queue);
         connection.resume_at = None;
         while connection.queued < most {

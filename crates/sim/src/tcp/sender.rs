@@ -5,7 +5,7 @@
 //! Differs from RFC 8985: no packet overtakes another here, so the reordering window does not
 //! adapt, and a probe that repaired a loss does not reduce the window.
 
-use super::control::{Acked, Control, RateSample, TcpAlgorithm, Window, WindowControl};
+use super::control::{Acked, Control, Device, RateSample, TcpAlgorithm, Window, WindowControl};
 use super::rtt::Rtt;
 use super::Acknowledgement;
 use onramp_scenario::Transport;
@@ -91,6 +91,7 @@ struct News {
 #[derive(Debug, Clone)]
 pub struct Sender {
     transport: Arc<Transport>,
+    device: Device,
     total: u32,
     unacked: u32,
     next: u32,
@@ -132,7 +133,12 @@ pub struct Sender {
 
 impl Sender {
     /// Of a connection whose handshake took `handshake`, with nothing to send.
-    pub fn new(algorithm: &TcpAlgorithm, transport: Arc<Transport>, handshake: Span) -> Sender {
+    pub fn new(
+        algorithm: &TcpAlgorithm,
+        transport: Arc<Transport>,
+        device: Device,
+        handshake: Span,
+    ) -> Sender {
         let mut rtt = Rtt::default();
         rtt.sample(handshake);
         let window = Window::initial(transport.initial_window);
@@ -140,6 +146,7 @@ impl Sender {
         control.begin(&window);
         Sender {
             transport,
+            device,
             total: 0,
             unacked: 0,
             next: 0,
@@ -226,14 +233,25 @@ impl Sender {
         self.rtt.last
     }
 
-    /// Smoothed round-trip time, if there has been any.
-    pub fn smoothed_rtt(&self) -> Option<Span> {
-        self.rtt.smoothed
+    /// Whether the congestion control has a pace of its own, which TCP keeps.
+    pub fn paces(&self) -> bool {
+        self.own_pace().is_some()
     }
 
-    /// The pace of a congestion control that has one.
-    pub fn packets_per_s(&self) -> Option<f64> {
+    fn own_pace(&self) -> Option<f64> {
         self.control.packets_per_s(self.rtt.smoothed?)
+    }
+
+    /// TCP's pace: the congestion control's, else tcp_update_pacing_rate, twice the window a round
+    /// trip in the first half of slow start, later 1.2 times.
+    pub fn packets_per_s(&self) -> Option<f64> {
+        let smoothed = self.rtt.smoothed?;
+        let by_window = || {
+            let early = self.window.packets < self.window.slow_start_below / 2;
+            let factor = if early { 2.0 } else { 1.2 };
+            f64::from(self.window.packets) * factor / smoothed.as_s_f64()
+        };
+        Some(self.own_pace().unwrap_or_else(by_window))
     }
 
     /// When [`Sender::timer_expired`] is to be called.
@@ -455,7 +473,9 @@ impl Sender {
             lost,
             repairing: self.phase != Phase::Open,
             sample: self.rate_sample(now, news),
+            pace: self.packets_per_s(),
             small_queue: self.transport.small_queue,
+            device: self.device,
         };
         self.control.on_ack(&mut self.window, &acked);
     }

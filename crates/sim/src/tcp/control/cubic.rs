@@ -110,14 +110,16 @@ impl HyStart {
         self.train_is_long(acked) || self.delay_has_risen(acked)
     }
 
-    /// A train of acknowledgements as long as half of the shortest round trip fills the path:
-    /// Linux halves when nothing paces.
+    /// A train of acknowledgements as long as the shortest round trip fills the path, but for what
+    /// segments add to it. Linux halves that unless the qdisc is known to pace.
     fn train_is_long(&mut self, acked: &Acked) -> bool {
         if acked.now - self.last > TRAIN_GAP {
             return false;
         }
         self.last = acked.now;
-        acked.now - self.start > acked.min_rtt / 2
+        let long = acked.min_rtt + segments_last(acked);
+        let part = if acked.device.paces { 1 } else { 2 };
+        acked.now - self.start > long / part
     }
 
     fn delay_has_risen(&mut self, acked: &Acked) -> bool {
@@ -129,6 +131,14 @@ impl HyStart {
         let rise = (acked.min_rtt / 8).clamp(DELAY_RISE.0, DELAY_RISE.1);
         self.shortest > acked.min_rtt + rise
     }
+}
+
+/// hystart_ack_delay: how long four of the largest segments take at TCP's pace, which slow start has
+/// at twice the path's; in Linux at most 1 ms, as what waits in small queues.
+fn segments_last(acked: &Acked) -> Span {
+    let packets = f64::from(4 * acked.device.segment);
+    let at = |pace: f64| Span::from_ps((packets * 1e12 / pace) as i64).min(acked.small_queue);
+    acked.pace.map_or(Span::ZERO, at)
 }
 
 impl Cubic {
@@ -301,5 +311,33 @@ mod tests {
         assert!(window.in_slow_start());
         cubic.on_ack(&mut window, &at(1051));
         assert!(!window.in_slow_start());
+    }
+
+    /// 180 packets at 0.6 packets a us: 300 us, beside a round trip of 100 us.
+    #[test]
+    fn segments_at_the_pace_are_no_train() {
+        let ends = |pace: f64, paces: bool| {
+            let mut cubic = Cubic::new(&Params::default());
+            let mut window = Window {
+                packets: 20,
+                slow_start_below: u32::MAX,
+            };
+            let end = (0..5000).find(|after_us| {
+                let mut acked = Acked {
+                    cumulative: 1,
+                    next: 100,
+                    pace: Some(pace),
+                    ..acked(1000 + after_us, 1)
+                };
+                acked.device.paces = paces;
+                cubic.on_ack(&mut window, &acked);
+                !window.in_slow_start()
+            });
+            end.expect("slow start ends")
+        };
+        assert_eq!(ends(0.6e6, false), 201);
+        assert_eq!(ends(0.6e6, true), 401);
+        // At most what small queues hold, 977 us.
+        assert_eq!(ends(1.0, false), 539);
     }
 }

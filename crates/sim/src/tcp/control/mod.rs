@@ -46,6 +46,15 @@ impl Window {
     }
 }
 
+/// What segments are handed down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device {
+    /// Packets of the largest segment.
+    pub segment: u32,
+    /// Its qdisc spaces segments by TCP's pace, and TCP knows: sch_fq.
+    pub paces: bool,
+}
+
 /// What an acknowledgement tells a congestion control.
 #[derive(Debug, Clone, Copy)]
 pub struct Acked {
@@ -69,8 +78,11 @@ pub struct Acked {
     pub lost: bool,
     pub repairing: bool,
     pub sample: RateSample,
+    /// TCP's pace, in packets a second.
+    pub pace: Option<f64>,
     /// The time's worth of its pace that TCP lets wait below it, which is what makes a segment large.
     pub small_queue: Span,
+    pub device: Device,
 }
 
 /// How fast packets were delivered (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation).
@@ -261,7 +273,12 @@ pub mod tests {
             lost: false,
             repairing: false,
             sample: RateSample::default(),
+            pace: None,
             small_queue: Span::from_us(977),
+            device: Device {
+                segment: 45,
+                paces: false,
+            },
         }
     }
 

@@ -18,7 +18,11 @@ fn ack(cumulative: u32, block: (u32, u32)) -> Acknowledgement {
 
 fn new_sender(algorithm: &TcpAlgorithm) -> Sender {
     let transport = Arc::new(Transport::default());
-    Sender::new(algorithm, transport, Span::from_us(100))
+    let device = Device {
+        segment: 45,
+        paces: false,
+    };
+    Sender::new(algorithm, transport, device, Span::from_us(100))
 }
 
 /// After the first window of 10 packets was sent at 0 and nothing else.
