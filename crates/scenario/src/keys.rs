@@ -285,7 +285,7 @@ pub(crate) const KEYS: &[Key] = &[
         "host.small_queue",
         Form::Span(Span::ZERO, Span::from_s(1)),
         Is("977 us"),
-        "TCP small queues: what a connection's pace sends in this time may wait below TCP in its kernel host, at least two segments. The rack has always Linux's, which its dilation makes that much shorter: 10 us at 100.",
+        "TCP small queues: what a connection's pace sends in this time may wait below TCP in its kernel host, at least two segments. At most as long are the segments that HyStart does not take for a full path. The rack has always Linux's, 1 ms both, which its dilation makes that much shorter: 10 us at 100.",
     )
     .on(HostKind::Kernel),
     key(

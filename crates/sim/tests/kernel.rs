@@ -117,12 +117,15 @@ fn interrupt_coalescing_delays_a_lone_packet_both_ways() {
     assert_eq!(acked("30 us"), acked("0 s") + 60_000);
 }
 
+/// The rack's dilation of 100 makes what is a millisecond in Linux worth that.
+const OF_THE_RACK: (&str, &str) = ("host.small_queue", "10 us");
+
 /// The rack's scenario of the paper's basic shape, against what the rack measured on Linux TCP
 /// (docs/results/incast.md).
 #[test]
 fn incast_over_web_search_comes_out_as_in_the_rack() {
     let text = include_str!("../../../scenarios/incast.toml");
-    let runs = simulate_all(text, &[]);
+    let runs = simulate_all(text, &[OF_THE_RACK]);
     let case = |name: &str| {
         let named = |run: &&(RunResult, Tables)| run.0.params["case"] == name;
         &runs.iter().find(named).unwrap().0
@@ -157,13 +160,11 @@ fn incast_over_web_search_comes_out_as_in_the_rack() {
     assert!(rct("gate", "p99") < rct("final", "p99"));
 }
 
-/// The rack's dilation of 100 makes Linux's small queues of a millisecond worth 10 us. With that in
-/// the simulator too, the worlds lose the same packets (docs/results/two-flows.md, incast.md).
+/// The worlds lose the same packets (docs/results/two-flows.md, incast.md).
 #[test]
 fn with_the_racks_small_queues_the_worlds_agree() {
     let off = |text: &str| {
-        let set = [("host.small_queue", "10 us")];
-        let mut runs = simulate_all(text, &set);
+        let mut runs = simulate_all(text, &[OF_THE_RACK]);
         runs.retain(|run| run.0.params["case"] == "off");
         runs.remove(0).0
     };
