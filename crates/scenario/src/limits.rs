@@ -61,6 +61,8 @@ pub const RACK_CLOCK_WINDOW: Span = Span::from_s(2);
 pub const RACK_PROBE_INTERVAL: (Span, Span) = (Span::from_us(200), Span::from_ms(200));
 /// Smallest switch buffer of a rack: four full frames.
 pub const RACK_MIN_BUFFER: Bytes = Bytes::new(6_000);
+/// What the rack's aggregators ask each server with, whatever the scenario says.
+pub const RACK_ASK_SIZE: Bytes = Bytes::new(64);
 /// Most connections that a run keeps open.
 pub const RACK_MAX_CONNECTIONS: u64 = 16_384;
 
@@ -157,6 +159,10 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
             run.traffic.iter().any(of_simulator),
             "traffic of kind request, all_to_all or replay, an incast with stagger, jitter or `from`, or traffic with a workload of a file, is given",
         ),
+        (
+            run.traffic.iter().any(asks_otherwise),
+            "an incast's ask_size is neither 0 B nor 64 B",
+        ),
     ];
     let found = settings.into_iter().filter(|(found, _)| *found);
     found
@@ -172,6 +178,13 @@ fn of_simulator(traffic: &Traffic) -> bool {
         }
         Traffic::Poisson(poisson) => poisson.workload.name.parse::<BuiltIn>().is_err(),
         Traffic::Long(_) => false,
+    }
+}
+
+fn asks_otherwise(traffic: &Traffic) -> bool {
+    match traffic {
+        Traffic::Incast(incast) => ![Bytes::ZERO, RACK_ASK_SIZE].contains(&incast.ask_size),
+        _ => false,
     }
 }
 
@@ -288,6 +301,15 @@ size = "2 kB"
             "network.sharing is not per_port, which only the simulator has",
         ];
         assert_eq!(limits(&set), expected);
+    }
+
+    #[test]
+    fn aggregators_ask_as_the_racks_do() {
+        assert!(limits(&[("traffic.0.ask_size", "64 B")]).is_empty());
+        assert_eq!(
+            limits(&[("traffic.0.ask_size", "1 kB")]),
+            ["an incast's ask_size is neither 0 B nor 64 B, which only the simulator has"]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::super::links;
 use super::super::sys::{self, NetNs};
-use onramp_scenario::{Cc, HostId};
+use onramp_scenario::{Cc, HostId, RACK_ASK_SIZE};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, SocketAddrV4};
@@ -11,7 +11,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 /// Port on which every host listens.
 const PORT: u16 = 5000;
 /// Bytes in which an aggregator asks a server.
-pub const REQUEST_BYTES: u64 = 64;
+pub const REQUEST_BYTES: u64 = RACK_ASK_SIZE.get();
 /// A receiver wakes up once for so many bytes and for the end of a flow, not for every packet.
 const SLEEP_BYTES: u64 = 256 << 10;
 /// Unsent bytes that an endless flow keeps in its socket.
