@@ -284,7 +284,7 @@ fn run_in_machine(
 ) -> Result<()> {
     let run = &scenario.runs()[index];
     // Maps and sockets of each host on top of the system.
-    let memory_mib = 768 + 24 * run.network.topology.hosts();
+    let memory_mib = 768 + 40 * run.network.topology.hosts();
     let machine = Vm {
         memory_mib,
         seed: run.seed,
