@@ -166,16 +166,19 @@ pub fn paced_flows_do_not_overflow_a_port_together() {
             .map(|host| Agent::start(host, &options))
             .collect();
         let before = star.drops_towards(to);
-        let flows = (0..12)
-            .map(|i| Transfer::start(&star.hosts[i % 2], to, Load::seconds(2.0)))
-            .collect();
-        let mbit_per_s = finish_all(flows);
+        for _ in 0..3 {
+            let flows = (0..12)
+                .map(|i| Transfer::start(&star.hosts[i % 2], to, Load::seconds(2.0)))
+                .collect();
+            let mbit_per_s = finish_all(flows);
+            assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s of 100");
+        }
         agents.iter().for_each(Agent::assert_harmless);
         let drops = star.drops_towards(to) - before;
-        println!("{pace:?}: {drops} drops, {mbit_per_s:.1} Mbit/s");
-        assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s of 100");
+        println!("{pace:?}: {drops} drops");
         drops
     };
+    // One round drops 243 to 339 unpaced and 93 to 125 paced.
     let (unpaced, paced) = (lost(&[]), lost(&["--pace"]));
-    assert!(2 * paced < unpaced, "{paced} drops, {unpaced} unpaced");
+    assert!(3 * paced < 2 * unpaced, "{paced} drops, {unpaced} unpaced");
 }
