@@ -34,7 +34,7 @@ pub use flow_list::{read as read_flow_list, read_hpcc, FlowListError, ListedFlow
 pub use fraction::{Fraction, NotAFraction};
 pub use graph::{Edge, Graph, GraphError, NodeId};
 pub use limits::*;
-pub use plan::{expected_flows, plan, After, Arrival, Work};
+pub use plan::{expected_flows, plan, rack_plan, After, Arrival, Work};
 pub use scenario::Scenario;
 pub use traffic::*;
 pub use tuning::{parameters, Parameter, Tuning};

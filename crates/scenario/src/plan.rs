@@ -114,6 +114,18 @@ pub fn plan(run: &Run) -> Vec<Arrival> {
     arrivals
 }
 
+/// The plan as the rack plays it: its aggregators ask by themselves, so what they ask with is no flow,
+/// and answers are due when they ask.
+pub fn rack_plan(run: &Run) -> Vec<Arrival> {
+    let mut run = run.clone();
+    for traffic in &mut run.traffic {
+        if let Traffic::Incast(incast) = traffic {
+            incast.ask_size = Bytes::ZERO;
+        }
+    }
+    plan(&run)
+}
+
 /// Mean number of flows in the plan of `run`, without making it.
 pub fn expected_flows(run: &Run) -> f64 {
     let of = |traffic| expected_arrivals(run, traffic);

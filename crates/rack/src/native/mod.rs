@@ -29,10 +29,7 @@ use self::soak::Soak;
 use self::topology::Rack;
 use crate::error::{Error, Result};
 use onramp_results::{part, write_json};
-use onramp_scenario::{
-    plan, rack_limits, Arrival, HostId, Qdisc, RackLimit, Receivers, Run, Traffic,
-};
-use onramp_units::Bytes;
+use onramp_scenario::{rack_limits, rack_plan, HostId, Qdisc, RackLimit, Receivers, Run, Traffic};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -86,7 +83,7 @@ pub fn run_one(
     })?;
     progress(Progress::Building);
     sys::raise_open_files();
-    let plan = flows_of(run);
+    let plan = rack_plan(run);
     let measured = measured_host(run);
     let soak = measure_cpu.then(Soak::start).transpose()?;
     let mut rack = Rack::build(run, measured)?;
@@ -126,18 +123,6 @@ fn refuse(run: &Run) -> Result<()> {
     }
 }
 
-/// The traffic plan as it is played: aggregators ask by themselves ([`load`]), so that their questions
-/// are no flows of the plan, and answers are due when they ask.
-fn flows_of(run: &Run) -> Vec<Arrival> {
-    let mut run = run.clone();
-    for traffic in &mut run.traffic {
-        if let Traffic::Incast(incast) = traffic {
-            incast.ask_size = Bytes::ZERO;
-        }
-    }
-    plan(&run)
-}
-
 /// The host whose switch port is observed: the first aggregator, else where the first flows go.
 fn measured_host(run: &Run) -> HostId {
     let first = |receivers: Receivers| match receivers {
@@ -154,32 +139,4 @@ fn measured_host(run: &Run) -> HostId {
         _ => 0,
     };
     aggregator.unwrap_or_else(receiver)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use onramp_scenario::Scenario;
-
-    #[test]
-    fn what_asks_for_an_answer_is_no_flow() {
-        let text = r#"title = "test"
-duration = "10 ms"
-[network]
-topology = { kind = "star", hosts = 4 }
-link = { rate = "10 Gbit/s", delay = "1 us" }
-[[traffic]]
-kind = "incast"
-fanout = 3
-size = "2 kB"
-"#;
-        let flows = |ask_size| {
-            let set = [("traffic.0.ask_size", ask_size)];
-            let scenario = Scenario::parse_with(text, "t", &set).unwrap();
-            flows_of(&scenario.runs()[0])
-        };
-        let asked = flows("64 B");
-        assert!(!asked.is_empty() && asked.iter().all(|f| f.after.is_none()));
-        assert_eq!(asked, flows("0 B"));
-    }
 }

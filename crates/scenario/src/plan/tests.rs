@@ -382,3 +382,16 @@ fn servers_that_are_asked_answer_when_the_question_is_there() {
         assert_eq!((answer.at, answer.request), (ask.at, ask.request));
     }
 }
+
+#[test]
+fn in_the_rack_what_asks_for_an_answer_is_no_flow() {
+    let of = |ask: &str| {
+        rack_plan(&run(
+            &incast(&format!("fanout = 3\nsize = \"2 kB\"\n{ask}")),
+            &[],
+        ))
+    };
+    let asked = of("ask_size = \"64 B\"\n");
+    assert!(!asked.is_empty() && asked.iter().all(|a| a.after.is_none() && a.joins.is_none()));
+    assert_eq!(asked, of(""));
+}
