@@ -11,8 +11,7 @@ fn ahead_ns(agent: &Agent) -> Option<i64> {
     agent.try_status()?.system.ahead_ns
 }
 
-/// Clocks are a millisecond and 10 ppm apart, since this machine started: they are slewed, or stepped once if
-/// that is long ago, and agree when another host leads.
+/// Clocks are a millisecond and 10 ppm apart: they are slewed, and agree when another host leads.
 #[test]
 fn system_clocks_follow_the_leaders_and_the_next_ones() {
     let mut fleet = Fleet::empty(51, &[]);
@@ -27,7 +26,8 @@ fn system_clocks_follow_the_leaders_and_the_next_ones() {
         let off = |agent: &Agent| ahead_ns(agent).is_some_and(|ns| ns.abs() < most_ns);
         fleet.running().all(off)
     };
-    let took = fleet.within(WINDOW * 40, "system clocks agree", |f| is_right(f, 2_000));
+    // Some 70 s: 2 ms are off, of which 0.1 ms a second go until 1 ms is left, then a tenth of the rest.
+    let took = fleet.within(WINDOW * 60, "system clocks agree", |f| is_right(f, 2_000));
     println!("system clocks agree after {:.0} s", took.as_secs_f64());
     let (leader, _) = fleet.leader(1).expect("one leads");
     for n in (1..=3).filter(|n| *n != leader) {
@@ -42,7 +42,7 @@ fn system_clocks_follow_the_leaders_and_the_next_ones() {
             .sum::<u64>()
     };
     let before = steps(&fleet);
-    assert!(before <= 2, "{before} steps");
+    assert_eq!(before, 0, "steps");
     fleet.stop(leader, Signal::SIGTERM);
     let other = 1 + leader % 3;
     within(SLACK, "another leads", || {

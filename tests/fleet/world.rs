@@ -355,9 +355,11 @@ impl Fleet {
         self.agents[n] = Some(self.spawn(n, &format!("n{n}"), options));
     }
 
-    /// Starts an agent that is not looked after.
+    /// Starts an agent that is not looked after. Its clock is `n` ms ahead now, however long this machine is up.
     pub fn spawn(&self, n: usize, name: &str, options: &[&str]) -> Agent {
-        let clock = format!("offset={n}ms,drift={}e-5", n as i64 - 3);
+        let drift = (n as f64 - 3.0) * 1e-5;
+        let offset_ns = n as i64 * 1_000_000 - (drift * now_mono_ns() as f64) as i64;
+        let clock = format!("offset={offset_ns}ns,drift={drift}");
         let options = [options, &["--synthetic-clock", &clock]].concat();
         Agent::spawn(&self.dir, self.address(n), name, &options)
     }
