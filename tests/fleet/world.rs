@@ -304,6 +304,8 @@ pub struct Fleet {
     /// By number, from 1; none: it does not run.
     pub agents: Vec<Option<Agent>>,
     pub dir: PathBuf,
+    /// When the hosts' clocks were `n` ms ahead, each; they have drifted since.
+    since_mono_ns: i64,
     /// What each said last, and the largest jump of all in sigmas.
     last: Vec<Option<FleetClock>>,
     pub jump: f64,
@@ -329,6 +331,7 @@ impl Fleet {
             net,
             agents: vec![],
             dir,
+            since_mono_ns: now_mono_ns(),
             last: vec![],
             jump: 0.0,
             worst_ns: 0.0,
@@ -355,10 +358,10 @@ impl Fleet {
         self.agents[n] = Some(self.spawn(n, &format!("n{n}"), options));
     }
 
-    /// Starts an agent that is not looked after. Its clock is `n` ms ahead now, however long this machine is up.
+    /// Starts an agent that is not looked after.
     pub fn spawn(&self, n: usize, name: &str, options: &[&str]) -> Agent {
         let drift = (n as f64 - 3.0) * 1e-5;
-        let offset_ns = n as i64 * 1_000_000 - (drift * now_mono_ns() as f64) as i64;
+        let offset_ns = n as i64 * 1_000_000 - (drift * self.since_mono_ns as f64) as i64;
         let clock = format!("offset={offset_ns}ns,drift={drift}");
         let options = [options, &["--synthetic-clock", &clock]].concat();
         Agent::spawn(&self.dir, self.address(n), name, &options)
