@@ -1,7 +1,11 @@
-//! Lists what is built in: figures, and the scenarios with the files that they name.
+//! Lists what is built in: figures, and the scenarios with the files that they name. Digests what the
+//! outcome of a run depends on.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+
+use siphasher::sip::SipHasher13;
 
 const DIRECTORIES: [&str; 5] = [
     "figures",
@@ -11,9 +15,35 @@ const DIRECTORIES: [&str; 5] = [
     "scenarios/topologies",
 ];
 
+/// What a simulated run depends on beside its scenario.
+const SIMULATOR: [&str; 6] = [
+    "law",
+    "crates/law/src",
+    "crates/scenario/src",
+    "crates/sim/src",
+    "crates/sync/src",
+    "crates/units/src",
+];
+
+/// What a run on the rack depends on.
+const RACK: [&str; 8] = [
+    "bpf",
+    "crates/clock/src",
+    "crates/onramp/src/agent",
+    "crates/rack/src",
+    "crates/scenario/src",
+    "crates/sync/src",
+    "crates/units/src",
+    "law",
+];
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().expect("the repository is there");
+    for (world, sources) in [("SIMULATOR", &SIMULATOR[..]), ("RACK", &RACK)] {
+        let digest = digest(&root, sources);
+        println!("cargo::rustc-env=ONRAMP_{world}={digest:016x}");
+    }
     let mut list = String::from("&[\n");
     for directory in DIRECTORIES {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());
@@ -42,4 +72,32 @@ fn toml_files(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
     names.sort();
     names
+}
+
+/// SipHash of the names and contents of all files in `directories` of `root`.
+fn digest(root: &Path, directories: &[&str]) -> u64 {
+    let mut hasher = SipHasher13::new();
+    for directory in directories {
+        println!("cargo::rerun-if-changed={}", root.join(directory).display());
+        for path in files(&root.join(directory)) {
+            let name = path.strip_prefix(root).expect("it is in it");
+            hasher.write(name.as_os_str().as_encoded_bytes());
+            hasher
+                .write(&std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())));
+        }
+    }
+    hasher.finish()
+}
+
+/// In `directory` and those in it, sorted.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    paths.sort();
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    };
+    paths.into_iter().flat_map(below).collect()
 }

@@ -310,6 +310,33 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
     }
 
     #[test]
+    fn runs_of_other_sources_are_kept_and_remembered_as_such() {
+        let (_root, args) = repository();
+        let go_on = AtomicBool::new(false);
+        reproduce(&args, &go_on).unwrap();
+        let (before, path) = (written(&args, 0), args.out.join("quick/tiny/plan.json"));
+        let of_model = |model: &str| {
+            let mut plan: serde_json::Value = read_json(&path).unwrap();
+            let was = plan["model"].as_str().unwrap().to_owned();
+            plan["model"] = model.into();
+            write_json(&path, &plan).unwrap();
+            was
+        };
+        assert_eq!(of_model("another"), onramp_reproduce::SIMULATOR);
+        std::fs::remove_file(args.out.join("quick/tiny/run-1.json")).unwrap();
+        reproduce(&args, &go_on).unwrap();
+        assert_eq!(written(&args, 0), before);
+        assert_eq!(of_model("another"), "another");
+
+        let again = Args {
+            again: true,
+            ..args
+        };
+        reproduce(&again, &go_on).unwrap();
+        assert_eq!(of_model(""), onramp_reproduce::SIMULATOR);
+    }
+
+    #[test]
     fn unknown_figures_and_places_that_cannot_be_written_are_named() {
         let (root, mut args) = repository();
         args.ids = vec!["f99".to_owned()];

@@ -22,3 +22,8 @@ pub use spec::{ScaleName, Spec};
 pub use statistics::Estimate;
 pub use table::{markdown, terminal};
 pub use world::World;
+
+/// Digest of the sources that a simulated run's outcome depends on: another one may say other numbers.
+pub const SIMULATOR: &str = env!("ONRAMP_SIMULATOR");
+/// The same of a run on the rack.
+pub const RACK: &str = env!("ONRAMP_RACK");

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use onramp_rack::{Options, Place};
-use onramp_reproduce::{Digests, Planned, ScaleName, World};
+use onramp_reproduce::{Digests, Planned, ScaleName, World, RACK, SIMULATOR};
 use onramp_results::{missing_runs, read_json, write_json, SummaryFile};
 use onramp_scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -15,15 +15,30 @@ use crate::rack::{Machines, Teller};
 use crate::sim::{simulate_all, watch::Watch, Job};
 
 /// What the runs of a directory are of: those of another plan are not kept.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
     version: String,
+    /// Digest of the sources of what ran them. Those of others are kept, and it is said.
+    #[serde(default)]
+    model: String,
     series: Vec<String>,
     scenario: Value,
     #[serde(default)]
     files: Digests,
     #[serde(default)]
     measure_cpu: bool,
+}
+
+impl Plan {
+    /// Whether all is the same but what ran it.
+    fn asks_as(&self, other: &Plan) -> bool {
+        let model = other.model.clone();
+        let alike = Plan {
+            model,
+            ..self.clone()
+        };
+        alike == *other
+    }
 }
 
 /// How a figure is run.
@@ -74,7 +89,12 @@ impl Runner<'_> {
         let series = &self.figure.spec.series;
         let watch = Watch::series(series.clone());
         watch.check(scenario)?;
-        self.keep_or_clear(&self.plan(scenario, series, false), scenario, out)?;
+        let plan = Plan {
+            model: SIMULATOR.to_owned(),
+            series: series.clone(),
+            ..self.plan(scenario)
+        };
+        self.keep_or_clear(&plan, scenario, out)?;
         simulate_all(&Job {
             scenario,
             watch: &watch,
@@ -89,7 +109,12 @@ impl Runner<'_> {
     /// In virtual machines, whatever this kernel can: their time does not depend on how busy this one is.
     fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<SummaryFile> {
         let measure_cpu = self.figure.measures_cpu();
-        self.keep_or_clear(&self.plan(scenario, &[], measure_cpu), scenario, out)?;
+        let plan = Plan {
+            model: RACK.to_owned(),
+            measure_cpu,
+            ..self.plan(scenario)
+        };
+        self.keep_or_clear(&plan, scenario, out)?;
         let options = Options {
             place: Place::Vm,
             kernel: self.machines.kernel.clone(),
@@ -107,13 +132,14 @@ impl Runner<'_> {
         Ok(summary?)
     }
 
-    fn plan(&self, scenario: &Scenario, series: &[String], measure_cpu: bool) -> Plan {
+    fn plan(&self, scenario: &Scenario) -> Plan {
         Plan {
             version: VERSION.to_owned(),
-            series: series.to_vec(),
+            model: String::new(),
+            series: Vec::new(),
             scenario: json!(scenario),
             files: self.figure.files.clone(),
-            measure_cpu,
+            measure_cpu: false,
         }
     }
 
@@ -122,12 +148,16 @@ impl Runner<'_> {
         let place = out.display();
         std::fs::create_dir_all(out).with_context(|| format!("cannot make {place}"))?;
         let path = out.join("plan.json");
-        let is_same = read_json::<Plan>(&path).is_ok_and(|found| found == *plan);
+        let found = read_json::<Plan>(&path).ok();
+        let found = found.filter(|found| found.asks_as(plan) && !self.again);
         let runs = scenario.runs().len();
         let there = runs - missing_runs(scenario, out).len();
-        match (is_same && !self.again, there) {
+        if there > 0 && found.as_ref().is_some_and(|found| found != plan) {
+            eprintln!("{place}: runs are of other sources of onramp; --again runs them again");
+        }
+        match (found.is_some(), there) {
             (true, there) if there == runs => eprintln!("{place}: all {runs} runs are there"),
-            (true, 0) => {}
+            (true, 0) => write_json(&path, plan)?,
             (true, there) => eprintln!("{place}: goes on, {there} of {runs} runs are there"),
             (false, _) => {
                 if path.exists() && !self.again {
