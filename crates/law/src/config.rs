@@ -1,7 +1,6 @@
 //! What a law is told: [`Config`].
 
-use crate::raw;
-use crate::Law;
+use crate::{defaults, raw, Law};
 use onramp_units::{Bytes, Rate, Span};
 
 /// The parameters of one device. Spans are taken in whole nanoseconds.
@@ -14,13 +13,13 @@ impl Config {
     pub fn new(law: Law, threshold: Span) -> Config {
         Config(raw::onr_cfg {
             threshold_ns: threshold.as_ns(),
-            max_pause_ns: raw::ONR_DEFAULT_MAX_PAUSE_NS.into(),
-            max_owd_ns: raw::ONR_DEFAULT_MAX_OWD_NS.into(),
-            gate_tau_ns: raw::ONR_DEFAULT_GATE_TAU_NS.into(),
+            max_pause_ns: defaults::MAX_PAUSE.as_ns(),
+            max_owd_ns: defaults::MAX_OWD.as_ns(),
+            gate_tau_ns: defaults::GATE_TAU.as_ns(),
             law: law as u32,
-            gain_q16: raw::ONR_DEFAULT_GAIN_Q16,
+            gain_q16: defaults::GAIN_Q16,
             line_ns_per_byte_q16: 0,
-            gate_allowance_bytes: raw::ONR_DEFAULT_GATE_ALLOWANCE_BYTES,
+            gate_allowance_bytes: defaults::GATE_ALLOWANCE.get() as u32,
         })
     }
 

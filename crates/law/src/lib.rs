@@ -17,6 +17,7 @@
 
 mod clock;
 mod config;
+pub mod defaults;
 mod flow;
 mod records;
 

@@ -87,9 +87,8 @@ fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String,
     Ok(values)
 }
 
-/// Reproduced: within the factor of the paper's number and on the same side of no change (or no side
-/// is told apart), or within the bounds that the picture's shape sets. Direction only: at least on
-/// the same side, and not by chance.
+/// Reproduced: within the factor of the paper's number and, if that is a change, on the same side and not by
+/// chance; or within the bounds that the picture's shape sets. Direction only: the same without the factor.
 fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
     let has_bounds = spec.at_least.is_some() || spec.at_most.is_some();
     if spec.paper.is_none() && !has_bounds {
@@ -103,12 +102,9 @@ fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
         && spec.at_most.is_none_or(|most| value <= most);
     let is_close = spec.paper.is_none_or(|paper| {
         let (ours, theirs) = (scale(spec, value), scale(spec, paper));
-        let close = factor(ours, theirs) <= spec.within.unwrap_or(WITHIN);
-        let ends = measured
-            .interval
-            .map(|ends| ends.map(|end| scale(spec, end)));
-        let holds = ends.is_some_and(|[low, high]| (low..=high).contains(&theirs));
-        close && (spec.by == By::Value || holds || same_side(ours, theirs))
+        let has_sides = spec.by != By::Value && theirs != 1.0;
+        let is_on_its_side = same_side(ours, theirs) && !is_chance(spec, measured);
+        factor(ours, theirs) <= spec.within.unwrap_or(WITHIN) && (!has_sides || is_on_its_side)
     });
     match is_close && (in_bounds || spec.paper.is_some()) {
         true => Verdict::Reproduced,
@@ -137,6 +133,12 @@ fn same_side(a: f64, b: f64) -> bool {
     (a > 1.0) == (b > 1.0)
 }
 
+/// Whether seeds differ by so much that there may be no change.
+fn is_chance(spec: &RowSpec, measured: Estimate) -> bool {
+    let ends = measured.interval;
+    ends.is_some_and(|[low, high]| scale(spec, low) <= 1.0 && scale(spec, high) >= 1.0)
+}
+
 fn points_the_same_way(spec: &RowSpec, measured: Estimate, in_bounds: bool) -> bool {
     if spec.by == By::Value {
         // Of a plain number only bounds say what a direction is.
@@ -148,11 +150,7 @@ fn points_the_same_way(spec: &RowSpec, measured: Estimate, in_bounds: bool) -> b
         Some(paper) => scale(spec, paper) > 1.0,
         None => spec.at_least.is_some(),
     };
-    let ends = measured
-        .interval
-        .map(|ends| ends.map(|end| scale(spec, end)));
-    let by_chance = ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
-    !by_chance && (scale(spec, measured.value) > 1.0) == more
+    !is_chance(spec, measured) && (scale(spec, measured.value) > 1.0) == more
 }
 
 #[cfg(test)]
@@ -189,14 +187,23 @@ mod tests {
     }
 
     #[test]
-    fn a_small_change_the_other_way_is_not_reproduced_unless_it_is_chance() {
+    fn a_small_change_is_reproduced_if_it_goes_the_same_way_for_sure() {
         let spec = spec("as = \"change\"\npaper = -7.0");
         assert_eq!(
             verdict_of(&spec, -20.0, [-25.0, -15.0]),
             Verdict::Reproduced
         );
         assert_eq!(verdict_of(&spec, 4.0, [2.0, 6.0]), Verdict::NotReproduced);
-        assert_eq!(verdict_of(&spec, 1.0, [-9.0, 11.0]), Verdict::Reproduced);
+        assert_eq!(
+            verdict_of(&spec, -7.0, [-15.0, 1.0]),
+            Verdict::NotReproduced
+        );
+        let none = self::spec("as = \"change\"\npaper = 0.0\nwithin = 1.1");
+        assert_eq!(verdict_of(&none, 4.0, [2.0, 6.0]), Verdict::Reproduced);
+        assert_eq!(
+            verdict_of(&none, 15.0, [14.0, 16.0]),
+            Verdict::NotReproduced
+        );
     }
 
     #[test]

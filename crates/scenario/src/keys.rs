@@ -285,7 +285,7 @@ pub(crate) const KEYS: &[Key] = &[
         "host.small_queue",
         Form::Span(Span::ZERO, Span::from_s(1)),
         Is("977 us"),
-        "TCP small queues: what a connection's pace sends in this time may wait below TCP in its kernel host, at least two segments. At most as long are the segments that HyStart does not take for a full path. The rack has always Linux's, 1 ms both, which its dilation makes that much shorter: 10 us at 100.",
+        "TCP small queues: what a connection's pace sends in this time may wait below TCP in its kernel host, at least two segments. The same time is the most that HyStart allows for segments before it takes a path for full. The rack has always Linux's, 1 ms both, which its dilation makes that much shorter: 10 us at 100.",
     )
     .on(HostKind::Kernel),
     key(
@@ -353,7 +353,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("clock.wander", Form::Fraction(0.0, 0.0001), Is("0"), "How far a host's drift swings with its temperature, up and down; each host in its own period of 10 to 60 minutes."),
     key("clock.sync", Form::Choice(ClockSync::VARIANTS), Is("none"), "What corrects clocks. `huygens`: hosts probe each other with packets of this network; until the first correction nobody knows a delay, and nothing is held."),
     key("clock.stamps", Form::Choice(ProbeStamps::VARIANTS), Is("software"), "Who stamps probes. `hardware`: the NIC, to some 5 ns; pairs are 10 us apart. `software`: the kernel, on arrival a microsecond late or many; 50 us. The rack has only these, slowed down like all else."),
-    key("clock.degree", Form::Count(1, 1000), Is("10"), "Hosts that each host probes."),
+    key("clock.degree", Form::Count(1, 1000), Is("10"), "Hosts that each host probes; in the rack as in the daemon, neighbours of a host, half of which it probes."),
     key("clock.probe_interval", Form::Span(Span::from_us(100), HOUR), Is("20 ms"), "Time between two pairs of probes to a host."),
     key("clock.window", Form::Span(Span::from_ms(1), HOUR), Is("2 s"), "Time between two corrections. A line is fitted to the pairs of the last three windows. In the rack it has to be 2 s of its slowed-down time: 20 ms at `time_dilation` 100."),
     key("traffic.kind", Form::Choice(Kind::VARIANTS), Required, "`incast`: an aggregator asks servers, which answer at once. `long`: flows that never run out of data. `poisson`: flows of random sizes at random times. `request`: clients ask a server and are answered. `all_to_all`: steps in which every host sends to every other, or all reduce in a ring, as in training. `replay`: the flows of a file. Only the simulator has the last three.").fixed(),

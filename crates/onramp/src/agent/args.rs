@@ -4,6 +4,7 @@ use std::{net::IpAddr, path::PathBuf, str::FromStr, sync::Arc};
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
 use onramp_clock::keys::Keys;
+use onramp_law::defaults;
 use onramp_units::{Bytes, Rate, Span};
 
 use super::{
@@ -95,13 +96,13 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "final")]
     pub law: Law,
     /// Gain g of the final law's average, in (0, 1]
-    #[arg(long, default_value_t = 0.0625)]
+    #[arg(long, default_value_t = f64::from(defaults::GAIN_Q16) / Q16)]
     pub gain: f64,
     /// No packet is held longer than this, whatever arrives
-    #[arg(long, default_value = "5ms")]
+    #[arg(long, default_value_t = defaults::MAX_PAUSE)]
     pub max_pause: Span,
     /// One-way delays beyond this (either sign) are taken for errors and ignored
-    #[arg(long, default_value = "1s")]
+    #[arg(long, default_value_t = defaults::MAX_OWD)]
     pub max_owd: Span,
     /// Line rate of the device [default: what the driver says]
     #[arg(long)]
@@ -147,7 +148,7 @@ pub struct Args {
     #[command(flatten)]
     pub fleet: FleetArgs,
     /// Averaging time of the gate law's delivery rate
-    #[arg(long, default_value = "1ms")]
+    #[arg(long, default_value_t = defaults::GATE_TAU)]
     pub gate_tau: Span,
     /// Where `onramp status` finds this daemon [default: in /run/onramp]
     #[arg(long)]
@@ -204,7 +205,7 @@ impl Args {
                 law: self.law.code(),
                 gain_q16: (self.gain * Q16).round() as u32,
                 line_ns_per_byte_q16: line_rate.map_or(0, ns_per_byte_q16),
-                gate_allowance_bytes: 1448,
+                gate_allowance_bytes: defaults::GATE_ALLOWANCE.get() as u32,
             },
             flow_age_ns: self.flow_age.as_ns(),
             orack_fresh_ns: self.max_owd.as_ns(),

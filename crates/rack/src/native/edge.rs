@@ -6,6 +6,7 @@ use super::dilation::Dilation;
 use super::links;
 use super::sys::{self, NetNs};
 use crate::error::{Doing, Error, Result};
+use onramp_law::defaults;
 use onramp_scenario::{ClockSync, Law, Run};
 use onramp_sync::correction::{self, Correction};
 use onramp_sync::synthetic::Oscillator;
@@ -27,10 +28,6 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Flows a daemon tracks: all that a rack has between hosts, with room.
 const FLOWS: u32 = 1024;
-/// Averaging time of the gate law's rate in the real network.
-const GATE_TAU: Span = Span::from_ms(1);
-/// One-way delay beyond which a sample is absurd, in the real network.
-const MAX_OWD: Span = Span::from_s(1);
 /// From the first fleet time of the last host until lines are fitted to as much as they ever are.
 const SETTLING: Duration = Duration::from_secs(8);
 
@@ -143,8 +140,8 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
         ("--threshold", slow(onramp.threshold)),
         ("--gain", gain.to_string()),
         ("--max-pause", slow(onramp.max_pause)),
-        ("--max-owd", slow(MAX_OWD)),
-        ("--gate-tau", slow(GATE_TAU)),
+        ("--max-owd", slow(defaults::MAX_OWD)),
+        ("--gate-tau", slow(defaults::GATE_TAU)),
         ("--gso-max", gso.to_string()),
         ("--shape", rate.clone()),
         ("--line-rate", rate),

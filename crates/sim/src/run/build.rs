@@ -214,7 +214,7 @@ fn given(ecn: &scenario::Ecn) -> Ecn {
 }
 
 /// The gate does not count a full packet in flight. The rate of each host's line is added later.
-fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law::Config> {
+pub(super) fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law::Config> {
     let law = match onramp.law {
         Law::Off => return None,
         Law::Strawman => onramp_law::Law::Strawman,

@@ -37,6 +37,15 @@ fn simulate(set: &[(&str, &str)]) -> (RunResult, Tables) {
 }
 
 #[test]
+fn a_scenario_that_says_nothing_has_the_laws_defaults() {
+    let set = [("onramp.law", "final")];
+    let scenario = Scenario::parse_with(INCAST, "t", &set).unwrap_or_else(|e| panic!("{e}"));
+    let onramp = &scenario.runs()[0].onramp;
+    let default = onramp_law::Config::new(onramp_law::Law::Final, onramp.threshold);
+    assert_eq!(build::law(onramp, 1448), Some(default));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_results_and_another_does_not() {
     let first = simulate(&[]);
     assert_eq!(first, simulate(&[]));
