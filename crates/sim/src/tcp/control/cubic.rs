@@ -1,7 +1,9 @@
 //! CUBIC: the window as a cubic function of the time since the last loss (RFC 9438), with HyStart's
 //! two tests for the end of slow start (Ha and Rhee, Computer Networks 55(9), 2011) as Linux has
 //! them.
-//! Differs from Linux: times are exact, not jiffies. Times that depend on the kernel are Linux's.
+//! Differs from Linux: times are exact, not jiffies, and growth is computed with each acknowledgement, in Linux
+//! once in 31 ms while the window stays as it is. Above the window of the last loss Reno's estimate grows as the RFC
+//! says, in Linux as below it. Times that depend on the kernel are Linux's.
 
 use super::{Acked, Growth, Window, WindowControl};
 use onramp_scenario::Tuning;
