@@ -47,8 +47,8 @@ pub struct Arrival {
     pub slot: u32,
 }
 
-/// A flow starts `delay` after all flows that join `group` have arrived; then only if that is within
-/// the duration. All of them arrive at the host from which it starts.
+/// A flow starts `delay` after all flows that join `group` have arrived: if they are of its own request, or
+/// step, or if that is within the duration. All of them arrive at the host from which it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct After {
     /// Counts from 0 in the whole plan.

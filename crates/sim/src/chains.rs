@@ -21,9 +21,11 @@ pub struct Chains {
     ends: Vec<u32>,
     /// Flows that wait, by the group that they wait for.
     waiting: Vec<u32>,
-    /// By flow from `first` on: how long it waits longer.
+    /// By flow from `first` on: how long it waits longer; whether it goes on with the request, or the step, of
+    /// what it waits for.
     delays: Vec<Span>,
-    /// What would start later does not start.
+    goes_on: Vec<bool>,
+    /// Nothing begins later. What has begun goes on.
     end: Time<Sim>,
 }
 
@@ -48,6 +50,17 @@ impl Chains {
         for group in arrivals.iter().filter_map(|arrival| arrival.joins) {
             sizes[group as usize] += 1;
         }
+        let of = |arrival: &Arrival| (arrival.traffic, arrival.request);
+        let mut groups_of = vec![None; count];
+        for arrival in arrivals {
+            if let Some(group) = arrival.joins {
+                groups_of[group as usize] = Some(of(arrival));
+            }
+        }
+        let goes_on = |arrival: &Arrival| {
+            let group = arrival.after?.group;
+            Some(groups_of[group as usize] == Some(of(arrival)))
+        };
         let (ends, waiting) = by_group(arrivals, count);
         let delays = arrivals[first..].iter().filter_map(|arrival| arrival.after);
         Some(Chains {
@@ -57,6 +70,7 @@ impl Chains {
             ends,
             waiting,
             delays: delays.map(|after| after.delay).collect(),
+            goes_on: arrivals[first..].iter().filter_map(goes_on).collect(),
             end,
         })
     }
@@ -108,8 +122,9 @@ impl Domain {
             return;
         }
         for &flow in chains.waiting_for(group) {
-            let start = self.now + chains.delays[flow as usize - chains.first];
-            if start < chains.end {
+            let waits = flow as usize - chains.first;
+            let start = self.now + chains.delays[waits];
+            if start < chains.end || chains.goes_on[waits] {
                 self.chains.started += 1;
                 self.network.outcomes.started(flow, start);
                 let what = What::FlowStart { flow };

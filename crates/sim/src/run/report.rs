@@ -44,6 +44,9 @@ impl Report {
             requests.add(&flow);
             tally.add(&flow);
         }
+        for (traffic, request) in rows(&observer).missing() {
+            requests.miss(traffic, request);
+        }
         let counters = observer.simulation.counters();
         let result = RunResult {
             run: index,

@@ -64,6 +64,17 @@ impl<'a> Rows<'a> {
         outcomes.filter_map(move |(plan, outcome)| Some((plan, self.row(plan, &outcome)?)))
     }
 
+    /// Entry and number of the request of each flow of one that has not started.
+    pub fn missing(self) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let network = self.simulation.network();
+        let flows = self.labels.flows.iter().enumerate();
+        flows.filter_map(move |(plan, label)| {
+            let start = network.started(plan).filter(|start| *start <= self.now);
+            let is_missing = label.request != NONE && start.is_none();
+            is_missing.then_some((label.traffic as usize, label.request as usize))
+        })
+    }
+
     fn row(&self, plan: usize, outcome: &Outcome) -> Option<FlowRow> {
         let network = self.simulation.network();
         let (flow, label) = (&network.flows[plan], &self.labels.flows[plan]);
@@ -151,6 +162,14 @@ impl Requests {
         ends.start_ns = ends.start_ns.min(flow.start_ns);
         ends.end_ns = ends.end_ns.max(end_ns);
         ends.missing += u32::from(flow.fct_ns.is_none());
+    }
+
+    /// Takes in that a flow of one has not started. For use after all that have.
+    pub fn miss(&mut self, traffic: usize, request: usize) {
+        let entry = self.entries.get_mut(traffic);
+        if let Some(Some(ends)) = entry.and_then(|entry| entry.get_mut(request)) {
+            ends.missing += 1;
+        }
     }
 
     /// Their rows, by entry and number.
