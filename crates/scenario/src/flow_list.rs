@@ -156,7 +156,15 @@ fn read_csv(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
     Ok(flows)
 }
 
+/// The library panics at some files that are damaged.
 fn read_parquet(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
+    let damaged = |_| FlowListError::Parquet {
+        message: "its pages are damaged".to_owned(),
+    };
+    std::panic::catch_unwind(|| parquet_flows(bytes)).map_err(damaged)?
+}
+
+fn parquet_flows(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     let bad = |error: parquet::errors::ParquetError| FlowListError::Parquet {
         message: error.to_string(),

@@ -165,6 +165,18 @@ fn parquet() -> Vec<u8> {
 }
 
 #[test]
+fn a_parquet_list_with_a_wrong_byte_is_answered() {
+    let bytes = parquet();
+    let mut damaged = 0;
+    for (at, wrong) in (0..bytes.len()).flat_map(|at| [(at, 0), (at, 2), (at, 255)]) {
+        let list = read_flow_list("a.parquet", &changed(&bytes, &[Change::Byte(at, wrong)]));
+        let error = list.err().map(|error| error.to_string());
+        damaged += usize::from(error.is_some_and(|error| error.contains("pages are damaged")));
+    }
+    assert!(damaged > 0, "the library panics no more: nothing to catch");
+}
+
+#[test]
 fn a_parquet_list_is_read() {
     let csv = b"src,dst,size_bytes,start_ns\n1,0,1001,40000\n2,1,5,500000\n";
     let expected = read_flow_list("a.csv", csv).unwrap();
