@@ -20,12 +20,15 @@ pub const PROGRAM: &str = "/job/onramp";
 const START: Duration = Duration::from_secs(20);
 /// How much later than asked a held flow may go: timers, and the packets before it.
 pub const LATENESS_NS: u64 = 2_000_000;
-/// For networks of 100 Mbit/s: a threshold above the burst of a few GSO segments, a small table.
+/// For networks of 100 Mbit/s: a threshold above the burst of a few GSO segments, longer pauses and
+/// delays, a small table.
 pub const USUAL: &[&str] = &[
     "--threshold",
     "5ms",
     "--max-pause",
     "100ms",
+    "--max-owd",
+    "1s",
     "--line-rate",
     "100Mbit/s",
     "--flows",
