@@ -45,6 +45,9 @@ pub struct Arrival {
     /// Parallel connection from `src` to `dst` within the entry, from 0: the n-th answer of a
     /// server to one request, or the n-th long flow between the two. 0 for Poisson flows.
     pub slot: u32,
+    /// Whether it goes over one connection with the flows of its entry and hosts, in the plan's order, each
+    /// behind the one before.
+    pub in_order: bool,
 }
 
 /// A flow starts `delay` after all flows that join `group` have arrived: if they are of its own request, or
@@ -186,6 +189,7 @@ impl Entry<'_> {
             work,
             request: None,
             slot: 0,
+            in_order: false,
         }
     }
 

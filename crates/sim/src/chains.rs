@@ -6,6 +6,7 @@
 use crate::domain::Domain;
 use crate::events::{Rank, What};
 use crate::packet::NONE;
+use crate::streams::Streams;
 use onramp_scenario::Arrival;
 use onramp_units::{Sim, Span, Time};
 
@@ -27,6 +28,7 @@ pub struct Chains {
     goes_on: Vec<bool>,
     /// Nothing begins later. What has begun goes on.
     end: Time<Sim>,
+    pub(crate) streams: Streams,
 }
 
 /// How far chains are.
@@ -72,6 +74,7 @@ impl Chains {
             delays: delays.map(|after| after.delay).collect(),
             goes_on: arrivals[first..].iter().filter_map(goes_on).collect(),
             end,
+            streams: Streams::of(arrivals),
         })
     }
 
@@ -107,7 +110,7 @@ fn by_group(arrivals: &[Arrival], count: usize) -> (Vec<u32>, Vec<u32>) {
 impl Domain {
     /// All of flow `plan` is at its receiver: what has waited for that and nothing else starts.
     pub(crate) fn flow_arrived(&mut self, plan: u32) {
-        let Some(chains) = &self.config.chains else {
+        let Some(chains) = &self.network.chains else {
             return;
         };
         let group = chains.joins[plan as usize];
@@ -140,7 +143,7 @@ impl Domain {
 
     /// Flows of the plan that wait for nothing but their time.
     pub(crate) fn in_time(&self) -> usize {
-        let chains = self.config.chains.as_ref();
+        let chains = self.network.chains.as_ref();
         chains.map_or(self.network.flows.len(), |chains| chains.first)
     }
 }

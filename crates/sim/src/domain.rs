@@ -70,7 +70,7 @@ pub(crate) struct Domain {
     pub nics: Vec<Nic>,
     /// The same of kernel hosts.
     pub hosts: Vec<KernelHost>,
-    /// Ends of flows between NICs.
+    /// Ends of connections between NICs, by the flow that opened them.
     pub senders: FlowTable<nic::Sender>,
     pub receivers: FlowTable<nic::Receiver>,
     /// Ends of connections, by the flow that opened them.
@@ -250,7 +250,7 @@ impl Domain {
             What::Wake { host } if self.is_kernel => self.kernel_woken(host),
             What::Wake { host } => self.nic_woken(host),
             What::Probe { edge } => self.send_next_probe(edge),
-            What::Timeout { flow } => self.look_for_timeout(flow),
+            What::Timeout { connection } => self.look_for_timeout(connection),
             What::TcpTimer { connection } => self.look_at_timers(connection),
             What::Acknowledge { connection } => self.acknowledge_late(connection),
             What::Interrupt { host } => self.interrupt(host),
@@ -370,11 +370,11 @@ impl Domain {
     /// Tells the outcomes what is known of flows that are under way.
     pub fn note_outcomes(&self) {
         let outcomes = &self.network.outcomes;
-        for (flow, sender) in self.senders.iter() {
-            outcomes.sent(flow, sender.sent);
+        for (_, sender) in self.senders.iter() {
+            outcomes.sent(sender.under_way.flow, sender.sent);
         }
-        for (flow, receiver) in self.receivers.iter() {
-            outcomes.received(flow, receiver.received());
+        for (_, receiver) in self.receivers.iter() {
+            outcomes.received(receiver.under_way.flow, receiver.received());
         }
         for (_, connection) in self.outgoing_connections.iter() {
             connection.note_outcome(outcomes);

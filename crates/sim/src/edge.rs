@@ -161,7 +161,9 @@ impl Domain {
     /// An OR-ACK, or an acknowledgement that may say the same, is back at the sender: the law learns,
     /// and is asked again.
     pub(crate) fn or_acked(&mut self, id: u32) {
-        let flow = self.packets[id].flow;
+        let Packet {
+            flow, connection, ..
+        } = self.packets[id];
         let src = self.network.flows[flow as usize].src;
         let Some(law) = law_of(&self.laws, src) else {
             return;
@@ -172,7 +174,7 @@ impl Domain {
         };
         let (record, now) = (&stamp.record, mono(self.now));
         let seq = record.first_byte();
-        let place = self.senders.place(flow);
+        let place = self.senders.place(connection);
         let sender = place.map(|place| &mut self.senders[place]);
         // The verdict only says whether the sample was of use.
         let owd = match sender.filter(|sender| !sender.is_over()) {

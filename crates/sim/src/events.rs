@@ -36,8 +36,8 @@ pub(crate) enum What {
     LineFree { port: u32 },
     /// A host wanted to be asked again.
     Wake { host: u32 },
-    /// A flow may have waited too long.
-    Timeout { flow: u32 },
+    /// A NIC's connection may have waited too long.
+    Timeout { connection: u32 },
     /// A timer of a TCP sender may be due.
     TcpTimer { connection: u32 },
     /// A TCP receiver has put off an acknowledgement until now.

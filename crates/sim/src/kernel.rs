@@ -9,7 +9,8 @@
 //! Connections are persistent, as the rack's, unless the scenario wants new ones: a flow takes the idle one
 //! of its hosts that was used last, with the window and the control law's state that it has, else a new
 //! one. Which one, its receiver says when it asks for the flow; the question takes half of an idle round
-//! trip, no line, and acknowledges what came before.
+//! trip, no line, and acknowledges what came before. Flows that go in order (streams.rs) have a connection
+//! of their own, and one goes behind the other without being asked for.
 //! Does not: model processors or receive windows; a new connection's handshake is over, and has
 //! found the round-trip time of the idle network.
 
@@ -72,9 +73,18 @@ struct Burst {
     sent: u32,
 }
 
+/// A flow's packets on its connection.
+struct Part {
+    flow: u32,
+    /// The packet behind its last, and the last one's payload.
+    end: u32,
+    last_payload: u16,
+}
+
 /// The sending end of a connection.
 pub(crate) struct Outgoing {
-    /// The flow under way, its number among those of its hosts, and the one that opened it.
+    /// The flow under way, the first of those that are; its number among those of its hosts; and the one that
+    /// opened it.
     pub plan: u32,
     ordinal: u16,
     number: u32,
@@ -82,9 +92,8 @@ pub(crate) struct Outgoing {
     path: u16,
     pub(crate) src: u32,
     sender: Sender,
-    /// Of a flow with a size the packet behind its last, and the last one's payload.
-    end: Option<u32>,
-    last_payload: u16,
+    /// Of the flows under way that have a size.
+    parts: VecDeque<Part>,
     there: Path,
     /// Segments in the queueing discipline, with the times at which they came, and packets there and
     /// in the burst.
@@ -107,15 +116,36 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     fn payload(&self, number: u32) -> u16 {
-        match self.end {
-            Some(end) if number + 1 == end => self.last_payload,
-            _ => MSS,
-        }
+        let part = self.parts.iter().find(|part| part.end == number + 1);
+        part.map_or(MSS, |part| part.last_payload)
     }
 
     fn bytes(&self, segment: &Segment) -> u32 {
-        let last = segment.first + segment.count - 1;
-        (segment.count - 1) * u32::from(MSS) + u32::from(self.payload(last))
+        let behind = segment.first + segment.count;
+        let ends = self.parts.iter().take_while(|part| part.end <= behind);
+        let short = ends.filter(|part| part.end > segment.first);
+        let missing = short.map(|part| u32::from(MSS - part.last_payload));
+        segment.count * u32::from(MSS) - missing.sum::<u32>()
+    }
+
+    /// The flow that packet `number` is of.
+    fn flow_of(&self, number: u32) -> u32 {
+        let part = self.parts.iter().find(|part| number < part.end);
+        part.map_or(self.plan, |part| part.flow)
+    }
+
+    /// Takes the first flow under way, if it is all acknowledged.
+    fn acknowledged_flow(&mut self) -> Option<u32> {
+        let first = self.parts.front()?;
+        let is_over = first.end <= self.sender.unacked();
+        is_over.then(|| self.parts.pop_front())?.map(|part| part.flow)
+    }
+
+    /// What happens from now on is noted with flow `plan`, which is behind the one before.
+    fn begin(&mut self, plan: u32) {
+        self.plan = plan;
+        self.held = Span::ZERO;
+        self.sender.forget_counts();
     }
 
     pub fn note_outcome(&self, outcomes: &Outcomes) {
@@ -170,6 +200,10 @@ impl Domain {
     /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,
     /// as if it had just been asked for; else on a new one, without being asked for.
     pub(crate) fn start_unasked(&mut self, plan: u32) {
+        let opener = self.network.opener(plan);
+        if let Some(place) = self.outgoing_connections.place(opener) {
+            return self.append(place, plan);
+        }
         if self.has_waited(plan) {
             let question = self.question(plan);
             return self.asked(question);
@@ -201,21 +235,28 @@ impl Domain {
         let flow = self.network.flows[plan as usize];
         self.law_starts(place, flow.src, flow.dst);
         let connection = &mut self.outgoing_connections[place];
-        self.network.outcomes.path(plan, connection.path);
-        connection.plan = plan;
         connection.ordinal = ordinal;
+        connection.begin(plan);
+        self.append(place, plan);
+    }
+
+    /// Flow `plan` goes behind what the connection at `place` has to send.
+    fn append(&mut self, place: u32, plan: u32) {
+        let connection = &mut self.outgoing_connections[place];
+        self.network.outcomes.path(plan, connection.path);
         connection.over = false;
-        connection.held = Span::ZERO;
         let first = connection.sender.total();
-        match flow.work {
+        match self.network.flows[plan as usize].work {
             Work::Send(size) => {
                 let packets = packets(size.get());
-                connection.end = Some(first + packets);
-                connection.last_payload = last_payload(size.get());
+                connection.parts.push_back(Part {
+                    flow: plan,
+                    end: first + packets,
+                    last_payload: last_payload(size.get()),
+                });
                 connection.sender.resume(self.now, packets);
             }
             Work::Until(stop) => {
-                connection.end = None;
                 connection.sender.resume(self.now, u32::MAX - first);
                 let what = What::Stop {
                     flow: connection.number,
@@ -243,8 +284,7 @@ impl Domain {
             src,
             path: ordinal,
             sender,
-            end: None,
-            last_payload: MSS,
+            parts: VecDeque::new(),
             there: self.network.there(plan, ordinal),
             queue: VecDeque::new(),
             queued: 0,
@@ -359,26 +399,38 @@ impl Domain {
         }
     }
 
-    /// Whether the flow is over: everything is acknowledged.
+    /// Ends the flows that are all acknowledged. Whether the connection has none under way.
     fn end_if_done(&mut self, id: u32) -> bool {
         let persistent = self.kernel().persistent;
         let connection = &mut self.outgoing_connections[id];
-        if connection.over || !connection.sender.is_done() {
-            return connection.over;
+        if connection.over {
+            return true;
+        }
+        let without_size = connection.parts.is_empty();
+        let mut more = None;
+        while let Some(flow) = connection.acknowledged_flow() {
+            let after = self.network.age(flow, self.now);
+            self.network.outcomes.acked(flow, after);
+            connection.note_outcome(&self.network.outcomes);
+            self.ended += 1;
+            more = self.network.next_in_stream(flow);
+            if let Some(next) = more {
+                connection.begin(next);
+            }
+        }
+        if !connection.sender.is_done() {
+            return false;
+        }
+        if without_size {
+            connection.note_outcome(&self.network.outcomes);
+            self.ended += 1;
         }
         connection.over = true;
         connection.queue.clear();
         connection.resume_at = None;
-        if !persistent {
+        if !persistent && more.is_none() {
             connection.records = None;
         }
-        let outcomes = &self.network.outcomes;
-        if connection.end.is_some() {
-            let after = self.network.age(connection.plan, self.now);
-            outcomes.acked(connection.plan, after);
-        }
-        connection.note_outcome(outcomes);
-        self.ended += 1;
         let host = &mut self.hosts[connection.src as usize];
         host.turns.retain(|turn| turn.connection != id);
         true
@@ -473,7 +525,7 @@ impl Domain {
         let packet = self.packets.add(Packet {
             seq: u64::from(number),
             sent: self.now,
-            flow: connection.plan,
+            flow: connection.flow_of(number),
             connection: connection.number,
             next: NONE,
             wire_bytes: payload + HEADER,

@@ -75,6 +75,7 @@ pub mod run;
 mod signals;
 mod simulation;
 mod slab;
+mod streams;
 mod switch;
 mod tcp;
 mod team;

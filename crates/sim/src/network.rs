@@ -2,6 +2,7 @@
 //! of them. Nothing here changes while events are handled, except outcomes, each by its one writer.
 
 use crate::cc::PathFacts;
+use crate::chains::Chains;
 use crate::config::{Config, Flow, Hosts, Outcome};
 use crate::ecmp;
 use crate::kernel;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 /// Shared by all domains.
 pub(crate) struct Network {
     pub flows: Vec<Flow>,
+    /// Which of them wait for others.
+    pub chains: Option<Arc<Chains>>,
     pub outcomes: Outcomes,
     pub partition: Partition,
     /// Node of each port.
@@ -53,6 +56,7 @@ impl Network {
         let longest = ways.longest(topology, &routes, &host_ports);
         Arc::new(Network {
             outcomes: Outcomes::new(flows.len(), waiting),
+            chains: config.chains.clone(),
             flows,
             partition,
             port_nodes,

@@ -297,30 +297,6 @@ fn or_acks_are_as_rare_as_asked() {
 }
 
 #[test]
-fn a_ring_takes_as_long_as_its_rounds() {
-    let text = traffic("kind = \"all_to_all\"\npattern = \"ring\"\nsize = \"500 kB\"\nsteps = 2");
-    let (result, tables) = simulate(&text, &[]);
-    assert_eq!(tables.flows.len(), 2 * 8 * 5);
-    // 8 rounds of 100 kB at 100 Gbit/s, 1048 B on the wire for 1000: 8.4 us, and two links of 1 us.
-    let step_us = field(&result, "all_to_all.step_us", "mean");
-    assert!((83.0..90.0).contains(&step_us), "{step_us}");
-}
-
-#[test]
-fn a_step_that_has_begun_goes_on_after_the_traffic() {
-    let text = traffic("kind = \"all_to_all\"\npattern = \"ring\"\nsize = \"500 kB\"");
-    let steps = |duration: &str| {
-        let (result, tables) = simulate(&text, &[("duration", duration), ("warmup", "0 s")]);
-        let step_us = field(&result, "all_to_all.step_us", "mean");
-        assert!((83.0..90.0).contains(&step_us), "{step_us}");
-        assert_eq!(result.metrics["all_to_all.unfinished"], 0);
-        assert_eq!(tables.flows.len() % (8 * 5), 0);
-        tables.flows.len() / (8 * 5)
-    };
-    assert_eq!((steps("20 us"), steps("100 us")), (1, 2));
-}
-
-#[test]
 fn a_flow_that_reuses_the_last_delay_is_held_at_once() {
     // Short flows from host 1 beside two long ones to the same host.
     let text = format!(

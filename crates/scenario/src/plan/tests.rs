@@ -335,6 +335,7 @@ fn a_ring_passes_each_part_on_until_all_have_all() {
     for arrival in &arrivals {
         assert_eq!(arrival.dst, (arrival.src - 2 + 1) % 5 + 2);
         assert_eq!(arrival.work, Work::Send(Bytes::new(200_000)));
+        assert!(arrival.in_order, "a host has one connection to the next");
         let Some(after) = arrival.after else { continue };
         between_steps += usize::from(after.delay == Span::from_ms(1));
         let before = &groups[&after.group];

@@ -95,6 +95,7 @@ impl Entry<'_> {
                     after: after.map(|delay| After { group, delay }),
                     joins: Some(*groups + to as u32),
                     request: Some(step),
+                    in_order: all.pattern == Pattern::Ring,
                     ..flow
                 });
             }

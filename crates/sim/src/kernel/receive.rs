@@ -39,10 +39,10 @@ impl Incoming {
         packets * u64::from(MSS) - u64::from(missing)
     }
 
-    /// Begins to receive flow `plan` of `size` bytes.
-    fn begin(&mut self, plan: u32, ordinal: u16, size: Option<u64>) {
-        (self.plan, self.ordinal) = (plan, ordinal);
-        self.first = self.receiver.expected;
+    /// Begins to receive flow `plan` of `size` bytes, whose first packet is `first`.
+    fn begin(&mut self, plan: u32, first: u32, size: Option<u64>) {
+        self.plan = plan;
+        self.first = first;
         self.end = size.map(|bytes| self.first + packets(bytes));
         self.last_payload = size.map_or(MSS, last_payload);
         self.arrived = false;
@@ -62,6 +62,7 @@ impl Domain {
     pub(super) fn question(&mut self, plan: u32) -> u32 {
         let flow = self.network.flows[plan as usize];
         let idle = self.idle_connections.get_mut(&(flow.src, flow.dst));
+        let idle = idle.filter(|_| self.network.next_in_stream(plan).is_none());
         let (connection, acknowledgement) = match idle.and_then(Vec::pop) {
             Some(place) => {
                 let incoming = &mut self.incoming_connections[place];
@@ -145,12 +146,12 @@ impl Domain {
         if let Some(place) = self.incoming_connections.place(data.connection) {
             return place;
         }
-        let flow = &self.network.flows[data.flow as usize];
+        let opener = &self.network.flows[data.connection as usize];
         let mut incoming = Incoming {
-            plan: data.flow,
+            plan: data.connection,
             ordinal: data.ordinal,
             number: data.connection,
-            dst: flow.dst,
+            dst: opener.dst,
             receiver: Receiver::default(),
             first: 0,
             end: None,
@@ -159,7 +160,7 @@ impl Domain {
             back: self.network.back(data.flow, data.ordinal),
             delayed_at: None,
         };
-        incoming.begin(data.flow, data.ordinal, flow.size());
+        incoming.begin(data.connection, 0, opener.size());
         self.incoming_connections.add(data.connection, incoming)
     }
 
@@ -169,24 +170,42 @@ impl Domain {
         let incoming = &mut self.incoming_connections[place];
         let number = data.seq as u32;
         // The flow before is all there, so what is not a duplicate of its packets is the next one's.
-        if data.flow != incoming.plan && number >= incoming.receiver.expected {
+        let expected = incoming.receiver.expected;
+        if incoming.arrived && data.flow != incoming.plan && number >= expected {
             let size = self.network.flows[data.flow as usize].size();
-            incoming.begin(data.flow, data.ordinal, size);
+            incoming.begin(data.flow, expected, size);
+            incoming.ordinal = data.ordinal;
         }
         incoming.receiver.arrived(number, data.marked);
-        if incoming.end == Some(incoming.receiver.expected) && !incoming.arrived {
-            incoming.arrived = true;
-            let plan = incoming.plan;
+        while let Some(plan) = self.arrived_flow(place) {
             let after = self.network.age(plan, self.now);
             self.network.outcomes.arrived(plan, after);
-            let flow = &self.network.flows[plan as usize];
-            let hosts = (flow.src, flow.dst);
-            if self.kernel().persistent {
-                self.idle_connections.entry(hosts).or_default().push(place);
-            }
             self.flow_arrived(plan);
         }
         place
+    }
+
+    /// The flow under way on the connection at `place`, if it is all there now: then the next one is under
+    /// way, or the connection is idle.
+    fn arrived_flow(&mut self, place: u32) -> Option<u32> {
+        let incoming = &mut self.incoming_connections[place];
+        let end = incoming.end?;
+        if incoming.arrived || incoming.receiver.expected < end {
+            return None;
+        }
+        let plan = incoming.plan;
+        let network = &self.network;
+        if let Some(next) = network.next_in_stream(plan) {
+            incoming.begin(next, end, network.flows[next as usize].size());
+            return Some(plan);
+        }
+        incoming.arrived = true;
+        let flow = &network.flows[plan as usize];
+        let hosts = (flow.src, flow.dst);
+        if self.kernel().persistent && network.opener(plan) == plan {
+            self.idle_connections.entry(hosts).or_default().push(place);
+        }
+        Some(plan)
     }
 
     fn acknowledge_if_must(&mut self, place: u32) {

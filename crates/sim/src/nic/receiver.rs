@@ -1,14 +1,15 @@
-//! The receiving end of a flow: what is there in order, and the answers.
+//! The receiving end of a connection: what is there in order, and the answers.
 
 use crate::domain::Domain;
 use crate::packet::{Kind, Packet, Path};
 use crate::rounding::Rounding;
+use crate::streams::Part;
 use onramp_units::{Sim, Time};
 
-/// The receiving end of a flow, from its first packet to its last.
+/// The receiving end of a connection, from its first packet to its last.
 pub(crate) struct Receiver {
-    /// Payload; none: without end.
-    size: Option<u64>,
+    /// The flow that is not all here.
+    pub under_way: Part,
     /// Byte expected next.
     expected: u64,
     /// When the same byte may be asked for again, and which it was.
@@ -18,17 +19,22 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Payload that is there in order.
+    /// Payload of its flow that is there in order.
     pub fn received(&self) -> u64 {
-        self.expected
+        self.expected - self.under_way.first
     }
 }
 
 impl Domain {
-    /// The receiving end of a data packet's flow, unless it has everything; and the way of answers.
+    /// The receiving end of a data packet's connection, unless it has everything; and the way of answers.
     pub(super) fn receiver_of(&mut self, id: u32) -> (Option<u32>, Path) {
-        let Packet { flow, ordinal, .. } = self.packets[id];
-        if let Some(place) = self.receivers.place(flow) {
+        let Packet {
+            flow,
+            connection,
+            ordinal,
+            ..
+        } = self.packets[id];
+        if let Some(place) = self.receivers.place(connection) {
             return (Some(place), self.receivers[place].back);
         }
         let back = self.network.back(flow, ordinal);
@@ -36,21 +42,21 @@ impl Domain {
             return (None, back);
         }
         let receiver = Receiver {
-            size: self.network.flows[flow as usize].size(),
+            under_way: self.network.part(connection, 0),
             expected: 0,
             nack_at: Time::ZERO,
             nacked: 0,
             back,
         };
-        (Some(self.receivers.add(flow, receiver)), back)
+        (Some(self.receivers.add(connection, receiver)), back)
     }
 
     /// Turns a data packet into its acknowledgement, if it gets one.
     pub(super) fn answer(&mut self, id: u32, receiver: Option<u32>, back: Path) -> bool {
-        let flow = self.packets[id].flow;
+        let connection = self.packets[id].connection;
         let Some((kind, expected)) = (match receiver {
             Some(place) => self.take_in(id, place),
-            None => self.duplicate(self.network.flows[flow as usize].size().unwrap_or(0)),
+            None => self.duplicate(self.network.end_of_stream(connection)),
         }) else {
             return false;
         };
@@ -82,12 +88,15 @@ impl Domain {
             return Some((Kind::Nack, receiver.expected));
         }
         receiver.expected += u64::from(packet.payload);
-        let (flow, expected) = (packet.flow, receiver.expected);
-        if receiver.size == Some(expected) {
-            let after = self.network.age(flow, self.now);
-            self.network.outcomes.arrived(flow, after);
-            self.receivers.remove(flow);
-            self.flow_arrived(flow);
+        let (part, expected) = (receiver.under_way, receiver.expected);
+        if expected == part.end {
+            match self.network.next_part(part) {
+                Some(next) => receiver.under_way = next,
+                None => self.receivers.remove(packet.connection),
+            }
+            let after = self.network.age(part.flow, self.now);
+            self.network.outcomes.arrived(part.flow, after);
+            self.flow_arrived(part.flow);
         }
         Some((Kind::Ack, expected))
     }

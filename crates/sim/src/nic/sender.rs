@@ -1,4 +1,5 @@
-//! The sending end of a flow: packets, acknowledgements, going back.
+//! The sending end of a connection: packets, acknowledgements, going back. A connection is one flow's, or
+//! that of flows that go in order (streams.rs).
 
 use super::turns::Turn;
 use crate::cc::{Ack, CongestionControl, Control, Limits};
@@ -7,22 +8,29 @@ use crate::domain::Domain;
 use crate::edge::{law_of, reuse};
 use crate::events::{Rank, What};
 use crate::int::IntStack;
+use crate::network::Network;
 use crate::outcomes::Sent;
 use crate::packet::{Kind, Packet, Path, NONE};
 use crate::rounding::Rounding;
+use crate::streams::Part;
 use onramp_scenario::Work;
 use onramp_units::{Sim, Time};
 
-/// The sending end of a flow.
+/// The sending end of a connection.
 pub(crate) struct Sender {
-    /// Index in the plan, and number among the flows of its hosts.
-    pub plan: u32,
-    pub(super) ordinal: u16,
+    /// The flow that opened it, and its number among those of its hosts.
+    pub(super) connection: u32,
+    ordinal: u16,
+    /// The first flow that is not all acknowledged, and that of byte `next`.
+    pub under_way: Part,
+    sending: Part,
+    /// Whether another flow will go behind the one that started last.
+    pub(super) goes_on: bool,
     pub(super) last_wire_bytes: u16,
     pub src: u32,
     /// Its place in its NIC's round robin; `NONE` while it takes no turns.
     pub turn: u32,
-    /// Payload; of a flow without size, until it stops, without end.
+    /// Payload of the flows that have started; of one without size, until it stops, without end.
     pub(super) size: u64,
     pub(super) next: u64,
     pub(super) unacked: u64,
@@ -44,20 +52,63 @@ impl Sender {
     fn go_back(&mut self, payload: u16) -> u32 {
         let again = self.next.saturating_sub(self.unacked);
         self.next = self.unacked;
+        self.sending = self.under_way;
         let again = again.div_ceil(u64::from(payload)) as u32;
         self.sent.retransmissions += again;
         again
     }
 
-    /// Whether everything is acknowledged.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Tells the outcomes which flows are all acknowledged now, and answers how many.
+    fn end_flows(&mut self, network: &Network, now: Time<Sim>) -> usize {
+        let mut ended = 0;
+        while self.unacked >= self.under_way.end {
+            ended += 1;
+            let flow = self.under_way.flow;
+            if !self.endless {
+                network.outcomes.acked(flow, network.age(flow, now));
+            }
+            let Some(next) = network.next_part(self.under_way) else {
+                break;
+            };
+            network.outcomes.sent(flow, std::mem::take(&mut self.sent));
+            self.under_way = next;
+        }
+        ended
+    }
+
+    /// Whether everything that there has been is acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
         self.unacked >= self.size
+    }
+
+    /// Whether nothing comes behind that either.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_idle() && !self.goes_on
     }
 }
 
 impl Domain {
-    /// A flow of the plan starts.
+    /// A flow of the plan starts: on a new connection, unless it goes behind another one.
     pub(crate) fn start_flow(&mut self, plan: u32) {
+        let opener = self.network.opener(plan);
+        match self.senders.place(opener) {
+            Some(at) => self.append_flow(at, plan),
+            None => self.open(plan),
+        }
+    }
+
+    /// Flow `plan` goes behind those of the connection at `at`.
+    fn append_flow(&mut self, at: u32, plan: u32) {
+        let sender = &mut self.senders[at];
+        sender.size = self.network.part(plan, sender.size).end;
+        sender.goes_on = self.network.next_in_stream(plan).is_some();
+        self.network.outcomes.path(plan, sender.ordinal);
+        let src = sender.src;
+        self.update_turn(at);
+        self.nic_send(src);
+    }
+
+    fn open(&mut self, plan: u32) {
         let flow = self.network.flows[plan as usize];
         let src = flow.src;
         let ordinal = self.next_ordinal(plan);
@@ -67,16 +118,20 @@ impl Domain {
             .nic()
             .algorithm
             .start(&self.path_facts(src));
-        let (size, stop) = match flow.work {
-            Work::Send(size) => (size.get(), None),
-            Work::Until(stop) => (u64::MAX, Some(stop)),
+        let part = self.network.part(plan, 0);
+        let stop = match flow.work {
+            Work::Send(_) => None,
+            Work::Until(stop) => Some(stop),
         };
         self.network.outcomes.path(plan, ordinal);
         let mut sender = Sender {
-            plan,
+            connection: plan,
             ordinal,
+            under_way: part,
+            sending: part,
+            goes_on: self.network.next_in_stream(plan).is_some(),
             src,
-            size,
+            size: part.end,
             endless: stop.is_some(),
             turn: self.nics[src as usize].flows.len() as u32,
             next: 0,
@@ -121,6 +176,8 @@ impl Domain {
         };
         let sender = &mut self.senders[place];
         sender.size = sender.next;
+        sender.under_way.end = sender.size;
+        sender.sending.end = sender.size;
         if sender.is_over() {
             self.ended += 1;
         }
@@ -134,14 +191,18 @@ impl Domain {
         nic.last = place;
         let (port, at) = (nic.port, nic.flows[place].sender);
         let sender = &mut self.senders[at];
-        let payload =
-            (sender.size - sender.next).min(u64::from(self.config.hosts.nic().payload)) as u16;
+        while sender.next >= sender.sending.end {
+            let next = self.network.next_part(sender.sending);
+            sender.sending = next.expect("the next byte is of a flow that has started");
+        }
+        let left = sender.sending.end - sender.next;
+        let payload = left.min(u64::from(self.config.hosts.nic().payload)) as u16;
         let wire_bytes = payload + self.feedback.data_header();
         let id = self.packets.add(Packet {
             seq: sender.next,
             sent: self.now,
-            flow: sender.plan,
-            connection: sender.plan,
+            flow: sender.sending.flow,
+            connection: sender.connection,
             next: NONE,
             wire_bytes,
             payload,
@@ -159,7 +220,9 @@ impl Domain {
             }
             if !sender.timed {
                 sender.timed = true;
-                let what = What::Timeout { flow: sender.plan };
+                let what = What::Timeout {
+                    connection: sender.connection,
+                };
                 self.events.schedule(sender.timeout_at, Rank::Own, what);
             }
         }
@@ -184,7 +247,7 @@ impl Domain {
     /// The sender hears of its data.
     pub(super) fn acknowledged(&mut self, id: u32) {
         let packet = self.packets[id];
-        let Some(at) = self.senders.place(packet.flow) else {
+        let Some(at) = self.senders.place(packet.connection) else {
             return;
         };
         let sender = &mut self.senders[at];
@@ -203,13 +266,7 @@ impl Domain {
         } else if self.config.rounding == Rounding::Exact {
             sender.next = sender.next.max(sender.unacked);
         }
-        if sender.is_over() {
-            if !sender.endless {
-                let after = self.network.age(packet.flow, self.now);
-                self.network.outcomes.acked(packet.flow, after);
-            }
-            self.ended += 1;
-        }
+        self.ended += sender.end_flows(&self.network, self.now);
         let hops = match self.uses_int {
             true => self.stacks.of(id).hops(),
             false => &[],
@@ -241,8 +298,8 @@ impl Domain {
     }
 
     /// A flow may have waited too long for an acknowledgement: then it starts again from there.
-    pub(crate) fn look_for_timeout(&mut self, flow: u32) {
-        let Some(at) = self.senders.place(flow) else {
+    pub(crate) fn look_for_timeout(&mut self, connection: u32) {
+        let Some(at) = self.senders.place(connection) else {
             return;
         };
         let sender = &mut self.senders[at];
@@ -251,8 +308,9 @@ impl Domain {
             .hosts
             .nic()
             .timeout
-            .filter(|_| !sender.is_over())
+            .filter(|_| !sender.is_idle())
         else {
+            sender.timed = false;
             return;
         };
         let waited = self.now >= sender.timeout_at && sender.next > sender.unacked;
@@ -266,7 +324,7 @@ impl Domain {
         if self.now >= sender.timeout_at {
             sender.timeout_at = self.now + timeout;
         }
-        let what = What::Timeout { flow };
+        let what = What::Timeout { connection };
         self.events.schedule(sender.timeout_at, Rank::Own, what);
         if waited {
             self.update_turn(at);
@@ -278,9 +336,9 @@ impl Domain {
     fn free_if_unused(&mut self, at: u32) {
         let sender = &self.senders[at];
         if sender.is_over() && sender.turn == NONE {
-            let plan = sender.plan;
-            self.network.outcomes.sent(plan, sender.sent);
-            self.senders.remove(plan);
+            let (flow, connection) = (sender.under_way.flow, sender.connection);
+            self.network.outcomes.sent(flow, sender.sent);
+            self.senders.remove(connection);
         }
     }
 }

@@ -77,13 +77,13 @@ impl Nic {
 }
 
 impl Domain {
-    /// Lets a flow take turns as long as it has data to send. In ns-3 it stays until its NIC passes
-    /// it over.
+    /// Lets a connection take turns as long as it has or will have data to send. In ns-3 it stays until its
+    /// NIC passes it over.
     pub(super) fn update_turn(&mut self, at: u32) {
         let sender = &mut self.senders[at];
         let state = sender.state();
         let has_data = matches!(state, State::Ready | State::Blocked);
-        let stays = has_data || self.config.rounding == Rounding::Ns3;
+        let stays = has_data || sender.goes_on || self.config.rounding == Rounding::Ns3;
         let nic = &mut self.nics[sender.src as usize];
         match (sender.turn, stays) {
             (NONE, false) => {}
@@ -136,9 +136,11 @@ impl Domain {
             let sender = &mut self.senders[turn.sender];
             if turn.state == State::Finished {
                 sender.turn = NONE;
-                let plan = sender.plan;
-                self.network.outcomes.sent(plan, sender.sent);
-                self.senders.remove(plan);
+                let connection = sender.connection;
+                self.network
+                    .outcomes
+                    .sent(sender.under_way.flow, sender.sent);
+                self.senders.remove(connection);
                 continue;
             }
             if chosen == Some(from) {

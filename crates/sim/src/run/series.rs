@@ -277,8 +277,8 @@ fn limits_in(domain: &Domain) -> Vec<Limits> {
         Hosts::Nic(_) => false,
     };
     let of_nics = domain.senders.iter().map(|(_, sender)| sender);
-    let of_nics = of_nics.filter(|s| !s.is_over()).map(|sender| Limits {
-        plan: sender.plan,
+    let of_nics = of_nics.filter(|s| !s.is_idle()).map(|sender| Limits {
+        plan: sender.under_way.flow,
         rate: Some(sender.limits.rate),
         window: (sender.limits.window_bytes < u64::MAX)
             .then_some(Bytes::new(sender.limits.window_bytes)),

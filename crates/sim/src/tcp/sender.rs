@@ -126,7 +126,7 @@ pub struct Sender {
     limited: bool,
     /// When something was handed down last.
     last_sent: Time<Sim>,
-    /// Since the last `resume`.
+    /// Since they were forgotten last.
     pub retransmissions: u32,
     pub timeouts: u32,
 }
@@ -179,13 +179,18 @@ impl Sender {
         }
     }
 
-    /// `packets` more are to be sent, after everything has been acknowledged.
+    /// `packets` more are to be sent.
     pub fn resume(&mut self, now: Time<Sim>, packets: u32) {
+        let was_idle = self.is_done();
         self.total += packets;
-        (self.retransmissions, self.timeouts) = (0, 0);
-        if self.next > 0 {
+        if was_idle && self.next > 0 {
             self.restart_window(now - self.last_sent);
         }
+    }
+
+    /// Retransmissions and timeouts are counted anew.
+    pub fn forget_counts(&mut self) {
+        (self.retransmissions, self.timeouts) = (0, 0);
     }
 
     /// tcp_cwnd_restart (RFC 2861): half of the window for every timeout that nothing was sent.
@@ -206,6 +211,11 @@ impl Sender {
     /// Packets that were ever to be sent.
     pub fn total(&self) -> u32 {
         self.total
+    }
+
+    /// The first packet that is not cumulatively acknowledged.
+    pub fn unacked(&self) -> u32 {
+        self.unacked
     }
 
     /// Everything is acknowledged.
