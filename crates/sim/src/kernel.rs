@@ -138,7 +138,9 @@ impl Outgoing {
     fn acknowledged_flow(&mut self) -> Option<u32> {
         let first = self.parts.front()?;
         let is_over = first.end <= self.sender.unacked();
-        is_over.then(|| self.parts.pop_front())?.map(|part| part.flow)
+        is_over
+            .then(|| self.parts.pop_front())?
+            .map(|part| part.flow)
     }
 
     /// What happens from now on is noted with flow `plan`, which is behind the one before.
@@ -164,6 +166,12 @@ impl Outgoing {
 
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Packets below TCP that have not left.
+    #[cfg(test)]
+    pub fn queued_packets(&self) -> u32 {
+        self.queued
     }
 
     /// TCP's pace, payload.
@@ -426,7 +434,9 @@ impl Domain {
             self.ended += 1;
         }
         connection.over = true;
-        connection.queue.clear();
+        // What was to be sent again is not, and leaves the small queue.
+        let unsent = connection.queue.drain(..).map(|(_, segment)| segment.count);
+        connection.queued -= unsent.sum::<u32>();
         connection.resume_at = None;
         if !persistent && more.is_none() {
             connection.records = None;

@@ -34,10 +34,7 @@ const WORLDS: [[(&str, &str); 2]; 2] = [
     [("host.kind", "kernel"), ("host.cc", "cubic")],
     [("host.kind", "nic"), ("host.cc", "dcqcn")],
 ];
-const DROPS: [(&str, &str); 2] = [
-    ("network.sharing", "per_port"),
-    ("network.buffer", "50 kB"),
-];
+const DROPS: [(&str, &str); 2] = [("network.sharing", "per_port"), ("network.buffer", "50 kB")];
 
 fn simulate(text: &str, set: &[(&str, &str)]) -> (RunResult, Tables) {
     let scenario = Scenario::parse_with(text, "t", set).unwrap_or_else(|e| panic!("{e}"));

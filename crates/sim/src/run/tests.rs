@@ -280,6 +280,40 @@ fn kernel_hosts_without_the_law_send_segments_of_their_own() {
     assert!(held("all").1 > 0);
 }
 
+/// Not even what the law held when its first copy was acknowledged, else the next flows had less room there.
+#[test]
+fn nothing_waits_below_tcp_when_all_is_acknowledged() {
+    let set = [
+        ("duration", "200 ms"),
+        ("network.link.rate", "10 Gbit/s"),
+        ("network.buffer", "300 kB"),
+        ("host.kind", "kernel"),
+        ("host.cc", "cubic"),
+        ("host.min_rto", "1 ms"),
+        ("traffic.0.to", "all"),
+        ("traffic.0.load", "10 %"),
+        ("traffic.1.to", "all"),
+        ("traffic.1.size", "1 MB"),
+        ("traffic.1.interval", "20 ms"),
+        ("onramp.law", "final"),
+        ("onramp.threshold", "60 us"),
+        ("onramp.reuse", "10 ms"),
+    ];
+    let scenario = Scenario::parse_with(HELD, "t", &set).unwrap_or_else(|e| panic!("{e}"));
+    let run = &scenario.runs()[0];
+    let mut simulation = build(run, &plan(run)).unwrap();
+    simulation.run_until(Time::ZERO + Span::from_s(9));
+    let mut connections = 0;
+    for domain in simulation.each() {
+        for (flow, connection) in domain.outgoing_connections.iter() {
+            assert!(connection.is_over(), "flow {flow}");
+            assert_eq!(connection.queued_packets(), 0, "flow {flow}");
+            connections += 1;
+        }
+    }
+    assert!(connections > 50);
+}
+
 #[test]
 fn entries_of_one_kind_are_measured_apart() {
     let text = format!("{HELD}[[traffic]]\nkind = \"incast\"\nto = 1\nfanout = 4\nsize = \"2 kB\"\ninterval = \"200 us\"\n");
