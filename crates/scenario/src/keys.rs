@@ -371,7 +371,7 @@ pub(crate) const KEYS: &[Key] = &[
         "traffic.pattern",
         Form::Choice(Pattern::VARIANTS),
         Is("direct"),
-        "What a step is. `direct`: every host sends `size` to every other. `ring`: an all-reduce of `size` bytes a host: in 2 (n - 1) rounds each of n hosts passes an n-th of it to the next one, as soon as it has that of the round before.",
+        "What a step is. `direct`: every host sends `size` to every other. `ring`: an all-reduce of `size` bytes a host: in 2 (n - 1) rounds each of n hosts passes an n-th of it to the next one, as soon as it has that of the round before, in order over one connection.",
     )
     .of(ALL_TO_ALL),
     key("traffic.path", Form::Path, Required, "List of flows: `.csv` or `.parquet` with the columns src, dst, size_bytes, start_ns; else the HPCC authors' format (how many, then `src dst priority port size_bytes start_s`). In the order of their starts.").of(REPLAY),

@@ -18,9 +18,6 @@ use crate::sim::{simulate_all, watch::Watch, Job};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Plan {
     version: String,
-    /// Digest of the sources of what ran them. Those of others are kept, and it is said.
-    #[serde(default)]
-    model: String,
     series: Vec<String>,
     scenario: Value,
     #[serde(default)]
@@ -29,15 +26,20 @@ struct Plan {
     measure_cpu: bool,
 }
 
-impl Plan {
-    /// Whether all is the same but what ran it.
-    fn asks_as(&self, other: &Plan) -> bool {
-        let model = other.model.clone();
-        let alike = Plan {
-            model,
-            ..self.clone()
-        };
-        alike == *other
+/// `plan.json`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    /// Digest of the sources of what ran them. Those of others are kept, and it is said.
+    #[serde(default)]
+    model: String,
+    #[serde(flatten)]
+    plan: Plan,
+}
+
+impl Stored {
+    fn by(model: &str, plan: Plan) -> Stored {
+        let model = model.to_owned();
+        Stored { model, plan }
     }
 }
 
@@ -90,11 +92,10 @@ impl Runner<'_> {
         let watch = Watch::series(series.clone());
         watch.check(scenario)?;
         let plan = Plan {
-            model: SIMULATOR.to_owned(),
             series: series.clone(),
             ..self.plan(scenario)
         };
-        self.keep_or_clear(&plan, scenario, out)?;
+        self.keep_or_clear(&Stored::by(SIMULATOR, plan), scenario, out)?;
         simulate_all(&Job {
             scenario,
             watch: &watch,
@@ -110,11 +111,10 @@ impl Runner<'_> {
     fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<SummaryFile> {
         let measure_cpu = self.figure.measures_cpu();
         let plan = Plan {
-            model: RACK.to_owned(),
             measure_cpu,
             ..self.plan(scenario)
         };
-        self.keep_or_clear(&plan, scenario, out)?;
+        self.keep_or_clear(&Stored::by(RACK, plan), scenario, out)?;
         let options = Options {
             place: Place::Vm,
             kernel: self.machines.kernel.clone(),
@@ -135,7 +135,6 @@ impl Runner<'_> {
     fn plan(&self, scenario: &Scenario) -> Plan {
         Plan {
             version: VERSION.to_owned(),
-            model: String::new(),
             series: Vec::new(),
             scenario: json!(scenario),
             files: self.figure.files.clone(),
@@ -144,27 +143,31 @@ impl Runner<'_> {
     }
 
     /// Says what is there already, and removes what is of no use.
-    fn keep_or_clear(&self, plan: &Plan, scenario: &Scenario, out: &Path) -> Result<()> {
+    fn keep_or_clear(&self, asked: &Stored, scenario: &Scenario, out: &Path) -> Result<()> {
         let place = out.display();
         std::fs::create_dir_all(out).with_context(|| format!("cannot make {place}"))?;
         let path = out.join("plan.json");
-        let found = read_json::<Plan>(&path).ok();
-        let found = found.filter(|found| found.asks_as(plan) && !self.again);
+        let found = read_json::<Stored>(&path).ok();
+        let found = found.filter(|found| found.plan == asked.plan && !self.again);
         let runs = scenario.runs().len();
         let there = runs - missing_runs(scenario, out).len();
-        if there > 0 && found.as_ref().is_some_and(|found| found != plan) {
+        if there > 0
+            && found
+                .as_ref()
+                .is_some_and(|found| found.model != asked.model)
+        {
             eprintln!("{place}: runs are of other sources of onramp; --again runs them again");
         }
         match (found.is_some(), there) {
             (true, there) if there == runs => eprintln!("{place}: all {runs} runs are there"),
-            (true, 0) => write_json(&path, plan)?,
+            (true, 0) => write_json(&path, asked)?,
             (true, there) => eprintln!("{place}: goes on, {there} of {runs} runs are there"),
             (false, _) => {
                 if path.exists() && !self.again {
                     eprintln!("{place}: is of another version or scenario and is run again");
                 }
                 clear(out).with_context(|| format!("cannot clear {place}"))?;
-                write_json(&path, plan)?;
+                write_json(&path, asked)?;
             }
         }
         Ok(())
