@@ -263,7 +263,7 @@ pub(crate) const KEYS: &[Key] = &[
         "host.connections",
         Form::Choice(Connections::VARIANTS),
         Is("persistent"),
-        "`persistent`: a flow takes the connection of its hosts that became idle last, with the window that it has. `new`: each opens one of its own, whose handshake is over and found the network idle; only in the simulator.",
+        "`persistent`: a flow takes the connection of its hosts that became idle last, with the window that it has. `new`: each opens one of its own (but a ring's host one to the next), whose handshake is over and found the network idle; only in the simulator.",
     )
     .on(HostKind::Kernel),
     key("host.initial_window", Form::Count(1, 10_000), Is("10"), "A kernel host's congestion window of a new connection, in packets; only in the simulator.").on(HostKind::Kernel),

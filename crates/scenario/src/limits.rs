@@ -15,7 +15,7 @@ pub enum RackLimit {
         /// In the run.
         hosts: u32,
     },
-    /// Emulated packets: about 27,000 guest instructions each.
+    /// Emulated packets, each of which costs guest instructions (docs/fidelity.md).
     Rate {
         /// Of a link, slowed down.
         rate: Rate,

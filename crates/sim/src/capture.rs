@@ -15,7 +15,6 @@ use crate::huygens::Edge;
 use crate::kernel::MSS;
 use crate::packet::{Kind, Packet};
 use crate::tcp::Acknowledgement;
-use onramp_scenario::Work;
 use onramp_units::{Rate, Sim, Time};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -180,44 +179,31 @@ impl Domain {
             ports: flow_ports(packet.ordinal.into()),
         };
         match (packet.kind, self.is_kernel) {
-            (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there, flow.work),
-            (_, true) => self.kernel_frame(id, packet, &there, flow.work),
+            (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there),
+            (_, true) => self.kernel_frame(id, packet, &there),
             (_, false) => self.nic_frame(id, packet, &there),
         }
     }
 
-    fn or_ack_frame(
-        &self,
-        id: u32,
-        packet: &Packet,
-        there: &Ends,
-        work: Work,
-    ) -> (Vec<u8>, String) {
+    fn or_ack_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
         let received = match self.is_kernel {
             true => mono(packet.sent),
             false => self.stamps.of(id).received.expect("an OR-ACK has it"),
         };
-        let len = self.or_acked_bytes(packet.seq, work);
-        let frame = frame::or_ack(there, packet.seq, len, received);
+        let frame = frame::or_ack(there, packet.seq, packet.payload.into(), received);
         (frame, format!("or-ack {}", packet.seq))
     }
 
-    fn kernel_frame(
-        &self,
-        id: u32,
-        packet: &Packet,
-        there: &Ends,
-        work: Work,
-    ) -> (Vec<u8>, String) {
+    fn kernel_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
         if packet.kind == Kind::Data {
             let seq = packet.seq * u64::from(MSS);
             let frame = frame::tcp_data(packet, there, seq);
             return (frame, data_comment(seq, packet));
         }
         let ack = *self.acknowledgements.of(id);
-        let (seq, echo) = (tcp_seq(&ack, work), ack.marked > 0);
+        let (seq, echo) = (tcp_seq(&ack), ack.marked > 0);
         let frame = frame::tcp_ack(packet, &there.swapped(), seq, echo);
-        (frame, tcp_comment(&ack, work))
+        (frame, tcp_comment(&ack))
     }
 
     fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
@@ -236,30 +222,16 @@ impl Domain {
         let frame = frame::transport(packet, &ends, self.feedback, &telemetry, received);
         (frame, comment)
     }
-
-    /// Payload of the packet with byte `seq`, for which there is an OR-ACK.
-    fn or_acked_bytes(&self, seq: u64, work: Work) -> u32 {
-        let full = u64::from(self.config.hosts.payload());
-        let first = seq / full * full;
-        match work {
-            Work::Send(size) => full.min(size.get().saturating_sub(first)) as u32,
-            Work::Until(_) => full as u32,
-        }
-    }
 }
 
-/// Byte expected next: only a flow's last packet is not full.
-fn tcp_seq(ack: &Acknowledgement, work: Work) -> u64 {
-    let end = u64::from(ack.cumulative) * u64::from(MSS);
-    match work {
-        Work::Send(size) => end.min(size.get()),
-        Work::Until(_) => end,
-    }
+/// Byte behind the last that is acknowledged.
+fn tcp_seq(ack: &Acknowledgement) -> u64 {
+    u64::from(ack.cumulative) * u64::from(MSS) - u64::from(ack.short)
 }
 
 /// Selective acknowledgements take no room on the simulated wire, so they are told here only.
-fn tcp_comment(ack: &Acknowledgement, work: Work) -> String {
-    let mut text = format!("ack {}", tcp_seq(ack, work));
+fn tcp_comment(ack: &Acknowledgement) -> String {
+    let mut text = format!("ack {}", tcp_seq(ack));
     for (first, end) in ack.blocks.iter().filter(|(first, end)| first < end) {
         let byte = |number: u32| u64::from(number) * u64::from(MSS);
         text += &format!(", sack {} to {}", byte(*first), byte(*end));

@@ -110,7 +110,8 @@ fn by_group(arrivals: &[Arrival], count: usize) -> (Vec<u32>, Vec<u32>) {
 impl Domain {
     /// All of flow `plan` is at its receiver: what has waited for that and nothing else starts.
     pub(crate) fn flow_arrived(&mut self, plan: u32) {
-        let Some(chains) = &self.network.chains else {
+        let network = self.network.clone();
+        let Some(chains) = &network.chains else {
             return;
         };
         let group = chains.joins[plan as usize];
@@ -128,12 +129,25 @@ impl Domain {
             let waits = flow as usize - chains.first;
             let start = self.now + chains.delays[waits];
             if start < chains.end || chains.goes_on[waits] {
-                self.chains.started += 1;
-                self.network.outcomes.started(flow, start);
-                let what = What::FlowStart { flow };
-                self.events.schedule(start, Rank::Flow(flow), what);
+                self.start_waiting(chains, flow, start);
             }
         }
+    }
+
+    /// Flow `flow` has waited; it starts at `start`, or with the one that goes before it on its connection if
+    /// that is later. If that one was not to begin any more, it does: its step has begun elsewhere.
+    fn start_waiting(&mut self, chains: &Chains, flow: u32, mut start: Time<Sim>) {
+        if let Some(before) = chains.streams.before(flow) {
+            if self.network.started(before as usize).is_none() {
+                self.start_waiting(chains, before, start);
+            }
+            let started = self.network.started(before as usize);
+            start = started.map_or(start, |started| start.max(started));
+        }
+        self.chains.started += 1;
+        self.network.outcomes.started(flow, start);
+        let what = What::FlowStart { flow };
+        self.events.schedule(start, Rank::Flow(flow), what);
     }
 
     /// Whether flow `plan` had to wait for others.

@@ -28,7 +28,7 @@ pub struct Config {
     pub clocks: ClockErrors,
     /// A flow begins with the last delay to its receiver, unless that is older than this.
     pub reuse: Option<Span>,
-    /// Packets that hold a multiple of so many bytes of their flow are OR-ACKed; 1: all.
+    /// Packets that hold a multiple of so many bytes of their connection are OR-ACKed; 1: all.
     pub or_ack_every: u32,
     /// Flows that wait for others.
     pub chains: Option<Arc<Chains>>,

@@ -16,12 +16,11 @@ use onramp_units::{Mono, Sim, Span, Time};
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
 pub(crate) const OR_ACK_BYTES: u16 = 78;
 
-/// The OR-ACK of `data`, which it takes sequence number and time from.
+/// The OR-ACK of `data`, which it takes sequence number, length and time from.
 pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
     Packet {
         next: NONE,
         wire_bytes: OR_ACK_BYTES,
-        payload: 0,
         at_port: 0,
         hop: 0,
         kind: Kind::OrAck,

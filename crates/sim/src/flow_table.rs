@@ -1,6 +1,6 @@
 //! The live state of flows at one of their ends, found by the flow's number or by a place.
 //!
-//! A packet knows its flow's number alone, so that either end may be anywhere. Places are for those
+//! A packet knows the number of its connection's first flow alone, so that either end may be anywhere. Places are for those
 //! who have looked before; they are given out again.
 
 use crate::slab::Slab;

@@ -92,8 +92,9 @@ pub(crate) struct Outgoing {
     path: u16,
     pub(crate) src: u32,
     sender: Sender,
-    /// Of the flows under way that have a size.
+    /// Of the flows under way that have a size, behind those that have ended but may have copies below TCP.
     parts: VecDeque<Part>,
+    ended_parts: usize,
     there: Path,
     /// Segments in the queueing discipline, with the times at which they came, and packets there and
     /// in the burst.
@@ -115,32 +116,51 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    fn payload(&self, number: u32) -> u16 {
-        let part = self.parts.iter().find(|part| part.end == number + 1);
-        part.map_or(MSS, |part| part.last_payload)
+    /// The part with packet `number`, if its flow has a size.
+    fn part_of(&self, number: u32) -> Option<&Part> {
+        let place = self.parts.partition_point(|part| part.end <= number);
+        self.parts.get(place)
     }
 
+    fn payload(&self, number: u32) -> u16 {
+        match self.part_of(number) {
+            Some(part) if part.end == number + 1 => part.last_payload,
+            _ => MSS,
+        }
+    }
+
+    /// Payload of a segment.
     fn bytes(&self, segment: &Segment) -> u32 {
         let behind = segment.first + segment.count;
-        let ends = self.parts.iter().take_while(|part| part.end <= behind);
-        let short = ends.filter(|part| part.end > segment.first);
-        let missing = short.map(|part| u32::from(MSS - part.last_payload));
+        let place = self.parts.partition_point(|part| part.end <= segment.first);
+        let ends = self
+            .parts
+            .range(place..)
+            .take_while(|part| part.end <= behind);
+        let missing = ends.map(|part| u32::from(MSS - part.last_payload));
         segment.count * u32::from(MSS) - missing.sum::<u32>()
     }
 
-    /// The flow that packet `number` is of.
-    fn flow_of(&self, number: u32) -> u32 {
-        let part = self.parts.iter().find(|part| number < part.end);
-        part.map_or(self.plan, |part| part.flow)
+    /// Sequence numbers of a segment: all packets but its last count as full.
+    fn span(&self, segment: &Segment) -> u32 {
+        let last = segment.first + segment.count - 1;
+        (segment.count - 1) * u32::from(MSS) + u32::from(self.payload(last))
     }
 
-    /// Takes the first flow under way, if it is all acknowledged.
+    /// Forgets ended flows that have no packet from `lowest` on.
+    fn forget_parts(&mut self, lowest: u32) {
+        let gone = self.parts.iter().take(self.ended_parts);
+        let gone = gone.take_while(|part| part.end <= lowest).count();
+        self.parts.drain(..gone);
+        self.ended_parts -= gone;
+    }
+
+    /// Ends the first flow under way, if it is all acknowledged.
     fn acknowledged_flow(&mut self) -> Option<u32> {
-        let first = self.parts.front()?;
-        let is_over = first.end <= self.sender.unacked();
-        is_over
-            .then(|| self.parts.pop_front())?
-            .map(|part| part.flow)
+        let part = self.parts.get(self.ended_parts)?;
+        let flow = (part.end <= self.sender.unacked()).then_some(part.flow)?;
+        self.ended_parts += 1;
+        Some(flow)
     }
 
     /// What happens from now on is noted with flow `plan`, which is behind the one before.
@@ -240,8 +260,6 @@ impl Domain {
 
     /// Flow `plan` starts on the connection at `place`, which is idle.
     fn start_on(&mut self, place: u32, plan: u32, ordinal: u16) {
-        let flow = self.network.flows[plan as usize];
-        self.law_starts(place, flow.src, flow.dst);
         let connection = &mut self.outgoing_connections[place];
         connection.ordinal = ordinal;
         connection.begin(plan);
@@ -250,11 +268,20 @@ impl Domain {
 
     /// Flow `plan` goes behind what the connection at `place` has to send.
     fn append(&mut self, place: u32, plan: u32) {
+        let flow = self.network.flows[plan as usize];
+        if self.outgoing_connections[place].over {
+            self.law_starts(place, flow.src, flow.dst);
+        }
+        let burst = self.hosts[flow.src as usize].burst;
+        let burst = burst.filter(|burst| burst.connection == place);
         let connection = &mut self.outgoing_connections[place];
         self.network.outcomes.path(plan, connection.path);
         connection.over = false;
         let first = connection.sender.total();
-        match self.network.flows[plan as usize].work {
+        let queued = connection.queue.iter().map(|(_, segment)| segment.first);
+        let below_tcp = queued.chain(burst.map(|burst| burst.segment.first)).min();
+        connection.forget_parts(below_tcp.unwrap_or(first));
+        match flow.work {
             Work::Send(size) => {
                 let packets = packets(size.get());
                 connection.parts.push_back(Part {
@@ -293,6 +320,7 @@ impl Domain {
             path: ordinal,
             sender,
             parts: VecDeque::new(),
+            ended_parts: 0,
             there: self.network.there(plan, ordinal),
             queue: VecDeque::new(),
             queued: 0,
@@ -414,7 +442,10 @@ impl Domain {
         if connection.over {
             return true;
         }
-        let without_size = connection.parts.is_empty();
+        let held_since = &mut connection.held_since;
+        if let Some(since) = held_since.take_if(|_| connection.sender.is_done()) {
+            connection.held += self.now - since;
+        }
         let mut more = None;
         while let Some(flow) = connection.acknowledged_flow() {
             let after = self.network.age(flow, self.now);
@@ -429,7 +460,8 @@ impl Domain {
         if !connection.sender.is_done() {
             return false;
         }
-        if without_size {
+        let work = self.network.flows[connection.plan as usize].work;
+        if matches!(work, Work::Until(_)) {
             connection.note_outcome(&self.network.outcomes);
             self.ended += 1;
         }
@@ -535,7 +567,9 @@ impl Domain {
         let packet = self.packets.add(Packet {
             seq: u64::from(number),
             sent: self.now,
-            flow: connection.flow_of(number),
+            flow: connection
+                .part_of(number)
+                .map_or(connection.plan, |p| p.flow),
             connection: connection.number,
             next: NONE,
             wire_bytes: payload + HEADER,

@@ -40,15 +40,16 @@ pub(crate) struct Packet {
     pub sent: Time<Sim>,
     /// Its flow in the plan.
     pub flow: u32,
-    /// The flow that opened its connection: of NICs, the same.
+    /// The flow that opened its connection: of NICs, the same unless flows go in order.
     pub connection: u32,
     /// The packet behind this one in a queue.
     pub next: u32,
     /// On the wire, headers and all.
     pub wire_bytes: u16,
-    /// Payload.
+    /// Payload; of an OR-ACK, that of the data.
     pub payload: u16,
-    /// How many flows its pair of hosts had had before its own: names the flow to switches.
+    /// How many flows its pair of hosts had had before its own, or before the one that opened the connection on
+    /// which it goes in order: names the flow to switches.
     pub ordinal: u16,
     /// The port that receives it, of the link it is on.
     pub at_port: u16,

@@ -7,11 +7,13 @@ use crate::packet::NONE;
 use onramp_scenario::{Arrival, Work};
 use std::collections::HashMap;
 
-/// Which flows of a plan share a connection. Start in the plan's order is the planner's promise.
+/// Which flows of a plan share a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Streams {
-    /// By flow: the first one of its connection, and the next one or `NONE`. Empty: none shares any.
+    /// By flow: the first one of its connection; the one before it and the next one, or `NONE`. Empty: none
+    /// shares any.
     openers: Vec<u32>,
+    before: Vec<u32>,
     next: Vec<u32>,
 }
 
@@ -22,12 +24,14 @@ impl Streams {
         }
         let mut streams = Streams {
             openers: (0..arrivals.len() as u32).collect(),
+            before: vec![NONE; arrivals.len()],
             next: vec![NONE; arrivals.len()],
         };
         let mut last = HashMap::new();
         for (flow, arrival) in (0..).zip(arrivals).filter(|(_, arrival)| arrival.in_order) {
             let stream = (arrival.traffic, arrival.src, arrival.dst);
             if let Some(before) = last.insert(stream, flow) {
+                streams.before[flow as usize] = before;
                 streams.next[before as usize] = flow;
                 streams.openers[flow as usize] = streams.openers[before as usize];
             }
@@ -41,11 +45,20 @@ impl Streams {
         opener.copied().unwrap_or(flow)
     }
 
+    /// The flow before `flow` on its connection.
+    pub fn before(&self, flow: u32) -> Option<u32> {
+        of(&self.before, flow)
+    }
+
     /// The flow behind `flow` on its connection.
     pub fn next(&self, flow: u32) -> Option<u32> {
-        let next = self.next.get(flow as usize).copied();
-        next.filter(|&next| next != NONE)
+        of(&self.next, flow)
     }
+}
+
+fn of(others: &[u32], flow: u32) -> Option<u32> {
+    let other = others.get(flow as usize).copied();
+    other.filter(|&other| other != NONE)
 }
 
 /// The bytes of a flow on its connection: from `first` on, up to `end`.

@@ -45,7 +45,7 @@ impl Domain {
             connection.held += self.now - since;
         }
         let seq = segment.first.wrapping_mul(u32::from(MSS));
-        let (bytes, now) = (connection.bytes(segment), mono(self.now));
+        let (bytes, now) = (connection.span(segment), mono(self.now));
         let flow = &mut connection.law;
         let every = self.config.or_ack_every;
         let records = || Records::sampling(every);

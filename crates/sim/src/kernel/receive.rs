@@ -23,6 +23,9 @@ pub(crate) struct Incoming {
     end: Option<u32>,
     last_payload: u16,
     arrived: bool,
+    /// The packet behind the last flow that arrived, and what the one before it lacks to be full.
+    behind: u32,
+    short: u16,
     pub(super) back: Path,
     /// When the event of the acknowledgement that is put off comes.
     delayed_at: Option<Time<Sim>>,
@@ -157,6 +160,8 @@ impl Domain {
             end: None,
             last_payload: MSS,
             arrived: false,
+            behind: 0,
+            short: 0,
             back: self.network.back(data.flow, data.ordinal),
             delayed_at: None,
         };
@@ -195,6 +200,7 @@ impl Domain {
         }
         let plan = incoming.plan;
         let network = &self.network;
+        (incoming.behind, incoming.short) = (end, MSS - incoming.last_payload);
         if let Some(next) = network.next_in_stream(plan) {
             incoming.begin(next, end, network.flows[next as usize].size());
             return Some(plan);
@@ -251,7 +257,10 @@ impl Domain {
 
     fn send_acknowledgement(&mut self, place: u32) {
         let incoming = &mut self.incoming_connections[place];
-        let acknowledgement = incoming.receiver.acknowledge();
+        let mut acknowledgement = incoming.receiver.acknowledge();
+        if acknowledgement.cumulative == incoming.behind {
+            acknowledgement.short = incoming.short;
+        }
         let host = incoming.dst;
         let ack = self.packets.add(Packet {
             seq: u64::from(acknowledgement.cumulative),

@@ -61,6 +61,9 @@ impl Sender {
     /// Tells the outcomes which flows are all acknowledged now, and answers how many.
     fn end_flows(&mut self, network: &Network, now: Time<Sim>) -> usize {
         let mut ended = 0;
+        if let Some(since) = self.held_since.take_if(|_| self.unacked >= self.size) {
+            self.sent.held += now - since;
+        }
         while self.unacked >= self.under_way.end {
             ended += 1;
             let flow = self.under_way.flow;
@@ -99,13 +102,25 @@ impl Domain {
 
     /// Flow `plan` goes behind those of the connection at `at`.
     fn append_flow(&mut self, at: u32, plan: u32) {
+        let src = self.senders[at].src;
+        if self.senders[at].is_idle() {
+            self.reuse_delay(at, plan);
+        }
         let sender = &mut self.senders[at];
         sender.size = self.network.part(plan, sender.size).end;
         sender.goes_on = self.network.next_in_stream(plan).is_some();
         self.network.outcomes.path(plan, sender.ordinal);
-        let src = sender.src;
         self.update_turn(at);
         self.nic_send(src);
+    }
+
+    /// The law of the connection at `at`, on which flow `plan` starts, may know a delay already.
+    fn reuse_delay(&mut self, at: u32, plan: u32) {
+        let flow = &self.network.flows[plan as usize];
+        let known = self.delay_to_reuse(flow.src, flow.dst);
+        if let (Some(law), Some(owd)) = (law_of(&self.laws, flow.src), known) {
+            reuse(law, &mut self.senders[at].law, owd, mono(self.now));
+        }
     }
 
     fn open(&mut self, plan: u32) {
@@ -124,7 +139,7 @@ impl Domain {
             Work::Until(stop) => Some(stop),
         };
         self.network.outcomes.path(plan, ordinal);
-        let mut sender = Sender {
+        let sender = Sender {
             connection: plan,
             ordinal,
             under_way: part,
@@ -146,10 +161,6 @@ impl Domain {
             timed: false,
             sent: Sent::default(),
         };
-        let known = self.delay_to_reuse(src, flow.dst);
-        if let (Some(law), Some(owd)) = (law_of(&self.laws, src), known) {
-            reuse(law, &mut sender.law, owd, mono(self.now));
-        }
         let turn = Turn {
             sender: NONE,
             state: sender.state(),
@@ -157,6 +168,7 @@ impl Domain {
             held_until: Time::ZERO,
         };
         let place = self.senders.add(plan, sender);
+        self.reuse_delay(place, plan);
         let nic = &mut self.nics[src as usize];
         nic.flows.push(Turn {
             sender: place,
@@ -260,13 +272,13 @@ impl Domain {
                 sender.timeout_at = self.now + timeout;
             }
         }
+        self.ended += sender.end_flows(&self.network, self.now);
         if packet.kind == Kind::Nack {
             let again = sender.go_back(self.config.hosts.nic().payload);
             self.counters.retransmissions += u64::from(again);
         } else if self.config.rounding == Rounding::Exact {
             sender.next = sender.next.max(sender.unacked);
         }
-        self.ended += sender.end_flows(&self.network, self.now);
         let hops = match self.uses_int {
             true => self.stacks.of(id).hops(),
             false => &[],

@@ -263,7 +263,7 @@ pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
     rows.collect()
 }
 
-/// Of all flows that have begun and are not over.
+/// Of all flows that have begun and are not over; of those that go in order, the first.
 fn limits(simulation: &Simulation) -> Vec<Limits> {
     let mut limits: Vec<Limits> = simulation.each().flat_map(|d| limits_in(&d)).collect();
     limits.sort_by_key(|flow| flow.plan);

@@ -308,6 +308,7 @@ fn nothing_waits_below_tcp_when_all_is_acknowledged() {
         for (flow, connection) in domain.outgoing_connections.iter() {
             assert!(connection.is_over(), "flow {flow}");
             assert_eq!(connection.queued_packets(), 0, "flow {flow}");
+            assert_eq!(connection.held_since, None, "flow {flow}");
             connections += 1;
         }
     }

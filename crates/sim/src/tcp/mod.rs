@@ -17,4 +17,6 @@ pub(crate) struct Acknowledgement {
     pub blocks: [(u32, u32); 3],
     /// Packets that it acknowledges and that were marked CE.
     pub marked: u32,
+    /// Payload that the packet before `cumulative` lacks to be full.
+    pub short: u16,
 }

@@ -88,6 +88,7 @@ impl Receiver {
             cumulative: self.expected,
             blocks,
             marked: self.marked,
+            short: 0,
         };
         self.unacknowledged = 0;
         self.marked = 0;

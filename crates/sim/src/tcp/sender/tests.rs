@@ -13,6 +13,7 @@ fn ack(cumulative: u32, block: (u32, u32)) -> Acknowledgement {
         cumulative,
         blocks: [block, (0, 0), (0, 0)],
         marked: 0,
+        short: 0,
     }
 }
 
