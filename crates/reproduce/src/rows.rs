@@ -88,7 +88,8 @@ fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String,
 }
 
 /// Reproduced: within the factor of the paper's number and, if that is a change, on the same side and not by
-/// chance; or within the bounds that the picture's shape sets. Direction only: the same without the factor.
+/// chance; or within the bounds that the picture's shape sets, and not by chance if they ask for a change.
+/// Direction only: the same without the factor.
 fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
     let has_bounds = spec.at_least.is_some() || spec.at_most.is_some();
     if spec.paper.is_none() && !has_bounds {
@@ -99,7 +100,8 @@ fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
     };
     let value = measured.value;
     let in_bounds = spec.at_least.is_none_or(|least| value >= least)
-        && spec.at_most.is_none_or(|most| value <= most);
+        && spec.at_most.is_none_or(|most| value <= most)
+        && !(asks_for_change(spec) && is_chance(spec, measured));
     let is_close = spec.paper.is_none_or(|paper| {
         let (ours, theirs) = (scale(spec, value), scale(spec, paper));
         let has_sides = spec.by != By::Value && theirs != 1.0;
@@ -131,6 +133,14 @@ fn factor(a: f64, b: f64) -> f64 {
 
 fn same_side(a: f64, b: f64) -> bool {
     (a > 1.0) == (b > 1.0)
+}
+
+/// Whether no change is outside of the bounds.
+fn asks_for_change(spec: &RowSpec) -> bool {
+    let of = |bound: Option<f64>| bound.map(|bound| scale(spec, bound));
+    let more = of(spec.at_least).is_some_and(|least| least > 1.0);
+    let less = of(spec.at_most).is_some_and(|most| most < 1.0);
+    spec.by != By::Value && (more || less)
 }
 
 /// Whether seeds differ by so much that there may be no change.
@@ -212,11 +222,13 @@ mod tests {
         assert_eq!(verdict_of(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
         assert_eq!(verdict_of(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
         assert_eq!(verdict_of(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
+        assert_eq!(verdict_of(&spec, 1.6, [0.9, 2.8]), Verdict::NotReproduced);
         let no_worse = self::spec("as = \"change\"\nat_most = 2");
         assert_eq!(
             verdict_of(&no_worse, 5.0, [4.0, 6.0]),
             Verdict::NotReproduced
         );
+        assert_eq!(verdict_of(&no_worse, 1.0, [-1.0, 3.0]), Verdict::Reproduced);
         let free = self::spec("as = \"ratio\"");
         assert_eq!(verdict_of(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
     }

@@ -53,9 +53,9 @@ pub fn markdown(figures: &[Figure]) -> String {
          seeds' ratios). *Ratio*: ours by the paper's; of changes in per cent, what is left of ours by what is left of \
          the paper's (falls of 28 and 21 %: 0.72 / 0.79). **Reproduced**: within a factor of 1.5 of the paper's \
          number and, if that is a change, on its side for sure (its interval does not hold none); where the \
-         paper has only a picture, its shape, as a bound that the row names. **Direction only**: the same way \
-         for sure, but not as far, or further. **Not reproduced**: the note says why, where a reason was \
-         found. The simulator's numbers depend on no machine: the same version gives the same.\n\n\
+         paper has only a picture, its shape, as a bound that the row names, for sure if that asks for a \
+         change. **Direction only**: the same way for sure, but not as far, or further. **Not \
+         reproduced**: the note says why, where a reason was found. The simulator's numbers depend on no machine: the same version gives the same.\n\n\
          At the scale *rack* the same scenario, just as small and as slow, runs in the simulator and on real \
          kernels (`onramp reproduce --rack`): Linux TCP, qdiscs, BPF programs and daemons in a virtual rack \
          ([what it shows](fidelity.md)). The two columns are to be compared with each other; the simulator's at \

@@ -437,45 +437,54 @@ impl Domain {
 
     /// Ends the flows that are all acknowledged. Whether the connection has none under way.
     fn end_if_done(&mut self, id: u32) -> bool {
-        let persistent = self.kernel().persistent;
-        let connection = &mut self.outgoing_connections[id];
-        if connection.over {
+        if self.outgoing_connections[id].over {
             return true;
         }
-        let held_since = &mut connection.held_since;
-        if let Some(since) = held_since.take_if(|_| connection.sender.is_done()) {
-            connection.held += self.now - since;
-        }
-        let mut more = None;
-        while let Some(flow) = connection.acknowledged_flow() {
-            let after = self.network.age(flow, self.now);
-            self.network.outcomes.acked(flow, after);
-            connection.note_outcome(&self.network.outcomes);
-            self.ended += 1;
-            more = self.network.next_in_stream(flow);
-            if let Some(next) = more {
-                connection.begin(next);
-            }
-        }
+        let goes_on = self.end_flows(id);
+        let persistent = self.kernel().persistent;
+        let connection = &mut self.outgoing_connections[id];
         if !connection.sender.is_done() {
             return false;
-        }
-        let work = self.network.flows[connection.plan as usize].work;
-        if matches!(work, Work::Until(_)) {
-            connection.note_outcome(&self.network.outcomes);
-            self.ended += 1;
         }
         connection.over = true;
         // What was to be sent again is not, and leaves the small queue.
         let unsent = connection.queue.drain(..).map(|(_, segment)| segment.count);
         connection.queued -= unsent.sum::<u32>();
         connection.resume_at = None;
-        if !persistent && more.is_none() {
+        if !persistent && !goes_on {
             connection.records = None;
         }
         let host = &mut self.hosts[connection.src as usize];
         host.turns.retain(|turn| turn.connection != id);
         true
+    }
+
+    /// Tells the outcomes which flows of the connection are all acknowledged. Whether another one will go behind
+    /// the last of them.
+    fn end_flows(&mut self, id: u32) -> bool {
+        let connection = &mut self.outgoing_connections[id];
+        let is_done = connection.sender.is_done();
+        if let Some(since) = connection.held_since.take_if(|_| is_done) {
+            connection.held += self.now - since;
+        }
+        let (mut ended, mut next) = (0, None);
+        while let Some(flow) = connection.acknowledged_flow() {
+            let after = self.network.age(flow, self.now);
+            self.network.outcomes.acked(flow, after);
+            connection.note_outcome(&self.network.outcomes);
+            ended += 1;
+            next = self.network.next_in_stream(flow);
+            if let Some(next) = next {
+                connection.begin(next);
+            }
+        }
+        let work = self.network.flows[connection.plan as usize].work;
+        if is_done && matches!(work, Work::Until(_)) {
+            connection.note_outcome(&self.network.outcomes);
+            ended += 1;
+        }
+        self.ended += ended;
+        next.is_some()
     }
 
     /// A wake is due, unless another has replaced it.
