@@ -116,27 +116,20 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// The part with packet `number`, if its flow has a size.
-    fn part_of(&self, number: u32) -> Option<&Part> {
-        let place = self.parts.partition_point(|part| part.end <= number);
-        self.parts.get(place)
-    }
-
-    fn payload(&self, number: u32) -> u16 {
-        match self.part_of(number) {
-            Some(part) if part.end == number + 1 => part.last_payload,
-            _ => MSS,
+    /// The flow that packet `number` is of, and its payload.
+    fn packet(&self, number: u32) -> (u32, u16) {
+        match self.parts.iter().find(|part| number < part.end) {
+            Some(part) if part.end == number + 1 => (part.flow, part.last_payload),
+            Some(part) => (part.flow, MSS),
+            None => (self.plan, MSS),
         }
     }
 
     /// Payload of a segment.
     fn bytes(&self, segment: &Segment) -> u32 {
         let behind = segment.first + segment.count;
-        let place = self.parts.partition_point(|part| part.end <= segment.first);
-        let ends = self
-            .parts
-            .range(place..)
-            .take_while(|part| part.end <= behind);
+        let ends_here = |part: &&Part| segment.first < part.end && part.end <= behind;
+        let ends = self.parts.iter().filter(ends_here);
         let missing = ends.map(|part| u32::from(MSS - part.last_payload));
         segment.count * u32::from(MSS) - missing.sum::<u32>()
     }
@@ -144,7 +137,7 @@ impl Outgoing {
     /// Sequence numbers of a segment: all packets but its last count as full.
     fn span(&self, segment: &Segment) -> u32 {
         let last = segment.first + segment.count - 1;
-        (segment.count - 1) * u32::from(MSS) + u32::from(self.payload(last))
+        (segment.count - 1) * u32::from(MSS) + u32::from(self.packet(last).1)
     }
 
     /// Forgets ended flows that have no packet from `lowest` on.
@@ -572,13 +565,11 @@ impl Domain {
         burst.sent += 1;
         let ends = burst.sent == segment.count;
         let connection = &mut self.outgoing_connections[id];
-        let payload = connection.payload(number);
+        let (flow, payload) = connection.packet(number);
         let packet = self.packets.add(Packet {
             seq: u64::from(number),
             sent: self.now,
-            flow: connection
-                .part_of(number)
-                .map_or(connection.plan, |p| p.flow),
+            flow,
             connection: connection.number,
             next: NONE,
             wire_bytes: payload + HEADER,
