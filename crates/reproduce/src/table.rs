@@ -133,16 +133,23 @@ fn heading(text: &mut String, figure: &Figure) {
 
 fn section_beyond(text: &mut String, figure: &Figure) {
     heading(text, figure);
-    text.push_str("| what | measured | seeds | note |\n|---|---|---|---|\n");
+    let worlds = worlds(&figure.rows);
+    let mut headings = vec!["what"];
+    headings.extend(worlds.iter().map(|world| column(world, &worlds)));
+    headings.extend(["seeds", "note"]);
+    write_headings(text, &headings);
     for row in &figure.rows {
-        let cells = [
-            row.name.clone(),
-            value(row.measured.first(), row),
-            figure.seeds.len().to_string(),
-            one_line(&row.note),
-        ];
+        let mut cells = vec![row.name.clone()];
+        let values = worlds.iter().map(|world| value(of_world(row, world), row));
+        cells.extend(values);
+        cells.extend([figure.seeds.len().to_string(), one_line(&row.note)]);
         write_row(text, &cells);
     }
+}
+
+fn write_headings(text: &mut String, headings: &[&str]) {
+    let _ = writeln!(text, "| {} |", headings.join(" | "));
+    let _ = writeln!(text, "|{}", "---|".repeat(headings.len()));
 }
 
 fn write_row(text: &mut String, cells: &[String]) {
@@ -158,8 +165,7 @@ fn section(text: &mut String, figure: &Figure) {
         headings.extend([column(world, &worlds), "ratio", "verdict"]);
     }
     headings.extend(["seeds", "note"]);
-    let _ = writeln!(text, "| {} |", headings.join(" | "));
-    let _ = writeln!(text, "|{}", "---|".repeat(headings.len()));
+    write_headings(text, &headings);
     for row in &figure.rows {
         let mut cells = vec![row.name.clone(), row.source.clone(), paper(row)];
         for measured in worlds.iter().map(|world| of_world(row, world)) {
@@ -395,5 +401,17 @@ mod tests {
         assert!(place("## f1") < place("# Beyond the paper"));
         assert!(place("# Beyond the paper") < place("## a1"));
         assert!(!text[place("## a1")..].contains("picture"));
+    }
+
+    #[test]
+    fn what_is_beyond_the_paper_tells_each_worlds_value() {
+        let worlds = [("sim", 2.0), ("rack", 4.0)];
+        let values = worlds.map(|(world, value)| measured(world, Some(value), Verdict::Beyond));
+        let text = markdown(&[figure("rack", vec![row("RCT", 2.0, values.to_vec())])]);
+        assert!(text.contains("| what | simulator | real kernel | seeds | note |\n"));
+        assert!(
+            text.contains("| RCT | 2.00 x | 4.00 x | 2 |  |\n"),
+            "{text}"
+        );
     }
 }
