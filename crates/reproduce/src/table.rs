@@ -55,7 +55,8 @@ pub fn markdown(figures: &[Figure]) -> String {
          number and, if that is a change, on its side for sure (its interval does not hold none); where the \
          paper has only a picture, its shape, as a bound that the row names, for sure if that asks for a \
          change. **Direction only**: the same way for sure, but not as far, or further. **Not \
-         reproduced**: the note says why, where a reason was found. The simulator's numbers depend on no machine: the same version gives the same.\n\n\
+         reproduced**: the note says why, where a reason was found. The simulator's numbers depend on \
+         no machine: the same version gives the same.\n\n\
          At the scale *rack* the same scenario, just as small and as slow, runs in the simulator and on real \
          kernels (`onramp reproduce --rack`): Linux TCP, qdiscs, BPF programs and daemons in a virtual rack \
          ([what it shows](fidelity.md)). The two columns are to be compared with each other; the simulator's at \

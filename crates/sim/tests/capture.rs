@@ -9,6 +9,7 @@ use onramp_scenario::Scenario;
 use onramp_sim::run::{self, Watch};
 use onramp_sim::Output;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Command;
 
@@ -200,6 +201,37 @@ fn a_kernel_hosts_packets_are_tcp() {
         from_host0.map(|frame| number(&frame.data[42..46])).max(),
         Some(100_000)
     );
+}
+
+/// Flows that use a connection again begin where a full packet would have ended.
+#[test]
+fn answers_on_a_used_connection_fit_its_data() {
+    let set = [
+        ("duration", "5 ms"),
+        ("traffic.0.requests", "3"),
+        ("traffic.0.interval", "500 us"),
+        ("host.kind", "kernel"),
+        ("host.cc", "cubic"),
+        ("network.sharing", "per_port"),
+    ];
+    let (bytes, _) = simulate_with(&set, &["host1", "host0"]);
+    let (data, answers) = (frames(&bytes[0]), frames(&bytes[1]));
+    let host1 = data[0].data[26..30].to_vec();
+    let end = |frame: &Frame| number(&frame.data[38..42]) + frame.original_bytes - 66;
+    let ends: BTreeSet<u64> = data.iter().map(end).collect();
+    let to_host1 = answers.iter().filter(|frame| frame.data[30..34] == host1);
+    let (acks, or_acks): (Vec<&Frame>, Vec<&Frame>) = to_host1.partition(|f| f.data[23] == 6);
+    let acks: BTreeSet<u64> = acks.iter().map(|f| number(&f.data[42..46])).collect();
+    assert!(acks.is_subset(&ends), "{acks:?}");
+    assert!(or_acks.len() >= 3 * 6);
+    for frame in or_acks {
+        let (byte, len) = (number(&frame.data[46..50]), number(&frame.data[58..62]));
+        let holds = |data: &&Frame| number(&data.data[38..42]) <= byte && byte < end(data);
+        let of = data.iter().find(holds).expect("the byte was sent");
+        assert_eq!(len, of.original_bytes - 66);
+    }
+    // Twice 70 packets, the last of which has 88 B, and the third flow.
+    assert_eq!(acks.last(), Some(&(2 * 70 * 1448 + 100_000)));
 }
 
 /// Layout: struct onr_orack of bpf/abi.h.

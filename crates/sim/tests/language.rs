@@ -3,22 +3,15 @@
 
 #[path = "harness/outcome.rs"]
 mod outcome;
+#[path = "harness/star.rs"]
+mod star;
 
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run, Watch};
 use outcome::{field, number};
+use star::STAR;
 use std::collections::BTreeMap;
-
-const STAR: &str = r#"title = "t"
-duration = "2 ms"
-[network]
-topology = { kind = "star", hosts = 5 }
-link = { rate = "100 Gbit/s", delay = "1 us" }
-[host]
-kind = "nic"
-cc = "dctcp"
-"#;
 
 /// Host 1 has a slow line.
 const MIXED: &str = r#"switches = ["a", "b"]

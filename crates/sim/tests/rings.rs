@@ -2,22 +2,15 @@
 
 #[path = "harness/outcome.rs"]
 mod outcome;
+#[path = "harness/star.rs"]
+mod star;
 
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run_in_parts, Parts, Watch};
 use outcome::{field, number};
+use star::STAR;
 use std::collections::BTreeMap;
-
-const STAR: &str = r#"title = "t"
-duration = "2 ms"
-[network]
-topology = { kind = "star", hosts = 5 }
-link = { rate = "100 Gbit/s", delay = "1 us" }
-[host]
-kind = "nic"
-cc = "dctcp"
-"#;
 
 /// Hosts whose next one is in another rack get their chunks later than they send theirs.
 const RACKS: &str = r#"title = "t"
