@@ -1,0 +1,125 @@
+//! `onramp sim replay`: a list of flows on a network file, both in the HPCC simulator's formats.
+//! Prints CSV in that simulator's columns.
+use std::{collections::HashMap, path::Path, path::PathBuf, time::Instant};
+
+use anyhow::{bail, Context, Result};
+use onramp_scenario::Work;
+use onramp_sim::{
+    address, cc, flow_ports, parse_flow_list, Buffer, ClockErrors, Config, Flow, Hosts, Nic,
+    Rounding, Simulation, Switch, Topology,
+};
+use onramp_units::{Bytes, Rate, Span, Time};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Nodes, switches and links
+    topology: PathBuf,
+    /// Flows in the order of their starts
+    flows: PathBuf,
+    /// Congestion control
+    #[arg(long, value_parser = cc::PRESETS.map(|preset| preset.name))]
+    cc: String,
+    /// Times as they are, or rounded as the HPCC authors' ns-3 rounds them
+    #[arg(long, value_parser = ["exact", "ns3"], default_value = "exact")]
+    rounding: String,
+    /// Memory of each switch
+    #[arg(long, default_value = "32 MiB")]
+    buffer: Bytes,
+    /// Of random marks; with ns3 rounding its RngRun
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Give up flows that are not over so long after the last start
+    #[arg(long, default_value = "2 s")]
+    patience: Span,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let rounding = match args.rounding.as_str() {
+        "ns3" => Rounding::Ns3,
+        _ => Rounding::Exact,
+    };
+    let topology = parsed(&args.topology, Topology::parse)?;
+    let flows = parsed(&args.flows, |text| parse_flow_list(text, rounding))?;
+    let last = flows.last().map_or(Time::ZERO, |flow| flow.start);
+    let config = config(args, rounding, topology.host_rate())?;
+    let mut simulation = Simulation::new(config, &topology, flows.clone())
+        .with_context(|| format!("replaying {}", args.flows.display()))?;
+    let started = Instant::now();
+    simulation.run_until(last + args.patience);
+    let (hops, seconds) = (
+        simulation.counters().packet_hops,
+        started.elapsed().as_secs_f64(),
+    );
+    eprintln!("{hops} packet-hops in {seconds:.2} s");
+    print!("{}", csv(&simulation, &flows, rounding));
+    match simulation.unfinished() {
+        0 => Ok(()),
+        n => bail!("{n} of {} flows are not over", flows.len()),
+    }
+}
+
+fn parsed<T, E>(path: &Path, parse: impl Fn(&str) -> Result<T, E>) -> Result<T>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).with_context(|| path.display().to_string())
+}
+
+fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
+    let preset = cc::preset(&args.cc).context("clap has checked the name")?;
+    Ok(Config {
+        rounding,
+        hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
+        law: None,
+        managed: None,
+        clocks: ClockErrors::default(),
+        switch: Switch {
+            buffer: Buffer::Lossless(args.buffer),
+            ecn: Some((preset.ecn)(line)),
+            control_acks: preset.control_acks,
+            alpha_log2: None,
+        },
+        reuse: None,
+        or_ack_every: 1,
+        chains: None,
+        probing: None,
+        seed: args.seed,
+    })
+}
+
+/// The reference's columns, a line a flow in the order of their ends, in ns or, exactly, in ps. An
+/// empty completion time is a flow that is not over.
+fn csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
+    let (unit, ps_per_unit) = match rounding {
+        Rounding::Ns3 => ("ns", 1000),
+        Rounding::Exact => ("ps", 1),
+    };
+    let mut of_pair: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut lines = Vec::new();
+    for (n, flow) in flows.iter().enumerate() {
+        let number = of_pair.entry((flow.src, flow.dst)).or_insert(0);
+        let (sport, dport) = flow_ports(*number);
+        *number += 1;
+        let Work::Send(size) = flow.work else {
+            continue;
+        };
+        let (src, dst, size) = (address(flow.src), address(flow.dst), size.get());
+        let start = flow.start.ticks() / ps_per_unit;
+        let acked = simulation.outcomes()[n].acked;
+        let units = |span: Option<Span>| {
+            span.map_or(String::new(), |s| (s.as_ps() / ps_per_unit).to_string())
+        };
+        let (fct, ideal) = (units(acked), units(simulation.ideal_fct(n)));
+        let end = acked.map(|acked| flow.start + acked);
+        let line = format!("{src:08x},{dst:08x},{sport},{dport},{size},{start},{fct},{ideal}\n");
+        lines.push((end.is_none(), end, line));
+    }
+    lines.sort_by_key(|(unfinished, end, _)| (*unfinished, *end));
+    let header =
+        format!("src_ip,dst_ip,sport,dport,size_bytes,start_{unit},fct_{unit},standalone_{unit}\n");
+    lines
+        .into_iter()
+        .fold(header, |text, (_, _, line)| text + &line)
+}
