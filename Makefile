@@ -24,7 +24,7 @@ build: setup ## builds the onramp command
 	cargo build --locked --release --package onramp
 
 demo: build ## runs an incast with and without On-Ramp: a table, a picture and its data in results/demo
-	$(ONRAMP) rack run scenarios/incast.toml $(DEMO) --out results/demo
+	$(ONRAMP) rack run scenarios/incast.toml $(DEMO) --out results/demo --force
 	$(PYTHON) figures/incast.py results/demo
 
 test: setup lint ## checks everything, in the rack's virtual machine too

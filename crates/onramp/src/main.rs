@@ -1,6 +1,8 @@
 //! The `onramp` command. Parses arguments and calls the rooms; errors end here, on stderr.
 mod agent;
+mod args;
 mod clock;
+mod output;
 mod rack;
 mod report;
 mod reproduce;
@@ -11,6 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use onramp_runs::Interrupted;
 
 /// On-Ramp: packets wait at the sender while the network is congested, below any TCP.
 #[derive(Parser)]
@@ -78,7 +81,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("onramp: {error:#}");
-            ExitCode::FAILURE
+            match error.is::<Interrupted>() {
+                true => ExitCode::from(Interrupted::EXIT_CODE),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

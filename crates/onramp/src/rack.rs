@@ -1,17 +1,17 @@
 //! `onramp rack`: a scenario on real TCP stacks. Reads the file, shows progress, prints the table;
 //! the rack crate does the rest.
-use std::{
-    io::{IsTerminal, Write},
-    path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::path::PathBuf;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use clap::Subcommand;
-use onramp_rack::{cancelled_by_signals, native::Setup, Options, Place, Status};
+use onramp_rack::{native::Setup, Options, Place};
+use onramp_results::SummaryFile;
+use onramp_runs::{cancelled_by_signals, Line};
+use onramp_scenario::Scenario;
+use serde_json::json;
 
-/// How often a log gets a progress line when stderr is no terminal.
-const LOG_PERIOD: Duration = Duration::from_secs(15);
+use crate::args::{OutArgs, ScenarioArgs, ThreadArgs};
+use crate::output::{self, World};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -27,16 +27,10 @@ pub enum Command {
 
 #[derive(clap::Args)]
 pub struct RunArgs {
-    file: PathBuf,
-    /// Replace a key of the scenario, e.g. --set onramp.threshold='30 us'
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    set: Vec<(String, String)>,
-    /// Seed of all that is random [default: the scenario's]
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Directory for the results [default: results/<scenario>-<time>]
-    #[arg(long)]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    #[command(flatten)]
+    out: OutArgs,
     /// On this kernel, in real time
     #[arg(long, conflicts_with = "vm")]
     native: bool,
@@ -45,9 +39,8 @@ pub struct RunArgs {
     vm: bool,
     #[command(flatten)]
     machines: Machines,
-    /// Virtual machines at a time [default: one a processor]
-    #[arg(long)]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Measure the CPU time per frame too; takes two to three times as long
     #[arg(long)]
     measure_cpu: bool,
@@ -94,12 +87,13 @@ pub fn run(command: Command) -> Result<()> {
     }
 }
 
-fn run_scenario(mut args: RunArgs) -> Result<()> {
-    if let Some(seed) = args.seed {
-        args.set.push(("seed".into(), seed.to_string()));
-    }
-    let scenario = crate::scenario::read(&args.file, &args.set)?;
-    let out = args.out.unwrap_or_else(|| default_out(&args.file));
+fn run_scenario(args: RunArgs) -> Result<()> {
+    let file = args.scenario.file();
+    let (scenario, files) = args.scenario.read()?;
+    let out = args.out.directory(file);
+    let options = json!({ "measure_cpu": args.measure_cpu, "native": args.native, "vm": args.vm });
+    let plan = output::plan(World::Rack, &scenario, &files, options);
+    let directory = output::open(&out, &plan, &scenario, args.out.existing())?;
     let options = Options {
         place: match (args.native, args.vm) {
             (true, _) => Place::Native,
@@ -108,105 +102,33 @@ fn run_scenario(mut args: RunArgs) -> Result<()> {
         },
         kernel: args.machines.kernel,
         cache: args.machines.cache,
-        jobs: args
-            .jobs
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into)),
-        out: out.clone(),
+        jobs: args.threads.number(),
+        out: directory.path().to_owned(),
         exe: std::env::current_exe()?,
         measure_cpu: args.measure_cpu,
-        keep: false,
         cancel: cancelled_by_signals(),
     };
-    let mut teller = Teller::new(&|_| String::new());
-    let summary = onramp_rack::run(&scenario, &options, &mut |status| teller.tell(status));
-    teller.end();
-    let summary = summary.with_context(|| format!("running {}", args.file.display()))?;
+    let summary = run_on_rack(&scenario, &options, &|_| String::new());
+    let summary = summary.with_context(|| format!("running {}", file.display()))?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
         print!("{}", onramp_results::table(&summary));
     }
     eprintln!("results are in {}", out.display());
-    if summary.partial {
-        bail!(
-            "ended early: {} of {} runs are there",
-            summary.runs.len(),
-            scenario.runs().len()
-        );
-    }
-    Ok(())
+    output::whole(&summary)
 }
 
-/// `results/<scenario>-<seconds since 1970>`.
-pub fn default_out(file: &Path) -> PathBuf {
-    let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_secs());
-    PathBuf::from(format!("results/{name}-{now}"))
-}
-
-pub fn key_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or_else(|| format!("{text} is not KEY=VALUE"))?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// Progress on stderr: one line that changes on a terminal, else a line now and then.
-pub struct Teller<'a> {
-    terminal: bool,
-    last: Option<Instant>,
-    label: &'a (dyn Fn(f64) -> String + Sync),
-}
-
-impl<'a> Teller<'a> {
-    /// Lines begin with `label` of the part that is done.
-    pub fn new(label: &'a (dyn Fn(f64) -> String + Sync)) -> Self {
-        Self {
-            terminal: std::io::stderr().is_terminal(),
-            last: None,
-            label,
-        }
-    }
-
-    pub fn tell(&mut self, status: &Status) {
-        let period = if self.terminal {
-            Duration::from_millis(200)
-        } else {
-            LOG_PERIOD
-        };
-        if self.last.is_some_and(|last| last.elapsed() < period) {
-            return;
-        }
-        self.last = Some(Instant::now());
-        let running: Vec<String> = status
-            .running
-            .iter()
-            .map(|(run, done)| format!("#{run} {:.0} %", done * 100.0))
-            .collect();
-        let left = status
-            .left
-            .map_or("unknown".into(), |left| format!("{} s", left.as_secs()));
-        let line = format!(
-            "{}{} of {} runs done, {} s, {left} left   {}",
-            (self.label)(status.done),
-            status.finished,
-            status.runs,
-            status.elapsed.as_secs(),
-            running.join("  "),
-        );
-        if self.terminal {
-            eprint!("\r\x1b[K{line}");
-            let _ = std::io::stderr().flush();
-        } else {
-            eprintln!("{line}");
-        }
-    }
-
-    pub fn end(&self) {
-        if self.terminal {
-            eprint!("\r\x1b[K");
-        }
-    }
+/// Makes the runs that are missing, with progress whose lines begin with `label` of the part done.
+pub fn run_on_rack(
+    scenario: &Scenario,
+    options: &Options<'_>,
+    label: &(dyn Fn(f64) -> String + Sync),
+) -> Result<SummaryFile> {
+    let mut line = Line::default();
+    let summary = onramp_rack::run(scenario, options, &mut |status| {
+        line.show(|| label(status.part_done()) + &status.text(""));
+    });
+    drop(line);
+    summary.map_err(|error| output::keeping(error.into(), scenario, &options.out))
 }

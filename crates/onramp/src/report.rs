@@ -64,10 +64,17 @@ fn files(given: &Path) -> Result<Vec<PathBuf>> {
     if given.join("run-0.json").exists() {
         bail!("{shown} has runs but no summary.json: whatever ran there was killed; run it again");
     }
-    let known = KINDS
+    bail!(
+        "{shown} has no results: no {}, nor has a directory below it",
+        known()
+    );
+}
+
+/// The files of results, and what makes them.
+fn known() -> String {
+    KINDS
         .map(|(file, from)| format!("{file} ({from})"))
-        .join(", ");
-    bail!("{shown} has no results: no {known}, nor has a directory below it");
+        .join(", ")
 }
 
 /// The results of `directory`, or else of those in it, `depth` levels down.
@@ -136,7 +143,8 @@ fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Re
 }
 
 fn delays(file: &Path) -> Result<Section> {
-    let status: Status = read_json(file).context("not what onramp clock matrix --json prints")?;
+    let status: Status = read_json(file)
+        .with_context(|| format!("this is no file of results: those are {}", known()))?;
     if status.ways.is_empty() {
         let shown = file.display();
         bail!("{shown} has no one-way delays: the first come after two windows of 2 s");

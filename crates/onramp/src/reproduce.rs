@@ -5,47 +5,47 @@ mod worlds;
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::AtomicBool,
     time::Instant,
 };
 
 use anyhow::{bail, Context, Result};
 use onramp_reproduce::{terminal, Library, Planned, ScaleName};
 use onramp_results::write_json;
+use onramp_runs::{cancelled_by_signals, Existing};
 
 use self::worlds::Runner;
+use crate::args::ThreadArgs;
+use crate::output::VERSION;
 use crate::rack::Machines;
 use crate::sim::memory;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 #[derive(clap::Args)]
 pub struct Args {
-    /// Figures and tables, such as f9 or table1, or all
+    /// Figures and tables, such as f9 or table1; or all
     ids: Vec<String>,
-    /// The same questions in about a minute each [default]
+    /// Small: about a minute a figure [default]
     #[arg(long, conflicts_with_all = ["full", "rack"])]
     quick: bool,
     /// At the paper's scale: hours
     #[arg(long, conflicts_with = "rack")]
     full: bool,
-    /// On real kernels in virtual machines and, just as small and as slow, in the simulator: ten minutes
-    /// or more a figure, of those that have [rack]
+    /// On real kernels in virtual machines, and in the simulator with the same settings: ten minutes or
+    /// more a figure. Only for figures with a section [rack]
     #[arg(long)]
     rack: bool,
     /// Directory for the results
     #[arg(long, default_value = "results/reproduce")]
     out: PathBuf,
-    /// Simulated runs, or virtual machines, at a time [default: one a processor]
-    #[arg(long)]
-    threads: Option<usize>,
-    /// Run again what is there already
-    #[arg(long)]
-    again: bool,
+    #[command(flatten)]
+    threads: ThreadArgs,
+    /// Make runs again that are there already. Without it, an interrupted command resumes
+    #[arg(long, visible_alias = "again")]
+    force: bool,
     /// Directory with figures/ and scenarios/, instead of those built in
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// Write docs/reproduction.md and .json out of all results that there are
+    /// Write docs/reproduction.md and .json from all results in the directory
     #[arg(long)]
     table: bool,
     /// Print figure.json instead of the table
@@ -56,7 +56,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    reproduce(args, onramp_rack::cancelled_by_signals())
+    reproduce(args, cancelled_by_signals())
 }
 
 fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
@@ -74,8 +74,7 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
         _ => ScaleName::Quick,
     };
     let planned = plan(&library, &args.ids, scale)?;
-    let processors = std::thread::available_parallelism().map_or(1, Into::into);
-    let threads = args.threads.unwrap_or(processors);
+    let threads = args.threads.number();
     for scenario in planned.iter().filter_map(|figure| figure.scenario.as_ref()) {
         memory::check(scenario, threads, memory::available())?;
     }
@@ -91,9 +90,6 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
         let place = format!("{} ({} of {})", figure.id, place + 1, planned.len());
         session.figure(figure, &place, before_s)?;
         before_s += figure.settings.takes_s;
-        if cancel.load(Ordering::Relaxed) {
-            bail!("ended early; the same command goes on where it was");
-        }
     }
     match args.table {
         true => record::write_table(&args.out, Path::new("docs")),
@@ -140,19 +136,22 @@ impl Session<'_> {
             figure,
             out: &out,
             threads: self.threads,
-            again: self.args.again,
+            existing: match self.args.force {
+                true => Existing::Replace,
+                false => Existing::KeepOrReplace,
+            },
             machines: &self.args.machines,
             cancel: self.cancel,
         };
-        let (worlds, is_whole) = runner.worlds(&label)?;
-        let made = figure.figure(&worlds, VERSION, !is_whole)?;
+        let (worlds, interrupted) = runner.worlds(&label)?;
+        let made = figure.figure(&worlds, VERSION, interrupted.is_some())?;
         write_json(&out.join("figure.json"), &made)?;
         match self.args.json {
             true => println!("{}", serde_json::to_string_pretty(&made)?),
             false => println!("{}", terminal(&made)),
         }
         eprintln!("{place}: results are in {}", out.display());
-        Ok(())
+        interrupted.map_or(Ok(()), |interrupted| Err(interrupted.into()))
     }
 
     /// Time left over all figures, by what they are said to take and how it went so far.
@@ -176,6 +175,7 @@ mod tests {
     use super::record::write_table;
     use super::*;
     use onramp_results::{figure::Figure, read_json};
+    use onramp_runs::Interrupted;
 
     const SCENARIO: &str = r#"title = "Six to one"
 duration = "400 us"
@@ -239,8 +239,8 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
             full: false,
             rack: false,
             out: root.path().join("out"),
-            threads: Some(2),
-            again: false,
+            threads: ThreadArgs { threads: Some(2) },
+            force: false,
             from: Some(root.path().to_owned()),
             table: false,
             json: false,
@@ -262,10 +262,10 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
     }
 
     #[test]
-    fn a_figure_is_run_once_and_goes_on_where_it_was_ended() {
+    fn a_figure_is_run_once_and_resumes_after_an_interruption() {
         let (_root, args) = repository();
         let error = reproduce(&args, &AtomicBool::new(true)).unwrap_err();
-        assert!(error.to_string().contains("ended early"), "{error}");
+        assert!(error.is::<Interrupted>(), "{error}");
         let partial = made(&args);
         assert!(partial.partial && partial.rows[0].measured[0].value.is_none());
 
@@ -328,11 +328,11 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         assert_eq!(written(&args, 0), before);
         assert_eq!(of_model("another"), "another");
 
-        let again = Args {
-            again: true,
+        let forced = Args {
+            force: true,
             ..args
         };
-        reproduce(&again, &go_on).unwrap();
+        reproduce(&forced, &go_on).unwrap();
         assert_eq!(of_model(""), onramp_reproduce::SIMULATOR);
     }
 

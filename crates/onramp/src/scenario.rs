@@ -1,8 +1,11 @@
 //! `onramp scenario`: reads scenario files; what they mean is the scenario crate's affair.
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 use clap::Subcommand;
+use onramp_reproduce::Digests;
+use onramp_runs::count;
 use onramp_scenario::Scenario;
 
 #[derive(Subcommand)]
@@ -41,9 +44,9 @@ fn validate(files: &[PathBuf]) -> Result<()> {
     let mut wrong = 0;
     for file in files {
         match read(file, &[]) {
-            Ok(scenario) => {
-                let (runs, title) = (scenario.runs().len(), scenario.title());
-                println!("{}: {runs} runs: {title}", file.display());
+            Ok((scenario, _)) => {
+                let (runs, title) = (count(scenario.runs().len(), "run"), scenario.title());
+                println!("{}: {runs}: {title}", file.display());
             }
             Err(error) => {
                 eprintln!("{error:#}");
@@ -57,13 +60,23 @@ fn validate(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// A scenario, and digests of the files that it names.
+pub type Read = (Scenario, Digests);
+
 /// Reads and checks one file, with `--set` arguments.
-pub fn read(file: &Path, set: &[(String, String)]) -> Result<Scenario> {
+pub fn read(file: &Path, set: &[(String, String)]) -> Result<Read> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read the scenario {}", file.display()))?;
     let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let files = RefCell::new(Digests::new());
     // What it names lies beside it.
-    let beside = |path: &str| std::fs::read(file.parent().unwrap_or(Path::new("")).join(path));
+    let beside = |path: &str| {
+        let bytes = std::fs::read(file.parent().unwrap_or(Path::new("")).join(path))?;
+        let digest = onramp_runs::digest(&bytes);
+        files.borrow_mut().insert(path.to_owned(), digest);
+        Ok(bytes)
+    };
     let name = file.display().to_string();
-    Ok(Scenario::parse_files(&text, &name, &set, &beside)?)
+    let scenario = Scenario::parse_files(&text, &name, &set, &beside)?;
+    Ok((scenario, files.into_inner()))
 }

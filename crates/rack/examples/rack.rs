@@ -7,7 +7,8 @@
 
 use anyhow::{bail, Context};
 use onramp_rack::native::Setup;
-use onramp_rack::{cancelled_by_signals, guest, run, Options, Place};
+use onramp_rack::{guest, run, Options, Place};
+use onramp_runs::cancelled_by_signals;
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,6 @@ fn host(file: &str, out: &str, set: &[&str]) -> anyhow::Result<()> {
         out: PathBuf::from(out),
         exe: std::env::var_os("EXE").map_or_else(std::env::current_exe, |exe| Ok(exe.into()))?,
         measure_cpu: std::env::var_os("MEASURE_CPU").is_some(),
-        keep: false,
         cancel: cancelled_by_signals(),
     };
     let summary = run(&scenario, &options, &mut |status| eprintln!("{status:?}"))?;

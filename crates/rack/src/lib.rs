@@ -11,4 +11,4 @@ mod run;
 pub mod vm;
 
 pub use error::{Error, Result};
-pub use run::{cancelled_by_signals, guest, run, Options, Place, Status};
+pub use run::{guest, run, Options, Place};

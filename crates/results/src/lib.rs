@@ -71,7 +71,7 @@ mod table;
 mod tables;
 
 pub use error::{Error, Result};
-pub use merge::{forget, merge, missing_runs};
+pub use merge::{merge, missing_runs};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use summary::Summary;

@@ -2,7 +2,7 @@
 //! `series.parquet`. A run whose JSON is missing is left out.
 
 use crate::columns;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tables::SCHEMAS;
 use crate::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
 use onramp_scenario::Scenario;
@@ -43,23 +43,6 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
     };
     write_json(&directory.join("summary.json"), &summary)?;
     Ok(summary)
-}
-
-/// Forgets what an earlier scenario left in `directory`: it would be taken for this one's.
-///
-/// # Errors
-/// Files that cannot be removed.
-pub fn forget(scenario: &Scenario, directory: &Path) -> Result<()> {
-    for index in 0..scenario.runs().len() {
-        let path = part(directory, "run", index, "json");
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::File { path, error });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Runs of `scenario` that are not whole in `directory`: of which a file is missing, or that were ended early.

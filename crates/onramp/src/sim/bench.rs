@@ -3,6 +3,7 @@
 //! then there is a run with a clock around some of the events.
 use std::time::{Duration, Instant};
 
+use crate::args::ThreadArgs;
 use anyhow::{Context, Result};
 use nix::time::{clock_gettime, ClockId};
 use onramp_scenario::{plan, Scenario};
@@ -51,9 +52,8 @@ pub struct Args {
     /// Simulated time
     #[arg(long, default_value = "2 ms")]
     duration: Span,
-    /// Most threads [default: one a processor]
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Times that each is measured; medians are shown
     #[arg(long, default_value_t = 3)]
     repeat: usize,
@@ -68,8 +68,7 @@ struct Measured {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let processors = std::thread::available_parallelism().map_or(1, Into::into);
-    let most = args.threads.unwrap_or(processors).max(1);
+    let most = args.threads.number();
     let numbers: Vec<usize> = (1..=most).collect();
     let mut measured_all = vec![Vec::new(); numbers.len()];
     for _ in 0..args.repeat.max(1) {

@@ -9,7 +9,7 @@ use onramp_sim::{
     Output,
 };
 
-#[derive(clap::Args, Default)]
+#[derive(clap::Args, Default, serde::Serialize)]
 pub struct Watch {
     /// Write the packets that ports send to PORT-<run>.pcapng: host3 is host 3's NIC,
     /// switch0-host3 the port of switch 0 to host 3, switch0-switch4 that to switch 4

@@ -26,6 +26,11 @@ use tempfile::TempDir;
 
 /// Longest wait for a daemon to answer or to end: on one processor 64 of them take a second each.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Processor time until a daemon answers, nearly all of it the kernel's check of its BPF programs. Only
+/// progress depends on it.
+const LOADING: Duration = Duration::from_millis(2300);
+/// Longest wait for one answer of a daemon that may still be loading.
+const ANSWER: Duration = Duration::from_secs(1);
 /// Flows a daemon tracks: all that a rack has between hosts, with room.
 const FLOWS: u32 = 1024;
 /// From the first fleet time of the last host until lines are fitted to as much as they ever are.
@@ -48,8 +53,14 @@ struct Agent {
 }
 
 impl Edges {
-    /// Starts a daemon in each host and waits until all answer.
-    pub fn start(run: &Run, hosts: &[NetNs], agent: &Path) -> Result<Edges> {
+    /// Starts a daemon in each host and waits until all answer. `progress` is told which part of the
+    /// time that takes is over.
+    pub fn start(
+        run: &Run,
+        hosts: &[NetNs],
+        agent: &Path,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Edges> {
         let directory = tempfile::tempdir().doing(|| "making a directory for sockets".into())?;
         let mut edges = Edges {
             agents: Vec::new(),
@@ -63,12 +74,17 @@ impl Edges {
                 .agents
                 .push(Agent::spawn(host, namespace, agent, &line, socket)?);
         }
+        // They load side by side, and answer at about the same time.
+        let (started, takes) = (Instant::now(), LOADING.mul_f64(hosts.len() as f64));
+        let mut loading = || progress(started.elapsed().div_duration_f64(takes).min(1.0));
         for agent in &mut edges.agents {
-            agent.wait_until("answers", |_| true)?;
+            agent.wait_until("answers", &mut loading, |_| true)?;
         }
         if run.clock.sync == ClockSync::Huygens {
             for agent in &mut edges.agents {
-                agent.wait_until("knows fleet time", |status| fleet_time(status).is_some())?;
+                agent.wait_until("knows fleet time", &mut loading, |status| {
+                    fleet_time(status).is_some()
+                })?;
             }
             std::thread::sleep(SETTLING);
         }
@@ -273,10 +289,16 @@ impl Agent {
         }
     }
 
-    /// Waits until the daemon's status is `right`: it then does `what`.
-    fn wait_until(&mut self, what: &str, right: impl Fn(&Value) -> bool) -> Result<()> {
+    /// Waits until the daemon's status is `right`: it then does `what`. Calls `waiting` now and then.
+    fn wait_until(
+        &mut self,
+        what: &str,
+        waiting: &mut dyn FnMut(),
+        right: impl Fn(&Value) -> bool,
+    ) -> Result<()> {
         let started = Instant::now();
         loop {
+            waiting();
             if let Some(status) = self
                 .child
                 .try_wait()
@@ -284,7 +306,7 @@ impl Agent {
             {
                 return Err(self.failed(format!("ended at once with {status}")));
             }
-            if self.status().is_ok_and(|status| right(&status)) {
+            if self.status_within(ANSWER).is_ok_and(|s| right(&s)) {
                 return Ok(());
             }
             if started.elapsed() > PATIENCE {
@@ -296,8 +318,12 @@ impl Agent {
     }
 
     fn status(&self) -> std::io::Result<Value> {
+        self.status_within(Duration::from_secs(5))
+    }
+
+    fn status_within(&self, patience: Duration) -> std::io::Result<Value> {
         let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.set_read_timeout(Some(patience))?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         Ok(serde_json::from_str(&text)?)

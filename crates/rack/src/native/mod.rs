@@ -13,6 +13,7 @@ mod links;
 mod load;
 mod observe;
 mod probe;
+mod progress;
 mod report;
 mod soak;
 mod switch;
@@ -22,6 +23,7 @@ mod topology;
 
 pub use capable::{capabilities, Missing};
 pub use dilation::{Dilation, DILATE_RTO};
+pub use progress::Progress;
 
 use self::edge::Edges;
 use self::observe::Watch;
@@ -32,18 +34,6 @@ use onramp_results::{part, write_json};
 use onramp_scenario::{rack_limits, rack_plan, HostId, Qdisc, RackLimit, Receivers, Run, Traffic};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress {
-    /// The network is being built.
-    Building,
-    /// Traffic: the part of its duration that has passed, 0 to 1; above 1 while the last flows
-    /// finish.
-    Traffic(f64),
-    /// Results are being written.
-    Writing,
-}
 
 /// What a run needs besides its scenario.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +78,10 @@ pub fn run_one(
     let soak = measure_cpu.then(Soak::start).transpose()?;
     let mut rack = Rack::build(run, measured)?;
     let edges = match run.host.qdisc {
-        Qdisc::Edge => Some(Edges::start(run, rack.hosts(), agent)?),
+        Qdisc::Edge => {
+            let mut loading = |part| progress(Progress::Daemons(part));
+            Some(Edges::start(run, rack.hosts(), agent, &mut loading)?)
+        }
         Qdisc::Fq | Qdisc::FqCodel => None,
     };
     let (observer, instruments) = rack.split();

@@ -1,0 +1,86 @@
+//! The output directory of a verb that makes runs: which results it may keep, and what is said of it.
+
+use std::path::Path;
+
+use anyhow::{Error, Result};
+use onramp_reproduce::{Digests, RACK, SIMULATOR};
+use onramp_results::{missing_runs, SummaryFile};
+use onramp_runs::{count, Existing, Interrupted, OutputDirectory, Plan};
+use onramp_scenario::{expected_flows, Scenario};
+use serde_json::{json, Value};
+
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Bytes of a run's results, and of each of its flows, in its own files and in the merged ones.
+const RUN_BYTES: f64 = 1e6;
+const FLOW_BYTES: f64 = 200.0;
+
+/// What makes the runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum World {
+    Sim,
+    Rack,
+}
+
+/// The plan of `scenario`'s runs. `files` are digests of the files that it names; `options` is what
+/// decides their results beside it.
+pub fn plan(world: World, scenario: &Scenario, files: &Digests, options: Value) -> Plan {
+    let (world, model) = match world {
+        World::Sim => ("sim", SIMULATOR),
+        World::Rack => ("rack", RACK),
+    };
+    Plan {
+        world: world.to_owned(),
+        version: VERSION.to_owned(),
+        model: model.to_owned(),
+        asked: json!({ "scenario": scenario, "files": files, "options": options }),
+    }
+}
+
+/// Opens `path` for the runs of `scenario`, and says which of them it has.
+pub fn open(
+    path: &Path,
+    plan: &Plan,
+    scenario: &Scenario,
+    existing: Existing,
+) -> Result<OutputDirectory> {
+    let flows: f64 = scenario.runs().iter().map(expected_flows).sum();
+    let runs = scenario.runs().len();
+    let room = runs as f64 * RUN_BYTES + flows * FLOW_BYTES;
+    let directory = OutputDirectory::open(path, plan, existing, room as u64)?;
+    let (shown, kept) = (path.display(), runs - missing_runs(scenario, path).len());
+    if directory.has_replaced() {
+        eprintln!("{shown}: the results that were there are replaced");
+    }
+    if kept > 0 {
+        eprintln!("{shown}: {kept} of {} kept", count(runs, "run"));
+    }
+    if kept > 0 && directory.is_of_other_sources() {
+        eprintln!("{shown}: another build of onramp made them; --force makes them again");
+    }
+    Ok(directory)
+}
+
+/// A summary whose runs somebody ended early is an error with an exit code of its own.
+pub fn whole(summary: &SummaryFile) -> Result<()> {
+    match summary.partial {
+        true => Err(Error::new(Interrupted {
+            whole: summary.whole_runs(),
+            runs: summary.planned_runs,
+        })),
+        false => Ok(()),
+    }
+}
+
+/// `error`, and what it leaves behind in `path`.
+pub fn keeping(error: Error, scenario: &Scenario, path: &Path) -> Error {
+    let runs = scenario.runs().len();
+    match runs - missing_runs(scenario, path).len() {
+        0 => error,
+        whole => error.context(format!(
+            "{} keeps {whole} of {}; the same command resumes once this is mended",
+            path.display(),
+            count(runs, "run")
+        )),
+    }
+}

@@ -1,0 +1,135 @@
+//! Simulates the runs that a scenario lacks, several at a time, and merges the results.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use anyhow::Result;
+use onramp_results::{merge, missing_runs, part, write_json, write_tables, SummaryFile};
+use onramp_runs::{run_all, Handle, Job, Line, Status, Threads};
+use onramp_scenario::{Run, Scenario};
+use onramp_sim::run::{run_in_parts, Parts, Progress};
+use onramp_units::Time;
+
+use super::watch::Watch;
+use crate::output::keeping;
+
+/// A scenario to simulate.
+pub struct Simulations<'a> {
+    pub scenario: &'a Scenario,
+    pub watch: &'a Watch,
+    /// Directory for the results; whole runs that it has are kept.
+    pub out: &'a Path,
+    /// Runs at a time, or threads of one.
+    pub threads: usize,
+    /// Ends it early.
+    pub cancel: &'a AtomicBool,
+    /// What progress begins with, by the part that is done.
+    pub label: &'a (dyn Fn(f64) -> String + Sync),
+}
+
+/// What all runs come to, beside their results.
+struct Tally {
+    started: Instant,
+    /// Packet-hops of each run of the scenario.
+    hops: Vec<AtomicU64>,
+    /// Why a run had one thread though more were free.
+    why_one_thread: Mutex<BTreeSet<&'static str>>,
+}
+
+impl Tally {
+    fn new(runs: usize) -> Tally {
+        Tally {
+            started: Instant::now(),
+            hops: (0..runs).map(|_| AtomicU64::new(0)).collect(),
+            why_one_thread: Mutex::default(),
+        }
+    }
+
+    fn hops(&self) -> u64 {
+        let hops = self.hops.iter();
+        hops.map(|hops| hops.load(Ordering::Relaxed)).sum()
+    }
+
+    fn speed(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
+        format!("{:.2} M packet-hops/s", self.hops() as f64 / seconds / 1e6)
+    }
+
+    /// Says how fast it was.
+    fn tell(&self) {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let (hops, speed) = (self.hops(), self.speed());
+        eprintln!("{hops} packet-hops in {seconds:.2} s: {speed}");
+        for why in self.why_one_thread.lock().expect("no run panicked").iter() {
+            eprintln!("a run uses one thread although more are free: {why}");
+        }
+    }
+}
+
+impl Simulations<'_> {
+    /// Simulates the runs that are missing in the directory and merges all. The summary is partial when
+    /// it was ended early.
+    pub fn run(&self) -> Result<SummaryFile> {
+        let (scenario, out) = (self.scenario, self.out);
+        let missing = missing_runs(scenario, out);
+        if missing.is_empty() {
+            return Ok(merge(scenario, out, "sim")?);
+        }
+        let tally = Tally::new(scenario.runs().len());
+        let failure = self.make(missing, &tally).err();
+        tally.tell();
+        let merged = merge(scenario, out, "sim");
+        match failure {
+            Some(error) => Err(keeping(error, scenario, out)),
+            None => Ok(merged?),
+        }
+    }
+
+    fn make(&self, missing: Vec<usize>, tally: &Tally) -> Result<()> {
+        let threads = Threads {
+            in_all: self.threads,
+            of_a_run: usize::MAX,
+        };
+        let job = |index: usize| Job {
+            index,
+            weight: weight(&self.scenario.runs()[index]),
+            run: Box::new(move |handle: &Handle<'_>| self.simulate(index, handle, tally)),
+        };
+        let jobs = missing.into_iter().map(job).collect();
+        let mut line = Line::default();
+        run_all(jobs, threads, self.cancel, &mut |status: &Status| {
+            line.show(|| {
+                let speed = format!(", {}", tally.speed());
+                (self.label)(status.part_done()) + &status.text(&speed)
+            });
+        })
+    }
+
+    fn simulate(&self, index: usize, handle: &Handle<'_>, tally: &Tally) -> Result<()> {
+        let watch = self.watch.open(self.out, index)?;
+        let mut progress = |now: Progress| {
+            tally.hops[index].store(now.packet_hops, Ordering::Relaxed);
+            let ms = (now.now - Time::ZERO).as_s_f64() * 1e3;
+            handle.note(now.done, format!("{ms:.3} ms"));
+            !handle.is_cancelled()
+        };
+        let run = &self.scenario.runs()[index];
+        let parts = Parts::AtMost(handle.threads);
+        let report = run_in_parts(run, index, watch, parts, &mut progress)?;
+        let (flows, requests) = (report.flows(), report.requests());
+        write_tables(self.out, index, flows, requests, report.series())?;
+        // Last: a run with this file is over.
+        write_json(&part(self.out, "run", index, "json"), report.result())?;
+        let mut why = tally.why_one_thread.lock().expect("no run panicked");
+        why.extend(report.why_one_thread);
+        Ok(())
+    }
+}
+
+/// How long a run takes beside others of its scenario: hosts send all the time.
+fn weight(run: &Run) -> f64 {
+    run.duration.as_s_f64() * f64::from(run.network.topology.hosts())
+}

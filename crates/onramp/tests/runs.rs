@@ -1,0 +1,166 @@
+//! Commands that make runs, as a user meets them: interrupted, repeated, two at a time, out of bounds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use onramp_results::{read_json, SummaryFile};
+use tempfile::TempDir;
+
+/// Two short runs and then one that nobody waits for.
+const SCENARIO: &str = r#"title = "Two to one"
+duration = "100 us"
+[network]
+topology = { kind = "star", hosts = 3 }
+link = { rate = "100 Gbit/s", delay = "1 us" }
+[host]
+kind = "nic"
+cc = "hpcc"
+[[traffic]]
+kind = "long"
+flows = 2
+[sweep]
+duration = ["100 us", "200 us", "1000 s"]
+"#;
+
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        std::fs::write(desk.path("two.toml"), SCENARIO).unwrap();
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn simulate(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+        command.args(["sim", "run", "two.toml", "--out", "out", "--threads", "1"]);
+        command.args(arguments).current_dir(self.0.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A command that has made two runs and is at the third.
+    fn start(&self) -> Child {
+        let child = self.simulate(&[]).spawn().unwrap();
+        wait_for(&self.path("out/run-1.json"));
+        child
+    }
+
+    fn summary(&self) -> SummaryFile {
+        read_json(&self.path("out/summary.json")).unwrap()
+    }
+
+    fn written(&self, name: &str) -> std::time::SystemTime {
+        let metadata = std::fs::metadata(self.path(name)).unwrap();
+        metadata.modified().unwrap()
+    }
+}
+
+fn wait_for(path: &Path) {
+    while !path.exists() {
+        std::thread::yield_now();
+    }
+}
+
+fn interrupt(child: Child) -> Output {
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_interrupted_command_exits_with_130_marks_what_is_partial_and_resumes() {
+    let desk = Desk::new();
+    let output = interrupt(desk.start());
+    let told = text(&output);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("interrupted: 2 of 3 runs are complete"),
+        "{told}"
+    );
+    let summary = desk.summary();
+    assert!(summary.partial && summary.whole_runs() == 2);
+
+    let before = desk.written("out/run-0.json");
+    let again = desk.simulate(&[]).spawn().unwrap();
+    let third = desk.path("out/run-2.json");
+    std::fs::remove_file(&third).unwrap();
+    // The summary of the first command is still there: the third run tells that the second is over.
+    let output = interrupt_once_it_runs(again, &desk);
+    assert!(
+        text(&output).contains("2 of 3 runs kept"),
+        "{}",
+        text(&output)
+    );
+    assert_eq!(desk.written("out/run-0.json"), before);
+}
+
+/// Interrupts a command that has its directory: its lock is taken.
+fn interrupt_once_it_runs(child: Child, desk: &Desk) -> Output {
+    loop {
+        let other = desk.simulate(&["--seed", "9"]).output().unwrap();
+        if text(&other).contains("is in use") {
+            return interrupt(child);
+        }
+    }
+}
+
+#[test]
+fn a_second_command_into_the_same_directory_is_refused() {
+    let desk = Desk::new();
+    let first = desk.start();
+    let output = desk.simulate(&["--force"]).output().unwrap();
+    let told = text(&output);
+    interrupt(first);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told.contains("out is in use by another onramp"), "{told}");
+    assert_eq!(desk.summary().whole_runs(), 2);
+}
+
+#[test]
+fn results_of_another_scenario_are_refused_and_replaced_by_force() {
+    let desk = Desk::new();
+    let short = ["--set", "duration=50 us"];
+    assert!(desk.simulate(&short).status().unwrap().success());
+    let other = ["--set", "duration=60 us"];
+    let output = desk.simulate(&other).output().unwrap();
+    let told = text(&output);
+    assert!(
+        !output.status.success() && told.contains("--force"),
+        "{told}"
+    );
+    assert_eq!(desk.summary().runs[0].resolved["duration"], "50 us");
+    let forced = [&other[..], &["--force"]].concat();
+    assert!(desk.simulate(&forced).status().unwrap().success());
+    assert_eq!(desk.summary().runs[0].resolved["duration"], "60 us");
+}
+
+#[test]
+fn numbers_out_of_bounds_are_refused_with_value_and_bound() {
+    let desk = Desk::new();
+    for (option, value, bound) in [
+        ("--threads", "0", "at least 1"),
+        ("--threads", "-3", "at least 1"),
+        ("--seed", "-1", "from 0 to 18446744073709551615"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_onramp"))
+            .args(["sim", "run", "two.toml", option, value])
+            .current_dir(desk.0.path())
+            .output()
+            .unwrap();
+        let told = text(&output);
+        assert!(!output.status.success());
+        for part in [option, value, bound] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Schedules runs, for whoever has runs: several at a time, with progress, an estimate of the time
+//! left, cancellation, and output directories that two commands cannot share.
+//!
+//! Does not: know what a run is, a scenario, the simulator or the rack.
+
+#![warn(missing_docs)]
+
+mod cancel;
+mod directory;
+mod estimate;
+mod schedule;
+mod status;
+
+pub use cancel::{cancelled_by_signals, Interrupted};
+pub use directory::{digest, DirectoryError, Existing, OutputDirectory, Plan};
+pub use schedule::{run_all, Handle, Job, Threads};
+pub use status::{count, Line, Running, Status};
