@@ -26,7 +26,7 @@ use crate::{
 const SEEDS: [u64; 2] = [1, 2];
 const MACHINES: usize = 2;
 const MEMORY_MIB: u32 = 1024;
-const TIMEOUT: Duration = Duration::from_secs(1800);
+const PATIENCE: Duration = Duration::from_secs(1800);
 /// Functions of a difference that are printed.
 const LINES: usize = 50;
 
@@ -263,7 +263,7 @@ impl World {
             command: fixed.into_iter().chain(setups.iter().cloned()).collect(),
             files,
             out: out.path().to_owned(),
-            timeout: TIMEOUT,
+            patience: PATIENCE,
         };
         vm.run(&job, &self.cancel, &mut |line| eprintln!("  {line}"))?
             .success()?;

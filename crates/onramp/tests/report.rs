@@ -186,7 +186,7 @@ fn what_cannot_be_read_is_named() {
     desk.write("other.json", "{\"some\": 1}");
     let other = desk.refusal("other.json");
     assert!(
-        other.contains("not what onramp clock matrix --json prints"),
+        other.contains("this is no file of results: those are figure.json (onramp reproduce)"),
         "{other}"
     );
 

@@ -97,7 +97,7 @@ fn run(script: &str) -> anyhow::Result<Outcome> {
             content: Content::Bytes(script.into()),
         }],
         out: out.path().to_owned(),
-        timeout: Duration::from_secs(600),
+        patience: Duration::from_secs(600),
     };
     Ok(vm
         .run(&job, &AtomicBool::new(false), &mut |_| {})?

@@ -33,9 +33,9 @@ struct Arguments {
     /// Seed of the guest's random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Longest wall-clock time, s.
+    /// Time of the guest without output after which it is given up, s.
     #[arg(long, default_value_t = 600)]
-    timeout_s: u64,
+    patience_s: u64,
     /// Print the kernel's console and the wall-clock time to stderr afterwards.
     #[arg(short, long)]
     verbose: bool,
@@ -72,7 +72,7 @@ fn main() -> anyhow::Result<ExitCode> {
         command: arguments.command,
         files,
         out: arguments.out,
-        timeout: Duration::from_secs(arguments.timeout_s),
+        patience: Duration::from_secs(arguments.patience_s),
     };
     let cancel = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&cancel);

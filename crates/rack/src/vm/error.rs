@@ -1,7 +1,6 @@
 //! What can go wrong with the virtual machine, in words that say what to do.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Lines of guest output an error carries.
 const TAIL_LINES: usize = 20;
@@ -50,11 +49,11 @@ pub enum VmError {
         /// Last lines of the emulator, the kernel and the command.
         tail: String,
     },
-    /// The guest was still running when its time was up.
-    #[error("the guest was still running after {} s; its last lines:\n{tail}", after.as_secs())]
-    TimedOut {
-        /// Wall-clock time it was given.
-        after: Duration,
+    /// The guest no longer got on.
+    #[error("the guest is stuck: {why}; its last lines:\n{tail}")]
+    Stuck {
+        /// How that is known.
+        why: super::Stuck,
         /// Last lines of the kernel and the command.
         tail: String,
     },

@@ -11,6 +11,7 @@ mod error;
 mod image;
 mod kernel;
 mod qemu;
+mod watchdog;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use error::VmError;
 pub use kernel::Kernel;
+pub use watchdog::Stuck;
 
 /// A machine to run jobs on; cheap to make, holds nothing open.
 #[derive(Clone, Debug)]
@@ -44,8 +46,8 @@ pub struct Job {
     pub files: Vec<GuestFile>,
     /// Host directory that receives the contents of the guest's `/out`.
     pub out: PathBuf,
-    /// Longest wall-clock time from power-on to power-off.
-    pub timeout: Duration,
+    /// The guest is given up when its command prints nothing for this much of the guest's time.
+    pub patience: Duration,
 }
 
 /// A file of the guest.
@@ -100,7 +102,7 @@ impl Vm {
     /// Setting `cancel` ends the guest within 100 ms.
     ///
     /// # Errors
-    /// [`VmError`]: the host lacks something, the guest died, the time ran out, or `cancel`.
+    /// [`VmError`]: the host lacks something, the guest died or is stuck, or `cancel`.
     /// A command that merely fails is an `Ok` with its exit code.
     pub fn run(
         &self,

@@ -13,11 +13,12 @@ use rustix::process::{Pid, Signal};
 
 use super::error::{at, tail, trouble};
 use super::image::Image;
+use super::watchdog::{Emulator, Watchdog};
 use super::{Job, Outcome, Vm, VmError};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// How often the host looks for new output, the deadline and cancellation.
+/// How often the host looks for new output, life and cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
 /// What every kernel is told. A wait that spins costs 0.5 us of the host's time for each 10 ns of
@@ -52,26 +53,37 @@ pub(super) fn run(
     let dir = work.path();
     let initrd = dir.join("initrd");
     fs::write(&initrd, &image.initrd).map_err(at(&initrd))?;
-    let lines_path = dir.join("lines");
-    File::create(&lines_path).map_err(at(&lines_path))?;
 
+    let mut lines = Lines::create(&dir.join("lines"))?;
+    let mut uptimes = Lines::create(&dir.join("uptimes"))?;
     let start = Instant::now();
     let mut guest = Guest(command(vm, &image.kernel, dir)?.spawn().map_err(no_qemu)?);
-    let mut lines = Lines::open(&lines_path)?;
+    let mut watchdog = Watchdog::new(job.patience);
     let ended = loop {
         let status = guest.0.try_wait().map_err(no_qemu)?;
-        lines.forward(on_line)?;
-        match status {
-            Some(status) => break status,
-            None if cancel.load(Ordering::Relaxed) => return Err(VmError::Cancelled),
-            None if start.elapsed() > job.timeout => {
-                return Err(VmError::TimedOut {
-                    after: job.timeout,
-                    tail: last_words(dir, &lines.text),
-                });
-            }
-            None => thread::sleep(POLL),
+        let now = Emulator {
+            wall: start.elapsed(),
+            processor: processor_time(guest.0.id()),
+        };
+        uptimes.forward(&mut |line| {
+            let seconds = line.parse().unwrap_or(0.0);
+            watchdog.uptime(Duration::from_secs_f64(seconds), now);
+        })?;
+        lines.forward(&mut |line| {
+            watchdog.line();
+            on_line(line);
+        })?;
+        if let Some(status) = status {
+            break status;
         }
+        if cancel.load(Ordering::Relaxed) {
+            return Err(VmError::Cancelled);
+        }
+        if let Some(why) = watchdog.stuck(now) {
+            let tail = last_words(dir, &lines.text);
+            return Err(VmError::Stuck { why, tail });
+        }
+        thread::sleep(POLL);
     };
     lines.forward(on_line)?;
     let exit_code = unpack(dir, &job.out)?.ok_or_else(|| died(ended, dir, &lines.text))?;
@@ -124,6 +136,12 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
             "-device",
             "virtserialport,chardev=results,nr=2",
         ])
+        .args([
+            "-chardev",
+            &file("uptimes"),
+            "-device",
+            "virtserialport,chardev=uptimes,nr=3",
+        ])
         .arg("-kernel")
         .arg(kernel)
         .arg("-initrd")
@@ -165,7 +183,19 @@ impl Drop for Guest {
     }
 }
 
-/// The growing file of what the command prints.
+/// Processor time of all threads of a process that has not been waited for; zero once it has ended.
+fn processor_time(process: u32) -> Duration {
+    /// Of the times in /proc, on every Linux of this architecture.
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // After the name, which may hold anything, come state (field 3) and numbers; utime is field 14.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let times = fields.split_whitespace().skip(11).take(2);
+    let ticks: f64 = times.filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+    Duration::from_secs_f64(ticks / TICKS_PER_S)
+}
+
+/// A growing file of what the guest prints to a port.
 struct Lines {
     file: File,
     text: String,
@@ -173,7 +203,9 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(path: &Path) -> Result<Self, VmError> {
+    /// Of the file at `path`, which the emulator will write.
+    fn create(path: &Path) -> Result<Self, VmError> {
+        File::create(path).map_err(at(path))?;
         let file = File::open(path).map_err(at(path))?;
         Ok(Self {
             file,
