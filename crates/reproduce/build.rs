@@ -44,6 +44,12 @@ fn main() {
         let digest = digest(&root, sources);
         println!("cargo::rustc-env=ONRAMP_{world}={digest:016x}");
     }
+    let data_path = data_path(&root);
+    println!("cargo::rustc-env=ONRAMP_DATA_PATH={data_path:016x}");
+    println!(
+        "cargo::rerun-if-changed={}",
+        root.join("docs/reproduction/models.json").display()
+    );
     let mut list = String::from("&[\n");
     for directory in DIRECTORIES {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());
@@ -87,6 +93,39 @@ fn digest(root: &Path, directories: &[&str]) -> u64 {
         }
     }
     hasher.finish()
+}
+
+/// SipHash of the kernel programs and the law, without comments and white space.
+fn data_path(root: &Path) -> u64 {
+    let mut hasher = SipHasher13::new();
+    let sources = ["law", "bpf"]
+        .iter()
+        .flat_map(|directory| files(&root.join(directory)));
+    for path in sources.filter(|path| path.extension().is_some_and(|e| e == "c" || e == "h")) {
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        hasher.write(without_comments(&text).as_bytes());
+    }
+    hasher.finish()
+}
+
+fn without_comments(text: &str) -> String {
+    let mut code = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("/*") {
+        code.push_str(&rest[..start]);
+        rest = rest[start..]
+            .split_once("*/")
+            .map_or("", |(_, after)| after);
+    }
+    code.push_str(rest);
+    let lines = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    lines
+        .flat_map(str::split_whitespace)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// In `directory` and those in it, sorted.

@@ -103,7 +103,8 @@ fn section(file: &Path) -> Result<Section> {
     match file.file_name().and_then(|name| name.to_str()) {
         Some("figure.json") => {
             let figure: Figure = of_this_schema(file, "run onramp reproduce")?;
-            Section::of_figure(figure, &shown).with_context(|| file.display().to_string())
+            let now = onramp_reproduce::made_by(&figure.id);
+            Section::of_figure(figure, &shown, &now).with_context(|| file.display().to_string())
         }
         Some("summary.json") => {
             let summary: SummaryFile = of_this_schema(file, "run the scenario")?;

@@ -1,5 +1,6 @@
 //! `onramp reproduce`: the paper's figures. Runs their scenarios ([`worlds`]), writes figure.json and
 //! prints the paper's numbers beside ours; what a figure is, the reproduce crate knows.
+mod model;
 mod record;
 mod worlds;
 
@@ -14,7 +15,7 @@ use onramp_reproduce::{terminal, Library, Planned, ScaleName};
 use onramp_results::write_json;
 use onramp_runs::{cancelled_by_signals, Existing};
 
-use self::worlds::Runner;
+use self::worlds::{Runner, Worlds};
 use crate::args::ThreadArgs;
 use crate::output::VERSION;
 use crate::rack::Machines;
@@ -45,7 +46,7 @@ pub struct Args {
     /// Directory with figures/ and scenarios/, instead of those built in
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// Write docs/reproduction.md and .json from all results in the directory
+    /// Write docs/reproduction.md from all results in --out and all that docs/reproduction/ has
     #[arg(long)]
     table: bool,
     /// Print figure.json instead of the table
@@ -92,9 +93,22 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
         before_s += figure.settings.takes_s;
     }
     match args.table {
-        true => record::write_table(&args.out, Path::new("docs")),
+        true => write_table(&library, args, threads),
         false => Ok(()),
     }
+}
+
+/// Writes docs/reproduction.md and what it is made of. The digests that the page shows are those
+/// that this binary was built with: when they change, it must be built and called once more.
+fn write_table(library: &Library, args: &Args, threads: usize) -> Result<()> {
+    let docs = Path::new("docs");
+    let models = model::models(library, threads)?;
+    write_json(&docs.join("reproduction").join(record::MODELS), &models)?;
+    record::write_table(library, &args.out, docs)?;
+    if models != onramp_reproduce::models() {
+        bail!("the model has changed: build onramp, and run `onramp reproduce --table` once more");
+    }
+    Ok(())
 }
 
 fn plan(library: &Library, ids: &[String], scale: ScaleName) -> Result<Vec<Planned>> {
@@ -143,8 +157,12 @@ impl Session<'_> {
             machines: &self.args.machines,
             cancel: self.cancel,
         };
-        let (worlds, interrupted) = runner.worlds(&label)?;
-        let made = figure.figure(&worlds, VERSION, interrupted.is_some())?;
+        let Worlds {
+            worlds,
+            interrupted,
+            made_by,
+        } = runner.worlds(&label)?;
+        let made = figure.figure(&worlds, VERSION, interrupted.is_some(), made_by)?;
         write_json(&out.join("figure.json"), &made)?;
         match self.args.json {
             true => println!("{}", serde_json::to_string_pretty(&made)?),
@@ -174,7 +192,8 @@ impl Session<'_> {
 mod tests {
     use super::record::write_table;
     use super::*;
-    use onramp_results::{figure::Figure, read_json};
+    use onramp_results::figure::{Figure, Verdict};
+    use onramp_results::read_json;
     use onramp_runs::Interrupted;
 
     const SCENARIO: &str = r#"title = "Six to one"
@@ -214,6 +233,7 @@ metric = "incast.rct_us.mean"
 of = { "onramp.law" = "off" }
 over = { "onramp.law" = "final" }
 as = "ratio"
+gives = "words"
 at_least = 0.1
 [[plot]]
 title = "RCT"
@@ -267,7 +287,8 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         let error = reproduce(&args, &AtomicBool::new(true)).unwrap_err();
         assert!(error.is::<Interrupted>(), "{error}");
         let partial = made(&args);
-        assert!(partial.partial && partial.rows[0].measured[0].value.is_none());
+        let measured = &partial.rows[0].measured[0];
+        assert!(partial.partial && measured.verdict == Verdict::NotMeasured);
 
         let go_on = AtomicBool::new(false);
         reproduce(&args, &go_on).unwrap();
@@ -327,6 +348,7 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         reproduce(&args, &go_on).unwrap();
         assert_eq!(written(&args, 0), before);
         assert_eq!(of_model("another"), "another");
+        assert_eq!(made(&args).made_by.model.as_deref(), Some("another build"));
 
         let forced = Args {
             force: true,
@@ -358,18 +380,19 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         let (root, args) = repository();
         reproduce(&args, &AtomicBool::new(false)).unwrap();
         let docs = root.path().join("docs");
-        std::fs::create_dir(&docs).unwrap();
         let older = Figure {
-            id: "older".to_owned(),
+            scale: "full".to_owned(),
             ..made(&args)
         };
-        write_json(&docs.join("reproduction.json"), &[older]).unwrap();
-        write_table(&args.out, &docs).unwrap();
-        let kept: Vec<Figure> = read_json(&docs.join("reproduction.json")).unwrap();
-        let ids: Vec<&str> = kept.iter().map(|figure| figure.id.as_str()).collect();
-        assert_eq!(ids, ["older", "tiny"]);
-        assert!(kept[1].plots.is_empty());
+        let record = docs.join("reproduction/tiny.json");
+        std::fs::create_dir_all(record.parent().unwrap()).unwrap();
+        write_json(&record, &[older]).unwrap();
+        let library = Library::Directory(root.path().to_owned());
+        write_table(&library, &args.out, &docs).unwrap();
+        let kept: Vec<Figure> = read_json(&record).unwrap();
+        let scales: Vec<&str> = kept.iter().map(|figure| figure.scale.as_str()).collect();
+        assert_eq!(scales, ["full"], "the fullest is kept");
         let text = std::fs::read_to_string(docs.join("reproduction.md")).unwrap();
-        assert!(text.contains("## tiny: Six to one, quick"));
+        assert!(text.contains("## tiny: Six to one, full"), "{text}");
     }
 }

@@ -1,15 +1,16 @@
 //! Paper against measured: a row's numbers, ratios and verdict.
 
 use maud::{html, Markup};
-use onramp_results::figure::{world_name, worlds, Measured, Row, Verdict};
+use onramp_results::figure::{world_name, worlds, Gives, Measured, Row, Verdict};
 
 use crate::number::{exact, three, unit};
 
 /// All verdicts, best first.
-pub const VERDICTS: [Verdict; 4] = [
+pub const VERDICTS: [Verdict; 5] = [
     Verdict::Reproduced,
     Verdict::DirectionOnly,
     Verdict::NotReproduced,
+    Verdict::NotMeasured,
     Verdict::Beyond,
 ];
 
@@ -26,6 +27,7 @@ pub fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
         Verdict::Reproduced => ("good", "\u{2713}", "reproduced"),
         Verdict::DirectionOnly => ("fair", "\u{2248}", "direction only"),
         Verdict::NotReproduced => ("bad", "\u{2717}", "not reproduced"),
+        Verdict::NotMeasured => ("unknown", "?", "not measured"),
         Verdict::Beyond => ("beyond", "+", "beyond the paper"),
     }
 }
@@ -74,15 +76,15 @@ pub fn table(rows: &[Row]) -> Markup {
 
 fn table_row(row: &Row, worlds: &[&str], has_paper: bool) -> Markup {
     let of = |world: &str| row.measured.iter().find(|m| m.world == world);
-    let is_beyond = |measured: &Measured| measured.verdict == Verdict::Beyond;
     html! {
         tr {
             th scope="row" { (row.name) }
             td.number data-label="Paper" { div {
-                @match row.paper {
-                    Some(paper) => span.value { (exact(paper)) (unit(&row.unit)) },
-                    None if row.measured.iter().all(is_beyond) => "\u{2013}",
-                    None => span.muted { "picture only" },
+                @match (row.paper, row.gives) {
+                    (Some(paper), _) => span.value { (exact(paper)) (unit(&row.unit)) },
+                    (None, Some(Gives::Words)) => span.muted { "in words" },
+                    (None, Some(_)) => span.muted { "picture only" },
+                    (None, None) => "\u{2013}",
                 }
                 @if !row.source.is_empty() { div.muted.small.source { (row.source) } }
             } }
@@ -124,21 +126,17 @@ fn value(measured: Option<&Measured>, of: &str) -> Markup {
 }
 
 fn ratios(row: &Row) -> Markup {
-    let paper = row.paper.filter(|paper| *paper != 0.0);
     let ratio = |m: &Measured| {
-        Some((
-            world_name(&m.world).to_owned(),
-            m.value? / paper?,
-            m.interval,
-        ))
+        row.ratio(m)
+            .map(|ratio| (world_name(&m.world).to_owned(), ratio))
     };
     let ratios: Vec<_> = row.measured.iter().filter_map(ratio).collect();
     html! {
-        @if let (Some(paper), false) = (paper, ratios.is_empty()) {
-            div { @for (world, ratio, interval) in ratios {
+        @if !ratios.is_empty() {
+            div { @for (world, (ratio, interval)) in ratios {
                 div.strip-line {
                     span.value { (three(ratio)) }
-                    (strip(ratio, interval.map(|ends| ends.map(|end| end / paper))))
+                    (strip(ratio, interval))
                     span.muted.small { (world) }
                 }
             } }

@@ -3,7 +3,7 @@
 use std::ops::RangeFrom;
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
-use onramp_results::figure::{Axis, Plot, PlotKind, Verdict};
+use onramp_results::figure::{Axis, Gives, Plot, PlotKind, Row, Verdict};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +20,14 @@ const PALETTE: &str = include_str!("../assets/palette.json");
 /// Nothing may be fetched, sent or framed; what runs is in the page.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; form-action 'none'; base-uri 'none'";
+
+/// What the paper may give for a row.
+const GIVEN: [(Option<Gives>, &str); 4] = [
+    (Some(Gives::Number), "Numbers"),
+    (Some(Gives::Words), "Claims in words"),
+    (Some(Gives::Picture), "Pictures"),
+    (None, "Beyond the paper"),
+];
 
 /// What the script is told.
 #[derive(Serialize)]
@@ -118,10 +126,10 @@ fn drawn(section: &Section) -> Vec<Drawn<'_>> {
 }
 
 /// Verdicts with their counts, those that were given.
-fn counts<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Vec<(Verdict, usize)> {
-    let verdicts: Vec<Verdict> = sections
+fn counts<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<(Verdict, usize)> {
+    let verdicts: Vec<Verdict> = rows
         .into_iter()
-        .flat_map(|section| section.rows.iter().flat_map(|row| &row.measured))
+        .flat_map(|row| &row.measured)
         .map(|measured| measured.verdict)
         .collect();
     let count = |verdict| (verdict, verdicts.iter().filter(|v| **v == verdict).count());
@@ -132,8 +140,23 @@ fn counts<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Vec<(Verdict, 
         .collect()
 }
 
+/// Whether the rows of `section` count: not if the same figure is here at the fuller scale.
+fn is_counted(section: &Section, sections: &[Section]) -> bool {
+    let is_fuller = |other: &Section| other.name == section.name && other.scale == "full";
+    section.scale != "quick" || !sections.iter().any(is_fuller)
+}
+
+/// Marks of the verdicts on the rows for which the paper gives `gives`.
+fn verdicts(section: &Section, gives: Option<Gives>) -> Markup {
+    let rows = section.rows.iter().filter(|row| row.gives == gives);
+    html! { @for (verdict, count) in counts(rows) { (comparison::tally(verdict, count)) " " } }
+}
+
 fn overview(sections: &[Section], anchors: &[String]) -> Markup {
-    let all = counts(sections);
+    let counted = sections
+        .iter()
+        .filter(|section| is_counted(section, sections));
+    let all = counts(counted.flat_map(|section| &section.rows));
     let total: usize = all.iter().map(|(_, count)| count).sum();
     let partial = sections
         .iter()
@@ -151,10 +174,11 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
                 details.legend-of-verdicts {
                     summary { "What the verdicts mean" }
                     ul {
-                        li { (badge(Verdict::Reproduced, None)) " within a factor of 1.5 of the paper's number, or of its picture's shape" }
-                        li { (badge(Verdict::DirectionOnly, None)) " it goes the same way, by more or less" }
-                        li { (badge(Verdict::NotReproduced, None)) " it does not; the row says why" }
-                        li { (badge(Verdict::Beyond, None)) " the paper has no number for it" }
+                        li { (badge(Verdict::Reproduced, None)) " within a factor of 1.5 of the paper's number; or within the bound that the row names for words and pictures" }
+                        li { (badge(Verdict::DirectionOnly, None)) " the effect goes the paper's way, but is smaller or larger" }
+                        li { (badge(Verdict::NotReproduced, None)) " neither; the row gives the reason where one was found" }
+                        li { (badge(Verdict::NotMeasured, None)) " no number of ours: runs are missing" }
+                        li { (badge(Verdict::Beyond, None)) " the paper does not have it" }
                     }
                     p { "Intervals are 95 % confidence intervals of the mean over seeds." }
                 }
@@ -164,14 +188,22 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
             }
             div.scroll tabindex="0" role="region" aria-label="Contents" {
                 table.contents {
-                    thead { tr { th scope="col" { "" } th scope="col" { "Figure" } th scope="col" { @if total > 0 { "Verdicts" } } } }
+                    thead { tr {
+                        th scope="col" { "" } th scope="col" { "Figure" }
+                        @if total > 0 { @for (_, given) in GIVEN { th scope="col" { (given) } } }
+                        th scope="col" { "" }
+                    } }
                     tbody { @for (section, anchor) in sections.iter().zip(anchors) {
                         tr {
                             td { a href={ "#" (anchor) } { (section.name) } }
                             td.title { a href={ "#" (anchor) } { (section.title) } }
+                            @if total > 0 { @for (gives, given) in GIVEN {
+                                td data-label=(given) { (verdicts(section, gives)) }
+                            } }
                             td {
                                 @if section.partial.is_some() { span.badge.warn { "partial" } " " }
-                                @for (verdict, count) in counts([section]) { (comparison::tally(verdict, count)) " " }
+                                @if section.stale.is_some() { span.badge.warn { "stale" } " " }
+                                @if !is_counted(section, sections) { span.muted.small { "counted at scale full" } }
                             }
                         }
                     } }
@@ -188,6 +220,9 @@ fn show(section: &Section, anchor: &str, numbers: &mut RangeFrom<usize>) -> Mark
             h2 { span.id { (section.name) } " " (section.title) }
             @if let Some(partial) = &section.partial {
                 p.partial { strong { "Partial. " } (partial) }
+            }
+            @if let Some(what) = section.stale {
+                p.partial { strong { "Stale. " } "After these results were made, " (what) " changed." }
             }
             @if !section.asked.is_empty() { p.asked { strong { "Asked: " } (section.asked) } }
             @if !section.scaled_down.is_empty() {

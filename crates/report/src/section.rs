@@ -1,6 +1,6 @@
 //! What a report says of one directory, whatever kind of results it holds.
 
-use onramp_results::figure::{Figure, Plot, PlotKind, Row, Series};
+use onramp_results::figure::{Figure, MadeBy, Plot, PlotKind, Row, Series};
 use serde_json::Value;
 
 /// One directory's part of the page.
@@ -14,8 +14,12 @@ pub struct Section {
     pub asked: String,
     /// What of it was left smaller; empty if nothing.
     pub scaled_down: String,
+    /// `quick`, `full` or `rack` of a figure; else empty.
+    pub scale: String,
     /// What is missing, if somebody ended it early.
     pub partial: Option<String>,
+    /// What has changed since it was made, if anything has.
+    pub stale: Option<&'static str>,
     /// Scale, seeds, version, directory.
     pub facts: Vec<(&'static str, String)>,
     /// Paper against measured.
@@ -51,11 +55,11 @@ pub struct BadPlot {
 }
 
 impl Section {
-    /// Of a figure that was reproduced. `directory` is where it lies.
+    /// Of a figure that was reproduced. `directory` is where it lies; `now` is what would make it today.
     ///
     /// # Errors
     /// Lists of a series that do not fit each other or the axes.
-    pub fn of_figure(figure: Figure, directory: &str) -> Result<Section, BadPlot> {
+    pub fn of_figure(figure: Figure, directory: &str, now: &MadeBy) -> Result<Section, BadPlot> {
         for plot in &figure.plots {
             plot.series
                 .iter()
@@ -63,7 +67,7 @@ impl Section {
         }
         let seeds: Vec<String> = figure.seeds.iter().map(u64::to_string).collect();
         let facts = [
-            ("Scale", figure.scale),
+            ("Scale", figure.scale.clone()),
             ("Seeds", seeds.join(", ")),
             ("onramp", figure.version),
             ("Directory", directory.to_owned()),
@@ -74,6 +78,8 @@ impl Section {
             title: figure.title,
             asked: figure.asked,
             scaled_down: figure.scaled_down,
+            scale: figure.scale,
+            stale: figure.made_by.stale(now),
             partial: figure.partial.then(|| partial.to_owned()),
             facts: facts
                 .into_iter()

@@ -1,6 +1,8 @@
 //! Made-up figures with everything that a report can show; no numbers of these were measured.
 
-use onramp_results::figure::{Axis, Figure, Measured, Plot, PlotKind, Row, Series, Verdict};
+use onramp_results::figure::{
+    Axis, By, Figure, Gives, MadeBy, Measured, Plot, PlotKind, Row, Series, Verdict,
+};
 use serde_json::json;
 
 /// What would run, or end its element, if it were not escaped.
@@ -22,6 +24,7 @@ pub fn figure(id: &str) -> Figure {
         seeds: vec![1, 2, 3, 4, 5],
         partial: false,
         rows: rows(),
+        made_by: MadeBy::default(),
         plots: plots(),
         resolved: vec![
             json!({"title": "incast, simulated", "seed": 5, "network": {"link": {"rate": "10 Gbit/s"}}}),
@@ -40,6 +43,12 @@ fn rows() -> Vec<Row> {
     let row = |name: &str, unit: &str, paper, measured, note: &str| Row {
         name: name.into(),
         unit: unit.into(),
+        by: if unit == "x" { By::Ratio } else { By::Value },
+        gives: match (paper, name) {
+            (Some(_), _) => Some(Gives::Number),
+            (None, "Utilisation with final") => Some(Gives::Picture),
+            (None, _) => None,
+        },
         paper,
         source: "section 5.2".into(),
         measured,
@@ -62,7 +71,7 @@ fn rows() -> Vec<Row> {
             Some(5.6),
             vec![
                 measured("sim", Some(1.9), Some([1.2, 2.6]), Verdict::DirectionOnly),
-                measured("rack", None, None, Verdict::NotReproduced),
+                measured("rack", None, None, Verdict::NotMeasured),
             ],
             "Our switch shares its buffer; the paper's has 0.5 MB a port, so fewer answers are lost.",
         ),

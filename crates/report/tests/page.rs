@@ -3,13 +3,14 @@
 mod fixture;
 
 use onramp_report::{page, Section, Way};
+use onramp_results::figure::{By, MadeBy};
 
 fn section(partial: bool) -> Section {
     let mut figure = fixture::figure("f9");
     figure.partial = partial;
     figure.rows[0].note = fixture::HOSTILE.into();
     figure.title = fixture::HOSTILE.into();
-    Section::of_figure(figure, fixture::HOSTILE).unwrap()
+    Section::of_figure(figure, fixture::HOSTILE, &MadeBy::default()).unwrap()
 }
 
 /// The page without the scripts and styles that are ours.
@@ -65,9 +66,50 @@ fn verdicts_are_counted() {
     let overview = &html[..html.find("<h2>").unwrap()];
     // Of each world its own.
     assert!(overview.contains("6 reproduced"), "{overview}");
-    assert!(overview.contains("4 not reproduced"), "{overview}");
+    assert!(overview.contains("2 not reproduced"), "{overview}");
+    assert!(overview.contains("2 not measured"), "{overview}");
     // Two of one name have an address each.
     assert!(html.contains("id=\"figure-f9\"") && html.contains("id=\"figure-f9--1\""));
+}
+
+#[test]
+fn a_row_counts_once_at_the_fuller_scale() {
+    let at = |scale: &str| Section {
+        scale: scale.to_owned(),
+        ..section(false)
+    };
+    let html = text(&[at("quick"), at("full")]);
+    let overview = &html[..html.find("<h2>").unwrap()];
+    assert!(overview.contains("3 reproduced"), "{overview}");
+    assert!(overview.contains("counted at scale full"), "{overview}");
+}
+
+#[test]
+fn a_result_of_another_version_says_so() {
+    let mut figure = fixture::figure("f9");
+    figure.made_by.model = Some("then".to_owned());
+    let now = MadeBy {
+        model: Some("now".to_owned()),
+        data_path: None,
+    };
+    let stale = Section::of_figure(figure, "", &now).unwrap();
+    assert!(text(&[stale]).contains("the simulator's model changed"));
+    assert!(!text(&[section(false)]).contains("Stale"));
+}
+
+#[test]
+fn falls_in_per_cent_are_compared_by_what_they_leave() {
+    let mut figure = fixture::figure("f9");
+    let row = &mut figure.rows[0];
+    (row.by, row.unit, row.paper) = (By::Change, "%".to_owned(), Some(-19.0));
+    row.measured[0].value = Some(-39.2);
+    let section = Section::of_figure(figure, "", &MadeBy::default()).unwrap();
+    let html = text(&[section]);
+    assert!(
+        html.contains("<span class=\"value\">0.751</span>"),
+        "{html}"
+    );
+    assert!(!html.contains(">2.06<"));
 }
 
 #[test]

@@ -6,7 +6,11 @@
 #![warn(missing_docs)]
 
 mod error;
+mod evidence;
+#[cfg(test)]
+mod fixture;
 mod library;
+mod page;
 mod plan;
 mod plots;
 mod rows;
@@ -16,11 +20,13 @@ mod table;
 mod world;
 
 pub use error::{Error, Result};
+pub use evidence::{annotate, made_by, models, probe, record, Models};
 pub use library::{natural, Library};
+pub use page::markdown;
 pub use plan::{Digests, Planned};
 pub use spec::{ScaleName, Spec};
 pub use statistics::Estimate;
-pub use table::{markdown, terminal};
+pub use table::terminal;
 pub use world::World;
 
 /// Digest of the sources that a simulated run's outcome depends on: another one may say other numbers.

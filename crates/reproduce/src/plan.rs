@@ -6,7 +6,7 @@ use crate::library::{natural, Library};
 use crate::spec::{Choice, Scale, ScaleName, Show, Spec};
 use crate::world::World;
 use crate::{plots, rows};
-use onramp_results::figure::{Figure, Plot};
+use onramp_results::figure::{Figure, MadeBy, Plot};
 use onramp_results::SCHEMA;
 use onramp_scenario::{rack_limits, Scenario};
 use serde_json::json;
@@ -92,7 +92,13 @@ impl Planned {
     ///
     /// # Errors
     /// Results that cannot be read.
-    pub fn figure(&self, worlds: &[World], version: &str, partial: bool) -> Result<Figure> {
+    pub fn figure(
+        &self,
+        worlds: &[World],
+        version: &str,
+        partial: bool,
+        made_by: MadeBy,
+    ) -> Result<Figure> {
         let rows = self.spec.rows.iter().map(|row| rows::row(row, worlds));
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let mut drawn: Vec<Plot> = Vec::new();
@@ -111,6 +117,7 @@ impl Planned {
             seeds: (1..=scale.seeds).collect(),
             partial,
             rows,
+            made_by,
             plots: drawn,
             resolved: self
                 .scenario

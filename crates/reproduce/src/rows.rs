@@ -1,10 +1,10 @@
 //! The paper's numbers beside ours, and the verdict by rule.
 
 use crate::error::Result;
-use crate::spec::{By, Choice, RowSpec};
+use crate::spec::{Choice, RowSpec};
 use crate::statistics::Estimate;
 use crate::world::{measured, of_cost, seed, World};
-use onramp_results::figure::{Measured, Row, Verdict};
+use onramp_results::figure::{By, Measured, Row, Verdict};
 
 /// Largest factor between the paper's improvement and ours that counts as reproduced.
 const WITHIN: f64 = 1.5;
@@ -29,6 +29,8 @@ pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
     Ok(Row {
         name: spec.name.clone(),
         unit: unit(spec),
+        by: spec.by,
+        gives: spec.given(),
         paper: spec.paper,
         source: spec.source.clone(),
         measured: all,
@@ -91,12 +93,11 @@ fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String,
 /// chance; or within the bounds that the picture's shape sets, and not by chance if they ask for a change.
 /// Direction only: the same without the factor.
 fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
-    let has_bounds = spec.at_least.is_some() || spec.at_most.is_some();
-    if spec.paper.is_none() && !has_bounds {
+    if spec.given().is_none() {
         return Verdict::Beyond;
     }
     let Some(measured) = measured else {
-        return Verdict::NotReproduced;
+        return Verdict::NotMeasured;
     };
     let value = measured.value;
     let in_bounds = spec.at_least.is_none_or(|least| value >= least)
@@ -117,10 +118,7 @@ fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
 
 /// Changes as ratios, so that -50 % is as far from none as +100 %.
 fn scale(spec: &RowSpec, value: f64) -> f64 {
-    match spec.by {
-        By::Change => 1.0 + value / 100.0,
-        By::Ratio | By::Value => value,
-    }
+    spec.by.scale(value)
 }
 
 fn factor(a: f64, b: f64) -> f64 {
@@ -218,12 +216,12 @@ mod tests {
 
     #[test]
     fn what_is_only_a_picture_is_judged_by_its_bounds() {
-        let spec = spec("as = \"ratio\"\nat_least = 1.5");
+        let spec = spec("as = \"ratio\"\nat_least = 1.5\ngives = \"picture\"");
         assert_eq!(verdict_of(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
         assert_eq!(verdict_of(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
         assert_eq!(verdict_of(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
         assert_eq!(verdict_of(&spec, 1.6, [0.9, 2.8]), Verdict::NotReproduced);
-        let no_worse = self::spec("as = \"change\"\nat_most = 2");
+        let no_worse = self::spec("as = \"change\"\nat_most = 2\ngives = \"picture\"");
         assert_eq!(
             verdict_of(&no_worse, 5.0, [4.0, 6.0]),
             Verdict::NotReproduced
@@ -280,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_reproduced() {
+    fn a_row_without_a_number_is_not_measured() {
         assert_eq!(
             verdict(&spec("as = \"ratio\"\npaper = 2.0"), None),
-            Verdict::NotReproduced
+            Verdict::NotMeasured
         );
     }
 }

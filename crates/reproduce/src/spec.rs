@@ -2,7 +2,7 @@
 //! what is drawn. A small closed set of forms; nothing is programmed. `figures/README.md` explains it.
 
 use crate::error::{Error, Result};
-use onramp_results::figure::PlotKind;
+use onramp_results::figure::{By, Gives, PlotKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -91,8 +91,10 @@ pub struct RowSpec {
     pub name: String,
     /// Of `value`s; ratios have `x`, changes `%`.
     pub unit: Option<String>,
-    /// What the text says.
+    /// The paper's number.
     pub paper: Option<f64>,
+    /// What the paper has where it gives no number: bounds say what that comes to.
+    pub gives: Option<Gives>,
     /// Where in the paper; empty for what is beyond it.
     #[serde(default)]
     pub source: String,
@@ -132,19 +134,6 @@ pub struct RowSpec {
     pub note: String,
     /// The same of what ran on the rack and beside it, instead of `note`.
     pub rack_note: Option<String>,
-}
-
-/// How a number comes out of one or two runs of a seed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum By {
-    /// It is that of the run.
-    #[default]
-    Value,
-    /// `of` divided by `over`.
-    Ratio,
-    /// By how many per cent `of` is more than `over`.
-    Change,
 }
 
 /// A statistic of a place's series.
@@ -382,6 +371,11 @@ impl Spec {
 }
 
 impl RowSpec {
+    /// What the paper has for it; none for a row beyond the paper.
+    pub fn given(&self) -> Option<Gives> {
+        self.paper.map(|_| Gives::Number).or(self.gives)
+    }
+
     /// Whether it is CPU time, which only real kernels take.
     pub fn is_cpu(&self) -> bool {
         let metric = self.metric.as_deref();
@@ -415,6 +409,21 @@ impl RowSpec {
             return wrong("unit", "missing; \"\" for a bare number");
         }
         let compares = m.paper.or(m.at_least).or(m.at_most).is_some();
+        let bounds = m.at_least.or(m.at_most).is_some();
+        match (m.paper, m.gives) {
+            (Some(_), Some(_)) => return wrong("gives", "given, but `paper` is a number"),
+            (None, Some(Gives::Number)) => return wrong("paper", "missing, but it gives a number"),
+            (None, Some(_)) if !bounds => {
+                return wrong("at_least", "missing: what the paper gives as a bound")
+            }
+            (None, None) if bounds => {
+                return wrong(
+                    "gives",
+                    "missing: \"words\" or \"picture\", or a number as `paper`",
+                )
+            }
+            _ => {}
+        }
         if compares && m.source.is_empty() {
             return wrong("source", "missing, but there is a number of the paper");
         }
@@ -542,6 +551,16 @@ as = "ratio"
                 "as = \"ratio\"",
                 "as = \"ratio\"\nat = \"slow\"",
                 "unknown variant `slow`",
+            ),
+            (
+                "as = \"ratio\"",
+                "as = \"ratio\"\nat_least = 2",
+                "row.0.gives is missing: \"words\" or \"picture\"",
+            ),
+            (
+                "as = \"ratio\"",
+                "as = \"ratio\"\ngives = \"picture\"",
+                "row.0.at_least is missing",
             ),
             (
                 "source = \"s\"",

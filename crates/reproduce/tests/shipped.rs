@@ -1,15 +1,6 @@
 //! The figures that ship: every one can be run at its scales, and the table in docs is current.
 
-use onramp_reproduce::{markdown, Library, Planned, ScaleName};
-use onramp_results::figure::Figure;
-use onramp_results::read_json;
-use std::path::{Path, PathBuf};
-
-fn docs(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs")
-        .join(name)
-}
+use onramp_reproduce::{Library, Planned, ScaleName};
 
 #[test]
 fn every_figure_can_be_run_at_its_scales() {
@@ -77,38 +68,4 @@ fn only_what_declares_a_rack_and_fits_it_runs_there() {
         "figures/f9.toml: rack is beyond the rack: network.link.rate slowed by time_dilation is \
          2 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation"
     );
-}
-
-/// docs/reproduction.md follows from docs/reproduction.json, whose rows are those of figures/*.toml.
-#[test]
-fn the_table_is_current() {
-    let figures: Vec<Figure> = read_json(&docs("reproduction.json")).unwrap();
-    let text = std::fs::read_to_string(docs("reproduction.md")).unwrap();
-    let hint = "run the figures again, and: onramp reproduce --table";
-    assert!(
-        text == markdown(&figures),
-        "docs/reproduction.md is stale; {hint}"
-    );
-    for figure in figures {
-        let scale = match figure.scale.as_str() {
-            "full" => ScaleName::Full,
-            "rack" => ScaleName::Rack,
-            _ => ScaleName::Quick,
-        };
-        let planned = Planned::read(&Library::BuiltIn, &figure.id, scale).unwrap();
-        let of_spec = planned
-            .spec
-            .rows
-            .iter()
-            .map(|row| (&row.name, row.paper, row.note.trim()));
-        let of_table = figure
-            .rows
-            .iter()
-            .map(|row| (&row.name, row.paper, row.note.as_str()));
-        assert!(
-            of_spec.eq(of_table),
-            "{} of docs/reproduction.json is stale; {hint}",
-            figure.id
-        );
-    }
 }

@@ -27,10 +27,37 @@ pub struct Figure {
     pub partial: bool,
     /// The paper's numbers beside ours.
     pub rows: Vec<Row>,
+    /// What made it.
+    pub made_by: MadeBy,
     /// What to draw, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
     /// The scenario with everything resolved, the same for all worlds: a list of one, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<Value>,
+}
+
+/// Digests of what made a figure. Another digest means that the same figure may now come out otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeBy {
+    /// Of what the simulator does in this figure's scenario; none where it did nothing.
+    pub model: Option<String>,
+    /// Of the kernel programs and the law; none where no kernel ran.
+    pub data_path: Option<String>,
+}
+
+impl MadeBy {
+    /// What has changed since, in words; none if nothing has.
+    pub fn stale(&self, now: &MadeBy) -> Option<&'static str> {
+        let differs = |then: &Option<String>, now: &Option<String>| then.is_some() && then != now;
+        let model = differs(&self.model, &now.model);
+        match (model, differs(&self.data_path, &now.data_path)) {
+            (false, false) => None,
+            (true, false) => Some("the simulator's model"),
+            (false, true) => Some("the data path"),
+            (true, true) => Some("the simulator's model and the data path"),
+        }
+    }
 }
 
 /// One number or statement of the paper, and what we measured.
@@ -40,14 +67,67 @@ pub struct Row {
     pub name: String,
     /// `x`, `us`, `%`; none for a bare number.
     pub unit: String,
-    /// What the paper's text says; none where the number is only in a picture.
+    /// How the measured number is made of one or two runs.
+    #[serde(rename = "as")]
+    pub by: By,
+    /// What the paper has for it; none for a row beyond the paper.
+    pub gives: Option<Gives>,
+    /// The paper's number, where it gives one.
     pub paper: Option<f64>,
     /// Where in the paper.
     pub source: String,
     /// What each world measured that can, the simulator first.
     pub measured: Vec<Measured>,
-    /// Why it differs, what was compared where the paper has only a picture.
+    /// Why it differs, what was compared where the paper has no number.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+}
+
+/// How a number is made of the runs of a seed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The value of one run.
+    #[default]
+    Value,
+    /// The value of one run divided by that of another.
+    Ratio,
+    /// The difference of two runs, in per cent of the second.
+    Change,
+}
+
+impl By {
+    /// `value` on a scale on which no effect is 1 and effects multiply: a change of -50 % is 0.5.
+    pub fn scale(self, value: f64) -> f64 {
+        match self {
+            By::Change => 1.0 + value / 100.0,
+            By::Ratio | By::Value => value,
+        }
+    }
+}
+
+/// What the paper has for a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gives {
+    /// A number in the text or in a table.
+    Number,
+    /// A claim in words.
+    Words,
+    /// The shape of a picture.
+    Picture,
+}
+
+impl Row {
+    /// Ours divided by the paper's, with the interval; of changes, the ratio of what they leave:
+    /// falls of 28 and 21 % are 0.72 / 0.79. None where either number is missing or the ratio has no
+    /// meaning.
+    pub fn ratio(&self, measured: &Measured) -> Option<(f64, Option<[f64; 2]>)> {
+        let paper = self.by.scale(self.paper?);
+        let ratio = |ours: f64| self.by.scale(ours) / paper;
+        let ends = measured.interval.map(|ends| ends.map(ratio));
+        Some((ratio(measured.value?), ends)).filter(|(ratio, _)| ratio.is_finite())
+    }
 }
 
 /// What one world measured.
@@ -61,6 +141,58 @@ pub struct Measured {
     pub interval: Option<[f64; 2]>,
     /// How far it is the paper's.
     pub verdict: Verdict,
+}
+
+/// How often each verdict was given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// [`Verdict::Reproduced`].
+    pub reproduced: usize,
+    /// [`Verdict::DirectionOnly`].
+    pub direction_only: usize,
+    /// [`Verdict::NotReproduced`].
+    pub not_reproduced: usize,
+    /// [`Verdict::NotMeasured`].
+    pub not_measured: usize,
+}
+
+impl Tally {
+    /// Of the rows for which the paper gives `gives`, measured in a world that `counts`. Rows beyond
+    /// the paper have no verdict to count.
+    pub fn of<'a>(
+        rows: impl IntoIterator<Item = &'a Row>,
+        gives: Gives,
+        counts: impl Fn(&str) -> bool,
+    ) -> Tally {
+        let mut tally = Tally::default();
+        let rows = rows.into_iter().filter(|row| row.gives == Some(gives));
+        for measured in rows
+            .flat_map(|row| &row.measured)
+            .filter(|m| counts(&m.world))
+        {
+            match measured.verdict {
+                Verdict::Reproduced => tally.reproduced += 1,
+                Verdict::DirectionOnly => tally.direction_only += 1,
+                Verdict::NotReproduced => tally.not_reproduced += 1,
+                Verdict::NotMeasured => tally.not_measured += 1,
+                Verdict::Beyond => {}
+            }
+        }
+        tally
+    }
+
+    /// All rows counted.
+    pub fn total(&self) -> usize {
+        self.reproduced + self.direction_only + self.not_reproduced + self.not_measured
+    }
+}
+
+/// The figures whose rows count: each at the fullest scale of the simulator that ran, and on the rack.
+pub fn fullest(figures: &[Figure]) -> impl Iterator<Item = &Figure> {
+    let is_full = |id: &str| figures.iter().any(|f| f.id == id && f.scale == "full");
+    figures
+        .iter()
+        .filter(move |figure| figure.scale != "quick" || !is_full(&figure.id))
 }
 
 /// Worlds of `rows`, in the order in which they come.
@@ -93,6 +225,8 @@ pub enum Verdict {
     DirectionOnly,
     /// It does not; the row's note says why.
     NotReproduced,
+    /// There is no number of ours: runs are missing, or they could not measure it.
+    NotMeasured,
     /// The paper has no number or shape for it.
     Beyond,
 }
@@ -161,4 +295,88 @@ pub struct Series {
     /// Of cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub z: Vec<Option<f64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(by: By, paper: f64, value: f64, interval: Option<[f64; 2]>) -> Row {
+        let measured = Measured {
+            world: "sim".to_owned(),
+            value: Some(value),
+            interval,
+            verdict: Verdict::Reproduced,
+        };
+        Row {
+            name: "RCT".to_owned(),
+            unit: "%".to_owned(),
+            by,
+            gives: Some(Gives::Number),
+            paper: Some(paper),
+            source: "5".to_owned(),
+            measured: vec![measured],
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_ratio_of_two_falls_is_that_of_what_they_leave() {
+        let row = row(By::Change, -19.0, -39.2, Some([-50.0, -19.0]));
+        let (ratio, ends) = row.ratio(&row.measured[0]).unwrap();
+        assert!((ratio - 0.608 / 0.81).abs() < 1e-9, "{ratio}");
+        assert_eq!(ends, Some([0.5 / 0.81, 1.0]));
+    }
+
+    #[test]
+    fn percentages_that_are_no_changes_are_divided() {
+        let row = row(By::Value, 50.0, 75.0, None);
+        assert_eq!(row.ratio(&row.measured[0]), Some((1.5, None)));
+    }
+
+    #[test]
+    fn what_changed_since_is_named() {
+        let by = |model: &str, data_path: Option<&str>| MadeBy {
+            model: Some(model.to_owned()),
+            data_path: data_path.map(str::to_owned),
+        };
+        let now = by("a", Some("b"));
+        assert_eq!(by("a", None).stale(&now), None);
+        assert_eq!(by("c", None).stale(&now), Some("the simulator's model"));
+        assert_eq!(by("a", Some("d")).stale(&now), Some("the data path"));
+    }
+
+    #[test]
+    fn rows_are_counted_apart_by_what_the_paper_gives() {
+        let mut words = row(By::Ratio, 1.0, 2.0, None);
+        words.gives = Some(Gives::Words);
+        words.measured[0].verdict = Verdict::NotMeasured;
+        let rows = [row(By::Ratio, 1.0, 2.0, None), words];
+        let tally = |gives| Tally::of(&rows, gives, |world| world == "sim");
+        assert_eq!(
+            (
+                tally(Gives::Number).reproduced,
+                tally(Gives::Number).total()
+            ),
+            (1, 1)
+        );
+        assert_eq!(
+            (
+                tally(Gives::Words).not_measured,
+                tally(Gives::Words).total()
+            ),
+            (1, 1)
+        );
+        assert_eq!(tally(Gives::Picture), Tally::default());
+        assert_eq!(
+            Tally::of(&rows, Gives::Number, |world| world == "rack").total(),
+            0
+        );
+    }
+
+    #[test]
+    fn nothing_is_divided_by_nothing() {
+        let row = row(By::Value, 0.0, 75.0, None);
+        assert_eq!(row.ratio(&row.measured[0]), None);
+    }
 }

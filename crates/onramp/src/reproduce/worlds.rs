@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use onramp_rack::{Options, Place};
 use onramp_reproduce::{Planned, ScaleName};
-use onramp_results::SummaryFile;
+use onramp_results::{figure::MadeBy, SummaryFile};
 use onramp_runs::{Existing, Interrupted, OutputDirectory};
 use onramp_scenario::Scenario;
 use serde_json::{json, Value};
@@ -30,43 +30,82 @@ pub struct Runner<'a> {
 /// What progress begins with, by the part of a world's runs that is done.
 pub type Label<'a> = &'a (dyn Fn(f64) -> String + Sync);
 
+/// What came of a figure's runs.
+#[derive(Default)]
+pub struct Worlds {
+    /// With the runs that are whole, the simulator first.
+    pub worlds: Vec<onramp_reproduce::World>,
+    /// Whether somebody ended it before all runs were.
+    pub interrupted: Option<Interrupted>,
+    pub made_by: MadeBy,
+}
+
+/// The runs of one world.
+struct Made {
+    summary: SummaryFile,
+    /// Some were there, and other sources made them.
+    by_another_build: bool,
+}
+
+impl Made {
+    fn of(summary: SummaryFile, directory: &OutputDirectory) -> Made {
+        Made {
+            summary,
+            by_another_build: directory.is_of_other_sources(),
+        }
+    }
+}
+
 impl Runner<'_> {
-    /// The worlds of the figure's scale with the runs that are whole, the simulator first; and whether
-    /// somebody ended it before all runs were.
-    pub fn worlds(
-        &self,
-        label: Label<'_>,
-    ) -> Result<(Vec<onramp_reproduce::World>, Option<Interrupted>)> {
+    /// Runs what is missing in the worlds of the figure's scale.
+    pub fn worlds(&self, label: Label<'_>) -> Result<Worlds> {
         let Some(scenario) = &self.figure.scenario else {
-            return Ok((Vec::new(), None));
+            return Ok(Worlds::default());
         };
         let id = &self.figure.id;
         let mut summaries = Vec::new();
         if self.figure.scale == ScaleName::Rack {
             let [sim, rack] = ["sim", "rack"].map(|world| self.out.join(world));
             // Next to what the rack takes, the simulator takes no time.
-            let summary = self.simulate(scenario, &sim, &|_| label(0.0));
-            summaries.push((summary.with_context(|| format!("simulating {id}"))?, sim));
-            let summary = self.on_rack(scenario, &rack, label);
-            summaries.push((summary.with_context(|| format!("running {id}"))?, rack));
+            let made = self.simulate(scenario, &sim, &|_| label(0.0));
+            summaries.push((made.with_context(|| format!("simulating {id}"))?, sim));
+            let made = self.on_rack(scenario, &rack, label);
+            summaries.push((made.with_context(|| format!("running {id}"))?, rack));
         } else {
             let out = self.out.to_owned();
-            let summary = self.simulate(scenario, &out, label);
-            summaries.push((summary.with_context(|| format!("simulating {id}"))?, out));
+            let made = self.simulate(scenario, &out, label);
+            summaries.push((made.with_context(|| format!("simulating {id}"))?, out));
         }
-        let sum = |of: fn(&SummaryFile) -> usize| summaries.iter().map(|(s, _)| of(s)).sum();
+        let sum =
+            |of: fn(&SummaryFile) -> usize| summaries.iter().map(|(m, _)| of(&m.summary)).sum();
         let interrupted = Interrupted {
             whole: sum(SummaryFile::whole_runs),
             runs: sum(|summary| summary.planned_runs),
         };
-        let worlds = summaries
-            .into_iter()
-            .map(|(summary, out)| world(summary, out));
+        let now = onramp_reproduce::made_by(id);
+        let by = |name: &str, digest: Option<String>| {
+            let made = &summaries.iter().find(|(m, _)| m.summary.world == name)?.0;
+            match made.by_another_build {
+                true => Some("another build".to_owned()),
+                false => digest,
+            }
+        };
+        let made_by = MadeBy {
+            model: by("sim", now.model),
+            data_path: by("rack", now.data_path),
+        };
         let is_partial = interrupted.whole < interrupted.runs;
-        Ok((worlds.collect(), is_partial.then_some(interrupted)))
+        Ok(Worlds {
+            made_by,
+            interrupted: is_partial.then_some(interrupted),
+            worlds: summaries
+                .into_iter()
+                .map(|(made, out)| world(made.summary, out))
+                .collect(),
+        })
     }
 
-    fn simulate(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<SummaryFile> {
+    fn simulate(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<Made> {
         let watch = Watch::series(self.figure.spec.series.clone());
         watch.check(scenario)?;
         let directory = self.open(World::Sim, scenario, out, json!(watch))?;
@@ -78,11 +117,11 @@ impl Runner<'_> {
             cancel: self.cancel,
             label,
         };
-        simulations.run()
+        Ok(Made::of(simulations.run()?, &directory))
     }
 
     /// In virtual machines, whatever this kernel can: their time does not depend on how busy this one is.
-    fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<SummaryFile> {
+    fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<Made> {
         let measure_cpu = self.figure.measures_cpu();
         let options = json!({ "measure_cpu": measure_cpu });
         let directory = self.open(World::Rack, scenario, out, options)?;
@@ -96,7 +135,10 @@ impl Runner<'_> {
             measure_cpu,
             cancel: self.cancel,
         };
-        run_on_rack(scenario, &options, label)
+        Ok(Made::of(
+            run_on_rack(scenario, &options, label)?,
+            &directory,
+        ))
     }
 
     fn open(

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use devtools::Browser;
 use onramp_report::{page, Section};
+use onramp_results::figure::MadeBy;
 use serde_json::{json, Value};
 
 /// First plot of the fixture's figure of that kind.
@@ -23,7 +24,7 @@ fn written(directory: &Path) -> String {
         let mut figure = fixture::figure(id);
         figure.partial = partial;
         figure.plots.truncate(if partial { 1 } else { usize::MAX });
-        Section::of_figure(figure, "results/reproduce").unwrap()
+        Section::of_figure(figure, "results/reproduce", &MadeBy::default()).unwrap()
     };
     let sections = [("f9", false), ("f15", true)].map(section);
     let path = directory.join("report.html");
