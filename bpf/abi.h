@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* abi.h: what the BPF programs and the daemon share: configuration, clock, counters, map values.
- * The daemon's Rust types are generated from this file (crates/onramp/build.rs). */
+/* abi.h: what crosses between the BPF programs and Rust: configuration, clock, counters, and the keys and
+ * values of every map that Rust reads or writes. Rust's types are generated from this file (crates/law). */
 #ifndef ONR_ABI_H
 #define ONR_ABI_H
 
-#include "../law/law.h"
-#include "../law/sample.h"
+#include <linux/bpf.h> /* struct bpf_spin_lock */
+#include "../law/records.h"
 
 #define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
 #define ONR_MAX_FLOWS 16384u /* default of agent --flows */
@@ -38,19 +38,48 @@ struct onr_clock_params {
 	s64 lease_expires_mono_ns;
 };
 
-/* A data flow as its sender sees it. IPv4 addresses are mapped (::ffff:a.b.c.d). Network order. */
+struct onr_clock { /* value of the map clock; update it with BPF_F_LOCK */
+	struct bpf_spin_lock lock;
+	u32 reserved;
+	struct onr_clock_params params;
+};
+
+struct onr_addr { /* IPv6, or IPv4 mapped (::ffff:a.b.c.d), in network order */
+	u32 word[4];
+};
+
+/* A data flow as its sender sees it. Network order. */
 struct onr_tuple {
-	u32 saddr[4];
-	u32 daddr[4];
+	struct onr_addr saddr;
+	struct onr_addr daddr;
 	u16 sport;
 	u16 dport;
 };
 _Static_assert(sizeof(struct onr_tuple) == 36, "hash key without padding");
 
+/* One sender-side flow: edge creates, recycles and records; orack feeds OR-ACKs to the law. */
+struct onr_ctl {
+	struct bpf_spin_lock lock;
+	u32 held; /* in the heap of held queues; edge writes, orack reads */
+	s64 held_until_ns;
+	struct onr_tuple key; /* checked under the lock: the entry may have been recycled */
+	u32 known_peer; /* its destination has been looked up; orack writes and reads */
+	struct onr_flow law;
+	struct onr_records records;
+};
+
 struct onr_prefix { /* key of the longest-prefix map of peers */
 	u32 bits;
-	u32 addr[4];
+	struct onr_addr addr;
 };
+
+struct onr_key { /* a fleet's key, as SipHash takes it */
+	u64 k0;
+	u64 k1;
+	u32 valid;
+	u32 reserved;
+};
+_Static_assert(sizeof(struct onr_key) == ONR_KEY_BYTES + 8, "two halves of a key");
 
 /* What is known of one peer, by its address. Written at the sender. */
 struct onr_peer {
@@ -84,7 +113,8 @@ struct onr_orack {
 _Static_assert(sizeof(struct onr_orack) == 36, "78 B on the wire");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ between hosts");
 
-/* One list of counters: the enum, the names in `onramp status` and the metrics follow from it. */
+/* One list of counters: the enum, the names in `onramp status` and the metrics follow from it. The
+ * meaning is one string literal. */
 #define ONR_COUNTERS(X)                                                                            \
 	X(flows_created, "flows entered into the flow table")                                      \
 	X(flows_aged, "idle flows removed from the flow table")                                    \
@@ -114,6 +144,25 @@ enum onr_counter {
 	ONR_COUNTERS(ONR_COUNTER_ID)
 #undef ONR_COUNTER_ID
 	ONR_CNT_MAX
+};
+
+/* ---- the virtual rack ---- */
+
+struct onr_rack_port { /* of one host */
+	u32 line_ifindex; /* its access line */
+	u32 up_ifindex;	  /* the switch port towards it */
+};
+
+enum onr_probe_kind {
+	ONR_PROBE_ARRIVAL, /* a frame arrived at the measured port's queue */
+	ONR_PROBE_DELAY,   /* a sampled segment arrived at its host */
+};
+
+struct onr_probe_event {
+	s64 mono_ns;
+	u32 kind;  /* enum onr_probe_kind */
+	u32 bytes; /* arrival: length of the frame; delay: payload */
+	u64 value; /* arrival: bytes queued before it; delay: one-way delay, ns */
 };
 
 #endif

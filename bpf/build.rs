@@ -5,7 +5,13 @@ use std::{env, error::Error, path::Path};
 
 /// Compiles a BPF program with clang and writes its typed skeleton.
 pub fn skeleton(source: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed={}", source.display());
+    // With the headers that it includes.
+    let own = source.parent().ok_or("a source has a directory")?;
+    for dir in [own.to_owned(), own.join("../law")] {
+        if dir.is_dir() {
+            println!("cargo:rerun-if-changed={}", dir.display());
+        }
+    }
     println!("cargo:rerun-if-env-changed=CLANG");
     // Debian keeps asm/types.h in a directory that clang does not search for the BPF target.
     let asm = format!(

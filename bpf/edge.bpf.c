@@ -7,143 +7,14 @@
  * passes through hashed queues like any other traffic and is counted.
  *
  * All state here is guarded by the root qdisc lock of one device: one loaded instance a device. */
+#include "flows.bpf.h"
 #include "packet.bpf.h"
-#include "queues.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define NET_XMIT_SUCCESS 0
 #define NET_XMIT_DROP 1
 #define NET_XMIT_STOLEN 0x10000
-
-#define REFILL_NS 40000000ll /* an idle flow earns new credit after this, as in sch_fq */
-#define GC_STEPS 8	     /* queues looked at for ageing when a flow is created */
-#define DUE_BATCH 64	     /* held flows released in one dequeue */
-#define NS_PER_S 1000000000ull
-
-struct onr_dev_cfg cfg SEC(".data.cfg");
-
-/* Id of a flow by the kernel's hash of its packets, a hint: ctls holds the flow's key. Looking a
- * flow up here and comparing keys takes a third of a look-up in flow_ids. */
-#define HINTS 16384u
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, HINTS);
-	__type(key, u32);
-	__type(value, u32);
-} hints SEC(".maps");
-
-/* ---- flow table ---- */
-
-static __always_inline struct onr_ctl *ctl_of(u32 q)
-{
-	u32 i = q - FIRST_FLOW;
-
-	return bpf_map_lookup_elem(&ctls, &i);
-}
-
-static void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
-{
-	struct onr_flow fresh = {};
-
-	bpf_spin_lock(&ctl->lock);
-	ctl->held = 0;
-	ctl->known_peer = 0;
-	ctl->law = fresh;
-	onr_records_reset(&ctl->records);
-	ctl->key = *key;
-	bpf_spin_unlock(&ctl->lock);
-}
-
-/* Takes an idle queue away from its flow if it has been idle for long; returns whether it is free. */
-static bool queue_reclaim(u32 q, struct queue *queue, s64 now)
-{
-	struct onr_tuple key, none = {};
-	struct onr_ctl *ctl = ctl_of(q);
-
-	if (!ctl || queue->state != QUEUE_IDLE)
-		return false;
-	if (!queue->in_use)
-		return true;
-	if (now - queue->idle_since_ns < cfg.flow_age_ns)
-		return false;
-	key = ctl->key;
-	bpf_map_delete_elem(&flow_ids, &key);
-	ctl_reset(ctl, &none);
-	queue->in_use = 0;
-	count(ONR_CNT_flows_aged);
-	return true;
-}
-
-static bool step(s64 now, u32 *out, u32 *out_q);
-
-/* When no packet is left, the queues still listed are those that nobody has found empty yet. */
-static void lists_clear(void)
-{
-	u32 i, s = 0, q = 0;
-
-	bpf_for(i, 0, 2 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
-		if (!step(st.last_ns, &s, &q))
-			break;
-	}
-}
-
-/* A queue for a new flow: one never used, else one that has aged; 0 when the table is full. */
-static u32 queue_find_free(const struct Qdisc *sch, s64 now)
-{
-	u32 i;
-
-	if (st.flows_used < cfg.max_flows)
-		return FIRST_FLOW + st.flows_used++;
-	if (!sch->q.qlen)
-		lists_clear();
-	bpf_for(i, 0, GC_STEPS) {
-		u32 q = FIRST_FLOW + st.gc_hand;
-		struct queue *queue = queue_at(q);
-
-		if (++st.gc_hand >= cfg.max_flows)
-			st.gc_hand = 0;
-		if (queue && queue_reclaim(q, queue, now))
-			return q;
-	}
-	return 0;
-}
-
-static u32 flow_create(const struct onr_tuple *key, const struct Qdisc *sch, s64 now)
-{
-	u32 q = queue_find_free(sch, now);
-	struct queue *queue = q ? queue_at(q) : NULL;
-	struct onr_ctl *ctl = q ? ctl_of(q) : NULL;
-	u32 id = q - FIRST_FLOW;
-
-	if (!queue || !ctl)
-		return 0;
-	if (bpf_map_update_elem(&flow_ids, key, &id, BPF_ANY))
-		return 0; /* the queue stays free: gc finds it */
-	ctl_reset(ctl, key);
-	queue->in_use = 1;
-	queue->credit = 5 * cfg.quantum_bytes; /* sch_fq's initial quantum is 10 MTU */
-	queue->idle_since_ns = now;
-	queue->paced_until_ns = 0;
-	count(ONR_CNT_flows_created);
-	return q;
-}
-
-/* The queue of a known flow, or 0. A flow's key changes only here, under the qdisc lock. */
-static __always_inline u32 flow_find(const struct onr_tuple *key, u32 hash)
-{
-	u32 slot = hash % HINTS, *hint = bpf_map_lookup_elem(&hints, &slot), *id;
-	struct onr_ctl *ctl = hint ? bpf_map_lookup_elem(&ctls, hint) : NULL;
-
-	if (ctl && same_flow(&ctl->key, key))
-		return FIRST_FLOW + *hint;
-	id = bpf_map_lookup_elem(&flow_ids, key);
-	if (!id)
-		return 0;
-	if (hint)
-		*hint = *id;
-	return FIRST_FLOW + *id;
-}
 
 /* ---- express: a packet that the law does not see and that finds the qdisc empty ----
  *
@@ -192,18 +63,26 @@ static __always_inline u32 bucket_of(struct sk_buff *skb)
 	return 1 + bpf_skb_get_hash(skb) % ONR_BUCKETS;
 }
 
-/* The queue for a TCP segment. Sets seg->len to 0 when the law does not see it. */
-static __always_inline u32 classify(struct sk_buff *skb, struct segment *seg,
-				    const struct Qdisc *sch)
+/* Is it a TCP segment with payload or FIN: what On-Ramp may hold? A pure ACK leaves early. */
+static __always_inline bool may_be_held(const struct packet *p, struct segment *seg)
 {
+	return segment_of(p, seg) && (seg->len || seg->flags & TCP_FIN);
+}
+
+/* The queue for such a segment. Sets seg->len to 0 when the law does not see it. */
+static __always_inline u32 classify(struct sk_buff *skb, const struct packet *p,
+				    struct segment *seg, const struct Qdisc *sch)
+{
+	struct onr_tuple flow;
 	u32 q;
 
-	q = flow_find(&seg->key, skb->hash);
+	flow_of(p, &flow);
+	q = flow_find(&flow, skb->hash);
 	if (q)
 		return q;
 	if (!seg->len) /* FIN of a flow that is not held here */
 		return bucket_of(skb);
-	q = flow_create(&seg->key, sch, bpf_ktime_get_ns());
+	q = flow_create(&flow, sch, bpf_ktime_get_ns());
 	if (q)
 		return q;
 	count(ONR_CNT_flow_table_full);
@@ -232,6 +111,7 @@ SEC("struct_ops")
 int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	struct segment seg = {};
+	struct packet packet;
 	struct slot *slot, *tail;
 	enum onr_counter full = ONR_CNT_limit_drops;
 	struct queue *queue;
@@ -244,8 +124,8 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	}
 	if (sch->q.qlen >= sch->limit)
 		goto drop;
-	if (parse_segment(skb, &seg)) {
-		q = classify(skb, &seg, sch);
+	if (parse_skb(skb, &packet) && may_be_held(&packet, &seg)) {
+		q = classify(skb, &packet, &seg, sch);
 	} else if (express_open(sch)) {
 		return express_put(skb, sch, to_free);
 	} else {
@@ -294,204 +174,6 @@ drop:
 }
 
 /* ---- dequeue ---- */
-
-static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
-{
-	s64 held_ns = now - queue->hold_start_ns;
-	u32 addr[4];
-	struct onr_peer *peer;
-
-	queue->hold_start_ns = 0;
-	count(ONR_CNT_holds);
-	count_add(ONR_CNT_held_ns, held_ns);
-	count_max(ONR_CNT_held_max_ns, held_ns);
-	__builtin_memcpy(addr, ctl->key.daddr, sizeof(addr));
-	peer = bpf_map_lookup_elem(&peers, addr);
-	if (peer) {
-		__sync_fetch_and_add(&peer->holds, 1);
-		__sync_fetch_and_add(&peer->held_ns, held_ns);
-	}
-}
-
-static __always_inline s64 lease_end(void)
-{
-	struct onr_clock_params clk;
-
-	clock_read(&clk);
-	return clk.lease_expires_mono_ns;
-}
-
-/* The head goes now: under the lock, tells the law and remembers it. */
-static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
-{
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len,
-			 cfg.orack_every_bytes);
-}
-
-/* Asks the law for the head of a flow's queue. 0: it goes, and is recorded as sent now. Otherwise
- * the time until which to hold it, never beyond the clock's lease. */
-static s64 hold_until(struct onr_ctl *ctl, const struct slot *slot, s64 now)
-{
-	s64 until, lease;
-
-	bpf_spin_lock(&ctl->lock);
-	until = onr_may_go(&cfg.law, &ctl->law, now);
-	if (!until)
-		record(ctl, slot, now);
-	bpf_spin_unlock(&ctl->lock);
-	if (!until)
-		return 0;
-
-	lease = lease_end();
-	if (lease > now)
-		return onr_min(until, lease);
-	count(ONR_CNT_holds_refused_lease);
-	bpf_spin_lock(&ctl->lock);
-	record(ctl, slot, now);
-	bpf_spin_unlock(&ctl->lock);
-	return 0;
-}
-
-/* Moves a queue from the front of its list into the heap. False: heap full, let it go. */
-static bool queue_park(u32 q, struct queue *queue, s64 until)
-{
-	if (!heap_push(until, q))
-		return false;
-	queue->state = QUEUE_HELD;
-	queue->until_ns = until;
-	return true;
-}
-
-/* The same because the law holds its head. */
-static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 until, s64 now)
-{
-	if (!queue_park(q, queue, until))
-		return false;
-	if (!queue->hold_start_ns)
-		queue->hold_start_ns = now;
-	bpf_spin_lock(&ctl->lock);
-	ctl->held = 1;
-	ctl->held_until_ns = until;
-	bpf_spin_unlock(&ctl->lock);
-	return true;
-}
-
-static void release_due(s64 now)
-{
-	u32 i;
-
-	bpf_for(i, 0, DUE_BATCH) {
-		struct held *top = held_at(0);
-		struct queue *queue;
-		struct onr_ctl *ctl;
-		u32 q;
-
-		if (!st.heap_len || !top || top->until_ns > now)
-			break;
-		q = top->queue;
-		queue = queue_at(q);
-		ctl = ctl_of(q);
-		if (queue && ctl && queue->state == QUEUE_HELD && queue->until_ns == top->until_ns) {
-			queue->state = QUEUE_LISTED;
-			ctl->held = 0;
-			list_append(&st.old, q, queue);
-		}
-		heap_pop();
-	}
-}
-
-/* An empty queue: a fresh one goes behind the old ones once, so that it cannot stay fresh by
- * sending one packet at a time (as sch_fq does); otherwise it goes idle. */
-static __always_inline void queue_emptied(u32 q, struct queue *queue, bool fresh, s64 now)
-{
-	if (fresh && st.old.head) {
-		list_append(&st.old, q, queue);
-		return;
-	}
-	queue->state = QUEUE_IDLE;
-	queue->idle_since_ns = now;
-}
-
-/* One step of the round robin. Sets *out to the slot that goes now, or leaves it 0 and has
- * moved one queue on; false when no listed queue is left. */
-static bool step(s64 now, u32 *out, u32 *out_q)
-{
-	bool fresh = st.fresh.head != 0;
-	struct list *l = fresh ? &st.fresh : &st.old;
-	u32 q = l->head, s;
-	struct queue *queue = queue_at(q);
-	struct onr_ctl *ctl;
-	struct slot *slot;
-	s64 until;
-	u32 next;
-
-	if (!q || !queue)
-		return false;
-	if (queue->idle_since_ns) {
-		if (now - queue->idle_since_ns > REFILL_NS && queue->credit < (s32)cfg.quantum_bytes)
-			queue->credit = cfg.quantum_bytes;
-		queue->idle_since_ns = 0;
-	}
-	s = queue->head;
-	if (queue->credit <= 0 && s) {
-		queue->credit += cfg.quantum_bytes;
-		l->head = queue->next;
-		list_append(&st.old, q, queue);
-		return true;
-	}
-	slot = slot_at(s);
-	if (!s || !slot) {
-		l->head = queue->next;
-		queue_emptied(q, queue, fresh, now);
-		return true;
-	}
-	ctl = q >= FIRST_FLOW && slot->len ? ctl_of(q) : NULL;
-	if (ctl) {
-		next = queue->next;
-		until = queue->paced_until_ns;
-		if (until > now && queue_park(q, queue, until)) {
-			l->head = next;
-			return true;
-		}
-		until = hold_until(ctl, slot, now);
-		if (until && queue_hold(q, queue, ctl, until, now)) {
-			l->head = next;
-			return true;
-		}
-		if (queue->hold_start_ns)
-			account_hold(ctl, queue, now);
-	}
-	*out = s;
-	*out_q = q;
-	return true;
-}
-
-/* A flow's segment leaves: when may the next, so that they go at TCP's pace as with sch_fq? What is
- * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR); lateness is made up for. */
-static __always_inline s64 next_by_pace(const struct queue *queue, const struct sk_buff *skb,
-					u32 bytes, s64 now)
-{
-	const struct sock *sk = skb->sk;
-	s64 ns, late;
-	u64 rate;
-
-	if (queue->credit > 0 || !sk || sk->sk_pacing_status == SK_PACING_NEEDED)
-		return 0;
-	rate = sk->sk_pacing_rate;
-	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
-	late = queue->paced_until_ns ? now - queue->paced_until_ns : 0;
-	return now + ns - onr_min(late, ns / 2);
-}
-
-/* With shaping, the time when the line is free again; up to two quanta may catch up on lateness. */
-static __always_inline void line_take(s64 now, u32 bytes)
-{
-	s64 slack = ((u64)cfg.quantum_bytes * cfg.shape_ns_per_byte_q16) >> 16;
-
-	if (st.line_free_ns < now - slack)
-		st.line_free_ns = now - slack;
-	st.line_free_ns += ((u64)bytes * cfg.shape_ns_per_byte_q16) >> 16;
-}
 
 SEC("struct_ops")
 struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)

@@ -44,8 +44,15 @@ struct sock {
 
 enum { SK_PACING_NEEDED = 1 }; /* TCP spaces segments by itself */
 
+struct Qdisc;
+
+struct net_device {
+	struct Qdisc *qdisc;
+};
+
 struct sk_buff {
 	struct sock *sk;
+	struct net_device *dev;
 	unsigned int len;
 	__be16 protocol;
 	u16 network_header;

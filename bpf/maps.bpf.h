@@ -7,21 +7,18 @@
 #include "kernel.bpf.h"
 #include "abi.h"
 #include "../law/clock.h"
-#include "../law/records.h"
 
 #define NSEC_PER_SEC 1000000000ll
 
-/* One sender-side flow. edge creates, recycles and records; orack feeds OR-ACKs to the law. */
-struct onr_ctl {
-	struct bpf_spin_lock lock;
-	u32 held; /* in the heap of held queues; edge writes, orack reads */
-	s64 held_until_ns;
-	struct onr_tuple key; /* checked under the lock: the entry may have been recycled */
-	u32 known_peer; /* its destination has been looked up; orack writes and reads */
-	struct onr_flow law;
-	struct onr_records records;
-};
+/* skb->mark of packets that the data path sends to itself, and the first word of their cb. An
+ * application needs CAP_NET_ADMIN to set a mark; both words must match. */
+#define ONR_MARK_ORACK 0x4f524143u /* a clone that egress turns into an OR-ACK */
+#define ONR_MARK_KICK 0x4f524b49u  /* a used OR-ACK that asks the qdisc to look at a flow again */
 
+/* Each object has its own. Writer: the daemon, before it loads the object. Reader: the object. */
+struct onr_dev_cfg cfg SEC(".data.cfg");
+
+/* The flows. Writers: edge (creates, recycles, records), orack (law state). Readers: both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ONR_MAX_FLOWS);
@@ -29,7 +26,7 @@ struct {
 	__type(value, struct onr_ctl);
 } ctls SEC(".maps");
 
-/* Flow to its index in ctls. Writer: edge. Reader: orack. */
+/* Flow to its index in ctls. Writer: edge. Readers: edge, orack, daemon (counts them). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ONR_MAX_FLOWS);
@@ -37,15 +34,15 @@ struct {
 	__type(value, u32);
 } flow_ids SEC(".maps");
 
-/* Writers: orack (delays), edge (holds). Reader: daemon. */
+/* What is known of each peer. Writers: orack (delays), edge (holds). Reader: daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, u32[4]);
+	__type(key, struct onr_addr);
 	__type(value, struct onr_peer);
 } peers SEC(".maps");
 
-/* Writer: both. Reader: daemon. */
+/* By enum onr_counter. Writers: edge, orack. Reader: daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, ONR_CNT_MAX);
@@ -53,13 +50,7 @@ struct {
 	__type(value, u64);
 } counters SEC(".maps");
 
-/* Writer: the daemon's clock source (BPF_F_LOCK). Readers: both. */
-struct onr_clock {
-	struct bpf_spin_lock lock;
-	u32 reserved;
-	struct onr_clock_params params;
-};
-
+/* One element. Writer: the daemon's clock source (BPF_F_LOCK). Readers: edge, orack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

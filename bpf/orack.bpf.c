@@ -26,55 +26,37 @@ int orack_egress(struct __sk_buff *ctx)
 	return ONR_TCX_NEXT;
 }
 
-/* Whether this is a TCP segment that is not sampled: what most frames are, found without looking at
- * all of their headers. The frame's length is more than the payload's, which only errs to false. */
-static __always_inline bool is_passed_over(struct __sk_buff *ctx)
+/* Drivers that receive into pages may leave the headers there. */
+static __always_inline void pull_headers(struct __sk_buff *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct ethhdr *eth = data;
-	struct iphdr *ip = data + sizeof(*eth);
-	struct ipv6hdr *ip6 = data + sizeof(*eth);
-	struct tcphdr *tcp;
+	const u32 shortest = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
 
-	if ((void *)(ip + 1) + SHORTEST_L4 > end)
-		return false;
-	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
-		if (*(u8 *)ip != 0x45 || ip->protocol != IPPROTO_TCP)
-			return false;
-		tcp = (void *)(ip + 1);
-	} else {
-		if (eth->h_proto != bpf_htons(ETH_P_IPV6) || ip6->nexthdr != IPPROTO_TCP ||
-		    (void *)(ip6 + 1) + SHORTEST_L4 > end)
-			return false;
-		tcp = (void *)(ip6 + 1);
-	}
-	return !onr_sampled(bpf_ntohl(tcp->seq), ctx->len, cfg.orack_every_bytes);
+	if (ctx->data + shortest > ctx->data_end && ctx->len >= shortest)
+		bpf_skb_pull_data(ctx, ctx->len < WIRE6 ? ctx->len : WIRE6);
 }
 
 SEC("tcx/ingress")
 int orack_ingress(struct __sk_buff *ctx)
 {
-	const u32 tcp_needs = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
-	struct headers h;
+	struct segment segment;
+	struct packet p;
 
-	if (is_passed_over(ctx))
+	pull_headers(ctx);
+	if (!parse_frame(ctx, &p))
 		return ONR_TCX_NEXT;
-	/* Drivers that receive into pages may leave the headers there. */
-	if (ctx->data + tcp_needs > ctx->data_end && ctx->len >= tcp_needs)
-		bpf_skb_pull_data(ctx, ctx->len < WIRE6 ? ctx->len : WIRE6);
+	if (p.protocol == IPPROTO_TCP) {
+		/* Most frames pass here, before their lengths are read: the frame's own is more than
+		 * the payload's, so no sample is missed. */
+		if (!onr_sampled(seq_of(&p), ctx->len, cfg.orack_every_bytes))
+			return ONR_TCX_NEXT;
+		if (segment_of(&p, &segment) &&
+		    onr_sampled(segment.seq, segment.len, cfg.orack_every_bytes))
+			sampled(ctx, &p, &segment);
+	} else if (p.protocol == IPPROTO_UDP) {
+		const struct udphdr *udp = p.l4;
 
-	if (parse_headers(ctx, IPPROTO_TCP, &h)) {
-		const struct tcphdr *tcp = h.l4;
-		u32 header = tcp->doff * 4, seq = bpf_ntohl(tcp->seq);
-		u32 len = h.l4_bytes - header;
-
-		if (h.l4_bytes > header && onr_sampled(seq, len, cfg.orack_every_bytes))
-			sampled(ctx, &h, seq, len);
-	} else if (parse_headers(ctx, IPPROTO_UDP, &h)) {
-		const struct udphdr *udp = h.l4;
-
-		if (udp->dest == bpf_htons(ONR_ORACK_PORT))
-			return orack_arrives(ctx, &h);
+		if (udp->dest == bpf_htons(ONR_ORACK_PORT) && l4_len(&p))
+			return orack_arrives(ctx, &p);
 	}
 	return ONR_TCX_NEXT;
 }

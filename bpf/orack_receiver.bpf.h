@@ -62,32 +62,30 @@ static __always_inline void send_clone(struct __sk_buff *ctx, const struct sampl
 
 static __always_inline struct pending *pending_of(const struct onr_tuple *f)
 {
-	u32 h = f->saddr[3] * 0x9e3779b1u ^ f->daddr[3] * 0x85ebca6bu ^
+	u32 h = f->saddr.word[3] * 0x9e3779b1u ^ f->daddr.word[3] * 0x85ebca6bu ^
 		((u32)f->sport << 16 | f->dport) * 0xc2b2ae35u;
 	u32 slot = (h >> 20 ^ h) % PENDING;
 
 	return bpf_map_lookup_elem(&pendings, &slot);
 }
 
-static __always_inline void sampled(struct __sk_buff *ctx, const struct headers *h, u32 seq, u32 len)
+static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *packet,
+				    const struct segment *segment)
 {
-	const struct tcphdr *tcp = h->l4;
 	struct onr_clock_params clk;
 	struct sample s = {
-		.seq = onr_sampled_byte(seq, len, cfg.orack_every_bytes),
-		.len = len,
-		.dscp = class_of(h) & DSCP_MASK,
+		.seq = onr_sampled_byte(segment->seq, segment->len, cfg.orack_every_bytes),
+		.len = segment->len,
+		.dscp = class_of(packet) & DSCP_MASK,
 	};
 	struct pending *p;
 	bool waited, waits;
 	s64 now;
 
-	s.flow.sport = tcp->source;
-	s.flow.dport = tcp->dest;
-	addresses(h, s.flow.saddr, s.flow.daddr);
+	flow_of(packet, &s.flow);
 	p = pending_of(&s.flow);
 	/* Where the flow's last sample lies, its sender has been looked up. */
-	if (!p || !(same_flow(&p->sample.flow, &s.flow) || known_peer(s.flow.saddr)))
+	if (!p || !(same_flow(&p->sample.flow, &s.flow) || known_peer(&s.flow.saddr)))
 		return;
 	now = bpf_ktime_get_ns();
 	clock_read(&clk);
@@ -117,21 +115,17 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct headers 
 static __always_inline void ack_leaves(struct __sk_buff *ctx)
 {
 	struct onr_tuple flow;
-	struct headers h;
+	struct packet packet;
+	struct segment segment;
 	struct pending *p;
-	struct tcphdr *tcp;
 	struct sample s;
 	s64 since_ns;
 	bool full;
 
-	if (!parse_headers(ctx, IPPROTO_TCP, &h))
+	if (!parse_frame(ctx, &packet) || !segment_of(&packet, &segment) || segment.len ||
+	    (segment.flags & (TCP_ACK | TCP_SYN | TCP_FIN | TCP_RST)) != TCP_ACK)
 		return;
-	tcp = h.l4;
-	if (!tcp->ack || tcp->syn || tcp->fin || tcp->rst || h.l4_bytes != tcp->doff * 4)
-		return;
-	addresses(&h, flow.daddr, flow.saddr); /* the ACK runs against the data */
-	flow.sport = tcp->dest;
-	flow.dport = tcp->source;
+	flow_acked(&packet, &flow);
 	p = pending_of(&flow);
 	if (!p || !p->full)
 		return;
@@ -221,8 +215,8 @@ static __always_inline void ip4_header(struct iphdr *ip, u8 tos, __be32 from, __
 }
 
 /* label: the first word of the clone's header, whose flow label stays. */
-static __always_inline void ip6_header(struct ipv6hdr *ip, __be32 label, u8 tos, const u32 *from,
-				       const u32 *to)
+static __always_inline void ip6_header(struct ipv6hdr *ip, __be32 label, u8 tos,
+				       const struct onr_addr *from, const struct onr_addr *to)
 {
 	*(__be32 *)ip = (label & bpf_htonl(0x000fffff)) | bpf_htonl(6u << 28 | (u32)tos << 20);
 	ip->payload_len = bpf_htons(UDP_BYTES);
@@ -240,7 +234,7 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 				     bool partial)
 {
 	u32 id = cfg.key_id;
-	const struct key *key = key_of(id);
+	const struct onr_key *key = key_of(id);
 	const struct onr_tuple *f = &s->flow;
 	u64 pseudo;
 
@@ -264,7 +258,7 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 	o->tag = tag_of(s, id, key);
 
 	/* Mapped IPv4 addresses add 2 * 0xffff, a zero of one's complement. */
-	pseudo = csum_add(bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP), f->saddr, 32);
+	pseudo = csum_add(bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP), &f->saddr, 32);
 	if (partial)
 		o->csum_scratch = csum_fold(pseudo);
 	else
@@ -281,33 +275,36 @@ static __always_inline bool clone_is_partial(struct __sk_buff *ctx)
 }
 
 /* The clone's Ethernet header; turned round unless the clone is directed at the sender already. */
-static __always_inline void eth_header(struct ethhdr *to, const struct ethhdr *from, bool is_ack)
+static __always_inline void eth_header(struct ethhdr *to, const struct packet *p, bool is_ack)
 {
+	const struct ethhdr *from = p->l3 - sizeof(*from);
+
 	__builtin_memcpy(to->h_dest, is_ack ? from->h_dest : from->h_source, ETH_ALEN);
 	__builtin_memcpy(to->h_source, is_ack ? from->h_source : from->h_dest, ETH_ALEN);
 	to->h_proto = from->h_proto;
 }
 
-static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct headers *h,
+static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct packet *p,
 					 const struct sample *s, bool is_ack)
 {
 	struct wire4 w = {};
 
-	eth_header(&w.eth, h->l3 - sizeof(w.eth), is_ack);
-	ip4_header(&w.ip, orack_class(s->dscp, class_of(h)), s->flow.daddr[3], s->flow.saddr[3]);
+	eth_header(&w.eth, p, is_ack);
+	ip4_header(&w.ip, orack_class(s->dscp, class_of(p)), s->flow.daddr.word[3],
+		   s->flow.saddr.word[3]);
 	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx)) &&
 	       !bpf_skb_change_tail(ctx, WIRE4, 0) &&
 	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE4, 0);
 }
 
-static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct headers *h,
+static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct packet *p,
 					 const struct sample *s, bool is_ack)
 {
 	struct wire6 w = {};
 
-	eth_header(&w.eth, h->l3 - sizeof(w.eth), is_ack);
-	ip6_header(&w.ip, *(__be32 *)h->l3, orack_class(s->dscp, class_of(h)), s->flow.daddr,
-		   s->flow.saddr);
+	eth_header(&w.eth, p, is_ack);
+	ip6_header(&w.ip, *(const __be32 *)p->l3, orack_class(s->dscp, class_of(p)),
+		   &s->flow.daddr, &s->flow.saddr);
 	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx)) &&
 	       !bpf_skb_change_tail(ctx, WIRE6, 0) &&
 	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE6, 0);
@@ -324,22 +321,15 @@ static __noinline int make_orack(struct __sk_buff *ctx)
 		.rx_fleet_ns = (u64)ctx->cb[CB_RX_HI] << 32 | ctx->cb[CB_RX_LO],
 	};
 	bool is_ack = len & LEN_IS_ACK;
-	struct headers h;
-	struct tcphdr *tcp;
+	struct packet p;
 
-	if (!parse_headers(ctx, IPPROTO_TCP, &h))
+	if (!parse_frame(ctx, &p) || p.protocol != IPPROTO_TCP)
 		goto fail;
-	tcp = h.l4;
-	if (is_ack) {
-		addresses(&h, s.flow.daddr, s.flow.saddr);
-		s.flow.sport = tcp->dest;
-		s.flow.dport = tcp->source;
-	} else {
-		addresses(&h, s.flow.saddr, s.flow.daddr);
-		s.flow.sport = tcp->source;
-		s.flow.dport = tcp->dest;
-	}
-	if (!(h.ip6 ? write_orack6(ctx, &h, &s, is_ack) : write_orack4(ctx, &h, &s, is_ack)))
+	if (is_ack)
+		flow_acked(&p, &s.flow);
+	else
+		flow_of(&p, &s.flow);
+	if (!(p.ip6 ? write_orack6(ctx, &p, &s, is_ack) : write_orack4(ctx, &p, &s, is_ack)))
 		goto fail;
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);

@@ -9,7 +9,7 @@
 
 /* ---- sender: an OR-ACK arrives ---- */
 
-static __always_inline void peer_owd(const u32 *addr, s64 owd_ns)
+static __always_inline void peer_owd(const struct onr_addr *addr, s64 owd_ns)
 {
 	struct onr_peer *p = bpf_map_lookup_elem(&peers, addr);
 
@@ -47,7 +47,7 @@ static __always_inline void count_verdict(enum onr_verdict v)
 }
 
 /* T to this peer; 0: the configuration's. */
-static __always_inline u32 threshold_to(const u32 *addr)
+static __always_inline u32 threshold_to(const struct onr_addr *addr)
 {
 	const u32 *threshold_ns;
 
@@ -65,7 +65,7 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false;
 	s64 owd_ns = 0, opens;
-	u32 threshold_ns = threshold_to(s->flow.daddr);
+	u32 threshold_ns = threshold_to(&s->flow.daddr);
 
 	bpf_spin_lock(&ctl->lock);
 	if (same_flow(&ctl->key, &s->flow)) {
@@ -85,7 +85,7 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 
 	count_verdict(verdict);
 	if (verdict == ONR_USED)
-		peer_owd(s->flow.daddr, owd_ns);
+		peer_owd(&s->flow.daddr, owd_ns);
 	return kick;
 }
 
@@ -98,12 +98,12 @@ static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
 	return bpf_redirect(ctx->ifindex, 0);
 }
 
-static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct headers *h)
+static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct packet *p)
 {
-	const struct udphdr *udp = h->l4;
+	const struct udphdr *udp = p->l4;
 	const struct onr_orack *o = (void *)(udp + 1);
 	struct onr_clock_params clk;
-	const struct key *key;
+	const struct onr_key *key;
 	struct sample s;
 	s64 now, offset, age;
 	struct onr_ctl *ctl;
@@ -114,7 +114,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct hea
 		count(ONR_CNT_oracks_malformed);
 		return ONR_TCX_NEXT;
 	}
-	addresses(h, s.flow.daddr, s.flow.saddr); /* the OR-ACK runs against the data */
+	addresses(p, &s.flow.daddr, &s.flow.saddr); /* the OR-ACK runs against the data */
 	s.flow.sport = o->sport;
 	s.flow.dport = o->dport;
 	s.seq = bpf_ntohl(o->seq);
@@ -125,7 +125,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct hea
 	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
 	ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
 	/* A recycled entry speaks for another flow; feed_law finds that out. */
-	if (!key || !((ctl && ctl->known_peer) || known_peer(s.flow.daddr)) ||
+	if (!key || !((ctl && ctl->known_peer) || known_peer(&s.flow.daddr)) ||
 	    tag_of(&s, key_id, key) != o->tag) {
 		count(ONR_CNT_oracks_bad_tag);
 		return ONR_TCX_NEXT;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* packet.bpf.h: what the qdisc reads of a packet: is it a TCP segment with data, of which flow.
- * Headers are read in place (bpf_rdonly_cast: faulting loads yield 0), so a lying offset is harmless. */
+/* packet.bpf.h: the only parser of packet headers. Finds the IP header and TCP's or UDP's behind it
+ * (struct packet), and reads what they say (struct segment, flow_of, class_of). Decides nothing.
+ *
+ * A view says how a program reads a packet's bytes and where the network header begins: a tcx program has
+ * the frame (frame_view), a qdisc the sk_buff (skb_view). The next headers have their place: a VLAN tag moves
+ * view.l3 and view.protocol on in frame_view and skb_view; a tunnel calls find_headers a second time, with a
+ * view whose l3 is that of the inner packet. */
 #ifndef ONR_PACKET_BPF_H
 #define ONR_PACKET_BPF_H
 
@@ -8,33 +13,220 @@
 #include "abi.h"
 
 #define IP_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
+#define SHORTEST_L4 20	   /* a TCP header; an OR-ACK is longer */
 
-/* skb->mark of packets that the data path sends to itself, and the first word of their cb. An
- * application needs CAP_NET_ADMIN to set a mark; both words must match. */
-#define ONR_MARK_ORACK 0x4f524143u /* a clone that egress turns into an OR-ACK */
-#define ONR_MARK_KICK 0x4f524b49u  /* a used OR-ACK that asks the qdisc to look at a flow again */
+enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_ACK = 0x10 };
 
-struct segment {
-	struct onr_tuple key;
-	u32 seq;
-	u32 len; /* bytes of payload */
-	bool fin;
+struct view {
+	const void *bytes;
+	const void *end; /* of what may be read; unused in an sk_buff */
+	bool in_skb;	 /* a constant, so that each program has the code for its own view only */
+	__be16 protocol; /* EtherType of the network header */
+	u32 l3;		 /* offset of the network header in bytes */
+	u32 l3_len;	 /* from there to the end of the packet */
 };
 
-#define HEADER(skb, offset, type)                                                                  \
-	((struct type *)bpf_rdonly_cast((skb)->head + (offset), bpf_core_type_id_kernel(struct type)))
+/* Where the headers are. */
+struct packet {
+	const void *l3; /* struct ipv6hdr if ip6, else struct iphdr */
+	const void *l4; /* its first SHORTEST_L4 bytes may be read */
+	bool ip6;
+	u8 protocol;	/* IPPROTO_TCP or another; IPv6 extension headers are not skipped */
+	u32 header_len; /* from l3 to l4 */
+	u32 len;	/* from l3 to the end of the packet, padding of short frames included */
+};
 
-static __always_inline void map_ipv4(u32 *to, __be32 addr)
+/* What TCP says. */
+struct segment {
+	u32 seq;
+	u32 len; /* bytes of payload */
+	u8 flags;
+};
+
+/* A header at an offset of a view, or NULL. In an sk_buff loads that fault yield 0, so a lying offset is
+ * harmless. */
+#define HEADER(view, offset, len, type)                                                            \
+	((const struct type *)header_at(view, offset, len, bpf_core_type_id_kernel(struct type)))
+
+static __always_inline const void *header_at(const struct view *v, u32 offset, u32 len, u32 btf_id)
 {
-	to[0] = 0;
-	to[1] = 0;
-	to[2] = bpf_htonl(0xffff);
-	to[3] = addr;
+	const void *header = v->bytes + offset;
+
+	if (v->in_skb)
+		return bpf_rdonly_cast(header, btf_id);
+	return header + len > v->end ? NULL : header;
 }
 
-static __always_inline struct qdisc_skb_cb *qdisc_cb(const struct sk_buff *skb)
+static __always_inline const struct ethhdr *ethernet_of(const struct __sk_buff *ctx)
 {
-	return (struct qdisc_skb_cb *)skb->cb;
+	const struct ethhdr *eth = (const void *)(long)ctx->data;
+
+	return (const void *)(eth + 1) > (const void *)(long)ctx->data_end ? NULL : eth;
+}
+
+static __always_inline bool frame_view(const struct __sk_buff *ctx, struct view *v)
+{
+	const struct ethhdr *eth = ethernet_of(ctx);
+
+	if (!eth)
+		return false;
+	v->bytes = eth;
+	v->end = (const void *)(long)ctx->data_end;
+	v->in_skb = false;
+	v->protocol = eth->h_proto;
+	v->l3 = sizeof(*eth);
+	v->l3_len = ctx->len - sizeof(*eth);
+	return true;
+}
+
+static __always_inline void skb_view(const struct sk_buff *skb, struct view *v)
+{
+	v->bytes = skb->head;
+	v->end = NULL;
+	v->in_skb = true;
+	v->protocol = skb->protocol;
+	v->l3 = skb->network_header;
+	v->l3_len = skb->len - (v->l3 - skb->mac_header);
+}
+
+/* Finds the headers behind v->l3. Does not check lengths: segment_of and l4_len do. */
+static __always_inline bool find_headers(const struct view *v, struct packet *p)
+{
+	if (v->protocol == bpf_htons(ETH_P_IP)) {
+		const struct iphdr *ip = HEADER(v, v->l3, sizeof(*ip), iphdr);
+
+		if (!ip)
+			return false;
+		p->l3 = ip;
+		p->ip6 = false;
+		p->protocol = ip->protocol;
+		p->header_len = ip->ihl * 4;
+	} else if (v->protocol == bpf_htons(ETH_P_IPV6)) {
+		const struct ipv6hdr *ip = HEADER(v, v->l3, sizeof(*ip), ipv6hdr);
+
+		if (!ip)
+			return false;
+		p->l3 = ip;
+		p->ip6 = true;
+		p->protocol = ip->nexthdr;
+		p->header_len = sizeof(*ip);
+	} else {
+		return false;
+	}
+	p->len = v->l3_len;
+	p->l4 = HEADER(v, v->l3 + p->header_len, SHORTEST_L4, tcphdr);
+	return p->l4 != NULL;
+}
+
+static __always_inline bool parse_frame(const struct __sk_buff *ctx, struct packet *p)
+{
+	struct view v;
+
+	return frame_view(ctx, &v) && find_headers(&v, p);
+}
+
+static __always_inline bool parse_skb(const struct sk_buff *skb, struct packet *p)
+{
+	struct view v;
+
+	skb_view(skb, &v);
+	return find_headers(&v, p);
+}
+
+/* Bytes from l4 to the end of the IP packet. 0: a fragment, or a length that cannot be. */
+static __always_inline u32 l4_len(const struct packet *p)
+{
+	u32 total;
+
+	if (p->ip6) {
+		total = bpf_ntohs(((const struct ipv6hdr *)p->l3)->payload_len);
+		if (total)
+			total += p->header_len;
+	} else {
+		const struct iphdr *ip = p->l3;
+
+		if (ip->frag_off & bpf_htons(IP_FRAGMENT))
+			return 0;
+		total = bpf_ntohs(ip->tot_len);
+	}
+	if (!total) /* GSO and GRO beyond 64 KB */
+		total = p->len;
+	return total > p->len || total < p->header_len ? 0 : total - p->header_len;
+}
+
+/* Sequence number of a TCP packet whose lengths have not been checked. */
+static __always_inline u32 seq_of(const struct packet *p)
+{
+	return bpf_ntohl(((const struct tcphdr *)p->l4)->seq);
+}
+
+/* False: not a whole TCP segment. */
+static __always_inline bool segment_of(const struct packet *p, struct segment *s)
+{
+	const struct tcphdr *tcp = p->l4;
+	u32 len = l4_len(p), header = tcp->doff * 4;
+
+	if (p->protocol != IPPROTO_TCP || !len || len < header)
+		return false;
+	s->seq = seq_of(p);
+	s->len = len - header;
+	s->flags = ((const u8 *)tcp)[13];
+	return true;
+}
+
+static __always_inline void map_ipv4(struct onr_addr *to, __be32 addr)
+{
+	to->word[0] = 0;
+	to->word[1] = 0;
+	to->word[2] = bpf_htonl(0xffff);
+	to->word[3] = addr;
+}
+
+/* Source and destination, IPv4 mapped. */
+static __always_inline void addresses(const struct packet *p, struct onr_addr *from,
+				      struct onr_addr *to)
+{
+	if (p->ip6) {
+		const struct ipv6hdr *ip = p->l3;
+
+		for (int i = 0; i < 4; i++) {
+			from->word[i] = ip->saddr.in6_u.u6_addr32[i];
+			to->word[i] = ip->daddr.in6_u.u6_addr32[i];
+		}
+	} else {
+		const struct iphdr *ip = p->l3;
+
+		map_ipv4(from, ip->saddr);
+		map_ipv4(to, ip->daddr);
+	}
+}
+
+/* The flow of a TCP segment, as its sender sees it. */
+static __always_inline void flow_of(const struct packet *p, struct onr_tuple *flow)
+{
+	const struct tcphdr *tcp = p->l4;
+
+	addresses(p, &flow->saddr, &flow->daddr);
+	flow->sport = tcp->source;
+	flow->dport = tcp->dest;
+}
+
+/* The flow that a TCP segment acknowledges: it runs the other way. */
+static __always_inline void flow_acked(const struct packet *p, struct onr_tuple *flow)
+{
+	const struct tcphdr *tcp = p->l4;
+
+	addresses(p, &flow->daddr, &flow->saddr);
+	flow->sport = tcp->dest;
+	flow->dport = tcp->source;
+}
+
+/* Type of service or traffic class. */
+static __always_inline u8 class_of(const struct packet *p)
+{
+	if (p->ip6)
+		return bpf_ntohl(*(const __be32 *)p->l3) >> 20;
+	return ((const struct iphdr *)p->l3)->tos;
 }
 
 static __always_inline bool same_flow(const struct onr_tuple *a, const struct onr_tuple *b)
@@ -45,48 +237,6 @@ static __always_inline bool same_flow(const struct onr_tuple *a, const struct on
 	for (int i = 0; i < (int)(sizeof(*a) / 4); i++)
 		differ |= x[i] ^ y[i];
 	return !differ;
-}
-
-/* True for a TCP segment with payload or FIN: what On-Ramp may hold. A pure ACK leaves early. */
-static __always_inline bool parse_segment(struct sk_buff *skb, struct segment *seg)
-{
-	u32 l3 = skb->network_header, l4 = l3, headers;
-	bool ip6 = skb->protocol == bpf_htons(ETH_P_IPV6);
-	struct ipv6hdr *v6 = HEADER(skb, l3, ipv6hdr);
-	struct iphdr *v4 = HEADER(skb, l3, iphdr);
-	struct tcphdr *tcp;
-
-	if (ip6) {
-		if (v6->nexthdr != IPPROTO_TCP)
-			return false;
-		l4 += sizeof(*v6);
-	} else {
-		if (skb->protocol != bpf_htons(ETH_P_IP) || v4->protocol != IPPROTO_TCP ||
-		    v4->frag_off & bpf_htons(IP_FRAGMENT))
-			return false;
-		l4 += v4->ihl * 4;
-	}
-
-	tcp = HEADER(skb, l4, tcphdr);
-	headers = l4 - skb->mac_header + tcp->doff * 4;
-	seg->len = skb->len > headers ? skb->len - headers : 0;
-	seg->fin = tcp->fin;
-	if (!seg->len && !seg->fin)
-		return false;
-
-	seg->seq = bpf_ntohl(tcp->seq);
-	seg->key.sport = tcp->source;
-	seg->key.dport = tcp->dest;
-	if (ip6) {
-		for (int i = 0; i < 4; i++) {
-			seg->key.saddr[i] = v6->saddr.in6_u.u6_addr32[i];
-			seg->key.daddr[i] = v6->daddr.in6_u.u6_addr32[i];
-		}
-	} else {
-		map_ipv4(seg->key.saddr, v4->saddr);
-		map_ipv4(seg->key.daddr, v4->daddr);
-	}
-	return true;
 }
 
 #endif

@@ -82,6 +82,11 @@ static struct {
 	s64 line_free_ns;
 } st;
 
+static __always_inline struct qdisc_skb_cb *qdisc_cb(const struct sk_buff *skb)
+{
+	return (struct qdisc_skb_cb *)skb->cb;
+}
+
 static __always_inline struct queue *queue_at(u32 q)
 {
 	return bpf_map_lookup_elem(&queues, &q);
@@ -95,6 +100,13 @@ static __always_inline struct slot *slot_at(u32 s)
 static __always_inline struct held *held_at(u32 i)
 {
 	return bpf_map_lookup_elem(&heap, &i);
+}
+
+static __always_inline struct onr_ctl *ctl_of(u32 q)
+{
+	u32 i = q - FIRST_FLOW;
+
+	return bpf_map_lookup_elem(&ctls, &i);
 }
 
 /* ---- lists of queues ---- */

@@ -13,71 +13,42 @@
  *
  * Hosts have the addresses 02:00:00:00:hi:lo, so 16 bits of the destination name the port for
  * IPv4, IPv6 and whatever else a host may send. */
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/pkt_cls.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "packet.bpf.h"
 
 #define RACK_MAX_HOSTS 256
-/* Verdicts younger than Debian 12's headers: enum tcx_action_base, enum netkit_action. */
-#define TCX_NEXT -1
-#define NETKIT_DROP 2
+#define NETKIT_DROP 2 /* enum netkit_action, which is younger than Debian 12's headers */
 
-/* Of host i: written once by the rack before the first frame; read by the programs below. */
-struct rack_port {
-	__u32 line_ifindex; /* access line of host i */
-	__u32 up_ifindex;   /* switch port towards host i */
-};
-
+/* By host. Writer: the rack, before the first frame. Readers: the programs below. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RACK_MAX_HOSTS);
-	__type(key, __u32);
-	__type(value, struct rack_port);
+	__type(key, u32);
+	__type(value, struct onr_rack_port);
 } rack_ports SEC(".maps");
 
 /* Frames that named no host of the rack: multicast, mostly. Read by the rack at the end. */
-__u64 unknown_frames;
+u64 unknown_frames;
 
 /* CE threshold of a port in bytes, before the arriving frame; set before loading. */
-const volatile __u32 mark_above_bytes;
+const volatile u32 mark_above_bytes;
 
-struct Qdisc___rack {
-	struct {
-		__u32 backlog;
-	} qstats;
-} __attribute__((preserve_access_index));
-
-struct net_device___rack {
-	struct Qdisc___rack *qdisc;
-} __attribute__((preserve_access_index));
-
-struct sk_buff___rack {
-	struct net_device___rack *dev;
-} __attribute__((preserve_access_index));
-
-extern void *bpf_cast_to_kern_ctx(void *) __ksym;
-
-static struct rack_port *port_of(const struct __sk_buff *skb, __u32 address_offset)
+/* The port of the host that has this Ethernet address. */
+static struct onr_rack_port *port_of(const u8 *address)
 {
-	const __u8 *frame = (const __u8 *)(long)skb->data;
-	__u32 host;
+	u32 host = (u32)address[4] << 8 | address[5];
 
-	if (frame + ETH_HLEN > (const __u8 *)(long)skb->data_end || frame[address_offset] != 0x02)
-		return 0;
-	host = (__u32)frame[address_offset + 4] << 8 | frame[address_offset + 5];
-	return bpf_map_lookup_elem(&rack_ports, &host);
+	return address[0] == 0x02 ? bpf_map_lookup_elem(&rack_ports, &host) : NULL;
 }
 
 SEC("tcx/ingress")
 int switch_line_in(struct __sk_buff *skb)
 {
-	struct rack_port *from = port_of(skb, ETH_ALEN);
+	const struct ethhdr *eth = ethernet_of(skb);
+	struct onr_rack_port *from = eth ? port_of(eth->h_source) : NULL;
 
 	if (!from || !from->line_ifindex) {
 		__sync_fetch_and_add(&unknown_frames, 1);
-		return TC_ACT_SHOT;
+		return ONR_TCX_DROP;
 	}
 	return bpf_redirect(from->line_ifindex, 0);
 }
@@ -85,7 +56,8 @@ int switch_line_in(struct __sk_buff *skb)
 SEC("netkit/primary")
 int switch_forward(struct __sk_buff *skb)
 {
-	struct rack_port *to = port_of(skb, 0);
+	const struct ethhdr *eth = ethernet_of(skb);
+	struct onr_rack_port *to = eth ? port_of(eth->h_dest) : NULL;
 
 	if (!to || !to->up_ifindex) {
 		__sync_fetch_and_add(&unknown_frames, 1);
@@ -99,11 +71,11 @@ int switch_forward(struct __sk_buff *skb)
 SEC("tcx/egress")
 int switch_mark(struct __sk_buff *skb)
 {
-	struct sk_buff___rack *k = bpf_cast_to_kern_ctx(skb);
+	struct sk_buff *k = bpf_cast_to_kern_ctx(skb);
 
 	if (k->dev->qdisc->qstats.backlog > mark_above_bytes)
 		bpf_skb_ecn_set_ce(skb);
-	return TCX_NEXT;
+	return ONR_TCX_NEXT;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

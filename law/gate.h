@@ -139,11 +139,11 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 	return ONR_USED;
 }
 
-/* Call before the segment is added to S. Nothing drains once all that was sent has
- * arrived: time that passes then is no credit, and a flow that idled may burst T's
- * worth, however long it idled. Nor does the queue tell whose it is to who holds
- * nothing. A rate from long ago is no guide: back to line rate. */
-ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+/* Nothing drains once all that was sent has arrived: time that passes then is no
+ * credit, and a flow that idled may burst T's worth, however long it idled. Nor does
+ * the queue tell whose it is to who holds nothing. A rate from long ago is no guide:
+ * back to line rate. */
+ONR_FN void onr_gate_idle(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
 	s64 empty_ns = onr_add(flow->drain_from_mono_ns, onr_gate_drain_ns(flow, 0));
@@ -159,6 +159,14 @@ ONR_FN void onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	flow->above_since_mono_ns = 0;
 	flow->far_since_mono_ns = 0;
 	flow->drain_from_mono_ns = onr_sub(now_ns, onr_gate_drain_ns(flow, 0));
+}
+
+/* The head leaves. Returns the record's mark, S before it. */
+ONR_FN u64 onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+			 s64 now_ns)
+{
+	onr_gate_idle(cfg, flow, now_ns);
+	return flow->sent_bytes;
 }
 
 /* When the head may go: as soon as it would arrive within T. In a queue of others, half

@@ -2,13 +2,55 @@
 /* law/law.h: the interface of every control law. A segment leaves; an OR-ACK
  * arrives; may the head go, and if not, when. Here also what all laws share: the
  * departure of a byte inside a GSO segment, the sanity of a sample, the cap on a
- * hold. No clocks, no I/O; the caller serialises access to a flow. A further law
- * is a header and a case in each switch below. */
+ * hold. No clocks, no I/O; the caller serialises access to a flow. Which laws there
+ * are: laws.h. */
 #ifndef ONR_LAW_H
 #define ONR_LAW_H
 
 #include "gate.h"
 #include "onramp.h"
+
+/* Each law's rules; those of ONR_LAW_off where the number is unknown. */
+ONR_FN u64 onr_law_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+			s64 now_ns)
+{
+	switch (cfg->law) {
+#define ONR_LAW_SENT(name, rules, meaning)                                       \
+	case ONR_LAW_##name:                                                     \
+		return onr_##rules##_sent(cfg, flow, now_ns);
+	ONR_LAWS(ONR_LAW_SENT)
+#undef ONR_LAW_SENT
+	}
+	return onr_pause_sent(cfg, flow, now_ns);
+}
+
+ONR_FN enum onr_verdict onr_law_orack(const struct onr_cfg *cfg,
+				      struct onr_flow *flow,
+				      const struct onr_record *rec, u32 offset,
+				      s64 now_ns, s64 left_ns, s64 rx_ns)
+{
+	switch (cfg->law) {
+#define ONR_LAW_ORACK(name, rules, meaning)                                      \
+	case ONR_LAW_##name:                                                     \
+		return onr_##rules##_orack(cfg, flow, rec, offset, now_ns, left_ns, rx_ns);
+	ONR_LAWS(ONR_LAW_ORACK)
+#undef ONR_LAW_ORACK
+	}
+	return onr_pause_orack(cfg, flow, rec, offset, now_ns, left_ns, rx_ns);
+}
+
+ONR_FN s64 onr_law_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
+			 s64 now_ns)
+{
+	switch (cfg->law) {
+#define ONR_LAW_OPENS(name, rules, meaning)                                      \
+	case ONR_LAW_##name:                                                     \
+		return onr_##rules##_opens(cfg, flow, now_ns);
+	ONR_LAWS(ONR_LAW_OPENS)
+#undef ONR_LAW_OPENS
+	}
+	return onr_pause_opens(cfg, flow, now_ns);
+}
 
 /* The head, bytes [seq, seq + len), is handed to the device; out is what to
  * remember of it. */
@@ -19,15 +61,7 @@ ONR_FN void onr_segment_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	out->sent_mono_ns = now_ns;
 	out->seq = seq;
 	out->len = len;
-	switch (cfg->law) {
-	case ONR_LAW_GATE:
-		onr_gate_sent(cfg, flow, now_ns);
-		out->mark = flow->sent_bytes;
-		break;
-	default:
-		out->mark = onr_pause_clock(flow, now_ns);
-		break;
-	}
+	out->mark = onr_law_sent(cfg, flow, now_ns);
 	flow->sent_bytes += len;
 	flow->held = 0;
 	flow->capped = 0;
@@ -52,15 +86,7 @@ ONR_FN enum onr_verdict onr_orack_arrived(const struct onr_cfg *cfg,
 	if (owd_ns > cfg->max_owd_ns || owd_ns < onr_sub(0, cfg->max_owd_ns))
 		return ONR_ABSURD;
 
-	switch (cfg->law) {
-	case ONR_LAW_GATE:
-		verdict = onr_gate_orack(cfg, flow, rec, offset, now_ns, left_ns,
-					 rx_mono_ns);
-		break;
-	default:
-		verdict = onr_pause_orack(cfg, flow, rec, offset, now_ns, owd_ns);
-		break;
-	}
+	verdict = onr_law_orack(cfg, flow, rec, offset, now_ns, left_ns, rx_mono_ns);
 	if (verdict == ONR_USED) {
 		flow->sampled = 1;
 		flow->sample_sent_mono_ns = rec->sent_mono_ns;
@@ -68,21 +94,6 @@ ONR_FN enum onr_verdict onr_orack_arrived(const struct onr_cfg *cfg,
 		flow->sample_owd_ns = owd_ns;
 	}
 	return verdict;
-}
-
-/* When the law alone would let the head go. */
-ONR_FN s64 onr_law_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
-			 s64 now_ns)
-{
-	switch (cfg->law) {
-	case ONR_LAW_STRAWMAN:
-	case ONR_LAW_FINAL:
-		return flow->pause_until_mono_ns;
-	case ONR_LAW_GATE:
-		return onr_gate_opens(cfg, flow, now_ns);
-	default:
-		return now_ns;
-	}
 }
 
 /* 0: the head may go, and stays free to until it is sent. Else the time (later

@@ -93,30 +93,53 @@ ONR_FN int onr_pause_newer(const struct onr_flow *flow,
 	       offset > flow->sample_offset;
 }
 
-/* An OR-ACK of the byte at offset of rec arrived, which was owd_ns under way. [C]
- * Ignored unless that byte was sent after the last one used. */
+/* Does the law pause at all? ONR_LAW_off only measures. */
+ONR_FN int onr_pause_acts(const struct onr_cfg *cfg)
+{
+	return cfg->law == ONR_LAW_strawman || cfg->law == ONR_LAW_final;
+}
+
+/* The head leaves. Returns the record's mark, A(now). */
+ONR_FN u64 onr_pause_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
+			  s64 now_ns)
+{
+	(void)cfg;
+	return onr_pause_clock(flow, now_ns);
+}
+
+/* An OR-ACK of the byte at offset of rec arrived, which left at left_ns and was at
+ * the receiver at rx_ns. [C] Ignored unless that byte was sent after the last one
+ * used. */
 ONR_FN enum onr_verdict onr_pause_orack(const struct onr_cfg *cfg,
 					struct onr_flow *flow,
 					const struct onr_record *rec,
-					u32 offset, s64 now_ns, s64 owd_ns)
+					u32 offset, s64 now_ns, s64 left_ns,
+					s64 rx_ns)
 {
-	int pauses = cfg->law == ONR_LAW_STRAWMAN || cfg->law == ONR_LAW_FINAL;
+	s64 owd_ns = onr_sub(rx_ns, left_ns);
 	s64 pause_ns = onr_sub(owd_ns, onr_threshold(cfg, flow));
 
 	if (!onr_pause_newer(flow, rec, offset))
 		return ONR_REORDERED;
 
-	if (cfg->law == ONR_LAW_FINAL) {
+	if (cfg->law == ONR_LAW_final) {
 		onr_pause_learn(cfg, flow, rec, owd_ns);
 		pause_ns = onr_sub(pause_ns, (s64)onr_mul_q16(
 			onr_pause_in_flight(flow, rec, now_ns), flow->beta_q16));
 	}
 	pause_ns = onr_min(pause_ns, cfg->max_pause_ns);
-	if (pauses && pause_ns > 0) /* else a pause runs out as it is */
+	if (onr_pause_acts(cfg) && pause_ns > 0) /* else a pause runs out as it is */
 		onr_pause_set(flow, now_ns, pause_ns);
 
 	flow->sample_pause_ns = rec->mark;
 	return ONR_USED;
+}
+
+/* When the head may go. */
+ONR_FN s64 onr_pause_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
+			   s64 now_ns)
+{
+	return onr_pause_acts(cfg) ? flow->pause_until_mono_ns : now_ns;
 }
 
 #endif

@@ -26,4 +26,12 @@ ONR_FN u32 onr_sampled_byte(u32 seq, u32 len, u32 every)
 	return last - last % every;
 }
 
+/* The first multiple at or after seq. */
+ONR_FN u32 onr_sampled_next(u32 seq, u32 every)
+{
+	u32 past = seq % every;
+
+	return past ? seq + (every - past) : seq;
+}
+
 #endif

@@ -5,16 +5,16 @@
 #ifndef ONR_STATE_H
 #define ONR_STATE_H
 
+#include "laws.h"
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
 #define ONR_ABI 2
 
 enum onr_law {
-	ONR_LAW_OFF = 0,      /* measures, holds nothing */
-	ONR_LAW_STRAWMAN = 1, /* On-Ramp eq. 2 */
-	ONR_LAW_FINAL = 2,    /* On-Ramp eqs. 3 and 4 */
-	ONR_LAW_GATE = 3,     /* in-flight gate */
+#define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,
+	ONR_LAWS(ONR_LAW_ID)
+#undef ONR_LAW_ID
 };
 
 /* What became of an OR-ACK. Only ONR_USED changes the flow. */
@@ -41,7 +41,7 @@ struct onr_cfg {
 	s64 max_pause_ns;          /* no head is held longer, whatever arrives; <= 0: none is held */
 	s64 max_owd_ns;            /* a sample with a larger |OWD| is absurd */
 	s64 gate_tau_ns;           /* averaging time of the delivery rate, taken into [1 ns, 2^30 ns] */
-	u32 law;                   /* enum onr_law; an unknown value is ONR_LAW_OFF */
+	u32 law;                   /* enum onr_law; an unknown value is ONR_LAW_off */
 	u32 gain_q16;              /* g of eq. 3, at most 1 */
 	u32 line_ns_per_byte_q16;  /* wire time of a byte at line rate; 0 = unknown */
 	u32 gate_allowance_bytes;  /* a of the gate, 1 MSS */

@@ -1,25 +1,31 @@
-//! Compiles law/*.h for this host and generates the Rust side from the same text. The functions are
-//! `static inline`: bindgen writes a C file of callable wrappers, cc compiles it.
-//! In a debug build, overflow in C traps as it does in Rust.
+//! Compiles law/*.h for this host and generates the Rust side of law/*.h and bpf/abi.h from the same
+//! text. The functions are `static inline`: bindgen writes a C file of callable wrappers, cc compiles it.
+//! In a debug build, overflow in C traps as it does in Rust. Needs a C compiler and libclang, no
+//! compiler for BPF and no libbpf.
 
-use bindgen::callbacks::{EnumVariantValue, ParseCallbacks};
+use bindgen::callbacks::{DeriveInfo, EnumVariantValue, ParseCallbacks, TypeKind};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fmt::Write as _, fs};
 
-const LAW: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../law");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lists.c");
 
 fn main() {
-    println!("cargo:rerun-if-changed={LAW}");
+    for path in ["law", "bpf/abi.h", "crates/law/lists.c"] {
+        println!("cargo:rerun-if-changed={ROOT}/{path}");
+    }
     println!("cargo:rerun-if-env-changed=LIBCLANG_PATH");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let wrappers = out.join("law_wrappers.c");
 
     find_libclang();
     bindgen::Builder::default()
-        .header(format!("{LAW}/records.h"))
-        .header(format!("{LAW}/clock.h"))
+        .header(format!("{ROOT}/bpf/abi.h"))
+        .header(format!("{ROOT}/law/clock.h"))
         .allowlist_type("onr_.*")
-        .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock|sampled(_byte)?)")
+        .blocklist_type("onr_counter") // the generated COUNTERS lists them
+        .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock)")
+        .allowlist_function("onr_sampled(_byte|_next)?")
         .allowlist_function("onr_records_(sent|orack|reset)")
         .allowlist_function("onr_clock_offset")
         .allowlist_var("ONR_.*")
@@ -29,10 +35,10 @@ fn main() {
         .generate_comments(false)
         .wrap_static_fns(true)
         .wrap_static_fns_path(&wrappers)
-        .parse_callbacks(Box::new(RustNames))
+        .parse_callbacks(Box::new(Rust))
         .generate()
-        .unwrap_or_else(|error| panic!("law/records.h: {error}"))
-        .write_to_file(out.join("law.rs"))
+        .unwrap_or_else(|error| panic!("law/*.h and bpf/abi.h: {error}"))
+        .write_to_file(out.join("raw.rs"))
         .expect("OUT_DIR is writable");
 
     let mut build = cc::Build::new();
@@ -47,25 +53,68 @@ fn main() {
             .flag("-fsanitize-undefined-trap-on-error");
     }
     build.compile("onramp_law");
+
+    let expanded = cc::Build::new().file(LISTS).expand();
+    let expanded = String::from_utf8(expanded).expect("the headers are UTF-8");
+    fs::write(out.join("lists.rs"), lists(&expanded)).expect("OUT_DIR is writable");
 }
 
-/// The variants of the enums that users meet get Rust names.
+/// What becomes of C's names and structures.
 #[derive(Debug)]
-struct RustNames;
+struct Rust;
 
-impl ParseCallbacks for RustNames {
-    /// `ONR_LAW_FINAL` is `Law::Final`, `ONR_USED` is `Verdict::Used`.
+impl ParseCallbacks for Rust {
+    /// `ONR_LAW_final` is `Law::Final`, `ONR_USED` is `Verdict::Used`.
     fn enum_variant_name(
         &self,
         _enum: Option<&str>,
         variant: &str,
         _value: EnumVariantValue,
     ) -> Option<String> {
-        let name = variant
-            .strip_prefix("ONR_LAW_")
-            .or(variant.strip_prefix("ONR_"))?;
-        Some(name[..1].to_owned() + &name[1..].to_lowercase())
+        let name = ["ONR_LAW_", "ONR_PROBE_", "ONR_"]
+            .iter()
+            .find_map(|prefix| variant.strip_prefix(prefix))?;
+        Some(capitalised(name))
     }
+
+    /// Structures are plain bytes, in maps and in packets; bytemuck proves that they have no padding.
+    fn add_derives(&self, info: &DeriveInfo<'_>) -> Vec<String> {
+        match info.kind {
+            TypeKind::Struct => vec!["bytemuck::Pod".into(), "bytemuck::Zeroable".into()],
+            _ => vec![],
+        }
+    }
+}
+
+fn capitalised(name: &str) -> String {
+    name[..1].to_uppercase() + &name[1..].to_lowercase()
+}
+
+/// The rows of lists.c, expanded, as Rust constants.
+fn lists(expanded: &str) -> String {
+    let (mut laws, mut names, mut counters) = (String::new(), String::new(), String::new());
+    for (name, meaning) in rows(expanded, "@law ") {
+        let variant = capitalised(name);
+        let _ = writeln!(laws, "    (Law::{variant}, {name:?}, {meaning:?}),");
+        let _ = writeln!(names, "    {name:?},");
+    }
+    for (name, meaning) in rows(expanded, "@counter ") {
+        let _ = writeln!(counters, "    ({name:?}, {meaning:?}),");
+    }
+    format!(
+        "pub const LAWS: &[(Law, &str, &str)] = &[\n{laws}];\n\
+         pub const LAW_NAMES: &[&str] = &[\n{names}];\n\
+         pub const COUNTERS: &[(&str, &str)] = &[\n{counters}];\n"
+    )
+}
+
+/// Name and meaning of each row that `mark` begins.
+fn rows<'a>(expanded: &'a str, mark: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    expanded.split(mark).skip(1).map(|row| {
+        let mut parts = row.splitn(3, '"');
+        let name = parts.next().expect("a row").trim();
+        (name, parts.next().expect("a quoted meaning"))
+    })
 }
 
 /// Points bindgen at the newest libclang of Debian's llvm packages unless LIBCLANG_PATH does.
@@ -92,7 +141,7 @@ fn find_libclang() {
     match found.pop() {
         Some((_, lib)) => env::set_var("LIBCLANG_PATH", lib),
         None => panic!(
-            "no libclang in /usr/lib/llvm-*/lib, which generating Rust from law/*.h needs: \
+            "no libclang in /usr/lib/llvm-*/lib, which generating Rust from law/*.h and bpf/abi.h needs: \
              install libclang-19-dev, or set LIBCLANG_PATH to the directory of libclang.so"
         ),
     }

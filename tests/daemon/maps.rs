@@ -1,29 +1,19 @@
 //! The maps of a running daemon, opened from outside: what a clock source beside the daemon would
-//! write, and counters of a daemon that cannot answer. Layouts: bpf/abi.h, bpf/maps.bpf.h.
+//! write, and counters of a daemon that cannot answer.
+use bytemuck::{bytes_of, pod_read_unaligned};
 use libbpf_rs::{query::ProgInfoIter, MapCore, MapFlags, MapHandle};
+
+use onramp_law::abi::{onr_clock, onr_clock_params, COUNTERS};
 
 use crate::agent::Agent;
 
 const FIRST: [u8; 4] = [0; 4];
-/// The spin lock and the padding before the parameters of the clock.
-const LOCK_BYTES: usize = 8;
 
-/// struct onr_clock_params.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Clock {
-    pub offset_ns: i64,
-    pub drift_q32: i64,
-    pub reference_mono_ns: i64,
-    pub sigma_ns: i64,
-    pub lease_expires_mono_ns: i64,
-}
-
-impl Clock {
-    /// Fleet time less CLOCK_MONOTONIC at `now`, ns.
-    pub fn offset_at(&self, now_ns: i64) -> f64 {
-        let elapsed_ns = (now_ns - self.reference_mono_ns) as f64;
-        self.offset_ns as f64 + elapsed_ns * self.drift_q32 as f64 / 2f64.powi(32)
-    }
+/// Fleet time less CLOCK_MONOTONIC at `now_ns` by a data path's clock, ns: written once more, with
+/// exact drifts.
+pub fn offset_at(clock: &onr_clock_params, now_ns: i64) -> f64 {
+    let elapsed_ns = (now_ns - clock.reference_mono_ns) as f64;
+    clock.offset_ns as f64 + elapsed_ns * clock.drift_q32 as f64 / 2f64.powi(32)
 }
 
 /// CLOCK_MONOTONIC, ns.
@@ -60,38 +50,21 @@ pub fn map(agent: &Agent, name: &str) -> MapHandle {
 }
 
 /// Sets the clock of a daemon's data path, as its clock source does.
-pub fn set_clock(agent: &Agent, clock: Clock) {
-    let words = [
-        clock.offset_ns,
-        clock.drift_q32,
-        clock.reference_mono_ns,
-        clock.sigma_ns,
-        clock.lease_expires_mono_ns,
-    ];
-    let mut value = vec![0; LOCK_BYTES];
-    words
-        .iter()
-        .for_each(|word| value.extend(word.to_ne_bytes()));
+pub fn set_clock(agent: &Agent, params: onr_clock_params) {
+    let value = onr_clock {
+        params,
+        ..Default::default()
+    };
     map(agent, "clock")
-        .update(&FIRST, &value, MapFlags::LOCK)
+        .update(&FIRST, bytes_of(&value), MapFlags::LOCK)
         .expect("an array element");
 }
 
 /// The clock of a daemon's data path, as its clock source has set it.
-pub fn clock(agent: &Agent) -> Clock {
+pub fn clock(agent: &Agent) -> onr_clock_params {
     let value = map(agent, "clock").lookup(&FIRST, MapFlags::LOCK);
     let value = value.expect("a map can be read").expect("an array element");
-    let word = |n: usize| {
-        let bytes = &value[LOCK_BYTES + 8 * n..][..8];
-        i64::from_ne_bytes(bytes.try_into().expect("8 bytes"))
-    };
-    Clock {
-        offset_ns: word(0),
-        drift_q32: word(1),
-        reference_mono_ns: word(2),
-        sigma_ns: word(3),
-        lease_expires_mono_ns: word(4),
-    }
+    pod_read_unaligned::<onr_clock>(&value).params
 }
 
 /// Steps a daemon's clock by `offset_ns` from now on; it must have been started with a lease so
@@ -100,10 +73,10 @@ pub fn step_clock(agent: &Agent, offset_ns: i64) {
     let lease = now_mono_ns() + 3_600_000_000_000;
     set_clock(
         agent,
-        Clock {
+        onr_clock_params {
             offset_ns,
             lease_expires_mono_ns: lease,
-            ..Clock::default()
+            ..Default::default()
         },
     );
 }
@@ -111,26 +84,18 @@ pub fn step_clock(agent: &Agent, offset_ns: i64) {
 /// Options with which a daemon leaves the clock to the test for 20 minutes.
 pub const LONG_LEASE: &[&str] = &["--lease", "6000s"];
 
-/// A counter as `position` in ONR_COUNTERS of abi.h has it; works while the daemon is stopped.
-pub struct Counters(MapHandle, Vec<String>);
+/// The counters; works while the daemon is stopped.
+pub struct Counters(MapHandle);
 
 impl Counters {
     pub fn of(agent: &Agent) -> Self {
-        let abi = include_str!("../../bpf/abi.h");
-        let entries = abi
-            .lines()
-            .filter_map(|line| line.trim_start().strip_prefix("X("));
-        let names = entries
-            .filter_map(|e| e.split_once(','))
-            .map(|(name, _)| name.to_owned());
-        Self(map(agent, "counters"), names.collect())
+        Self(map(agent, "counters"))
     }
 
     pub fn get(&self, name: &str) -> u64 {
-        let index = self
-            .1
+        let index = COUNTERS
             .iter()
-            .position(|n| n == name)
+            .position(|(n, _)| *n == name)
             .unwrap_or_else(|| panic!("no counter {name}"));
         let value = self
             .0

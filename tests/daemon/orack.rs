@@ -1,16 +1,19 @@
-//! OR-ACKs as frames, written from their description in bpf/abi.h and nothing else: read, changed,
-//! signed and written again. The tag is SipHash-2-4 by the siphasher crate.
+//! OR-ACKs as frames: read, changed, signed and written again. The layout of the payload is bpf/abi.h's;
+//! byte order and tag are written once more, from their description there. The tag is SipHash-2-4 by the
+//! siphasher crate.
 use std::{hash::Hasher, net::IpAddr};
 
+use bytemuck::{bytes_of, pod_read_unaligned};
+use onramp_law::abi::{onr_orack, ONR_KEY_BYTES, ONR_ORACK_PORT};
 use siphasher::sip::SipHasher24;
 
-pub const PORT: u16 = 5199;
+pub const PORT: u16 = ONR_ORACK_PORT as u16;
 /// Bytes of the UDP payload, and of the frame over IPv4 and IPv6.
-pub const PAYLOAD: usize = 36;
+pub const PAYLOAD: usize = size_of::<onr_orack>();
 pub const WIRE4: usize = 14 + 20 + 8 + PAYLOAD;
 pub const WIRE6: usize = 14 + 40 + 8 + PAYLOAD;
 /// The key of daemons without --key-file.
-pub const OPEN_KEY: [u8; 16] = [0; 16];
+pub const OPEN_KEY: [u8; ONR_KEY_BYTES as usize] = [0; ONR_KEY_BYTES as usize];
 
 /// An OR-ACK with the addresses around it. The rest of the frame (MAC addresses, TTL) is kept.
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ impl Orack {
     /// Reads a frame as the data path writes it.
     pub fn parse(frame: &[u8]) -> Self {
         let udp = udp_at(frame);
-        let p = udp + 8;
+        let o: onr_orack = pod_read_unaligned(&frame[udp + 8..][..PAYLOAD]);
         let (from, to): (IpAddr, IpAddr) = if udp == 34 {
             (be::<4>(frame, 26).into(), be::<4>(frame, 30).into())
         } else {
@@ -59,16 +62,17 @@ impl Orack {
             frame: frame.to_vec(),
             from,
             to,
-            version: frame[p],
-            flags: frame[p + 1],
-            key_id: u16::from_be_bytes(be(frame, p + 2)),
-            seq: u32::from_be_bytes(be(frame, p + 4)),
-            csum_scratch: u16::from_be_bytes(be(frame, p + 8)),
-            sport: u16::from_be_bytes(be(frame, p + 12)),
-            dport: u16::from_be_bytes(be(frame, p + 14)),
-            len: u32::from_be_bytes(be(frame, p + 16)),
-            rx_fleet_ns: i64::from_be_bytes(be(frame, p + 20)),
-            tag: u64::from_ne_bytes(be(frame, p + 28)),
+            version: o.version,
+            flags: o.flags,
+            key_id: u16::from_be(o.key_id),
+            seq: u32::from_be(o.seq),
+            csum_scratch: u16::from_be(o.csum_scratch),
+            sport: u16::from_be(o.sport),
+            dport: u16::from_be(o.dport),
+            len: u32::from_be(o.len),
+            rx_fleet_ns: i64::from(u32::from_be(o.rx_fleet_hi_ns)) << 32
+                | i64::from(u32::from_be(o.rx_fleet_lo_ns)),
+            tag: o.tag,
         }
     }
 
@@ -76,17 +80,22 @@ impl Orack {
     pub fn frame(&self) -> Vec<u8> {
         let mut frame = self.frame.clone();
         let p = udp_at(&frame) + 8;
-        let mut put =
-            |at: usize, bytes: &[u8]| frame[p + at..p + at + bytes.len()].copy_from_slice(bytes);
-        put(0, &[self.version, self.flags]);
-        put(2, &self.key_id.to_be_bytes());
-        put(4, &self.seq.to_be_bytes());
-        put(8, &self.csum_scratch.to_be_bytes());
-        put(12, &self.sport.to_be_bytes());
-        put(14, &self.dport.to_be_bytes());
-        put(16, &self.len.to_be_bytes());
-        put(20, &self.rx_fleet_ns.to_be_bytes());
-        put(28, &self.tag.to_ne_bytes());
+        let before: onr_orack = pod_read_unaligned(&frame[p..][..PAYLOAD]);
+        let payload = onr_orack {
+            version: self.version,
+            flags: self.flags,
+            key_id: self.key_id.to_be(),
+            seq: self.seq.to_be(),
+            csum_scratch: self.csum_scratch.to_be(),
+            sport: self.sport.to_be(),
+            dport: self.dport.to_be(),
+            len: self.len.to_be(),
+            rx_fleet_hi_ns: ((self.rx_fleet_ns >> 32) as u32).to_be(),
+            rx_fleet_lo_ns: (self.rx_fleet_ns as u32).to_be(),
+            tag: self.tag,
+            ..before
+        };
+        frame[p..][..PAYLOAD].copy_from_slice(bytes_of(&payload));
         frame
     }
 

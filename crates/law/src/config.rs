@@ -49,9 +49,7 @@ impl Config {
 
     /// The device's rate: corrects delays inside GSO segments. The gate needs it.
     pub fn line_rate(mut self, rate: Rate) -> Config {
-        // The time of 2^16 bytes in ns is the time of one in units of 2^-16 ns.
-        let q16 = rate.time_to_send(Bytes::new(1 << 16)).as_ns();
-        self.0.line_ns_per_byte_q16 = u32::try_from(q16).unwrap_or(u32::MAX);
+        self.0.line_ns_per_byte_q16 = ns_per_byte_q16(rate);
         self
     }
 
@@ -73,6 +71,13 @@ impl Config {
     }
 }
 
+/// What a byte takes at `rate`, in units of 2^-16 ns, rounded down to at least 1; saturates.
+pub fn ns_per_byte_q16(rate: Rate) -> u32 {
+    // The time of 2^16 bytes in ns is the time of one in units of 2^-16 ns.
+    let q16 = rate.time_to_send(Bytes::new(1 << 16)).as_ns();
+    u32::try_from(q16).unwrap_or(u32::MAX).max(1)
+}
+
 impl From<raw::onr_cfg> for Config {
     fn from(cfg: raw::onr_cfg) -> Config {
         Config(cfg)
@@ -86,11 +91,14 @@ mod tests {
     #[test]
     fn line_rate_is_the_time_of_a_byte() {
         let q16 = |rate: &str| {
-            let config = Config::new(Law::Off, Span::ZERO).line_rate(rate.parse().unwrap());
-            config.abi().line_ns_per_byte_q16
+            let rate = rate.parse().unwrap();
+            let config = Config::new(Law::Off, Span::ZERO).line_rate(rate);
+            assert_eq!(config.abi().line_ns_per_byte_q16, ns_per_byte_q16(rate));
+            ns_per_byte_q16(rate)
         };
         assert_eq!(q16("10 Gbit/s"), 52_428); // 0.8 ns * 65536, rounded down
         assert_eq!(q16("100 Mbit/s"), 80 << 16);
         assert_eq!(q16("1 bit/s"), u32::MAX);
+        assert_eq!(q16("1000 Tbit/s"), 1); // 0 is an unknown rate
     }
 }

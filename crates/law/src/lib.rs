@@ -1,5 +1,5 @@
-//! The control laws of `law/*.h`, for Rust: the same lines that the kernel runs. Generated bindings
-//! and a safe face over them; no logic, no clock, no I/O. What the laws compute: docs/law.md.
+//! The control laws of `law/*.h`, for Rust: the same lines that the kernel runs; and what crosses between
+//! the kernel's programs and Rust (`bpf/abi.h`). Generated bindings and a safe face over them; no logic, no clock, no I/O. What the laws compute: docs/law.md.
 //!
 //! ```
 //! use onramp_law::{Config, Flow, Law, Records, Verdict};
@@ -15,27 +15,29 @@
 //! assert_eq!(flow.may_go(&config, at(100)), Some(at(130))); // eq. 2: now + 80 us - 50 us
 //! ```
 
+pub mod abi;
 mod clock;
 mod config;
 pub mod defaults;
 mod flow;
+mod laws;
 mod records;
 
-#[allow(dead_code, missing_docs, non_camel_case_types)]
+#[allow(dead_code, missing_docs, non_camel_case_types, clippy::all)]
 mod raw {
-    include!(concat!(env!("OUT_DIR"), "/law.rs"));
+    include!(concat!(env!("OUT_DIR"), "/raw.rs"));
+}
+mod lists {
+    use crate::Law;
+    include!(concat!(env!("OUT_DIR"), "/lists.rs"));
 }
 
 pub use clock::FleetLine;
-pub use config::Config;
+pub use config::{ns_per_byte_q16, Config};
 pub use flow::{Flow, Record};
+pub use laws::UnknownLaw;
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
-pub use records::{sampled_byte, Records};
-
-/// The structures as the kernel has them, for maps and for replaying vectors.
-pub mod abi {
-    pub use crate::raw::{onr_cfg, onr_flow, onr_record, onr_records, ONR_ABI};
-}
+pub use records::{next_sampled_byte, sampled_byte, Records};
 
 /// Every this many bytes of sequence space a segment is sampled, unless set otherwise (law/sample.h).
 pub const SAMPLE_BYTES: u32 = raw::ONR_SAMPLE_BYTES;

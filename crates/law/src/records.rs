@@ -71,3 +71,9 @@ pub fn sampled_byte(seq: u32, len: u32, every: u32) -> Option<u32> {
         (raw::onr_sampled(seq, len, every) != 0).then(|| raw::onr_sampled_byte(seq, len, every))
     }
 }
+
+/// The first multiple of `every` bytes, at least 1, at or after `seq`.
+pub fn next_sampled_byte(seq: u32, every: u32) -> u32 {
+    // SAFETY: as in `sampled_byte`.
+    unsafe { raw::onr_sampled_next(seq, every.max(1)) }
+}

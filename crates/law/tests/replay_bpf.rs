@@ -3,10 +3,11 @@
 
 mod vectors;
 
+use bytemuck::{bytes_of, pod_read_unaligned, Zeroable};
 use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
-use onramp_law::abi::{onr_cfg, onr_flow, onr_records};
+use onramp_law::abi::{onr_cfg, onr_ctl, onr_flow, onr_records};
 use std::io::Write as _;
 use vectors::{Machine, Op};
 
@@ -19,10 +20,6 @@ const VECTORS: [(&str, &str); 2] = [
 ];
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/lawtest.bpf.c");
 const ZERO: [u8; 4] = [0; 4];
-/// The spin lock and the padding before the flow.
-const LOCK_BYTES: usize = 8;
-const FLOW_BYTES: usize = size_of::<onr_flow>();
-const VALUE_BYTES: usize = LOCK_BYTES + FLOW_BYTES + size_of::<onr_records>();
 
 /// The laws inside this machine's kernel.
 struct Kernel(Object);
@@ -97,12 +94,11 @@ fn words(op: &Op) -> [i64; 10] {
 
 impl Machine for Kernel {
     fn configure(&mut self, cfg: &onr_cfg) {
-        // SAFETY: onr_cfg is integers without padding: its fields add up to its size.
-        self.write("configs", unsafe { bytes_of(cfg) });
+        self.write("configs", bytes_of(cfg));
     }
 
     fn begin(&mut self) {
-        self.write("flows", &[0; VALUE_BYTES]);
+        self.write("flows", bytes_of(&onr_ctl::zeroed()));
     }
 
     fn run(&mut self, op: &Op) -> i64 {
@@ -124,21 +120,9 @@ impl Machine for Kernel {
             .lookup(&ZERO, MapFlags::ANY)
             .unwrap()
             .expect("an element");
-        assert_eq!(value.len(), VALUE_BYTES);
-        let (flow, records) = value[LOCK_BYTES..].split_at(FLOW_BYTES);
-        // SAFETY: both are plain integers, and the lengths are theirs.
-        unsafe {
-            (
-                flow.as_ptr().cast::<onr_flow>().read_unaligned(),
-                records.as_ptr().cast::<onr_records>().read_unaligned(),
-            )
-        }
+        let ctl: onr_ctl = pod_read_unaligned(&value);
+        (ctl.law, ctl.records)
     }
-}
-
-/// SAFETY: `T` must have no padding.
-unsafe fn bytes_of<T>(value: &T) -> &[u8] {
-    std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>())
 }
 
 #[test]

@@ -490,7 +490,7 @@ pub(crate) const KEYS: &[Key] = &[
     .of(LONG),
     key(
         "onramp.law",
-        Form::Choice(Law::VARIANTS),
+        Form::Choice(Law::NAMES),
         Without("`final` on kernel hosts with qdisc `edge`, else `off`"),
         "Control law: `strawman` (eq. 2 of the paper), `final` (eq. 3 and 4), `gate` (caps what is in flight). On kernel hosts only qdisc edge can hold packets; nic hosts hold each packet.",
     ),

@@ -5,6 +5,7 @@
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
 use crate::{Fraction, Graph, Receivers, Traffic, Tuning};
+pub use onramp_law::Law;
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -394,20 +395,6 @@ pub struct OnRamp {
     pub pacing: bool,
     /// NICs' acknowledgements say what OR-ACKs would.
     pub piggyback: bool,
-}
-
-/// Control law; numbers and names follow `enum onr_law` of law/law.h.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum Law {
-    /// Hold nothing.
-    Off = 0,
-    /// Eq. 2 of the paper.
-    Strawman = 1,
-    /// Eq. 3 and 4 of the paper.
-    Final = 2,
-    /// Cap what is in flight: law/gate.h.
-    Gate = 3,
 }
 
 impl Network {

@@ -27,13 +27,13 @@ use etherparse::{
     EtherType, Ethernet2Header, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader,
     TcpOptionElement::{Noop, Timestamp},
 };
+use onramp_law::abi::{ONR_ORACK_PORT, ONR_ORACK_VERSION};
 use onramp_units::{Mono, Time};
 
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
-/// ONR_ORACK_PORT and ONR_ORACK_VERSION of bpf/abi.h.
-const OR_ACK_PORT: u16 = 5199;
-const OR_ACK_VERSION: u8 = 1;
+const OR_ACK_PORT: u16 = ONR_ORACK_PORT as u16;
+const OR_ACK_VERSION: u8 = ONR_ORACK_VERSION as u8;
 /// Where MAC control frames go: IEEE 802.1Q, table 8-1.
 const MAC_CONTROL: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 /// IEEE 802.3, annex 31A.

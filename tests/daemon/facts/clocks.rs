@@ -3,9 +3,11 @@ use std::{thread, time::Duration};
 
 use nix::sys::signal::Signal;
 
+use onramp_law::abi::onr_clock_params;
+
 use crate::{
     agent::Agent,
-    maps::{now_mono_ns, set_clock, step_clock, Clock, Counters, LONG_LEASE},
+    maps::{now_mono_ns, set_clock, step_clock, Counters, LONG_LEASE},
     net::{Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
 };
@@ -95,11 +97,11 @@ pub fn drift_is_applied() {
     let (from, to) = star.pair();
     let now = now_mono_ns();
     let drift_q32 = (900e-6 * 2f64.powi(32)) as i64;
-    let clock = |drift_q32| Clock {
+    let clock = |drift_q32| onr_clock_params {
         drift_q32,
         reference_mono_ns: now,
         lease_expires_mono_ns: now + 3600 * S,
-        ..Clock::default()
+        ..Default::default()
     };
     set_clock(&sender, clock(drift_q32));
     pause_s(10.0);
@@ -172,10 +174,10 @@ pub fn a_pause_ends_with_the_lease() {
     let lease = now_mono_ns() + 2 * S;
     set_clock(
         &sender,
-        Clock {
+        onr_clock_params {
             offset_ns: -20 * S,
             lease_expires_mono_ns: lease,
-            ..Clock::default()
+            ..Default::default()
         },
     );
     let flow = Transfer::start(from, to, Load::bytes(1_000_000));

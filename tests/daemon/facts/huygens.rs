@@ -19,7 +19,7 @@ use onramp_clock::{
 
 use crate::{
     agent::Agent,
-    maps::{clock, map, now_mono_ns, Counters},
+    maps::{clock, map, now_mono_ns, offset_at, Counters},
     net::{Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
     wire::Wire,
@@ -128,14 +128,14 @@ impl Fleet {
         let now = now_mono_ns();
         let mut clocks: Vec<_> = self.running().map(clock).collect();
         clocks.retain(|clock| clock.lease_expires_mono_ns > now);
-        let times: Vec<f64> = clocks.iter().map(|clock| clock.offset_at(now)).collect();
+        let times: Vec<f64> = clocks.iter().map(|clock| offset_at(clock, now)).collect();
         assert!(times.len() > 1, "nobody has a fleet time");
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
-        let error =
-            |(time, clock): (&f64, &crate::maps::Clock)| (time - middle, clock.sigma_ns as f64);
-        times.iter().zip(&clocks).map(error).collect()
+        let claimed = clocks.iter().map(|clock| clock.sigma_ns as f64);
+        let errors = times.iter().map(|time| time - middle);
+        errors.zip(claimed).collect()
     }
 
     /// Errors over `seconds`, ten a second: the largest, ns, and the part within two sigmas.
@@ -334,7 +334,7 @@ pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
     fleet.await_synchrony();
     fleet.assert_right(2.0);
     let now = now_mono_ns();
-    let moved = clock(fleet.agent(1)).offset_at(now) - before.offset_at(now);
+    let moved = offset_at(&clock(fleet.agent(1)), now) - offset_at(&before, now);
     println!("fleet time moved by {moved:.0} ns");
     assert!(moved.abs() < 50_000.0, "{moved} ns: fleet time began anew");
     assert_eq!(fleet.agent(1).clock_counter("fleet_steps"), 0);

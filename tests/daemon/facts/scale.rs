@@ -6,9 +6,11 @@ use std::{
     time::Duration,
 };
 
+use onramp_law::abi::onr_clock_params;
+
 use crate::{
     agent::Agent,
-    maps::{now_mono_ns, run_time, set_clock, Clock},
+    maps::{now_mono_ns, run_time, set_clock},
     net::{Plan, Star},
     tcp::{content, Load, Transfer},
 };
@@ -42,10 +44,10 @@ fn cost(held: usize) -> Cost {
     let lease = now_mono_ns() + 3600 * S;
     set_clock(
         &sender,
-        Clock {
+        onr_clock_params {
             offset_ns: -30 * S,
             lease_expires_mono_ns: lease,
-            ..Clock::default()
+            ..Default::default()
         },
     );
     let (mut outs, mut ins) = connections(&star, held);

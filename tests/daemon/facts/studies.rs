@@ -11,7 +11,7 @@ use onramp_sync::synthetic::Oscillator;
 
 use super::huygens::{load, Fleet, CLOCKS};
 use crate::{
-    maps::{clock, now_mono_ns},
+    maps::{clock, now_mono_ns, offset_at},
     net::{Host, Star},
 };
 
@@ -134,7 +134,7 @@ fn our_errors(fleet: &Fleet, seconds: f64) -> Errors {
         let now = now_mono_ns();
         let times: Vec<f64> = fleet
             .running()
-            .map(|agent| clock(agent).offset_at(now))
+            .map(|agent| offset_at(&clock(agent), now))
             .collect();
         all.extend(times[1..].iter().map(|time| time - times[0]));
         thread::sleep(Duration::from_millis(100));

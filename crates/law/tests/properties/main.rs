@@ -27,7 +27,11 @@ fn extreme() -> impl Strategy<Value = i64> {
 }
 
 fn law() -> impl Strategy<Value = u32> {
-    prop_oneof![0u32..4, any::<u32>()]
+    prop_oneof![registered_law(), any::<u32>()]
+}
+
+fn registered_law() -> impl Strategy<Value = u32> {
+    0..Law::NAMES.len() as u32
 }
 
 prop_compose! {
@@ -48,7 +52,7 @@ prop_compose! {
 prop_compose! {
     /// Parameters an operator may choose.
     fn sane_config()(
-        law in 0u32..4, threshold_ns in 1_000i64..200_000, max_pause_ns in 1i64..5_000_000,
+        law in registered_law(), threshold_ns in 1_000i64..200_000, max_pause_ns in 1i64..5_000_000,
         gain_q16 in 0u32..=65_536, line in prop_oneof![Just(0u32), Just(52_428), Just(5_242_880)],
     ) -> Config {
         Config::from(onr_cfg {

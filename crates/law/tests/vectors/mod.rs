@@ -2,6 +2,7 @@
 //! writes every line anew from what the machine did; it must be the line that was read.
 
 use onramp_law::abi::{onr_cfg, onr_flow, onr_record, onr_records};
+use onramp_law::Law;
 use std::fmt::Write as _;
 
 /// The laws as one place runs them: this host's build, or the kernel's.
@@ -36,8 +37,6 @@ pub enum Op {
 
 /// The verdicts as vector files name them, in the order of `enum onr_verdict`.
 const VERDICTS: [&str; 4] = ["used", "reordered", "absurd", "unknown"];
-/// The laws likewise, in the order of `enum onr_law`.
-const LAWS: [&str; 4] = ["off", "strawman", "final", "gate"];
 
 /// Lists the fields of a structure as (name, value), and their total size in bytes.
 macro_rules! fields {
@@ -128,7 +127,7 @@ pub fn config_line(cfg: &onr_cfg) -> String {
     format!(
         "config law={} threshold_ns={} max_pause_ns={} max_owd_ns={} gain_q16={} \
          line_ns_per_byte_q16={} gate_tau_ns={} gate_allowance_bytes={}",
-        LAWS[cfg.law as usize],
+        Law::NAMES[cfg.law as usize],
         cfg.threshold_ns,
         cfg.max_pause_ns,
         cfg.max_owd_ns,
@@ -200,8 +199,8 @@ impl<'a> Words<'a> {
 
     fn config(&self, old: onr_cfg) -> onr_cfg {
         let law = self.get::<String>("law").map(|name| {
-            let known = LAWS.iter().position(|l| *l == name);
-            known.unwrap_or_else(|| panic!("line {}: no law {name}", self.line)) as u32
+            let known = name.parse::<Law>();
+            known.unwrap_or_else(|error| panic!("line {}: {error}", self.line)) as u32
         });
         let or = |key, old| self.get(key).unwrap_or(old);
         let or32 = |key, old| self.get(key).unwrap_or(old);

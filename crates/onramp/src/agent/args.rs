@@ -2,49 +2,23 @@
 use std::{net::IpAddr, path::PathBuf, str::FromStr, sync::Arc};
 
 use anyhow::{bail, Context, Result};
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onramp_clock::keys::Keys;
-use onramp_law::defaults;
+use onramp_law::{
+    abi::{onr_dev_cfg, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
+    defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
+};
 use onramp_units::{Bytes, Rate, Span};
 
 use super::{
-    abi::{self, onr_cfg, onr_dev_cfg},
     clock::{self, Source},
     datapath::Prefix,
 };
 use crate::clock::fleet::FleetArgs;
 
-/// Size of the wire time of a byte in Q16.
+/// 1 in units of 2^-16.
 const Q16: f64 = 65536.0;
 const MTU: u32 = 1514;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Law {
-    Off,
-    Strawman,
-    Final,
-    Gate,
-}
-
-impl Law {
-    pub fn name(self) -> &'static str {
-        match self {
-            Law::Off => "off",
-            Law::Strawman => "strawman",
-            Law::Final => "final",
-            Law::Gate => "gate",
-        }
-    }
-
-    fn code(self) -> u32 {
-        match self {
-            Law::Off => abi::ONR_LAW_OFF,
-            Law::Strawman => abi::ONR_LAW_STRAWMAN,
-            Law::Final => abi::ONR_LAW_FINAL,
-            Law::Gate => abi::ONR_LAW_GATE,
-        }
-    }
-}
 
 /// `--threshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +66,8 @@ pub struct Args {
     /// Least headroom of --threshold auto
     #[arg(long, default_value = "10us")]
     pub headroom: Span,
-    /// Control law; off measures and holds nothing
-    #[arg(long, value_enum, default_value = "final")]
+    /// Control law
+    #[arg(long, value_parser = law_parser(), default_value = Law::Final.name())]
     pub law: Law,
     /// Gain g of the final law's average, in (0, 1]
     #[arg(long, default_value_t = f64::from(defaults::GAIN_Q16) / Q16)]
@@ -116,7 +90,7 @@ pub struct Args {
     pub gso_max: Bytes,
     /// Bytes of a flow from one OR-ACK to the next, the same on all hosts: fewer bytes are more and
     /// newer delays, and more packets
-    #[arg(long, default_value_t = Bytes::new(abi::ONR_SAMPLE_BYTES.into()))]
+    #[arg(long, default_value_t = Bytes::new(SAMPLE_BYTES.into()))]
     pub orack_every: Bytes,
     /// Let segments leave at TCP's pace, as fq does, instead of as soon as they may
     #[arg(long)]
@@ -128,13 +102,13 @@ pub struct Args {
     #[arg(long)]
     pub key_file: Option<PathBuf>,
     /// Flows tracked at most; about 6 kB of kernel memory each
-    #[arg(long, default_value_t = abi::ONR_MAX_FLOWS, value_parser = clap::value_parser!(u32).range(16..=65536))]
+    #[arg(long, default_value_t = ONR_MAX_FLOWS, value_parser = clap::value_parser!(u32).range(16..=65536))]
     pub flows: u32,
     /// Packets queued at most
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=abi::ONR_MAX_SLOTS as i64))]
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=ONR_MAX_SLOTS as i64))]
     pub limit: u32,
     /// Packets queued at most of one flow, so that one cannot take the room of all
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=abi::ONR_MAX_SLOTS as i64))]
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=ONR_MAX_SLOTS as i64))]
     pub flow_limit: u32,
     /// A flow without packets for this long is forgotten
     #[arg(long, default_value = "10s")]
@@ -194,19 +168,7 @@ impl Args {
             );
         }
         Ok(onr_dev_cfg {
-            law: onr_cfg {
-                threshold_ns: match self.threshold {
-                    Threshold::Fixed(span) => span.as_ns(),
-                    Threshold::Auto => abi::ONR_THRESHOLD_OF_PEER as i64,
-                },
-                max_pause_ns: self.max_pause.as_ns(),
-                max_owd_ns: self.max_owd.as_ns(),
-                gate_tau_ns: self.gate_tau.as_ns(),
-                law: self.law.code(),
-                gain_q16: (self.gain * Q16).round() as u32,
-                line_ns_per_byte_q16: line_rate.map_or(0, ns_per_byte_q16),
-                gate_allowance_bytes: defaults::GATE_ALLOWANCE.get() as u32,
-            },
+            law: *self.law_config(line_rate).abi(),
             flow_age_ns: self.flow_age.as_ns(),
             orack_fresh_ns: self.max_owd.as_ns(),
             limit_packets: self.limit,
@@ -218,6 +180,20 @@ impl Args {
             orack_every_bytes: self.orack_every.get() as u32,
             paced: self.pace.into(),
         })
+    }
+
+    /// What the law is told.
+    fn law_config(&self, line_rate: Option<Rate>) -> Config {
+        let config = match self.threshold {
+            Threshold::Fixed(span) => Config::new(self.law, span),
+            Threshold::Auto => Config::new(self.law, Span::ZERO).threshold_of_peer(),
+        };
+        let config = config
+            .max_pause(self.max_pause)
+            .max_owd(self.max_owd)
+            .gate_tau(self.gate_tau)
+            .gain_q16((self.gain * Q16).round() as u32);
+        line_rate.map_or(config, |rate| config.line_rate(rate))
     }
 
     fn line_rate(&self) -> Option<Rate> {
@@ -286,10 +262,10 @@ impl Args {
     }
 }
 
-/// Wire time of a byte in ns, Q16; rounds to nearest.
-fn ns_per_byte_q16(rate: Rate) -> u32 {
-    let byte_ns = 8e9 / rate.bits_per_s() as f64;
-    (byte_ns * Q16).round().clamp(1.0, f64::from(u32::MAX)) as u32
+/// The registered laws, with what each does.
+fn law_parser() -> impl TypedValueParser<Value = Law> {
+    let value = |law: Law| PossibleValue::new(law.name()).help(law.meaning());
+    PossibleValuesParser::new(Law::all().map(value)).try_map(|name| name.parse::<Law>())
 }
 
 /// What the driver reports, in Mbit/s; virtual devices often report nothing or -1.
@@ -348,12 +324,6 @@ impl std::fmt::Display for Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_byte_at_10_gbit_takes_0_8_ns() {
-        let rate: Rate = "10 Gbit/s".parse().unwrap();
-        assert_eq!(ns_per_byte_q16(rate), 52429);
-    }
 
     #[test]
     fn prefixes_have_bounds() {

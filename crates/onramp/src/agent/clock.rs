@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use onramp_clock::{stamps::now_mono_ns, status::FleetClock};
-use onramp_law::FleetLine;
+use onramp_law::{abi::onr_clock_params, FleetLine};
 use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
-use super::abi::onr_clock_params;
 use crate::clock::fleet::Part;
 
 /// Renewals in one lease: this many may be missed less one.

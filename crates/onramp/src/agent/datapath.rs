@@ -2,25 +2,25 @@
 //! the process dies: then the qdisc stays and forwards, without holding once the lease is over.
 use std::{
     mem::MaybeUninit,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
-use bytemuck::{bytes_of, pod_read_unaligned, Zeroable};
+use bytemuck::{bytes_of, cast, pod_read_unaligned, try_pod_read_unaligned};
 use libbpf_rs::{
     skel::{OpenSkel, SkelBuilder},
     ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
 };
 
 use onramp_clock::keys::Key;
-
-use super::{
-    abi::{self, onr_clock_params, onr_dev_cfg, onr_peer, onr_prefix},
-    qdisc,
-    status::RUN_DIR,
+use onramp_law::abi::{
+    onr_addr, onr_clock, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS,
+    ONR_BUCKETS,
 };
+
+use super::{qdisc, status::RUN_DIR};
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod edge_skel {
@@ -33,8 +33,8 @@ mod orack_skel {
 use edge_skel::EdgeSkelBuilder;
 use orack_skel::OrackSkelBuilder;
 
-/// Key of the LPM map of peers, and its plain value.
-const ANY: [u8; 4] = 1u32.to_ne_bytes();
+/// What the map of prefixes holds: only that the key is there counts.
+const PRESENT: [u8; 4] = 1u32.to_ne_bytes();
 
 /// One prefix of peers, IPv4 or IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,19 +88,23 @@ impl Datapath {
         let mut orack_object = MaybeUninit::uninit();
         let orack = load_orack(&mut orack_object, cfg, &edge.maps)?;
         for key in keys {
-            let mut value = [0u8; 24];
-            value[..16].copy_from_slice(&key.bytes);
-            value[16..20].copy_from_slice(&ANY);
+            let [k0, k1] = cast(key.bytes);
+            let value = onr_key {
+                k0,
+                k1,
+                valid: 1,
+                ..Default::default()
+            };
             orack
                 .maps
                 .keys
-                .update(&key.id.to_ne_bytes(), &value, MapFlags::ANY)?;
+                .update(&key.id.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
         }
         for peer in peers {
             orack
                 .maps
                 .prefixes
-                .update(bytes_of(&prefix_key(*peer)), &ANY, MapFlags::ANY)?;
+                .update(bytes_of(&prefix_key(*peer)), &PRESENT, MapFlags::ANY)?;
         }
         let maps = Maps {
             counters: MapHandle::try_from(&edge.maps.counters)?,
@@ -172,12 +176,12 @@ impl Datapath {
 
     /// T to a peer, ns; it counts where the configuration says that T is the peer's.
     pub fn set_threshold(&self, peer: IpAddr, threshold_ns: u32) -> Result<()> {
-        let key = mapped(peer).octets();
+        let key = onr_addr::of(peer);
         let map = &self.maps.thresholds;
-        Ok(map.update(&key, &threshold_ns.to_ne_bytes(), MapFlags::ANY)?)
+        Ok(map.update(bytes_of(&key), &threshold_ns.to_ne_bytes(), MapFlags::ANY)?)
     }
 
-    /// The counters, in the order of `abi::COUNTERS`, summed over CPUs (a maximum is not summed).
+    /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
     pub fn counters(&self) -> Result<Vec<u64>> {
         let read = |(index, (name, _)): (usize, &(&str, &str))| {
             let cpus = self
@@ -192,7 +196,7 @@ impl Datapath {
                 values.sum()
             })
         };
-        abi::COUNTERS.iter().enumerate().map(read).collect()
+        COUNTERS.iter().enumerate().map(read).collect()
     }
 
     /// What is known of each peer.
@@ -202,11 +206,8 @@ impl Datapath {
             let Some(value) = self.maps.peers.lookup(&key, MapFlags::ANY)? else {
                 continue;
             };
-            let octets: [u8; 16] = key.as_slice().try_into().context("a peer's key")?;
-            peers.push((
-                Ipv6Addr::from(octets).to_canonical(),
-                pod_read_unaligned(&value),
-            ));
+            let addr = try_pod_read_unaligned::<onr_addr>(&key).map_err(|e| anyhow!("{e}"))?;
+            peers.push((addr.ip(), pod_read_unaligned(&value)));
         }
         peers.sort_by_key(|(addr, _)| *addr);
         Ok(peers)
@@ -220,11 +221,12 @@ impl Datapath {
 
 impl Maps {
     fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
-        // struct onr_clock: lock and padding, then the parameters.
-        let mut value = vec![0u8; 8];
-        value.extend_from_slice(bytes_of(clock));
+        let value = onr_clock {
+            params: *clock,
+            ..Default::default()
+        };
         self.clock
-            .update(&0u32.to_ne_bytes(), &value, MapFlags::LOCK)?;
+            .update(&0u32.to_ne_bytes(), bytes_of(&value), MapFlags::LOCK)?;
         Ok(())
     }
 }
@@ -241,7 +243,7 @@ fn open_edge<'o>(
     open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
     open.maps
         .queues
-        .set_max_entries(1 + abi::ONR_BUCKETS + cfg.max_flows)?;
+        .set_max_entries(1 + ONR_BUCKETS + cfg.max_flows)?;
     open.maps.heap.set_max_entries(2 * cfg.max_flows)?;
     set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
     let name: [std::ffi::c_char; 16] = qdisc_name(id)?;
@@ -291,23 +293,11 @@ fn qdisc_name(id: &str) -> Result<[std::ffi::c_char; 16]> {
     Ok(name)
 }
 
-/// As the maps have it.
-fn mapped(addr: IpAddr) -> Ipv6Addr {
-    match addr {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-        IpAddr::V6(v6) => v6,
-    }
-}
-
 fn prefix_key(prefix: Prefix) -> onr_prefix {
-    let addr = mapped(prefix.addr);
-    let bits = u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 };
-    let mut key = onr_prefix::zeroed();
-    key.bits = bits;
-    for (to, from) in key.addr.iter_mut().zip(addr.octets().chunks_exact(4)) {
-        *to = pod_read_unaligned(from);
+    onr_prefix {
+        bits: u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 },
+        addr: onr_addr::of(prefix.addr),
     }
-    key
 }
 
 fn attach_tcx(ifindex: i32, program: BorrowedFd<'_>, direction: u32) -> Result<OwnedFd> {

@@ -1,6 +1,5 @@
 //! `onramp agent run`: holds the data path on one device until it is told to stop, renews the
 //! clock's lease, answers `onramp status`. The decisions are in the kernel; nothing here is per packet.
-pub mod abi;
 mod args;
 mod clock;
 mod datapath;
@@ -30,6 +29,7 @@ use nix::{
 use tracing::{info, warn};
 
 use onramp_clock::{stamps::now_mono_ns, status::Way};
+use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS};
 
 pub use args::Args;
 use args::Threshold;
@@ -51,7 +51,7 @@ struct Daemon<'a> {
     ifindex: i32,
     datapath: Datapath,
     clock: clock::Source,
-    params: abi::onr_clock_params,
+    params: onr_clock_params,
     /// By peer, under `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
     thresholds_due: Instant,
@@ -177,7 +177,7 @@ impl Daemon<'_> {
         let way = |way: Way| (way.to.ip(), way.min_ns);
         let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
-        let acked = |(addr, peer): (_, abi::onr_peer)| (addr, peer.owd_min_ns);
+        let acked = |(addr, peer): (_, onr_peer)| (addr, peer.owd_min_ns);
         let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
         let margin = Margin {
             headroom_ns: self.args.headroom.as_ns(),
@@ -211,7 +211,7 @@ impl Daemon<'_> {
 
     fn status(&self) -> Result<Status> {
         let counters = self.datapath.counters()?;
-        let peer = |(addr, p): (_, abi::onr_peer)| Peer {
+        let peer = |(addr, p): (_, onr_peer)| Peer {
             addr,
             owd_last_ns: p.owd_last_ns,
             owd_min_ns: p.owd_min_ns,
@@ -243,7 +243,7 @@ impl Daemon<'_> {
             flows: self.datapath.flows(),
             max_flows: self.args.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
-            counters: abi::COUNTERS
+            counters: COUNTERS
                 .iter()
                 .zip(counters)
                 .map(|((name, _), value)| ((*name).to_owned(), value))

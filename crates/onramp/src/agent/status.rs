@@ -12,7 +12,9 @@ use std::{
 use anyhow::{bail, Context, Result};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
-use super::{abi::COUNTERS, threshold::Reasons};
+use onramp_law::abi::COUNTERS;
+
+use super::threshold::Reasons;
 
 /// Where daemons put their sockets.
 pub const RUN_DIR: &str = "/run/onramp";

@@ -3,8 +3,10 @@
 use super::bpf::{attach, Hook};
 use super::sys::NetNs;
 use crate::error::{Doing, Result};
+use bytemuck::try_pod_read_unaligned;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, RingBufferBuilder};
+use onramp_law::abi::{onr_probe_event, onr_probe_kind};
 use onramp_scenario::HostId;
 use std::cell::RefCell;
 use std::fmt;
@@ -38,25 +40,21 @@ pub enum Event {
 }
 
 impl Event {
-    /// Size of struct probe_event.
-    const BYTES: usize = 24;
-
-    /// Reads a struct probe_event.
+    /// Reads what bpf/probe.bpf.c writes.
     fn parse(raw: &[u8]) -> Option<Event> {
-        let raw: &[u8; Event::BYTES] = raw.try_into().ok()?;
-        let word = |at: usize| u64::from_ne_bytes(raw[at..at + 8].try_into().expect("8 bytes"));
-        let half = |at: usize| u32::from_ne_bytes(raw[at..at + 4].try_into().expect("4 bytes"));
-        let at_ns = word(0) as i64;
-        Some(match half(8) {
-            0 => Event::Arrival {
+        let event: onr_probe_event = try_pod_read_unaligned(raw).ok()?;
+        let at_ns = event.mono_ns;
+        Some(if event.kind == onr_probe_kind::Arrival as u32 {
+            Event::Arrival {
                 at_ns,
-                bytes: u64::from(half(12)),
-                queued_bytes: word(16),
-            },
-            _ => Event::Delay {
+                bytes: u64::from(event.bytes),
+                queued_bytes: event.value,
+            }
+        } else {
+            Event::Delay {
                 at_ns,
-                one_way_ns: word(16) as i64,
-            },
+                one_way_ns: event.value as i64,
+            }
         })
     }
 }
@@ -154,28 +152,30 @@ impl fmt::Debug for Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytemuck::bytes_of;
 
     #[test]
     fn events_are_read_as_the_program_writes_them() {
-        let mut raw = Vec::new();
-        raw.extend(5_000_u64.to_ne_bytes());
-        raw.extend(0_u32.to_ne_bytes());
-        raw.extend(1514_u32.to_ne_bytes());
-        raw.extend(3028_u64.to_ne_bytes());
+        let mut event = onr_probe_event {
+            mono_ns: 5000,
+            kind: onr_probe_kind::Arrival as u32,
+            bytes: 1514,
+            value: 3028,
+        };
         let arrival = Event::Arrival {
             at_ns: 5000,
             bytes: 1514,
             queued_bytes: 3028,
         };
-        assert_eq!(Event::parse(&raw), Some(arrival));
-        raw[8] = 1;
+        assert_eq!(Event::parse(bytes_of(&event)), Some(arrival));
+        event.kind = onr_probe_kind::Delay as u32;
         assert_eq!(
-            Event::parse(&raw),
+            Event::parse(bytes_of(&event)),
             Some(Event::Delay {
                 at_ns: 5000,
                 one_way_ns: 3028
             })
         );
-        assert_eq!(Event::parse(&raw[1..]), None);
+        assert_eq!(Event::parse(&bytes_of(&event)[1..]), None);
     }
 }

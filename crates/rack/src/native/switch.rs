@@ -3,8 +3,10 @@
 use super::bpf::{attach, Hook};
 use super::sys::{self, NetNs};
 use crate::error::{Doing, Result};
+use bytemuck::bytes_of;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
+use onramp_law::abi::onr_rack_port;
 use onramp_scenario::Run;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -45,12 +47,13 @@ impl Switch {
                     .and_then(|found| found);
                 index.doing(|| format!("finding device {name}"))
             };
-            // struct rack_port: line, then port.
-            let mut port = find(&line)?.to_ne_bytes().to_vec();
-            port.extend(find(&up)?.to_ne_bytes());
+            let port = onr_rack_port {
+                line_ifindex: find(&line)? as u32,
+                up_ifindex: find(&up)? as u32,
+            };
             let ports = &skel.maps.rack_ports;
             ports
-                .update(&host.to_ne_bytes(), &port, MapFlags::ANY)
+                .update(&host.to_ne_bytes(), bytes_of(&port), MapFlags::ANY)
                 .doing(|| format!("entering port {host}"))?;
             links.push(attach(
                 namespace,

@@ -215,13 +215,10 @@ fn given(ecn: &scenario::Ecn) -> Ecn {
 
 /// The gate does not count a full packet in flight. The rate of each host's line is added later.
 pub(super) fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law::Config> {
-    let law = match onramp.law {
-        Law::Off => return None,
-        Law::Strawman => onramp_law::Law::Strawman,
-        Law::Final => onramp_law::Law::Final,
-        Law::Gate => onramp_law::Law::Gate,
-    };
-    let config = onramp_law::Config::new(law, onramp.threshold)
+    if onramp.law == Law::Off {
+        return None;
+    }
+    let config = onramp_law::Config::new(onramp.law, onramp.threshold)
         .max_pause(onramp.max_pause)
         .gain_q16(onramp.gain.q16())
         .gate_allowance(Bytes::new(payload));

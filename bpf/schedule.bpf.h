@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* schedule.bpf.h: which packet leaves next. Deficit round robin over the queues, with new and old ones as
+ * in sch_fq. A queue whose head the law or TCP's pace lets go later waits in the heap. Private to
+ * edge.bpf.c, under the root qdisc lock of one device. */
+#ifndef ONR_SCHEDULE_BPF_H
+#define ONR_SCHEDULE_BPF_H
+
+#include "queues.bpf.h"
+
+#define REFILL_NS 40000000ll /* an idle flow earns new credit after this, as in sch_fq */
+#define DUE_BATCH 64	     /* held flows released in one dequeue */
+#define NS_PER_S 1000000000ull
+
+/* ---- holding ---- */
+
+static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
+{
+	s64 held_ns = now - queue->hold_start_ns;
+	struct onr_addr addr = ctl->key.daddr;
+	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &addr);
+
+	queue->hold_start_ns = 0;
+	count(ONR_CNT_holds);
+	count_add(ONR_CNT_held_ns, held_ns);
+	count_max(ONR_CNT_held_max_ns, held_ns);
+	if (peer) {
+		__sync_fetch_and_add(&peer->holds, 1);
+		__sync_fetch_and_add(&peer->held_ns, held_ns);
+	}
+}
+
+static __always_inline s64 lease_end(void)
+{
+	struct onr_clock_params clk;
+
+	clock_read(&clk);
+	return clk.lease_expires_mono_ns;
+}
+
+/* The head goes now: under the lock, tells the law and remembers it. */
+static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
+{
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len,
+			 cfg.orack_every_bytes);
+}
+
+/* Asks the law for the head of a flow's queue. 0: it goes, and is recorded as sent now. Otherwise
+ * the time until which to hold it, never beyond the clock's lease. */
+static s64 hold_until(struct onr_ctl *ctl, const struct slot *slot, s64 now)
+{
+	s64 until, lease;
+
+	bpf_spin_lock(&ctl->lock);
+	until = onr_may_go(&cfg.law, &ctl->law, now);
+	if (!until)
+		record(ctl, slot, now);
+	bpf_spin_unlock(&ctl->lock);
+	if (!until)
+		return 0;
+
+	lease = lease_end();
+	if (lease > now)
+		return onr_min(until, lease);
+	count(ONR_CNT_holds_refused_lease);
+	bpf_spin_lock(&ctl->lock);
+	record(ctl, slot, now);
+	bpf_spin_unlock(&ctl->lock);
+	return 0;
+}
+
+/* Moves a queue from the front of its list into the heap. False: heap full, let it go. */
+static bool queue_park(u32 q, struct queue *queue, s64 until)
+{
+	if (!heap_push(until, q))
+		return false;
+	queue->state = QUEUE_HELD;
+	queue->until_ns = until;
+	return true;
+}
+
+/* The same because the law holds its head. */
+static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 until, s64 now)
+{
+	if (!queue_park(q, queue, until))
+		return false;
+	if (!queue->hold_start_ns)
+		queue->hold_start_ns = now;
+	bpf_spin_lock(&ctl->lock);
+	ctl->held = 1;
+	ctl->held_until_ns = until;
+	bpf_spin_unlock(&ctl->lock);
+	return true;
+}
+
+static void release_due(s64 now)
+{
+	u32 i;
+
+	bpf_for(i, 0, DUE_BATCH) {
+		struct held *top = held_at(0);
+		struct queue *queue;
+		struct onr_ctl *ctl;
+		u32 q;
+
+		if (!st.heap_len || !top || top->until_ns > now)
+			break;
+		q = top->queue;
+		queue = queue_at(q);
+		ctl = ctl_of(q);
+		if (queue && ctl && queue->state == QUEUE_HELD && queue->until_ns == top->until_ns) {
+			queue->state = QUEUE_LISTED;
+			ctl->held = 0;
+			list_append(&st.old, q, queue);
+		}
+		heap_pop();
+	}
+}
+
+/* ---- round robin ---- */
+
+/* An empty queue: a fresh one goes behind the old ones once, so that it cannot stay fresh by
+ * sending one packet at a time (as sch_fq does); otherwise it goes idle. */
+static __always_inline void queue_emptied(u32 q, struct queue *queue, bool fresh, s64 now)
+{
+	if (fresh && st.old.head) {
+		list_append(&st.old, q, queue);
+		return;
+	}
+	queue->state = QUEUE_IDLE;
+	queue->idle_since_ns = now;
+}
+
+/* One step of the round robin. Sets *out to the slot that goes now, or leaves it 0 and has
+ * moved one queue on; false when no listed queue is left. */
+static bool step(s64 now, u32 *out, u32 *out_q)
+{
+	bool fresh = st.fresh.head != 0;
+	struct list *l = fresh ? &st.fresh : &st.old;
+	u32 q = l->head, s;
+	struct queue *queue = queue_at(q);
+	struct onr_ctl *ctl;
+	struct slot *slot;
+	s64 until;
+	u32 next;
+
+	if (!q || !queue)
+		return false;
+	if (queue->idle_since_ns) {
+		if (now - queue->idle_since_ns > REFILL_NS && queue->credit < (s32)cfg.quantum_bytes)
+			queue->credit = cfg.quantum_bytes;
+		queue->idle_since_ns = 0;
+	}
+	s = queue->head;
+	if (queue->credit <= 0 && s) {
+		queue->credit += cfg.quantum_bytes;
+		l->head = queue->next;
+		list_append(&st.old, q, queue);
+		return true;
+	}
+	slot = slot_at(s);
+	if (!s || !slot) {
+		l->head = queue->next;
+		queue_emptied(q, queue, fresh, now);
+		return true;
+	}
+	ctl = q >= FIRST_FLOW && slot->len ? ctl_of(q) : NULL;
+	if (ctl) {
+		next = queue->next;
+		until = queue->paced_until_ns;
+		if (until > now && queue_park(q, queue, until)) {
+			l->head = next;
+			return true;
+		}
+		until = hold_until(ctl, slot, now);
+		if (until && queue_hold(q, queue, ctl, until, now)) {
+			l->head = next;
+			return true;
+		}
+		if (queue->hold_start_ns)
+			account_hold(ctl, queue, now);
+	}
+	*out = s;
+	*out_q = q;
+	return true;
+}
+
+/* ---- pace and shape ---- */
+
+/* A flow's segment leaves: when may the next, so that they go at TCP's pace as with sch_fq? What is
+ * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR); lateness is made up for. */
+static __always_inline s64 next_by_pace(const struct queue *queue, const struct sk_buff *skb,
+					u32 bytes, s64 now)
+{
+	const struct sock *sk = skb->sk;
+	s64 ns, late;
+	u64 rate;
+
+	if (queue->credit > 0 || !sk || sk->sk_pacing_status == SK_PACING_NEEDED)
+		return 0;
+	rate = sk->sk_pacing_rate;
+	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
+	late = queue->paced_until_ns ? now - queue->paced_until_ns : 0;
+	return now + ns - onr_min(late, ns / 2);
+}
+
+/* With shaping, the time when the line is free again; up to two quanta may catch up on lateness. */
+static __always_inline void line_take(s64 now, u32 bytes)
+{
+	s64 slack = ((u64)cfg.quantum_bytes * cfg.shape_ns_per_byte_q16) >> 16;
+
+	if (st.line_free_ns < now - slack)
+		st.line_free_ns = now - slack;
+	st.line_free_ns += ((u64)bytes * cfg.shape_ns_per_byte_q16) >> 16;
+}
+
+#endif

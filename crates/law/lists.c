@@ -1,0 +1,9 @@
+/* lists.c: the lists that C keeps as X-macros, a row an entry, for build.rs, which has the preprocessor
+ * expand this file. Never compiled. */
+#include "../../bpf/abi.h"
+
+#define LAW_ROW(name, rules, meaning) @law name meaning
+#define COUNTER_ROW(name, meaning) @counter name meaning
+
+ONR_LAWS(LAW_ROW)
+ONR_COUNTERS(COUNTER_ROW)
