@@ -1,8 +1,7 @@
 # The commands of this repository. `make demo` and `make test` set everything up themselves.
 
 CLANG ?= clang-19
-LIBCLANG_PATH ?= /usr/lib/llvm-19/lib
-export CLANG LIBCLANG_PATH
+export CLANG
 
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python

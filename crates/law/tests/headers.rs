@@ -1,6 +1,7 @@
 //! The headers compile on their own, without a warning, wherever they are used: by the host's
 //! compilers, and for every BPF instruction set (before v4 it has no signed division).
 
+use onramp_law::Law;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -48,6 +49,17 @@ fn every_header_compiles_alone_on_the_host() {
             compile(compiler, &["-std=c11", "-Wconversion", "-xc"], &header);
         }
     }
+}
+
+#[test]
+fn the_documentation_lists_the_registered_laws() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/law.md");
+    let text = fs::read_to_string(page).expect("docs/law.md is there");
+    let rows: String = Law::all()
+        .map(|law| format!("| `{law}` | {} |\n", law.meaning()))
+        .collect();
+    let table = format!("| law | what it does |\n|---|---|\n{rows}\n");
+    assert!(text.contains(&table), "docs/law.md must contain:\n{table}");
 }
 
 #[test]

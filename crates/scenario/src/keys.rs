@@ -492,7 +492,7 @@ pub(crate) const KEYS: &[Key] = &[
         "onramp.law",
         Form::Choice(Law::NAMES),
         Without("`final` on kernel hosts with qdisc `edge`, else `off`"),
-        "Control law: `strawman` (eq. 2 of the paper), `final` (eq. 3 and 4), `gate` (caps what is in flight). On kernel hosts only qdisc edge can hold packets; nic hosts hold each packet.",
+        "Control law; docs/law.md says what each does. On kernel hosts only qdisc edge can hold packets; nic hosts hold each packet.",
     ),
     key(
         "onramp.hosts",

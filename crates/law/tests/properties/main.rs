@@ -5,7 +5,9 @@ mod gate;
 mod pause;
 
 use onramp_law::abi::{onr_cfg, onr_record};
-use onramp_law::{sampled_byte, Config, Flow, Law, Record, Records, Verdict, SAMPLE_BYTES};
+use onramp_law::{
+    next_sampled_byte, sampled_byte, Config, Flow, Law, Record, Records, Verdict, SAMPLE_BYTES,
+};
 use onramp_units::{Mono, Time};
 use proptest::prelude::*;
 
@@ -276,6 +278,21 @@ proptest! {
         prop_assert_eq!(s.orack(&config, byte, sent + 20_000), Verdict::Unknown);
     }
 
+    /// A configuration of a newer daemon does no harm.
+    #[test]
+    fn an_unknown_law_is_off(
+        config in sane_config(), unknown in Law::NAMES.len() as u32..,
+        events in prop::collection::vec(event(-5_000i64..300_000), 0..60),
+    ) {
+        let [off, unknown] = [Law::Off as u32, unknown].map(|law| {
+            let config = Config::from(onr_cfg { law, ..*config.abi() });
+            let mut s = Sender::default();
+            let verdicts: Vec<_> = events.iter().map(|event| s.play(&config, event)).collect();
+            (s.flow, verdicts)
+        });
+        prop_assert_eq!(off, unknown);
+    }
+
     /// Both ends find the same bytes, however the stream was cut into segments.
     #[test]
     fn sampling_does_not_depend_on_segmentation(
@@ -291,6 +308,12 @@ proptest! {
         if let Some(byte) = whole {
             prop_assert_eq!(byte % every, 0);
             prop_assert!(byte.wrapping_sub(seq) < len);
+        }
+        if seq.checked_add(len + every).is_some() {
+            let next = next_sampled_byte(seq, every);
+            prop_assert_eq!(next % every, 0);
+            prop_assert!(next - seq < every);
+            prop_assert_eq!(next - seq < len, whole.is_some());
         }
     }
 }

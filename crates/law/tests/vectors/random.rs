@@ -1,14 +1,18 @@
-//! Randomised vectors: flows over a queue that breathes, with losses, reordering and nonsense, and
-//! flows of nothing but extreme integers. One seed, one text.
+//! Randomised vectors, a section for each registered law: flows over a queue that breathes, with losses,
+//! reordering and nonsense, and flows of nothing but extreme integers. One seed, one text: a further law
+//! adds a section at the end and leaves the others as they are.
 
 use super::host::Host;
 use super::vectors::{config_line, step, Machine, Op};
 use onramp_law::abi::{onr_cfg, onr_record};
-use onramp_law::SAMPLE_BYTES;
+use onramp_law::{Law, SAMPLE_BYTES};
 
 const SEED: u64 = 7;
-const FLOWS: u64 = 30;
-const HOSTILE_FLOWS: u64 = 10;
+/// Of each law.
+const FLOWS: u64 = 8;
+const HOSTILE_FLOWS: u64 = 3;
+/// More than the flows of a law: each law has seeds of its own.
+const SEEDS_OF_A_LAW: u64 = 1_000;
 const STEPS: u32 = 60;
 const HEAD: &str = "\
 # Randomised vectors of the control laws; the format is in law-vectors.hand.txt.
@@ -54,35 +58,35 @@ impl Rng {
 /// The whole file.
 pub fn text() -> String {
     let mut out = HEAD.to_owned();
-    for number in 0..FLOWS {
-        let mut rng = Rng(SEED + number);
-        let cfg = config(&mut rng);
-        let mut journey = Journey::new(&cfg, &mut rng);
-        flow(&mut out, number, &cfg, STEPS, || journey.op(&mut rng));
-    }
-    for number in FLOWS..FLOWS + HOSTILE_FLOWS {
-        let mut rng = Rng(SEED + number);
-        let wild = rng.one_in(2);
-        let cfg = if wild {
-            extreme_config(&mut rng)
-        } else {
-            config(&mut rng)
-        };
-        flow(&mut out, number, &cfg, STEPS, || extreme_op(&mut rng));
-    }
-    let mut rng = Rng(SEED);
-    let (cfg, mut steps) = (config(&mut rng), 0..);
-    flow(&mut out, FLOWS + HOSTILE_FLOWS, &cfg, 310, || {
+    let (cfg, mut steps) = (config(&mut Rng(SEED), Law::Final), 0..);
+    flow(&mut out, "a full ring", &cfg, 310, || {
         full_ring_op(steps.next().unwrap_or(0))
     });
+    for law in Law::all() {
+        for number in 0..FLOWS + HOSTILE_FLOWS {
+            let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + number);
+            let (hostile, wild) = (number >= FLOWS, rng.one_in(2));
+            let cfg = if hostile && wild {
+                extreme_config(&mut rng, law)
+            } else {
+                config(&mut rng, law)
+            };
+            let mut journey = Journey::new(&cfg, &mut rng);
+            let title = format!("{law}, flow {number}");
+            flow(&mut out, &title, &cfg, STEPS, || match hostile {
+                true => extreme_op(&mut rng),
+                false => journey.op(&mut rng),
+            });
+        }
+    }
     out
 }
 
 /// Appends one flow of `steps` operations and what the host makes of them.
-fn flow(out: &mut String, number: u64, cfg: &onr_cfg, steps: u32, mut next: impl FnMut() -> Op) {
+fn flow(out: &mut String, title: &str, cfg: &onr_cfg, steps: u32, mut next: impl FnMut() -> Op) {
     let mut host = Host::new();
     host.configure(cfg);
-    *out += &format!("\n# flow {number}\n{}\nnew\n", config_line(cfg));
+    *out += &format!("\n# {title}\n{}\nnew\n", config_line(cfg));
     for _ in 0..steps {
         *out += &step(&mut host, &next());
         out.push('\n');
@@ -123,26 +127,26 @@ fn full_ring_op(number: u32) -> Op {
     }
 }
 
-fn config(rng: &mut Rng) -> onr_cfg {
+fn config(rng: &mut Rng, law: Law) -> onr_cfg {
     onr_cfg {
         threshold_ns: rng.pick(&[16_000, 50_000, 150_000]),
         max_pause_ns: rng.pick(&[100_000, 5_000_000]),
         max_owd_ns: 100_000_000,
         gate_tau_ns: 1_000_000,
-        law: rng.pick(&[2, 3, 2, 3, 1, 2, 3, 0]),
+        law: law as u32,
         gain_q16: rng.pick(&[4_096, 16_384, 65_536]),
         line_ns_per_byte_q16: rng.pick(&[52_428, 52_428, 5_242, 0]),
         gate_allowance_bytes: 1_448,
     }
 }
 
-fn extreme_config(rng: &mut Rng) -> onr_cfg {
+fn extreme_config(rng: &mut Rng, law: Law) -> onr_cfg {
     onr_cfg {
         threshold_ns: rng.extreme(),
         max_pause_ns: rng.extreme(),
         max_owd_ns: rng.extreme(),
         gate_tau_ns: rng.extreme(),
-        law: rng.below(4) as u32,
+        law: law as u32,
         gain_q16: rng.extreme() as u32,
         line_ns_per_byte_q16: rng.extreme() as u32,
         gate_allowance_bytes: rng.extreme() as u32,
