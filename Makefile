@@ -6,7 +6,7 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # What `make demo` changes in scenarios/incast.toml, as --set arguments.
 DEMO ?=
@@ -26,9 +26,8 @@ demo: build ## runs an incast with and without On-Ramp: a table, a picture and i
 	$(ONRAMP) rack run scenarios/incast.toml $(DEMO) --out results/demo --force
 	$(PYTHON) figures/incast.py results/demo
 
-test: setup lint ## checks everything, in the rack's virtual machine too
-	ONRAMP_NO_VM=1 cargo test --locked --workspace
-	cargo test --locked --package onramp --test daemon
+test: setup ## checks everything, in the rack's virtual machine too
+	tools/test
 
 bench: setup ## measures what On-Ramp costs a packet, the simulator a packet-hop, the estimator a fleet
 	cargo bench --locked --package onramp-bench --bench cost
