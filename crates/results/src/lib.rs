@@ -1,39 +1,9 @@
 //! What a world writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
 //! Parquet files for a scenario. All values are the real network's: nothing is dilated.
 //!
-//! # Metrics
-//! Distributions are `{n, mean, p50, p90, p95, p99, max}`. What started before the warm-up's end is
-//! left out; the window is from there to the end of the traffic.
-//!
-//! | metric | meaning | taken from |
-//! |---|---|---|
-//! | `incast.rct_us` | first write of a request to last byte of its last answer | load generator |
-//! | `request.rct_us` | first byte of a request of kind request to last byte of its answer (simulator only) | |
-//! | `all_to_all.step_us` | first start of a step to its last byte (simulator only) | |
-//! | `incast.unfinished`, `background.unfinished`, `request.unfinished`, `all_to_all.unfinished` | requests, Poisson and replayed flows, steps without end 2 s after the traffic | load generator |
-//! | `background.fct_us.small`, `.medium`, `.large` | Poisson and replayed flows, due to last byte read: <= 10 kB < medium <= 1 MB < large | load generator |
-//! | `background.goodput_gbps` | payload of Poisson, replayed and long flows that receivers had in order within the window, all receivers together | `tcpi_bytes_received` |
-//! | `long.goodput_gbps` | the same of each long flow, a list | `tcpi_bytes_received` |
-//! | `retransmitted_fraction`, `retransmissions`, `timeouts` | of all sockets from warm-up to the very end: bytes sent again of bytes sent, segments sent again, retransmission timeouts. A tail loss probe of a lone segment waits 200 ms too and is no timeout | `tcpi_bytes_retrans`, `tcpi_total_retrans`, `tcpi_total_rto` |
-//! | `drops`, `port.drops` | from warm-up to the very end, at all switch ports and at the measured one | `tc -s` |
-//! | `host.drops` | of the hosts' stock qdiscs, in the whole run | `tc -s` |
-//! | `utilisation` | bytes that the measured port took in the window, of those its line could send | probe at the port |
-//! | `port.idle_fraction` | part of the window in which its line had nothing to send | probe at the port |
-//! | `queue_us` `{mean, p50, p99, max}` | time until its line is free, over all instants of the window | probe at the port |
-//! | `owd_us` | one-way delay of sampled segments to the measured host, from leaving the sender's qdisc to arrival | probes at both ends |
-//! | `probe.drops`, `probe.lost_events` | drops as the probe infers them within the window (a check on `tc`); events lost (0, or the above are wrong) | probes |
-//! | `connections`, `load.late_max_us` | opened; most by which a flow was started after it was due | load generator |
-//! | `switch.unknown_frames` | multicast and the like, discarded | switch |
-//! | `onramp.*` | counters of all daemons, added up; times in us; a maximum is the largest | `onramp status` |
-//! | `pairs.owd_correlation`, `pairs.rtt_correlation` | Spearman's, of the delay that packets met and what their senders knew (series; simulator only) | |
-//! | `traffic.N.rct_us`, `traffic.N.fct_us.small`, ... | the same of entry N alone, where several entries are incasts, or Poisson or replayed flows (simulator only) | |
-//!
-//! The simulator takes them from its queues and packets instead, the window's queue from samples
-//! (`queue_us`), retransmissions as packets, and writes `marks` (packets marked CE), `pfc_pauses`,
-//! `or_acks`, `or_ack_mbps` (of a host, within the window) and `slowdown` (of Poisson and replayed flows) too. Its `owd_us` is that of all data packets to the measured
-//! host, its `host.drops` are CoDel's and exist with fq_codel only, its `probe.*` do not exist.
-//!
-//! The measured port is that of the first aggregator, else of the first receiver.
+//! [`METRICS`] lists the metrics, [`Measures`] computes them from rows and [`Counters`]: the same for both
+//! worlds. What started before the warm-up's end is left out; the window is from there to the end of
+//! the traffic. The measured port is that of the first aggregator, else of the first receiver.
 //!
 //! # Series
 //! A row is a value of a place over time. Ports are named by their ends: `switch0-host3` is the port of
@@ -60,18 +30,30 @@
 
 #![warn(missing_docs)]
 
+mod class;
 mod columns;
+mod correlation;
+mod counters;
 mod error;
 pub mod figure;
+mod measures;
 mod merge;
+mod metrics;
 mod read;
 mod rows;
 mod summary;
 mod table;
 mod tables;
 
+pub use class::Class;
+pub use counters::{
+    ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent,
+    SimCounters, WorldCounters,
+};
 pub use error::{Error, Result};
+pub use measures::Measures;
 pub use merge::{merge, missing_runs};
+pub use metrics::{metric_of, Metric, METRICS};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use summary::Summary;
@@ -84,7 +66,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Version of the layout of `summary.json` and of the Parquet columns.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// One entry of `runs` in `summary.json`, and the content of `run-K.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -83,6 +83,7 @@ mod tests {
             request: 3,
             start_ns: 10,
             rct_ns: Some(99),
+            acked_ns: None,
             missing: 0,
             measured: 1,
         };

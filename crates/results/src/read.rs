@@ -28,7 +28,7 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
     let mut times = RequestTimes::new();
     for group in columns::read(path.clone()) {
         let group = group?;
-        let [Column::Int(run), Column::Int(traffic), _, _, rct_ns, _, Column::Int(measured)] =
+        let [Column::Int(run), Column::Int(traffic), _, _, rct_ns, _, _, Column::Int(measured)] =
             &group[..]
         else {
             return Err(Error::foreign(&path));
@@ -105,6 +105,7 @@ mod tests {
             request: 0,
             start_ns: 0,
             rct_ns,
+            acked_ns: None,
             missing: 0,
             measured,
         }

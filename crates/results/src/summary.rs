@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 /// nearest-rank: the smallest value that at least so many per cent do not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Number of values.
-    pub n: u64,
+    /// Number of values; none of a value that is known at every instant, where each counts for as long
+    /// as it lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
     /// Arithmetic mean.
     pub mean: f64,
     /// Median.
@@ -30,7 +32,7 @@ impl Summary {
         let max = *values.last()?;
         let rank = |per_cent: usize| values[(n * per_cent).div_ceil(100).max(1) - 1];
         Some(Summary {
-            n: n as u64,
+            n: Some(n as u64),
             mean: values.iter().sum::<f64>() / n as f64,
             p50: rank(50),
             p90: rank(90),
@@ -55,7 +57,7 @@ mod tests {
         let s = Summary::of((1..=200).rev().map(f64::from).collect()).unwrap();
         assert_eq!(
             (s.n, s.mean, s.p50, s.p99, s.max),
-            (200, 100.5, 100.0, 198.0, 200.0)
+            (Some(200), 100.5, 100.0, 198.0, 200.0)
         );
     }
 

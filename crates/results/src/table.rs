@@ -2,6 +2,7 @@
 
 use crate::{RunResult, SummaryFile};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A column of the comparison: its heading in two lines, and a cell for each run.
@@ -89,9 +90,8 @@ pub fn table(summary: &SummaryFile) -> String {
             summary.planned_runs
         );
     }
-    if let Some(requests) = requests(&summary.runs) {
-        let _ = writeln!(text, "{requests} requests a case");
-    }
+    text.extend(requests(&summary.runs));
+    text.extend(ports(&summary.runs));
     text
 }
 
@@ -168,11 +168,24 @@ fn unfinished(run: &RunResult) -> Option<String> {
     (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string())
 }
 
-/// The smallest number of requests that any run's percentiles rest on.
-fn requests(runs: &[RunResult]) -> Option<u64> {
-    runs.iter()
-        .filter_map(|run| run.metrics.get("incast.rct_us")?.get("n")?.as_u64())
-        .min()
+/// How many requests the percentiles of a run rest on.
+fn requests(runs: &[RunResult]) -> Option<String> {
+    let counts = runs
+        .iter()
+        .filter_map(|run| run.metrics.get("incast.rct_us")?.get("n")?.as_u64());
+    let (least, most) = (counts.clone().min()?, counts.max()?);
+    Some(match least == most {
+        true => format!("{least} requests a case\n"),
+        false => format!("{least} to {most} requests a case\n"),
+    })
+}
+
+/// Which port the columns of the port and of OWD measure.
+fn ports(runs: &[RunResult]) -> Option<String> {
+    let name = |run: &RunResult| Some(run.metrics.get("port.name")?.as_str()?.to_owned());
+    let names: BTreeSet<String> = runs.iter().filter_map(name).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    (!names.is_empty()).then(|| format!("port and queue: {}; OWD: to its host\n", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -228,6 +241,21 @@ mod tests {
              final cc=bbr      21.0  21.0    210      7\n\
              500 requests a case\n"
         );
+    }
+
+    #[test]
+    fn the_foot_has_the_range_of_requests_and_the_measured_port() {
+        let mut summary = summary(false);
+        for run in &mut summary.runs {
+            let port = json!("switch0-host0");
+            run.metrics.insert("port.name".into(), port);
+        }
+        let few = json!({"n": 208, "mean": 1.0, "p50": 1.0, "p99": 1.0});
+        summary.runs[1].metrics.insert("incast.rct_us".into(), few);
+        let text = table(&summary);
+        assert!(text.ends_with(
+            "208 to 500 requests a case\nport and queue: switch0-host0; OWD: to its host\n"
+        ));
     }
 
     #[test]

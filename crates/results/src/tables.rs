@@ -45,7 +45,8 @@ pub struct Simulated {
     pub acked_ns: Option<i64>,
     /// The same in an otherwise empty network; none: endless.
     pub ideal_fct_ns: Option<i64>,
-    /// How much longer it took, at least 1: `acked_ns / ideal_fct_ns`.
+    /// How much longer it took: `acked_ns / ideal_fct_ns`. Below 1 where fewer bytes were on a link than
+    /// the ideal counts, which has full packets everywhere.
     pub slowdown: Option<f64>,
     /// For how long On-Ramp held it.
     pub held_ns: i64,
@@ -62,6 +63,8 @@ pub struct RequestRow {
     pub start_ns: i64,
     /// Until the last byte of the last answer arrived; none: it did not.
     pub rct_ns: Option<i64>,
+    /// Until the sender of the last answer had its last acknowledgement; none: it did not, or not known.
+    pub acked_ns: Option<i64>,
     /// Answers that are missing.
     pub missing: i64,
     /// 1 if it started after the warm-up and so counts.
@@ -106,7 +109,7 @@ pub(super) const SCHEMAS: [(&str, &str); 3] = [
     (
         "requests",
         "message requests { required int64 run; required int64 traffic; required int64 request; \
-         required int64 start_ns; optional int64 rct_ns; required int64 missing; \
+         required int64 start_ns; optional int64 rct_ns; optional int64 acked_ns; required int64 missing; \
          required int64 measured; }",
     ),
     (
@@ -205,6 +208,7 @@ fn request_columns(index: usize, rows: &[RequestRow]) -> Vec<Column> {
         int(|r| r.request),
         int(|r| r.start_ns),
         Column::OptInt(rows.iter().map(|r| r.rct_ns).collect()),
+        Column::OptInt(rows.iter().map(|r| r.acked_ns).collect()),
         int(|r| r.missing),
         int(|r| r.measured),
     ]

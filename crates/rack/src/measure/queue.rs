@@ -34,6 +34,10 @@ pub struct QueueDelay {
     pub mean: f64,
     /// Not exceeded half of the time.
     pub p50: f64,
+    /// Not exceeded 90 % of the time.
+    pub p90: f64,
+    /// Not exceeded 95 % of the time.
+    pub p95: f64,
     /// Not exceeded 99 % of the time.
     pub p99: f64,
     /// Largest.
@@ -119,6 +123,8 @@ impl QueueTracker {
         (total_ns > 0.0).then(|| QueueDelay {
             mean: self.area_ns2 / total_ns,
             p50: self.quantile(0.5 * total_ns),
+            p90: self.quantile(0.9 * total_ns),
+            p95: self.quantile(0.95 * total_ns),
             p99: self.quantile(0.99 * total_ns),
             max: self.max_ns,
         })
@@ -237,7 +243,13 @@ mod tests {
         let delay = queue.delay().unwrap();
         // Falls from 5000 to 0 in half of the time, then 0: half of the time at 0.
         assert_eq!(delay.p50, 0.0);
-        assert!((delay.p99 - 4900.0).abs() < 10.0, "{delay:?}");
+        for (quantile, ns) in [
+            (delay.p90, 4000.0),
+            (delay.p95, 4500.0),
+            (delay.p99, 4900.0),
+        ] {
+            assert!((quantile - ns).abs() < 10.0, "{delay:?}");
+        }
     }
 
     #[test]

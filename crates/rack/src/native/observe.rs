@@ -22,8 +22,8 @@ pub struct Observed {
     pub queue: Option<QueueDelay>,
     /// Time the measured port had nothing to send, as a part of the window.
     pub idle_fraction: f64,
-    /// What the measured port was offered and took, as a part of what it could send.
-    pub utilisation: f64,
+    /// Bytes that the measured port took within the window.
+    pub admitted_bytes: u64,
     /// Drops at the measured port that the probes saw within the window.
     pub probed_drops: u64,
     /// Drops at all ports since warm-up, as the kernel counts them.
@@ -130,17 +130,10 @@ impl<'a> Watch<'a> {
         let changes = || last.iter().zip(&before);
         let measured = self.measured as usize;
         let (from_ns, until_ns) = window(self.run);
-        let capacity_bytes = self
-            .run
-            .network
-            .link
-            .rate
-            .bytes_in(self.run.duration - self.run.warmup)
-            .get() as f64;
         Ok(Observed {
             queue: self.queue.delay(),
             idle_fraction: self.queue.idle_ns() / (until_ns - from_ns) as f64,
-            utilisation: self.queue.admitted_bytes as f64 / capacity_bytes,
+            admitted_bytes: self.queue.admitted_bytes,
             probed_drops: self.queue.dropped,
             drops: changes()
                 .map(|(now, before)| now.drops - before.drops)

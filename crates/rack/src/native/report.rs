@@ -1,20 +1,19 @@
-//! Turns what a run came to into its results: real time, real rates, only what started after the
-//! warm-up. Computes nothing the kernel could have measured.
+//! Turns what a run came to into its rows and counters: real time, real rates. crates/results makes the
+//! metrics of them.
 
 use super::dilation::Dilation;
 use super::load::{Flow, Outcome};
 use super::observe::Observed;
-use crate::measure::Sample;
-use onramp_results::{FlowRow, RequestRow, RunResult, SeriesRow, Summary, Tables};
+use crate::measure::{QueueDelay, Sample};
+use onramp_results::{
+    ClockCounters, Counters, FlowRow, Measures, PortCounters, RackCounters, Received, RequestRow,
+    Resent, RunResult, SeriesRow, Summary, Tables, WorldCounters,
+};
 use onramp_scenario::{Kind, Run};
 use onramp_sync::synthetic::FleetErrors;
-use serde_json::{json, Value};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Sizes of flows by class: small up to 10 kB, medium up to 1 MB, large above.
-const SMALL_BYTES: u64 = 10_000;
-const MEDIUM_BYTES: u64 = 1_000_000;
 
 /// The results of run `index`, and its tables. `onramp` are the daemons' counters.
 pub fn report(
@@ -25,35 +24,38 @@ pub fn report(
     onramp: Option<BTreeMap<String, u64>>,
     clocks: &FleetErrors,
 ) -> (RunResult, Tables) {
-    let scale = Scale {
-        dilation: Dilation::new(run.time_dilation),
-        warmup_ns: 0,
-    }
-    .after_warmup(run);
-    let mut metrics = BTreeMap::new();
-    traffic_metrics(run, scale, outcome, &mut metrics);
-    port_metrics(scale, observed, &mut metrics);
-    clock_metrics(scale, clocks, &mut metrics);
-    for (name, value) in onramp.into_iter().flatten() {
-        let (name, value) = match name.strip_suffix("_ns") {
-            // Times that daemons counted in the rack's time.
-            Some(stem) => (
-                format!("onramp.{stem}_us"),
-                json!(scale.dilation.real_us(value as f64)),
-            ),
-            None => (format!("onramp.{name}"), json!(value)),
-        };
-        metrics.insert(name, value);
-    }
+    let scale = Scale::of(run);
+    let tables = tables(run, scale, outcome, observed);
+    let counters = Counters {
+        received: received(run, outcome),
+        resent: Resent {
+            retransmissions: outcome.whole.retransmissions,
+            timeouts: outcome.whole.timeouts,
+            again: outcome.whole.repeated_bytes,
+            sent: outcome.whole.sent_bytes,
+        },
+        drops: observed.drops,
+        port: port_counters(run, scale, observed),
+        clocks: ClockCounters {
+            errors_ns: clocks.ns.iter().map(|ns| scale.real_ns(*ns)).collect(),
+            within_2_sigma: clocks.within_2_sigma(),
+            windows: Vec::new(),
+        },
+        world: WorldCounters::Rack(rack_counters(scale, outcome, observed, onramp)),
+    };
+    let mut measures = Measures::new(run);
+    tables.flows.iter().for_each(|row| measures.add_flow(row));
+    let requests = tables.requests.iter();
+    requests.for_each(|row| measures.add_request(row));
     let result = RunResult {
         run: index,
         params: run.params.clone(),
         resolved: json!(run),
         partial: false,
-        metrics,
+        metrics: measures.finish(&counters),
         cost: cost(outcome, observed),
     };
-    (result, tables(run, scale, outcome, observed))
+    (result, tables)
 }
 
 #[derive(Clone, Copy)]
@@ -64,10 +66,11 @@ struct Scale {
 }
 
 impl Scale {
-    fn after_warmup(self, run: &Run) -> Scale {
+    fn of(run: &Run) -> Scale {
+        let dilation = Dilation::new(run.time_dilation);
         Scale {
-            warmup_ns: self.dilation.slow(run.warmup).as_ns(),
-            ..self
+            dilation,
+            warmup_ns: dilation.slow(run.warmup).as_ns(),
         }
     }
 
@@ -75,120 +78,67 @@ impl Scale {
         start_ns >= self.warmup_ns
     }
 
-    fn summary_us(self, rack_ns: impl Iterator<Item = f64>) -> Value {
-        json!(Summary::of(
-            rack_ns.map(|ns| self.dilation.real_us(ns)).collect()
-        ))
+    fn real_ns(self, rack_ns: f64) -> f64 {
+        self.dilation.real_us(rack_ns) * 1e3
     }
 }
 
-/// How wrong synchronised clocks were while traffic ran.
-fn clock_metrics(scale: Scale, errors: &FleetErrors, metrics: &mut BTreeMap<String, Value>) {
-    let real_ns = |rack_ns: &f64| 1e3 * scale.dilation.real_us(rack_ns.abs());
-    if let Some(magnitudes) = Summary::of(errors.ns.iter().map(real_ns).collect()) {
-        metrics.insert("clock.error_ns".into(), json!(magnitudes));
-        let within = errors.within_2_sigma();
-        metrics.insert("clock.within_2_sigma".into(), json!(within));
+fn received(run: &Run, outcome: &Outcome) -> Received {
+    let entries = run.traffic.iter().zip(&outcome.window);
+    let background = entries.filter(|(traffic, _)| traffic.kind() != Kind::Incast);
+    let long = outcome.flows.iter().filter(|flow| flow.kind == Kind::Long);
+    Received {
+        background_bytes: background.map(|(_, window)| window.received_bytes).sum(),
+        long_bytes: long.map(|flow| flow.measured_bytes).collect(),
     }
 }
 
-fn traffic_metrics(
-    run: &Run,
+fn port_counters(run: &Run, scale: Scale, observed: &Observed) -> PortCounters {
+    let us = |ns: &f64| scale.dilation.real_us(*ns);
+    let queue_us = |queue: &QueueDelay| Summary {
+        n: None,
+        mean: us(&queue.mean),
+        p50: us(&queue.p50),
+        p90: us(&queue.p90),
+        p95: us(&queue.p95),
+        p99: us(&queue.p99),
+        max: us(&queue.max),
+    };
+    PortCounters {
+        name: measured_port(run),
+        rate: run.network.link.rate,
+        sent_bytes: observed.admitted_bytes,
+        drops: observed.port_drops,
+        queue_us: observed.queue.as_ref().map(queue_us),
+        owd_us: Summary::of(observed.one_way_ns.iter().map(us).collect()),
+    }
+}
+
+fn rack_counters(
     scale: Scale,
     outcome: &Outcome,
-    metrics: &mut BTreeMap<String, Value>,
-) {
-    let mut put = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
-    let has = |kind: Kind| run.traffic.iter().any(|traffic| traffic.kind() == kind);
-    let window_s = (run.duration - run.warmup).as_s_f64();
-    let gbps = |bytes: u64| bytes as f64 * 8.0 / window_s / 1e9;
-    let measured = || {
-        outcome
-            .flows
-            .iter()
-            .filter(|flow| scale.measured(flow.start_ns))
+    observed: &Observed,
+    onramp: Option<BTreeMap<String, u64>>,
+) -> RackCounters {
+    // Daemons count times in the rack's time.
+    let real = |(name, count): (String, u64)| match name.ends_with("_ns") {
+        true => (name, scale.real_ns(count as f64)),
+        false => (name, count as f64),
     };
-
-    if has(Kind::Incast) {
-        let requests = || {
-            outcome
-                .requests
-                .iter()
-                .filter(|request| scale.measured(request.start_ns))
-        };
-        let times = requests()
-            .filter_map(|request| request.rct_ns)
-            .map(|ns| ns as f64);
-        put("incast.rct_us", scale.summary_us(times));
-        put(
-            "incast.unfinished",
-            json!(requests()
-                .filter(|request| request.rct_ns.is_none())
-                .count()),
-        );
+    RackCounters {
+        connections: outcome.connections,
+        late_us: scale.dilation.real_us(outcome.late_ns as f64),
+        host_drops: observed.host_drops,
+        idle_fraction: observed.idle_fraction,
+        probed_drops: observed.probed_drops,
+        lost_events: observed.lost_events,
+        unknown_frames: observed.unknown_frames,
+        onramp: onramp.into_iter().flatten().map(real).collect(),
     }
-    if has(Kind::Poisson) {
-        let times = |class: Class| {
-            let flows =
-                measured().filter(move |flow| flow.kind == Kind::Poisson && class.holds(flow));
-            scale.summary_us(flows.filter_map(|flow| flow.fct_ns).map(|ns| ns as f64))
-        };
-        put("background.fct_us.small", times(Class::Small));
-        put("background.fct_us.medium", times(Class::Medium));
-        put("background.fct_us.large", times(Class::Large));
-        let late = measured().filter(|flow| flow.kind == Kind::Poisson && flow.fct_ns.is_none());
-        put("background.unfinished", json!(late.count()));
-    }
-    if has(Kind::Long) {
-        let long = outcome.flows.iter().filter(|flow| flow.kind == Kind::Long);
-        let each: Vec<f64> = long.map(|flow| gbps(flow.measured_bytes)).collect();
-        put("long.goodput_gbps", json!(each));
-    }
-    let received = run.traffic.iter().zip(&outcome.window);
-    let background = received.filter(|(traffic, _)| traffic.kind() != Kind::Incast);
-    put(
-        "background.goodput_gbps",
-        json!(gbps(
-            background
-                .map(|(_, counters)| counters.received_bytes)
-                .sum()
-        )),
-    );
-    let whole = outcome.whole;
-    put(
-        "retransmitted_fraction",
-        json!(whole.repeated_bytes as f64 / whole.sent_bytes.max(1) as f64),
-    );
-    put("retransmissions", json!(whole.retransmissions));
-    put("timeouts", json!(whole.timeouts));
-    put("connections", json!(outcome.connections));
-    put(
-        "load.late_max_us",
-        json!(scale.dilation.real_us(outcome.late_ns as f64)),
-    );
 }
 
-fn port_metrics(scale: Scale, observed: &Observed, metrics: &mut BTreeMap<String, Value>) {
-    let mut put = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
-    let us = |ns: f64| scale.dilation.real_us(ns);
-    put("drops", json!(observed.drops));
-    put("port.drops", json!(observed.port_drops));
-    put("host.drops", json!(observed.host_drops));
-    put("utilisation", json!(observed.utilisation));
-    put("port.idle_fraction", json!(observed.idle_fraction));
-    if let Some(queue) = observed.queue {
-        let delays = json!({
-            "mean": us(queue.mean), "p50": us(queue.p50), "p99": us(queue.p99), "max": us(queue.max),
-        });
-        put("queue_us", delays);
-    }
-    put(
-        "owd_us",
-        scale.summary_us(observed.one_way_ns.iter().copied()),
-    );
-    put("probe.lost_events", json!(observed.lost_events));
-    put("probe.drops", json!(observed.probed_drops));
-    put("switch.unknown_frames", json!(observed.unknown_frames));
+fn measured_port(run: &Run) -> String {
+    format!("switch0-host{}", super::measured_host(run))
 }
 
 /// Of the machine that ran the rack, in its own time. In the virtual machine a nanosecond of CPU
@@ -207,25 +157,6 @@ fn cost(outcome: &Outcome, observed: &Observed) -> BTreeMap<String, f64> {
         );
     }
     cost
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Small,
-    Medium,
-    Large,
-}
-
-impl Class {
-    fn holds(self, flow: &Flow) -> bool {
-        let class = match flow.size_bytes {
-            None => return false,
-            Some(0..=SMALL_BYTES) => Class::Small,
-            Some(..=MEDIUM_BYTES) => Class::Medium,
-            Some(_) => Class::Large,
-        };
-        class == self
-    }
 }
 
 fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
@@ -250,11 +181,12 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         request: request.number as i64,
         start_ns: real(request.start_ns),
         rct_ns: request.rct_ns.map(real),
+        acked_ns: None,
         missing: i64::from(request.missing),
         measured: i64::from(scale.measured(request.start_ns)),
     });
     let host = super::measured_host(run);
-    let port = format!("switch0-host{host}");
+    let port = measured_port(run);
     let line_gbps = run.network.link.rate.bits_per_s() as f64 / 1e9;
     let us = |value| scale.dilation.real_us(value);
     let gbps = |fraction| fraction * line_gbps;
@@ -279,37 +211,5 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
             series("owd_us", &receiver, owd, &us),
         ]
         .concat(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flow(size_bytes: Option<u64>) -> Flow {
-        Flow {
-            kind: Kind::Poisson,
-            traffic: 0,
-            request: None,
-            src: 1,
-            dst: 0,
-            size_bytes,
-            start_ns: 0,
-            fct_ns: None,
-            retransmissions: 0,
-            timeouts: 0,
-            measured_bytes: 0,
-        }
-    }
-
-    #[test]
-    fn classes_meet_at_10_kb_and_1_mb() {
-        let class =
-            |size| [Class::Small, Class::Medium, Class::Large].map(|c| c.holds(&flow(size)));
-        assert_eq!(class(Some(10_000)), [true, false, false]);
-        assert_eq!(class(Some(10_001)), [false, true, false]);
-        assert_eq!(class(Some(1_000_000)), [false, true, false]);
-        assert_eq!(class(Some(1_000_001)), [false, false, true]);
-        assert_eq!(class(None), [false; 3]);
     }
 }

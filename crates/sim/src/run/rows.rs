@@ -118,8 +118,7 @@ fn since(outcome: &Outcome, late: Span) -> Outcome {
 }
 
 fn simulated(outcome: &Outcome, ideal: Option<Span>) -> Simulated {
-    // Floored at 1: the ideal counts full packets on every link.
-    let slowdown = |(acked, ideal): (Span, Span)| (acked.as_s_f64() / ideal.as_s_f64()).max(1.0);
+    let slowdown = |(acked, ideal): (Span, Span)| acked.as_s_f64() / ideal.as_s_f64();
     Simulated {
         acked_ns: outcome.acked.map(Span::as_ns),
         ideal_fct_ns: ideal.map(Span::as_ns),
@@ -140,6 +139,8 @@ struct Ends {
     start_ns: i64,
     /// Of the last that has arrived.
     end_ns: i64,
+    /// Of the last whose sender knows that it has; none: one of them does not.
+    acked_ns: Option<i64>,
     missing: u32,
 }
 
@@ -156,11 +157,15 @@ impl Requests {
         let ends = entry[request].get_or_insert(Ends {
             start_ns: flow.start_ns,
             end_ns: flow.start_ns,
+            acked_ns: Some(flow.start_ns),
             missing: 0,
         });
         let end_ns = flow.start_ns + flow.fct_ns.unwrap_or(0);
         ends.start_ns = ends.start_ns.min(flow.start_ns);
         ends.end_ns = ends.end_ns.max(end_ns);
+        let acked_ns = flow.simulated.and_then(|simulated| simulated.acked_ns);
+        let acked_ns = acked_ns.map(|acked_ns| flow.start_ns + acked_ns);
+        ends.acked_ns = ends.acked_ns.zip(acked_ns).map(|(a, b)| a.max(b));
         ends.missing += u32::from(flow.fct_ns.is_none());
     }
 
@@ -169,6 +174,7 @@ impl Requests {
         let entry = self.entries.get_mut(traffic);
         if let Some(Some(ends)) = entry.and_then(|entry| entry.get_mut(request)) {
             ends.missing += 1;
+            ends.acked_ns = None;
         }
     }
 
@@ -192,6 +198,7 @@ impl Ends {
             request,
             start_ns: self.start_ns,
             rct_ns: (self.missing == 0).then_some(rct_ns),
+            acked_ns: self.acked_ns.map(|acked_ns| acked_ns - self.start_ns),
             missing: self.missing.into(),
             measured: i64::from(self.start_ns >= (warmup - Time::ZERO).as_ns()),
         }
@@ -202,5 +209,51 @@ impl Ends {
 fn grow<T: Default>(values: &mut Vec<T>, index: usize) {
     if index >= values.len() {
         values.resize_with(index + 1, T::default);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_faster_than_the_ideal_has_a_slowdown_below_1() {
+        let outcome = Outcome {
+            acked: Some(Span::from_ns(900)),
+            ..Outcome::default()
+        };
+        let simulated = simulated(&outcome, Some(Span::from_ns(1000)));
+        assert_eq!(simulated.slowdown, Some(0.9));
+    }
+
+    #[test]
+    fn a_request_is_acknowledged_when_the_last_of_its_senders_knows_it() {
+        let flow = |start_ns, acked_ns| FlowRow {
+            kind: "incast",
+            traffic: 0,
+            request: Some(0),
+            src: 1,
+            dst: 0,
+            size_bytes: Some(1),
+            start_ns,
+            fct_ns: Some(10),
+            retransmissions: 0,
+            timeouts: 0,
+            measured: 1,
+            path: None,
+            simulated: Some(Simulated {
+                acked_ns,
+                ideal_fct_ns: None,
+                slowdown: None,
+                held_ns: 0,
+            }),
+        };
+        let mut requests = Requests::default();
+        let acked_ns = |requests: &Requests| requests.rows(Time::ZERO).next().unwrap().acked_ns;
+        requests.add(&flow(100, Some(50)));
+        requests.add(&flow(120, Some(20)));
+        assert_eq!(acked_ns(&requests), Some(50));
+        requests.add(&flow(130, None));
+        assert_eq!(acked_ns(&requests), None);
     }
 }

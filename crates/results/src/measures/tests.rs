@@ -1,0 +1,224 @@
+//! Facts about measures.
+
+use super::*;
+use crate::counters::{ClockWindow, Received};
+use crate::{Simulated, METRICS};
+use onramp_scenario::Scenario;
+use onramp_units::Rate;
+use std::collections::BTreeSet;
+
+const HEAD: &str = r#"title = "t"
+duration = "2 ms"
+warmup = "1 ms"
+[network]
+topology = { kind = "star", hosts = 9 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+"#;
+const NIC: &str = "[host]\nkind = \"nic\"\ncc = \"dctcp\"\n";
+const INCAST: &str =
+    "[[traffic]]\nkind = \"incast\"\nfanout = 2\nsize = \"2 kB\"\nload = \"1 %\"\n";
+const POISSON: &str = "[[traffic]]\nkind = \"poisson\"\nworkload = \"websearch\"\nload = \"1 %\"\n";
+const REST: &str = "[[traffic]]\nkind = \"long\"\nto = 0\nflows = 2\n\
+    [[traffic]]\nkind = \"request\"\nto = 1\nsize = \"2 kB\"\nload = \"1 %\"\n\
+    [[traffic]]\nkind = \"all_to_all\"\nsize = \"1 kB\"\n";
+
+fn run(parts: &[&str]) -> Run {
+    let text = format!("{HEAD}{}", parts.concat());
+    let scenario = Scenario::parse(&text, "t").unwrap_or_else(|error| panic!("{error}"));
+    scenario.runs()[0].clone()
+}
+
+fn summary() -> Option<Summary> {
+    Summary::of(vec![1.0])
+}
+
+fn counters(world: WorldCounters) -> Counters {
+    Counters {
+        received: Received {
+            background_bytes: 125_000,
+            long_bytes: vec![125_000, 62_500],
+        },
+        resent: Resent {
+            again: 1,
+            sent: 4,
+            ..Resent::default()
+        },
+        drops: 3,
+        port: PortCounters {
+            name: "switch0-host0".into(),
+            rate: Rate::from_bits_per_s(10_000_000_000).unwrap(),
+            sent_bytes: 625_000,
+            drops: 2,
+            queue_us: summary(),
+            owd_us: summary(),
+        },
+        clocks: ClockCounters {
+            errors_ns: vec![-5.0, 3.0],
+            within_2_sigma: Some(1.0),
+            windows: vec![ClockWindow {
+                end_ms: 1.0,
+                error_ns: summary(),
+                within_2_sigma: Some(1.0),
+                edge_sigma_ns: 1.0,
+                lost_hosts: 0,
+                pairs: 1,
+                pure: 1,
+            }],
+        },
+        world,
+    }
+}
+
+fn sim() -> WorldCounters {
+    let pair = |us| PairSample {
+        owd: Span::from_us(us),
+        last_owd: Span::from_us(2 * us),
+        last_rtt: Span::from_us(-us),
+    };
+    WorldCounters::Sim(SimCounters {
+        or_ack_bytes: 9 * 125,
+        host_drops: Some(1),
+        pairs: vec![pair(1), pair(2)],
+        ..SimCounters::default()
+    })
+}
+
+fn rack() -> WorldCounters {
+    WorldCounters::Rack(RackCounters {
+        onramp: BTreeMap::from([("held_ns".into(), 1500.0), ("holds".into(), 2.0)]),
+        ..RackCounters::default()
+    })
+}
+
+fn flow(traffic: i64, size_bytes: i64, fct_ns: Option<i64>, simulated: (i64, f64)) -> FlowRow {
+    FlowRow {
+        kind: "poisson",
+        traffic,
+        request: None,
+        src: 1,
+        dst: 0,
+        size_bytes: Some(size_bytes),
+        start_ns: 0,
+        fct_ns,
+        retransmissions: 0,
+        timeouts: 0,
+        measured: 1,
+        path: None,
+        simulated: Some(Simulated {
+            acked_ns: fct_ns.map(|_| simulated.0),
+            ideal_fct_ns: Some(1000),
+            slowdown: fct_ns.map(|_| simulated.1),
+            held_ns: 0,
+        }),
+    }
+}
+
+fn request(traffic: i64, rct_ns: Option<i64>, acked_ns: Option<i64>) -> RequestRow {
+    RequestRow {
+        traffic,
+        request: 0,
+        start_ns: 0,
+        rct_ns,
+        acked_ns,
+        missing: 0,
+        measured: 1,
+    }
+}
+
+#[test]
+fn a_world_writes_the_metrics_that_the_table_says_and_no_others() {
+    let all = [INCAST, INCAST, POISSON, POISSON, REST].concat();
+    let (nic, kernel) = (run(&[NIC, &all]), run(&[&all]));
+    for (world, counters_of) in [("sim", sim as fn() -> WorldCounters), ("rack", rack)] {
+        let mut written = BTreeSet::new();
+        let runs = [&nic, &kernel].into_iter();
+        for run in runs.filter(|run| world == "sim" || run.host.kind == HostKind::Kernel) {
+            let mut measures = Measures::new(run);
+            measures.slowdowns.extend((world == "sim").then_some(1.0));
+            let metrics = measures.finish(&counters(counters_of()));
+            written.extend(metrics.keys().map(|name| metric_of(name).unwrap().name));
+        }
+        // Traffic that the rack refuses, and windows that only the simulator knows.
+        let only_sim = |name: &&str| {
+            let stem = name.split('.').next();
+            matches!(stem, Some("request" | "all_to_all")) || *name == "clock.windows"
+        };
+        written.retain(|name| world == "sim" || !only_sim(name));
+        let told = METRICS
+            .iter()
+            .filter(|m| ["both", world].contains(&m.worlds));
+        let told: BTreeSet<&str> = told.map(|metric| metric.name).collect();
+        assert_eq!(written, told, "{world}");
+    }
+}
+
+#[test]
+fn formulas_are_those_of_the_table() {
+    let run = run(&[REST]);
+    let sim = Measures::new(&run).finish(&counters(sim()));
+    // The window is 1 ms.
+    assert_eq!(sim["background.goodput_gbps"], 1.0);
+    assert_eq!(sim["long.goodput_gbps"], json!([1.0, 0.5]));
+    assert_eq!(sim["utilisation"], 0.5);
+    assert_eq!(sim["retransmitted_fraction"], 0.25);
+    assert_eq!(sim["or_ack_mbps"], 1.0);
+    assert_eq!(sim["clock.error_ns"]["mean"], 4.0);
+    assert_eq!(sim["pairs.owd_correlation"], 1.0);
+    assert_eq!(sim["pairs.rtt_correlation"], -1.0);
+    let rack = Measures::new(&run).finish(&counters(rack()));
+    assert_eq!(rack["onramp.held_us"], 1.5);
+    assert_eq!(rack["onramp.holds"], 2);
+}
+
+#[test]
+fn entries_of_one_kind_are_measured_together_and_each() {
+    let run = run(&[NIC, INCAST, INCAST, POISSON]);
+    let mut measures = Measures::new(&run);
+    measures.add_request(&request(0, Some(2_000), Some(5_000)));
+    measures.add_request(&request(1, Some(4_000), Some(9_000)));
+    measures.add_request(&request(1, None, None));
+    for fct_ns in [Some(3_000), None] {
+        measures.add_flow(&flow(2, 10_000, fct_ns, (8_000, 0.5)));
+    }
+    let metrics = measures.finish(&counters(sim()));
+    let mean = |name: &str| metrics[name]["mean"].as_f64();
+    assert_eq!(mean("incast.rct_us"), Some(3.0));
+    assert_eq!(mean("incast.rct_acked_us"), Some(7.0));
+    assert_eq!(mean("traffic.0.rct_us"), Some(2.0));
+    assert_eq!(mean("traffic.1.rct_acked_us"), Some(9.0));
+    assert_eq!(metrics["incast.unfinished"], 1);
+    assert_eq!(mean("background.fct_us.small"), Some(3.0));
+    assert_eq!(mean("background.fct_acked_us.small"), Some(8.0));
+    assert_eq!(metrics["background.fct_us.large"], Value::Null);
+    assert_eq!(metrics["background.unfinished"], 1);
+    assert_eq!(mean("slowdown"), Some(0.5));
+    assert!(!metrics.contains_key("traffic.2.fct_us.small"));
+}
+
+#[test]
+fn only_nic_hosts_are_measured_to_the_last_acknowledgement() {
+    let run = run(&[INCAST]);
+    let mut measures = Measures::new(&run);
+    measures.add_request(&request(0, Some(2_000), Some(5_000)));
+    let metrics = measures.finish(&counters(sim()));
+    assert!(metrics.contains_key("incast.rct_us"));
+    assert!(!metrics.contains_key("incast.rct_acked_us"));
+}
+
+#[test]
+fn what_started_before_the_warm_ups_end_does_not_count() {
+    let run = run(&[NIC, INCAST, POISSON]);
+    let mut measures = Measures::new(&run);
+    let early = RequestRow {
+        measured: 0,
+        ..request(0, None, None)
+    };
+    measures.add_request(&early);
+    measures.add_flow(&FlowRow {
+        measured: 0,
+        ..flow(1, 10_000, None, (1, 1.0))
+    });
+    let metrics = measures.finish(&counters(sim()));
+    assert_eq!(metrics["incast.unfinished"], 0);
+    assert_eq!(metrics["background.unfinished"], 0);
+}
