@@ -10,6 +10,7 @@ mod scenario;
 mod sim;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -17,7 +18,7 @@ use onramp_runs::Interrupted;
 
 /// On-Ramp: packets wait at the sender while the network is congested, below any TCP.
 #[derive(Parser)]
-#[command(version, propagate_version = true)]
+#[command(version, long_version = LONG_VERSION.as_str(), propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -70,6 +71,14 @@ struct StatusArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// The version, and the digests that recorded results carry.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let data_path = onramp_reproduce::made_by("").data_path.unwrap_or_default();
+    let model = onramp_reproduce::SIMULATOR;
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{version}\ndata path {data_path}\nsimulator {model}")
+});
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt()

@@ -1,5 +1,6 @@
 //! `onramp reproduce`: the paper's figures. Runs their scenarios ([`worlds`]), writes figure.json and
 //! prints the paper's numbers beside ours; what a figure is, the reproduce crate knows.
+mod marks;
 mod model;
 mod record;
 mod worlds;
@@ -105,6 +106,10 @@ fn write_table(library: &Library, args: &Args, threads: usize) -> Result<()> {
     let models = model::models(library, threads)?;
     write_json(&docs.join("reproduction").join(record::MODELS), &models)?;
     record::write_table(library, &args.out, docs)?;
+    let data_path = onramp_reproduce::made_by("").data_path.unwrap_or_default();
+    for page in marks::mark_pages(Path::new("."), &data_path)? {
+        eprintln!("marked {}", page.display());
+    }
     if models != onramp_reproduce::models() {
         bail!("the model has changed: build onramp, and run `onramp reproduce --table` once more");
     }

@@ -1,33 +1,7 @@
 //! The rack's slow motion: every time multiplied and every rate divided by the same factor, so
 //! that queues, windows and buffers in bytes stay what they are. Results are scaled back.
 //!
-//! What of the kernel's own constants follows, and how:
-//!
-//! | constant | real | in the rack |
-//! |---|---|---|
-//! | minimum RTO, and with it slow start after idle | 200 ms | `tcp_rto_min_us` x d ([`DILATE_RTO`]) |
-//! | RTT below which TSO segments grow to the full size | 512 us | `tcp_tso_rtt_log` + log2 d |
-//! | HyStart's ACK train spacing | 2 ms | `hystart_ack_delta_us` x d |
-//! | HyStart's delay test, 4 to 16 ms of added delay | never met with a buffer under 4 ms | off when d > 1 |
-//! | compressed SACK delay and slack | 1 ms, 100 us | x d |
-//! | fq: refill delay, horizon, low rate threshold | 40 ms, 10 s, 550 kbit/s | x d, x d, / d |
-//! | fq_codel: target, interval | 5 ms, 100 ms | x d |
-//!
-//! What cannot follow, with its value in the real network at dilation d:
-//!
-//! | constant | kernel | seen from the real network |
-//! |---|---|---|
-//! | delayed ACK | 40 ms (to 200 ms) | 40 ms / d: lone segments are acknowledged sooner |
-//! | tail loss probe: floor of its timer | 2 ms (timer wheel 4 ms) | 2 ms / d: probes come sooner, which flatters baselines with losses; some are needless: retransmissions without drops |
-//! | RACK reordering timer floor, timer wheel tick | 4 ms (HZ = 250) | 4 ms / d |
-//! | maximum RTO | 120 s | 120 s / d: back-off ends there |
-//! | TSQ: bytes below TCP | 1 ms of pacing rate | 1 ms / d: less waits in the host's qdisc |
-//! | TSO segment of a paced flow with a long RTT | 1 ms of pacing rate | 1 ms / d |
-//! | CUBIC's C and its clock | 0.4 per s^3 | 0.4 d^3 per s^3; inert while the Reno-friendly window is larger, as below a few ms of RTT |
-//! | BBR: min RTT window, PROBE_RTT | 10 s, 200 ms | 10 s / d, 200 ms / d |
-//! | initial RTO (handshake) | 1 s | 1 s / d; connections stand before the measured time |
-//! | `tcp_min_rtt_wlen` | 300 s | 300 s / d |
-//! | CPU time of hosts | 20 to 30 us a packet, all hosts and the switch in one | that / d |
+//! docs/fidelity.md lists which constants of the kernel follow, and which do not.
 
 use onramp_units::{Rate, Span};
 use std::num::NonZeroU64;
