@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::whole;
+use onramp_scenario::without_panic;
 use parquet::basic::Compression;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -119,7 +120,7 @@ pub fn read(path: PathBuf) -> impl Iterator<Item = Result<Vec<Column>>> {
     let groups = reader.into_iter().flat_map(move |reader| {
         let (path, count) = (path.clone(), reader.num_row_groups());
         let group = move |index| read_group(&*reader.get_row_group(index)?);
-        (0..count).map(move |index| group(index).map_err(|error| bad(&path, error)))
+        (0..count).map(move |index| guarded(&path, || group(index)))
     });
     failure.into_iter().chain(groups)
 }
@@ -129,7 +130,14 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>> {
         path: path.to_owned(),
         error,
     })?;
-    SerializedFileReader::new(file).map_err(|error| bad(path, error))
+    guarded(path, || SerializedFileReader::new(file))
+}
+
+/// The result of `read`, which the library ends with a panic at some damaged files.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
+    let damaged = || ParquetError::General("its pages are damaged".into());
+    let read = without_panic(read).unwrap_or_else(|| Err(damaged()));
+    read.map_err(|error| bad(path, error))
 }
 
 fn bad(path: &Path, error: ParquetError) -> Error {
@@ -187,6 +195,25 @@ fn with_gaps<T>(levels: Vec<i16>, values: Vec<T>) -> Vec<Option<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_damaged_file_is_an_error_or_other_values() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.parquet");
+        let schema = "message t { optional int64 a; }";
+        let column = Column::OptInt(vec![Some(1), None, Some(3)]);
+        write(&path, schema, [Ok(vec![column])]).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut refused = 0;
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0xff;
+            std::fs::write(&path, damaged).unwrap();
+            let groups: Vec<_> = read(path.clone()).collect();
+            refused += usize::from(groups.iter().any(Result::is_err));
+        }
+        assert!(refused > 0);
+    }
 
     #[test]
     fn what_cannot_be_written_leaves_nothing_behind() {

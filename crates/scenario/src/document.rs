@@ -389,21 +389,26 @@ impl Reader {
         if keys::find(path).is_none() {
             return self.report(place, unknown(path));
         }
-        let Some(values) = value.as_array().filter(|values| !values.is_empty()) else {
-            return self.expected(place, &format!("sweep.{path}"), value, "a list of values");
+        let swept = format!("sweep.{path}");
+        let Some(values) = value.as_array() else {
+            return self.expected(place, &swept, value, "a list of values");
         };
+        if values.is_empty() {
+            let (found, expected) = ("an empty list".to_owned(), "at least one value".to_owned());
+            let problem = Problem::Expected {
+                key: swept,
+                found,
+                expected,
+            };
+            return self.report(place, problem);
+        }
         let mut settings = Vec::new();
         for value in values {
             let place = self.lines.place(value.span().start);
             settings.push(self.setting(path, place, value, Rank::Sweep));
         }
         if self.out.sweep.iter().any(|(other, _)| other == path) {
-            self.report(
-                place,
-                Problem::Twice {
-                    key: format!("sweep.{path}"),
-                },
-            );
+            self.report(place, Problem::Twice { key: swept });
         }
         self.out.sweep.push((path.to_owned(), settings));
     }

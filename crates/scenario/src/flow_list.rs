@@ -1,5 +1,6 @@
 //! Lists of flows to be replayed: the HPCC simulator's format, CSV, and Parquet.
 
+use crate::without_panic;
 use onramp_units::{Bytes, Sim, Span, Time};
 
 /// A flow of a list.
@@ -32,8 +33,10 @@ pub enum FlowListError {
         start: Span,
         above: Span,
     },
-    #[error("{found} flows, expected {expected} as the first line says")]
+    #[error("the first line says {expected}, the number of flows is {found}")]
     Count { found: usize, expected: usize },
+    #[error("no flows, expected at least one")]
+    Empty,
     #[error("line 1: the columns are \"{found}\", expected {COLUMNS}")]
     Columns { found: String },
     #[error("not a CSV file: {message}")]
@@ -53,15 +56,19 @@ const LATEST: Span = Span::from_s(3600);
 /// format.
 ///
 /// # Errors
-/// What is no such list; starts that go backwards.
+/// What is no such list; a list without flows; starts that go backwards.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
-    if name.ends_with(".parquet") {
-        return read_parquet(bytes);
-    }
-    let text = String::from_utf8_lossy(bytes);
-    match name.ends_with(".csv") {
-        true => read_csv(&text),
-        false => read_hpcc(&text, &read_seconds),
+    let text = || String::from_utf8_lossy(bytes);
+    let flows = if name.ends_with(".parquet") {
+        read_parquet(bytes)?
+    } else if name.ends_with(".csv") {
+        read_csv(&text())?
+    } else {
+        read_hpcc(&text(), &read_seconds)?
+    };
+    match flows.is_empty() {
+        true => Err(FlowListError::Empty),
+        false => Ok(flows),
     }
 }
 
@@ -158,10 +165,10 @@ fn read_csv(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
 
 /// The library panics at some files that are damaged.
 fn read_parquet(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
-    let damaged = |_| FlowListError::Parquet {
+    let damaged = || FlowListError::Parquet {
         message: "its pages are damaged".to_owned(),
     };
-    std::panic::catch_unwind(|| parquet_flows(bytes)).map_err(damaged)?
+    without_panic(|| parquet_flows(bytes)).ok_or_else(damaged)?
 }
 
 fn parquet_flows(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
@@ -295,8 +302,11 @@ mod tests {
         );
         assert_eq!(
             hpcc("2\n1 0 3 100 5 2.0\n"),
-            "1 flows, expected 2 as the first line says"
+            "the first line says 2, the number of flows is 1"
         );
+        let empty = "no flows, expected at least one";
+        assert_eq!(hpcc("0\n"), empty);
+        assert_eq!(error("x.csv", "src,dst,size_bytes,start_ns\n"), empty);
         let csv = |rows: &str| error("x.csv", &format!("src,dst,size_bytes,start_ns\n{rows}"));
         assert_eq!(
             error("x.csv", "a,b\n"),

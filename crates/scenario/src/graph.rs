@@ -52,19 +52,19 @@ pub enum GraphError {
         found: String,
         expected: String,
     },
-    #[error("{found} links, expected {expected} as the first line says")]
+    #[error("the first line says {expected}, the number of links is {found}")]
     Links { found: usize, expected: usize },
     #[error("{message}")]
     Toml { message: String },
     #[error("line {line}: {error}")]
     At { line: usize, error: Box<GraphError> },
-    #[error("node {node} is host with {links} links, expected 1")]
+    #[error("host {node} has {links} links, expected 1")]
     HostLinks { node: NodeId, links: usize },
     #[error("host {node} is linked to host {host}, expected a switch")]
     HostAtHost { node: NodeId, host: NodeId },
-    #[error("link {a}-{b} ends where it starts")]
-    Loop { a: NodeId, b: NodeId },
-    #[error("no way leads from host {from} to host {to}")]
+    #[error("node {node} is linked to itself, expected another node")]
+    Loop { node: String },
+    #[error("no path leads from host {from} to host {to}")]
     Disconnected { from: NodeId, to: NodeId },
     #[error("{hosts} hosts, below min 2")]
     TooFewHosts { hosts: usize },
@@ -245,8 +245,8 @@ impl Graph {
     /// What is wrong, and at which link, if at one.
     fn check(&self) -> Result<(), (Option<usize>, GraphError)> {
         if let Some(n) = self.edges.iter().position(|edge| edge.a == edge.b) {
-            let Edge { a, b, .. } = self.edges[n];
-            return Err((Some(n), GraphError::Loop { a, b }));
+            let node = self.edges[n].a.to_string();
+            return Err((Some(n), GraphError::Loop { node }));
         }
         let hosts = self.hosts().count();
         if hosts < 2 {

@@ -193,12 +193,31 @@ fn read_quantity<Q>(key: &str, text: &str, min: Q, max: Q) -> Result<Q, Problem>
 where
     Q: FromStr<Err = ParseError> + PartialOrd + fmt::Display,
 {
-    let quantity: Q = text.parse().map_err(|error| Problem::Quantity {
-        key: key.to_owned(),
-        error,
-    })?;
+    let quantity: Q = text
+        .parse()
+        .map_err(|error| beyond(key, text, error, &min, &max))?;
     within(key, &quantity, &min, &max)?;
     Ok(quantity)
+}
+
+/// Why `key` is no quantity. A number that no type holds is beyond the key's own bounds, which the user
+/// knows.
+fn beyond<Q: fmt::Display>(key: &str, text: &str, error: ParseError, min: &Q, max: &Q) -> Problem {
+    let (key, value) = (key.to_owned(), text.trim().to_owned());
+    match error {
+        // Too small for the type: negative, or a rate of zero.
+        ParseError::OutOfRange { .. } if value.starts_with(['-', '0']) => Problem::Below {
+            key,
+            value,
+            min: min.to_string(),
+        },
+        ParseError::OutOfRange { .. } => Problem::Above {
+            key,
+            value,
+            max: max.to_string(),
+        },
+        error => Problem::Quantity { key, error },
+    }
 }
 
 fn within<Q: PartialOrd + fmt::Display>(

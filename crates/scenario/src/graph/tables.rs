@@ -139,6 +139,10 @@ impl Reader<'_> {
             let at = group.to.span().start;
             for name in group.names() {
                 let b = self.node(at, name)?;
+                if a == b {
+                    let node = format!("{name:?}");
+                    return Err(GraphError::Loop { node }.at((self.line_at)(at)));
+                }
                 self.add(a, b, link, at);
             }
         }

@@ -50,11 +50,11 @@ fn bad_toml_networks_are_refused_with_line_and_value() {
     );
     assert_eq!(
         error("to = [\"tor1\", \"tor2\"]", "to = \"tor1\""),
-        "no way leads from host 2 to host 0"
+        "no path leads from host 2 to host 0"
     );
     assert_eq!(
         error("to = [\"tor1\"", "to = [\"spine\""),
-        "line 13: link 5-5 ends where it starts"
+        "line 13: node \"spine\" is linked to itself, expected another node"
     );
     assert_eq!(
         error("count = 2", "count = 0"),
@@ -80,11 +80,11 @@ fn bad_files_are_refused_with_line_and_value() {
     );
     assert_eq!(
         error("3 1 2\n2\n0 2 1Gbps 1us 0\n"),
-        "line 3: 1 links, expected 2 as the first line says"
+        "line 3: the first line says 2, the number of links is 1"
     );
     assert_eq!(
         error("4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"),
-        "no way leads from host 1 to host 0"
+        "no path leads from host 1 to host 0"
     );
     assert_eq!(
         error("3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n"),
@@ -92,11 +92,11 @@ fn bad_files_are_refused_with_line_and_value() {
     );
     assert_eq!(
         error("2 1 1\n1\n0 0 1Gbps 1us 0\n"),
-        "line 3: link 0-0 ends where it starts"
+        "line 3: node 0 is linked to itself, expected another node"
     );
     assert_eq!(
         error("4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"),
-        "line 6: node 0 is host with 2 links, expected 1"
+        "line 6: host 0 has 2 links, expected 1"
     );
 }
 

@@ -114,6 +114,26 @@ t:19: onramp.gain is 2, above max 1"#;
 }
 
 #[test]
+fn numbers_beyond_their_type_are_beyond_the_keys_bound() {
+    let error = |key, value| {
+        let error = Scenario::parse_with(BASE, "t", &[(key, value)]);
+        error.unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("duration", "9999999999 s"),
+        "--set: duration is 9999999999 s, above max 3600 s"
+    );
+    assert_eq!(
+        error("network.buffer", "-1 kB"),
+        "--set: network.buffer is -1 kB, below min 2 kB"
+    );
+    assert_eq!(
+        error("network.link.rate", "0 Gbit/s"),
+        "--set: network.link.rate is 0 Gbit/s, below min 1 Mbit/s"
+    );
+}
+
+#[test]
 fn missing_tables_are_reported_at_the_top() {
     assert_eq!(
         errors(""),
@@ -379,11 +399,11 @@ fn a_bad_network_of_a_scenario_is_refused_with_the_scenarios_line() {
     );
     assert_eq!(
         error("to = \"tor\"", "to = \"spine\""),
-        "t:18: network.graph: link 4-4 ends where it starts"
+        "t:18: network.graph: node \"spine\" is linked to itself, expected another node"
     );
     assert_eq!(
         error("to = \"tor\"", "to = []"),
-        "t:5: network.graph: no way leads from host 2 to host 0"
+        "t:5: network.graph: no path leads from host 2 to host 0"
     );
     let star = "\"star\", hosts = 3 }\nlink = { rate = \"1 Gbit/s\", delay = \"1 us\" }";
     assert_eq!(
@@ -414,7 +434,7 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
     let error = |path: &str, more: &str| with_files(path, more).unwrap_err();
     assert_eq!(
         error("cut.txt", long),
-        "t:4: network.topology.path is cut.txt: no way leads from host 2 to host 0"
+        "t:4: network.topology.path is cut.txt: no path leads from host 2 to host 0"
     );
     assert_eq!(
         error("zero.txt", long),
@@ -422,7 +442,7 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
     );
     assert_eq!(
         error("two.txt", long),
-        "t:4: network.topology.path is two.txt: line 5: node 0 is host with 2 links, expected 1"
+        "t:4: network.topology.path is two.txt: line 5: host 0 has 2 links, expected 1"
     );
     assert_eq!(
         error("node.txt", long),
@@ -654,7 +674,7 @@ name = "fq"
          t:23: network.ecn.threshold is \"1\", which has no unit (one of B, kB, MB, GB, KiB, MiB, GiB)\n\
          t:23: network.ecn.threshold is 400 kB, above max 300 kB (network.buffer)\n\
          t:24: unknown key network.colour\n\
-         t:25: sweep.host.cc is of type array, expected a list of values"
+         t:25: sweep.host.cc is an empty list, expected at least one value"
     );
 }
 
