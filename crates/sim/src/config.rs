@@ -1,11 +1,11 @@
 //! What a simulation is made of, beside its topology and its flows.
 
 use crate::cc::{Algorithm, Feedback};
-use crate::chains::Chains;
-use crate::clock::ClockErrors;
-use crate::huygens::Probing;
-use crate::kernel::MSS;
-use crate::rounding::Rounding;
+use crate::engine::rounding::Rounding;
+use crate::flows::chains::Chains;
+use crate::host::clock::ClockErrors;
+use crate::host::huygens::Probing;
+use crate::host::kernel::MSS;
 use crate::tcp::control::TcpAlgorithm;
 use onramp_scenario::{Transport, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};

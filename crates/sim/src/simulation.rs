@@ -1,21 +1,21 @@
 //! One simulation: a network with its traffic, as a whole, made of one domain or of several that are
 //! simulated side by side. Which, no result tells.
 
-use crate::capture::{CaptureError, Output};
-use crate::chains::Chains;
 use crate::config::{Buffer, Config, Counters, Flow, Outcome};
-use crate::delays::Delays;
 use crate::domain::{Beginning, Domain};
-use crate::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
-use crate::int::{IntFormat, TooManyRates};
-use crate::network::Network;
-use crate::partition::Partition;
-use crate::port::{Port, PortState};
-use crate::rounding::{Rounding, WireTimes};
-use crate::signals::{Pair, Signals};
-use crate::switch::Memory;
-use crate::team::Team;
-use crate::topology::{Link, Topology};
+use crate::engine::rounding::{Rounding, WireTimes};
+use crate::engine::team::Team;
+use crate::flows::chains::Chains;
+use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
+use crate::net::int::{IntFormat, TooManyRates};
+use crate::net::network::Network;
+use crate::net::partition::Partition;
+use crate::net::port::{Port, PortState};
+use crate::net::switch::Memory;
+use crate::net::topology::{Link, Topology};
+use crate::watch::capture::{CaptureError, Output};
+use crate::watch::delays::Delays;
+use crate::watch::signals::{Pair, Signals};
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::sync::{Arc, MutexGuard};

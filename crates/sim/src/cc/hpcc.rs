@@ -5,7 +5,7 @@
 use super::{
     divided, per_25g, scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, PathFacts,
 };
-use crate::int::{IntHop, MAX_INT_HOPS};
+use crate::net::int::{IntHop, MAX_INT_HOPS};
 use onramp_scenario::Tuning;
 use onramp_units::Rate;
 

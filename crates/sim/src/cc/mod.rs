@@ -4,7 +4,7 @@
 //! list below. They know no clock, queue or packet: every input is an argument.
 
 use crate::config::Ecn;
-use crate::int::{IntFormat, IntHop};
+use crate::net::int::{IntFormat, IntHop};
 use onramp_scenario::Tuning;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 

@@ -1,18 +1,18 @@
 //! A scenario's run into a simulation.
 
 use super::parts::{partition, Parts};
-use crate::capture::CaptureError;
 use crate::cc;
-use crate::chains::Chains;
-use crate::clock::ClockErrors;
 use crate::config::{Buffer, Config, Ecn, Flow, Hosts, Kernel, Nic, Switch};
-use crate::huygens::Probing;
-use crate::partition::Partition;
-use crate::port_name::UnknownPort;
-use crate::rounding::Rounding;
+use crate::engine::rounding::Rounding;
+use crate::flows::chains::Chains;
+use crate::host::clock::ClockErrors;
+use crate::host::huygens::Probing;
+use crate::net::partition::Partition;
+use crate::net::port_name::UnknownPort;
+use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::tcp::control::TcpAlgorithm;
-use crate::topology::{Line, Topology, TopologyError};
+use crate::watch::capture::CaptureError;
 use onramp_scenario::{
     self as scenario, Arrival, Cc, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc,
     Receivers, Run, Sharing,

@@ -1,7 +1,7 @@
 //! How wrong synchronised clocks were.
 
 use super::observe::Observer;
-use crate::huygens::ClockWindow as Window;
+use crate::host::huygens::ClockWindow as Window;
 use onramp_results::{ClockCounters, ClockWindow, Summary};
 use onramp_sync::synthetic::FleetErrors;
 use onramp_units::Time;

@@ -2,7 +2,7 @@
 
 use super::build::topology;
 use super::BuildError;
-use crate::kernel::{Incoming, Outgoing};
+use crate::host::kernel::{Incoming, Outgoing};
 use onramp_scenario::{expected_flows, Connections, Run};
 use onramp_units::Bytes;
 

@@ -11,8 +11,8 @@ mod report;
 mod rows;
 mod series;
 
-use crate::capture::Output;
-use crate::port_name::find;
+use crate::net::port_name::find;
+use crate::watch::capture::Output;
 use onramp_scenario::{plan, Run};
 use onramp_units::{Sim, Time};
 

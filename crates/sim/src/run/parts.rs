@@ -1,8 +1,8 @@
 //! Into how many parts a run is worth being split.
 
-use crate::partition::Partition;
+use crate::net::partition::Partition;
+use crate::net::topology::Topology;
 use crate::simulation::Simulation;
-use crate::topology::Topology;
 use onramp_scenario::{Arrival, Run, Work};
 
 /// Packets that a thread should move between two looks at the others, so that looking costs next to

@@ -5,9 +5,9 @@ use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
 use super::series::pair_rows;
-use crate::delays::Delays;
-use crate::edge::OR_ACK_BYTES;
-use crate::signals::Pair;
+use crate::host::edge::OR_ACK_BYTES;
+use crate::watch::delays::Delays;
+use crate::watch::signals::Pair;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent, RunResult,
     SeriesRow, SimCounters, Summary, Tables, WorldCounters,

@@ -2,7 +2,7 @@
 //! millions of flows holds a few bytes of each.
 
 use crate::config::Outcome;
-use crate::packet::NONE;
+use crate::net::packet::NONE;
 use crate::simulation::Simulation;
 use onramp_results::{FlowRow, RequestRow, Simulated};
 use onramp_scenario::{Arrival, Kind, Run, Work};

@@ -8,12 +8,12 @@
 
 use crate::config::Hosts;
 use crate::domain::Domain;
-use crate::edge::law_of;
-use crate::kernel::MSS;
-use crate::port_name::{find, UnknownPort};
-use crate::probe::Times;
-use crate::signals::Pair;
+use crate::host::edge::law_of;
+use crate::host::kernel::MSS;
+use crate::net::port_name::{find, UnknownPort};
 use crate::simulation::Simulation;
+use crate::watch::probe::Times;
+use crate::watch::signals::Pair;
 use onramp_results::SeriesRow;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};

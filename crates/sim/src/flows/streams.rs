@@ -1,0 +1,104 @@
+//! Flows that go in order over one connection: chunks of a ring, which wait for those before them in two
+//! ways. Each starts when its host has what it passes on, and goes behind what its host had to send
+//! earlier.
+
+use crate::net::network::Network;
+use crate::net::packet::NONE;
+use onramp_scenario::{Arrival, Work};
+use std::collections::HashMap;
+
+/// Which flows of a plan share a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Streams {
+    /// By flow: the first one of its connection; the one before it and the next one, or `NONE`. Empty: none
+    /// shares any.
+    openers: Vec<u32>,
+    before: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Streams {
+    pub fn of(arrivals: &[Arrival]) -> Streams {
+        if !arrivals.iter().any(|arrival| arrival.in_order) {
+            return Streams::default();
+        }
+        let mut streams = Streams {
+            openers: (0..arrivals.len() as u32).collect(),
+            before: vec![NONE; arrivals.len()],
+            next: vec![NONE; arrivals.len()],
+        };
+        let mut last = HashMap::new();
+        for (flow, arrival) in (0..).zip(arrivals).filter(|(_, arrival)| arrival.in_order) {
+            let stream = (arrival.traffic, arrival.src, arrival.dst);
+            if let Some(before) = last.insert(stream, flow) {
+                streams.before[flow as usize] = before;
+                streams.next[before as usize] = flow;
+                streams.openers[flow as usize] = streams.openers[before as usize];
+            }
+        }
+        streams
+    }
+
+    /// The flow that opens the connection of `flow`.
+    pub fn opener(&self, flow: u32) -> u32 {
+        let opener = self.openers.get(flow as usize);
+        opener.copied().unwrap_or(flow)
+    }
+
+    /// The flow before `flow` on its connection.
+    pub fn before(&self, flow: u32) -> Option<u32> {
+        of(&self.before, flow)
+    }
+
+    /// The flow behind `flow` on its connection.
+    pub fn next(&self, flow: u32) -> Option<u32> {
+        of(&self.next, flow)
+    }
+}
+
+fn of(others: &[u32], flow: u32) -> Option<u32> {
+    let other = others.get(flow as usize).copied();
+    other.filter(|&other| other != NONE)
+}
+
+/// The bytes of a flow on its connection: from `first` on, up to `end`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub flow: u32,
+    pub first: u64,
+    pub end: u64,
+}
+
+impl Network {
+    /// The bytes of `flow` where those of the flow before it end. One without size has no end.
+    pub fn part(&self, flow: u32, first: u64) -> Part {
+        let end = match self.flows[flow as usize].work {
+            Work::Send(size) => first + size.get(),
+            Work::Until(_) => u64::MAX,
+        };
+        Part { flow, first, end }
+    }
+
+    /// The flow behind `flow` on its connection.
+    pub fn next_in_stream(&self, flow: u32) -> Option<u32> {
+        self.chains.as_ref()?.streams.next(flow)
+    }
+
+    /// The flow that opens the connection of `flow`: of flows that share none, itself.
+    pub fn opener(&self, flow: u32) -> u32 {
+        let chains = self.chains.as_ref();
+        chains.map_or(flow, |chains| chains.streams.opener(flow))
+    }
+
+    /// Where the bytes of the last flow on the connection that `opener` opened end.
+    pub fn end_of_stream(&self, opener: u32) -> u64 {
+        let parts = std::iter::successors(Some(self.part(opener, 0)), |part| self.next_part(*part));
+        parts.last().map_or(0, |part| part.end)
+    }
+
+    /// The bytes behind `part` on its connection.
+    pub fn next_part(&self, part: Part) -> Option<Part> {
+        let next = self.next_in_stream(part.flow)?;
+        Some(self.part(next, part.end))
+    }
+}

@@ -1,0 +1,204 @@
+//! Probes as packets, and their stamps.
+
+use super::{Edge, Probing};
+use crate::domain::Domain;
+use crate::engine::events::{Rank, What};
+use crate::engine::random::{Purpose, Streams};
+use crate::net::network::Network;
+use crate::net::packet::{Kind, Packet, Path, NONE};
+use onramp_units::{Sim, Span, Time};
+use std::sync::Arc;
+
+/// A probe on the wire (facts/huygens.md); the daemon's are 86 B.
+const PROBE_BYTES: u16 = 84;
+/// UDP ports of edge 0; its answers go the other way. Others follow, so that ECMP spreads them.
+const PORTS: (u16, u16) = (20_000, 319);
+/// Those of an edge's probes.
+fn ports(edge: u32) -> (u16, u16) {
+    (PORTS.0.wrapping_add(edge as u16), PORTS.1)
+}
+
+/// No stamp.
+pub(super) const ABSENT: i64 = i64::MIN;
+
+/// Stamps of one probe and its answer, ns of the clocks of who took them, in the order in which they
+/// were taken: near sends, far receives, far sends, near receives.
+pub(super) type Four = [i64; 4];
+
+/// What a domain keeps of probes: stamps by its hosts.
+pub(crate) struct Prober {
+    probing: Probing,
+    edges: Arc<[Edge]>,
+    /// By edge: there and back.
+    ways: Vec<(Path, Path)>,
+    /// By edge: the next probe's number, and the window's first one.
+    next: Vec<u64>,
+    first: Vec<u64>,
+    /// By edge and number since the window's first.
+    stamps: Vec<Vec<Four>>,
+    noise: Streams,
+}
+
+impl Prober {
+    pub fn new(
+        probing: Probing,
+        edges: Arc<[Edge]>,
+        network: &Network,
+        seed: u64,
+        nodes: usize,
+    ) -> Prober {
+        let way = |(number, edge): (u32, &Edge)| {
+            let (source, destination) = ports(number);
+            let there = network.path(edge.near, edge.far, (source, destination));
+            let back = network.path(edge.far, edge.near, (destination, source));
+            (there, back)
+        };
+        Prober {
+            probing,
+            ways: (0..).zip(edges.iter()).map(way).collect(),
+            next: vec![0; edges.len()],
+            first: vec![0; edges.len()],
+            stamps: vec![Vec::new(); edges.len()],
+            noise: Streams::new(seed, Purpose::Probes, nodes),
+            edges,
+        }
+    }
+
+    /// How late or early a stamp is, ns.
+    fn noise_ns(&mut self, host: u32, on_arrival: bool) -> f64 {
+        let rng = self.noise.of(host);
+        match on_arrival {
+            true => self.probing.stamps.received_noise_ns(rng),
+            false => self.probing.stamps.sent_noise_ns(rng),
+        }
+    }
+
+    fn note(&mut self, edge: u32, number: u64, which: usize, stamp: i64) {
+        let edge = edge as usize;
+        // Of the window before: too late.
+        let Some(place) = number.checked_sub(self.first[edge]) else {
+            return;
+        };
+        let stamps = &mut self.stamps[edge];
+        if stamps.len() <= place as usize {
+            stamps.resize(place as usize + 1, [ABSENT; 4]);
+        }
+        stamps[place as usize][which] = stamp;
+    }
+
+    /// The next probe's number of each edge that is probed from here.
+    pub(super) fn next(&self) -> &[u64] {
+        &self.next
+    }
+
+    /// Hands over the window's stamps; the next window begins with the probes of these numbers.
+    pub(super) fn end_window(&mut self, first: &[u64]) -> Vec<Vec<Four>> {
+        self.first.copy_from_slice(first);
+        let empty = vec![Vec::new(); self.stamps.len()];
+        std::mem::replace(&mut self.stamps, empty)
+    }
+}
+
+impl Domain {
+    /// The ends of an edge, and its probes' ports.
+    pub(crate) fn probed(&self, edge: u32) -> (Edge, (u16, u16)) {
+        let prober = self.prober.as_ref().expect("there are probes");
+        (prober.edges[edge as usize], ports(edge))
+    }
+
+    /// Plans the first probe of each edge that is probed from here: edges begin one after the other,
+    /// spread over the interval.
+    pub(crate) fn begin_probing(&mut self) {
+        let Some(prober) = &self.prober else { return };
+        let (interval, count) = (prober.probing.interval, prober.edges.len() as i64);
+        let edges = prober.edges.clone();
+        for (number, edge) in (0..).zip(edges.iter()) {
+            if self.network.partition.of(edge.near) == self.me {
+                let at = Time::ZERO + interval * i64::from(number) / count;
+                self.plan_probe(number, at);
+            }
+        }
+    }
+
+    fn plan_probe(&mut self, edge: u32, at: Time<Sim>) {
+        self.events.schedule(at, Rank::Own, What::Probe { edge });
+    }
+
+    /// The next probe of an edge is due.
+    pub(crate) fn send_next_probe(&mut self, edge: u32) {
+        let Some(prober) = &mut self.prober else {
+            return;
+        };
+        let (spacing, interval) = (prober.probing.stamps.spacing(), prober.probing.interval);
+        let number = prober.next[edge as usize];
+        prober.next[edge as usize] += 1;
+        let Edge { near, .. } = prober.edges[edge as usize];
+        let there = prober.ways[edge as usize].0;
+        let until_next = match number % 2 {
+            0 => spacing,
+            _ => (interval - spacing).max(Span::from_ps(1)),
+        };
+        self.plan_probe(edge, self.now + until_next);
+        self.send_probe(near, edge, number, Kind::Probe, there);
+    }
+
+    fn send_probe(&mut self, host: u32, edge: u32, number: u64, kind: Kind, path: Path) {
+        let id = self.packets.add(Packet {
+            seq: number,
+            sent: self.now,
+            flow: edge,
+            connection: edge,
+            next: NONE,
+            wire_bytes: PROBE_BYTES,
+            payload: 0,
+            ordinal: 0,
+            at_port: 0,
+            hop: 0,
+            kind,
+            marked: false,
+            control: false,
+            path,
+        });
+        let port = self.network.port_of(host);
+        self.ports[port as usize].data.push(&mut self.packets, id);
+        self.line_wanted(port);
+    }
+
+    /// A host hands a packet to its line: if it is a probe, it is stamped.
+    #[inline]
+    pub(crate) fn stamp_probe(&mut self, host: u32, id: u32) {
+        match self.packets[id].kind {
+            Kind::Probe => self.note_probe(host, id, 0),
+            Kind::ProbeAnswer => self.note_probe(host, id, 2),
+            _ => {}
+        }
+    }
+
+    /// A probe or an answer is at its host.
+    pub(crate) fn probe_arrived(&mut self, host: u32, id: u32) {
+        let packet = self.packets[id];
+        self.packets.free(id);
+        if packet.kind == Kind::ProbeAnswer {
+            return self.note_stamp(host, &packet, 3);
+        }
+        self.note_stamp(host, &packet, 1);
+        let Some(prober) = &self.prober else { return };
+        let back = prober.ways[packet.flow as usize].1;
+        self.send_probe(host, packet.flow, packet.seq, Kind::ProbeAnswer, back);
+    }
+
+    #[cold]
+    fn note_probe(&mut self, host: u32, id: u32, which: usize) {
+        let packet = self.packets[id];
+        self.note_stamp(host, &packet, which);
+    }
+
+    fn note_stamp(&mut self, host: u32, packet: &Packet, which: usize) {
+        let reads_ns = self.clocks.reads(host, self.now).ticks();
+        let Some(prober) = &mut self.prober else {
+            return;
+        };
+        let noise_ns = prober.noise_ns(host, which % 2 == 1).round() as i64;
+        prober.note(packet.flow, packet.seq, which, reads_ns + noise_ns);
+    }
+}

@@ -1,0 +1,194 @@
+//! The central step: all stamps of a window into all hosts' corrections, and how wrong those are.
+
+use super::probes::{Four, ABSENT};
+use super::{Edge, Probing};
+use crate::host::clock::Clocks;
+use crate::simulation::Simulation;
+use onramp_sync::correction::Correction;
+use onramp_sync::fleet::{Fleet, Report, Wander};
+use onramp_sync::line::{self, Softness};
+use onramp_sync::probe::{points, pure, Far, Near, Pair, Probe};
+use onramp_sync::synthetic::FleetErrors;
+use onramp_units::{Clock, Sim, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a window has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockWindow {
+    /// When it ended.
+    pub end: Time<Sim>,
+    /// Of the hosts that knew fleet time until then, at the very end, when what they knew was oldest.
+    pub errors: FleetErrors,
+    /// Hosts without a correction after it.
+    pub lost: usize,
+    /// Pairs of probes and of answers whose stamps are all there, and those among them that were pure.
+    pub pairs: usize,
+    /// As above.
+    pub pure: usize,
+    /// Standard deviation of an edge's error, as estimated, ns.
+    pub edge_sigma_ns: f64,
+}
+
+/// Who corrects clocks.
+pub(crate) struct Synchroniser {
+    probing: Probing,
+    edges: Arc<[Edge]>,
+    hosts: Vec<u32>,
+    fleet: Fleet,
+    /// Stamps of the windows that a line is fitted to, by edge; the last window's are last.
+    stamps: VecDeque<Vec<Vec<Four>>>,
+    /// When the window ends.
+    pub end: Time<Sim>,
+    pub windows: Vec<ClockWindow>,
+}
+
+impl Synchroniser {
+    pub fn new(probing: Probing, edges: Arc<[Edge]>, hosts: Vec<u32>) -> Synchroniser {
+        Synchroniser {
+            edges,
+            hosts,
+            fleet: Fleet::new(Wander::default()),
+            stamps: VecDeque::new(),
+            end: Time::ZERO + probing.window,
+            windows: Vec::new(),
+            probing,
+        }
+    }
+
+    /// Ends the window: measures how wrong `clocks` are, and says how to correct them, by host.
+    fn end_window(
+        &mut self,
+        clocks: &Clocks,
+        stamps: Vec<Vec<Four>>,
+    ) -> Vec<(u32, Option<Correction>)> {
+        let now = self.end;
+        let errors = self.errors(clocks, now);
+        self.stamps.push_back(stamps);
+        if self.stamps.len() > line::WINDOWS {
+            self.stamps.pop_front();
+        }
+        let (reports, pairs, pure) = self.reports();
+        let found = self.fleet.window(self.hosts.len(), &reports);
+        let corrected = self.hosts.iter().zip(&found.corrections);
+        let corrections: Vec<(u32, Option<Correction>)> = corrected
+            .map(|(&host, found)| {
+                let steered = found.ok().map(|target| match clocks.correction(host) {
+                    Some(old) => old.steer(&target, clocks.reads(host, now), self.probing.window),
+                    None => target,
+                });
+                (host, steered)
+            })
+            .collect();
+        self.windows.push(ClockWindow {
+            end: now,
+            errors,
+            lost: corrections.iter().filter(|(_, c)| c.is_none()).count(),
+            pairs,
+            pure,
+            edge_sigma_ns: found.edge_sigma_ns,
+        });
+        self.end += self.probing.window;
+        corrections
+    }
+
+    /// Of the hosts that know fleet time.
+    fn errors(&self, clocks: &Clocks, now: Time<Sim>) -> FleetErrors {
+        let known = |&host: &u32| {
+            let (correction, reads) = (clocks.correction(host)?, clocks.reads(host, now));
+            let fleet_ns = correction.fleet(reads).ticks();
+            Some((fleet_ns, correction.sigma_at(reads)))
+        };
+        FleetErrors::of(&self.hosts.iter().filter_map(known).collect::<Vec<_>>())
+    }
+
+    /// What each edge's line says; all its pairs, and the pure ones among them.
+    fn reports(&self) -> (Vec<Report>, usize, usize) {
+        let place = |host: u32| self.hosts.binary_search(&host).expect("hosts are sorted");
+        let purity = self.probing.stamps.purity();
+        let (mut reports, mut pairs, mut kept) = (vec![], 0, 0);
+        for (number, edge) in self.edges.iter().enumerate() {
+            let stamps = || self.stamps.iter().map(|window| &window[number]);
+            let out: Vec<Pair<Near, Far>> = stamps().flat_map(|s| pairs_of(s, 0)).collect();
+            let back: Vec<Pair<Far, Near>> = stamps().flat_map(|s| pairs_of(s, 2)).collect();
+            pairs += out.len() + back.len();
+            let (out, back) = (pure(out, purity), pure(back, purity));
+            kept += out.len() + back.len();
+            let line = line::fit(
+                &points(&out),
+                &points(&back),
+                Softness::of(self.probing.stamps),
+            );
+            reports.extend(line.map(|line| Report {
+                near: place(edge.near),
+                far: place(edge.far),
+                line,
+            }));
+        }
+        (reports, pairs, kept)
+    }
+}
+
+/// The pairs whose four stamps are there: those `from` (sent) and behind it (received).
+fn pairs_of<From: Clock, To: Clock>(stamps: &[Four], from: usize) -> Vec<Pair<From, To>> {
+    let probe = |four: &Four| {
+        let (sent, received) = (four[from], four[from + 1]);
+        (sent != ABSENT && received != ABSENT).then(|| Probe {
+            sent: Time::from_ticks(sent),
+            received: Time::from_ticks(received),
+        })
+    };
+    let pair = |two: &[Four]| {
+        Some(Pair {
+            first: probe(&two[0])?,
+            second: probe(&two[1])?,
+        })
+    };
+    stamps.chunks_exact(2).filter_map(pair).collect()
+}
+
+impl Simulation {
+    /// A window is over, and with it all events until then.
+    pub(crate) fn synchronise(&mut self) {
+        let Some(synchroniser) = &mut self.synchroniser else {
+            return;
+        };
+        let mut domains: Vec<_> = (0..self.network.partition.count())
+            .map(|n| self.team.domain(n))
+            .collect();
+        // The next window begins with whole pairs.
+        let mut first = vec![0; synchroniser.edges.len()];
+        for domain in &domains {
+            let next = domain.prober.iter().flat_map(|prober| prober.next());
+            for (first, next) in first.iter_mut().zip(next) {
+                *first = u64::max(*first, next.next_multiple_of(2));
+            }
+        }
+        let mut stamps: Vec<Vec<Four>> = vec![Vec::new(); first.len()];
+        for domain in &mut domains {
+            let Some(prober) = &mut domain.prober else {
+                continue;
+            };
+            let taken = prober.end_window(&first);
+            for (all, some) in stamps.iter_mut().zip(taken) {
+                merge(all, &some);
+            }
+        }
+        let corrections = synchroniser.end_window(&domains[0].clocks, stamps);
+        for domain in &mut domains {
+            for (host, correction) in &corrections {
+                domain.clocks.correct(*host, *correction);
+            }
+        }
+    }
+}
+
+/// Adds stamps that another domain has taken of the same probes.
+fn merge(all: &mut Vec<Four>, some: &[Four]) {
+    all.resize(all.len().max(some.len()), [ABSENT; 4]);
+    for (all, some) in all.iter_mut().zip(some) {
+        for (all, some) in all.iter_mut().zip(some) {
+            *all = i64::max(*all, *some);
+        }
+    }
+}

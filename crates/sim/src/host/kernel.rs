@@ -1,0 +1,493 @@
+//! The kernel host: TCP (tcp/) above a queueing discipline above a plain NIC.
+//!
+//! A connection hands down GSO segments at its pace, if it has one (then a segment's time stamp is
+//! that of its departure, as in Linux since 4.20), as many as TCP small queues let wait (TSQ); connections
+//! take turns by bytes (deficit round robin, as sch_fq); a segment leaves as one burst at line rate.
+//! Acknowledgements leave between bursts. Packets that arrive within the coalescing time are handled
+//! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
+//! an OR-ACK answers, as law/sample.h says.
+//! Connections are persistent, as the rack's, unless the scenario wants new ones: a flow takes the idle one
+//! of its hosts that was used last, with the window and the control law's state that it has, else a new
+//! one. Which one, its receiver says when it asks for the flow; the question takes half of an idle round
+//! trip, no line, and acknowledges what came before. Flows that go in order (streams.rs) have a connection
+//! of their own, and one goes behind the other without being asked for.
+//! Does not: model processors or receive windows; a new connection's handshake is over, and has
+//! found the round-trip time of the idle network.
+
+mod codel;
+mod edge;
+mod receive;
+mod turns;
+
+pub(crate) use receive::Incoming;
+
+use self::codel::Codel;
+use crate::config::Kernel;
+use crate::domain::Domain;
+use crate::engine::events::{Rank, What};
+use crate::flows::outcomes::{Outcomes, Sent};
+use crate::host::edge::law_of;
+use crate::net::packet::{Packet, Path};
+use crate::tcp::control::Device;
+use crate::tcp::sender::{Segment, Sender};
+use onramp_law::Records;
+use onramp_scenario::Work;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::collections::VecDeque;
+
+/// Payload of a full packet: 1500 B less IPv4 and TCP headers with time stamps.
+pub(crate) const MSS: u16 = 1448;
+/// Ethernet, IPv4 and TCP headers; an acknowledgement is nothing else.
+pub(crate) const HEADER: u16 = 66;
+/// sch_fq: two frames.
+const QUANTUM: i64 = 3028;
+/// A time that does not come.
+const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
+
+/// A kernel host.
+#[derive(Default)]
+pub(crate) struct KernelHost {
+    /// Connections with segments to send.
+    turns: Vec<Turn>,
+    /// Whose turn it is.
+    current: usize,
+    burst: Option<Burst>,
+    wake: Option<(Time<Sim>, u64)>,
+    /// Packets that wait for the interrupt.
+    arrived: Vec<u32>,
+}
+
+/// A connection in the round robin, by the place of its sending end.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    connection: u32,
+    credit: i64,
+    /// When the control law is to be asked again.
+    held_until: Time<Sim>,
+}
+
+/// A segment on its way to the line.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    connection: u32,
+    segment: Segment,
+    sent: u32,
+}
+
+/// A flow's packets on its connection.
+struct Part {
+    flow: u32,
+    /// The packet behind its last, and the last one's payload.
+    end: u32,
+    last_payload: u16,
+}
+
+/// The sending end of a connection.
+pub(crate) struct Outgoing {
+    /// The flow under way, the first of those that are; its number among those of its hosts; and the one that
+    /// opened it.
+    pub plan: u32,
+    ordinal: u16,
+    number: u32,
+    /// That one's number among those of its hosts: names the way.
+    path: u16,
+    pub(crate) src: u32,
+    sender: Sender,
+    /// Of the flows under way that have a size, behind those that have ended but may have copies below TCP.
+    parts: VecDeque<Part>,
+    ended_parts: usize,
+    there: Path,
+    /// Segments in the queueing discipline, with the times at which they came, and packets there and
+    /// in the burst.
+    queue: VecDeque<(Time<Sim>, Segment)>,
+    queued: u32,
+    codel: Codel,
+    /// When the pace lets TCP hand down more, and when it waits for that.
+    paced_until: Time<Sim>,
+    resume_at: Option<Time<Sim>>,
+    law: onramp_law::Flow,
+    /// What the law remembers of transmissions, if it holds.
+    records: Option<Records>,
+    pub held_since: Option<Time<Sim>>,
+    /// For how long the law has held the flow.
+    pub held: Span,
+    /// The timer event that is scheduled.
+    timer_at: Time<Sim>,
+    over: bool,
+}
+
+impl Outgoing {
+    /// The flow that packet `number` is of, and its payload.
+    fn packet(&self, number: u32) -> (u32, u16) {
+        match self.parts.iter().find(|part| number < part.end) {
+            Some(part) if part.end == number + 1 => (part.flow, part.last_payload),
+            Some(part) => (part.flow, MSS),
+            None => (self.plan, MSS),
+        }
+    }
+
+    /// Payload of a segment.
+    fn bytes(&self, segment: &Segment) -> u32 {
+        let behind = segment.first + segment.count;
+        let ends_here = |part: &&Part| segment.first < part.end && part.end <= behind;
+        let ends = self.parts.iter().filter(ends_here);
+        let missing = ends.map(|part| u32::from(MSS - part.last_payload));
+        segment.count * u32::from(MSS) - missing.sum::<u32>()
+    }
+
+    /// Sequence numbers of a segment: all packets but its last count as full.
+    fn span(&self, segment: &Segment) -> u32 {
+        let last = segment.first + segment.count - 1;
+        (segment.count - 1) * u32::from(MSS) + u32::from(self.packet(last).1)
+    }
+
+    /// Forgets ended flows that have no packet from `lowest` on.
+    fn forget_parts(&mut self, lowest: u32) {
+        let gone = self.parts.iter().take(self.ended_parts);
+        let gone = gone.take_while(|part| part.end <= lowest).count();
+        self.parts.drain(..gone);
+        self.ended_parts -= gone;
+    }
+
+    /// Ends the first flow under way, if it is all acknowledged.
+    fn acknowledged_flow(&mut self) -> Option<u32> {
+        let part = self.parts.get(self.ended_parts)?;
+        let flow = (part.end <= self.sender.unacked()).then_some(part.flow)?;
+        self.ended_parts += 1;
+        Some(flow)
+    }
+
+    /// What happens from now on is noted with flow `plan`, which is behind the one before.
+    fn begin(&mut self, plan: u32) {
+        self.plan = plan;
+        self.held = Span::ZERO;
+        self.sender.forget_counts();
+    }
+
+    pub fn note_outcome(&self, outcomes: &Outcomes) {
+        let sent = Sent {
+            held: self.held,
+            retransmissions: self.sender.retransmissions,
+            timeouts: self.sender.timeouts,
+        };
+        outcomes.sent(self.plan, sent);
+    }
+
+    /// Congestion window.
+    pub fn window_packets(&self) -> u32 {
+        self.sender.window().packets
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Packets below TCP that have not left.
+    #[cfg(test)]
+    pub fn queued_packets(&self) -> u32 {
+        self.queued
+    }
+
+    /// TCP's pace, payload.
+    pub fn pace(&self) -> Option<Rate> {
+        let packet_bits = f64::from(MSS) * 8.0;
+        Rate::from_bits_per_s((self.sender.packets_per_s()? * packet_bits) as u64)
+    }
+
+    /// Packets that may wait below TCP: TSQ, at least two segments.
+    fn small_queue(&self, segment: u32, worth: Span) -> u32 {
+        let paced = self.pace().map_or(0, |pace| pace.bytes_in(worth).get());
+        (2 * segment).max((paced / u64::from(MSS)) as u32)
+    }
+}
+
+impl Kernel {
+    /// Packets of the largest segment.
+    fn segment(&self, managed: bool) -> u32 {
+        let gso = if managed { self.managed_gso } else { self.gso };
+        (gso.get() / u64::from(MSS)).max(1) as u32
+    }
+
+    /// Whether segments of any congestion control leave at TCP's pace.
+    pub(crate) fn paces(&self, managed: bool) -> bool {
+        self.paced || managed && self.managed_paced
+    }
+}
+
+impl Domain {
+    fn kernel(&self) -> &Kernel {
+        self.config.hosts.kernel()
+    }
+
+    /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,
+    /// as if it had just been asked for; else on a new one, without being asked for.
+    pub(crate) fn start_unasked(&mut self, plan: u32) {
+        let opener = self.network.opener(plan);
+        if let Some(place) = self.outgoing_connections.place(opener) {
+            return self.append(place, plan);
+        }
+        if self.has_waited(plan) {
+            let question = self.question(plan);
+            return self.asked(question);
+        }
+        let ordinal = self.next_ordinal(plan);
+        let place = self.open_connection(plan, ordinal);
+        self.start_on(place, plan, ordinal);
+    }
+
+    /// A flow of the plan is asked for, and starts.
+    pub(crate) fn asked(&mut self, id: u32) {
+        let Packet {
+            flow, connection, ..
+        } = self.packets[id];
+        let ordinal = self.next_ordinal(flow);
+        let place = match self.outgoing_connections.place(connection) {
+            Some(place) => {
+                self.take_acknowledgement(id, place);
+                place
+            }
+            None => self.open_connection(flow, ordinal),
+        };
+        self.packets.free(id);
+        self.start_on(place, flow, ordinal);
+    }
+
+    /// Flow `plan` starts on the connection at `place`, which is idle.
+    fn start_on(&mut self, place: u32, plan: u32, ordinal: u16) {
+        let connection = &mut self.outgoing_connections[place];
+        connection.ordinal = ordinal;
+        connection.begin(plan);
+        self.append(place, plan);
+    }
+
+    /// Flow `plan` goes behind what the connection at `place` has to send.
+    fn append(&mut self, place: u32, plan: u32) {
+        let flow = self.network.flows[plan as usize];
+        if self.outgoing_connections[place].over {
+            self.law_starts(place, flow.src, flow.dst);
+        }
+        let burst = self.hosts[flow.src as usize].burst;
+        let burst = burst.filter(|burst| burst.connection == place);
+        let connection = &mut self.outgoing_connections[place];
+        self.network.outcomes.path(plan, connection.path);
+        connection.over = false;
+        let first = connection.sender.total();
+        let queued = connection.queue.iter().map(|(_, segment)| segment.first);
+        let below_tcp = queued.chain(burst.map(|burst| burst.segment.first)).min();
+        connection.forget_parts(below_tcp.unwrap_or(first));
+        match flow.work {
+            Work::Send(size) => {
+                let packets = packets(size.get());
+                connection.parts.push_back(Part {
+                    flow: plan,
+                    end: first + packets,
+                    last_payload: last_payload(size.get()),
+                });
+                connection.sender.resume(self.now, packets);
+            }
+            Work::Until(stop) => {
+                connection.sender.resume(self.now, u32::MAX - first);
+                let what = What::Stop {
+                    flow: connection.number,
+                };
+                self.events.schedule(stop, Rank::Own, what);
+            }
+        }
+        self.hand_down(place);
+    }
+
+    fn open_connection(&mut self, plan: u32, ordinal: u16) -> u32 {
+        let kernel = self.kernel();
+        let src = self.network.flows[plan as usize].src;
+        let device = Device {
+            segment: kernel.segment(law_of(&self.laws, src).is_some()),
+            paces: kernel.paced,
+        };
+        let handshake = self.network.base_rtt();
+        let transport = kernel.transport.clone();
+        let sender = Sender::new(&kernel.algorithm, transport, device, handshake);
+        let connection = Outgoing {
+            plan,
+            ordinal,
+            number: plan,
+            src,
+            path: ordinal,
+            sender,
+            parts: VecDeque::new(),
+            ended_parts: 0,
+            there: self.network.there(plan, ordinal),
+            queue: VecDeque::new(),
+            queued: 0,
+            codel: Codel::NEW,
+            paced_until: self.now,
+            resume_at: None,
+            law: onramp_law::Flow::default(),
+            records: None,
+            held_since: None,
+            held: Span::ZERO,
+            timer_at: NEVER,
+            over: true,
+        };
+        self.outgoing_connections.add(plan, connection)
+    }
+
+    /// A flow without size sends nothing new from now on.
+    pub(crate) fn stop_connection(&mut self, number: u32) {
+        if let Some(place) = self.outgoing_connections.place(number) {
+            self.outgoing_connections[place].sender.stop();
+            self.end_if_done(place);
+        }
+    }
+
+    /// TCP hands down what window, small queue and pace allow.
+    fn hand_down(&mut self, id: u32) {
+        let managed = law_of(&self.laws, self.outgoing_connections[id].src).is_some();
+        let kernel = self.kernel();
+        let (segment, paced) = (kernel.segment(managed), kernel.paces(managed));
+        let small_queue = kernel.transport.small_queue;
+        let connection = &mut self.outgoing_connections[id];
+        let paced = paced || connection.sender.paces();
+        let most = connection.small_queue(segment, small_queue);
+        connection.resume_at = None;
+        while connection.queued < most {
+            if paced && self.now < connection.paced_until {
+                connection.resume_at = Some(connection.paced_until);
+                break;
+            }
+            let Some(segment) = connection.sender.next_segment(self.now, segment) else {
+                break;
+            };
+            if let Some(pace) = connection.pace().filter(|_| paced) {
+                let bytes = Bytes::new(u64::from(connection.bytes(&segment)));
+                connection.paced_until = self.now + pace.time_to_send(bytes);
+            }
+            connection.queued += segment.count;
+            connection.queue.push_back((self.now, segment));
+            if connection.queue.len() == 1 {
+                self.hosts[connection.src as usize].turns.push(Turn {
+                    connection: id,
+                    credit: QUANTUM,
+                    held_until: Time::ZERO,
+                });
+            }
+        }
+        let host = connection.src;
+        self.set_timer(id);
+        self.kernel_send(host);
+    }
+
+    /// Sees to it that the sender's next timer gets its event.
+    fn set_timer(&mut self, id: u32) {
+        let connection = &mut self.outgoing_connections[id];
+        let timers = [connection.sender.timer(), connection.resume_at];
+        let Some(due) = timers.into_iter().flatten().min() else {
+            return;
+        };
+        if due < connection.timer_at {
+            connection.timer_at = due;
+            let what = What::TcpTimer {
+                connection: connection.number,
+            };
+            self.events.schedule(due.max(self.now), Rank::Own, what);
+        }
+    }
+
+    /// A timer of a sender may be due.
+    pub(crate) fn look_at_timers(&mut self, number: u32) {
+        let Some(id) = self.outgoing_connections.place(number) else {
+            return;
+        };
+        let connection = &mut self.outgoing_connections[id];
+        if connection.timer_at <= self.now {
+            connection.timer_at = NEVER;
+        }
+        let now = self.now;
+        let due = |timer: Option<Time<Sim>>| timer.is_some_and(|at| at <= now);
+        if !connection.over && due(connection.sender.timer()) {
+            let timeouts = connection.sender.timeouts;
+            connection.sender.timer_expired(now);
+            self.counters.timeouts += u64::from(connection.sender.timeouts - timeouts);
+            self.hand_down(id);
+        }
+        let connection = &self.outgoing_connections[id];
+        if !connection.over && due(connection.resume_at) {
+            self.hand_down(id);
+        }
+        self.set_timer(id);
+    }
+
+    /// The sending end of the connection at `place` hears of its data.
+    fn take_acknowledgement(&mut self, id: u32, place: u32) {
+        let connection = &mut self.outgoing_connections[place];
+        if connection.over {
+            return;
+        }
+        let acknowledgement = self.acknowledgements.of(id);
+        connection.sender.acknowledged(self.now, acknowledgement);
+        if !self.end_if_done(place) {
+            self.hand_down(place);
+        }
+    }
+
+    /// Ends the flows that are all acknowledged. Whether the connection has none under way.
+    fn end_if_done(&mut self, id: u32) -> bool {
+        if self.outgoing_connections[id].over {
+            return true;
+        }
+        let goes_on = self.end_flows(id);
+        let persistent = self.kernel().persistent;
+        let connection = &mut self.outgoing_connections[id];
+        if !connection.sender.is_done() {
+            return false;
+        }
+        connection.over = true;
+        // What was to be sent again is not, and leaves the small queue.
+        let unsent = connection.queue.drain(..).map(|(_, segment)| segment.count);
+        connection.queued -= unsent.sum::<u32>();
+        connection.resume_at = None;
+        if !persistent && !goes_on {
+            connection.records = None;
+        }
+        let host = &mut self.hosts[connection.src as usize];
+        host.turns.retain(|turn| turn.connection != id);
+        true
+    }
+
+    /// Tells the outcomes which flows of the connection are all acknowledged. Whether another one will go behind
+    /// the last of them.
+    fn end_flows(&mut self, id: u32) -> bool {
+        let connection = &mut self.outgoing_connections[id];
+        let is_done = connection.sender.is_done();
+        if let Some(since) = connection.held_since.take_if(|_| is_done) {
+            connection.held += self.now - since;
+        }
+        let (mut ended, mut next) = (0, None);
+        while let Some(flow) = connection.acknowledged_flow() {
+            let after = self.network.age(flow, self.now);
+            self.network.outcomes.acked(flow, after);
+            connection.note_outcome(&self.network.outcomes);
+            ended += 1;
+            next = self.network.next_in_stream(flow);
+            if let Some(next) = next {
+                connection.begin(next);
+            }
+        }
+        let work = self.network.flows[connection.plan as usize].work;
+        if is_done && matches!(work, Work::Until(_)) {
+            connection.note_outcome(&self.network.outcomes);
+            ended += 1;
+        }
+        self.ended += ended;
+        next.is_some()
+    }
+}
+
+/// Packets of a flow of so many bytes.
+fn packets(bytes: u64) -> u32 {
+    bytes.div_ceil(u64::from(MSS)) as u32
+}
+
+/// Payload of its last.
+fn last_payload(bytes: u64) -> u16 {
+    ((bytes - 1) % u64::from(MSS) + 1) as u16
+}

@@ -1,0 +1,194 @@
+//! Which flow of a NIC sends next: the round robin, and when the NIC wakes for it.
+
+use super::{Nic, Sender};
+use crate::domain::Domain;
+use crate::engine::events::{Rank, What};
+use crate::engine::rounding::Rounding;
+use crate::net::packet::NONE;
+use onramp_units::{Sim, Time};
+
+/// A flow in the round robin: all that choosing needs to look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    /// Place of its sender's state.
+    pub sender: u32,
+    pub(super) state: State,
+    /// When its pace lets the next packet go.
+    pub next_at: Time<Sim>,
+    /// When the control law is to be asked again.
+    pub held_until: Time<Sim>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// May send when its time comes.
+    Ready,
+    /// Has data, but its window is full.
+    Blocked,
+    /// Everything is sent, not everything is acknowledged.
+    Sent,
+    Finished,
+}
+
+impl Sender {
+    pub(super) fn state(&self) -> State {
+        if self.is_over() {
+            State::Finished
+        } else if self.next >= self.size {
+            State::Sent
+        } else if self.next.saturating_sub(self.unacked) >= self.limits.window_bytes {
+            State::Blocked
+        } else {
+            State::Ready
+        }
+    }
+}
+
+impl Nic {
+    /// The place of the flow whose turn is next, if one may send now; and the first place of a
+    /// finished flow that was passed over.
+    fn choose(&self, now: Time<Sim>, paused: bool) -> (Option<usize>, Option<usize>) {
+        let (count, mut finished) = (self.flows.len(), None);
+        let mut place = self.last;
+        for _ in 0..count {
+            place = if place + 1 >= count { 0 } else { place + 1 };
+            let turn = &self.flows[place];
+            match turn.state {
+                State::Ready if !paused && turn.due() <= now => return (Some(place), finished),
+                State::Finished => {
+                    finished = Some(finished.map_or(place, |first: usize| first.min(place)));
+                }
+                _ => {}
+            }
+        }
+        (None, finished)
+    }
+
+    /// When the first flow's time comes.
+    fn next_due(&self, rounding: Rounding) -> Option<Time<Sim>> {
+        let counts = |turn: &&Turn| match turn.state {
+            State::Ready => true,
+            State::Blocked => rounding == Rounding::Ns3,
+            State::Sent | State::Finished => false,
+        };
+        let due = self.flows.iter().filter(counts).map(Turn::due);
+        due.min()
+    }
+}
+
+impl Domain {
+    /// Lets a connection take turns as long as it has or will have data to send. In ns-3 it stays until its
+    /// NIC passes it over.
+    pub(super) fn update_turn(&mut self, at: u32) {
+        let sender = &mut self.senders[at];
+        let state = sender.state();
+        let has_data = matches!(state, State::Ready | State::Blocked);
+        let stays = has_data || sender.goes_on || self.config.rounding == Rounding::Ns3;
+        let nic = &mut self.nics[sender.src as usize];
+        match (sender.turn, stays) {
+            (NONE, false) => {}
+            (NONE, true) => {
+                sender.turn = nic.flows.len() as u32;
+                nic.flows.push(Turn {
+                    sender: at,
+                    state,
+                    next_at: self.now,
+                    held_until: Time::ZERO,
+                });
+            }
+            (place, true) => nic.flows[place as usize].state = state,
+            (place, false) => {
+                sender.turn = NONE;
+                let place = place as usize;
+                nic.flows.swap_remove(place);
+                if let Some(moved) = nic.flows.get(place) {
+                    self.senders[moved.sender].turn = place as u32;
+                }
+                if nic.last == place {
+                    // Whoever has moved here is next.
+                    nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
+                }
+            }
+        }
+    }
+
+    /// The place of the flow that sends next: whose turn it is, and whom the law does not hold.
+    pub(super) fn choose(&mut self, host: u32, paused: bool) -> Option<usize> {
+        loop {
+            let (chosen, finished) = self.nics[host as usize].choose(self.now, paused);
+            let chosen = match finished {
+                Some(first) => self.forget_finished(host, first, chosen),
+                None => chosen,
+            };
+            if chosen.is_none_or(|place| self.law_lets_go(host, place)) {
+                return chosen;
+            }
+        }
+    }
+
+    /// Takes finished flows out of the round robin, from place `first` on, as ns-3 does. Answers
+    /// with the new place of the chosen one.
+    fn forget_finished(&mut self, host: u32, first: usize, chosen: Option<usize>) -> Option<usize> {
+        let flows = &mut self.nics[host as usize].flows;
+        let (mut to, mut chosen_to) = (first, chosen);
+        for from in first..flows.len() {
+            let turn = flows[from];
+            let sender = &mut self.senders[turn.sender];
+            if turn.state == State::Finished {
+                sender.turn = NONE;
+                let connection = sender.connection;
+                self.network
+                    .outcomes
+                    .sent(sender.under_way.flow, sender.sent);
+                self.senders.remove(connection);
+                continue;
+            }
+            if chosen == Some(from) {
+                chosen_to = Some(to);
+            }
+            sender.turn = to as u32;
+            flows[to] = turn;
+            to += 1;
+        }
+        flows.truncate(to);
+        chosen_to
+    }
+
+    pub(super) fn sleep(&mut self, host: u32) {
+        let nic = &self.nics[host as usize];
+        let Some(due) = nic.next_due(self.config.rounding) else {
+            return;
+        };
+        let sooner = match nic.wake {
+            None => true,
+            Some((at, _)) => self.config.rounding == Rounding::Exact && due < at,
+        };
+        if sooner && due > self.now {
+            self.wake_at(host, due);
+        }
+    }
+
+    /// Moves a pending wake forward.
+    pub(super) fn wake_earlier(&mut self, host: u32, due: Time<Sim>) {
+        if self.nics[host as usize]
+            .wake
+            .is_some_and(|(at, _)| due < at)
+        {
+            self.wake_at(host, due.max(self.now));
+        }
+    }
+
+    fn wake_at(&mut self, host: u32, at: Time<Sim>) {
+        let place = self.events.schedule(at, Rank::Own, What::Wake { host });
+        self.nics[host as usize].wake = Some((at, place));
+    }
+
+    /// A wake is due, unless another has replaced it.
+    pub(crate) fn nic_woken(&mut self, host: u32) {
+        let nic = &mut self.nics[host as usize];
+        if nic.wake == Some((self.now, self.place)) {
+            nic.wake = None;
+            self.nic_send(host);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Packets between domains. They are handed over by value, with what belongs to them, when the
+//! sending domain has done a window's work.
+
+use crate::domain::Domain;
+use crate::engine::events::{Rank, What};
+use crate::host::edge::Stamp;
+use crate::net::int::IntStack;
+use crate::net::packet::{Kind, Packet};
+use crate::tcp::Acknowledgement;
+use onramp_units::{Sim, Time};
+
+/// Packets from one domain to another, in the order in which they were sent. What belongs to them is
+/// there only where packets have it.
+#[derive(Default)]
+pub(crate) struct Mail {
+    packets: Vec<(Time<Sim>, Packet)>,
+    stacks: Vec<IntStack>,
+    stamps: Vec<Stamp>,
+    acknowledgements: Vec<Acknowledgement>,
+    /// When the first of them is due.
+    pub first: Option<Time<Sim>>,
+}
+
+impl Domain {
+    /// A packet that leaves its sender now is somewhere else `at` that time: at a port, or a request at
+    /// its host.
+    #[inline]
+    pub(crate) fn send_to(&mut self, domain: usize, at: Time<Sim>, id: u32) {
+        if domain == self.me {
+            self.expect_packet(at, id);
+        } else {
+            self.post(domain, at, id);
+        }
+    }
+
+    #[inline(never)]
+    fn post(&mut self, domain: usize, at: Time<Sim>, id: u32) {
+        let mail = &mut self.outgoing[domain];
+        mail.first = Some(mail.first.map_or(at, |first| first.min(at)));
+        mail.packets.push((at, self.packets[id]));
+        if self.uses_int {
+            mail.stacks.push(*self.stacks.of(id));
+        }
+        if self.uses_stamps {
+            mail.stamps.push(*self.stamps.of(id));
+        }
+        if self.is_kernel {
+            mail.acknowledgements.push(*self.acknowledgements.of(id));
+        }
+        self.packets.free(id);
+    }
+
+    #[inline]
+    fn expect_packet(&mut self, at: Time<Sim>, id: u32) {
+        let packet = &self.packets[id];
+        if packet.kind == Kind::Request {
+            let rank = Rank::Flow(packet.flow);
+            self.events.schedule(at, rank, What::Asked { packet: id });
+        } else {
+            let rank = Rank::Arrival(packet.at_port.into());
+            self.events.schedule(at, rank, What::Arrival { packet: id });
+        }
+    }
+
+    /// Takes what another domain has sent; `mail` is empty then.
+    pub(crate) fn take_mail(&mut self, mail: &mut Mail) {
+        mail.first = None;
+        let mut stacks = mail.stacks.drain(..);
+        let mut stamps = mail.stamps.drain(..);
+        let mut acknowledgements = mail.acknowledgements.drain(..);
+        for (at, packet) in mail.packets.drain(..) {
+            let id = self.packets.add(packet);
+            if let Some(stack) = stacks.next() {
+                self.stacks.set(id, stack);
+            }
+            if let Some(stamp) = stamps.next() {
+                self.stamps.set(id, stamp);
+            }
+            if let Some(acknowledgement) = acknowledgements.next() {
+                self.acknowledgements.set(id, acknowledgement);
+            }
+            self.expect_packet(at, id);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What all parts of a simulation share: ways through the network, the plan of flows, and what became
+//! of them. Nothing here changes while events are handled, except outcomes, each by its one writer.
+
+use crate::cc::PathFacts;
+use crate::config::{Config, Flow, Hosts, Outcome};
+use crate::flows::chains::Chains;
+use crate::flows::outcomes::Outcomes;
+use crate::host::kernel;
+use crate::host::nic::DATA_HEADER;
+use crate::net::ecmp;
+use crate::net::packet::Path;
+use crate::net::partition::Partition;
+use crate::net::topology::{Routes, Topology, MAX_HOPS};
+use crate::net::way::{Way, Ways};
+use onramp_scenario::Work;
+use onramp_units::{Sim, Span, Time};
+use std::sync::Arc;
+
+/// Shared by all domains.
+pub(crate) struct Network {
+    pub flows: Vec<Flow>,
+    /// Which of them wait for others.
+    pub chains: Option<Arc<Chains>>,
+    pub outcomes: Outcomes,
+    pub partition: Partition,
+    /// Node of each port.
+    port_nodes: Vec<u32>,
+    /// A host's only port, by node.
+    host_ports: Vec<u32>,
+    routes: Routes,
+    ways: Ways,
+    longest: Way,
+}
+
+impl Network {
+    pub fn new(
+        config: &Config,
+        topology: &Topology,
+        flows: Vec<Flow>,
+        partition: Partition,
+    ) -> Arc<Network> {
+        let port_nodes: Vec<u32> = topology.links().iter().flat_map(|l| [l.a, l.b]).collect();
+        let mut host_ports = vec![0; topology.nodes()];
+        for (port, &node) in (0..).zip(&port_nodes) {
+            host_ports[node as usize] = port;
+        }
+        let payload = config.hosts.payload();
+        let header = match config.hosts {
+            Hosts::Kernel(_) => kernel::HEADER,
+            Hosts::Nic(_) => DATA_HEADER,
+        };
+        let chains = config.chains.as_ref();
+        let waiting = chains.map_or(0, |chains| flows.len() - chains.first);
+        let routes = Routes::new(topology);
+        let ways = Ways::new(config.rounding, payload, header, topology);
+        let longest = ways.longest(topology, &routes, &host_ports);
+        Arc::new(Network {
+            outcomes: Outcomes::new(flows.len(), waiting),
+            chains: config.chains.clone(),
+            flows,
+            partition,
+            port_nodes,
+            host_ports,
+            routes,
+            ways,
+            longest,
+        })
+    }
+
+    /// The only port of `host`.
+    pub fn port_of(&self, host: u32) -> u32 {
+        self.host_ports[host as usize]
+    }
+
+    /// The domain of a port's node.
+    pub fn domain_of(&self, port: u32) -> usize {
+        self.partition.of(self.port_nodes[port as usize])
+    }
+
+    /// Round-trip time of an idle network between the hosts that are furthest apart.
+    pub fn base_rtt(&self) -> Span {
+        self.longest.rtt
+    }
+
+    /// What a flow from `src` knows before it starts, whose packets carry `payload` bytes.
+    pub fn path_facts(&self, src: u32, payload: u16) -> PathFacts {
+        let line_rate = self.ways.rate(self.port_of(src));
+        PathFacts {
+            line_rate,
+            base_rtt: self.base_rtt(),
+            // Of this line, where hosts' lines differ.
+            bdp_bytes: self
+                .longest
+                .bdp_bytes
+                .min(line_rate.bytes_in(self.base_rtt()).get()),
+            payload_bytes: u64::from(payload),
+        }
+    }
+
+    /// Completion time of flow `plan` in an otherwise empty network.
+    pub fn ideal_fct(&self, plan: usize) -> Option<Span> {
+        let flow = &self.flows[plan];
+        let Work::Send(size) = flow.work else {
+            return None;
+        };
+        let way = self
+            .ways
+            .between(flow.src, flow.dst, &self.routes, &self.host_ports);
+        Some(self.ways.ideal_fct(&way, size.get()))
+    }
+
+    /// When flow `plan` started, by its plan or when what it waited for was there; `None`: it has
+    /// waited in vain.
+    pub fn started(&self, plan: usize) -> Option<Time<Sim>> {
+        self.outcomes.start_of(plan, self.flows[plan].start)
+    }
+
+    /// What became of flow `plan`.
+    pub fn outcome(&self, plan: usize) -> Outcome {
+        self.outcomes.of(plan, &self.flows[plan])
+    }
+
+    /// Since the start of flow `plan`.
+    pub fn age(&self, plan: u32, now: Time<Sim>) -> Span {
+        now - self.flows[plan as usize].start
+    }
+
+    /// The way of the data of flow `plan`, which is its hosts' flow number `ordinal`.
+    pub fn there(&self, plan: u32, ordinal: u16) -> Path {
+        let flow = &self.flows[plan as usize];
+        self.path(flow.src, flow.dst, ecmp::flow_ports(ordinal.into()))
+    }
+
+    /// The way of its acknowledgements.
+    pub fn back(&self, plan: u32, ordinal: u16) -> Path {
+        let flow = &self.flows[plan as usize];
+        let (source, destination) = ecmp::flow_ports(ordinal.into());
+        self.path(flow.dst, flow.src, (destination, source))
+    }
+
+    /// Ports that a flow's data passes, its host's first; `None`: it has not started.
+    pub fn ports_of(&self, plan: usize) -> Option<Vec<u32>> {
+        let flow = &self.flows[plan];
+        let ordinal = self.outcomes.path_of(plan)?;
+        let mut ports = vec![self.port_of(flow.src)];
+        for port in self.there(plan as u32, ordinal) {
+            ports.push(port.into());
+            if self.port_nodes[usize::from(port ^ 1)] == flow.dst {
+                break;
+            }
+        }
+        Some(ports)
+    }
+
+    /// From host to host, for packets with these source and destination ports.
+    pub fn path(&self, src: u32, dst: u32, ports: (u16, u16)) -> Path {
+        let mut path = [0; MAX_HOPS];
+        let mut switch = self.routes.edge(src);
+        for hop in &mut path {
+            let ways = self.routes.next(switch, dst);
+            let choice = match ways {
+                [_] => 0,
+                _ => ecmp::hash(src, dst, ports, switch) as usize % ways.len(),
+            };
+            *hop = ways[choice];
+            switch = self.port_nodes[usize::from(*hop ^ 1)];
+            if switch == dst {
+                break;
+            }
+        }
+        path
+    }
+}

@@ -1,0 +1,155 @@
+//! Packets, and the queues they stand in.
+
+use crate::engine::slab::Slab;
+use crate::net::topology::MAX_HOPS;
+use onramp_units::{Sim, Time};
+
+/// No packet, no port.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Payload of a flow.
+    Data,
+    /// Cumulative acknowledgement.
+    Ack,
+    /// The same, and a request to go back to there.
+    Nack,
+    /// On-Ramp's: when a data packet arrived.
+    OrAck,
+    /// PFC: stop sending data.
+    Pause,
+    /// PFC: go on.
+    Resume,
+    /// Between hosts that synchronise their clocks; its `flow` is the edge, its `seq` a number.
+    Probe,
+    /// What it is answered with at once.
+    ProbeAnswer,
+    /// One kernel host asks another for a flow; takes no line.
+    Request,
+}
+
+/// A packet, in one cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Packet {
+    /// Data: first byte. Acknowledgement: the byte that is expected next.
+    pub seq: u64,
+    /// When the data was handed to the line; an acknowledgement returns it.
+    pub sent: Time<Sim>,
+    /// Its flow in the plan.
+    pub flow: u32,
+    /// The flow that opened its connection: of NICs, the same unless flows go in order.
+    pub connection: u32,
+    /// The packet behind this one in a queue.
+    pub next: u32,
+    /// On the wire, headers and all.
+    pub wire_bytes: u16,
+    /// Payload; of an OR-ACK, that of the data.
+    pub payload: u16,
+    /// How many flows its pair of hosts had had before its own, or before the one that opened the connection on
+    /// which it goes in order: names the flow to switches.
+    pub ordinal: u16,
+    /// The port that receives it, of the link it is on.
+    pub at_port: u16,
+    /// Switches passed so far.
+    pub hop: u8,
+    pub kind: Kind,
+    /// CE on data, the echo of it on acknowledgements.
+    pub marked: bool,
+    /// Whether it takes the strict-priority class.
+    pub control: bool,
+    /// Egress port at each switch of the way.
+    pub path: Path,
+}
+
+/// Egress ports of the switches between two hosts, in order.
+pub(crate) type Path = [u16; MAX_HOPS];
+
+/// All packets there are.
+pub(crate) type Packets = Slab<Packet>;
+
+/// What some packets carry beside, by the packet's number.
+pub(crate) struct PerPacket<T> {
+    values: Vec<T>,
+    none: T,
+}
+
+impl<T: Copy + Default> PerPacket<T> {
+    pub fn new() -> PerPacket<T> {
+        PerPacket {
+            values: Vec::new(),
+            none: T::default(),
+        }
+    }
+
+    pub fn set(&mut self, packet: u32, value: T) {
+        *self.of_mut(packet) = value;
+    }
+
+    /// What `packet` carries, or the default.
+    pub fn of(&self, packet: u32) -> &T {
+        self.values.get(packet as usize).unwrap_or(&self.none)
+    }
+
+    pub fn of_mut(&mut self, packet: u32) -> &mut T {
+        let n = packet as usize;
+        if n >= self.values.len() {
+            self.values.resize((n + 1).next_power_of_two(), self.none);
+        }
+        &mut self.values[n]
+    }
+}
+
+/// A first-in first-out queue of packets, linked through [`Packet::next`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fifo {
+    head: u32,
+    tail: u32,
+    /// Bytes on the wire that wait.
+    pub bytes: u64,
+}
+
+impl Fifo {
+    pub const EMPTY: Fifo = Fifo {
+        head: NONE,
+        tail: NONE,
+        bytes: 0,
+    };
+
+    pub fn is_empty(&self) -> bool {
+        self.head == NONE
+    }
+
+    pub fn push(&mut self, packets: &mut Packets, id: u32) {
+        packets[id].next = NONE;
+        self.bytes += u64::from(packets[id].wire_bytes);
+        if self.head == NONE {
+            self.head = id;
+        } else {
+            packets[self.tail].next = id;
+        }
+        self.tail = id;
+    }
+
+    pub fn pop(&mut self, packets: &Packets) -> Option<u32> {
+        let id = self.head;
+        if id == NONE {
+            return None;
+        }
+        self.head = packets[id].next;
+        self.bytes -= u64::from(packets[id].wire_bytes);
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_one_cache_line() {
+        assert_eq!(std::mem::size_of::<Packet>(), 64);
+    }
+}

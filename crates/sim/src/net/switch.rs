@@ -1,0 +1,413 @@
+//! Switches: admission to the shared buffer, priority flow control, marks, telemetry.
+//!
+//! The lossless buffer is the HPCC authors' model of a shared-memory chip: bytes are counted at the
+//! port where they came in; they fill its reserve, then the shared pool up to a dynamic threshold
+//! (Choudhury and Hahne, 1998), then its headroom, which holds what is under way while a pause
+//! frame travels.
+
+use crate::config::{Buffer, Ecn};
+use crate::domain::Domain;
+use crate::net::packet::{Kind, Packet, NONE};
+use crate::net::port::Port;
+use crate::net::topology::MAX_HOPS;
+use onramp_units::Rate;
+
+/// Guaranteed to each ingress port.
+const RESERVE: u64 = 4 * 1024;
+/// A paused port resumes when it is this far below the threshold.
+const RESUME_OFFSET: u64 = 3 * 1024;
+/// Threshold of a port at the hosts' rate: 1/8 of what is free.
+const THRESHOLD_SHIFT: i8 = 3;
+/// A PFC frame on the wire.
+const PFC_BYTES: u16 = 43;
+
+/// One switch's memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Memory {
+    /// What ports share: lossless, without reserves and headrooms.
+    pub shared: u64,
+    /// Taken of it.
+    pub used: u64,
+}
+
+/// `bytes` times 2 to minus `shift`.
+fn shifted(bytes: u64, shift: i8) -> u64 {
+    match shift {
+        0.. => bytes >> shift,
+        _ => bytes << -shift,
+    }
+}
+
+impl Port {
+    /// Takes this port's reserve and headroom out of `memory`. Alpha of a port at the hosts' rate is 2
+    /// to `alpha_log2`, if given.
+    pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate, alpha_log2: Option<i8>) {
+        // Three times what the line holds: what arrives until a pause takes effect.
+        let in_flight = self.rate.bytes_in(self.delay).get();
+        self.headroom = 3 * in_flight;
+        memory.shared = memory.shared.saturating_sub(self.headroom + RESERVE);
+        let doublings = (self.rate.bits_per_s() / host_rate.bits_per_s()).max(1);
+        let shift = alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
+        // More than all that is free only if asked for.
+        self.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
+    }
+
+    fn shared_used(&self) -> u64 {
+        self.pool_bytes.saturating_sub(RESERVE)
+    }
+
+    fn threshold(&self, memory: &Memory) -> u64 {
+        shifted(memory.shared - memory.used, self.threshold_shift)
+    }
+
+    /// Counts a packet that came in here, if there is room.
+    fn admit(&mut self, memory: &mut Memory, bytes: u64) -> bool {
+        let threshold = self.threshold(memory);
+        if bytes + self.headroom_used > self.headroom && bytes + self.shared_used() > threshold {
+            return false;
+        }
+        let above_reserve = (self.pool_bytes + bytes).saturating_sub(RESERVE);
+        if above_reserve > threshold {
+            self.headroom_used += bytes;
+        } else {
+            self.pool_bytes += bytes;
+            memory.used += above_reserve.min(bytes);
+        }
+        true
+    }
+
+    /// Counts it out, from the headroom first.
+    fn release(&mut self, memory: &mut Memory, bytes: u64) {
+        let from_headroom = self.headroom_used.min(bytes);
+        let rest = bytes - from_headroom;
+        memory.used -= self.shared_used().min(rest);
+        self.headroom_used -= from_headroom;
+        self.pool_bytes -= rest;
+    }
+
+    fn must_pause(&self, memory: &Memory) -> bool {
+        !self.pausing && (self.headroom_used > 0 || self.shared_used() >= self.threshold(memory))
+    }
+
+    fn may_resume(&self, memory: &Memory) -> bool {
+        let used = self.shared_used();
+        self.pausing
+            && self.headroom_used == 0
+            && (used == 0 || used + RESUME_OFFSET <= self.threshold(memory))
+    }
+
+    /// Whether a packet that sees this port's queue is marked.
+    fn marks(&self, ecn: &Ecn, uniform: impl FnOnce() -> f64) -> bool {
+        let (min, max) = self.ecn_bytes;
+        let queue = self.data.bytes;
+        if queue <= min || queue > max {
+            return queue > max;
+        }
+        let part = (queue - min) as f64 / (max - min) as f64;
+        // Step i of n is marked as its middle would be: (i - 1/2)/n.
+        let part = match ecn.steps.map(f64::from) {
+            Some(steps) => ((part * steps).ceil() - 0.5) / steps,
+            None => part,
+        };
+        uniform() < ecn.max_fraction * part
+    }
+
+    pub fn set_ecn(&mut self, ecn: &Ecn, host_rate: Rate) {
+        self.ecn_bytes = (
+            Ecn::at_rate(ecn.min, host_rate, self.rate),
+            Ecn::at_rate(ecn.max, host_rate, self.rate),
+        );
+    }
+}
+
+impl Domain {
+    /// A packet is at a switch's port.
+    pub(crate) fn switch_receive(&mut self, id: u32) {
+        let packet = &mut self.packets[id];
+        let ingress = u32::from(packet.at_port);
+        match packet.kind {
+            Kind::Pause | Kind::Resume => return self.set_paused(ingress, id),
+            _ => {}
+        }
+        let egress = u32::from(packet.path[usize::from(packet.hop)]);
+        packet.hop += 1;
+        if packet.control {
+            self.ports[egress as usize]
+                .control
+                .push(&mut self.packets, id);
+        } else {
+            if !self.admit(ingress, egress, id) {
+                self.counters.drops += 1;
+                self.ports[egress as usize].drops += 1;
+                return self.packets.free(id);
+            }
+            self.mark(egress, id, true);
+            self.ports[egress as usize].data.push(&mut self.packets, id);
+        }
+        self.switch_send(egress);
+    }
+
+    /// A PFC frame has come to a port of a switch or a host.
+    pub(crate) fn set_paused(&mut self, port: u32, frame: u32) {
+        let paused = self.packets[frame].kind == Kind::Pause;
+        self.packets.free(frame);
+        self.ports[port as usize].set_paused(paused, self.now);
+        if !paused {
+            self.line_wanted(port);
+        }
+    }
+
+    /// Finds room, or does not.
+    fn admit(&mut self, ingress: u32, egress: u32, id: u32) -> bool {
+        let bytes = u64::from(self.packets[id].wire_bytes);
+        let queue = self.ports[egress as usize].data.bytes;
+        let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
+        match self.config.switch.buffer {
+            Buffer::PerPort(most) => queue + bytes <= most.get(),
+            Buffer::Shared(_) => {
+                let free = memory.shared - memory.used;
+                let alpha_log2 = self.config.switch.alpha_log2.unwrap_or(0);
+                let fits = bytes <= free && queue + bytes <= shifted(free, -alpha_log2);
+                memory.used += if fits { bytes } else { 0 };
+                fits
+            }
+            Buffer::Lossless(_) => {
+                let port = &mut self.ports[ingress as usize];
+                if !port.admit(memory, bytes) {
+                    return false;
+                }
+                if port.must_pause(memory) {
+                    port.pausing = true;
+                    self.counters.pauses += 1;
+                    self.send_pfc(ingress, Kind::Pause);
+                }
+                true
+            }
+        }
+    }
+
+    /// A packet leaves: gives its room back.
+    fn release(&mut self, ingress: u32, bytes: u64) {
+        let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
+        match self.config.switch.buffer {
+            Buffer::PerPort(_) => {}
+            Buffer::Shared(_) => memory.used -= bytes,
+            Buffer::Lossless(_) => {
+                let port = &mut self.ports[ingress as usize];
+                port.release(memory, bytes);
+            }
+        }
+    }
+
+    fn resume_if_room(&mut self, ingress: u32) {
+        let port = &mut self.ports[ingress as usize];
+        if port.may_resume(&self.memories[port.node as usize]) {
+            port.pausing = false;
+            self.send_pfc(ingress, Kind::Resume);
+        }
+    }
+
+    #[cold]
+    fn send_pfc(&mut self, port: u32, kind: Kind) {
+        self.random.pfc_frame();
+        let frame = self.packets.add(Packet {
+            seq: 0,
+            sent: self.now,
+            flow: NONE,
+            connection: NONE,
+            next: NONE,
+            wire_bytes: PFC_BYTES,
+            payload: 0,
+            ordinal: 0,
+            at_port: 0,
+            hop: 0,
+            kind,
+            marked: false,
+            control: true,
+            path: [0; MAX_HOPS],
+        });
+        self.ports[port as usize]
+            .control
+            .push(&mut self.packets, frame);
+        self.switch_send(port);
+    }
+
+    /// Sends what is next at a switch's port, if anything is and the line is free.
+    pub(crate) fn switch_send(&mut self, egress: u32) {
+        if !self.ports[egress as usize].has_ready() {
+            return;
+        }
+        if !self.line_is_free(egress) {
+            return self.await_line(egress);
+        }
+        let port = &mut self.ports[egress as usize];
+        if let Some(id) = port.control.pop(&self.packets) {
+            self.transmit(egress, id);
+        } else if let Some(id) = port.data.pop(&self.packets) {
+            self.leave(egress, id);
+            self.transmit(egress, id);
+        }
+        if self.ports[egress as usize].has_ready() {
+            self.await_line(egress);
+        }
+    }
+
+    /// Marks a data packet by the queue that it finds or leaves behind.
+    #[inline]
+    fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
+        let port = &self.ports[egress as usize];
+        // Most queues are short, and without marks all are.
+        if port.data.bytes > port.ecn_bytes.0 {
+            self.mark_by_chance(egress, id, at_enqueue);
+        }
+    }
+
+    #[inline(never)]
+    fn mark_by_chance(&mut self, egress: u32, id: u32, at_enqueue: bool) {
+        let Some(ecn) = &self.config.switch.ecn else {
+            return;
+        };
+        if ecn.at_enqueue != at_enqueue || self.packets[id].kind != Kind::Data {
+            return;
+        }
+        let random = &mut self.random;
+        let port = &self.ports[egress as usize];
+        if port.marks(ecn, || random.uniform(port.node)) {
+            self.packets[id].marked = true;
+            self.counters.marks += 1;
+        }
+    }
+
+    /// What a data-class packet meets on its way from the queue to the line.
+    fn leave(&mut self, egress: u32, id: u32) {
+        let packet = &self.packets[id];
+        let (ingress, bytes) = (u32::from(packet.at_port), u64::from(packet.wire_bytes));
+        let is_data = packet.kind == Kind::Data;
+        self.release(ingress, bytes);
+        self.mark(egress, id, false);
+        self.resume_if_room(ingress);
+        if is_data && self.uses_int {
+            let port = &self.ports[egress as usize];
+            let queue = port.data.bytes + port.control.bytes;
+            let rate = usize::from(port.rate_index);
+            let hop = self.int.hop(self.now, port.sent_bytes, queue, rate);
+            self.stacks.of_mut(id).push(hop);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_units::{Bytes, Span};
+
+    fn port() -> (Port, Memory) {
+        let rate: Rate = "100 Gbit/s".parse().unwrap();
+        let mut memory = Memory {
+            shared: 32 << 20,
+            used: 0,
+        };
+        let mut port = Port::new(0, true, rate, Span::from_us(1));
+        port.provision(&mut memory, rate, None);
+        (port, memory)
+    }
+
+    #[test]
+    fn headroom_and_reserve_are_set_aside() {
+        let (port, memory) = port();
+        assert_eq!(port.headroom, 37_500);
+        assert_eq!(memory.shared, (32 << 20) - 37_500 - 4096);
+        let fast = Rate::from_bits_per_s(400_000_000_000).unwrap();
+        let mut uplink = Port::new(0, true, fast, Span::from_us(1));
+        uplink.provision(&mut Memory::default(), port.rate, None);
+        assert_eq!((uplink.headroom, uplink.threshold_shift), (150_000, 1));
+    }
+
+    #[test]
+    fn no_pause_below_threshold() {
+        let (mut port, mut memory) = port();
+        while port.shared_used() + 1000 < port.threshold(&memory) {
+            assert!(!port.must_pause(&memory));
+            assert!(port.admit(&mut memory, 1000));
+        }
+        assert!(port.admit(&mut memory, 1000) && port.admit(&mut memory, 1000));
+        assert!(port.must_pause(&memory));
+    }
+
+    #[test]
+    fn a_packet_is_refused_only_when_headroom_is_full_too() {
+        let (mut port, mut memory) = port();
+        while port.admit(&mut memory, 1000) {}
+        assert_eq!(port.headroom_used, 37_000);
+        assert!(port.shared_used() + 1000 > port.threshold(&memory));
+    }
+
+    #[test]
+    fn what_came_in_goes_out_and_leaves_nothing() {
+        let (mut port, mut memory) = port();
+        let mut packets = 0;
+        while port.admit(&mut memory, 1500) {
+            packets += 1;
+        }
+        port.pausing = true;
+        for left in (0..packets).rev() {
+            port.release(&mut memory, 1500);
+            assert_eq!(left == 0, port.pool_bytes == 0);
+        }
+        assert_eq!((memory.used, port.headroom_used), (0, 0));
+        assert!(port.may_resume(&memory));
+    }
+
+    /// Of which a fifth at most is marked between 100 and 200 B.
+    fn marked(steps: Option<u32>, queue: u64, uniform: f64) -> bool {
+        let (mut port, _) = port();
+        port.ecn_bytes = (100, 200);
+        port.data.bytes = queue;
+        let ecn = Ecn {
+            min: Bytes::new(100),
+            max: Bytes::new(200),
+            max_fraction: 0.2,
+            steps,
+            at_enqueue: true,
+        };
+        port.marks(&ecn, || uniform)
+    }
+
+    #[test]
+    fn marks_grow_in_steps_whose_middles_are_on_the_line() {
+        let marked = |queue, uniform| marked(Some(8), queue, uniform);
+        // Of 12.5 B each, from 100 on: the first has half of an eighth of 20 %.
+        for queue in [101, 112] {
+            assert!(marked(queue, 0.0124) && !marked(queue, 0.0126), "{queue}");
+        }
+        assert!(marked(113, 0.0374) && !marked(113, 0.0376));
+        assert!(marked(200, 0.1874) && !marked(200, 0.1876));
+        assert!(!marked(100, 0.0) && marked(201, 1.0));
+    }
+
+    #[test]
+    fn alpha_is_what_was_asked_for_and_grows_with_the_rate() {
+        let shift = |gbps: u64, alpha_log2| {
+            let host = Rate::from_bits_per_s(100_000_000_000).unwrap();
+            let rate = Rate::from_bits_per_s(gbps * 1_000_000_000).unwrap();
+            let mut port = Port::new(0, true, rate, Span::from_us(1));
+            port.provision(&mut Memory::default(), host, alpha_log2);
+            port.threshold_shift
+        };
+        assert_eq!(
+            (shift(100, None), shift(400, None), shift(25, None)),
+            (3, 1, 3)
+        );
+        assert_eq!((shift(100, Some(-1)), shift(400, Some(-1))), (1, 0));
+        assert_eq!((shift(100, Some(2)), shift(400, Some(2))), (-2, -2));
+        assert_eq!((shifted(100, 2), shifted(100, -1)), (25, 200));
+    }
+
+    #[test]
+    fn marks_grow_from_none_to_all() {
+        let marked = |queue, uniform| marked(None, queue, uniform);
+        assert!(!marked(100, 0.0));
+        assert!(marked(150, 0.09) && !marked(150, 0.11));
+        assert!(marked(201, 1.0));
+    }
+}

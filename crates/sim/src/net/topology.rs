@@ -1,0 +1,389 @@
+//! What is connected to what: hosts with one port each, switches, links; and the shortest ways.
+//!
+//! Does: build the usual shapes, read files of nodes and links, find next hops. Does not: know
+//! queues or packets.
+
+use onramp_scenario::{Graph, GraphError};
+use onramp_units::{Rate, Span};
+use std::collections::VecDeque;
+
+pub use onramp_scenario::{Edge as Link, NodeId};
+
+/// Most switches between two hosts.
+pub const MAX_HOPS: usize = 8;
+/// Most ports of all nodes together.
+const MAX_PORTS: usize = u16::MAX as usize;
+
+/// Rate and propagation of a kind of link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// In each direction.
+    pub rate: Rate,
+    /// One way.
+    pub delay: Span,
+}
+
+/// A network: nodes 0, 1, ... of which some are switches and the others hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    /// Whether each node is a switch.
+    switches: Vec<bool>,
+    links: Vec<Link>,
+}
+
+/// What is wrong with a topology or its text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
+pub enum TopologyError {
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error("{hops} switches lie between hosts {from} and {to}, above max {MAX_HOPS}")]
+    TooFar {
+        from: NodeId,
+        to: NodeId,
+        hops: usize,
+    },
+    #[error("{ports} ports, above max {MAX_PORTS}")]
+    TooManyPorts { ports: usize },
+}
+
+impl Topology {
+    /// Checks and makes a network.
+    ///
+    /// # Errors
+    /// A link to itself, a host without exactly one link, hosts that cannot reach each other or are
+    /// too far apart, too many ports.
+    pub fn new(switches: Vec<bool>, links: Vec<Link>) -> Result<Topology, TopologyError> {
+        Topology::of(Graph::new(switches, links)?)
+    }
+
+    /// Makes a network of a graph.
+    ///
+    /// # Errors
+    /// Hosts that are too far apart, too many ports.
+    pub fn of(graph: Graph) -> Result<Topology, TopologyError> {
+        let topology = Topology {
+            switches: graph.switches,
+            links: graph.edges,
+        };
+        topology.check()?;
+        Ok(topology)
+    }
+
+    /// `hosts` hosts at one switch, which is the last node.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn star(hosts: u32, line: Line) -> Result<Topology, TopologyError> {
+        let mut build = Builder::new(hosts);
+        let switch = build.switch();
+        build.hosts_at(switch, 0..hosts, line);
+        build.done()
+    }
+
+    /// `left` and `right` hosts at a switch each, with one link between the switches.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn dumbbell(
+        left: u32,
+        right: u32,
+        edge: Line,
+        middle: Line,
+    ) -> Result<Topology, TopologyError> {
+        let mut build = Builder::new(left + right);
+        let ends = [build.switch(), build.switch()];
+        build.hosts_at(ends[0], 0..left, edge);
+        build.hosts_at(ends[1], left..left + right, edge);
+        build.link(ends[0], ends[1], middle);
+        build.done()
+    }
+
+    /// `leaves` switches with `hosts` hosts each, and `spines` switches linked to all leaves.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn leaf_spine(
+        leaves: u32,
+        spines: u32,
+        hosts: u32,
+        edge: Line,
+        fabric: Line,
+    ) -> Result<Topology, TopologyError> {
+        let mut build = Builder::new(leaves * hosts);
+        let leaf = build.switches(leaves);
+        let spine = build.switches(spines);
+        for (n, &switch) in (0..).zip(&leaf) {
+            build.hosts_at(switch, n * hosts..(n + 1) * hosts, edge);
+        }
+        for &a in &leaf {
+            for &b in &spine {
+                build.link(a, b, fabric);
+            }
+        }
+        build.done()
+    }
+
+    /// Three stages: `pods` pods of `width` ToR switches, with `hosts` hosts each, and `width`
+    /// aggregation switches; the n-th aggregation switch of every pod is linked to the n-th group
+    /// of `width` core switches. The papers' fabric is 5 pods of width 4 with 16 hosts a ToR.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn fat_tree(
+        pods: u32,
+        width: u32,
+        hosts: u32,
+        edge: Line,
+        fabric: Line,
+    ) -> Result<Topology, TopologyError> {
+        let mut build = Builder::new(pods * width * hosts);
+        let tors = build.switches(pods * width);
+        let aggregation = build.switches(pods * width);
+        let cores = build.switches(width * width);
+        for (n, &tor) in (0..).zip(&tors) {
+            build.hosts_at(tor, n * hosts..(n + 1) * hosts, edge);
+        }
+        let width = width as usize;
+        for (n, &tor) in tors.iter().enumerate() {
+            let pod = n / width * width;
+            for &agg in &aggregation[pod..pod + width] {
+                build.link(tor, agg, fabric);
+            }
+        }
+        for (n, &agg) in aggregation.iter().enumerate() {
+            let group = n % width * width;
+            for &core in &cores[group..group + width] {
+                build.link(agg, core, fabric);
+            }
+        }
+        build.done()
+    }
+
+    /// Reads the HPCC simulator's format: see [`Graph::parse`].
+    ///
+    /// # Errors
+    /// Text that is not that; and as [`Topology::new`].
+    pub fn parse(text: &str) -> Result<Topology, TopologyError> {
+        Topology::of(Graph::parse(text)?)
+    }
+
+    /// Nodes, hosts and switches.
+    pub fn nodes(&self) -> usize {
+        self.switches.len()
+    }
+
+    /// Whether `node` is a switch.
+    pub fn is_switch(&self, node: NodeId) -> bool {
+        self.switches[node as usize]
+    }
+
+    /// The hosts, in order of their numbers.
+    pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes() as NodeId).filter(|&node| !self.is_switch(node))
+    }
+
+    /// Rate of the fastest host's link.
+    pub fn host_rate(&self) -> Rate {
+        let of_host = |link: &&Link| !self.is_switch(link.a) || !self.is_switch(link.b);
+        let rates = self.links.iter().filter(of_host).map(|link| link.rate);
+        rates.max().expect("a topology has hosts")
+    }
+
+    /// All links. Link n has the ports 2n, at `a`, and 2n + 1, at `b`.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    fn check(&self) -> Result<(), TopologyError> {
+        let ports = self.links.len() * 2;
+        if ports > MAX_PORTS {
+            return Err(TopologyError::TooManyPorts { ports });
+        }
+        // One host a switch: its neighbours are as far from everything.
+        let routes = Routes::new(self);
+        let mut edges: Vec<NodeId> = self.hosts().collect();
+        edges.sort_by_key(|&host| routes.edge[host as usize]);
+        edges.dedup_by_key(|host| routes.edge[*host as usize]);
+        for &to in &edges {
+            for &from in &edges {
+                // A graph has a way between any two hosts.
+                let hops = routes.switches_between(from, to).unwrap_or(0);
+                if hops > MAX_HOPS {
+                    return Err(TopologyError::TooFar { from, to, hops });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ports of each node with the node at their other end, neighbours with high numbers first. The
+    /// order decides which of several equal ways a hash means; this one is the reference's, whose
+    /// nodes happen to lie in memory that way.
+    fn adjacent(&self) -> Vec<Vec<(u16, NodeId)>> {
+        let mut adjacent = vec![Vec::new(); self.nodes()];
+        for (n, link) in self.links.iter().enumerate() {
+            adjacent[link.a as usize].push((2 * n as u16, link.b));
+            adjacent[link.b as usize].push((2 * n as u16 + 1, link.a));
+        }
+        for ports in &mut adjacent {
+            ports.sort_by_key(|&(port, node)| (std::cmp::Reverse(node), port));
+        }
+        adjacent
+    }
+}
+
+/// Makes the shapes.
+struct Builder {
+    switches: Vec<bool>,
+    links: Vec<Link>,
+}
+
+impl Builder {
+    fn new(hosts: u32) -> Builder {
+        Builder {
+            switches: vec![false; hosts as usize],
+            links: Vec::new(),
+        }
+    }
+
+    fn switch(&mut self) -> NodeId {
+        self.switches.push(true);
+        (self.switches.len() - 1) as NodeId
+    }
+
+    fn switches(&mut self, count: u32) -> Vec<NodeId> {
+        (0..count).map(|_| self.switch()).collect()
+    }
+
+    fn link(&mut self, a: NodeId, b: NodeId, Line { rate, delay }: Line) {
+        self.links.push(Link { a, b, rate, delay });
+    }
+
+    fn hosts_at(&mut self, switch: NodeId, hosts: std::ops::Range<u32>, line: Line) {
+        for host in hosts {
+            self.link(host, switch, line);
+        }
+    }
+
+    fn done(self) -> Result<Topology, TopologyError> {
+        Topology::new(self.switches, self.links)
+    }
+}
+
+/// All shortest ways to every host.
+pub(crate) struct Routes {
+    /// Switch of each host, by node.
+    edge: Vec<NodeId>,
+    /// Port of that switch to the host, by node.
+    last: Vec<[u16; 1]>,
+    /// For each switch that has hosts, for each node: the ways there.
+    ways: Vec<Option<Ways>>,
+}
+
+/// The shortest ways to one switch, by node.
+struct Ways {
+    /// Ports that lead closer.
+    next: Vec<Vec<u16>>,
+    /// Links to go.
+    distance: Vec<Option<usize>>,
+}
+
+impl Routes {
+    pub fn new(topology: &Topology) -> Routes {
+        let adjacent = topology.adjacent();
+        let mut routes = Routes {
+            edge: vec![0; topology.nodes()],
+            last: vec![[0]; topology.nodes()],
+            ways: (0..topology.nodes()).map(|_| None).collect(),
+        };
+        for host in topology.hosts() {
+            let (port, switch) = adjacent[host as usize][0];
+            routes.edge[host as usize] = switch;
+            routes.last[host as usize] = [port ^ 1]; // the other end of the link
+            routes.ways[switch as usize]
+                .get_or_insert_with(|| Ways::to(switch, topology, &adjacent));
+        }
+        routes
+    }
+
+    /// Ports of `switch` on a shortest way to the host `to`.
+    pub fn next(&self, switch: NodeId, to: NodeId) -> &[u16] {
+        let edge = self.edge[to as usize];
+        match &self.ways[edge as usize] {
+            Some(ways) if switch != edge => &ways.next[switch as usize],
+            _ => &self.last[to as usize],
+        }
+    }
+
+    /// Switch of a host.
+    pub fn edge(&self, host: NodeId) -> NodeId {
+        self.edge[host as usize]
+    }
+
+    /// Switches on a shortest way between two hosts, if there is a way.
+    pub fn switches_between(&self, from: NodeId, to: NodeId) -> Option<usize> {
+        let ways = self.ways[self.edge(to) as usize].as_ref()?;
+        Some(ways.distance[self.edge(from) as usize]? + 1)
+    }
+}
+
+impl Ways {
+    /// Breadth first; hosts forward nothing.
+    fn to(target: NodeId, topology: &Topology, adjacent: &[Vec<(u16, NodeId)>]) -> Ways {
+        let mut next = vec![Vec::new(); topology.nodes()];
+        let mut distance = vec![None; topology.nodes()];
+        distance[target as usize] = Some(0);
+        let mut queue = VecDeque::from([target]);
+        while let Some(node) = queue.pop_front() {
+            let further = distance[node as usize].map(|links: usize| links + 1);
+            let switches = adjacent[node as usize]
+                .iter()
+                .filter(|&&(_, neighbour)| topology.is_switch(neighbour));
+            for &(port, neighbour) in switches {
+                if distance[neighbour as usize].is_none() {
+                    distance[neighbour as usize] = further;
+                    queue.push_back(neighbour);
+                }
+                if distance[neighbour as usize] == further {
+                    next[neighbour as usize].push(port ^ 1);
+                }
+            }
+        }
+        Ways { next, distance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(rate: &str) -> Line {
+        Line {
+            rate: rate.parse().unwrap(),
+            delay: Span::from_us(1),
+        }
+    }
+
+    #[test]
+    fn the_papers_fabric_is_a_fat_tree() {
+        let text = include_str!("../../tests/reference/fat.txt");
+        let file = Topology::parse(text).unwrap();
+        let (edge, fabric) = (line("100 Gbit/s"), line("400 Gbit/s"));
+        assert_eq!(file, Topology::fat_tree(5, 4, 16, edge, fabric).unwrap());
+        let routes = Routes::new(&file);
+        assert_eq!(routes.switches_between(0, 319), Some(5));
+        assert_eq!(routes.next(320, 319).len(), 4);
+        assert_eq!(routes.next(320, 15).len(), 1);
+    }
+
+    #[test]
+    fn equal_ways_are_all_found() {
+        let edge = line("10 Gbit/s");
+        let topology = Topology::leaf_spine(2, 3, 2, edge, edge).unwrap();
+        let routes = Routes::new(&topology);
+        assert_eq!(routes.next(4, 3).len(), 3);
+        assert_eq!(routes.switches_between(0, 1), Some(1));
+        assert_eq!(routes.switches_between(0, 3), Some(3));
+    }
+}

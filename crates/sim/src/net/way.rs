@@ -1,0 +1,120 @@
+//! How long an idle network takes from host to host, as the HPCC authors' simulator computes it.
+
+use crate::engine::rounding::Rounding;
+use crate::net::topology::{Link, Routes, Topology};
+use onramp_units::{Bytes, Rate, Span};
+
+/// A way through an idle network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Propagation both ways and a full payload on each line.
+    pub rtt: Span,
+    /// Of the slowest line.
+    pub rate: Rate,
+    /// What fits on it.
+    pub bdp_bytes: u64,
+}
+
+/// Computes ways.
+pub(crate) struct Ways {
+    rounding: Rounding,
+    payload: u32,
+    header: u32,
+    /// Link n has the ports 2n and 2n + 1.
+    links: Vec<Link>,
+}
+
+impl Ways {
+    /// For full packets of `payload` bytes behind `header` bytes.
+    pub fn new(rounding: Rounding, payload: u16, header: u16, topology: &Topology) -> Ways {
+        Ways {
+            rounding,
+            payload: payload.into(),
+            header: header.into(),
+            links: topology.links().to_vec(),
+        }
+    }
+
+    /// Of the line at `port`.
+    pub fn rate(&self, port: u32) -> Rate {
+        self.links[port as usize / 2].rate
+    }
+
+    /// The node that `port` leads to.
+    fn other_end(&self, port: usize) -> u32 {
+        let link = &self.links[port / 2];
+        if port.is_multiple_of(2) {
+            link.b
+        } else {
+            link.a
+        }
+    }
+
+    /// Any shortest way from `src` to `dst`, whose ports are in `host_ports`.
+    pub fn between(&self, src: u32, dst: u32, routes: &Routes, host_ports: &[u32]) -> Way {
+        let mut port = host_ports[src as usize] as usize;
+        let (mut rtt, mut rate) = (Span::ZERO, self.links[port / 2].rate);
+        loop {
+            let line = &self.links[port / 2];
+            rtt += line.delay * 2 + self.whole_ns(self.wire_time(self.payload.into(), line.rate));
+            rate = rate.min(line.rate);
+            let node = self.other_end(port);
+            if node == dst {
+                break;
+            }
+            port = usize::from(routes.next(node, dst)[0]);
+        }
+        let bdp_bytes = rate.bytes_in(rtt).get();
+        Way {
+            rtt,
+            rate,
+            bdp_bytes,
+        }
+    }
+
+    /// The longest way between any two hosts; hosts at the same switch with the same line are
+    /// alike, so two of each will do.
+    pub fn longest(&self, topology: &Topology, routes: &Routes, host_ports: &[u32]) -> Way {
+        let alike = |host: &u32| {
+            let link = &self.links[host_ports[*host as usize] as usize / 2];
+            (routes.edge(*host), link.rate, link.delay)
+        };
+        let mut hosts: Vec<u32> = topology.hosts().collect();
+        hosts.sort_by_key(|host| (alike(host), *host));
+        let mut some: Vec<u32> = Vec::new();
+        for host in hosts {
+            if some.len() < 2 || alike(&some[some.len() - 2]) != alike(&host) {
+                some.push(host);
+            }
+        }
+        let pairs = some.iter().flat_map(|&a| some.iter().map(move |&b| (a, b)));
+        let ways = pairs
+            .filter(|(a, b)| a != b)
+            .map(|(a, b)| self.between(a, b, routes, host_ports));
+        ways.reduce(|a, b| Way {
+            rtt: a.rtt.max(b.rtt),
+            bdp_bytes: a.bdp_bytes.max(b.bdp_bytes),
+            ..a
+        })
+        .expect("a topology has two hosts")
+    }
+
+    /// [`crate::Simulation::ideal_fct`].
+    pub fn ideal_fct(&self, way: &Way, size: u64) -> Span {
+        let packets = size.div_ceil(u64::from(self.payload));
+        let bytes = size + packets * u64::from(self.header);
+        way.rtt + self.whole_ns(self.wire_time(bytes, way.rate))
+    }
+
+    fn wire_time(&self, bytes: u64, rate: Rate) -> Span {
+        rate.time_to_send(Bytes::new(bytes))
+    }
+
+    /// The reference computes these in whole ns, without going through floating point.
+    fn whole_ns(&self, span: Span) -> Span {
+        match self.rounding {
+            Rounding::Exact => span,
+            Rounding::Ns3 => Span::from_ns(span.as_ns()),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Captures: what a port sends, as a pcapng file (draft-ietf-opsawg-pcapng) for Wireshark.
+//!
+//! A packet is noted when its first bit is sent. Time stamps count from the start of the run and are
+//! whole nanoseconds: picoseconds are cut off. Only the first [`SNAPLEN`] bytes are kept; the rest
+//! of any frame is zeros. A comment tells the flow, by its row in flows.parquet.
+//!
+//! Does not: open files, or see what a port drops.
+
+use crate::domain::Domain;
+use crate::host::clock::mono;
+use crate::host::edge::law_of;
+use crate::host::huygens::Edge;
+use crate::host::kernel::MSS;
+use crate::net::ecmp::flow_ports;
+use crate::net::packet::{Kind, Packet};
+use crate::tcp::Acknowledgement;
+use crate::watch::frame::{self, Ends};
+use onramp_units::{Rate, Sim, Time};
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{PcapNgBlock, PcapNgWriter};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::Duration;
+
+/// All headers, telemetry included.
+const SNAPLEN: usize = 128;
+/// Time stamps are multiples of 10^-9 s.
+const TSRESOL: u8 = 9;
+
+/// Where a capture goes.
+pub type Output = Box<dyn Write + Send>;
+
+/// A capture could not be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot write the packets of port {port}: {reason}")]
+pub struct CaptureError {
+    port: String,
+    reason: String,
+}
+
+/// A port's packets on their way to a file.
+pub(crate) struct Capture {
+    name: String,
+    writer: PcapNgWriter<Output>,
+    /// What went wrong first; nothing is written after that.
+    error: Option<PcapError>,
+}
+
+impl Capture {
+    fn new(name: &str, rate: Rate, out: Output) -> Result<Capture, PcapError> {
+        // Not the machine's byte order: the same bytes everywhere.
+        let mut writer = PcapNgWriter::with_endianness(out, Endianness::Little)?;
+        let mut interface = InterfaceDescriptionBlock::new(DataLink::ETHERNET, SNAPLEN as u32);
+        interface.options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(name.to_owned())),
+            InterfaceDescriptionOption::IfSpeed(rate.bits_per_s()),
+            InterfaceDescriptionOption::IfTsResol(TSRESOL),
+            InterfaceDescriptionOption::IfFcsLen(0),
+        ];
+        writer.write_block(&interface.into_block())?;
+        Ok(Capture {
+            name: name.to_owned(),
+            writer,
+            error: None,
+        })
+    }
+
+    fn note(&mut self, at: Time<Sim>, frame: &[u8], comment: String) {
+        if self.error.is_some() {
+            return;
+        }
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos((at.ticks() / 1000) as u64),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(&frame[..frame.len().min(SNAPLEN)]),
+            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment))],
+        };
+        self.error = self.writer.write_block(&block.into_block()).err();
+    }
+
+    fn end(mut self) -> Result<(), CaptureError> {
+        let flushed = self.writer.get_mut().flush().map_err(PcapError::IoError);
+        match self.error.map_or(flushed, Err) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(failed(&self.name, &error)),
+        }
+    }
+}
+
+fn failed(port: &str, error: &PcapError) -> CaptureError {
+    CaptureError {
+        port: port.to_owned(),
+        reason: match error {
+            PcapError::IoError(error) => error.to_string(),
+            other => other.to_string(),
+        },
+    }
+}
+
+/// Captures by port.
+#[derive(Default)]
+pub(crate) struct Captures(BTreeMap<u32, Capture>);
+
+impl Domain {
+    /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub(crate) fn start_capture(
+        &mut self,
+        port: u32,
+        name: &str,
+        out: Output,
+    ) -> Result<(), CaptureError> {
+        let line = &mut self.ports[port as usize];
+        let capture = Capture::new(name, line.rate, out).map_err(|error| failed(name, &error))?;
+        line.captured = true;
+        self.captures.0.insert(port, capture);
+        Ok(())
+    }
+
+    /// Ends all captures.
+    ///
+    /// # Errors
+    /// The first that could not be written.
+    pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
+        let captures = std::mem::take(&mut self.captures);
+        captures.0.into_values().try_for_each(Capture::end)
+    }
+
+    /// Notes a packet that `port` begins to send.
+    #[cold]
+    pub(crate) fn capture(&mut self, port: u32, id: u32) {
+        let packet = self.packets[id];
+        let (frame, comment) = match packet.kind {
+            Kind::Pause | Kind::Resume => {
+                let node = self.ports[port as usize].node;
+                (frame::pfc(&packet, node), pfc_comment(packet.kind))
+            }
+            Kind::Probe | Kind::ProbeAnswer => self.probe_frame(&packet),
+            _ => {
+                let (frame, what) = self.frame(id, &packet);
+                (frame, format!("flow {}: {what}", packet.flow))
+            }
+        };
+        if let Some(capture) = self.captures.0.get_mut(&port) {
+            capture.note(self.now, &frame, comment);
+        }
+    }
+
+    /// A probe of clocks, or its answer.
+    fn probe_frame(&self, packet: &Packet) -> (Vec<u8>, String) {
+        let (Edge { near, far }, ports) = self.probed(packet.flow);
+        let there = Ends {
+            src: near,
+            dst: far,
+            ports,
+        };
+        let (ends, what) = match packet.kind {
+            Kind::Probe => (there, "probe"),
+            _ => (there.swapped(), "answer to probe"),
+        };
+        let comment = format!("edge {}: {what} {}", packet.flow, packet.seq);
+        (frame::probe(packet, &ends), comment)
+    }
+
+    /// A flow's packet as a frame and in words.
+    fn frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
+        let flow = &self.network.flows[packet.flow as usize];
+        let there = Ends {
+            src: flow.src,
+            dst: flow.dst,
+            ports: flow_ports(packet.ordinal.into()),
+        };
+        match (packet.kind, self.is_kernel) {
+            (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there),
+            (_, true) => self.kernel_frame(id, packet, &there),
+            (_, false) => self.nic_frame(id, packet, &there),
+        }
+    }
+
+    fn or_ack_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        let received = match self.is_kernel {
+            true => mono(packet.sent),
+            false => self.stamps.of(id).received.expect("an OR-ACK has it"),
+        };
+        let frame = frame::or_ack(there, packet.seq, packet.payload.into(), received);
+        (frame, format!("or-ack {}", packet.seq))
+    }
+
+    fn kernel_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        if packet.kind == Kind::Data {
+            let seq = packet.seq * u64::from(MSS);
+            let frame = frame::tcp_data(packet, there, seq);
+            return (frame, data_comment(seq, packet));
+        }
+        let ack = *self.acknowledgements.of(id);
+        let (seq, echo) = (tcp_seq(&ack), ack.marked > 0);
+        let frame = frame::tcp_ack(packet, &there.swapped(), seq, echo);
+        (frame, tcp_comment(&ack))
+    }
+
+    fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        let is_managed = law_of(&self.laws, there.src).is_some();
+        let says = is_managed && packet.kind != Kind::Data && self.config.hosts.nic().piggyback;
+        let received = self.stamps.of(id).received.filter(|_| says);
+        let (ends, comment) = match packet.kind {
+            Kind::Data => (*there, data_comment(packet.seq, packet)),
+            Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
+            _ => (there.swapped(), format!("ack {}", packet.seq)),
+        };
+        let telemetry = match self.uses_int {
+            true => *self.stacks.of(id),
+            false => Default::default(),
+        };
+        let frame = frame::transport(packet, &ends, self.feedback, &telemetry, received);
+        (frame, comment)
+    }
+}
+
+/// Byte behind the last that is acknowledged.
+fn tcp_seq(ack: &Acknowledgement) -> u64 {
+    u64::from(ack.cumulative) * u64::from(MSS) - u64::from(ack.short)
+}
+
+/// Selective acknowledgements take no room on the simulated wire, so they are told here only.
+fn tcp_comment(ack: &Acknowledgement) -> String {
+    let mut text = format!("ack {}", tcp_seq(ack));
+    for (first, end) in ack.blocks.iter().filter(|(first, end)| first < end) {
+        let byte = |number: u32| u64::from(number) * u64::from(MSS);
+        text += &format!(", sack {} to {}", byte(*first), byte(*end));
+    }
+    text
+}
+
+fn data_comment(seq: u64, packet: &Packet) -> String {
+    format!("data {seq} to {}", seq + u64::from(packet.payload))
+}
+
+fn pfc_comment(kind: Kind) -> String {
+    match kind {
+        Kind::Pause => "pause".to_owned(),
+        _ => "resume".to_owned(),
+    }
+}

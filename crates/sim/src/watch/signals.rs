@@ -1,0 +1,72 @@
+//! What a sender knew of the way when it sent a packet, and the delay that the packet then met (On-Ramp,
+//! figure 6). Kernel hosts only, of packets that hold a sampled byte; for whoever asks.
+
+use crate::domain::Domain;
+use crate::host::clock::mono;
+use onramp_units::{Sim, Span, Time};
+use std::collections::HashMap;
+
+/// A packet's delay beside what its sender knew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pair {
+    /// When its OR-ACK was back.
+    pub at: Time<Sim>,
+    /// Flow of the plan.
+    pub plan: u32,
+    /// One-way delay that it met.
+    pub owd: Span,
+    /// One-way delay of the last acknowledged packet, by the hosts' clocks.
+    pub last_owd: Span,
+    /// Last round-trip time of the connection.
+    pub last_rtt: Span,
+}
+
+/// When a packet left, and the last one-way delay and round-trip time, if both were known.
+type Departure = (Time<Sim>, Option<(Span, Span)>);
+
+/// Of the connections of a domain's hosts.
+#[derive(Default)]
+pub(crate) struct Signals {
+    /// Packets under way by connection and sampled byte.
+    under_way: HashMap<(u32, u32), Departure>,
+    /// Last one-way delay by connection.
+    last_owd: HashMap<u32, Span>,
+    pub pairs: Vec<Pair>,
+}
+
+impl Signals {
+    /// A packet with `byte` leaves.
+    pub fn sent(&mut self, connection: u32, byte: u32, now: Time<Sim>, rtt: Option<Span>) {
+        let known = self.last_owd.get(&connection).copied().zip(rtt);
+        self.under_way.insert((connection, byte), (now, known));
+    }
+}
+
+impl Domain {
+    /// The OR-ACK of `byte` is back: it was `received` by the clocks of flow `plan`'s hosts.
+    pub(crate) fn note_pair(&mut self, connection: u32, plan: u32, byte: u32, received: Time<Sim>) {
+        let Some(signals) = &mut self.signals else {
+            return;
+        };
+        let Some((sent, known)) = signals.under_way.remove(&(connection, byte)) else {
+            return;
+        };
+        let flow = &self.network.flows[plan as usize];
+        // Constant errors: those of now were those of then.
+        let Some(stamp) = self.clocks.stamp(self.now, flow.dst, flow.src) else {
+            return;
+        };
+        let error = stamp - mono(self.now);
+        let measured = received - sent;
+        signals.last_owd.insert(connection, measured);
+        if let Some((last_owd, last_rtt)) = known {
+            signals.pairs.push(Pair {
+                at: self.now,
+                plan,
+                owd: measured - error,
+                last_owd,
+                last_rtt,
+            });
+        }
+    }
+}
