@@ -1,9 +1,32 @@
-// Part of the build scripts that compile BPF programs: one compiler, one set of flags.
+// Part of the build scripts and tests that compile BPF programs: one compiler, one set of flags.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::{env, error::Error, path::Path};
 
-/// Compiles a BPF program with clang and writes its typed skeleton.
+/// The compiler: CLANG, or clang-19.
+pub fn clang() -> String {
+    env::var("CLANG").unwrap_or_else(|_| "clang-19".into())
+}
+
+/// What compiles a BPF program.
+pub fn builder(source: &Path) -> SkeletonBuilder {
+    // Debian keeps asm/types.h in a directory that clang does not search for the BPF target.
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_else(|_| env::consts::ARCH.into());
+    let asm = format!("-I/usr/include/{arch}-linux-gnu");
+    let mut builder = SkeletonBuilder::new();
+    builder.source(source).clang(clang()).clang_args([
+        "-mcpu=v3",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unused-parameter",
+        &asm,
+    ]);
+    builder
+}
+
+/// For build scripts: compiles a BPF program and writes its typed skeleton.
+#[allow(dead_code)] // tests only compile
 pub fn skeleton(source: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     // With the headers that it includes.
     let own = source.parent().ok_or("a source has a directory")?;
@@ -13,25 +36,8 @@ pub fn skeleton(source: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     println!("cargo:rerun-if-env-changed=CLANG");
-    // Debian keeps asm/types.h in a directory that clang does not search for the BPF target.
-    let asm = format!(
-        "-I/usr/include/{}-linux-gnu",
-        env::var("CARGO_CFG_TARGET_ARCH")?
-    );
-    SkeletonBuilder::new()
-        .source(source)
-        .clang(env::var("CLANG").unwrap_or_else(|_| "clang-19".into()))
-        .clang_args([
-            "-mcpu=v3",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-Wno-unused-parameter",
-            &asm,
-        ])
-        .build_and_generate(to)
-        .map_err(|error| {
-            let source = source.display();
-            format!("compiling {source} needs clang-19 (run `make setup`): {error:#}").into()
-        })
+    builder(source).build_and_generate(to).map_err(|error| {
+        let source = source.display();
+        format!("compiling {source} needs clang-19 (run `make setup`): {error:#}").into()
+    })
 }

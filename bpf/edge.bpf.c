@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* edge.bpf.c: the On-Ramp qdisc. One FIFO a flow, byte-fair round robin (DRR with new and old flows
- * as in sch_fq), and a heap of the flows whose head law/ wants held, or TCP's pace. A segment is stamped
- * and recorded when it is dequeued.
+/* edge.bpf.c: the On-Ramp qdisc: enqueue, dequeue and life cycle. A packet waits in the FIFO of its flow
+ * (flows.bpf.h); schedule.bpf.h chooses the flow that sends next, by round robin or after a hold. A segment
+ * is stamped and recorded when it is dequeued.
  * Reads cfg, clock; creates and recycles ctls and flow_ids (whose law state orack.bpf.c updates);
  * writes counters and peers. Only TCP segments with data are ever held; what cannot be tracked
  * passes through hashed queues like any other traffic and is counted.

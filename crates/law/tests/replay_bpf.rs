@@ -1,14 +1,15 @@
 //! The vector files on the same headers as a loaded BPF program (bpf/lawtest.bpf.c): the host's
 //! results, line for line. Needs root and a kernel that lets it load BPF; says so if not.
 
+#[path = "../../../bpf/build.rs"]
+mod bpf;
 mod vectors;
 
 use bytemuck::{bytes_of, pod_read_unaligned, Zeroable};
-use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
 use onramp_law::abi::{onr_cfg, onr_ctl, onr_flow, onr_records};
-use std::io::Write as _;
+use std::{io::Write as _, path::Path};
 use vectors::{Machine, Op};
 
 const VECTORS: [(&str, &str); 2] = [
@@ -28,13 +29,8 @@ impl Kernel {
     /// Compiles and loads the program. The error says what is missing.
     fn load() -> Result<Kernel, String> {
         let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
-        // Debian keeps <asm/types.h> there; clang does not look for it when the target is bpf.
-        let asm = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
         let object = dir.path().join("lawtest.bpf.o");
-        SkeletonBuilder::new()
-            .source(SOURCE)
-            .clang("clang-19")
-            .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Werror", &asm])
+        bpf::builder(Path::new(SOURCE))
             .obj(&object)
             .build()
             .unwrap_or_else(|e| panic!("bpf/lawtest.bpf.c: {e:?}"));

@@ -2,6 +2,8 @@
 //! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
 use std::time::Duration;
 
+use onramp_law::SAMPLE_BYTES;
+
 use crate::{
     agent::Agent,
     maps::now_mono_ns,
@@ -191,7 +193,7 @@ pub fn other_versions_and_flags_are_malformed() {
 }
 
 pub fn a_wrong_tag_is_rejected_whatever_was_changed() {
-    let outcome = changed(|orack| match orack.seq / 14_480 % 6 {
+    let outcome = changed(|orack| match orack.seq / SAMPLE_BYTES % 6 {
         0 => orack.tag ^= 1 << (orack.seq % 64),
         1 => orack.rx_fleet_ns += 1,
         2 => orack.seq = orack.seq.wrapping_add(1),
@@ -213,7 +215,7 @@ pub fn an_unknown_key_is_rejected() {
 
 pub fn unknown_flows_and_bytes_are_ignored_and_counted() {
     let outcome = forged(|orack| {
-        if orack.seq / 14_480 % 2 == 0 {
+        if orack.seq / SAMPLE_BYTES % 2 == 0 {
             orack.sport = 9;
         } else {
             orack.seq = orack.seq.wrapping_add(1 << 30);
@@ -244,7 +246,7 @@ pub fn absurd_times_are_ignored_and_counted() {
         1 << 62,
     ];
     let outcome = forged(move |orack| {
-        let at = (orack.seq / 14_480) as usize % (2 * times.len());
+        let at = (orack.seq / SAMPLE_BYTES) as usize % (2 * times.len());
         let time = times[at % times.len()];
         // As such, and as an error of a clock that is right otherwise.
         orack.rx_fleet_ns = if at < times.len() {

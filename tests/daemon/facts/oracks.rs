@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A segment is sampled once in this many bytes of a stream (law/sample.h).
-const SAMPLE_BYTES: u64 = 14_480;
+const SAMPLE_BYTES: u64 = onramp_law::SAMPLE_BYTES as u64;
 const BYTES: u64 = 3_000_000;
 /// AF21, RFC 2597: a class that somebody chose.
 const TOS: u8 = 0x48;

@@ -17,7 +17,7 @@ use crate::{
 
 const S: i64 = 1_000_000_000;
 /// Ten segments: the first window of a connection, which holds a sampled byte wherever it begins.
-const FIRST: usize = 14_480;
+const FIRST: usize = onramp_law::SAMPLE_BYTES as usize;
 const SECOND: usize = 2_000;
 const PROBES: u64 = 1000;
 

@@ -324,6 +324,37 @@ impl std::fmt::Display for Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// What the data path gets from these options on a line of 10 Gbit/s.
+    fn config(options: &[&str]) -> onr_dev_cfg {
+        let usual = ["run", "--dev", "eth0", "--line-rate", "10Gbit/s"];
+        let command = Command::try_parse_from(usual.iter().chain(options)).unwrap();
+        command.args.device_config().unwrap()
+    }
+
+    #[test]
+    fn a_byte_takes_the_same_time_as_in_the_simulator() {
+        let rate = "10 Gbit/s".parse().unwrap();
+        let simulated = Config::new(Law::Off, Span::ZERO).line_rate(rate);
+        let byte = simulated.abi().line_ns_per_byte_q16;
+        let device = config(&["--shape", "10Gbit/s"]);
+        assert_eq!(device.law.line_ns_per_byte_q16, byte);
+        assert_eq!(device.shape_ns_per_byte_q16, byte);
+    }
+
+    #[test]
+    fn every_registered_law_is_an_option() {
+        for law in Law::all() {
+            assert_eq!(config(&["--law", law.name()]).law.law, law as u32);
+        }
+    }
 
     #[test]
     fn prefixes_have_bounds() {
