@@ -63,14 +63,15 @@ static void lists_clear(void)
 	}
 }
 
-/* A queue for a new flow: one never used, else one that has aged; 0 when the table is full. */
-static u32 queue_find_free(const struct Qdisc *sch, s64 now)
+/* A queue for a new flow: one never used, else one that has aged; 0 when the table is full. Global,
+ * as step() is. */
+__noinline u32 queue_find_free(u32 packets, s64 now)
 {
 	u32 i;
 
 	if (st.flows_used < cfg.max_flows)
 		return FIRST_FLOW + st.flows_used++;
-	if (!sch->q.qlen)
+	if (!packets)
 		lists_clear();
 	bpf_for(i, 0, GC_STEPS) {
 		u32 q = FIRST_FLOW + st.gc_hand;
@@ -86,7 +87,7 @@ static u32 queue_find_free(const struct Qdisc *sch, s64 now)
 
 static u32 flow_create(const struct onr_tuple *key, const struct Qdisc *sch, s64 now)
 {
-	u32 q = queue_find_free(sch, now);
+	u32 q = queue_find_free(sch->q.qlen, now);
 	struct queue *queue = q ? queue_at(q) : NULL;
 	struct onr_ctl *ctl = q ? ctl_of(q) : NULL;
 	u32 id = q - FIRST_FLOW;

@@ -92,7 +92,8 @@ static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 unti
 	return true;
 }
 
-static void release_due(s64 now)
+/* Lists the queues whose time has come. Global as step() is. */
+__noinline int release_due(s64 now)
 {
 	u32 i;
 
@@ -114,6 +115,7 @@ static void release_due(s64 now)
 		}
 		heap_pop();
 	}
+	return 0;
 }
 
 /* ---- round robin ---- */
@@ -131,8 +133,10 @@ static __always_inline void queue_emptied(u32 q, struct queue *queue, bool fresh
 }
 
 /* One step of the round robin. Sets *out to the slot that goes now, or leaves it 0 and has
- * moved one queue on; false when no listed queue is left. */
-static bool step(s64 now, u32 *out, u32 *out_q)
+ * moved one queue on; false when no listed queue is left. Global, because the verifier then checks it
+ * once; a static function it checks anew for each state of each caller, which took most of a daemon's
+ * start. */
+__noinline bool step(s64 now, u32 *out __arg_nonnull, u32 *out_q __arg_nonnull)
 {
 	bool fresh = st.fresh.head != 0;
 	struct list *l = fresh ? &st.fresh : &st.old;

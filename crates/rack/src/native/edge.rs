@@ -28,7 +28,7 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Processor time until a daemon answers, nearly all of it the kernel's check of its BPF programs. Only
 /// progress depends on it.
-const LOADING: Duration = Duration::from_millis(2300);
+const LOADING: Duration = Duration::from_millis(1050);
 /// Longest wait for one answer of a daemon that may still be loading.
 const ANSWER: Duration = Duration::from_secs(1);
 /// Flows a daemon tracks: all that a rack has between hosts, with room.

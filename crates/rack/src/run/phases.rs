@@ -11,7 +11,7 @@ const BOOT_S: f64 = 5.0;
 /// A host's namespace, links and qdiscs in a machine, s.
 const HOST_S: f64 = 0.13;
 /// A daemon that loads in a machine, s.
-const DAEMON_S: f64 = 4.4;
+const DAEMON_S: f64 = 2.0;
 /// A segment and its acknowledgement across a machine's switch, s.
 const SEGMENT_S: f64 = 0.45e-3;
 const SEGMENT_BYTES: f64 = 1448.0;
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
     use onramp_scenario::Scenario;
 
-    /// scenarios/incast.toml, 60 ms of it: a machine's run with daemons took 67 s, 48 s of them the
-    /// daemons' start; one without took 18 s.
+    /// scenarios/incast.toml, 60 ms of it: a run without daemons took 18 s on an idle processor, one
+    /// with nine about twice as long, half of it before its traffic.
     #[test]
     fn phases_have_the_shares_that_were_measured() {
         let text = include_str!("../../../../scenarios/incast.toml");
@@ -115,9 +115,9 @@ mod tests {
         let scenario = Scenario::parse_with(text, "incast", &set).unwrap();
         let [fq, edge] = [0, 2].map(|run| Phases::in_machine(&scenario.runs()[run]));
         let ratio = edge.all_s() / fq.all_s();
-        assert!((2.5..4.5).contains(&ratio), "{ratio}");
+        assert!((1.6..2.6).contains(&ratio), "{ratio}");
         let (before, _) = edge.part(Progress::Traffic(0.0));
-        assert!((0.7..0.9).contains(&before), "{before}");
+        assert!((0.5..0.75).contains(&before), "{before}");
     }
 
     #[test]
