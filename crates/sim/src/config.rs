@@ -1,12 +1,12 @@
 //! What a simulation is made of, beside its topology and its flows.
 
-use crate::cc::{Algorithm, Feedback};
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::host::clock::ClockErrors;
 use crate::host::huygens::Probing;
 use crate::host::kernel::MSS;
-use crate::tcp::control::TcpAlgorithm;
+use onramp_cc::nic::{Algorithm, Feedback, Marks};
+use onramp_cc::tcp::TcpAlgorithm;
 use onramp_scenario::{Transport, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::sync::Arc;
@@ -258,6 +258,18 @@ impl Nic {
             nack_interval: Span::from_us(500),
             piggyback: false,
             timeout: None,
+        }
+    }
+}
+
+impl From<Marks> for Ecn {
+    fn from(marks: Marks) -> Ecn {
+        Ecn {
+            min: marks.min,
+            max: marks.max,
+            max_fraction: marks.max_fraction,
+            steps: None,
+            at_enqueue: false,
         }
     }
 }

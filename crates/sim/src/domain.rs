@@ -4,7 +4,6 @@
 //! places in its arrays, so that numbers are the same everywhere, but nothing happens there. What goes
 //! to another domain is a packet (mail.rs).
 
-use crate::cc::{Feedback, PathFacts};
 use crate::config::{Config, Counters};
 use crate::engine::events::{Event, Events, Rank, What};
 use crate::engine::random::Random;
@@ -18,7 +17,6 @@ use crate::host::huygens::{Edge, Prober};
 use crate::host::kernel::KernelHost;
 use crate::host::nic::Nic;
 use crate::host::{kernel, nic};
-use crate::net::int::{IntFormat, IntStack};
 use crate::net::mail::Mail;
 use crate::net::network::Network;
 use crate::net::packet::{Kind, Packets, PerPacket};
@@ -29,6 +27,8 @@ use crate::tcp::Acknowledgement;
 use crate::watch::capture::Captures;
 use crate::watch::probe::Probes;
 use crate::watch::signals::Signals;
+use onramp_cc::int::{IntFormat, IntStack};
+use onramp_cc::nic::{Feedback, PathFacts};
 use onramp_units::{Sim, Span, Time};
 use std::collections::HashMap;
 use std::hint::black_box;

@@ -9,12 +9,13 @@
 //! argument, so the same inputs give the same bytes, for any number of threads.
 //!
 //! ```
-//! use onramp_sim::{cc, Buffer, ClockErrors, Config, Flow, Hosts, Line, Nic, Rounding, Simulation, Switch, Topology};
+//! use onramp_cc::nic::{hpcc, Algorithm};
+//! use onramp_sim::{Buffer, ClockErrors, Config, Flow, Hosts, Line, Nic, Rounding, Simulation, Switch, Topology};
 //! use onramp_scenario::Work;
 //! use onramp_units::{Bytes, Span, Time};
 //!
 //! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
-//! let hpcc = cc::Algorithm::Hpcc(cc::hpcc::Params::reference(line.rate));
+//! let hpcc = Algorithm::Hpcc(hpcc::Params::reference(line.rate));
 //! let config = Config {
 //!     rounding: Rounding::Exact,
 //!     hosts: Hosts::Nic(Nic::reference(hpcc)),
@@ -43,7 +44,6 @@
 //! ```
 #![warn(missing_docs)]
 
-pub mod cc;
 mod config;
 mod domain;
 mod engine;
@@ -62,11 +62,9 @@ pub use flows::list::{parse as parse_flow_list, FlowListError};
 pub use host::clock::ClockErrors;
 pub use host::huygens::{ClockWindow, Probing};
 pub use net::ecmp::{address, flow_ports};
-pub use net::int::{IntFormat, IntHop, TooManyRates};
 pub use net::partition::Partition;
 pub use net::port::PortState;
 pub use net::port_name::UnknownPort;
 pub use net::topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};
 pub use simulation::{ConfigError, Simulation, Step};
-pub use tcp::control::TcpAlgorithm;
 pub use watch::capture::{CaptureError, Output};

@@ -1,8 +1,8 @@
 //! What holds in every network: bytes are kept, PFC loses nothing, an idle network takes what the
 //! closed form says, and a queue is as long as theory has it.
 
+use onramp_cc::nic::PRESETS;
 use onramp_scenario::Work;
-use onramp_sim::cc::PRESETS;
 use onramp_sim::{
     Buffer, ClockErrors, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Rounding, Simulation,
     Switch, Topology,
@@ -33,7 +33,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer,
-            ecn: Some((preset.ecn)(line)),
+            ecn: Some((preset.ecn)(line).into()),
             control_acks: preset.control_acks,
             alpha_log2: None,
         },

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crate::args::ThreadArgs;
 use anyhow::{Context, Result};
 use nix::time::{clock_gettime, ClockId};
+use onramp_cc::nic as cc;
 use onramp_scenario::{plan, Scenario};
 use onramp_sim::{
-    cc,
     run::{build_in_parts, Parts},
     Simulation, Step,
 };

@@ -3,10 +3,11 @@
 use std::{collections::HashMap, path::Path, path::PathBuf, time::Instant};
 
 use anyhow::{bail, Context, Result};
+use onramp_cc::nic as cc;
 use onramp_scenario::Work;
 use onramp_sim::{
-    address, cc, flow_ports, parse_flow_list, Buffer, ClockErrors, Config, Flow, Hosts, Nic,
-    Rounding, Simulation, Switch, Topology,
+    address, flow_ports, parse_flow_list, Buffer, ClockErrors, Config, Flow, Hosts, Nic, Rounding,
+    Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 
@@ -77,7 +78,7 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(args.buffer),
-            ecn: Some((preset.ecn)(line)),
+            ecn: Some((preset.ecn)(line).into()),
             control_acks: preset.control_acks,
             alpha_log2: None,
         },

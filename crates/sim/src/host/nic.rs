@@ -8,10 +8,10 @@ mod receiver;
 mod sender;
 mod turns;
 
-use crate::cc::Feedback;
 use crate::domain::Domain;
 use crate::net::packet::Kind;
 use crate::watch::delays::Delays;
+use onramp_cc::nic::Feedback;
 use onramp_units::{Sim, Span, Time};
 
 pub(crate) use receiver::Receiver;
@@ -26,24 +26,24 @@ const ACK_BYTES: u16 = 60;
 const INT_BYTES: u16 = 42;
 const TIME_STAMP_BYTES: u16 = 8;
 
-impl Feedback {
-    /// Bytes of a data packet's headers on the wire.
-    pub(crate) fn data_header(self) -> u16 {
-        DATA_HEADER
-            + match self {
-                Feedback::Marks => 0,
-                Feedback::TimeStamp => TIME_STAMP_BYTES,
-                Feedback::Int => INT_BYTES,
-            }
-    }
-
-    /// An acknowledgement on the wire, with the time of arrival too if it is `piggyback`: that fits the
-    /// smallest frame, telemetry does not.
-    fn ack_bytes(self, piggyback: bool) -> u16 {
-        match self {
-            Feedback::Marks | Feedback::TimeStamp => ACK_BYTES,
-            Feedback::Int => 46 + INT_BYTES + u16::from(piggyback) * TIME_STAMP_BYTES,
+/// Bytes of a data packet's headers on the wire.
+#[inline]
+pub(crate) fn data_header(feedback: Feedback) -> u16 {
+    DATA_HEADER
+        + match feedback {
+            Feedback::Marks => 0,
+            Feedback::TimeStamp => TIME_STAMP_BYTES,
+            Feedback::Int => INT_BYTES,
         }
+}
+
+/// Bytes of an acknowledgement on the wire. With `piggyback` it carries the time of arrival too,
+/// which fits the smallest frame; telemetry does not.
+#[inline]
+fn ack_bytes(feedback: Feedback, piggyback: bool) -> u16 {
+    match feedback {
+        Feedback::Marks | Feedback::TimeStamp => ACK_BYTES,
+        Feedback::Int => 46 + INT_BYTES + u16::from(piggyback) * TIME_STAMP_BYTES,
     }
 }
 

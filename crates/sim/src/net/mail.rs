@@ -4,9 +4,9 @@
 use crate::domain::Domain;
 use crate::engine::events::{Rank, What};
 use crate::host::edge::Stamp;
-use crate::net::int::IntStack;
 use crate::net::packet::{Kind, Packet};
 use crate::tcp::Acknowledgement;
+use onramp_cc::int::IntStack;
 use onramp_units::{Sim, Time};
 
 /// Packets from one domain to another, in the order in which they were sent. What belongs to them is

@@ -3,7 +3,6 @@
 //! Does not: know what hosts do with packets.
 
 pub(crate) mod ecmp;
-pub(crate) mod int;
 pub(crate) mod mail;
 pub(crate) mod network;
 pub(crate) mod packet;

@@ -1,7 +1,6 @@
 //! What all parts of a simulation share: ways through the network, the plan of flows, and what became
 //! of them. Nothing here changes while events are handled, except outcomes, each by its one writer.
 
-use crate::cc::PathFacts;
 use crate::config::{Config, Flow, Hosts, Outcome};
 use crate::flows::chains::Chains;
 use crate::flows::outcomes::Outcomes;
@@ -12,6 +11,7 @@ use crate::net::packet::Path;
 use crate::net::partition::Partition;
 use crate::net::topology::{Routes, Topology, MAX_HOPS};
 use crate::net::way::{Way, Ways};
+use onramp_cc::nic::PathFacts;
 use onramp_scenario::Work;
 use onramp_units::{Sim, Span, Time};
 use std::sync::Arc;

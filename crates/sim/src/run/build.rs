@@ -1,7 +1,6 @@
 //! A scenario's run into a simulation.
 
 use super::parts::{partition, Parts};
-use crate::cc;
 use crate::config::{Buffer, Config, Ecn, Flow, Hosts, Kernel, Nic, Switch};
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
@@ -11,8 +10,9 @@ use crate::net::partition::Partition;
 use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
-use crate::tcp::control::TcpAlgorithm;
 use crate::watch::capture::CaptureError;
+use onramp_cc::nic as cc;
+use onramp_cc::tcp::TcpAlgorithm;
 use onramp_scenario::{
     self as scenario, Arrival, Cc, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc,
     Receivers, Run, Sharing,
@@ -157,7 +157,7 @@ fn nic_hosts(run: &Run) -> Made {
         ..Nic::reference((preset.algorithm)(line).tuned(&run.tuning))
     };
     let ecn = run.network.ecn.as_ref();
-    let ecn = ecn.map_or((preset.ecn)(line), given);
+    let ecn = ecn.map_or_else(|| (preset.ecn)(line).into(), given);
     (Hosts::Nic(nic), Some(ecn), preset.control_acks)
 }
 

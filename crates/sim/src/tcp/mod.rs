@@ -3,7 +3,6 @@
 //! Sequence numbers count packets: every packet but a flow's last is full, so the n-th has a fixed
 //! place. Connections exist from the start: no handshakes. Does not: know queues or the network.
 
-pub mod control;
 pub mod receiver;
 mod rtt;
 pub mod sender;

@@ -5,9 +5,9 @@
 //! Differs from RFC 8985: no packet overtakes another here, so the reordering window does not
 //! adapt, and a probe that repaired a loss does not reduce the window.
 
-use super::control::{Acked, Control, Device, RateSample, TcpAlgorithm, Window, WindowControl};
 use super::rtt::Rtt;
 use super::Acknowledgement;
+use onramp_cc::tcp::{Acked, Control, Device, RateSample, TcpAlgorithm, Window, WindowControl};
 use onramp_scenario::Transport;
 use onramp_units::{Sim, Span, Time};
 use std::collections::VecDeque;

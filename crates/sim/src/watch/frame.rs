@@ -20,13 +20,13 @@
 //! pause lasts until the resume, whatever its time says; frames are not padded to Ethernet's minimum,
 //! because the simulated ones are not. No frame check sequence.
 
-use crate::cc::Feedback;
-use crate::net::int::IntStack;
 use crate::net::packet::{Kind, Packet};
 use etherparse::{
     EtherType, Ethernet2Header, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, TcpHeader,
     TcpOptionElement::{Noop, Timestamp},
 };
+use onramp_cc::int::IntStack;
+use onramp_cc::nic::Feedback;
 use onramp_law::abi::{ONR_ORACK_PORT, ONR_ORACK_VERSION};
 use onramp_units::{Mono, Time};
 

@@ -1,7 +1,7 @@
 //! Runs the reference cases.
 
+use onramp_cc::nic::preset;
 use onramp_scenario::Work;
-use onramp_sim::cc::preset;
 use onramp_sim::{
     parse_flow_list, Buffer, ClockErrors, Config, Hosts, Nic, Rounding, Simulation, Switch,
     Topology,
@@ -74,7 +74,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-            ecn: Some((preset.ecn)(line)),
+            ecn: Some((preset.ecn)(line).into()),
             control_acks: preset.control_acks,
             alpha_log2: None,
         },

@@ -63,7 +63,7 @@ impl Domain {
         let packet = &mut self.packets[id];
         packet.kind = kind;
         packet.seq = expected;
-        packet.wire_bytes = self.feedback.ack_bytes(self.config.hosts.nic().piggyback);
+        packet.wire_bytes = super::ack_bytes(self.feedback, self.config.hosts.nic().piggyback);
         packet.payload = 0;
         packet.hop = 0;
         packet.control = self.config.switch.control_acks;

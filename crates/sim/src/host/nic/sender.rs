@@ -2,7 +2,6 @@
 //! that of flows that go in order (streams.rs).
 
 use super::turns::Turn;
-use crate::cc::{Ack, CongestionControl, Control, Limits};
 use crate::domain::Domain;
 use crate::engine::events::{Rank, What};
 use crate::engine::rounding::Rounding;
@@ -10,9 +9,10 @@ use crate::flows::outcomes::Sent;
 use crate::flows::streams::Part;
 use crate::host::clock::mono;
 use crate::host::edge::{law_of, reuse};
-use crate::net::int::IntStack;
 use crate::net::network::Network;
 use crate::net::packet::{Kind, Packet, Path, NONE};
+use onramp_cc::int::IntStack;
+use onramp_cc::nic::{Ack, CongestionControl, Control, Limits};
 use onramp_scenario::Work;
 use onramp_units::{Sim, Time};
 
@@ -209,7 +209,7 @@ impl Domain {
         }
         let left = sender.sending.end - sender.next;
         let payload = left.min(u64::from(self.config.hosts.nic().payload)) as u16;
-        let wire_bytes = payload + self.feedback.data_header();
+        let wire_bytes = payload + super::data_header(self.feedback);
         let id = self.packets.add(Packet {
             seq: sender.next,
             sent: self.now,

@@ -1,7 +1,7 @@
 //! Facts about the sending end, in virtual time.
 
-use super::super::control::reno;
 use super::*;
+use onramp_cc::tcp::reno;
 use proptest::prelude::*;
 
 fn at(us: i64) -> Time<Sim> {

@@ -24,7 +24,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.count("packets", &mut self.per);
         given.fraction("decrease", &mut self.decrease);
     }
@@ -37,7 +37,7 @@ pub struct Scalable {
 }
 
 impl Scalable {
-    pub(super) fn new(params: &Params) -> Scalable {
+    pub fn new(params: &Params) -> Scalable {
         Scalable {
             params: *params,
             growth: Growth::default(),
@@ -46,6 +46,7 @@ impl Scalable {
 }
 
 impl WindowControl for Scalable {
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if acked.may_grow {
             let most = self.params.per;
@@ -54,6 +55,7 @@ impl WindowControl for Scalable {
         }
     }
 
+    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         let taken = f64::from(window.packets) * self.params.decrease;
         (window.packets - taken as u32).max(2)

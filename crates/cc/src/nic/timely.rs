@@ -6,8 +6,8 @@ use super::{scaled, sum, window_if, Ack, CongestionControl, Feedback, Limits, Pa
 use onramp_scenario::Tuning;
 use onramp_units::{Rate, Span};
 
-pub(crate) const FEEDBACK: Feedback = Feedback::TimeStamp;
-pub(crate) const MOVES_NEXT_PACKET: bool = false;
+pub const FEEDBACK: Feedback = Feedback::TimeStamp;
+pub const MOVES_NEXT_PACKET: bool = false;
 
 /// Parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,7 @@ impl Params {
         }
     }
 
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.span("t_low", &mut self.low);
         given.span("t_high", &mut self.high);
         given.span("min_rtt", &mut self.min_rtt);
@@ -79,7 +79,7 @@ pub struct Timely {
 }
 
 impl Timely {
-    pub(crate) fn new(params: &Params, path: &PathFacts) -> Timely {
+    pub fn new(params: &Params, path: &PathFacts) -> Timely {
         Timely {
             params: *params,
             path: *path,
@@ -130,6 +130,7 @@ fn ns(span: Span) -> f64 {
 }
 
 impl CongestionControl for Timely {
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         if ack.acked <= self.last_update {
             return;
@@ -143,6 +144,7 @@ impl CongestionControl for Timely {
         }
     }
 
+    #[inline]
     fn limits(&self) -> Limits {
         Limits {
             rate: self.rate,

@@ -19,7 +19,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("g", &mut self.gain);
     }
 }
@@ -40,7 +40,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    pub(super) fn new(params: &Params) -> Dctcp {
+    pub fn new(params: &Params) -> Dctcp {
         Dctcp {
             params: *params,
             alpha: 1.0, // dctcp_alpha_on_init
@@ -63,6 +63,7 @@ impl Dctcp {
 }
 
 impl WindowControl for Dctcp {
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.delivered += acked.packets;
         self.marked += acked.marked;
@@ -83,6 +84,7 @@ impl WindowControl for Dctcp {
         }
     }
 
+    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         self.reno.on_loss(window)
     }

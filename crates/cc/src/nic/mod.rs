@@ -3,8 +3,7 @@
 //! One file each, with its source's parameters as defaults. Adding one is a file and a line in the
 //! list below. They know no clock, queue or packet: every input is an argument.
 
-use crate::config::Ecn;
-use crate::net::int::{IntFormat, IntHop};
+use crate::int::{IntFormat, IntHop};
 use onramp_scenario::Tuning;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
@@ -65,6 +64,17 @@ pub enum Feedback {
     Int,
 }
 
+/// Which packets switches mark, by the length of the queue that a packet leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Marks {
+    /// None at or below this length.
+    pub min: Bytes,
+    /// All above this length.
+    pub max: Bytes,
+    /// Part of the packets that is marked just below `max`; it grows from zero at `min`.
+    pub max_fraction: f64,
+}
+
 /// A congestion control of one flow.
 pub trait CongestionControl {
     /// An acknowledgement has arrived.
@@ -87,12 +97,12 @@ macro_rules! congestion_controls {
 
         /// The state of one flow under its congestion control.
         #[derive(Debug, Clone)]
-        pub(crate) enum Control {
+        pub enum Control {
             $($variant($module::$variant),)*
         }
 
         impl Algorithm {
-            pub(crate) fn start(&self, path: &PathFacts) -> Control {
+            pub fn start(&self, path: &PathFacts) -> Control {
                 match self {
                     $(Algorithm::$variant(params) => {
                         Control::$variant($module::$variant::new(params, path))
@@ -117,7 +127,7 @@ macro_rules! congestion_controls {
             }
 
             /// Whether a new rate also moves the packet that already has its time.
-            pub(crate) fn moves_next_packet(&self) -> bool {
+            pub fn moves_next_packet(&self) -> bool {
                 match self {
                     $(Algorithm::$variant(_) => $module::MOVES_NEXT_PACKET,)*
                 }
@@ -125,18 +135,21 @@ macro_rules! congestion_controls {
         }
 
         impl CongestionControl for Control {
+            #[inline]
             fn on_ack(&mut self, ack: &Ack<'_>) {
                 match self {
                     $(Control::$variant(cc) => cc.on_ack(ack),)*
                 }
             }
 
+            #[inline]
             fn advance(&mut self, now: Time<Sim>) {
                 match self {
                     $(Control::$variant(cc) => cc.advance(now),)*
                 }
             }
 
+            #[inline]
             fn limits(&self) -> Limits {
                 match self {
                     $(Control::$variant(cc) => cc.limits(),)*
@@ -161,7 +174,7 @@ pub struct Preset {
     /// Its parameters for a line rate.
     pub algorithm: fn(Rate) -> Algorithm,
     /// Marks at a port of the given rate.
-    pub ecn: fn(Rate) -> Ecn,
+    pub ecn: fn(Rate) -> Marks,
     /// Whether acknowledgements take the strict-priority class.
     pub control_acks: bool,
 }
@@ -239,25 +252,21 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 /// RED as for DCQCN: 400 kB to 1600 kB at 100 Gbit/s, up to 20 %.
-fn red(line: Rate) -> Ecn {
-    Ecn {
+fn red(line: Rate) -> Marks {
+    Marks {
         min: kb_per_100g(400, line),
         max: kb_per_100g(1600, line),
         max_fraction: 0.2,
-        steps: None,
-        at_enqueue: false,
     }
 }
 
 /// A step as for DCTCP: 300 kB at 100 Gbit/s.
-fn step(line: Rate) -> Ecn {
+fn step(line: Rate) -> Marks {
     let threshold = kb_per_100g(300, line);
-    Ecn {
+    Marks {
         min: threshold,
         max: threshold,
         max_fraction: 1.0,
-        steps: None,
-        at_enqueue: false,
     }
 }
 
@@ -267,18 +276,21 @@ fn kb_per_100g(kb: u64, line: Rate) -> Bytes {
 }
 
 /// `rate * factor` in whole bits per second, rounded down, at least one.
+#[inline]
 fn scaled(rate: Rate, factor: f64) -> Rate {
     let bits = rate.bits_per_s() as f64 * factor;
     Rate::from_bits_per_s((bits as u64).max(1)).expect("at least one")
 }
 
 /// `rate / divisor`, as [`scaled`]; not the same as times the reciprocal, which is rounded twice.
+#[inline]
 fn divided(rate: Rate, divisor: f64) -> Rate {
     let bits = rate.bits_per_s() as f64 / divisor;
     Rate::from_bits_per_s((bits as u64).max(1)).expect("at least one")
 }
 
 /// Sum of two rates.
+#[inline]
 fn sum(a: Rate, b: Rate) -> Rate {
     Rate::from_bits_per_s(a.bits_per_s() + b.bits_per_s()).expect("a sum of rates above zero")
 }
@@ -289,6 +301,7 @@ fn per_25g(base_bits_per_s: u64, line: Rate) -> Rate {
 }
 
 /// The window of the "+w" variants: the BDP, shrunk as the rate is below the line's.
+#[inline]
 fn window_at(rate: Rate, path: &PathFacts) -> u64 {
     let (bdp, line) = (path.bdp_bytes, path.line_rate.bits_per_s());
     let window = match bdp.checked_mul(rate.bits_per_s()) {
@@ -300,6 +313,7 @@ fn window_at(rate: Rate, path: &PathFacts) -> u64 {
 }
 
 /// No cap, or that of the "+w" variants.
+#[inline]
 fn window_if(capped: bool, rate: Rate, path: &PathFacts) -> u64 {
     if capped {
         window_at(rate, path)

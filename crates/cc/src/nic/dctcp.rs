@@ -6,8 +6,8 @@ use super::{scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, Pa
 use onramp_scenario::Tuning;
 use onramp_units::Rate;
 
-pub(crate) const FEEDBACK: Feedback = Feedback::Marks;
-pub(crate) const MOVES_NEXT_PACKET: bool = false;
+pub const FEEDBACK: Feedback = Feedback::Marks;
+pub const MOVES_NEXT_PACKET: bool = false;
 
 /// Parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,7 @@ impl Params {
         }
     }
 
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("g", &mut self.gain);
         given.rate("rate_ai", &mut self.additive);
         given.rate("min_rate", &mut self.min_rate);
@@ -54,7 +54,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    pub(crate) fn new(params: &Params, path: &PathFacts) -> Dctcp {
+    pub fn new(params: &Params, path: &PathFacts) -> Dctcp {
         Dctcp {
             params: *params,
             path: *path,
@@ -84,6 +84,7 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.marked += u64::from(ack.marked);
         let new_window = ack.acked > self.window_end;
@@ -102,6 +103,7 @@ impl CongestionControl for Dctcp {
         }
     }
 
+    #[inline]
     fn limits(&self) -> Limits {
         Limits {
             rate: self.rate,

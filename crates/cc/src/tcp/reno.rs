@@ -18,7 +18,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("beta", &mut self.beta);
     }
 }
@@ -30,7 +30,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    pub(super) fn new(params: &Params) -> Reno {
+    pub fn new(params: &Params) -> Reno {
         Reno {
             params: *params,
             growth: Growth::default(),
@@ -39,12 +39,14 @@ impl Reno {
 }
 
 impl WindowControl for Reno {
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if acked.may_grow {
             self.growth.on_ack(window, acked.packets, |packets| packets);
         }
     }
 
+    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         ((f64::from(window.packets) * self.params.beta) as u32).max(2)
     }

@@ -8,8 +8,8 @@ use super::{Ack, CongestionControl, Feedback, Limits, PathFacts};
 use onramp_scenario::Tuning;
 use onramp_units::{Rate, Sim, Span, Time};
 
-pub(crate) const FEEDBACK: Feedback = Feedback::Marks;
-pub(crate) const MOVES_NEXT_PACKET: bool = false;
+pub const FEEDBACK: Feedback = Feedback::Marks;
+pub const MOVES_NEXT_PACKET: bool = false;
 
 /// Parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,7 +60,7 @@ impl Params {
         }
     }
 
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("g", &mut self.gain);
         given.span("alpha_interval", &mut self.alpha_interval);
         given.span("decrease_interval", &mut self.decrease_interval);
@@ -95,7 +95,7 @@ pub struct Dcqcn {
 }
 
 impl Dcqcn {
-    pub(crate) fn new(params: &Params, path: &PathFacts) -> Dcqcn {
+    pub fn new(params: &Params, path: &PathFacts) -> Dcqcn {
         Dcqcn {
             params: *params,
             path: *path,
@@ -175,6 +175,7 @@ impl Dcqcn {
 }
 
 impl CongestionControl for Dcqcn {
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         // One that arrives when alpha is due counts for that update, not for the next: it was on
         // its last link when the update was set.
@@ -188,10 +189,12 @@ impl CongestionControl for Dcqcn {
         }
     }
 
+    #[inline]
     fn advance(&mut self, now: Time<Sim>) {
         self.pass(now, now);
     }
 
+    #[inline]
     fn limits(&self) -> Limits {
         Limits {
             rate: self.rate,
@@ -203,7 +206,7 @@ impl CongestionControl for Dcqcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::tests::{ack, path};
+    use crate::nic::tests::{ack, path};
 
     #[test]
     fn a_mark_halves_the_rate_at_the_next_check_and_recovery_follows() {

@@ -10,7 +10,7 @@ const ROUNDS: u32 = 5;
 const MOST_S: f64 = 0.1;
 
 #[derive(Debug, Clone)]
-pub(super) struct Aggregation {
+pub struct Aggregation {
     /// Since when packets have come faster than the bandwidth, and how many.
     since: Time<Sim>,
     acked: u32,

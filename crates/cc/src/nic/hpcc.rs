@@ -5,12 +5,12 @@
 use super::{
     divided, per_25g, scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, PathFacts,
 };
-use crate::net::int::{IntHop, MAX_INT_HOPS};
+use crate::int::{IntHop, MAX_INT_HOPS};
 use onramp_scenario::Tuning;
 use onramp_units::Rate;
 
-pub(crate) const FEEDBACK: Feedback = Feedback::Int;
-pub(crate) const MOVES_NEXT_PACKET: bool = true;
+pub const FEEDBACK: Feedback = Feedback::Int;
+pub const MOVES_NEXT_PACKET: bool = true;
 
 /// Parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ impl Params {
         }
     }
 
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("eta", &mut self.target_utilisation);
         given.count("max_stage", &mut self.max_stage);
         given.rate("rate_ai", &mut self.additive);
@@ -61,7 +61,7 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
-    pub(crate) fn new(params: &Params, path: &PathFacts) -> Hpcc {
+    pub fn new(params: &Params, path: &PathFacts) -> Hpcc {
         Hpcc {
             params: *params,
             path: *path,
@@ -113,6 +113,7 @@ impl Hpcc {
 }
 
 impl CongestionControl for Hpcc {
+    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         if self.last_update == 0 {
             // Nothing to compare the first telemetry with.
@@ -129,6 +130,7 @@ impl CongestionControl for Hpcc {
         }
     }
 
+    #[inline]
     fn limits(&self) -> Limits {
         Limits {
             rate: self.rate,

@@ -29,12 +29,14 @@ impl Window {
         }
     }
 
+    #[inline]
     pub fn in_slow_start(&self) -> bool {
         self.packets < self.slow_start_below
     }
 
     /// RFC 5681 §3.1, as Linux: grows by what is acknowledged, up to the threshold. Answers with
     /// what is left of it.
+    #[inline]
     fn slow_start(&mut self, acked: u32) -> u32 {
         let to = self
             .packets
@@ -108,12 +110,14 @@ pub trait WindowControl {
     /// Nothing was sent for a while.
     fn on_idle(&mut self, _idle: Span) {}
     /// Whether it sets the window itself while losses are repaired.
+    #[inline]
     fn owns_window(&self) -> bool {
         false
     }
     /// Then: losses are being repaired from now on, `in_flight` packets and `delivered` so far.
     fn repairing_from(&mut self, _in_flight: u32, _delivered: u64, _window: &mut Window) {}
     /// Its pace, if it has one of its own.
+    #[inline]
     fn packets_per_s(&self, _smoothed_rtt: Span) -> Option<f64> {
         None
     }
@@ -159,7 +163,7 @@ macro_rules! window_controls {
                 self
             }
 
-            pub(crate) fn start(&self) -> Control {
+            pub fn start(&self) -> Control {
                 match self {
                     $(TcpAlgorithm::$variant(params) => {
                         Control::$variant($module::$variant::new(params))
@@ -175,12 +179,14 @@ macro_rules! window_controls {
                 }
             }
 
+            #[inline]
             fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
                 match self {
                     $(Control::$variant(cc) => cc.on_ack(window, acked),)*
                 }
             }
 
+            #[inline]
             fn on_loss(&mut self, window: &Window) -> u32 {
                 match self {
                     $(Control::$variant(cc) => cc.on_loss(window),)*
@@ -199,6 +205,7 @@ macro_rules! window_controls {
                 }
             }
 
+            #[inline]
             fn owns_window(&self) -> bool {
                 match self {
                     $(Control::$variant(cc) => cc.owns_window(),)*
@@ -211,6 +218,7 @@ macro_rules! window_controls {
                 }
             }
 
+            #[inline]
             fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
                 match self {
                     $(Control::$variant(cc) => cc.packets_per_s(smoothed_rtt),)*
@@ -236,6 +244,7 @@ struct Growth {
 
 impl Growth {
     /// Slow start, then a packet for every `per` of the window that it has led to.
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: u32, per: impl Fn(u32) -> u32) {
         let left = match window.in_slow_start() {
             true => window.slow_start(acked),
@@ -254,7 +263,7 @@ impl Growth {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// `packets` delivered after 100 us, at the time `now_us`.

@@ -41,7 +41,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("c", &mut self.c);
         given.fraction("beta", &mut self.beta);
         given.flag("hystart", &mut self.hystart);
@@ -144,7 +144,7 @@ fn segments_last(acked: &Acked) -> Span {
 }
 
 impl Cubic {
-    pub(super) fn new(params: &Params) -> Cubic {
+    pub fn new(params: &Params) -> Cubic {
         Cubic {
             params: *params,
             growth: Growth::default(),
@@ -198,6 +198,7 @@ impl Cubic {
 }
 
 impl WindowControl for Cubic {
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if !acked.may_grow {
             return;
@@ -217,6 +218,7 @@ impl WindowControl for Cubic {
     }
 
     /// RFC 9438 §4.6 and §4.7.
+    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         let packets = f64::from(window.packets);
         let beta = self.params.beta;

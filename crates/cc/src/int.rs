@@ -18,6 +18,7 @@ const MAX_RATES: usize = 8;
 pub struct IntHop(u64);
 
 impl IntHop {
+    #[inline]
     fn rate(self) -> usize {
         (self.0 >> (TIME_BITS + BYTES_BITS + QUEUE_BITS)) as usize
     }
@@ -42,12 +43,13 @@ fn folded(value: u64, bits: u32) -> u64 {
 /// What all switches wrote into one packet, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
-pub(crate) struct IntStack {
+pub struct IntStack {
     hops: [IntHop; MAX_INT_HOPS],
     count: u8,
 }
 
 impl IntStack {
+    #[inline]
     pub fn push(&mut self, hop: IntHop) {
         self.hops[usize::from(self.count) % MAX_INT_HOPS] = hop;
         self.count += 1;
@@ -58,6 +60,7 @@ impl IntStack {
         self.hops.into_iter().flat_map(|hop| hop.0.to_be_bytes())
     }
 
+    #[inline]
     pub fn hops(&self) -> &[IntHop] {
         &self.hops[..usize::from(self.count).min(MAX_INT_HOPS)]
     }
@@ -81,7 +84,7 @@ pub struct TooManyRates {
 impl IntFormat {
     /// For a network of links with `rates`, where hosts send at `line`: units of 128 B and 80 B at
     /// 25 Gbit/s, and in proportion above.
-    pub(crate) fn new(line: Rate, rates: Vec<Rate>) -> Result<IntFormat, TooManyRates> {
+    pub fn new(line: Rate, rates: Vec<Rate>) -> Result<IntFormat, TooManyRates> {
         if rates.len() > MAX_RATES {
             return Err(TooManyRates { found: rates.len() });
         }
@@ -93,7 +96,8 @@ impl IntFormat {
         })
     }
 
-    pub(crate) fn hop(&self, now: Time<Sim>, sent: u64, queue: u64, rate: usize) -> IntHop {
+    #[inline]
+    pub fn hop(&self, now: Time<Sim>, sent: u64, queue: u64, rate: usize) -> IntHop {
         let time = folded((now.ticks() / 1000) as u64, TIME_BITS);
         let bytes = folded(sent / self.byte_unit, BYTES_BITS);
         let queue = folded(queue / self.queue_unit, QUEUE_BITS);
@@ -103,21 +107,25 @@ impl IntFormat {
     }
 
     /// ns between two visits of the same port.
+    #[inline]
     pub fn ns_between(&self, earlier: IntHop, later: IntHop) -> u64 {
         wrapped(earlier.time(), later.time(), TIME_BITS)
     }
 
     /// Bytes that the port sent between two visits.
+    #[inline]
     pub fn bytes_between(&self, earlier: IntHop, later: IntHop) -> u64 {
         wrapped(earlier.bytes(), later.bytes(), BYTES_BITS) * self.byte_unit
     }
 
     /// Bytes that waited in the port.
+    #[inline]
     pub fn queue_bytes(&self, hop: IntHop) -> u64 {
         hop.queue() * self.queue_unit
     }
 
     /// Rate of the port's line.
+    #[inline]
     pub fn rate(&self, hop: IntHop) -> Rate {
         self.rates[hop.rate()]
     }

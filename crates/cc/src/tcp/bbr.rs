@@ -55,7 +55,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(crate) fn tune(&mut self, given: &Tuning) {
+    pub fn tune(&mut self, given: &Tuning) {
         given.fraction("startup_gain", &mut self.startup_gain);
         given.fraction("window_gain", &mut self.window_gain);
         given.fraction("probe_gain", &mut self.probe_gain);
@@ -100,7 +100,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    pub(super) fn new(params: &Params) -> Bbr {
+    pub fn new(params: &Params) -> Bbr {
         Bbr {
             params: *params,
             initial_window: 0,
@@ -304,6 +304,7 @@ impl WindowControl for Bbr {
         self.initial_window = window.packets;
     }
 
+    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if self.recovering && !acked.repairing {
             self.recovering = false;
@@ -322,6 +323,7 @@ impl WindowControl for Bbr {
     }
 
     /// The window is BBR's own affair; only the first round after a loss keeps to what arrives.
+    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         self.prior_window = window.packets;
         window.packets.max(2)
@@ -338,10 +340,12 @@ impl WindowControl for Bbr {
         self.full_bandwidth = 0.0;
     }
 
+    #[inline]
     fn owns_window(&self) -> bool {
         true
     }
 
+    #[inline]
     fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
         if self.bandwidths.is_empty() {
             // Initially the window in a round trip, at least a millisecond.
