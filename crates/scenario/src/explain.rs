@@ -1,6 +1,6 @@
 //! The table of keys for people: as text for a terminal, as Markdown for docs/scenario.md.
 
-use crate::keys::{Absent, Key, KEYS};
+use crate::keys::{self, Absent, Key};
 use std::fmt::Write;
 
 /// Sections of the reference: first part of the keys, heading, what it is about.
@@ -59,7 +59,12 @@ pub fn explain() -> String {
             line(&mut out, &format!("  {}", key.path));
             line(
                 &mut out,
-                &format!("      {}; {}", key.form, plain(&default(key))),
+                &format!(
+                    "      {}; {}; {}",
+                    key.form,
+                    plain(&default(key)),
+                    plain(&key.worlds())
+                ),
             );
             line(
                 &mut out,
@@ -82,18 +87,18 @@ pub fn explain_markdown() -> String {
         line(&mut out, &format!("## {heading}\n\n{about}\n"));
         line(
             &mut out,
-            "| key | value | default | meaning |\n|---|---|---|---|",
+            "| key | value | default | worlds | meaning |\n|---|---|---|---|---|",
         );
         for key in section(prefix) {
             let name = key
                 .path
                 .strip_prefix(&format!("{prefix}."))
                 .unwrap_or(key.path);
-            let (form, default) = (key.form, default(key));
+            let (form, default, worlds) = (key.form, default(key), key.worlds());
             let meaning = format!("{}{}", key.meaning, owners(key));
             line(
                 &mut out,
-                &format!("| `{name}` | {form} | {default} | {meaning} |"),
+                &format!("| `{name}` | {form} | {default} | {worlds} | {meaning} |"),
             );
         }
         line(&mut out, "");
@@ -106,25 +111,24 @@ pub fn explain_markdown() -> String {
 }
 
 fn section(prefix: &str) -> impl Iterator<Item = &'static Key> + '_ {
-    KEYS.iter()
-        .filter(move |key| key.path.split_once('.').map_or("", |(first, _)| first) == prefix)
+    keys::all().filter(move |key| key.path.split_once('.').map_or("", |(first, _)| first) == prefix)
 }
 
 fn default(key: &Key) -> String {
     match key.default {
         Absent::Required => "required".to_owned(),
         Absent::Is(text) | Absent::Source(text) => format!("`{text}`"),
+        Absent::By(value, _) => value.to_owned(),
         Absent::Without(effect) => effect.to_owned(),
     }
 }
 
 fn owners(key: &Key) -> String {
-    match key.of {
-        [] => String::new(),
-        kinds => {
-            let kinds: Vec<String> = kinds.iter().map(|kind| kind.to_string()).collect();
-            format!(" ({} only)", kinds.join(" and "))
-        }
+    let mut owners: Vec<String> = key.of.iter().map(|kind| kind.to_string()).collect();
+    owners.extend(key.on.map(|kind| format!("{kind} hosts")));
+    match owners.is_empty() {
+        true => String::new(),
+        false => format!(" ({} only)", owners.join(" and ")),
     }
 }
 

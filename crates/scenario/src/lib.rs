@@ -8,6 +8,7 @@
 //! writes.
 #![warn(missing_docs)]
 
+mod clock;
 mod document;
 mod error;
 mod explain;
@@ -16,11 +17,14 @@ mod flow_list;
 mod fraction;
 mod graph;
 mod guard;
+mod host;
 mod keys;
 mod limits;
+mod on_ramp;
 mod plan;
 mod resolve;
 mod scenario;
+mod section;
 mod traffic;
 mod tuning;
 mod types;
@@ -28,6 +32,7 @@ mod value;
 mod workload;
 mod write;
 
+pub use clock::*;
 pub use error::{Error, Errors, Place, Problem};
 pub use explain::{explain, explain_markdown};
 pub use files::NO_FILES;
@@ -35,7 +40,9 @@ pub use flow_list::{read as read_flow_list, read_hpcc, FlowListError, ListedFlow
 pub use fraction::{Fraction, NotAFraction};
 pub use graph::{Edge, Graph, GraphError, NodeId};
 pub use guard::without_panic;
+pub use host::*;
 pub use limits::*;
+pub use on_ramp::*;
 pub use plan::{expected_flows, plan, rack_plan, After, Arrival, Work};
 pub use scenario::Scenario;
 pub use traffic::*;

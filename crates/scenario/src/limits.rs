@@ -1,14 +1,12 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::{
-    BuiltIn, Cc, ClockSync, Connections, HostKind, Mark, ProbeStamps, Receivers, Run, Sharing,
-    Sources, TopologyKind, Traffic, Transport,
-};
+use crate::keys::{self, Rack};
+use crate::{ClockSync, Run, Traffic};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
 /// A bound of the rack that a run exceeds. Values are in the rack's slowed-down time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RackLimit {
     /// Network namespaces.
     Hosts {
@@ -32,8 +30,12 @@ pub enum RackLimit {
     },
     /// Something that only the simulator has.
     Simulated {
-        /// The key and its value.
-        setting: &'static str,
+        /// Dotted.
+        key: String,
+        /// With its unit.
+        value: String,
+        /// What would mend it, beside the simulator.
+        fix: String,
     },
     /// What the daemons' synchronisation does not do.
     Probing {
@@ -106,86 +108,31 @@ fn probing(run: &Run) -> Option<RackLimit> {
         .then_some(RackLimit::Probing { window, interval })
 }
 
+/// Keys whose values only the simulator has, by the table of keys.
 fn simulated(run: &Run) -> Vec<RackLimit> {
-    let network = &run.network;
-    let step = network.ecn.is_none_or(|ecn| ecn.max == ecn.threshold);
-    let probed = run.clock.sync == ClockSync::Huygens;
-    // A small queue is what the rack cannot change; it is documented.
-    let linux = Transport {
-        small_queue: run.host.transport.small_queue,
-        ..Transport::default()
-    };
-    let is_linux = run.host.kind == HostKind::Nic || run.host.transport == linux;
-    let settings = [
-        (
-            !is_linux,
-            "host.initial_window, min_rto, delayed_ack or reordering is not Linux's",
-        ),
-        (!run.tuning.is_empty(), "[cc] is given"),
-        (run.host.kind == HostKind::Nic, "host.kind is nic"),
-        (run.host.cc == Cc::Scalable, "host.cc is scalable"),
-        (
-            run.host.coalescing != Span::ZERO,
-            "host.coalescing is not 0 s",
-        ),
-        (
-            run.host.connections == Connections::New,
-            "host.connections is new",
-        ),
-        (
-            network.topology.kind() != TopologyKind::Star,
-            "network.topology.kind is not star",
-        ),
-        (
-            network.sharing != Sharing::PerPort,
-            "network.sharing is not per_port",
-        ),
-        (run.clock.noise != Span::ZERO, "clock.noise is not 0 s"),
-        (
-            probed && run.clock.stamps != ProbeStamps::Software,
-            "clock.stamps is not software",
-        ),
-        (!step, "network.ecn.max is not network.ecn.threshold"),
-        (
-            network.ecn.is_some_and(|ecn| ecn.mark == Mark::Dequeue),
-            "network.ecn.mark is dequeue",
-        ),
-        (run.onramp.reuse.is_some(), "onramp.reuse is not off"),
-        (
-            run.onramp.hosts != Receivers::All,
-            "onramp.hosts is not all",
-        ),
-        (
-            run.traffic.iter().any(of_simulator),
-            "traffic of kind request, all_to_all or replay, an incast with stagger, jitter or `from`, or traffic with a workload of a file, is given",
-        ),
-        (
-            run.traffic.iter().any(asks_otherwise),
-            "an incast's ask_size is neither 0 B nor 64 B",
-        ),
-    ];
-    let found = settings.into_iter().filter(|(found, _)| *found);
-    found
-        .map(|(_, setting)| RackLimit::Simulated { setting })
-        .collect()
-}
-
-fn of_simulator(traffic: &Traffic) -> bool {
-    match traffic {
-        Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => true,
-        Traffic::Incast(incast) => {
-            incast.stagger.max(incast.jitter) > Span::ZERO || incast.from != Sources::Others
-        }
-        Traffic::Poisson(poisson) => poisson.workload.name.parse::<BuiltIn>().is_err(),
-        Traffic::Long(_) => false,
+    let mut limits = Vec::new();
+    for (path, value) in run.settings() {
+        let Some((key, entry)) = keys::find(&path) else {
+            continue;
+        };
+        let text = value.to_string();
+        let fix = match key.rack() {
+            Rack::Only(values) if !values.contains(&text.as_str()) => {
+                format!("set it to {}", values.join(" or "))
+            }
+            Rack::If(words, refuses) if refuses(run, entry, &value) => {
+                format!("set it to {}", words.replace('`', ""))
+            }
+            Rack::Never => "leave it out".to_owned(),
+            Rack::Has | Rack::Ignores(_) | Rack::Only(_) | Rack::If(..) => continue,
+        };
+        limits.push(RackLimit::Simulated {
+            key: path,
+            value: text,
+            fix,
+        });
     }
-}
-
-fn asks_otherwise(traffic: &Traffic) -> bool {
-    match traffic {
-        Traffic::Incast(incast) => ![Bytes::ZERO, RACK_ASK_SIZE].contains(&incast.ask_size),
-        _ => false,
-    }
+    limits
 }
 
 fn connections(run: &Run) -> u64 {
@@ -226,9 +173,10 @@ impl fmt::Display for RackLimit {
                     "network.buffer is {buffer}, below the rack's {RACK_MIN_BUFFER}"
                 )
             }
-            RackLimit::Simulated { setting } => {
-                write!(f, "{setting}, which only the simulator has")
-            }
+            RackLimit::Simulated { key, value, fix } => write!(
+                f,
+                "{key} is {value}, which only the simulator has: run it with `onramp sim run`, or {fix}"
+            ),
             RackLimit::Probing { window, interval } => write!(
                 f,
                 "clock.window and clock.probe_interval slowed by time_dilation are {window} and {interval}; \
@@ -297,8 +245,8 @@ size = "2 kB"
     fn what_only_the_simulator_has_is_refused() {
         let set = [("host.kind", "nic"), ("host.cc", "hpcc")];
         let expected = [
-            "host.kind is nic, which only the simulator has",
-            "network.sharing is not per_port, which only the simulator has",
+            "network.sharing is lossless, which only the simulator has: run it with `onramp sim run`, or set it to per_port",
+            "host.kind is nic, which only the simulator has: run it with `onramp sim run`, or set it to kernel",
         ];
         assert_eq!(limits(&set), expected);
     }
@@ -308,7 +256,7 @@ size = "2 kB"
         assert!(limits(&[("traffic.0.ask_size", "64 B")]).is_empty());
         assert_eq!(
             limits(&[("traffic.0.ask_size", "1 kB")]),
-            ["an incast's ask_size is neither 0 B nor 64 B, which only the simulator has"]
+            ["traffic.0.ask_size is 1 kB, which only the simulator has: run it with `onramp sim run`, or set it to 0 B or 64 B"]
         );
     }
 

@@ -3,7 +3,7 @@
 use crate::document::{self, Document, Setting};
 use crate::error::{Error, Place, Problem};
 use crate::files::{Files, NO_FILES};
-use crate::keys::KEYS;
+use crate::keys;
 use crate::resolve::resolve;
 use crate::value::Value;
 use crate::{Errors, Run};
@@ -144,7 +144,7 @@ fn values(layer: &document::Layer) -> Layer {
 
 /// Writes down the defaults that do not depend on other keys.
 fn fill_defaults(base: &mut Layer, traffic: usize) {
-    for key in KEYS.iter().filter(|key| key.on.is_none()) {
+    for key in keys::all().filter(|key| key.on.is_none()) {
         let Some(default) = key.default_value() else {
             continue;
         };

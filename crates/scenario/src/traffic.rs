@@ -1,6 +1,7 @@
 //! What traffic a checked scenario has: its `[[traffic]]` entries. As of the other [types](crate::types),
 //! whoever holds one need not check it again.
 
+use crate::section::section;
 use crate::types::HostId;
 use crate::{Distribution, Fraction, ListedFlow};
 use onramp_units::{Bytes, Span};
@@ -42,31 +43,34 @@ pub enum Traffic {
     Replay(Replay),
 }
 
-/// Aggregators each ask `fanout` servers, every one answers `size` bytes at once, or one after the other. The
-/// request completion time runs from the first answer's start to the last byte of the last to come.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Incast {
-    /// The aggregators: each asks on its own.
-    pub to: Receivers,
-    /// Servers.
-    pub from: Sources,
-    /// Answers to a request. Beyond the number of servers, some answer more than once, on
-    /// separate connections.
-    pub fanout: u32,
-    /// Of one answer.
-    pub size: Bytes,
-    /// Of what a server is asked with; 0: it knows without being asked.
-    pub ask_size: Bytes,
-    /// How far apart requests are.
-    pub spacing: Spacing,
-    /// How regular requests are.
-    pub arrivals: Arrivals,
-    /// Stop after so many.
-    pub requests: Option<u64>,
-    /// Each answer starts so much later than the one before.
-    pub stagger: Span,
-    /// And at random up to this much later still.
-    pub jitter: Span,
+section! {
+    /// Aggregators each ask `fanout` servers, every one answers `size` bytes at once, or one after the other. The
+    /// request completion time runs from the first answer's start to the last byte of the last to come.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Incast in "traffic" {
+        /// The aggregators: each asks on its own.
+        to: Receivers;
+        /// Servers.
+        from: Sources;
+        /// Answers to a request. Beyond the number of servers, some answer more than once, on
+        /// separate connections.
+        fanout: u32;
+        /// Of one answer.
+        size: Bytes;
+        /// Of what a server is asked with; 0: it knows without being asked.
+        ask_size: Bytes;
+        /// How regular requests are.
+        arrivals: Arrivals;
+        /// Stop after so many.
+        requests: Option<u64>;
+        /// Each answer starts so much later than the one before.
+        stagger: Span;
+        /// And at random up to this much later still.
+        jitter: Span;
+    } and {
+        /// How far apart requests are.
+        spacing: Spacing;
+    }
 }
 
 /// How far apart requests are on average.
@@ -117,24 +121,27 @@ pub struct Poisson {
     pub to: Receivers,
 }
 
-/// Clients that send a server a request, which it answers when it has all of it. A request is over
-/// when the client has the answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// The clients.
-    pub to: Receivers,
-    /// Servers; each request picks one at random.
-    pub from: Sources,
-    /// Of a request.
-    pub request_size: Bytes,
-    /// Of an answer.
-    pub size: Bytes,
-    /// When a client asks.
-    pub asking: Asking,
-    /// How regular its gaps are.
-    pub arrivals: Arrivals,
-    /// Each client stops after so many.
-    pub requests: Option<u64>,
+section! {
+    /// Clients that send a server a request, which it answers when it has all of it. A request is over
+    /// when the client has the answer.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Request in "traffic" {
+        /// The clients.
+        to: Receivers;
+        /// Servers; each request picks one at random.
+        from: Sources;
+        /// Of a request.
+        request_size: Bytes;
+        /// Of an answer.
+        size: Bytes;
+        /// How regular its gaps are.
+        arrivals: Arrivals;
+        /// Each client stops after so many.
+        requests: Option<u64>;
+    } and {
+        /// When a client asks.
+        asking: Asking;
+    }
 }
 
 /// When a client asks.
@@ -151,23 +158,32 @@ pub enum Asking {
     },
 }
 
-/// Steps of a collective operation. A host begins its next step `interval` after it has everything
-/// that it is sent in this one. A step's completion time runs from its first flow's start to its last
-/// byte.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AllToAll {
-    /// Which hosts.
-    pub among: Receivers,
-    /// Who sends to whom.
-    pub pattern: Pattern,
-    /// Of each flow; with [`Pattern::Ring`], of what is reduced.
-    pub size: Bytes,
-    /// What a host does between two steps.
-    pub interval: Span,
-    /// When the first step starts.
-    pub start: Span,
-    /// Stop after so many.
-    pub steps: Option<u64>,
+section! {
+    /// Steps of a collective operation. A host begins its next step `interval` after it has everything
+    /// that it is sent in this one. A step's completion time runs from its first flow's start to its last
+    /// byte.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AllToAll in "traffic" {
+        /// Which hosts.
+        among: Receivers;
+        /// Who sends to whom.
+        pattern: Pattern;
+        /// Of each flow; with [`Pattern::Ring`], of what is reduced.
+        size: Bytes;
+        /// What a host does between two steps.
+        interval: Option<Span>;
+        /// When the first step starts.
+        start: Span;
+        /// Stop after so many.
+        steps: Option<u64>;
+    }
+}
+
+impl AllToAll {
+    /// What a host does between two steps takes this long.
+    pub fn pause(&self) -> Span {
+        self.interval.unwrap_or(Span::ZERO)
+    }
 }
 
 /// What a step of [`AllToAll`] is.

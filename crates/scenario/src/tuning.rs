@@ -1,7 +1,7 @@
 //! Parameters of the congestion control that a scenario sets. The others are its source's, which
 //! this crate does not know: whoever has them lets a [`Tuning`] overwrite some.
 
-use crate::keys::{Absent, KEYS};
+use crate::keys::{self, Absent};
 use crate::value::Value;
 use crate::Cc;
 use onramp_units::{Rate, Span};
@@ -23,7 +23,7 @@ pub struct Parameter {
 
 /// All parameters, in the order of the documentation.
 pub fn parameters() -> impl Iterator<Item = Parameter> {
-    KEYS.iter().filter_map(|key| match key.default {
+    keys::all().filter_map(|key| match key.default {
         Absent::Source(default) => Some(Parameter {
             key: key.path,
             of: key.of_cc,

@@ -4,8 +4,7 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::{Fraction, Graph, Receivers, Traffic, Tuning};
-pub use onramp_law::Law;
+use crate::{Clock, Fraction, Graph, Host, HostKind, OnRamp, Traffic, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -210,105 +209,6 @@ pub enum Mark {
     Dequeue,
 }
 
-/// Settings of every host.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Host {
-    /// What its transport is like.
-    pub kind: HostKind,
-    /// Congestion control.
-    pub cc: Cc,
-    /// Queueing discipline of the NIC.
-    pub qdisc: Qdisc,
-    /// Largest segment handed to the NIC (TCP segmentation offload).
-    pub gso: Bytes,
-    /// Whether the receiver merges segments (generic receive offload).
-    pub gro: bool,
-    /// The NIC interrupts so long after the first packet.
-    pub coalescing: Span,
-    /// What a flow of a kernel host is sent on.
-    pub connections: Connections,
-    /// Constants of the transport.
-    pub transport: Transport,
-}
-
-/// What a flow is sent on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum Connections {
-    /// An idle connection of its hosts, if there is one.
-    Persistent,
-    /// One of its own.
-    New,
-}
-
-/// Constants of the hosts' transport; all but the timeout are a kernel's.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Transport {
-    /// Packets of a new connection's window.
-    pub initial_window: u32,
-    /// Least timeout above the round-trip time; a NIC's timeout.
-    pub min_rto: Span,
-    /// How long a lone packet waits for its acknowledgement.
-    pub delayed_ack: Span,
-    /// What the pace sends in this time may wait below TCP.
-    pub small_queue: Span,
-    /// Part of the shortest round-trip time that a packet may be late.
-    pub reordering: Fraction,
-}
-
-/// How wrong the hosts' clocks are, and what synchronises them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clock {
-    /// Standard deviation of a host's constant offset.
-    pub offset: Span,
-    /// Of a host's constant drift.
-    pub drift: Fraction,
-    /// Of a single time stamp of a data packet.
-    pub noise: Span,
-    /// How far a host's drift swings with its temperature.
-    pub wander: Fraction,
-    /// What corrects them.
-    pub sync: ClockSync,
-    /// Who stamps probes.
-    pub stamps: ProbeStamps,
-    /// Hosts that each host probes.
-    pub degree: u32,
-    /// Time between two pairs of probes to a host.
-    pub probe_interval: Span,
-    /// Time between two corrections.
-    pub window: Span,
-}
-
-/// What corrects clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum ClockSync {
-    /// Nothing: they are as wrong as they are.
-    None,
-    /// Huygens, with probes that are packets of the network.
-    Huygens,
-}
-
-/// Who stamps probes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum ProbeStamps {
-    /// The NIC.
-    Hardware,
-    /// The kernel.
-    Software,
-}
-
-/// What a host's transport is like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum HostKind {
-    /// Linux TCP.
-    Kernel,
-    /// An RDMA-like NIC, in the simulator only.
-    Nic,
-}
-
 /// Congestion control; "_w" stands for the papers' "+w".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
@@ -357,44 +257,6 @@ impl Cc {
             | Cc::TimelyW => kind == HostKind::Nic,
         }
     }
-}
-
-/// Queueing discipline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum Qdisc {
-    /// On-Ramp's own; with law off it holds nothing.
-    Edge,
-    /// Linux sch_fq.
-    Fq,
-    /// Linux sch_fq_codel.
-    FqCodel,
-}
-
-/// The control law and its parameters. With [`Law::Off`] the parameters are the defaults and mean
-/// nothing.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OnRamp {
-    /// Which law.
-    pub law: Law,
-    /// Who has it; the others send as without it.
-    pub hosts: Receivers,
-    /// T: one-way delay above which flows are held.
-    pub threshold: Span,
-    /// g of eq. 3: weight of a new sample in beta.
-    pub gain: Fraction,
-    /// No segment is held longer.
-    pub max_pause: Span,
-    /// Largest GSO segment, payload and headers.
-    pub gso: Bytes,
-    /// A new flow begins with the last delay to its receiver, unless it is older than this.
-    pub reuse: Option<Span>,
-    /// Payload of a flow from one OR-ACK to the next, if not the default.
-    pub orack_every: Option<Bytes>,
-    /// Segments leave at TCP's pace.
-    pub pacing: bool,
-    /// NICs' acknowledgements say what OR-ACKs would.
-    pub piggyback: bool,
 }
 
 impl Network {

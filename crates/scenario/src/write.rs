@@ -1,20 +1,18 @@
 //! Scenarios and runs back into text: TOML that parses to the same, and JSON of the same shape
 //! for results.
 
-use crate::keys::{self, KEYS};
+use crate::keys;
 use crate::scenario::Layer;
-use crate::value::{Value, OFF};
+use crate::section::{Field, Section};
+use crate::value::{Form, Value, OFF};
 use crate::*;
 use serde::{Serialize, Serializer};
 use toml::Table;
 
-/// Keys that results of before they were there do not have. At their defaults they are not written, so
-/// that such results are still those of their scenarios.
-const LATER: [&str; 3] = ["host.connections", "onramp.pacing", "onramp.piggyback"];
-
+/// Whether a key is written with that value.
 fn is_written(path: &str, value: &Value) -> bool {
-    let default = || keys::find(path).and_then(|(key, _)| key.default_value());
-    !LATER.contains(&path) || default().as_ref() != Some(value)
+    keys::find(path)
+        .is_none_or(|(key, _)| !key.later || key.default_value().as_ref() != Some(value))
 }
 
 impl Run {
@@ -45,56 +43,67 @@ impl Run {
         )
     }
 
-    /// Every key with its value, optional ones only if they are set. With law off, the law's
-    /// parameters are left out, and the threshold is "off".
+    /// Every key with its value in the table's order, optional ones only if they are set. With law off,
+    /// the law's parameters are left out, and the threshold is "off".
     pub(crate) fn settings(&self) -> Vec<(String, Value)> {
-        let mut all = Settings::default();
-        all.add("title", Value::Text(self.title.clone()));
-        all.add("seed", Value::Count(self.seed));
-        all.add("duration", Value::Span(self.duration));
-        all.add("warmup", Value::Span(self.warmup));
-        all.add("time_dilation", Value::Count(self.time_dilation.get()));
+        let mut all = Settings {
+            host: self.host.kind,
+            list: Vec::new(),
+        };
+        all.field("title", &self.title);
+        all.field("seed", &self.seed);
+        all.field("duration", &self.duration);
+        all.field("warmup", &self.warmup);
+        all.field("time_dilation", &self.time_dilation.get());
         all.network(&self.network);
-        all.add("host.kind", word(self.host.kind));
-        all.add("host.cc", word(self.host.cc));
-        all.add("host.qdisc", word(self.host.qdisc));
-        all.add("host.gso", Value::Bytes(self.host.gso));
-        all.add("host.gro", Value::Flag(self.host.gro));
-        all.add("host.coalescing", Value::Span(self.host.coalescing));
-        if self.host.kind == HostKind::Kernel {
-            all.add("host.connections", word(self.host.connections));
-        }
-        all.transport(self.host.kind, &self.host.transport);
+        self.host.write("host", &mut all);
         let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc);
-        for key in KEYS.iter().filter(tuned) {
+        for key in keys::all().filter(tuned) {
             if let Some(value) = self.tuning.0.get(key.name()) {
                 all.add(key.path, value.clone());
             }
         }
-        all.add("clock.offset", Value::Span(self.clock.offset));
-        all.add("clock.drift", Value::Fraction(self.clock.drift));
-        all.add("clock.noise", Value::Span(self.clock.noise));
-        all.add("clock.wander", Value::Fraction(self.clock.wander));
-        all.add("clock.sync", word(self.clock.sync));
-        all.add("clock.stamps", word(self.clock.stamps));
-        all.add("clock.degree", Value::Count(self.clock.degree.into()));
-        let interval = Value::Span(self.clock.probe_interval);
-        all.add("clock.probe_interval", interval);
-        all.add("clock.window", Value::Span(self.clock.window));
+        self.clock.write("clock", &mut all);
         for (index, traffic) in self.traffic.iter().enumerate() {
             all.traffic(&format!("traffic.{index}"), traffic);
         }
-        all.onramp(self.host.kind, &self.onramp);
-        all.0
+        match self.onramp.law {
+            Law::Off => {
+                all.field("onramp.law", &self.onramp.law);
+                all.add("onramp.threshold", word(OFF));
+            }
+            _ => self.onramp.write("onramp", &mut all),
+        }
+        all.list.sort_by_cached_key(|(path, _)| position(path));
+        all.list
     }
 }
 
-#[derive(Default)]
-struct Settings(Vec<(String, Value)>);
+/// Keys with their values, to be written.
+pub(crate) struct Settings {
+    /// The kind of the run's hosts: keys of other kinds are left out.
+    host: HostKind,
+    list: Vec<(String, Value)>,
+}
 
 impl Settings {
     fn add(&mut self, path: impl Into<String>, value: Value) {
-        self.0.push((path.into(), value));
+        self.list.push((path.into(), value));
+    }
+
+    /// Adds the key `path`, if it has a value or a word for none.
+    pub(crate) fn field<T: Field>(&mut self, path: &str, value: &T) {
+        let Some((key, _)) = keys::find(path) else {
+            return;
+        };
+        if key.on.is_some_and(|on| on != self.host) {
+            return;
+        }
+        match (value.to_value(), key.form) {
+            (Some(value), _) => self.add(path, value),
+            (None, Form::SpanOrOff(..)) => self.add(path, word(OFF)),
+            (None, _) => {}
+        }
     }
 
     fn network(&mut self, network: &Network) {
@@ -144,124 +153,33 @@ impl Settings {
         }
     }
 
-    fn transport(&mut self, kind: HostKind, transport: &Transport) {
-        self.add("host.min_rto", Value::Span(transport.min_rto));
-        if kind == HostKind::Nic {
-            return;
-        }
-        let window = Value::Count(transport.initial_window.into());
-        self.add("host.initial_window", window);
-        self.add("host.delayed_ack", Value::Span(transport.delayed_ack));
-        self.add("host.small_queue", Value::Span(transport.small_queue));
-        self.add("host.reordering", Value::Fraction(transport.reordering));
-    }
-
-    fn traffic(&mut self, entry: &str, traffic: &Traffic) {
-        let path = |name: &str| format!("{entry}.{name}");
-        self.add(path("kind"), word(traffic.kind()));
+    fn traffic(&mut self, table: &str, traffic: &Traffic) {
+        let path = |name: &str| format!("{table}.{name}");
+        self.field(&path("kind"), &traffic.kind());
         match traffic {
-            Traffic::Incast(incast) => {
-                self.add(path("to"), receivers(incast.to));
-                self.add(path("from"), sources(incast.from));
-                self.add(path("fanout"), Value::Count(incast.fanout.into()));
-                self.add(path("size"), Value::Bytes(incast.size));
-                match incast.spacing {
-                    Spacing::Load(load) => self.add(path("load"), Value::Fraction(load)),
-                    Spacing::Interval(gap) => self.add(path("interval"), Value::Span(gap)),
-                }
-                self.add(path("arrivals"), word(incast.arrivals));
-                if let Some(requests) = incast.requests {
-                    self.add(path("requests"), Value::Count(requests));
-                }
-                self.add(path("stagger"), Value::Span(incast.stagger));
-                self.add(path("ask_size"), Value::Bytes(incast.ask_size));
-                self.add(path("jitter"), Value::Span(incast.jitter));
-            }
-            Traffic::Request(request) => {
-                self.add(path("to"), receivers(request.to));
-                self.add(path("from"), sources(request.from));
-                self.add(path("request_size"), Value::Bytes(request.request_size));
-                self.add(path("size"), Value::Bytes(request.size));
-                match request.asking {
-                    Asking::Load(load) => self.add(path("load"), Value::Fraction(load)),
-                    Asking::Think { time, concurrency } => {
-                        self.add(path("think"), Value::Span(time));
-                        self.add(path("concurrency"), Value::Count(concurrency.into()));
-                    }
-                }
-                self.add(path("arrivals"), word(request.arrivals));
-                if let Some(requests) = request.requests {
-                    self.add(path("requests"), Value::Count(requests));
-                }
-            }
-            Traffic::AllToAll(all) => {
-                self.add(path("among"), receivers(all.among));
-                self.add(path("pattern"), word(all.pattern));
-                self.add(path("size"), Value::Bytes(all.size));
-                if all.interval > onramp_units::Span::ZERO {
-                    self.add(path("interval"), Value::Span(all.interval));
-                }
-                self.add(path("start"), Value::Span(all.start));
-                if let Some(steps) = all.steps {
-                    self.add(path("steps"), Value::Count(steps));
-                }
-            }
-            Traffic::Replay(replay) => self.add(path("path"), word(&replay.path)),
+            Traffic::Incast(incast) => incast.write(table, self),
+            Traffic::Request(request) => request.write(table, self),
+            Traffic::AllToAll(all) => all.write(table, self),
+            Traffic::Replay(replay) => self.field(&path("path"), &replay.path),
             Traffic::Long(long) => {
-                self.add(path("to"), Value::Count(long.to.into()));
-                self.add(path("from"), sources(long.from));
-                self.add(path("flows"), Value::Count(long.flows.into()));
-                self.add(path("start"), Value::Span(long.start));
-                self.add(path("stop"), Value::Span(long.stop));
+                self.field(&path("to"), &long.to);
+                self.field(&path("from"), &long.from);
+                self.field(&path("flows"), &long.flows);
+                self.field(&path("start"), &long.start);
+                self.field(&path("stop"), &long.stop);
             }
             Traffic::Poisson(poisson) => {
-                self.add(path("to"), receivers(poisson.to));
-                self.add(path("from"), sources(poisson.from));
-                self.add(path("workload"), word(&poisson.workload.name));
-                self.add(path("load"), Value::Fraction(poisson.load));
+                self.field(&path("to"), &poisson.to);
+                self.field(&path("from"), &poisson.from);
+                self.field(&path("workload"), &poisson.workload.name);
+                self.field(&path("load"), &poisson.load);
             }
-        }
-    }
-
-    fn onramp(&mut self, kind: HostKind, onramp: &OnRamp) {
-        self.add("onramp.law", word(onramp.law));
-        if onramp.law == Law::Off {
-            return self.add("onramp.threshold", word(OFF));
-        }
-        self.add("onramp.hosts", receivers(onramp.hosts));
-        self.add("onramp.threshold", Value::Span(onramp.threshold));
-        self.add("onramp.gain", Value::Fraction(onramp.gain));
-        self.add("onramp.max_pause", Value::Span(onramp.max_pause));
-        self.add("onramp.gso", Value::Bytes(onramp.gso));
-        self.add("onramp.reuse", onramp.reuse.map_or(word(OFF), Value::Span));
-        if let Some(every) = onramp.orack_every {
-            self.add("onramp.orack_every", Value::Bytes(every));
-        }
-        match kind {
-            HostKind::Kernel => self.add("onramp.pacing", Value::Flag(onramp.pacing)),
-            HostKind::Nic => self.add("onramp.piggyback", Value::Flag(onramp.piggyback)),
         }
     }
 }
 
 fn word(word: impl ToString) -> Value {
     Value::Text(word.to_string())
-}
-
-fn receivers(to: Receivers) -> Value {
-    match to {
-        Receivers::Host(host) => Value::Count(host.into()),
-        Receivers::Range(first, last) => word(format!("{first}-{last}")),
-        Receivers::All => word("all"),
-    }
-}
-
-fn sources(from: Sources) -> Value {
-    match from {
-        Sources::Host(host) => Value::Count(host.into()),
-        Sources::Range(first, last) => word(format!("{first}-{last}")),
-        Sources::Others => word("others"),
-    }
 }
 
 impl Scenario {
@@ -324,9 +242,7 @@ fn list<'a>(values: impl IntoIterator<Item = &'a Value>) -> toml::Value {
 /// Place in the table of keys, entries of traffic one after the other.
 fn position(path: &str) -> (Option<usize>, Option<usize>) {
     let (key, entry) = keys::find(path).unzip();
-    let row = KEYS
-        .iter()
-        .position(|k| key.is_some_and(|key| k.path == key.path));
+    let row = keys::all().position(|k| key.is_some_and(|key| k.path == key.path));
     (row, entry.flatten())
 }
 

@@ -63,7 +63,7 @@ impl Entry<'_> {
             }
             for round in 0..rounds {
                 let delay = match round {
-                    0 => all.interval,
+                    0 => all.pause(),
                     _ => Span::ZERO,
                 };
                 let after = (step + round > 0).then_some(delay);
@@ -71,7 +71,7 @@ impl Entry<'_> {
                 self.round(of, (step, after, at_ps), groups, arrivals);
                 at_ps += round_ps;
             }
-            at_ps += all.interval.as_ps();
+            at_ps += all.pause().as_ps();
         }
     }
 
@@ -251,6 +251,6 @@ impl AllToAll {
     /// Least time between two steps, in ps.
     pub(super) fn least_gap_ps(&self, run: &Run, hosts: &[HostId]) -> f64 {
         let rounds = self.rounds(hosts.len()) as i64;
-        (self.least_round(run, hosts) * rounds + self.interval).as_ps() as f64
+        (self.least_round(run, hosts) * rounds + self.pause()).as_ps() as f64
     }
 }

@@ -1,62 +1,26 @@
-//! Keys of [host], [cc], [clock] and [onramp].
+//! What ties keys of [host], [cc] and [onramp] to others.
 
 use super::*;
 
 impl Resolver<'_> {
     pub(super) fn host(&mut self) -> Option<Host> {
-        let (kind, cc) = (self.name("host.kind"), self.name("host.cc"));
-        let (qdisc, gso, gro) = (
-            self.name("host.qdisc"),
-            self.bytes("host.gso"),
-            self.flag("host.gro"),
-        );
-        let coalescing = self.span("host.coalescing");
-        let connections = self.name("host.connections");
-        let transport = self.transport(kind);
+        let (kind, cc) = (self.field("host.kind"), self.field("host.cc"));
         if let Some(kind) = kind {
             self.refuse_other_hosts(kind);
         }
         if let (Some(kind), Some(cc)) = (kind, cc) {
             self.check_cc(kind, cc);
         }
-        Some(Host {
-            kind: kind?,
-            cc: cc?,
-            qdisc: qdisc?,
-            gso: gso?,
-            gro: gro?,
-            coalescing: coalescing?,
-            connections: connections?,
-            transport: transport?,
-        })
+        Host::read(self, "host")
     }
 
     /// Keys that only another kind of host has.
     pub(super) fn refuse_other_hosts(&mut self, kind: HostKind) {
-        for key in KEYS {
+        for key in keys::all() {
             if key.on.is_some_and(|on| on != kind) && self.given(key.path) {
                 self.needs(key.path, "host.kind", key.on.as_slice());
             }
         }
-    }
-
-    pub(super) fn transport(&mut self, kind: Option<HostKind>) -> Option<Transport> {
-        let min_rto = match (self.given("host.min_rto"), kind?) {
-            (true, _) => self.span("host.min_rto"),
-            (false, HostKind::Kernel) => Some(Span::from_ms(200)),
-            (false, HostKind::Nic) => Some(Span::from_ms(4)),
-        };
-        let initial_window = self.small("host.initial_window");
-        let delayed_ack = self.span("host.delayed_ack");
-        let small_queue = self.span("host.small_queue");
-        let reordering = self.fraction("host.reordering");
-        Some(Transport {
-            initial_window: initial_window?,
-            min_rto: min_rto?,
-            delayed_ack: delayed_ack?,
-            small_queue: small_queue?,
-            reordering: reordering?,
-        })
     }
 
     /// Reports a key that means nothing unless `other` is one of `values`, which no run's is.
@@ -91,7 +55,7 @@ impl Resolver<'_> {
     pub(super) fn tuning(&mut self, host: Option<Host>) -> Option<Tuning> {
         let host = host?;
         let mut tuning = Tuning::default();
-        for key in KEYS.iter().filter(|key| !key.of_cc.is_empty()) {
+        for key in keys::all().filter(|key| !key.of_cc.is_empty()) {
             let Some(setting) = self.layer.get(key.path) else {
                 continue;
             };
@@ -132,58 +96,21 @@ impl Resolver<'_> {
         );
     }
 
-    pub(super) fn clock(&mut self) -> Option<Clock> {
-        let (offset, noise) = (self.span("clock.offset"), self.span("clock.noise"));
-        let (drift, wander) = (self.fraction("clock.drift"), self.fraction("clock.wander"));
-        let (sync, stamps) = (self.name("clock.sync"), self.name("clock.stamps"));
-        let degree = self.count("clock.degree");
-        let interval = self.span("clock.probe_interval");
-        Some(Clock {
-            offset: offset?,
-            drift: drift?,
-            noise: noise?,
-            wander: wander?,
-            sync: sync?,
-            stamps: stamps?,
-            degree: degree? as u32, // at most 1000
-            probe_interval: interval?,
-            window: self.span("clock.window")?,
-        })
-    }
-
     pub(super) fn onramp(
         &mut self,
         network: &Option<Network>,
         host: Option<Host>,
     ) -> Option<OnRamp> {
-        let gain = self.fraction("onramp.gain");
-        let max_pause = self.span("onramp.max_pause");
-        let gso = self.bytes("onramp.gso");
-        let reuse = match self.value("onramp.reuse")? {
-            Value::Span(span) => Some(span),
-            _ => None,
-        };
-        let orack_every = match self.given("onramp.orack_every") {
-            true => Some(self.bytes("onramp.orack_every")?),
-            false => None,
-        };
-        let (pacing, piggyback) = (self.flag("onramp.pacing"), self.flag("onramp.piggyback"));
-        let hosts = self.receivers("onramp.hosts").map(|(hosts, _)| hosts);
+        let read = OnRamp::read(self, "onramp");
         let threshold = self.value("onramp.threshold");
-        if threshold.as_ref().is_some_and(keys::is_off) {
-            return self.law_off();
-        }
-        let kernel = host.map(|h| h.kind == HostKind::Kernel);
-        let holds = host.map(|h| h.kind == HostKind::Nic || h.qdisc == Qdisc::Edge);
-        let law = match self.given("onramp.law") {
-            true => self.name("onramp.law")?,
-            false if holds? && kernel? => Law::Final,
-            false => Law::Off,
+        let law = match threshold.as_ref().is_some_and(keys::is_off) {
+            true => Law::Off,
+            false => self.field("onramp.law")?,
         };
         if law == Law::Off {
             return self.law_off();
         }
-        if holds == Some(false) {
+        if host.is_some_and(|host| host.kind == HostKind::Kernel && host.qdisc != Qdisc::Edge) {
             let (key, value) = ("onramp.law".to_owned(), law.to_string());
             let needs = "host.qdisc edge".to_owned();
             self.report(
@@ -191,26 +118,14 @@ impl Resolver<'_> {
                 Problem::Needs { key, value, needs },
             );
         }
-        let threshold = self.span("onramp.threshold");
-        if let (Some(threshold), Some(network)) = (threshold, network) {
+        if let (Some(Value::Span(threshold)), Some(network)) = (threshold, network) {
             self.check_threshold(threshold, network);
         }
-        Some(OnRamp {
-            law,
-            hosts: hosts?,
-            threshold: threshold?,
-            gain: gain?,
-            max_pause: max_pause?,
-            gso: gso?,
-            reuse,
-            orack_every,
-            pacing: pacing?,
-            piggyback: piggyback?,
-        })
+        read
     }
 
-    /// With the parameters that are written down for it nowhere else: the defaults.
-    pub(super) fn law_off(&mut self) -> Option<OnRamp> {
+    /// With the defaults as parameters: a run with law off is written without them.
+    fn law_off(&mut self) -> Option<OnRamp> {
         let none = Layer::new();
         let mut defaults = Resolver {
             document: self.document,
@@ -219,17 +134,10 @@ impl Resolver<'_> {
             hosts: None,
             errors: Vec::new(),
         };
+        let onramp = OnRamp::read(&mut defaults, "onramp")?;
         Some(OnRamp {
             law: Law::Off,
-            hosts: Receivers::All,
-            threshold: defaults.span("onramp.threshold")?,
-            gain: defaults.fraction("onramp.gain")?,
-            max_pause: defaults.span("onramp.max_pause")?,
-            gso: defaults.bytes("onramp.gso")?,
-            reuse: None,
-            orack_every: None,
-            pacing: false,
-            piggyback: false,
+            ..onramp
         })
     }
 

@@ -10,15 +10,15 @@ mod traffic;
 use crate::document::{Document, Layer};
 use crate::error::{Error, Place, Problem};
 use crate::files::{Files, NO_FILES};
-use crate::keys::{self, Absent, KEYS};
+use crate::keys::{self, Absent};
 use crate::plan::expected_arrivals;
-use crate::value::{range, Value};
+use crate::section::{Field, Section};
+use crate::value::{range, Form, Value};
 use crate::*;
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::num::NonZeroU64;
-use std::str::FromStr;
 
 /// Beyond this the simulator would need more than 2 GB, and files of results are as large.
 const MAX_ARRIVALS: f64 = 1e7;
@@ -54,12 +54,12 @@ impl Default for Transport {
             hosts: None,
             errors: Vec::new(),
         };
-        let transport = resolver.transport(Some(HostKind::Kernel));
+        let transport = Transport::read(&mut resolver, "host");
         transport.expect("the table of keys has the defaults")
     }
 }
 
-struct Resolver<'a> {
+pub(crate) struct Resolver<'a> {
     document: &'a Document,
     files: &'a Files<'a>,
     layer: &'a Layer,
@@ -68,26 +68,19 @@ struct Resolver<'a> {
     errors: Vec<Error>,
 }
 
-/// Reads one variant of [`Value`]; the key's form guarantees that it is that one.
-macro_rules! getter {
-    ($name:ident, $variant:ident, $type:ty) => {
-        fn $name(&mut self, path: &str) -> Option<$type> {
-            match self.value(path)? {
-                Value::$variant(value) => Some(value),
-                _ => None,
-            }
-        }
-    };
-}
-
 impl Resolver<'_> {
-    getter!(text, Text, String);
-    getter!(count, Count, u64);
-    getter!(flag, Flag, bool);
-    getter!(fraction, Fraction, Fraction);
-    getter!(span, Span, Span);
-    getter!(rate, Rate, Rate);
-    getter!(bytes, Bytes, Bytes);
+    /// The value of `path`, as given or by default, if it is one of that type.
+    pub(crate) fn field<T: Field>(&mut self, path: &str) -> Option<T> {
+        let (key, _) = keys::find(path)?;
+        if !self.given(path) && matches!(key.default, Absent::Without(_)) {
+            return T::absent();
+        }
+        let value = self.value(path)?;
+        if let Form::HostOr(_) = key.form {
+            self.exists(path, &value);
+        }
+        T::from_value(value)
+    }
 
     /// As given, or by default.
     fn value(&mut self, path: &str) -> Option<Value> {
@@ -95,8 +88,10 @@ impl Resolver<'_> {
             return setting.value.clone();
         }
         let (key, _) = keys::find(path)?;
-        if key.default == Absent::Required {
-            self.missing(path);
+        match key.default {
+            Absent::Required => self.missing(path),
+            Absent::By(_, compute) => return compute(self),
+            Absent::Is(_) | Absent::Without(_) | Absent::Source(_) => {}
         }
         key.default_value()
     }
@@ -108,14 +103,6 @@ impl Resolver<'_> {
             expected,
         };
         self.report(&[path], problem);
-    }
-
-    fn small(&mut self, path: &str) -> Option<u32> {
-        u32::try_from(self.count(path)?).ok()
-    }
-
-    fn name<T: FromStr>(&mut self, path: &str) -> Option<T> {
-        self.text(path)?.parse().ok()
     }
 
     fn given(&self, path: &str) -> bool {
@@ -189,16 +176,16 @@ impl Resolver<'_> {
     }
 
     fn run(&mut self) -> Option<Run> {
-        let title = self.text("title");
-        let seed = self.count("seed");
-        let duration = self.span("duration");
-        let warmup = self.span("warmup");
+        let title = self.field::<String>("title");
+        let seed = self.field::<u64>("seed");
+        let duration = self.field::<Span>("duration");
+        let warmup = self.field::<Span>("warmup");
         self.below("warmup", warmup, duration, "duration");
-        let time_dilation = self.count("time_dilation").and_then(NonZeroU64::new);
+        let time_dilation = self.field::<u64>("time_dilation").and_then(NonZeroU64::new);
         let host = self.host();
-        let network = self.network(host);
+        let network = self.network();
         let tuning = self.tuning(host);
-        let clock = self.clock();
+        let clock = Clock::read(self, "clock");
         let onramp = self.onramp(&network, host);
         let traffic = self.traffic(duration);
         let run = Run {

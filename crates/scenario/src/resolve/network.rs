@@ -3,7 +3,7 @@
 use super::*;
 
 impl Resolver<'_> {
-    pub(super) fn network(&mut self, host: Option<Host>) -> Option<Network> {
+    pub(super) fn network(&mut self) -> Option<Network> {
         let topology = self.topology();
         self.hosts = topology.as_ref().map(Topology::hosts);
         let host_links = match &topology {
@@ -17,10 +17,10 @@ impl Resolver<'_> {
             true => self.no_links().and(fastest.zip(fastest)).unzip(),
             false => self.links(),
         };
-        let sharing = self.sharing();
-        let buffer = self.buffer(sharing);
+        let sharing = self.field("network.sharing");
+        let buffer = self.field("network.buffer");
         let alpha_log2 = self.alpha(sharing);
-        let ecn = self.ecn(buffer, host);
+        let ecn = self.ecn(buffer);
         Some(Network {
             topology: topology?,
             link: link?,
@@ -84,7 +84,7 @@ impl Resolver<'_> {
         if !self.given("network.alpha") {
             return Some(None);
         }
-        let alpha = self.text("network.alpha")?;
+        let alpha = self.field::<String>("network.alpha")?;
         if sharing? == Sharing::PerPort {
             self.needs(
                 "network.alpha",
@@ -98,7 +98,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn topology(&mut self) -> Option<Topology> {
-        let kind = self.name("network.topology.kind");
+        let kind = self.field("network.topology.kind");
         if kind != Some(TopologyKind::Inline) && self.given("network.graph") {
             let inline = [TopologyKind::Inline];
             self.needs("network.graph", "network.topology.kind", &inline);
@@ -142,7 +142,7 @@ impl Resolver<'_> {
         if !self.given(key) {
             self.missing(key);
         }
-        let path = self.text(key)?;
+        let path = self.field::<String>(key)?;
         let graph = self.files.graph(&path);
         let graph = self.file(key, &path, graph)?;
         Some(Topology::File { path, graph })
@@ -172,7 +172,7 @@ impl Resolver<'_> {
         if !self.given(path) {
             self.missing(path);
         }
-        self.small(path)
+        self.field::<u32>(path)
     }
 
     /// The number of hosts, which `switches` switches have in equal parts.
@@ -198,47 +198,25 @@ impl Resolver<'_> {
 
     /// The link of that table; what it does not say is as in `like`.
     pub(super) fn link(&mut self, table: &str, like: Option<Link>) -> Option<Link> {
-        let rate = self.rate(&format!("{table}.rate"));
-        let delay = self.span(&format!("{table}.delay"));
+        let rate = self.field::<Rate>(&format!("{table}.rate"));
+        let delay = self.field::<Span>(&format!("{table}.delay"));
         Some(Link {
             rate: rate.or(like.map(|link| link.rate))?,
             delay: delay.or(like.map(|link| link.delay))?,
         })
     }
 
-    pub(super) fn sharing(&mut self) -> Option<Sharing> {
-        if self.given("network.sharing") {
-            return self.name("network.sharing");
-        }
-        match self.name("host.kind")? {
-            HostKind::Nic => Some(Sharing::Lossless),
-            HostKind::Kernel => Some(Sharing::PerPort),
-        }
-    }
-
-    pub(super) fn buffer(&mut self, sharing: Option<Sharing>) -> Option<Bytes> {
-        match (self.given("network.buffer"), sharing?) {
-            (true, _) => self.bytes("network.buffer"),
-            (false, Sharing::PerPort) => Some(Bytes::new(300_000)),
-            (false, Sharing::Shared | Sharing::Lossless) => Some(Bytes::new(32 << 20)),
-        }
-    }
-
-    pub(super) fn ecn(&mut self, buffer: Option<Bytes>, host: Option<Host>) -> Option<Option<Ecn>> {
-        let threshold = self.bytes("network.ecn.threshold");
+    pub(super) fn ecn(&mut self, buffer: Option<Bytes>) -> Option<Option<Ecn>> {
+        let threshold = self.field::<Bytes>("network.ecn.threshold");
         self.at_most("network.ecn.threshold", threshold, buffer, "network.buffer");
         let max = match self.given("network.ecn.max") {
-            true => Some(self.bytes("network.ecn.max")?),
+            true => Some(self.field::<Bytes>("network.ecn.max")?),
             false => threshold,
         };
         self.at_most("network.ecn.threshold", threshold, max, "network.ecn.max");
-        let max_fraction = self.fraction("network.ecn.max_fraction")?;
-        let steps = self.optional("network.ecn.steps")?;
-        let mark = match (self.given("network.ecn.mark"), host?.kind) {
-            (true, _) => self.name("network.ecn.mark")?,
-            (false, HostKind::Kernel) => Mark::Enqueue,
-            (false, HostKind::Nic) => Mark::Dequeue,
-        };
+        let max_fraction = self.field::<Fraction>("network.ecn.max_fraction")?;
+        let steps = self.field::<Option<u64>>("network.ecn.steps")?;
+        let mark = self.field("network.ecn.mark")?;
         let shape = ["network.ecn.steps", "network.ecn.mark"];
         let shaped = max.is_some() || shape.iter().any(|key| self.given(key));
         if shaped && threshold.is_none() {

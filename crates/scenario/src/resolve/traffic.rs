@@ -1,6 +1,8 @@
 //! Keys of [[traffic]]: who sends what to whom, and when.
 
 use super::*;
+use crate::keys::Key;
+use crate::write::Settings;
 
 impl Resolver<'_> {
     pub(super) fn traffic(&mut self, duration: Option<Span>) -> Option<Vec<Traffic>> {
@@ -23,16 +25,16 @@ impl Resolver<'_> {
     }
 
     pub(super) fn entry(&mut self, index: usize, duration: Option<Span>) -> Option<Traffic> {
-        let path = |name: &str| format!("traffic.{index}.{name}");
-        let kind = self.name(&path("kind"))?;
+        let table = format!("traffic.{index}");
+        let kind = self.field(&format!("{table}.kind"))?;
         self.refuse_foreign(index, kind);
         match kind {
-            Kind::Incast => self.incast(&path).map(Traffic::Incast),
-            Kind::Long => self.long(&path, duration).map(Traffic::Long),
-            Kind::Poisson => self.poisson(&path).map(Traffic::Poisson),
-            Kind::Request => self.request(&path).map(Traffic::Request),
-            Kind::AllToAll => self.all_to_all(&path, duration).map(Traffic::AllToAll),
-            Kind::Replay => self.replay(&path, duration).map(Traffic::Replay),
+            Kind::Incast => self.incast(&table).map(Traffic::Incast),
+            Kind::Long => self.long(&table, duration).map(Traffic::Long),
+            Kind::Poisson => self.poisson(&table).map(Traffic::Poisson),
+            Kind::Request => self.request(&table).map(Traffic::Request),
+            Kind::AllToAll => self.all_to_all(&table, duration).map(Traffic::AllToAll),
+            Kind::Replay => self.replay(&table, duration).map(Traffic::Replay),
         }
     }
 
@@ -54,87 +56,23 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn incast(&mut self, path: &dyn Fn(&str) -> String) -> Option<Incast> {
-        let (to, from) = self.receivers_and_sources(path);
-        let fanout = self.small(&path("fanout"));
-        let size = self.bytes(&path("size"));
-        let ask_size = self.bytes(&path("ask_size"));
-        let spacing = self.spacing(path);
-        let arrivals = self.name(&path("arrivals"));
-        let requests = self.optional(&path("requests"))?;
-        let (stagger, jitter) = (self.span(&path("stagger")), self.span(&path("jitter")));
-        Some(Incast {
-            to: to?,
-            from: from?,
-            fanout: fanout?,
-            size: size?,
-            ask_size: ask_size?,
-            spacing: spacing?,
-            arrivals: arrivals?,
-            requests,
-            stagger: stagger?,
-            jitter: jitter?,
-        })
+    fn incast(&mut self, table: &str) -> Option<Incast> {
+        let incast = Incast::read(self, table)?;
+        self.refuse_itself(table, incast.from, incast.to);
+        Some(incast)
     }
 
-    pub(super) fn request(&mut self, path: &dyn Fn(&str) -> String) -> Option<Request> {
-        let (to, from) = self.receivers_and_sources(path);
-        let sizes = (self.bytes(&path("request_size")), self.bytes(&path("size")));
-        let asking = self.asking(path);
-        let arrivals = self.name(&path("arrivals"));
-        let requests = self.optional(&path("requests"))?;
-        Some(Request {
-            to: to?,
-            from: from?,
-            request_size: sizes.0?,
-            size: sizes.1?,
-            asking: asking?,
-            arrivals: arrivals?,
-            requests,
-        })
+    fn request(&mut self, table: &str) -> Option<Request> {
+        let request = Request::read(self, table)?;
+        self.refuse_itself(table, request.from, request.to);
+        Some(request)
     }
 
-    pub(super) fn asking(&mut self, path: &dyn Fn(&str) -> String) -> Option<Asking> {
-        let (load, think, concurrency) = (path("load"), path("think"), path("concurrency"));
-        if !self.given(&load) {
-            let time = match self.given(&think) {
-                true => self.span(&think),
-                false => Some(Span::ZERO),
-            };
-            let concurrency = self.optional(&concurrency)?.unwrap_or(1) as u32;
-            return Some(Asking::Think {
-                time: time?,
-                concurrency,
-            });
-        }
-        for key in [think, concurrency] {
-            if self.given(&key) {
-                let other = load.clone();
-                self.report(
-                    &[&key, &load],
-                    Problem::Beside {
-                        key: key.clone(),
-                        other,
-                    },
-                );
-            }
-        }
-        self.fraction(&load).map(Asking::Load)
-    }
-
-    pub(super) fn all_to_all(
-        &mut self,
-        path: &dyn Fn(&str) -> String,
-        duration: Option<Span>,
-    ) -> Option<AllToAll> {
-        let among = self.receivers(&path("among")).map(|(among, _)| among);
-        if let Some(Receivers::Host(_)) = among {
-            let (key, found) = (path("among"), self.text(&path("among")).unwrap_or_default());
-            let found = if found.is_empty() {
-                "one host".to_owned()
-            } else {
-                found
-            };
+    fn all_to_all(&mut self, table: &str, duration: Option<Span>) -> Option<AllToAll> {
+        let all = AllToAll::read(self, table)?;
+        if let Receivers::Host(host) = all.among {
+            let key = format!("{table}.among");
+            let found = format!("host {host}");
             let expected = "at least two hosts".to_owned();
             self.report(
                 &[&key.clone()],
@@ -145,31 +83,14 @@ impl Resolver<'_> {
                 },
             );
         }
-        let size = self.bytes(&path("size"));
-        let interval = match self.given(&path("interval")) {
-            true => self.span(&path("interval")),
-            false => Some(Span::ZERO),
-        };
-        let start = self.span(&path("start"));
-        self.below(&path("start"), start, duration, "duration");
-        let steps = self.optional(&path("steps"))?;
-        Some(AllToAll {
-            among: among?,
-            pattern: self.name(&path("pattern"))?,
-            size: size?,
-            interval: interval?,
-            start: start?,
-            steps,
-        })
+        let start = format!("{table}.start");
+        self.below(&start, Some(all.start), duration, "duration");
+        Some(all)
     }
 
-    pub(super) fn replay(
-        &mut self,
-        path: &dyn Fn(&str) -> String,
-        duration: Option<Span>,
-    ) -> Option<Replay> {
-        let key = path("path");
-        let name = self.text(&key)?;
+    pub(super) fn replay(&mut self, table: &str, duration: Option<Span>) -> Option<Replay> {
+        let key = format!("{table}.path");
+        let name = self.field::<String>(&key)?;
         let flows = self.files.flows(&name);
         let flows = self.file(&key, &name, flows)?;
         let (hosts, duration) = (self.hosts?, duration?);
@@ -190,41 +111,19 @@ impl Resolver<'_> {
         Some(Replay { path: name, flows })
     }
 
-    /// A count that need not be given; outer `None`: it is, and wrong.
-    pub(super) fn optional(&mut self, path: &str) -> Option<Option<u64>> {
-        match self.given(path) {
-            true => self.count(path).map(Some),
-            false => Some(None),
-        }
-    }
-
-    pub(super) fn spacing(&mut self, path: &dyn Fn(&str) -> String) -> Option<Spacing> {
-        let (load, interval) = (path("load"), path("interval"));
-        match (self.given(&load), self.given(&interval)) {
-            (true, true) => {
-                let (key, other) = (interval.clone(), load.clone());
-                self.report(&[&interval, &load], Problem::Beside { key, other });
-                None
-            }
-            (_, true) => self.span(&interval).map(Spacing::Interval),
-            (true, _) => self.fraction(&load).map(Spacing::Load),
-            (false, false) => "2 %".parse().ok().map(Spacing::Load),
-        }
-    }
-
-    pub(super) fn long(
-        &mut self,
-        path: &dyn Fn(&str) -> String,
-        duration: Option<Span>,
-    ) -> Option<Long> {
+    pub(super) fn long(&mut self, table: &str, duration: Option<Span>) -> Option<Long> {
+        let path = |name: &str| format!("{table}.{name}");
         let (start_path, stop_path) = (path("start"), path("stop"));
         let to = self.host_number(&path("to"));
-        let from = self.sources(&path("from"), to.map(|to| (to, to)));
-        let flows = self.small(&path("flows"));
-        let start = self.span(&start_path);
+        let from = self.field(&path("from"));
+        if let (Some(from), Some(to)) = (from, to) {
+            self.refuse_itself(table, from, Receivers::Host(to));
+        }
+        let flows = self.field::<u32>(&path("flows"));
+        let start = self.field::<Span>(&start_path);
         self.below(&start_path, start, duration, "duration");
         let stop = match self.given(&stop_path) {
-            true => self.span(&stop_path),
+            true => self.field::<Span>(&stop_path),
             false => duration,
         };
         self.at_most(&stop_path, stop, duration, "duration");
@@ -240,16 +139,20 @@ impl Resolver<'_> {
         })
     }
 
-    pub(super) fn poisson(&mut self, path: &dyn Fn(&str) -> String) -> Option<Poisson> {
-        let workload = self.text(&path("workload")).and_then(|name| {
+    pub(super) fn poisson(&mut self, table: &str) -> Option<Poisson> {
+        let path = |name: &str| format!("{table}.{name}");
+        let workload = self.field::<String>(&path("workload")).and_then(|name| {
             let workload = self.files.workload(&name);
             self.file(&path("workload"), &name, workload)
         });
-        let load = self.fraction(&path("load"));
+        let load = self.field::<Fraction>(&path("load"));
         if !self.given(&path("load")) {
             self.missing(&path("load"));
         }
-        let (to, from) = self.receivers_and_sources(path);
+        let (to, from) = (self.field(&path("to")), self.field(&path("from")));
+        if let (Some(to), Some(from)) = (to, from) {
+            self.refuse_itself(table, from, to);
+        }
         Some(Poisson {
             workload: workload?,
             load: load?,
@@ -258,38 +161,13 @@ impl Resolver<'_> {
         })
     }
 
-    pub(super) fn receivers_and_sources(
-        &mut self,
-        path: &dyn Fn(&str) -> String,
-    ) -> (Option<Receivers>, Option<Sources>) {
-        let to = self.receivers(&path("to"));
-        let from = self.sources(&path("from"), to.map(|(_, hosts)| hosts));
-        (to.map(|(to, _)| to), from)
-    }
-
-    /// Hosts that exist, and the first and last of them.
-    pub(super) fn receivers(&mut self, path: &str) -> Option<(Receivers, (HostId, HostId))> {
-        match self.value(path)? {
-            Value::Text(word) => match range(&word) {
-                Some((first, last)) => {
-                    self.exists(path, last)?;
-                    Some((Receivers::Range(first, last), (first, last)))
-                }
-                None => Some((Receivers::All, (0, self.hosts?.saturating_sub(1)))),
-            },
-            _ => {
-                let host = self.host_number(path)?;
-                Some((Receivers::Host(host), (host, host)))
-            }
-        }
-    }
-
-    /// A host that exists.
-    pub(super) fn host_number(&mut self, path: &str) -> Option<HostId> {
-        let host = match self.value(path)? {
-            Value::Count(host) => host,
-            other => {
-                let (key, found) = (path.to_owned(), format!("{:?}", other.to_string()));
+    /// The number of a host.
+    fn host_number(&mut self, path: &str) -> Option<HostId> {
+        match self.field(path)? {
+            Receivers::Host(host) => Some(host),
+            several => {
+                let found = several.to_value()?.to_string();
+                let (key, found) = (path.to_owned(), format!("{found:?}"));
                 let expected = "host number".to_owned();
                 self.report(
                     &[path],
@@ -299,42 +177,100 @@ impl Resolver<'_> {
                         expected,
                     },
                 );
-                return None;
+                None
             }
-        };
-        let host = u32::try_from(host).ok()?;
-        self.exists(path, host)?;
-        Some(host)
-    }
-
-    /// Whether the network has that host; reported if not.
-    pub(super) fn exists(&mut self, path: &str, host: HostId) -> Option<()> {
-        let last = self.hosts.map(|hosts| hosts - 1);
-        self.at_most(path, Some(host), last, self.nodes_key());
-        Some(())
-    }
-
-    /// Where flows come from, to receivers first to last.
-    pub(super) fn sources(&mut self, path: &str, to: Option<(HostId, HostId)>) -> Option<Sources> {
-        let (sources, (first, last)) = match self.value(path)? {
-            Value::Text(word) => match range(&word) {
-                Some((first, last)) => {
-                    self.exists(path, last)?;
-                    (Sources::Range(first, last), (first, last))
-                }
-                None => return Some(Sources::Others),
-            },
-            _ => {
-                let host = self.host_number(path)?;
-                (Sources::Host(host), (host, host))
-            }
-        };
-        // One sender can send to no range that it is in.
-        if first == last && to.is_some_and(|(lowest, highest)| (lowest..=highest).contains(&first))
-        {
-            let (key, to) = (path.to_owned(), path.replace(".from", ".to"));
-            self.report(&[path, &to], Problem::ToItself { key, host: first });
         }
-        Some(sources)
+    }
+
+    /// Reports hosts that the network has not got.
+    pub(super) fn exists(&mut self, path: &str, hosts: &Value) {
+        let last = match hosts {
+            Value::Text(word) => range(word).map(|(_, last)| u64::from(last)),
+            Value::Count(host) => Some(*host),
+            _ => None,
+        };
+        let max = self.hosts.map(|hosts| u64::from(hosts) - 1);
+        self.at_most(path, last, max, self.nodes_key());
+    }
+
+    /// Reports a sender that can send to none of the receivers but itself, or that is one of them.
+    fn refuse_itself(&mut self, table: &str, from: Sources, to: Receivers) {
+        let sender = match from {
+            Sources::Host(host) => host,
+            Sources::Range(first, last) if first == last => first,
+            Sources::Range(..) | Sources::Others => return,
+        };
+        let receives = match to {
+            Receivers::Host(host) => host == sender,
+            Receivers::Range(first, last) => (first..=last).contains(&sender),
+            Receivers::All => true,
+        };
+        if receives {
+            let (key, to) = (format!("{table}.from"), format!("{table}.to"));
+            self.report(
+                &[&key.clone(), &to],
+                Problem::ToItself { key, host: sender },
+            );
+        }
+    }
+}
+
+impl Section for Spacing {
+    const KEYS: &'static [Key] = &[];
+
+    fn read(from: &mut Resolver<'_>, table: &str) -> Option<Spacing> {
+        let (load, interval) = (format!("{table}.load"), format!("{table}.interval"));
+        match (from.given(&load), from.given(&interval)) {
+            (true, true) => {
+                let (key, other) = (interval.clone(), load.clone());
+                from.report(&[&interval, &load], Problem::Beside { key, other });
+                None
+            }
+            (_, true) => from.field(&interval).map(Spacing::Interval),
+            (true, _) => from.field(&load).map(Spacing::Load),
+            (false, false) => "2 %".parse().ok().map(Spacing::Load),
+        }
+    }
+
+    fn write(&self, table: &str, to: &mut Settings) {
+        match self {
+            Spacing::Load(load) => to.field(&format!("{table}.load"), load),
+            Spacing::Interval(interval) => to.field(&format!("{table}.interval"), interval),
+        }
+    }
+}
+
+impl Section for Asking {
+    const KEYS: &'static [Key] = &[];
+
+    fn read(from: &mut Resolver<'_>, table: &str) -> Option<Asking> {
+        let load = format!("{table}.load");
+        let waits = ["think", "concurrency"].map(|name| format!("{table}.{name}"));
+        if from.given(&load) {
+            for key in waits
+                .iter()
+                .filter(|key| from.layer.contains_key(key.as_str()))
+            {
+                let (key, other) = (key.clone(), load.clone());
+                from.report(&[&key.clone(), &load], Problem::Beside { key, other });
+            }
+            return from.field(&load).map(Asking::Load);
+        }
+        let time: Option<Span> = from.field(&waits[0])?;
+        let concurrency: Option<u32> = from.field(&waits[1])?;
+        Some(Asking::Think {
+            time: time.unwrap_or(Span::ZERO),
+            concurrency: concurrency.unwrap_or(1),
+        })
+    }
+
+    fn write(&self, table: &str, to: &mut Settings) {
+        match self {
+            Asking::Load(load) => to.field(&format!("{table}.load"), load),
+            Asking::Think { time, concurrency } => {
+                to.field(&format!("{table}.think"), time);
+                to.field(&format!("{table}.concurrency"), concurrency);
+            }
+        }
     }
 }

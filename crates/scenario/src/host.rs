@@ -1,0 +1,112 @@
+//! Keys of [host]: what all hosts have in common.
+
+use crate::keys::{field, By, Is, Rack};
+use crate::resolve::Resolver;
+use crate::section::{section, Field};
+use crate::value::{Form, Value};
+use crate::{Cc, Fraction};
+use onramp_units::{Bytes, Span};
+use strum::{Display, EnumString, VariantNames};
+
+section! {
+    /// Settings of every host.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Host in "host" {
+        kind: HostKind = field(Form::Choice(HostKind::VARIANTS), Is("kernel")).rack_has(Rack::Only(&["kernel"])),
+            "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets.";
+        cc: Cc = field(Form::Choice(Cc::VARIANTS), Is("cubic")).rack_has(Rack::If(
+            "cubic, bbr, dctcp or reno",
+            |run, _, _| run.host.cc == Cc::Scalable,
+        )),
+            "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`), reno and scalable. Nic hosts have hpcc, dctcp, and dcqcn and timely in their variants. Each has its source's parameters and, on nic hosts without `network.ecn`, its source's marks.";
+        qdisc: Qdisc = field(Form::Choice(Qdisc::VARIANTS), Is("edge")),
+            "Queueing discipline of each NIC. `edge` is On-Ramp's own, the others are Linux's.";
+        gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("64 kB")),
+            "Largest segment that TCP hands to the NIC (segmentation offload).";
+        gro: bool = field(Form::Flag, Is("true")),
+            "Whether receivers merge segments (generic receive offload).";
+        coalescing: Span = field(Form::Span(Span::ZERO, Span::from_ms(10)), Is("0 s")).rack_has(Rack::Only(&["0 s"])),
+            "Interrupt coalescing: time from the first packet that waits in a kernel host's NIC to its interrupt.";
+        connections: Connections = field(Form::Choice(Connections::VARIANTS), Is("persistent"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Only(&["persistent"]))
+            .later(),
+            "`persistent`: a flow uses the connection between its hosts that became idle last, with the window that it has. `new`: each flow opens a connection (a host of a ring: one to the next host). Its handshake took place before, on an idle network.";
+    } and {
+        /// Constants of the transport.
+        transport: Transport;
+    }
+}
+
+section! {
+    /// Constants of the hosts' transport; all but the timeout are a kernel's.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Transport in "host" {
+        min_rto: Span = field(
+            Form::Span(Span::from_us(1), Span::from_s(10)),
+            By("200 ms; 4 ms with nic hosts", min_rto),
+        )
+        .rack_has(Rack::If("`200 ms`", |run, _, value| {
+            run.host.kind == HostKind::Kernel && *value != Value::Span(MIN_RTO)
+        })),
+            "Lower bound of the retransmission timeout, beyond the round-trip time. On nic hosts: the timeout itself, if the network can drop packets.";
+        initial_window: u32 = field(Form::Count(1, 10_000), Is("10"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Only(&["10"])),
+            "Congestion window of a kernel host's new connection, in packets.";
+        delayed_ack: Span = field(Form::Span(Span::ZERO, Span::from_s(1)), Is("40 ms"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Only(&["40 ms"])),
+            "Delay of the acknowledgement of a single packet by a kernel host.";
+        // sk_pacing_shift: 2^-10 s.
+        small_queue: Span = field(Form::Span(Span::ZERO, Span::from_s(1)), Is("977 us"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Ignores("simulator; rack always 1 ms of its slowed-down time")),
+            "TCP small queues: a connection may have queued below TCP what its pace sends in this time, and at least two segments. It also limits the time that HyStart allows for segments before it leaves slow start. With `time_dilation` 100 the rack has 10 us.";
+        reordering: Fraction = field(Form::Fraction(0.0, 10.0), Is("1/4"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Only(&["0.25"])),
+            "RACK: a packet that is late by more than this fraction of the shortest round-trip time is lost.";
+    }
+}
+
+const MIN_RTO: Span = Span::from_ms(200);
+
+fn min_rto(run: &mut Resolver<'_>) -> Option<Value> {
+    match run.field("host.kind")? {
+        HostKind::Kernel => MIN_RTO.to_value(),
+        HostKind::Nic => Span::from_ms(4).to_value(),
+    }
+}
+
+/// What a host's transport is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum HostKind {
+    /// Linux TCP.
+    Kernel,
+    /// An RDMA-like NIC, in the simulator only.
+    Nic,
+}
+
+/// What a flow is sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Connections {
+    /// An idle connection of its hosts, if there is one.
+    Persistent,
+    /// One of its own.
+    New,
+}
+
+/// Queueing discipline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Qdisc {
+    /// On-Ramp's own; with law off it holds nothing.
+    Edge,
+    /// Linux sch_fq.
+    Fq,
+    /// Linux sch_fq_codel.
+    FqCodel,
+}

@@ -1,0 +1,175 @@
+//! One key of a scenario: its form, bounds, default, meaning, and who has it.
+
+use crate::resolve::Resolver;
+use crate::value::{Form, Value};
+use crate::{Cc, HostKind, Kind, Run};
+use onramp_units::{Rate, Span};
+
+/// One key.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    /// Dotted; entries of `[[traffic]]` share "traffic.NAME".
+    pub path: &'static str,
+    pub form: Form,
+    pub default: Absent,
+    pub meaning: &'static str,
+    /// Traffic kinds that have it; empty for keys outside of traffic, and for all kinds.
+    pub of: &'static [Kind],
+    /// The only kind of host that has it, if one has not.
+    pub on: Option<HostKind>,
+    /// Congestion controls that have it; empty for other keys.
+    pub of_cc: &'static [Cc],
+    /// Whether it is the same in all runs.
+    pub fixed: bool,
+    /// Added after results had been recorded. It is not written at its default, so that such results still
+    /// are those of their scenarios.
+    pub later: bool,
+    /// What the rack does with it; the simulator has every key.
+    pub rack: Rack,
+}
+
+/// The value of a key that is not given.
+#[derive(Clone, Copy)]
+pub(crate) enum Absent {
+    Required,
+    /// This text, as if it had been written.
+    Is(&'static str),
+    /// A value that depends on other keys: in words, and computed.
+    By(&'static str, fn(&mut Resolver<'_>) -> Option<Value>),
+    /// No value, with this effect.
+    Without(&'static str),
+    /// The default of the congestion control's source.
+    Source(&'static str),
+}
+pub(crate) use Absent::{By, Is, Required, Source, Without};
+
+/// What the rack does with a key.
+#[derive(Clone, Copy)]
+pub(crate) enum Rack {
+    /// It has the key with every value.
+    Has,
+    /// It has these values only.
+    Only(&'static [&'static str]),
+    /// It has not got the key.
+    Never,
+    /// It refuses some runs with the key: what it has in words, and the test for what it refuses (the
+    /// number is that of the `[[traffic]]` entry).
+    If(&'static str, fn(&Run, Option<usize>, &Value) -> bool),
+    /// It ignores the key; the words say what it has instead.
+    Ignores(&'static str),
+}
+
+impl Key {
+    /// Its value when it is not given, where that does not depend on other keys.
+    pub(crate) fn default_value(&self) -> Option<Value> {
+        match self.default {
+            Is(text) => self.form.read(self.path, text).ok(),
+            Required | By(..) | Without(_) | Source(_) => None,
+        }
+    }
+
+    /// Its last part.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+
+    /// What the rack does with it.
+    pub(crate) fn rack(&self) -> Rack {
+        match self.of_cc {
+            [] => self.rack,
+            _ => Rack::Never,
+        }
+    }
+
+    /// Which worlds have it, for people.
+    pub(crate) fn worlds(&self) -> String {
+        let simulated = |kind: &Kind| !RACK_KINDS.contains(&kind.name());
+        let only_simulated = !self.of.is_empty() && self.of.iter().all(simulated);
+        if only_simulated || self.on == Some(HostKind::Nic) {
+            return "simulator".to_owned();
+        }
+        match self.rack() {
+            Rack::Has => "both".to_owned(),
+            Rack::Only(values) => format!("simulator; rack only `{}`", values.join("`, `")),
+            Rack::Never => "simulator".to_owned(),
+            Rack::If(words, _) => format!("simulator; rack only {words}"),
+            Rack::Ignores(words) => words.to_owned(),
+        }
+    }
+
+    pub(crate) const fn of(mut self, kinds: &'static [Kind]) -> Key {
+        self.of = kinds;
+        self
+    }
+
+    pub(crate) const fn of_cc(mut self, ccs: &'static [Cc]) -> Key {
+        self.of_cc = ccs;
+        self
+    }
+
+    pub(crate) const fn on(mut self, kind: HostKind) -> Key {
+        self.on = Some(kind);
+        self
+    }
+
+    pub(crate) const fn rack_has(mut self, rack: Rack) -> Key {
+        self.rack = rack;
+        self
+    }
+
+    pub(crate) const fn later(mut self) -> Key {
+        self.later = true;
+        self
+    }
+
+    pub(crate) const fn fixed(mut self) -> Key {
+        self.fixed = true;
+        self
+    }
+}
+
+/// Kinds of traffic that the rack has.
+pub(crate) const RACK_KINDS: &[&str] = &["incast", "long", "poisson"];
+
+pub(crate) const fn key(
+    path: &'static str,
+    form: Form,
+    default: Absent,
+    meaning: &'static str,
+) -> Key {
+    Key {
+        path,
+        form,
+        default,
+        meaning,
+        of: &[],
+        on: None,
+        of_cc: &[],
+        fixed: false,
+        later: false,
+        rack: Rack::Has,
+    }
+}
+
+/// A key of a [`section`](crate::section::section), which adds path and meaning.
+pub(crate) const fn field(form: Form, default: Absent) -> Key {
+    key("", form, default, "")
+}
+
+pub(crate) const fn mbit_per_s(n: u64) -> Rate {
+    match Rate::from_bits_per_s(n * 1_000_000) {
+        Some(rate) => rate,
+        None => panic!("a bound of zero"),
+    }
+}
+
+pub(crate) const fn kbit_per_s(n: u64) -> Rate {
+    match Rate::from_bits_per_s(n * 1_000) {
+        Some(rate) => rate,
+        None => panic!("a bound of zero"),
+    }
+}
+
+pub(crate) const ANY_NUMBER: u64 = i64::MAX as u64;
+/// Longer would not fit a span once dilated.
+pub(crate) const HOUR: Span = Span::from_s(3600);
