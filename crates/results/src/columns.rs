@@ -5,7 +5,7 @@ use crate::whole;
 use onramp_scenario::without_panic;
 use parquet::basic::Compression;
 use parquet::column::reader::ColumnReader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -18,6 +18,8 @@ use std::sync::Arc;
 /// The values of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
+    /// Yes or no.
+    Bool(Vec<bool>),
     /// Integers.
     Int(Vec<i64>),
     /// Integers, some of which are missing.
@@ -32,6 +34,22 @@ pub enum Column {
     Bytes(Vec<ByteArray>),
     /// Texts, some of which are missing.
     OptBytes(Vec<Option<ByteArray>>),
+}
+
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Bool(values) => values.len(),
+            Column::Int(values) => values.len(),
+            Column::OptInt(values) => values.len(),
+            Column::Double(values) => values.len(),
+            Column::OptDouble(values) => values.len(),
+            Column::Text(values) => values.len(),
+            Column::Bytes(values) => values.len(),
+            Column::OptBytes(values) => values.len(),
+        }
+    }
 }
 
 /// Writes row groups of columns that fit `schema`: the whole file, or none.
@@ -74,6 +92,7 @@ fn write_column(
     column: Column,
 ) -> Result<(), ParquetError> {
     match column {
+        Column::Bool(values) => put::<BoolType>(rows, &values, None),
         Column::Int(values) => put::<Int64Type>(rows, &values, None),
         Column::OptInt(values) => put_some::<Int64Type>(rows, values),
         Column::Double(values) => put::<DoubleType>(rows, &values, None),
@@ -110,16 +129,17 @@ fn put<T: DataType>(
     column.close()
 }
 
-/// Reads the row groups of a file that [`write`] wrote, one after the other. A file that cannot be
-/// read at all is one error.
-pub fn read(path: PathBuf) -> impl Iterator<Item = Result<Vec<Column>>> {
+/// Reads the columns `names` of a file that [`write`] wrote, a row group after the other. A file that
+/// cannot be read at all is one error.
+pub fn read(path: PathBuf, names: &[&'static str]) -> impl Iterator<Item = Result<Vec<Column>>> {
+    let names = names.to_vec();
     let (reader, failure) = match open(&path) {
         Ok(reader) => (Some(reader), None),
         Err(error) => (None, Some(Err(error))),
     };
     let groups = reader.into_iter().flat_map(move |reader| {
-        let (path, count) = (path.clone(), reader.num_row_groups());
-        let group = move |index| read_group(&*reader.get_row_group(index)?);
+        let (path, names, count) = (path.clone(), names.clone(), reader.num_row_groups());
+        let group = move |index| read_group(&*reader.get_row_group(index)?, &names);
         (0..count).map(move |index| guarded(&path, || group(index)))
     });
     failure.into_iter().chain(groups)
@@ -147,16 +167,32 @@ fn bad(path: &Path, error: ParquetError) -> Error {
     }
 }
 
-fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Column>, ParquetError> {
+fn read_group(
+    group: &dyn RowGroupReader,
+    names: &[&'static str],
+) -> Result<Vec<Column>, ParquetError> {
     let rows = group.metadata().num_rows() as usize;
-    (0..group.num_columns())
-        .map(|index| read_column(group.get_column_reader(index)?, rows))
-        .collect()
+    let schema = group.metadata().schema_descr_ptr();
+    let read = |name: &&str| {
+        let index = schema.columns().iter().position(|c| c.name() == *name);
+        let index = index.ok_or_else(|| {
+            let reason =
+                "its columns are not those that this onramp writes: run the scenario again";
+            ParquetError::General(format!("it has no column {name}; {reason}"))
+        })?;
+        read_column(group.get_column_reader(index)?, rows)
+    };
+    names.iter().map(read).collect()
 }
 
 fn read_column(reader: ColumnReader, rows: usize) -> Result<Column, ParquetError> {
     let mut levels = Vec::new();
     match reader {
+        ColumnReader::BoolColumnReader(mut reader) => {
+            let mut values = Vec::new();
+            reader.read_records(rows, None, None, &mut values)?;
+            Ok(Column::Bool(values))
+        }
         ColumnReader::Int64ColumnReader(mut reader) => {
             let mut values = Vec::new();
             reader.read_records(rows, Some(&mut levels), None, &mut values)?;
@@ -209,7 +245,7 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;
             std::fs::write(&path, damaged).unwrap();
-            let groups: Vec<_> = read(path.clone()).collect();
+            let groups: Vec<_> = read(path.clone(), &["a"]).collect();
             refused += usize::from(groups.iter().any(Result::is_err));
         }
         assert!(refused > 0);
@@ -238,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; optional binary f (UTF8); }";
+        let schema = "message t { required int64 a; optional int64 b; required double c; required binary d (UTF8); optional double e; optional binary f (UTF8); required boolean g; }";
         let path =
             std::env::temp_dir().join(format!("onramp-columns-{}.parquet", std::process::id()));
         let group = vec![
@@ -248,9 +284,16 @@ mod tests {
             Column::Text(vec!["x", "", "yz"]),
             Column::OptDouble(vec![Some(0.25), None, None]),
             Column::OptBytes(vec![None, Some("p q".into()), None]),
+            Column::Bool(vec![true, false, true]),
         ];
         write(&path, schema, [Ok(group.clone()), Ok(group.clone())]).unwrap();
-        let groups: Vec<Vec<Column>> = read(path.clone()).collect::<Result<_>>().unwrap();
+        let groups: Vec<Vec<Column>> = read(path.clone(), &["a", "b", "c", "d", "e", "f", "g"])
+            .collect::<Result<_>>()
+            .unwrap();
+        let some: Vec<Vec<Column>> = read(path.clone(), &["g", "a"])
+            .collect::<Result<_>>()
+            .unwrap();
+        assert_eq!(some[0], [group[6].clone(), group[0].clone()]);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1][..3], group[..3]);

@@ -1,32 +1,9 @@
 //! What a world writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
 //! Parquet files for a scenario. All values are the real network's: nothing is dilated.
 //!
-//! [`METRICS`] lists the metrics, [`Measures`] computes them from rows and [`Counters`]: the same for both
-//! worlds. What started before the warm-up's end is left out; the window is from there to the end of
-//! the traffic. The measured port is that of the first aggregator, else of the first receiver.
-//!
-//! # Series
-//! A row is a value of a place over time. Ports are named by their ends: `switch0-host3` is the port of
-//! switch 0 to host 3, `host3` the port of host 3's NIC, which `owd_us` goes by too. In the rack the
-//! measured port has `queue_us` and `rate_gbps`, its host `owd_us`; the simulator has these and what it was asked for.
-//!
-//! | name | place | meaning |
-//! |---|---|---|
-//! | `queue_us` | port | time until its line is free, the largest of the interval |
-//! | `owd_us` | host | one-way delay to it, the largest of the interval |
-//! | `queue_bytes` | port | bytes that wait, the largest of the interval |
-//! | `rate_gbps` | port | what it sent, mean of the interval |
-//! | `pfc_paused_fraction` | port | part of the interval in which PFC held its data |
-//! | `rate_limit_gbps` | flow | its pace at the interval's end, if it has one |
-//! | `window_bytes` | flow | what it may have unacknowledged then, if that is limited |
-//! | `pair_owd_us`, `pair_last_owd_us`, `pair_last_rtt_us` | flow | delay that a sampled packet met; one-way delay of the last acknowledged packet (by the hosts' clocks) and last round-trip time, as its sender knew them when it sent it: three rows a pair, for whoever asked for `pairs` |
-//! | `held_fraction` | flow | part of the interval in which On-Ramp held its head |
-//!
-//! # Cost
-//! `wall_s` on the machine that ran it; `rack_s` from warm-up to the very end, in the rack's slower
-//! time (the simulator: `events` and `packet_hops` of the whole run instead, and no times, so that the
-//! same scenario gives the same bytes); `frames` that left all ports within the window; if asked for, `cpu_s` of the window and
-//! `cpu_ns_per_frame`: guest instructions, in the virtual machine.
+//! docs/results.md is the reference for users. It is made of [`METRICS`], of the tables of columns (schema.rs)
+//! and of the names of series (explain.rs). [`Measures`] computes the metrics from rows and [`Counters`]: the same
+//! for both worlds.
 
 #![warn(missing_docs)]
 
@@ -35,12 +12,15 @@ mod columns;
 mod correlation;
 mod counters;
 mod error;
+mod explain;
 pub mod figure;
+mod labels;
 mod measures;
 mod merge;
 mod metrics;
 mod read;
 mod rows;
+mod schema;
 mod summary;
 mod table;
 mod tables;
@@ -51,6 +31,7 @@ pub use counters::{
     SimCounters, WorldCounters,
 };
 pub use error::{Error, Result};
+pub use explain::explain_markdown;
 pub use measures::Measures;
 pub use merge::{merge, missing_runs};
 pub use metrics::{metric_of, Metric, METRICS};
@@ -80,7 +61,7 @@ pub struct RunResult {
     /// It was ended early: its rows are there, up to then, and it has no metrics.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Measures by name: see the top of this file.
+    /// Measures by name: see [`METRICS`].
     pub metrics: BTreeMap<String, Value>,
     /// What the measuring cost.
     pub cost: BTreeMap<String, f64>,

@@ -76,7 +76,7 @@ impl<'a> Measures<'a> {
     /// Takes a flow in.
     pub fn add_flow(&mut self, flow: &FlowRow) {
         let entry = flow.traffic as usize;
-        if flow.measured == 0 || !BACKGROUND.contains(&self.run.traffic[entry].kind()) {
+        if !flow.measured || !BACKGROUND.contains(&self.run.traffic[entry].kind()) {
             return;
         }
         let class = Class::of(flow.size_bytes.unwrap_or(0));
@@ -89,7 +89,7 @@ impl<'a> Measures<'a> {
 
     /// Takes a request or a step in.
     pub fn add_request(&mut self, request: &RequestRow) {
-        if request.measured == 1 {
+        if request.measured {
             let acked_ns = request.acked_ns.filter(|_| is_nic(self.run));
             self.requests[request.traffic as usize].add(request.rct_ns, acked_ns);
         }

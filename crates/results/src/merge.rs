@@ -3,7 +3,8 @@
 
 use crate::columns;
 use crate::error::Result;
-use crate::tables::SCHEMAS;
+use crate::labels::Labels;
+use crate::schema::tables;
 use crate::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
 use onramp_scenario::Scenario;
 use std::path::Path;
@@ -21,15 +22,16 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
         .collect();
     let read = |&index: &usize| read_json::<RunResult>(&part(directory, "run", index, "json"));
     let runs = finished.iter().map(read).collect::<Result<Vec<_>>>()?;
-    for (stem, schema) in SCHEMAS {
-        let groups = finished
-            .iter()
-            .flat_map(|&index| columns::read(part(directory, stem, index, "parquet")));
-        columns::write(
-            &directory.join(stem).with_extension("parquet"),
-            schema,
-            groups,
-        )?;
+    let labels = Labels::of(&runs);
+    for table in tables() {
+        let names = table.names();
+        let groups = runs.iter().flat_map(|run| {
+            let path = part(directory, table.stem, run.run, "parquet");
+            let labels = &labels;
+            columns::read(path, &names).map(move |group| Ok(labels.before(run, group?)))
+        });
+        let path = directory.join(table.stem).with_extension("parquet");
+        columns::write(&path, &table.schema(&labels.declarations()), groups)?;
     }
     let summary = SummaryFile {
         schema: SCHEMA,
@@ -50,7 +52,7 @@ pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
     let is_whole = |index: usize| {
         let result: Result<RunResult> = read_json(&part(directory, "run", index, "json"));
         let has = |stem: &str| part(directory, stem, index, "parquet").exists();
-        result.is_ok_and(|result| !result.partial) && SCHEMAS.iter().all(|(stem, _)| has(stem))
+        result.is_ok_and(|result| !result.partial) && tables().iter().all(|table| has(table.stem))
     };
     let runs = 0..scenario.runs().len();
     runs.filter(|&index| !is_whole(index)).collect()
@@ -62,7 +64,7 @@ mod tests {
     use crate::{FlowRow, RequestRow, SeriesRow, Tables};
     use std::collections::BTreeMap;
 
-    fn tables() -> Tables {
+    fn rows() -> Tables {
         let flow = FlowRow {
             kind: "incast",
             traffic: 0,
@@ -74,7 +76,7 @@ mod tests {
             fct_ns: None,
             retransmissions: 2,
             timeouts: 1,
-            measured: 1,
+            measured: true,
             path: Some("host1 switch0-host0".into()),
             simulated: None,
         };
@@ -85,7 +87,7 @@ mod tests {
             rct_ns: Some(99),
             acked_ns: None,
             missing: 0,
-            measured: 1,
+            measured: true,
         };
         let series = SeriesRow {
             time_ns: 5,
@@ -117,19 +119,22 @@ mod tests {
             metrics: BTreeMap::from([("drops".to_owned(), 4.into())]),
             cost: BTreeMap::new(),
         };
-        tables().write(directory.path(), 1).unwrap();
+        rows().write(directory.path(), &result).unwrap();
         write_json(&part(directory.path(), "run", 1, "json"), &result).unwrap();
 
         assert_eq!(missing_runs(&scenario, directory.path()), [0]);
         let summary = merge(&scenario, directory.path(), "rack").unwrap();
         assert!(summary.partial);
         assert_eq!(summary.runs, [result]);
-        let flows = columns::read(directory.path().join("flows.parquet"))
+        let names = ["run", "param_onramp_threshold_ns", "fct_ns"];
+        let flows = columns::read(directory.path().join("flows.parquet"), &names)
             .collect::<Result<Vec<_>>>()
             .unwrap();
         assert_eq!(flows.len(), 1);
         assert_eq!(flows[0][0], columns::Column::Int(vec![1, 1, 1]));
-        assert_eq!(flows[0][8], columns::Column::OptInt(vec![None; 3]));
+        let threshold = columns::Column::OptDouble(vec![Some(50_000.0); 3]);
+        assert_eq!(flows[0][1], threshold);
+        assert_eq!(flows[0][2], columns::Column::OptInt(vec![None; 3]));
         let written: SummaryFile = read_json(&directory.path().join("summary.json")).unwrap();
         assert_eq!(written, summary);
         assert_eq!((written.runs.len(), written.whole_runs()), (1, 1));

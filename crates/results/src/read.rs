@@ -26,10 +26,10 @@ pub type SeriesOfRun = BTreeMap<usize, (String, Points)>;
 pub fn request_times(directory: &Path) -> Result<RequestTimes> {
     let path = directory.join("requests.parquet");
     let mut times = RequestTimes::new();
-    for group in columns::read(path.clone()) {
+    let names = ["run", "traffic", "rct_ns", "measured"];
+    for group in columns::read(path.clone(), &names) {
         let group = group?;
-        let [Column::Int(run), Column::Int(traffic), _, _, rct_ns, _, _, Column::Int(measured)] =
-            &group[..]
+        let [Column::Int(run), Column::Int(traffic), rct_ns, Column::Bool(measured)] = &group[..]
         else {
             return Err(Error::foreign(&path));
         };
@@ -37,7 +37,7 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
             continue; // An empty group does not tell that it could have gaps.
         };
         for (index, rct_ns) in rct_ns.iter().enumerate() {
-            if let (Some(rct_ns), 1) = (rct_ns, measured[index]) {
+            if let (Some(rct_ns), true) = (rct_ns, measured[index]) {
                 let key = (run[index] as usize, traffic[index] as usize);
                 times.entry(key).or_default().push(*rct_ns as f64 / 1e3);
             }
@@ -58,7 +58,8 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
     let path = directory.join("series.parquet");
     let name = ByteArray::from(name);
     let mut series: BTreeMap<usize, (ByteArray, Points)> = BTreeMap::new();
-    for group in columns::read(path.clone()) {
+    let columns = ["run", "time_ns", "name", "place", "value"];
+    for group in columns::read(path.clone(), &columns) {
         let group = group?;
         let [Column::Int(run), Column::Int(time_ns), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
             &group[..]
@@ -84,22 +85,31 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::SCHEMAS;
+    use crate::schema::tables;
+    use crate::RunResult;
     use crate::{write_tables, RequestRow, SeriesRow};
 
     /// A directory with the tables of run 0, as [`crate::merge`] leaves them.
     fn directory(requests: &[RequestRow], series: &[SeriesRow]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
-        write_tables(at, 0, [], requests.to_vec(), series.to_vec()).unwrap();
-        for (stem, _) in SCHEMAS {
+        let result = RunResult {
+            run: 0,
+            params: BTreeMap::new(),
+            resolved: serde_json::Value::Null,
+            partial: false,
+            metrics: BTreeMap::new(),
+            cost: BTreeMap::new(),
+        };
+        write_tables(at, &result, [], requests.to_vec(), series.to_vec()).unwrap();
+        for stem in tables().map(|table| table.stem) {
             let part = at.join(format!("{stem}-0.parquet"));
             std::fs::rename(part, at.join(format!("{stem}.parquet"))).unwrap();
         }
         directory
     }
 
-    fn request(traffic: i64, rct_ns: Option<i64>, measured: i64) -> RequestRow {
+    fn request(traffic: i64, rct_ns: Option<i64>, measured: bool) -> RequestRow {
         RequestRow {
             traffic,
             request: 0,
@@ -123,11 +133,11 @@ mod tests {
     #[test]
     fn only_measured_requests_that_finished_count() {
         let requests = [
-            request(1, Some(9_000), 1),
-            request(1, Some(2_000), 1),
-            request(1, Some(1_000), 0),
-            request(1, None, 1),
-            request(2, Some(5_000), 1),
+            request(1, Some(9_000), true),
+            request(1, Some(2_000), true),
+            request(1, Some(1_000), false),
+            request(1, None, true),
+            request(2, Some(5_000), true),
         ];
         let directory = directory(&requests, &[]);
         let expected = RequestTimes::from([((0, 1), vec![2.0, 9.0]), ((0, 2), vec![5.0])]);

@@ -37,11 +37,10 @@ pub struct Point<'a> {
 /// A file that cannot be read, or is none of ours.
 pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) -> Result<()> {
     let path = part(directory, "flows", index, "parquet");
-    for group in columns::read(path.clone()) {
+    let names = ["kind", "size_bytes", "fct_ns", "measured"];
+    for group in columns::read(path.clone(), &names) {
         let group = group?;
-        let [_, Column::Bytes(kinds), _, _, _, _, sizes, _, fcts, _, _, Column::Int(measured), ..] =
-            group.as_slice()
-        else {
+        let [Column::Bytes(kinds), sizes, fcts, Column::Bool(measured)] = group.as_slice() else {
             return Err(Error::foreign(&path));
         };
         for (row, measured) in measured.iter().enumerate() {
@@ -49,7 +48,7 @@ pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) 
                 kind: kinds[row].as_utf8().map_err(|_| Error::foreign(&path))?,
                 size_bytes: integer(sizes, row),
                 fct_ns: integer(fcts, row),
-                measured: *measured == 1,
+                measured: *measured,
             });
         }
     }
@@ -62,9 +61,10 @@ pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) 
 /// As of [`each_flow`].
 pub fn each_point(directory: &Path, index: usize, mut see: impl FnMut(Point<'_>)) -> Result<()> {
     let path = part(directory, "series", index, "parquet");
-    for group in columns::read(path.clone()) {
+    let columns = ["time_ns", "name", "place", "value"];
+    for group in columns::read(path.clone(), &columns) {
         let group = group?;
-        let [_, Column::Int(times), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
+        let [Column::Int(times), Column::Bytes(names), Column::Bytes(places), Column::Double(values)] =
             group.as_slice()
         else {
             return Err(Error::foreign(&path));

@@ -3,7 +3,10 @@
 
 use crate::columns::{self, Column};
 use crate::error::Result;
-use crate::part;
+use crate::explain::SERIES_NAMES;
+use crate::labels::Labels;
+use crate::schema::{tables, ColumnOf, FLOWS, REQUESTS, SERIES};
+use crate::{part, RunResult};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +33,8 @@ pub struct FlowRow {
     pub retransmissions: i64,
     /// Retransmission timeouts.
     pub timeouts: i64,
-    /// 1 if it started after the warm-up and so counts.
-    pub measured: i64,
+    /// Whether it started after the warm-up and so counts.
+    pub measured: bool,
     /// Names of the ports that its data passes, the sender's first; none: not known.
     pub path: Option<Arc<str>>,
     /// What only a simulator knows.
@@ -67,8 +70,8 @@ pub struct RequestRow {
     pub acked_ns: Option<i64>,
     /// Answers that are missing.
     pub missing: i64,
-    /// 1 if it started after the warm-up and so counts.
-    pub measured: i64,
+    /// Whether it started after the warm-up and so counts.
+    pub measured: bool,
 }
 
 /// A value of a series.
@@ -95,69 +98,65 @@ pub struct Tables {
     pub series: Vec<SeriesRow>,
 }
 
-/// Names of the files with their columns, `run` first.
-pub(super) const SCHEMAS: [(&str, &str); 3] = [
-    (
-        "flows",
-        "message flows { required int64 run; required binary kind (UTF8); required int64 traffic; \
-         optional int64 request; required int64 src; required int64 dst; optional int64 size_bytes; \
-         required int64 start_ns; optional int64 fct_ns; required int64 retransmissions; \
-         required int64 timeouts; required int64 measured; optional int64 acked_ns; \
-         optional int64 ideal_fct_ns; optional double slowdown; optional int64 held_ns; \
-         optional binary path (UTF8); }",
-    ),
-    (
-        "requests",
-        "message requests { required int64 run; required int64 traffic; required int64 request; \
-         required int64 start_ns; optional int64 rct_ns; optional int64 acked_ns; required int64 missing; \
-         required int64 measured; }",
-    ),
-    (
-        "series",
-        "message series { required int64 run; required int64 time_ns; required binary name (UTF8); \
-         required binary place (UTF8); required double value; }",
-    ),
-];
-
 /// Rows of a row group: what is held of a table while it is written.
 const ROWS_OF_A_GROUP: usize = 1 << 16;
 
 impl Tables {
-    /// Writes the three parts of run `index`.
+    /// Writes the three parts of the run that came to `result`.
     ///
     /// # Errors
     /// Files that cannot be written.
-    pub fn write(self, directory: &Path, index: usize) -> Result<()> {
+    pub fn write(self, directory: &Path, result: &RunResult) -> Result<()> {
         let Tables {
             flows,
             requests,
             series,
         } = self;
-        write_tables(directory, index, flows, requests, series)
+        write_tables(directory, result, flows, requests, series)
     }
 }
 
-/// Writes the three parts of run `index`, a row group at a time: all rows need not be held at once.
+/// Writes the three parts of the run that came to `result`, a row group at a time: all rows need not be
+/// held at once.
 ///
 /// # Errors
 /// Files that cannot be written.
 pub fn write_tables(
     directory: &Path,
-    index: usize,
+    result: &RunResult,
     flows: impl IntoIterator<Item = FlowRow>,
     requests: impl IntoIterator<Item = RequestRow>,
     series: impl IntoIterator<Item = SeriesRow>,
 ) -> Result<()> {
-    let flows = groups(flows, |rows| flow_columns(index, rows));
-    let requests = groups(requests, |rows| request_columns(index, rows));
-    let series = groups(series, |rows| series_columns(index, rows));
-    let tables: [&mut dyn Iterator<Item = Vec<Column>>; 3] =
+    let labels = Labels::of([result]);
+    let flows = groups(flows, |rows| columns_of(&FLOWS, &labels, result, rows));
+    let requests = groups(requests, |rows| {
+        columns_of(&REQUESTS, &labels, result, rows)
+    });
+    let series = series.into_iter().inspect(|row: &SeriesRow| {
+        let is_known = SERIES_NAMES.iter().any(|(name, ..)| *name == row.name);
+        debug_assert!(is_known, "SERIES_NAMES has no {}", row.name);
+    });
+    let series = groups(series, |rows| columns_of(&SERIES, &labels, result, rows));
+    let groups: [&mut dyn Iterator<Item = Vec<Column>>; 3] =
         [&mut { flows }, &mut { requests }, &mut { series }];
-    for ((stem, schema), groups) in SCHEMAS.into_iter().zip(tables) {
-        let path = part(directory, stem, index, "parquet");
-        columns::write(&path, schema, groups.map(Ok))?;
+    for (table, groups) in tables().into_iter().zip(groups) {
+        let path = part(directory, table.stem, result.run, "parquet");
+        let schema = table.schema(&labels.declarations());
+        columns::write(&path, &schema, groups.map(Ok))?;
     }
     Ok(())
+}
+
+fn columns_of<Row>(
+    columns: &[ColumnOf<Row>],
+    labels: &Labels,
+    result: &RunResult,
+    rows: &[Row],
+) -> Vec<Column> {
+    let mut all = labels.columns(result, rows.len());
+    all.extend(columns.iter().map(|column| column.values(rows)));
+    all
 }
 
 /// The columns of `rows`, a row group after the other; one without rows if there are none.
@@ -173,55 +172,6 @@ fn groups<Row>(
         is_first = false;
         (!is_over).then(|| columns(&group))
     })
-}
-
-fn flow_columns(index: usize, rows: &[FlowRow]) -> Vec<Column> {
-    let int = |get: fn(&FlowRow) -> i64| Column::Int(rows.iter().map(get).collect());
-    let opt = |get: fn(&FlowRow) -> Option<i64>| Column::OptInt(rows.iter().map(get).collect());
-    let path = |row: &FlowRow| Some(row.path.as_deref()?.into());
-    vec![
-        Column::Int(vec![index as i64; rows.len()]),
-        Column::Text(rows.iter().map(|r| r.kind).collect()),
-        int(|r| r.traffic),
-        opt(|r| r.request),
-        int(|r| r.src),
-        int(|r| r.dst),
-        opt(|r| r.size_bytes),
-        int(|r| r.start_ns),
-        opt(|r| r.fct_ns),
-        int(|r| r.retransmissions),
-        int(|r| r.timeouts),
-        int(|r| r.measured),
-        opt(|r| r.simulated?.acked_ns),
-        opt(|r| r.simulated?.ideal_fct_ns),
-        Column::OptDouble(rows.iter().map(|r| r.simulated?.slowdown).collect()),
-        opt(|r| Some(r.simulated?.held_ns)),
-        Column::OptBytes(rows.iter().map(path).collect()),
-    ]
-}
-
-fn request_columns(index: usize, rows: &[RequestRow]) -> Vec<Column> {
-    let int = |get: fn(&RequestRow) -> i64| Column::Int(rows.iter().map(get).collect());
-    vec![
-        Column::Int(vec![index as i64; rows.len()]),
-        int(|r| r.traffic),
-        int(|r| r.request),
-        int(|r| r.start_ns),
-        Column::OptInt(rows.iter().map(|r| r.rct_ns).collect()),
-        Column::OptInt(rows.iter().map(|r| r.acked_ns).collect()),
-        int(|r| r.missing),
-        int(|r| r.measured),
-    ]
-}
-
-fn series_columns(index: usize, rows: &[SeriesRow]) -> Vec<Column> {
-    vec![
-        Column::Int(vec![index as i64; rows.len()]),
-        Column::Int(rows.iter().map(|r| r.time_ns).collect()),
-        Column::Text(rows.iter().map(|r| r.name).collect()),
-        Column::Bytes(rows.iter().map(|r| (*r.place).into()).collect()),
-        Column::Double(rows.iter().map(|r| r.value).collect()),
-    ]
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl Simulations<'_> {
         let parts = Parts::AtMost(handle.threads);
         let report = run_in_parts(run, index, watch, parts, &mut progress)?;
         let (flows, requests) = (report.flows(), report.requests());
-        write_tables(self.out, index, flows, requests, report.series())?;
+        write_tables(self.out, report.result(), flows, requests, report.series())?;
         // Last: a run with this file is over.
         write_json(&part(self.out, "run", index, "json"), report.result())?;
         let mut why = tally.why_one_thread.lock().expect("no run panicked");

@@ -102,7 +102,7 @@ pub fn run_one(
     edges.map(Edges::stop).transpose()?;
     progress(Progress::Writing);
     let (result, tables) = report::report(run, index, &outcome, &observed, counters, &clock_errors);
-    tables.write(directory, index)?;
+    tables.write(directory, &result)?;
     // Last: a run with this file is finished.
     Ok(write_json(&part(directory, "run", index, "json"), &result)?)
 }

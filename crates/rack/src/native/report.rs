@@ -172,7 +172,7 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         fct_ns: flow.fct_ns.map(real),
         retransmissions: flow.retransmissions as i64,
         timeouts: flow.timeouts as i64,
-        measured: i64::from(scale.measured(flow.start_ns)),
+        measured: scale.measured(flow.start_ns),
         path: None,
         simulated: None,
     };
@@ -183,7 +183,7 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         rct_ns: request.rct_ns.map(real),
         acked_ns: None,
         missing: i64::from(request.missing),
-        measured: i64::from(scale.measured(request.start_ns)),
+        measured: scale.measured(request.start_ns),
     });
     let host = super::measured_host(run);
     let port = measured_port(run);

@@ -102,7 +102,7 @@ fn flow(traffic: i64, size_bytes: i64, fct_ns: Option<i64>, simulated: (i64, f64
         fct_ns,
         retransmissions: 0,
         timeouts: 0,
-        measured: 1,
+        measured: true,
         path: None,
         simulated: Some(Simulated {
             acked_ns: fct_ns.map(|_| simulated.0),
@@ -121,7 +121,7 @@ fn request(traffic: i64, rct_ns: Option<i64>, acked_ns: Option<i64>) -> RequestR
         rct_ns,
         acked_ns,
         missing: 0,
-        measured: 1,
+        measured: true,
     }
 }
 
@@ -210,12 +210,12 @@ fn what_started_before_the_warm_ups_end_does_not_count() {
     let run = run(&[NIC, INCAST, POISSON]);
     let mut measures = Measures::new(&run);
     let early = RequestRow {
-        measured: 0,
+        measured: false,
         ..request(0, None, None)
     };
     measures.add_request(&early);
     measures.add_flow(&FlowRow {
-        measured: 0,
+        measured: false,
         ..flow(1, 10_000, None, (1, 1.0))
     });
     let metrics = measures.finish(&counters(sim()));

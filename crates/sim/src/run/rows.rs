@@ -94,7 +94,7 @@ impl<'a> Rows<'a> {
             fct_ns: outcome.arrived.map(Span::as_ns),
             retransmissions: i64::from(outcome.retransmissions),
             timeouts: i64::from(outcome.timeouts),
-            measured: i64::from(start >= self.warmup),
+            measured: start >= self.warmup,
             path: None,
             simulated: Some(simulated(&outcome, network.ideal_fct(plan))),
         })
@@ -200,7 +200,7 @@ impl Ends {
             rct_ns: (self.missing == 0).then_some(rct_ns),
             acked_ns: self.acked_ns.map(|acked_ns| acked_ns - self.start_ns),
             missing: self.missing.into(),
-            measured: i64::from(self.start_ns >= (warmup - Time::ZERO).as_ns()),
+            measured: self.start_ns >= (warmup - Time::ZERO).as_ns(),
         }
     }
 }
@@ -239,7 +239,7 @@ mod tests {
             fct_ns: Some(10),
             retransmissions: 0,
             timeouts: 0,
-            measured: 1,
+            measured: true,
             path: None,
             simulated: Some(Simulated {
                 acked_ns,
