@@ -106,6 +106,7 @@ facts! {
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
         down_and_up_under_load_loses_no_transfer: 5,
         it_ends_with_its_device: 5,
+        the_kernel_verifies_its_programs_quickly: 3,
     }
     refusals {
         a_second_daemon_on_a_device: 2,
