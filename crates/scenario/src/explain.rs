@@ -8,9 +8,9 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("", "The experiment", "At the top of the file."),
     ("network", "[network]", "Links and switches. Tables may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host."),
-    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only: `[cc.hpcc]`, `eta = \"90 %\"`. The defaults are those of each one's source, at 100 Gbit/s where they are in proportion to the line rate. Given for a congestion control that no run of the file has, they are errors; other runs ignore them."),
-    ("clock", "[clock]", "How wrong the hosts' clocks are, Gaussian over the hosts, and what corrects them. The rack's hosts share a kernel's clock, and each daemon is given one that is as wrong as the simulator's of the same seed."),
-    ("traffic", "[[traffic]]", "One entry for each kind of traffic; an entry has only its kind's keys."),
+    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only: `[cc.hpcc]`, `eta = \"90 %\"`. The defaults are those of each one's source, at 100 Gbit/s where they are in proportion to the line rate. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file has is an error."),
+    ("clock", "[clock]", "Errors of the hosts' clocks, with a normal distribution over the hosts, and their correction. The rack's hosts share a kernel's clock; each daemon gets a clock with the error that the host has in the simulator with the same seed."),
+    ("traffic", "[[traffic]]", "One entry for each source of traffic. An entry has only the keys of its kind."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the rest means nothing."),
 ];
 
@@ -19,16 +19,18 @@ A scenario file is TOML and describes one experiment for the simulator and the v
 
 - A quantity is text with its unit: `\"50 us\"`, `\"10 Gbit/s\"`, `\"32 kB\"` (kB = 1000 B, KiB = 1024 B). \
 A fraction is `0.4`, `\"40 %\"` or `\"1/16\"`. Hosts are numbered from 0.
-- Values are the real network's. `time_dilation` changes how slowly the rack plays them, not what they say.
-- Unknown keys, numbers without units and values out of bounds are errors, reported with file, line, \
-key, value and bound, all at once.
+- Values are those of the real network. `time_dilation` slows the rack down and does not change them.
+- The column *worlds* says whether the simulator and the rack have a key. The rack refuses a run with a value that \
+it has not got: run it with `onramp sim run`.
+- Unknown keys, numbers without units and values out of bounds are errors. All are reported at once, with file, \
+line, key, value and bound.
 ";
 
 const VARIANTS: &str = "\
-`[[case]]` entries are named sets of settings that run side by side, and `[sweep]` lists values of \
-a key; both use dotted keys, with traffic entries numbered from 0. Runs are all cases at all points \
-of the sweep (at most 1000; the last key of the sweep runs fastest; what comes to the same run is \
-run once). Where several set a key, the stronger counts: the file's own tables, case, sweep, `--set`.
+`[[case]]` entries are named sets of settings, and `[sweep]` lists values of a key. Both use dotted keys; traffic \
+entries are numbered from 0. The runs are all cases at all points of the sweep, at most 1000. The last key of the \
+sweep changes fastest. Runs that are equal run once. If a key is set more than once, the last of these counts: \
+the file's tables, case, sweep, `--set`.
 ";
 
 const EXAMPLE: &str = "\

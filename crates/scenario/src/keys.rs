@@ -131,6 +131,19 @@ mod tests {
     }
 
     #[test]
+    fn the_rack_has_every_default() {
+        for key in all() {
+            if let (Rack::Only(values), Some(default)) = (key.rack(), key.default_value()) {
+                assert!(
+                    values.contains(&default.to_string().as_str()),
+                    "{}",
+                    key.path
+                );
+            }
+        }
+    }
+
+    #[test]
     fn no_key_is_listed_twice_or_lies_below_another() {
         for (index, key) in all().enumerate() {
             assert!(!is_table(key.path), "{}", key.path);
