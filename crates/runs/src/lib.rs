@@ -13,5 +13,5 @@ mod status;
 
 pub use cancel::{cancelled_by_signals, Interrupted};
 pub use directory::{digest, DirectoryError, Existing, OutputDirectory, Plan};
-pub use schedule::{run_all, Handle, Job, Threads};
+pub use schedule::{run_all, Handle, Job, Make, Threads};
 pub use status::{count, Line, Running, Status};

@@ -18,8 +18,11 @@ pub struct Job<'a, E> {
     /// How long it takes, in a unit that the jobs of a schedule share.
     pub weight: f64,
     /// Makes it. It looks at [`Handle::is_cancelled`] now and then, and ends early when told to.
-    pub run: Box<dyn FnOnce(&Handle<'_>) -> Result<(), E> + Send + 'a>,
+    pub run: Make<'a, E>,
 }
+
+/// What makes a run.
+pub type Make<'a, E> = Box<dyn FnOnce(&Handle<'_>) -> Result<(), E> + Send + 'a>;
 
 /// Threads of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,7 +273,7 @@ mod tests {
         }
     }
 
-    const GO_ON: AtomicBool = AtomicBool::new(false);
+    static GO_ON: AtomicBool = AtomicBool::new(false);
 
     #[test]
     fn every_run_is_made_once_whatever_the_number_of_threads() {
