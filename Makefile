@@ -41,6 +41,7 @@ lint: ## formatting, clippy, shellcheck, and each law header on its own
 	cargo fmt --all --check
 	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares them, which cargo fmt does not see
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
 	shellcheck --severity=warning $(SHELL_SCRIPTS)
 	for header in law/*.h; do \
 		$(CLANG) -x c -std=gnu11 -fsyntax-only $(C_WARNINGS) $$header || exit 1; \

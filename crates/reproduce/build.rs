@@ -29,7 +29,7 @@ const SIMULATOR: [&str; 6] = [
 const RACK: [&str; 8] = [
     "bpf",
     "crates/clock/src",
-    "crates/onramp/src/agent",
+    "crates/agent/src",
     "crates/rack/src",
     "crates/scenario/src",
     "crates/sync/src",

@@ -124,3 +124,14 @@ mod tests {
         assert!(key_value("duration").unwrap_err().contains("KEY=VALUE"));
     }
 }
+
+/// What virtual machines are made of.
+#[derive(clap::Args)]
+pub struct Machines {
+    /// Kernel of the virtual machines [default: the one that `make setup` fetched]
+    #[arg(long)]
+    pub kernel: Option<PathBuf>,
+    /// Directory that `make setup` fills
+    #[arg(long, default_value = ".cache")]
+    pub cache: PathBuf,
+}

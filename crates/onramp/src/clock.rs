@@ -1,37 +1,29 @@
 //! `onramp clock`: synchronisation alone, and what it knows. The work is onramp-clock's.
-mod etcd;
-pub mod fleet;
-mod metrics;
 mod table;
 
-use std::{
-    os::{fd::AsFd, unix::net::UnixListener},
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{path::PathBuf, thread, time::Duration};
 
-use anyhow::{bail, Result};
+use anyhow::{Context, Result};
 use clap::Subcommand;
-use nix::poll::PollTimeout;
+#[cfg(feature = "agent")]
+use onramp_agent::{clock, metrics};
 use onramp_clock::status::Status;
-use onramp_units::Span;
-use tracing::warn;
+use onramp_status::{clock_socket_path, netns_inode, query};
 
-use crate::agent::status::{answer, query, RUN_DIR};
-use crate::agent::{block_signals, listen, netns_inode, wait};
 use crate::sim;
-use fleet::{FleetArgs, Part};
 
 #[derive(Subcommand)]
 pub enum Command {
+    #[cfg(feature = "agent")]
     /// Synchronise this host with its fleet, without a data path, until SIGINT or SIGTERM
     #[command(
         after_help = "Examples: onramp clock run --member 10.0.0.1,10.0.0.2 --key-file keys\n          \
                       onramp clock run --etcd http://10.0.0.9:2379 --key-file keys"
     )]
-    Run(Box<RunArgs>),
+    Run(Box<clock::Args>),
+    /// Synchronise this host with its fleet (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Run(crate::missing::Args),
     /// Offset, drift and sigma of this host's fleet time, its edges, what failed
     #[command(after_help = "Example: onramp clock status --json")]
     Status(QueryArgs),
@@ -46,23 +38,9 @@ pub enum Command {
     #[command(after_help = "Example: onramp clock simulate scenarios/clock.toml --threads 2")]
     Simulate(sim::RunArgs),
     /// Print docs/metrics.md: every metric of --metrics
+    #[cfg(feature = "agent")]
     #[command(hide = true)]
     Reference,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-pub struct RunArgs {
-    #[command(flatten)]
-    fleet: FleetArgs,
-    /// File with the fleet's keys, a line each: ID (0-3) and 32 hex digits; the first signs
-    #[arg(long)]
-    key_file: Option<PathBuf>,
-    /// Without word from the coordinator for this long there is no fleet time
-    #[arg(long, default_value = "5s")]
-    lease: Span,
-    /// Where `onramp clock status` finds this daemon [default: in /run/onramp]
-    #[arg(long)]
-    socket: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -75,15 +53,12 @@ pub struct QueryArgs {
     json: bool,
 }
 
-/// Where `onramp clock status` finds the daemon: `given`, or by this network namespace.
-pub fn socket_path(given: Option<&Path>) -> Result<PathBuf> {
-    let usual = || Ok(Path::new(RUN_DIR).join(format!("clock-{}.sock", netns_inode()?)));
-    given.map_or_else(usual, |path| Ok(path.to_owned()))
-}
-
 pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Run(args) => synchronise(&args),
+        #[cfg(feature = "agent")]
+        Command::Run(args) => clock::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Run(_) => crate::missing::refuse("agent"),
         Command::Status(args) => show(&args, table::status),
         Command::Matrix(args) => show(&args, table::matrix),
         Command::Watch(args) => loop {
@@ -91,6 +66,7 @@ pub fn run(command: Command) -> Result<()> {
             thread::sleep(Duration::from_secs(2));
         },
         Command::Simulate(args) => sim::simulate_clocks(args),
+        #[cfg(feature = "agent")]
         Command::Reference => {
             print!("{}", metrics::markdown());
             Ok(())
@@ -98,50 +74,12 @@ pub fn run(command: Command) -> Result<()> {
     }
 }
 
-fn synchronise(args: &RunArgs) -> Result<()> {
-    if args.lease <= Span::ZERO {
-        bail!("--lease is {}, not above 0", args.lease);
-    }
-    let socket = socket_path(args.socket.as_deref())?;
-    if let Ok(other) = query::<Status>(&socket) {
-        bail!(
-            "a clock already runs here (pid {}); stop it first",
-            other.pid
-        );
-    }
-    let signals = block_signals()?;
-    let part = args
-        .fleet
-        .join(args.key_file.as_deref(), args.lease, None)?;
-    let part = Arc::new(part);
-    let listener = listen(&socket)?;
-    let told = Arc::downgrade(&part);
-    args.fleet.serve_metrics(told)?;
-    let outcome = loop {
-        let ready = wait(&[signals.as_fd(), listener.as_fd()], PollTimeout::NONE);
-        match ready.as_deref() {
-            Ok([true, _]) => break Ok(()),
-            Ok(_) => tell(&listener, &part),
-            Err(_) => break ready.map(|_| ()),
-        }
-    };
-    let _ = std::fs::remove_file(&socket);
-    outcome
-}
-
-/// Answers one client of the clock's socket.
-pub fn tell(listener: &UnixListener, part: &Part) {
-    let answered = listener
-        .accept()
-        .map_err(anyhow::Error::from)
-        .and_then(|(stream, _)| answer(stream, &part.status()));
-    if let Err(error) = answered {
-        warn!("clock client: {error:#}");
-    }
-}
-
 fn show(args: &QueryArgs, text: fn(&Status) -> String) -> Result<()> {
-    let status: Status = query(&socket_path(args.socket.as_deref())?)?;
+    let socket = match &args.socket {
+        Some(socket) => socket.clone(),
+        None => clock_socket_path(netns_inode().context("reading the network namespace")?),
+    };
+    let status: Status = query(&socket)?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&status)?);
     } else {

@@ -1,13 +1,16 @@
 //! The `onramp` command. Parses arguments and calls the rooms; errors end here, on stderr.
-mod agent;
 mod args;
 mod clock;
+#[cfg(not(feature = "rack"))]
+mod missing;
 mod output;
+#[cfg(feature = "rack")]
 mod rack;
 mod report;
 mod reproduce;
 mod scenario;
 mod sim;
+mod status;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -27,11 +30,15 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// The daemon: the data path on this host
+    #[cfg(feature = "agent")]
     #[command(subcommand)]
     Agent(AgentCommand),
+    /// The daemon (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Agent(missing::Args),
     /// What the daemon does now: delays by peer, pauses, OR-ACKs, everything that failed open
     #[command(after_help = "Example: onramp status --dev eth0")]
-    Status(StatusArgs),
+    Status(status::Args),
     /// Clock synchronisation: alone, and what it knows
     #[command(subcommand)]
     Clock(clock::Command),
@@ -39,8 +46,12 @@ enum Command {
     #[command(after_help = "Example: onramp reproduce f9 --quick")]
     Reproduce(reproduce::Args),
     /// Scenarios on real Linux TCP stacks
+    #[cfg(feature = "rack")]
     #[command(subcommand)]
     Rack(rack::Command),
+    /// Scenarios on real Linux TCP stacks (not in this build)
+    #[cfg(not(feature = "rack"))]
+    Rack(missing::Args),
     /// One HTML page of results, that works offline: paper against measured, plots, scenarios
     #[command(after_help = "Example: onramp report results/reproduce --out report.html")]
     Report(report::Args),
@@ -52,24 +63,12 @@ enum Command {
     Sim(sim::Command),
 }
 
+#[cfg(feature = "agent")]
 #[derive(Subcommand)]
 enum AgentCommand {
     /// Attach to a device and hold its flows, until SIGINT or SIGTERM
     #[command(after_help = "Example: onramp agent run --dev eth0 --threshold 50us")]
-    Run(Box<agent::Args>),
-}
-
-#[derive(clap::Args)]
-struct StatusArgs {
-    /// Device [default: every daemon in this network namespace]
-    #[arg(long)]
-    dev: Option<String>,
-    /// Socket of the daemon, when it was started with --socket
-    #[arg(long, conflicts_with = "dev")]
-    socket: Option<std::path::PathBuf>,
-    /// JSON, for machines
-    #[arg(long)]
-    json: bool,
+    Run(Box<onramp_agent::Args>),
 }
 
 /// The version, and the digests that recorded results carry.
@@ -100,30 +99,19 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
-        Command::Agent(AgentCommand::Run(args)) => agent::run(&args),
-        Command::Status(args) => status(&args),
+        #[cfg(feature = "agent")]
+        Command::Agent(AgentCommand::Run(args)) => onramp_agent::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Agent(_) => missing::refuse("agent"),
+        Command::Status(args) => status::run(&args),
         Command::Clock(command) => clock::run(command),
+        #[cfg(feature = "rack")]
         Command::Rack(command) => rack::run(command),
+        #[cfg(not(feature = "rack"))]
+        Command::Rack(_) => missing::refuse("rack"),
         Command::Report(args) => report::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
     }
-}
-
-fn status(args: &StatusArgs) -> Result<()> {
-    use agent::status::{query, sockets, table};
-    let sockets = match &args.socket {
-        Some(socket) => vec![socket.clone()],
-        None => sockets(agent::netns_inode()?, args.dev.as_deref())?,
-    };
-    for socket in sockets {
-        let status: agent::status::Status = query(&socket)?;
-        if args.json {
-            println!("{}", serde_json::to_string_pretty(&status)?);
-        } else {
-            print!("{}", table(&status));
-        }
-    }
-    Ok(())
 }

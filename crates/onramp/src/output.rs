@@ -19,6 +19,7 @@ const FLOW_BYTES: f64 = 200.0;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum World {
     Sim,
+    #[cfg_attr(not(feature = "rack"), allow(dead_code))]
     Rack,
 }
 

@@ -1,6 +1,9 @@
 //! `onramp rack`: a scenario on real TCP stacks. Reads the file, shows progress, prints the table;
 //! the rack crate does the rest.
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
@@ -10,7 +13,7 @@ use onramp_runs::{cancelled_by_signals, Line};
 use onramp_scenario::Scenario;
 use serde_json::json;
 
-use crate::args::{OutArgs, ScenarioArgs, ThreadArgs};
+use crate::args::{Machines, OutArgs, ScenarioArgs, ThreadArgs};
 use crate::output::{self, World};
 
 #[derive(Subcommand)]
@@ -47,17 +50,6 @@ pub struct RunArgs {
     /// Print summary.json instead of the table
     #[arg(long)]
     json: bool,
-}
-
-/// What virtual machines are made of.
-#[derive(clap::Args)]
-pub struct Machines {
-    /// Kernel of the virtual machines [default: the one that `make setup` fetched]
-    #[arg(long)]
-    pub kernel: Option<PathBuf>,
-    /// Directory that `make setup` fills
-    #[arg(long, default_value = ".cache")]
-    pub cache: PathBuf,
 }
 
 #[derive(clap::Args)]
@@ -119,8 +111,36 @@ fn run_scenario(args: RunArgs) -> Result<()> {
     output::whole(&summary)
 }
 
+/// A scenario to run in virtual machines.
+pub struct InMachines<'a> {
+    pub scenario: &'a Scenario,
+    pub out: &'a Path,
+    pub machines: &'a Machines,
+    /// Machines at a time.
+    pub jobs: usize,
+    pub measure_cpu: bool,
+    pub cancel: &'a AtomicBool,
+    pub label: &'a (dyn Fn(f64) -> String + Sync),
+}
+
+/// Makes the runs of a figure that are missing, in virtual machines even where this kernel could: their
+/// time does not depend on how busy it is.
+pub fn run_in_machines(runs: &InMachines<'_>) -> Result<SummaryFile> {
+    let options = Options {
+        place: Place::Vm,
+        kernel: runs.machines.kernel.clone(),
+        cache: runs.machines.cache.clone(),
+        jobs: runs.jobs,
+        out: runs.out.to_owned(),
+        exe: std::env::current_exe()?,
+        measure_cpu: runs.measure_cpu,
+        cancel: runs.cancel,
+    };
+    run_on_rack(runs.scenario, &options, runs.label)
+}
+
 /// Makes the runs that are missing, with progress whose lines begin with `label` of the part done.
-pub fn run_on_rack(
+fn run_on_rack(
     scenario: &Scenario,
     options: &Options<'_>,
     label: &(dyn Fn(f64) -> String + Sync),

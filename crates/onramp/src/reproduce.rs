@@ -17,9 +17,9 @@ use onramp_results::write_json;
 use onramp_runs::{cancelled_by_signals, Existing};
 
 use self::worlds::{Runner, Worlds};
+use crate::args::Machines;
 use crate::args::ThreadArgs;
 use crate::output::VERSION;
-use crate::rack::Machines;
 use crate::sim::memory;
 
 #[derive(clap::Args)]

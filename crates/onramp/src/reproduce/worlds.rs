@@ -3,15 +3,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use onramp_rack::{Options, Place};
 use onramp_reproduce::{Planned, ScaleName};
 use onramp_results::{figure::MadeBy, SummaryFile};
 use onramp_runs::{Existing, Interrupted, OutputDirectory};
 use onramp_scenario::Scenario;
 use serde_json::{json, Value};
 
+use crate::args::Machines;
 use crate::output::{self, World};
-use crate::rack::{run_on_rack, Machines};
+#[cfg(feature = "rack")]
+use crate::rack::{run_in_machines, InMachines};
 use crate::sim::{watch::Watch, Simulations};
 
 /// How a figure is run.
@@ -23,6 +24,7 @@ pub struct Runner<'a> {
     pub threads: usize,
     /// What becomes of results that are there.
     pub existing: Existing,
+    #[cfg_attr(not(feature = "rack"), allow(dead_code))]
     pub machines: &'a Machines,
     pub cancel: &'a AtomicBool,
 }
@@ -120,25 +122,27 @@ impl Runner<'_> {
         Ok(Made::of(simulations.run()?, &directory))
     }
 
+    #[cfg(feature = "rack")]
     /// In virtual machines, whatever this kernel can: their time does not depend on how busy this one is.
     fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<Made> {
         let measure_cpu = self.figure.measures_cpu();
         let options = json!({ "measure_cpu": measure_cpu });
         let directory = self.open(World::Rack, scenario, out, options)?;
-        let options = Options {
-            place: Place::Vm,
-            kernel: self.machines.kernel.clone(),
-            cache: self.machines.cache.clone(),
+        let summary = run_in_machines(&InMachines {
+            scenario,
+            out: directory.path(),
+            machines: self.machines,
             jobs: self.threads,
-            out: directory.path().to_owned(),
-            exe: std::env::current_exe()?,
             measure_cpu,
             cancel: self.cancel,
-        };
-        Ok(Made::of(
-            run_on_rack(scenario, &options, label)?,
-            &directory,
-        ))
+            label,
+        })?;
+        Ok(Made::of(summary, &directory))
+    }
+
+    #[cfg(not(feature = "rack"))]
+    fn on_rack(&self, _: &Scenario, _: &Path, _: Label<'_>) -> Result<Made> {
+        crate::missing::refuse("rack")
     }
 
     fn open(

@@ -8,16 +8,14 @@ use super::sys::{self, NetNs};
 use crate::error::{Doing, Error, Result};
 use onramp_law::defaults;
 use onramp_scenario::{ClockSync, Law, Run};
+use onramp_status::{query_within, Status, StatusError};
 use onramp_sync::correction::{self, Correction};
 use onramp_sync::synthetic::Oscillator;
 use onramp_units::{Span, Time};
 use rustix::fd::AsRawFd;
 use rustix::process::{kill_process, Pid, Signal};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -203,37 +201,28 @@ fn clock_arguments(run: &Run, clock: &Oscillator, host: u32) -> Vec<String> {
 }
 
 /// Fleet time over CLOCK_MONOTONIC, by a daemon's status; none when its lease is over.
-fn fleet_time(status: &Value) -> Option<Correction> {
-    let clock = &status["clock"];
-    let number = |name: &str| clock[name].as_i64();
-    (number("lease_left_ns")? > 0).then_some(Correction {
-        reference: Time::from_ticks(number("reference_mono_ns")?),
-        offset_ns: number("offset_ns")?,
-        drift: clock["drift"].as_f64()?,
+fn fleet_time(status: &Status) -> Option<Correction> {
+    let clock = &status.clock;
+    (clock.lease_left_ns > 0).then_some(Correction {
+        reference: Time::from_ticks(clock.reference_mono_ns),
+        offset_ns: clock.offset_ns,
+        drift: clock.drift,
         bend: 0.0,
         error: correction::Error {
-            sigma_ns: number("sigma_ns")? as f64,
+            sigma_ns: clock.sigma_ns as f64,
             ..correction::Error::default()
         },
     })
 }
 
-fn add_counters(status: &Value, sums: &mut BTreeMap<String, u64>) {
-    for (name, value) in status["counters"].as_object().into_iter().flatten() {
-        let (sum, value) = (
-            sums.entry(name.clone()).or_default(),
-            value.as_u64().unwrap_or(0),
-        );
-        *sum = if name.contains("_max") {
-            value.max(*sum)
-        } else {
-            *sum + value
+/// Adds the counters of a daemon, which count all of its peers. Of a maximum the larger stays.
+fn add_counters(status: &Status, sums: &mut BTreeMap<String, u64>) {
+    for (name, &value) in &status.counters {
+        let sum = sums.entry(name.clone()).or_default();
+        *sum = match name.contains("_max") {
+            true => value.max(*sum),
+            false => *sum + value,
         };
-    }
-    for peer in status["peers"].as_array().into_iter().flatten() {
-        for name in ["holds", "held_ns"] {
-            *sums.entry(name.to_owned()).or_default() += peer[name].as_u64().unwrap_or(0);
-        }
     }
 }
 
@@ -294,7 +283,7 @@ impl Agent {
         &mut self,
         what: &str,
         waiting: &mut dyn FnMut(),
-        right: impl Fn(&Value) -> bool,
+        right: impl Fn(&Status) -> bool,
     ) -> Result<()> {
         let started = Instant::now();
         loop {
@@ -306,7 +295,7 @@ impl Agent {
             {
                 return Err(self.failed(format!("ended at once with {status}")));
             }
-            if self.status_within(ANSWER).is_ok_and(|s| right(&s)) {
+            if query_within(&self.socket, ANSWER).is_ok_and(|s| right(&s)) {
                 return Ok(());
             }
             if started.elapsed() > PATIENCE {
@@ -317,16 +306,8 @@ impl Agent {
         }
     }
 
-    fn status(&self) -> std::io::Result<Value> {
-        self.status_within(Duration::from_secs(5))
-    }
-
-    fn status_within(&self, patience: Duration) -> std::io::Result<Value> {
-        let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(patience))?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(serde_json::from_str(&text)?)
+    fn status(&self) -> std::result::Result<Status, StatusError> {
+        query_within(&self.socket, Duration::from_secs(5))
     }
 
     fn terminate(&self) {
@@ -398,18 +379,37 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_hosts_are_added() {
+    fn counters_of_hosts_are_added_and_count_their_peers_once() {
+        let status = |n| Status {
+            version: String::new(),
+            pid: 1,
+            dev: "eth0".to_owned(),
+            law: "final".to_owned(),
+            threshold_ns: None,
+            max_pause_ns: 0,
+            authenticated: false,
+            clock: onramp_status::Clock::default(),
+            flows: 0,
+            max_flows: 0,
+            peers: vec![onramp_status::Peer {
+                addr: "10.0.0.1".parse().unwrap(),
+                owd_last_ns: 0,
+                owd_min_ns: 0,
+                owd_ewma_ns: 0,
+                oracks: 0,
+                holds: n,
+                held_ns: n,
+                threshold: None,
+            }],
+            counters: ["holds", "held_ns", "held_max_ns"]
+                .map(|name| (name.to_owned(), n))
+                .into(),
+        };
         let mut sums = BTreeMap::new();
         for n in [1, 2] {
-            let status = serde_json::json!({
-                "counters": {"oracks_sent": n, "held_max_ns": n},
-                "peers": [{"holds": 3, "held_ns": 5}],
-            });
-            add_counters(&status, &mut sums);
+            add_counters(&status(n), &mut sums);
         }
-        assert_eq!(sums["oracks_sent"], 3);
+        assert_eq!((sums["holds"], sums["held_ns"]), (3, 3));
         assert_eq!(sums["held_max_ns"], 2);
-        assert_eq!(sums["holds"], 6);
-        assert_eq!(sums["held_ns"], 10);
     }
 }

@@ -1,56 +1,35 @@
 //! `onramp agent run`: holds the data path on one device until it is told to stop, renews the
 //! clock's lease, answers `onramp status`. The decisions are in the kernel; nothing here is per packet.
-mod args;
-mod clock;
-mod datapath;
-mod qdisc;
-pub mod status;
-mod threshold;
-
 use std::{
     collections::BTreeMap,
     net::IpAddr,
-    os::{
-        fd::{AsFd, BorrowedFd},
-        unix::net::UnixListener,
-    },
-    path::{Path, PathBuf},
+    os::{fd::AsFd, unix::net::UnixListener},
     time::{Duration, Instant},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
-use nix::{
-    poll::{poll, PollFd, PollFlags, PollTimeout},
-    sys::{
-        signal::{SigSet, Signal},
-        signalfd::{SfdFlags, SignalFd},
-    },
-};
+use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
 use onramp_clock::{stamps::now_mono_ns, status::Way};
 use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS};
 
-pub use args::Args;
-use args::Threshold;
-use datapath::Datapath;
-use status::{Clock, Peer, Status};
-use threshold::{Margin, Reasons};
+use onramp_status::{
+    clock_socket_path, netns_inode, query, socket_path, Clock, Peer, Reasons, Status,
+};
 
-/// Inode of the present network namespace.
-pub fn netns_inode() -> Result<u64> {
-    use std::os::unix::fs::MetadataExt;
-    Ok(std::fs::metadata("/proc/self/ns/net")
-        .context("reading the network namespace")?
-        .ino())
-}
+use crate::args::{Args, Threshold};
+use crate::datapath::{self, Datapath};
+use crate::server::{answer, block_signals, listen, wait};
+use crate::source::Source;
+use crate::threshold::{thresholds, Margin};
 
 /// A running daemon: the data path and what its status needs.
 struct Daemon<'a> {
     args: &'a Args,
     ifindex: i32,
     datapath: Datapath,
-    clock: clock::Source,
+    clock: Source,
     params: onr_clock_params,
     /// By peer, under `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
@@ -62,12 +41,12 @@ pub fn run(args: &Args) -> Result<()> {
     let dev = &args.dev;
     let ifindex = check_device(dev)?;
     check_privilege()?;
-    let netns = netns_inode()?;
+    let netns = netns_inode().context("reading the network namespace")?;
     let socket = args
         .socket
         .clone()
-        .unwrap_or_else(|| status::socket_path(netns, dev));
-    if let Ok(other) = status::query::<Status>(&socket) {
+        .unwrap_or_else(|| socket_path(netns, dev));
+    if let Ok(other) = query::<Status>(&socket) {
         bail!(
             "On-Ramp already runs on {dev} (pid {}); stop it first",
             other.pid
@@ -80,7 +59,11 @@ pub fn run(args: &Args) -> Result<()> {
     let signals = block_signals()?;
     let listener = listen(&socket)?;
     let clock = args.clock_source()?;
-    let clock_listener = clock_listener(&clock)?;
+    let clock_socket = clock_socket_path(netns);
+    let clock_listener = match clock.part() {
+        Some(_) => Some(listen(&clock_socket)?),
+        None => None,
+    };
     let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
@@ -126,7 +109,7 @@ pub fn run(args: &Args) -> Result<()> {
     let outcome = daemon.serve(&signals, &listener, clock_listener.as_ref());
     let _ = std::fs::remove_file(&socket);
     if clock_listener.is_some() {
-        let _ = std::fs::remove_file(crate::clock::socket_path(None)?);
+        let _ = std::fs::remove_file(&clock_socket);
     }
     let detached = daemon.datapath.detach();
     outcome?;
@@ -160,7 +143,7 @@ impl Daemon<'_> {
             if let (Some(true), Some(listener), Some(part)) =
                 (ready.get(2), clock_listener, self.clock.part())
             {
-                crate::clock::tell(listener, part);
+                crate::server::answer_next(listener, || part.status());
             }
             if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
                 bail!("device {} is gone", self.args.dev);
@@ -184,7 +167,7 @@ impl Daemon<'_> {
             sigma_ns: self.params.sigma_ns,
             burst_ns: self.args.burst()?.as_ns(),
         };
-        let wanted = threshold::thresholds(&probed, &acked, margin);
+        let wanted = thresholds(&probed, &acked, margin);
         for (peer, reasons) in &wanted {
             let is = self
                 .thresholds
@@ -203,7 +186,7 @@ impl Daemon<'_> {
         let answered = listener
             .accept()
             .map_err(|e| anyhow!(e))
-            .and_then(|(stream, _)| status::answer(stream, &self.status()?));
+            .and_then(|(stream, _)| answer(stream, &self.status()?));
         if let Err(error) = answered {
             warn!("status client: {error:#}");
         }
@@ -240,7 +223,7 @@ impl Daemon<'_> {
                 sigma_ns: self.params.sigma_ns,
                 lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },
-            flows: self.datapath.flows(),
+            flows: self.datapath.flows() as u32,
             max_flows: self.args.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
             counters: COUNTERS
@@ -250,14 +233,6 @@ impl Daemon<'_> {
                 .collect(),
         })
     }
-}
-
-/// Where `onramp clock` asks, if there is a synchronisation.
-fn clock_listener(clock: &clock::Source) -> Result<Option<UnixListener>> {
-    if clock.part().is_none() {
-        return Ok(None);
-    }
-    listen(&crate::clock::socket_path(None)?).map(Some)
 }
 
 fn check_device(dev: &str) -> Result<i32> {
@@ -287,32 +262,4 @@ fn check_privilege() -> Result<()> {
         bail!("attaching BPF programs needs root (uid 0), this is uid {euid}");
     }
     Ok(())
-}
-
-pub fn block_signals() -> Result<SignalFd> {
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGINT);
-    set.add(Signal::SIGTERM);
-    set.thread_block()?;
-    Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
-}
-
-pub fn listen(socket: &Path) -> Result<UnixListener> {
-    let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
-    std::fs::create_dir_all(&parent).with_context(|| format!("creating {}", parent.display()))?;
-    let _ = std::fs::remove_file(socket); // of a daemon that was killed
-    UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
-}
-
-/// Waits until some descriptor is readable or the time is over; says which.
-pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
-    let mut polled: Vec<PollFd<'_>> = fds
-        .iter()
-        .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
-        .collect();
-    match poll(&mut polled, timeout) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(polled.iter().map(|p| p.any().unwrap_or(false)).collect())
 }

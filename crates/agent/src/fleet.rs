@@ -1,5 +1,8 @@
 //! Who the fleet is, and this host's part in it: a list that never changes, or etcd.
 
+mod etcd;
+pub mod metrics;
+
 use std::{
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
@@ -24,10 +27,7 @@ use onramp_sync::synthetic::{Oscillator, Synthetic};
 use onramp_units::Span;
 use tracing::{info, warn};
 
-use super::{
-    etcd::{self, Etcd},
-    metrics,
-};
+use etcd::Etcd;
 
 /// Who the fleet is, and how to take part.
 #[derive(Clone, Debug, clap::Args)]

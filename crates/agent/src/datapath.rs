@@ -20,7 +20,9 @@ use onramp_law::abi::{
     ONR_BUCKETS,
 };
 
-use super::{qdisc, status::RUN_DIR};
+use onramp_status::RUN_DIR;
+
+use crate::qdisc;
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod edge_skel {

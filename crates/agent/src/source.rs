@@ -8,7 +8,7 @@ use onramp_law::{abi::onr_clock_params, FleetLine};
 use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
-use crate::clock::fleet::Part;
+use crate::fleet::Part;
 
 /// Renewals in one lease: this many may be missed less one.
 const RENEWALS_PER_LEASE: i64 = 5;

@@ -2,24 +2,10 @@
 //! 7.1). Pure; the daemon writes the result into the data path.
 use std::{collections::BTreeMap, net::IpAddr};
 
-use serde::{Deserialize, Serialize};
+use onramp_status::Reasons;
 
 /// The longest T that the data path takes.
 const LONGEST_NS: i64 = u32::MAX as i64;
-
-/// How T to a peer came about: the sum of the rest, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reasons {
-    pub threshold_ns: i64,
-    /// The shortest one-way delay.
-    pub min_ns: i64,
-    /// It is of probes in the last half minute; else of OR-ACKs since the daemon began.
-    pub by_probes: bool,
-    /// Max of `--headroom` and 2 sigma of the clock.
-    pub headroom_ns: i64,
-    /// A segment at line rate.
-    pub burst_ns: i64,
-}
 
 /// What is added to a peer's minimum, ns.
 #[derive(Clone, Copy, Debug)]

@@ -10,11 +10,9 @@ use onramp_law::{
 };
 use onramp_units::{Bytes, Rate, Span};
 
-use super::{
-    clock::{self, Source},
-    datapath::Prefix,
-};
-use crate::clock::fleet::FleetArgs;
+use crate::datapath::Prefix;
+use crate::fleet::FleetArgs;
+use crate::source::{self, Source};
 
 /// 1 in units of 2^-16.
 const Q16: f64 = 65536.0;
@@ -118,7 +116,7 @@ pub struct Args {
     pub lease: Span,
     /// Where fleet time comes from
     #[arg(long, value_enum, default_value = "local")]
-    pub clock: clock::Kind,
+    pub clock: source::Kind,
     #[command(flatten)]
     pub fleet: FleetArgs,
     /// Averaging time of the gate law's delivery rate
@@ -220,7 +218,7 @@ impl Args {
     /// The clock source; `huygens` starts to synchronise, and serves its metrics if asked to.
     pub fn clock_source(&self) -> Result<Source> {
         let lease_ns = self.lease.as_ns();
-        if self.clock == clock::Kind::Local {
+        if self.clock == source::Kind::Local {
             if self.fleet.is_given() || self.fleet.discipline {
                 bail!("--member, --members-file, --etcd and --discipline are for --clock huygens");
             }

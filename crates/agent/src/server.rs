@@ -1,0 +1,69 @@
+//! What every daemon of ours does: it waits for signals, and answers who asks for its status.
+use std::{
+    io::Write,
+    os::{
+        fd::BorrowedFd,
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use nix::{
+    poll::{poll, PollFd, PollFlags, PollTimeout},
+    sys::{
+        signal::{SigSet, Signal},
+        signalfd::{SfdFlags, SignalFd},
+    },
+};
+use serde::Serialize;
+use tracing::warn;
+
+/// A descriptor that becomes readable with SIGINT or SIGTERM.
+pub fn block_signals() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGINT);
+    set.add(Signal::SIGTERM);
+    set.thread_block()?;
+    Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
+}
+
+/// A socket at `socket` for whoever asks for a status.
+pub fn listen(socket: &Path) -> Result<UnixListener> {
+    let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
+    std::fs::create_dir_all(&parent).with_context(|| format!("creating {}", parent.display()))?;
+    let _ = std::fs::remove_file(socket); // of a daemon that was killed
+    UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
+}
+
+/// Waits until some descriptor is readable or the time is over; says which.
+pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
+    let mut polled: Vec<PollFd<'_>> = fds
+        .iter()
+        .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
+        .collect();
+    match poll(&mut polled, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(polled.iter().map(|p| p.any().unwrap_or(false)).collect())
+}
+
+/// Answers one client. A client that does not read is left alone.
+pub fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
+    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+    stream.write_all(serde_json::to_string_pretty(status)?.as_bytes())?;
+    Ok(())
+}
+
+/// Answers the next client with what `status` says.
+pub fn answer_next<T: Serialize>(listener: &UnixListener, status: impl Fn() -> T) {
+    let answered = listener
+        .accept()
+        .map_err(anyhow::Error::from)
+        .and_then(|(stream, _)| answer(stream, &status()));
+    if let Err(error) = answered {
+        warn!("status client: {error:#}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `onramp status`: what the daemon does now, as a table for people or as JSON.
+use std::{fmt::Write as _, path::PathBuf};
+
+use anyhow::{Context, Result};
+use onramp_law::abi::COUNTERS;
+use onramp_status::{netns_inode, query, sockets, Status};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Device [default: every daemon in this network namespace]
+    #[arg(long)]
+    dev: Option<String>,
+    /// Socket of the daemon, when it was started with --socket
+    #[arg(long, conflicts_with = "dev")]
+    socket: Option<PathBuf>,
+    /// JSON, for machines
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let netns = netns_inode().context("reading the network namespace")?;
+    let sockets = match &args.socket {
+        Some(socket) => vec![socket.clone()],
+        None => sockets(netns, args.dev.as_deref())?,
+    };
+    for socket in sockets {
+        let status: Status = query(&socket)?;
+        if args.json {
+            println!("{}", serde_json::to_string_pretty(&status)?);
+        } else {
+            print!("{}", table(&status));
+        }
+    }
+    Ok(())
+}
+
+/// The table for a terminal.
+fn table(s: &Status) -> String {
+    let mut out = String::new();
+    let lease = if s.clock.lease_left_ns > 0 {
+        format!("lease {} s", seconds(s.clock.lease_left_ns))
+    } else {
+        "LEASE EXPIRED: nothing is held".to_owned()
+    };
+    let tags = if s.authenticated {
+        "authenticated"
+    } else {
+        "NOT AUTHENTICATED (no --key-file)"
+    };
+    let threshold = s
+        .threshold_ns
+        .map_or("auto (below)".to_owned(), |ns| format!("{} us", micros(ns)));
+    let _ = writeln!(
+        out,
+        "{}: law {}, threshold {threshold}, OR-ACKs {tags}, pid {}\nclock {}: offset {} us, sigma {} us, {lease}\nflows {} of {}\n",
+        s.dev, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
+        micros(s.clock.sigma_ns), s.flows, s.max_flows,
+    );
+    let _ = writeln!(
+        out,
+        "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10}",
+        "peer", "OWD us", "min us", "mean us", "OR-ACKs", "pauses", "paused ms"
+    );
+    for p in &s.peers {
+        let _ = writeln!(
+            out,
+            "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10.3}",
+            p.addr.to_string(),
+            micros(p.owd_last_ns),
+            micros(p.owd_min_ns),
+            micros(p.owd_ewma_ns),
+            p.oracks,
+            p.holds,
+            p.held_ns as f64 / 1e6,
+        );
+    }
+    for p in &s.peers {
+        let Some(t) = &p.threshold else { continue };
+        let _ = writeln!(
+            out,
+            "{}: threshold {} us = minimum {} (by {}) + headroom {} + a segment {}",
+            p.addr,
+            micros(t.threshold_ns),
+            micros(t.min_ns),
+            if t.by_probes { "probes" } else { "OR-ACKs" },
+            micros(t.headroom_ns),
+            micros(t.burst_ns),
+        );
+    }
+    out.push('\n');
+    for (name, meaning) in COUNTERS {
+        let _ = writeln!(
+            out,
+            "{:>16}  {meaning}",
+            s.counters.get(*name).copied().unwrap_or(0)
+        );
+    }
+    out
+}
+
+fn micros(ns: i64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+fn seconds(ns: i64) -> String {
+    format!("{:.1}", ns as f64 / 1e9)
+}
