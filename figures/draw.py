@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     sys.exit(f"draw.py: {error}. {REMEDY}")
 
-SCHEMA = 3
+SCHEMA = 4
 PALETTE = Path(__file__).parent.parent / "crates/report/assets/palette.json"
 FONT = "DejaVu Sans"  # matplotlib brings it
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 1.5, 1, 1.5)),

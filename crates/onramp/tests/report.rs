@@ -7,7 +7,7 @@ mod fixture;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use onramp_results::write_json;
+use onramp_results::{write_json, SCHEMA};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -176,7 +176,8 @@ fn what_cannot_be_read_is_named() {
         .refusal("new")
         .contains("of a newer onramp: its schema is 99"));
 
-    desk.write("broken/figure.json", "{\"schema\": 3,\n \"id\":");
+    let broken = format!("{{\"schema\": {SCHEMA},\n \"id\":");
+    desk.write("broken/figure.json", &broken);
     let broken = desk.refusal("broken");
     assert!(
         broken.contains("broken/figure.json: EOF while parsing") && broken.contains("line 2"),
@@ -268,14 +269,14 @@ fn pictures_that_cannot_be_drawn_are_named() {
         "{none}"
     );
     desk.write("old/figure.json", "{\"schema\": 1}");
-    assert!(refusal("old").contains("its schema is 1, this draws 3; reproduce it again"));
+    let hint = format!("its schema is 1, this draws {SCHEMA}; reproduce it again");
+    assert!(refusal("old").contains(&hint));
     desk.write("broken/figure.json", "{");
     assert!(refusal("broken").contains("broken/figure.json is not a figure"));
-    desk.write("bare/figure.json", "{\"schema\": 3, \"plots\": []}");
-    desk.write(
-        "odd/figure.json",
-        "{\"schema\": 3, \"id\": \"f\", \"partial\": false, \"plots\": [{\"kind\": \"pie\"}]}",
+    let odd = format!(
+        "{{\"schema\": {SCHEMA}, \"id\": \"f\", \"partial\": false, \"plots\": [{{\"kind\": \"pie\"}}]}}"
     );
+    desk.write("odd/figure.json", &odd);
     assert!(refusal("odd").contains("odd/figure.json is not a figure as this draws it"));
 
     // A Python without matplotlib.
