@@ -88,13 +88,24 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("onramp: {error:#}");
+            eprintln!("onramp: {}", with_causes(&error));
             match error.is::<Interrupted>() {
                 true => ExitCode::from(Interrupted::EXIT_CODE),
                 false => ExitCode::FAILURE,
             }
         }
     }
+}
+
+/// The error with its causes, each once: some errors say their cause themselves.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut messages: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !messages.iter().any(|message| message.ends_with(&cause)) {
+            messages.push(cause);
+        }
+    }
+    messages.join(": ")
 }
 
 fn run(cli: Cli) -> Result<()> {
@@ -113,5 +124,21 @@ fn run(cli: Cli) -> Result<()> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let missing = || std::io::Error::from_raw_os_error(2);
+        let source = missing();
+        let error = anyhow::Error::from(missing()).context(format!("cannot read it: {source}"));
+        let expected = "cannot read it: No such file or directory (os error 2)";
+        assert_eq!(with_causes(&error), expected);
+        let other = anyhow::Error::from(missing()).context("cannot read it");
+        assert_eq!(with_causes(&other), expected);
     }
 }
