@@ -49,7 +49,7 @@ pub fn probe(planned: &Planned) -> Vec<Run> {
         .collect()
 }
 
-/// Gives the rows of a recorded `figure` the notes of its declaration, which alone has them.
+/// Gives a recorded `figure` the texts of its declaration, which alone has them: title, question, notes.
 /// Answers `false`, and changes nothing, if the rows are not those that are declared.
 ///
 /// # Errors
@@ -60,12 +60,15 @@ pub fn annotate(library: &Library, figure: &mut Figure) -> Result<bool> {
         "rack" => ScaleName::Rack,
         _ => ScaleName::Quick,
     };
-    let declared = Planned::read(library, &figure.id, scale)?.spec.rows;
+    let spec = Planned::read(library, &figure.id, scale)?.spec;
+    let declared = spec.rows;
     let key = |name: &str, paper: Option<f64>| (name.to_owned(), paper.map(f64::to_bits));
     let of_rows = figure.rows.iter().map(|row| key(&row.name, row.paper));
     if !of_rows.eq(declared.iter().map(|row| key(&row.name, row.paper))) {
         return Ok(false);
     }
+    figure.title = spec.title;
+    figure.asked = spec.asked.trim().to_owned();
     for (row, declared) in figure.rows.iter_mut().zip(declared) {
         row.note = declared.note.trim().to_owned();
     }
@@ -75,6 +78,7 @@ pub fn annotate(library: &Library, figure: &mut Figure) -> Result<bool> {
 /// `figure` as docs/reproduction/ keeps it: without what other files have.
 pub fn record(mut figure: Figure) -> Figure {
     (figure.plots, figure.resolved) = (Vec::new(), Vec::new());
+    (figure.title, figure.asked) = (String::new(), String::new());
     for row in &mut figure.rows {
         row.note.clear();
     }

@@ -1,15 +1,17 @@
 //! docs/reproduction/, which keeps what was reproduced, a file a figure; and docs/reproduction.md, which shows it.
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 use onramp_reproduce::{annotate, made_by, markdown, record, Library, ScaleName};
-use onramp_results::{figure::fullest, figure::Figure, read_json, write_json};
+use onramp_results::figure::{fullest, Figure, MadeBy};
+use onramp_results::{read_json, write_json};
 
 /// Digests of the model, beside the records.
 pub const MODELS: &str = "models.json";
 
 /// Adds what `results` has to the records in `docs`/reproduction, and writes `docs`/reproduction.md.
-/// A figure's results at scale quick give way to those at scale full.
+/// Of a figure's results at the scales quick and full the fullest current ones stay.
 pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()> {
     let records = docs.join("reproduction");
     std::fs::create_dir_all(&records)
@@ -23,6 +25,7 @@ pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()>
         figures.retain(|old| (&old.id, &old.scale) != (&figure.id, &figure.scale));
         figures.push(record(figure));
     }
+    drop_stale(&mut figures, &made_by);
     let mut figures: Vec<Figure> = fullest(&figures).cloned().collect();
     figures.sort_by_key(|figure| (figure.id.clone(), figure.scale.clone()));
     for same in figures.chunk_by(|a, b| a.id == b.id) {
@@ -32,6 +35,20 @@ pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()>
     std::fs::write(&path, page(library, figures)?).with_context(|| path.display().to_string())?;
     eprintln!("wrote {} and {}", path.display(), records.display());
     Ok(())
+}
+
+/// Drops the simulator's stale results of figures that have current ones at another scale: current
+/// ones at scale quick say more than stale ones at scale full.
+fn drop_stale(figures: &mut Vec<Figure>, now: &dyn Fn(&str) -> MadeBy) {
+    let is_stale = |figure: &Figure| figure.made_by.stale(&now(&figure.id)).is_some();
+    let current: BTreeSet<String> = figures
+        .iter()
+        .filter(|figure| figure.scale != "rack" && !is_stale(figure))
+        .map(|figure| figure.id.clone())
+        .collect();
+    figures.retain(|figure| {
+        figure.scale == "rack" || !is_stale(figure) || !current.contains(&figure.id)
+    });
 }
 
 /// docs/reproduction.md of recorded `figures`.
@@ -93,6 +110,35 @@ fn found(results: &Path) -> Result<Vec<Figure>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn current_results_replace_stale_ones_and_full_ones_quick_ones() {
+        let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproduction");
+        let any = recorded(&records).unwrap().remove(0);
+        let figure = |scale: &str, model: &str| Figure {
+            scale: scale.to_owned(),
+            made_by: MadeBy {
+                model: Some(model.to_owned()),
+                data_path: None,
+            },
+            ..any.clone()
+        };
+        let now = |_: &str| MadeBy {
+            model: Some("now".to_owned()),
+            data_path: None,
+        };
+        let kept = |mut figures: Vec<Figure>| {
+            drop_stale(&mut figures, &now);
+            let scales = fullest(&figures).map(|figure| figure.scale.clone());
+            scales.collect::<Vec<_>>()
+        };
+        let both = |full, quick| vec![figure("full", full), figure("quick", quick)];
+        assert_eq!(kept(both("now", "now")), ["full"]);
+        assert_eq!(kept(both("then", "now")), ["quick"]);
+        assert_eq!(kept(both("then", "then")), ["full"]);
+        let rack = [both("then", "now"), vec![figure("rack", "then")]].concat();
+        assert_eq!(kept(rack), ["quick", "rack"]);
+    }
 
     #[test]
     fn the_page_is_that_of_the_records() {
