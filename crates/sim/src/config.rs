@@ -5,7 +5,7 @@ use crate::flows::chains::Chains;
 use crate::host::clock::ClockErrors;
 use crate::host::huygens::Probing;
 use crate::host::kernel::MSS;
-use onramp_cc::nic::{Algorithm, Feedback, Marks};
+use onramp_cc::nic::{Algorithm, Feedback, Marks, Preset};
 use onramp_cc::tcp::TcpAlgorithm;
 use onramp_scenario::{Transport, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -60,6 +60,9 @@ pub struct Nic {
     pub nack_interval: Span,
     /// Acknowledgements say what OR-ACKs would, which there are none of.
     pub piggyback: bool,
+    /// A pause of the data class holds acknowledgements back here too. At switches they are in the
+    /// data class in any case.
+    pub hold_acks: bool,
     /// Go back after so long without progress; `None`: never, as in a network without loss.
     pub timeout: Option<Span>,
 }
@@ -96,8 +99,6 @@ pub struct Switch {
     pub buffer: Buffer,
     /// Congestion marks, if any.
     pub ecn: Option<Ecn>,
-    /// Whether acknowledgements take the strict-priority class.
-    pub control_acks: bool,
     /// Dynamic threshold: alpha is 2 to this; `None`: 1 if shared, 1/8 at the hosts' rate if lossless.
     pub alpha_log2: Option<i8>,
 }
@@ -257,7 +258,16 @@ impl Nic {
             payload: 1000,
             nack_interval: Span::from_us(500),
             piggyback: false,
+            hold_acks: true,
             timeout: None,
+        }
+    }
+
+    /// The same with a preset's congestion control, for a line rate.
+    pub fn of(preset: &Preset, line: Rate) -> Nic {
+        Nic {
+            hold_acks: preset.hold_acks,
+            ..Nic::reference((preset.algorithm)(line))
         }
     }
 }

@@ -25,7 +25,6 @@
 //!     switch: Switch {
 //!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
 //!         ecn: None,
-//!         control_acks: false,
 //!         alpha_log2: None,
 //!     },
 //!     reuse: None,

@@ -26,7 +26,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
         rounding: Rounding::Exact,
         hosts: Hosts::Nic(Nic {
             timeout: (!lossless).then_some(Span::from_ms(1)),
-            ..Nic::reference((preset.algorithm)(line))
+            ..Nic::of(preset, line)
         }),
         law: None,
         managed: None,
@@ -34,7 +34,6 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
         switch: Switch {
             buffer,
             ecn: Some((preset.ecn)(line).into()),
-            control_acks: preset.control_acks,
             alpha_log2: None,
         },
         reuse: None,

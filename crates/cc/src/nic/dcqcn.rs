@@ -60,6 +60,11 @@ impl Params {
         }
     }
 
+    /// Whether the window changes with time alone, without acknowledgements.
+    pub fn window_follows_time(&self) -> bool {
+        self.window
+    }
+
     pub fn tune(&mut self, given: &Tuning) {
         given.fraction("g", &mut self.gain);
         given.span("alpha_interval", &mut self.alpha_interval);

@@ -30,6 +30,11 @@ impl Params {
         }
     }
 
+    /// Whether the window changes with time alone, without acknowledgements.
+    pub fn window_follows_time(&self) -> bool {
+        false
+    }
+
     pub fn tune(&mut self, given: &Tuning) {
         given.fraction("g", &mut self.gain);
         given.rate("rate_ai", &mut self.additive);

@@ -36,6 +36,11 @@ impl Params {
         }
     }
 
+    /// Whether the window changes with time alone, without acknowledgements.
+    pub fn window_follows_time(&self) -> bool {
+        false
+    }
+
     pub fn tune(&mut self, given: &Tuning) {
         given.fraction("eta", &mut self.target_utilisation);
         given.count("max_stage", &mut self.max_stage);

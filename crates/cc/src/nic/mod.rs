@@ -126,6 +126,13 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Whether its window changes with time alone, without acknowledgements.
+            pub fn window_follows_time(&self) -> bool {
+                match self {
+                    $(Algorithm::$variant(params) => params.window_follows_time(),)*
+                }
+            }
+
             /// Whether a new rate also moves the packet that already has its time.
             pub fn moves_next_packet(&self) -> bool {
                 match self {
@@ -175,8 +182,8 @@ pub struct Preset {
     pub algorithm: fn(Rate) -> Algorithm,
     /// Marks at a port of the given rate.
     pub ecn: fn(Rate) -> Marks,
-    /// Whether acknowledgements take the strict-priority class.
-    pub control_acks: bool,
+    /// Whether a pause of the data class holds acknowledgements back in the host's NIC.
+    pub hold_acks: bool,
 }
 
 /// All presets; "_w" stands for the papers' "+w".
@@ -185,13 +192,13 @@ pub const PRESETS: [Preset; 8] = [
         name: "hpcc",
         algorithm: |line| Algorithm::Hpcc(hpcc::Params::reference(line)),
         ecn: red,
-        control_acks: false,
+        hold_acks: true,
     },
     Preset {
         name: "dcqcn",
         algorithm: |line| Algorithm::Dcqcn(dcqcn::Params::reference(line)),
         ecn: red,
-        control_acks: true,
+        hold_acks: false,
     },
     Preset {
         name: "dcqcn_w",
@@ -202,13 +209,13 @@ pub const PRESETS: [Preset; 8] = [
             })
         },
         ecn: red,
-        control_acks: false,
+        hold_acks: true,
     },
     Preset {
         name: "dcqcn_paper",
         algorithm: |line| Algorithm::Dcqcn(dcqcn::Params::paper(line)),
         ecn: red,
-        control_acks: true,
+        hold_acks: false,
     },
     Preset {
         name: "dcqcn_paper_w",
@@ -219,13 +226,13 @@ pub const PRESETS: [Preset; 8] = [
             })
         },
         ecn: red,
-        control_acks: false,
+        hold_acks: true,
     },
     Preset {
         name: "timely",
         algorithm: |line| Algorithm::Timely(timely::Params::reference(line)),
         ecn: red,
-        control_acks: true,
+        hold_acks: false,
     },
     Preset {
         name: "timely_w",
@@ -236,13 +243,13 @@ pub const PRESETS: [Preset; 8] = [
             })
         },
         ecn: red,
-        control_acks: true,
+        hold_acks: false,
     },
     Preset {
         name: "dctcp",
         algorithm: |line| Algorithm::Dctcp(dctcp::Params::reference(line)),
         ecn: step,
-        control_acks: false,
+        hold_acks: true,
     },
 ];
 

@@ -51,6 +51,11 @@ impl Params {
         }
     }
 
+    /// Whether the window changes with time alone, without acknowledgements.
+    pub fn window_follows_time(&self) -> bool {
+        false
+    }
+
     pub fn tune(&mut self, given: &Tuning) {
         given.span("t_low", &mut self.low);
         given.span("t_high", &mut self.high);

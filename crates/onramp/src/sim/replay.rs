@@ -72,14 +72,13 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
     let preset = cc::preset(&args.cc).context("clap has checked the name")?;
     Ok(Config {
         rounding,
-        hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
+        hosts: Hosts::Nic(Nic::of(preset, line)),
         law: None,
         managed: None,
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(args.buffer),
             ecn: Some((preset.ecn)(line).into()),
-            control_acks: preset.control_acks,
             alpha_log2: None,
         },
         reuse: None,

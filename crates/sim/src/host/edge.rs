@@ -25,7 +25,6 @@ pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
         hop: 0,
         kind: Kind::OrAck,
         marked: false,
-        control: false,
         path,
         ..*data
     }

@@ -131,10 +131,11 @@ impl Domain {
             return self.await_line(port);
         }
         let line = &mut self.ports[port as usize];
-        let (paused, control_acks) = (line.paused, self.config.switch.control_acks);
-        let acknowledgement = match control_acks || !paused {
-            true => line.control.pop(&self.packets),
-            false => None,
+        let hold_acks = self.config.hosts.nic().hold_acks;
+        let paused = line.paused;
+        let acknowledgement = match paused && hold_acks {
+            true => None,
+            false => line.control.pop(&self.packets),
         };
         let or_ack = || match paused {
             true => None,

@@ -58,8 +58,6 @@ pub(crate) struct Packet {
     pub kind: Kind,
     /// CE on data, the echo of it on acknowledgements.
     pub marked: bool,
-    /// Whether it takes the strict-priority class.
-    pub control: bool,
     /// Egress port at each switch of the way.
     pub path: Path,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Port {
     /// PFC: this end has paused the other's data class.
     pub pausing: bool,
 
-    /// Strict priority: PFC frames, and acknowledgements if so configured.
+    /// Strict priority: at a switch PFC frames, at a host acknowledgements.
     pub control: Fifo,
     /// The node it belongs to.
     pub node: u32,

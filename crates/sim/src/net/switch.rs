@@ -7,6 +7,7 @@
 
 use crate::config::{Buffer, Ecn};
 use crate::domain::Domain;
+use crate::engine::rounding::Rounding;
 use crate::net::packet::{Kind, Packet, NONE};
 use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
@@ -131,19 +132,13 @@ impl Domain {
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
         packet.hop += 1;
-        if packet.control {
-            self.ports[egress as usize]
-                .control
-                .push(&mut self.packets, id);
-        } else {
-            if !self.admit(ingress, egress, id) {
-                self.counters.drops += 1;
-                self.ports[egress as usize].drops += 1;
-                return self.packets.free(id);
-            }
-            self.mark(egress, id, true);
-            self.ports[egress as usize].data.push(&mut self.packets, id);
+        if !self.admit(ingress, egress, id) {
+            self.counters.drops += 1;
+            self.ports[egress as usize].drops += 1;
+            return self.packets.free(id);
         }
+        self.mark(egress, id, true);
+        self.ports[egress as usize].data.push(&mut self.packets, id);
         self.switch_send(egress);
     }
 
@@ -223,7 +218,6 @@ impl Domain {
             hop: 0,
             kind,
             marked: false,
-            control: true,
             path: [0; MAX_HOPS],
         });
         self.ports[port as usize]
@@ -267,12 +261,14 @@ impl Domain {
         let Some(ecn) = &self.config.switch.ecn else {
             return;
         };
-        if ecn.at_enqueue != at_enqueue || self.packets[id].kind != Kind::Data {
+        let is_data = self.packets[id].kind == Kind::Data;
+        // ns-3 marks acknowledgements too. Nobody reads that, but it draws.
+        if ecn.at_enqueue != at_enqueue || !is_data && self.config.rounding == Rounding::Exact {
             return;
         }
         let random = &mut self.random;
         let port = &self.ports[egress as usize];
-        if port.marks(ecn, || random.uniform(port.node)) {
+        if port.marks(ecn, || random.uniform(port.node)) && is_data {
             self.packets[id].marked = true;
             self.counters.marks += 1;
         }

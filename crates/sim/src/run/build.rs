@@ -95,7 +95,7 @@ impl Setup {
 
 /// What the simulation of `run` is made of.
 pub fn config(run: &Run) -> Config {
-    let (hosts, ecn, control_acks) = match run.host.kind {
+    let (hosts, ecn) = match run.host.kind {
         HostKind::Kernel => kernel_hosts(run),
         HostKind::Nic => nic_hosts(run),
     };
@@ -127,7 +127,6 @@ pub fn config(run: &Run) -> Config {
         switch: Switch {
             buffer: buffer(run),
             ecn,
-            control_acks,
             alpha_log2: run.network.alpha_log2,
         },
         seed: run.seed,
@@ -143,26 +142,24 @@ fn flow(arrival: &Arrival) -> Flow {
     }
 }
 
-/// Hosts; marks; and whether acknowledgements take the strict-priority class.
-type Made = (Hosts, Option<Ecn>, bool);
-
-fn nic_hosts(run: &Run) -> Made {
+fn nic_hosts(run: &Run) -> (Hosts, Option<Ecn>) {
     let line = run.network.link.rate;
     let preset = cc::preset(&run.host.cc.to_string());
     let preset = preset.expect("a scenario's NICs have congestion controls of theirs");
     let lossless = run.network.sharing == Sharing::Lossless;
     let nic = Nic {
+        algorithm: (preset.algorithm)(line).tuned(&run.tuning),
         timeout: (!lossless).then_some(run.host.transport.min_rto),
         piggyback: run.onramp.piggyback,
-        ..Nic::reference((preset.algorithm)(line).tuned(&run.tuning))
+        ..Nic::of(preset, line)
     };
     let ecn = run.network.ecn.as_ref();
     let ecn = ecn.map_or_else(|| (preset.ecn)(line).into(), given);
-    (Hosts::Nic(nic), Some(ecn), preset.control_acks)
+    (Hosts::Nic(nic), Some(ecn))
 }
 
 /// Linux asks for marks under DCTCP alone.
-fn kernel_hosts(run: &Run) -> Made {
+fn kernel_hosts(run: &Run) -> (Hosts, Option<Ecn>) {
     let cc = run.host.cc;
     let named = |algorithm: &TcpAlgorithm| algorithm.name() == cc.to_string();
     let algorithm = TcpAlgorithm::all().into_iter().find(named);
@@ -180,7 +177,7 @@ fn kernel_hosts(run: &Run) -> Made {
         coalescing: run.host.coalescing,
     };
     let ecn = run.network.ecn.as_ref().filter(|_| cc == Cc::Dctcp);
-    (Hosts::Kernel(kernel), ecn.map(given), false)
+    (Hosts::Kernel(kernel), ecn.map(given))
 }
 
 fn probing(clock: &scenario::Clock) -> Option<Probing> {

@@ -51,6 +51,16 @@ impl Case {
             cc,
         }
     }
+
+    /// The first millisecond of WebSearch at 60 % on the papers' fat tree.
+    pub fn web_search(cc: &'static str) -> Case {
+        Case {
+            name: "ws60",
+            topology: include_str!("../reference/fat.txt"),
+            flows: include_str!("../reference/ws60_1ms.flow"),
+            cc,
+        }
+    }
 }
 
 /// Simulates a case in ns-3's rounding.
@@ -68,14 +78,13 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
     let line = "100 Gbit/s".parse().unwrap();
     let config = Config {
         rounding,
-        hosts: Hosts::Nic(Nic::reference((preset.algorithm)(line))),
+        hosts: Hosts::Nic(Nic::of(preset, line)),
         law: None,
         managed: None,
         clocks: ClockErrors::default(),
         switch: Switch {
             buffer: Buffer::Lossless(Bytes::new(32 << 20)),
             ecn: Some((preset.ecn)(line).into()),
-            control_acks: preset.control_acks,
             alpha_log2: None,
         },
         reuse: None,

@@ -156,7 +156,6 @@ impl Domain {
             hop: 0,
             kind,
             marked: false,
-            control: false,
             path,
         });
         let port = self.network.port_of(host);

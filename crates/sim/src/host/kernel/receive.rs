@@ -86,7 +86,6 @@ impl Domain {
             hop: 0,
             kind: Kind::Request,
             marked: false,
-            control: false,
             path: [0; MAX_HOPS],
         });
         self.acknowledgements.set(question, acknowledgement);
@@ -275,7 +274,6 @@ impl Domain {
             hop: 0,
             kind: Kind::Ack,
             marked: false,
-            control: false,
             path: incoming.back,
         });
         self.acknowledgements.set(ack, acknowledgement);

@@ -107,7 +107,6 @@ impl Domain {
             hop: 0,
             kind: Kind::Data,
             marked: false,
-            control: false,
             path: connection.there,
         });
         self.counters.data_packets += 1;

@@ -66,7 +66,6 @@ impl Domain {
         packet.wire_bytes = super::ack_bytes(self.feedback, self.config.hosts.nic().piggyback);
         packet.payload = 0;
         packet.hop = 0;
-        packet.control = self.config.switch.control_acks;
         packet.path = back;
         true
     }

@@ -14,7 +14,7 @@ use crate::net::packet::{Kind, Packet, Path, NONE};
 use onramp_cc::int::IntStack;
 use onramp_cc::nic::{Ack, CongestionControl, Control, Limits};
 use onramp_scenario::Work;
-use onramp_units::{Sim, Time};
+use onramp_units::{Rate, Sim, Time};
 
 /// The sending end of a connection.
 pub(crate) struct Sender {
@@ -223,7 +223,6 @@ impl Domain {
             hop: 0,
             kind: Kind::Data,
             marked: false,
-            control: false,
             path: sender.there,
         });
         if let Some(timeout) = self.config.hosts.nic().timeout {
@@ -294,19 +293,27 @@ impl Domain {
         });
         let before = sender.limits.rate;
         sender.limits = sender.cc.limits();
-        let after = sender.limits.rate;
-        let (host, wire_bytes) = (sender.src, u32::from(sender.last_wire_bytes));
         self.update_turn(at);
-        let place = self.senders[at].turn;
-        if place != NONE && after != before && self.config.hosts.nic().algorithm.moves_next_packet()
-        {
-            let gap = |rate| self.config.rounding.wire_time(wire_bytes, rate);
-            let turn = &mut self.nics[host as usize].flows[place as usize];
-            turn.next_at += gap(after) - gap(before);
-            let next_at = turn.next_at;
-            self.wake_earlier(host, next_at);
+        if self.config.hosts.nic().algorithm.moves_next_packet() {
+            self.move_next_packet(at, before);
         }
         self.free_if_unused(at);
+    }
+
+    /// The rate of a flow was `before`: its next packet goes when the new one lets it. ns-3 looks at
+    /// its NIC's wake even if the rate is the same.
+    fn move_next_packet(&mut self, at: u32, before: Rate) {
+        let sender = &self.senders[at];
+        let (host, place, after) = (sender.src, sender.turn, sender.limits.rate);
+        if place == NONE || (after == before && self.config.rounding == Rounding::Exact) {
+            return;
+        }
+        let wire_bytes = u32::from(sender.last_wire_bytes);
+        let gap = |rate| self.config.rounding.wire_time(wire_bytes, rate);
+        let turn = &mut self.nics[host as usize].flows[place as usize];
+        turn.next_at += gap(after) - gap(before);
+        let next_at = turn.next_at;
+        self.wake_earlier(host, next_at);
     }
 
     /// A flow may have waited too long for an acknowledgement: then it starts again from there.

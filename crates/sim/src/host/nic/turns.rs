@@ -5,6 +5,7 @@ use crate::domain::Domain;
 use crate::engine::events::{Rank, What};
 use crate::engine::rounding::Rounding;
 use crate::net::packet::NONE;
+use onramp_cc::nic::CongestionControl;
 use onramp_units::{Sim, Time};
 
 /// A flow in the round robin: all that choosing needs to look at.
@@ -114,6 +115,9 @@ impl Domain {
 
     /// The place of the flow that sends next: whose turn it is, and whom the law does not hold.
     pub(super) fn choose(&mut self, host: u32, paused: bool) -> Option<usize> {
+        if self.config.hosts.nic().algorithm.window_follows_time() {
+            self.update_windows(host);
+        }
         loop {
             let (chosen, finished) = self.nics[host as usize].choose(self.now, paused);
             let chosen = match finished {
@@ -123,6 +127,16 @@ impl Domain {
             if chosen.is_none_or(|place| self.law_lets_go(host, place)) {
                 return chosen;
             }
+        }
+    }
+
+    /// Lets the timers of a host's flows pass, which may open or close their windows.
+    fn update_windows(&mut self, host: u32) {
+        for turn in &mut self.nics[host as usize].flows {
+            let sender = &mut self.senders[turn.sender];
+            sender.cc.advance(self.now);
+            sender.limits = sender.cc.limits();
+            turn.state = sender.state();
         }
     }
 
