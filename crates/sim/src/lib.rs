@@ -10,29 +10,18 @@
 //!
 //! ```
 //! use onramp_cc::nic::{hpcc, Algorithm};
-//! use onramp_sim::{Buffer, ClockErrors, Config, Flow, Hosts, Line, Nic, Rounding, Simulation, Switch, Topology};
+//! use onramp_sim::{Buffer, Config, Flow, Hosts, Line, Nic, Simulation, Switch, Topology};
 //! use onramp_scenario::Work;
 //! use onramp_units::{Bytes, Span, Time};
 //!
 //! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
 //! let hpcc = Algorithm::Hpcc(hpcc::Params::reference(line.rate));
-//! let config = Config {
-//!     rounding: Rounding::Exact,
-//!     hosts: Hosts::Nic(Nic::reference(hpcc)),
-//!     law: None,
-//!     managed: None,
-//!     clocks: ClockErrors::default(),
-//!     switch: Switch {
-//!         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-//!         ecn: None,
-//!         alpha_log2: None,
-//!     },
-//!     reuse: None,
-//!     or_ack_every: 1,
-//!     chains: None,
-//!     probing: None,
-//!     seed: 1,
+//! let switch = Switch {
+//!     buffer: Buffer::Lossless(Bytes::new(32 << 20)),
+//!     ecn: None,
+//!     alpha_log2: None,
 //! };
+//! let config = Config::new(Hosts::Nic(Nic::reference(hpcc)), switch);
 //! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
 //! let mut simulation = Simulation::new(config, &Topology::star(2, line)?, vec![flow])?;
 //! simulation.run_until(Time::from_ticks(1_000_000_000));
@@ -43,7 +32,6 @@
 //! ```
 #![warn(missing_docs)]
 
-mod config;
 mod domain;
 mod engine;
 mod flows;
@@ -54,16 +42,20 @@ mod simulation;
 mod tcp;
 mod watch;
 
-pub use config::{Buffer, Config, Counters, Ecn, Flow, Hosts, Kernel, Nic, Outcome, Switch};
+pub use domain::Step;
 pub use engine::rounding::Rounding;
 pub use flows::chains::Chains;
+pub use flows::flow::{Flow, Outcome};
 pub use flows::list::{parse as parse_flow_list, FlowListError};
 pub use host::clock::ClockErrors;
+pub use host::config::{Config, Hosts, Kernel, Nic};
 pub use host::huygens::{ClockWindow, Probing};
+pub use net::config::{Buffer, Ecn, Switch};
+pub use net::counters::Counters;
 pub use net::ecmp::{address, flow_ports};
 pub use net::partition::Partition;
 pub use net::port::PortState;
 pub use net::port_name::UnknownPort;
 pub use net::topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};
-pub use simulation::{ConfigError, Simulation, Step};
+pub use simulation::{ConfigError, Simulation};
 pub use watch::capture::{CaptureError, Output};

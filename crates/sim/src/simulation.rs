@@ -1,21 +1,28 @@
 //! One simulation: a network with its traffic, as a whole, made of one domain or of several that are
 //! simulated side by side. Which, no result tells.
 
-use crate::config::{Buffer, Config, Counters, Flow, Outcome};
-use crate::domain::{Beginning, Domain};
+use crate::domain::{Beginning, Domain, Hosts, Step};
 use crate::engine::rounding::{Rounding, WireTimes};
 use crate::engine::team::Team;
 use crate::flows::chains::Chains;
+use crate::flows::flow::{Flow, Outcome};
+use crate::flows::network::Network;
+use crate::host::config::Config;
 use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
-use crate::net::network::Network;
+use crate::host::kernel::signals::{Pair, Signals};
+use crate::host::site::Site;
+use crate::net::carried::Carries;
+use crate::net::config::Buffer;
+use crate::net::counters::Counters;
+use crate::net::fabric;
 use crate::net::partition::Partition;
 use crate::net::port::{Port, PortState};
 use crate::net::switch::Memory;
 use crate::net::topology::{Link, Topology};
 use crate::watch::capture::{CaptureError, Output};
 use crate::watch::delays::Delays;
-use crate::watch::signals::{Pair, Signals};
 use onramp_cc::int::{IntFormat, TooManyRates};
+use onramp_cc::nic::Feedback;
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::sync::{Arc, MutexGuard};
@@ -41,27 +48,10 @@ pub enum ConfigError {
     TooManyFlows { flows: usize },
 }
 
-/// Kinds of events, for profiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// A packet is at a switch.
-    SwitchArrival,
-    /// A packet is at a host.
-    HostArrival,
-    /// A switch's line is free.
-    SwitchLine,
-    /// A host's line is free.
-    HostLine,
-    /// A host's next packet is due.
-    Wake,
-    /// A flow starts, stops or has waited too long.
-    Flow,
-}
-
 /// A network with its traffic, at one instant.
 pub struct Simulation {
     pub(crate) network: Arc<Network>,
-    pub(crate) team: Team,
+    pub(crate) team: Team<Domain>,
     pub(crate) synchroniser: Option<Synchroniser>,
 }
 
@@ -97,7 +87,13 @@ impl Simulation {
             Rounding::Exact if !in_one => partition,
             _ => Partition::whole(topology),
         };
-        let network = Network::new(&config, topology, flows, partition);
+        let network = Network::new(
+            (config.hosts.payload(), config.hosts.header()),
+            config.rounding,
+            topology,
+            (flows, config.chains.clone()),
+            partition,
+        );
         let mut ports = make_ports(topology, &network);
         let rates = number_rates(&mut ports);
         // What marks and thresholds are in proportion to.
@@ -120,16 +116,29 @@ impl Simulation {
         let synchroniser = config
             .probing
             .map(|probing| Synchroniser::new(probing, edges.clone(), hosts));
+        let is_kernel = config.hosts.is_kernel();
         let beginning = Beginning {
             edges,
             laws: config.law.map_or_else(|| [].into(), of_line),
             network: network.clone(),
-            int: IntFormat::new(host_rate, rates.clone())?,
-            wire_times: rates.iter().map(wire_times).collect(),
-            nodes: topology.nodes(),
+            fabric: fabric::Beginning {
+                rounding: config.rounding,
+                seed: config.seed,
+                domains: network.partition.count(),
+                switch: config.switch,
+                int: IntFormat::new(host_rate, rates.clone())?,
+                wire_times: rates.iter().map(wire_times).collect(),
+                carries: Carries {
+                    int: config.hosts.feedback() == Feedback::Int && !is_kernel,
+                    stamps: config.law.is_some() && !is_kernel,
+                    acknowledgements: is_kernel,
+                },
+                ports,
+                memories,
+            },
             config,
         };
-        let domain = |me| Domain::new(&beginning, me, ports.clone(), memories.clone());
+        let domain = |me| Domain::new(&beginning, me);
         let domains = (0..network.partition.count()).map(domain).collect();
         let team = Team::new(domains, network.partition.lookahead());
         Ok(Simulation {
@@ -144,7 +153,13 @@ impl Simulation {
         let window_end = |s: &Simulation| s.synchroniser.as_ref().map(|s| s.end);
         while let Some(at) = window_end(self).filter(|at| *at <= end) {
             self.team.run_until(at);
-            self.synchronise();
+            if let Some(synchroniser) = &mut self.synchroniser {
+                let mut domains: Vec<_> = (0..self.network.partition.count())
+                    .map(|n| self.team.domain(n))
+                    .collect();
+                let mut sites: Vec<&mut Site> = domains.iter_mut().map(|d| &mut d.site).collect();
+                synchroniser.synchronise(&mut sites);
+            }
         }
         self.team.run_until(end);
     }
@@ -170,7 +185,7 @@ impl Simulation {
 
     /// Whether flows of kernel hosts wait for others.
     pub(crate) fn waits_in_kernels(&self) -> bool {
-        waits_in_kernels(&self.team.domain(0).config)
+        waits_in_kernels(&self.team.domain(0).site.config)
     }
 
     pub(crate) fn network(&self) -> &Network {
@@ -189,15 +204,15 @@ impl Simulation {
 
     /// Time of the last event.
     pub fn now(&self) -> Time<Sim> {
-        let times = self.each().map(|domain| domain.now);
+        let times = self.each().map(|domain| domain.site.net.now);
         times.max().unwrap_or(Time::ZERO)
     }
 
     /// Flows that are not over.
     pub fn unfinished(&self) -> usize {
-        let in_time = self.team.domain(0).in_time();
-        let started: usize = self.each().map(|d| d.chains.started).sum();
-        let ended: usize = self.each().map(|domain| domain.ended).sum();
+        let in_time = self.network.in_time();
+        let started: usize = self.each().map(|d| d.site.starts.started).sum();
+        let ended: usize = self.each().map(|domain| domain.site.starts.ended).sum();
         in_time + started - ended
     }
 
@@ -221,24 +236,29 @@ impl Simulation {
     /// Measures the delays of data packets to `host` from now on.
     pub(crate) fn measure_delays(&mut self, host: u32) {
         let mut domain = self.domain_of(self.network.port_of(host));
-        domain.nics[host as usize].delays = Some(Delays::new());
+        domain.arrivals.measure(host);
     }
 
     /// Those so far; they are no longer measured.
     pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
         let mut domain = self.domain_of(self.network.port_of(host));
-        domain.nics[host as usize].delays.take()
+        domain.arrivals.take_measured()
     }
 
     /// Notes what senders know, and the delays that their packets meet, from now on.
     pub(crate) fn watch_signals(&mut self) {
-        self.each()
-            .for_each(|mut domain| domain.signals = Some(Signals::default()));
+        self.each().for_each(|mut domain| match &mut domain.hosts {
+            Hosts::Kernel(kernels) => kernels.signals = Some(Signals::default()),
+            Hosts::Nic(_) => {}
+        });
     }
 
     /// Those so far, by time.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
-        let of = |domain: &Domain| domain.signals.as_ref().map(|signals| signals.pairs.clone());
+        let of = |domain: &Domain| match &domain.hosts {
+            Hosts::Kernel(kernels) => Some(kernels.signals.as_ref()?.pairs.clone()),
+            Hosts::Nic(_) => None,
+        };
         let pairs = self.each().filter_map(|domain| of(&domain));
         let mut pairs: Vec<Pair> = pairs.flatten().collect();
         pairs.sort_by_key(|pair| (pair.at, pair.plan, pair.owd));
@@ -248,13 +268,16 @@ impl Simulation {
     /// Counters of the run so far.
     pub fn counters(&self) -> Counters {
         let mut all = Counters::default();
-        self.each().for_each(|domain| all += domain.counters);
+        self.each()
+            .for_each(|domain| all += domain.site.net.counters);
         all
     }
 
     /// Packets that exist now.
     pub fn packets_in_flight(&self) -> usize {
-        self.each().map(|domain| domain.packets.len()).sum()
+        self.each()
+            .map(|domain| domain.site.net.packets.len())
+            .sum()
     }
 
     /// Payload that the receiver of each flow of the plan has in order.
@@ -276,7 +299,7 @@ impl Simulation {
     }
 
     pub(crate) fn port_state(&self, port: u32, now: Time<Sim>) -> PortState {
-        self.domain_of(port).port_state(port, now)
+        self.domain_of(port).site.net.port_state(port, now)
     }
 
     /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
@@ -289,7 +312,10 @@ impl Simulation {
         name: &str,
         out: Output,
     ) -> Result<(), CaptureError> {
-        self.domain_of(port).start_capture(port, name, out)
+        let mut domain = self.domain_of(port);
+        let Domain { captures, site, .. } = &mut *domain;
+        let line = &mut site.net.ports[port as usize];
+        captures.start((port, line), name, out)
     }
 
     /// Ends all captures.
@@ -297,7 +323,7 @@ impl Simulation {
     /// # Errors
     /// The first that could not be written.
     pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
-        self.each().try_for_each(|mut domain| domain.end_captures())
+        self.each().try_for_each(|mut domain| domain.captures.end())
     }
 }
 

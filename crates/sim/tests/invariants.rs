@@ -4,8 +4,7 @@
 use onramp_cc::nic::PRESETS;
 use onramp_scenario::Work;
 use onramp_sim::{
-    Buffer, ClockErrors, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Rounding, Simulation,
-    Switch, Topology,
+    Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -22,26 +21,16 @@ fn line(rate: &str) -> Line {
 fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
     let preset = &PRESETS[preset];
     let lossless = matches!(buffer, Buffer::Lossless(_));
-    Config {
-        rounding: Rounding::Exact,
-        hosts: Hosts::Nic(Nic {
-            timeout: (!lossless).then_some(Span::from_ms(1)),
-            ..Nic::of(preset, line)
-        }),
-        law: None,
-        managed: None,
-        clocks: ClockErrors::default(),
-        switch: Switch {
-            buffer,
-            ecn: Some((preset.ecn)(line).into()),
-            alpha_log2: None,
-        },
-        reuse: None,
-        or_ack_every: 1,
-        chains: None,
-        probing: None,
-        seed: 1,
-    }
+    let hosts = Hosts::Nic(Nic {
+        timeout: (!lossless).then_some(Span::from_ms(1)),
+        ..Nic::of(preset, line)
+    });
+    let switch = Switch {
+        buffer,
+        ecn: Some((preset.ecn)(line).into()),
+        alpha_log2: None,
+    };
+    Config::new(hosts, switch)
 }
 
 fn flow(start_ns: i64, src: u32, dst: u32, bytes: u64) -> Flow {

@@ -27,35 +27,6 @@ const BUCKETS: usize = 1 << 11;
 /// Of a place; above them there is room for a time within a bucket.
 const PLACE_BITS: u32 = u64::BITS - BUCKET_BITS;
 
-/// What happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
-    /// A packet is at the port that it was sent to.
-    Arrival { packet: u32 },
-    /// A port's line is free.
-    LineFree { port: u32 },
-    /// A host wanted to be asked again.
-    Wake { host: u32 },
-    /// A NIC's connection may have waited too long.
-    Timeout { connection: u32 },
-    /// A timer of a TCP sender may be due.
-    TcpTimer { connection: u32 },
-    /// A TCP receiver has put off an acknowledgement until now.
-    Acknowledge { connection: u32 },
-    /// A host's NIC interrupts.
-    Interrupt { host: u32 },
-    /// A flow without size stops.
-    Stop { flow: u32 },
-    /// An edge's next probe is due.
-    Probe { edge: u32 },
-    /// A flow of the plan starts.
-    FlowStart { flow: u32 },
-    /// A kernel host asks another for a flow of the plan.
-    Ask { flow: u32 },
-    /// The question has come.
-    Asked { packet: u32 },
-}
-
 /// Place among the events of the same picosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rank {
@@ -71,30 +42,30 @@ pub(crate) enum Rank {
 
 /// When it happens, its place among those of that time, and what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Event {
+pub(crate) struct Event<W> {
     pub at: Time<Sim>,
     pub place: u64,
-    pub what: What,
+    pub what: W,
 }
 
 /// An event in its bucket.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct Entry<W> {
     /// Time within the bucket, then place.
     key: u64,
-    what: What,
+    what: W,
 }
 
 /// Events to come.
-pub(crate) struct Events {
+pub(crate) struct Events<W> {
     /// The bucket under way, its next event last.
-    current: Vec<Entry>,
+    current: Vec<Entry<W>>,
     /// Number of that bucket since time zero.
     bucket: i64,
-    wheel: Vec<Vec<Entry>>,
+    wheel: Vec<Vec<Entry<W>>>,
     /// A bit for each bucket of the wheel that is not empty.
     occupied: [u64; BUCKETS / 64],
-    far: BinaryHeap<Reverse<Event>>,
+    far: BinaryHeap<Reverse<Event<W>>>,
     next_number: u64,
     /// ns-3's order.
     as_scheduled: bool,
@@ -117,8 +88,8 @@ fn bucket_of(at: Time<Sim>) -> i64 {
     at.ticks() >> BUCKET_BITS
 }
 
-impl Entry {
-    fn new(at: Time<Sim>, place: u64, what: What) -> Entry {
+impl<W: Copy> Entry<W> {
+    fn new(at: Time<Sim>, place: u64, what: W) -> Entry<W> {
         debug_assert!(place >> PLACE_BITS == 0);
         Entry {
             key: (at.ticks() as u64) << PLACE_BITS | place,
@@ -127,7 +98,7 @@ impl Entry {
     }
 
     /// In that bucket.
-    fn event(&self, bucket: i64) -> Event {
+    fn event(&self, bucket: i64) -> Event<W> {
         Event {
             at: Time::from_ticks(bucket << BUCKET_BITS | (self.key >> PLACE_BITS) as i64),
             place: self.key & ((1 << PLACE_BITS) - 1),
@@ -136,8 +107,8 @@ impl Entry {
     }
 }
 
-impl Events {
-    pub fn new(rounding: Rounding) -> Events {
+impl<W: Copy + Ord> Events<W> {
+    pub fn new(rounding: Rounding) -> Events<W> {
         Events {
             current: Vec::new(),
             bucket: 0,
@@ -165,7 +136,7 @@ impl Events {
 
     /// Schedules `what`; its place.
     #[inline]
-    pub fn schedule(&mut self, at: Time<Sim>, rank: Rank, what: What) -> u64 {
+    pub fn schedule(&mut self, at: Time<Sim>, rank: Rank, what: W) -> u64 {
         let place = self.place(at, rank);
         self.schedule_in_place(at, place, what);
         place
@@ -173,7 +144,7 @@ impl Events {
 
     /// Schedules `what` in a place from [`Events::place`]. `(at, place)` is still to come.
     #[inline]
-    pub fn schedule_in_place(&mut self, at: Time<Sim>, place: u64, what: What) {
+    pub fn schedule_in_place(&mut self, at: Time<Sim>, place: u64, what: W) {
         let bucket = bucket_of(at);
         debug_assert!(bucket >= self.bucket, "an event in the past");
         if (1..BUCKETS as i64).contains(&(bucket - self.bucket)) {
@@ -185,7 +156,7 @@ impl Events {
 
     /// In the bucket under way, or beyond the wheel.
     #[inline(never)]
-    fn schedule_off_wheel(&mut self, event: Event) {
+    fn schedule_off_wheel(&mut self, event: Event<W>) {
         if bucket_of(event.at) == self.bucket {
             let entry = Entry::new(event.at, event.place, event.what);
             let n = self.current.partition_point(|other| other.key > entry.key);
@@ -196,7 +167,7 @@ impl Events {
     }
 
     #[inline]
-    fn put(&mut self, bucket: i64, entry: Entry) {
+    fn put(&mut self, bucket: i64, entry: Entry<W>) {
         let slot = bucket as usize % BUCKETS;
         self.wheel[slot].push(entry);
         self.occupied[slot / 64] |= 1 << (slot % 64);
@@ -204,7 +175,7 @@ impl Events {
 
     /// The next event, if it is not after `end`.
     #[inline]
-    pub fn pop(&mut self, end: Time<Sim>) -> Option<Event> {
+    pub fn pop(&mut self, end: Time<Sim>) -> Option<Event<W>> {
         if self.current.is_empty() {
             self.turn(end);
         }
@@ -217,7 +188,7 @@ impl Events {
     }
 
     /// What comes next, if that is soon.
-    pub fn next_soon(&self) -> Option<What> {
+    pub fn next_soon(&self) -> Option<W> {
         Some(self.current.last()?.what)
     }
 
@@ -284,6 +255,10 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An event with a number.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    struct What(u32);
     use proptest::prelude::*;
 
     const END: Time<Sim> = Time::from_ticks(i64::MAX);
@@ -292,12 +267,12 @@ mod tests {
         Time::from_ticks(ps)
     }
 
-    fn events() -> Events {
+    fn events() -> Events<What> {
         Events::new(Rounding::Exact)
     }
 
     fn start(flow: u32) -> What {
-        What::FlowStart { flow }
+        What(flow)
     }
 
     #[test]

@@ -6,9 +6,7 @@
 //!
 //! Does: windows, mail, waiting. Does not: know what events mean.
 
-use crate::domain::Domain;
 use crate::engine::barrier::Barrier;
-use crate::net::mail::Mail;
 use onramp_units::{Sim, Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,16 +15,33 @@ use std::thread::JoinHandle;
 /// No event.
 const NEVER: i64 = i64::MAX;
 
-/// A domain for each thread.
-pub(crate) struct Team {
-    common: Arc<Common>,
+/// A part of a simulation, for one thread.
+pub(crate) trait Part: Send + 'static {
+    /// What a part sends to another one in a window.
+    type Mail: Default + Send;
+
+    /// Lets time go by, to `end`.
+    fn run_until(&mut self, end: Time<Sim>);
+    /// When its next event is due.
+    fn next_at(&self) -> Option<Time<Sim>>;
+    /// By part: the mail for it.
+    fn outgoing(&mut self) -> &mut [Self::Mail];
+    /// When the first of some mail is due; `None`: it is empty.
+    fn due(mail: &Self::Mail) -> Option<Time<Sim>>;
+    /// Takes what another part has sent; `mail` is empty then.
+    fn take_mail(&mut self, mail: &mut Self::Mail);
+}
+
+/// A part for each thread.
+pub(crate) struct Team<P: Part> {
+    common: Arc<Common<P>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// What threads share. Of what is there twice they use one half in one window and the other in the
 /// next, so that waiting once a window is enough.
-struct Common {
-    domains: Vec<Mutex<Domain>>,
+struct Common<P: Part> {
+    domains: Vec<Mutex<P>>,
     lookahead: Span,
     barrier: Barrier,
     /// How far to go, and whether to come back.
@@ -35,12 +50,12 @@ struct Common {
     /// By half and domain: when there is something to do, in it or in mail from it.
     next: [Vec<AtomicI64>; 2],
     /// By half, sender and receiver.
-    mail: [Vec<Vec<Mutex<Mail>>>; 2],
+    mail: [Vec<Vec<Mutex<P::Mail>>>; 2],
 }
 
-impl Team {
+impl<P: Part> Team<P> {
     /// Of `domains`, which need not look at each other within `lookahead`.
-    pub fn new(domains: Vec<Domain>, lookahead: Span) -> Team {
+    pub fn new(domains: Vec<P>, lookahead: Span) -> Team<P> {
         let count = domains.len();
         let next = || (0..count).map(|_| AtomicI64::new(NEVER)).collect();
         let row = || (0..count).map(|_| Mutex::default()).collect();
@@ -65,7 +80,7 @@ impl Team {
     }
 
     /// Domain `n`, between two runs.
-    pub fn domain(&self, n: usize) -> MutexGuard<'_, Domain> {
+    pub fn domain(&self, n: usize) -> MutexGuard<'_, P> {
         self.common.domain(n)
     }
 
@@ -82,7 +97,7 @@ impl Team {
     }
 }
 
-impl Drop for Team {
+impl<P: Part> Drop for Team<P> {
     fn drop(&mut self) {
         if self.threads.is_empty() {
             return;
@@ -99,8 +114,8 @@ impl Drop for Team {
     }
 }
 
-impl Common {
-    fn domain(&self, n: usize) -> MutexGuard<'_, Domain> {
+impl<P: Part> Common<P> {
+    fn domain(&self, n: usize) -> MutexGuard<'_, P> {
         lock(&self.domains[n])
     }
 
@@ -122,7 +137,7 @@ impl Common {
         let _breaks = self.barrier.break_on_panic();
         let mut domain = self.domain(me);
         let end = Time::from_ticks(self.end.load(Relaxed));
-        self.tell_next(me, 0, domain.events.next_at());
+        self.tell_next(me, 0, domain.next_at());
         for window in 0..usize::MAX {
             let (before, now) = (window % 2, (window + 1) % 2);
             self.barrier.wait();
@@ -136,7 +151,7 @@ impl Common {
             // time beside their delay.
             domain.run_until(end.min(start + self.lookahead));
             let mail = self.give_mail(me, now, &mut domain);
-            let next = domain.events.next_at().into_iter().chain(mail).min();
+            let next = domain.next_at().into_iter().chain(mail).min();
             self.tell_next(me, now, next);
         }
     }
@@ -146,10 +161,10 @@ impl Common {
     }
 
     /// Hands over what a domain has for others; when the first of it is due.
-    fn give_mail(&self, me: usize, half: usize, domain: &mut Domain) -> Option<Time<Sim>> {
+    fn give_mail(&self, me: usize, half: usize, domain: &mut P) -> Option<Time<Sim>> {
         let mut first = None;
-        for (mail, outgoing) in self.mail[half][me].iter().zip(&mut domain.outgoing) {
-            if let Some(due) = outgoing.first {
+        for (mail, outgoing) in self.mail[half][me].iter().zip(domain.outgoing()) {
+            if let Some(due) = P::due(outgoing) {
                 first = Some(first.map_or(due, |first: Time<Sim>| first.min(due)));
                 std::mem::swap(&mut *lock(mail), outgoing);
             }
@@ -157,7 +172,7 @@ impl Common {
         first
     }
 
-    fn take_mail(&self, me: usize, half: usize, domain: &mut Domain) {
+    fn take_mail(&self, me: usize, half: usize, domain: &mut P) {
         for of_sender in &self.mail[half] {
             domain.take_mail(&mut lock(&of_sender[me]));
         }

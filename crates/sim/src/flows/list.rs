@@ -1,6 +1,6 @@
 //! Flow lists in the HPCC simulator's format, for replays.
 
-use crate::config::Flow;
+use super::flow::Flow;
 use crate::engine::rounding::Rounding;
 use onramp_scenario::{read_hpcc, ListedFlow, Work};
 use onramp_units::Span;

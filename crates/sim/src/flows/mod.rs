@@ -2,7 +2,10 @@
 //! became of each.
 
 pub(crate) mod chains;
+pub(crate) mod flow;
 pub(crate) mod list;
+pub(crate) mod network;
 pub(crate) mod outcomes;
+pub(crate) mod starts;
 pub(crate) mod streams;
 pub(crate) mod table;

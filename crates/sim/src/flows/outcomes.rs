@@ -3,7 +3,7 @@
 //! Each field of a flow has one writer: its sender or its receiver. Nobody reads while events are
 //! handled, so the order of writes to different fields means nothing.
 
-use crate::config::{Flow, Outcome};
+use super::flow::{Flow, Outcome};
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Sim, Span, Time};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};

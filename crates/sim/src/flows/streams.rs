@@ -2,7 +2,7 @@
 //! ways. Each starts when its host has what it passes on, and goes behind what its host had to send
 //! earlier.
 
-use crate::net::network::Network;
+use super::network::Network;
 use crate::net::packet::NONE;
 use onramp_scenario::{Arrival, Work};
 use std::collections::HashMap;

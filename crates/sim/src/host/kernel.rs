@@ -17,23 +17,27 @@
 mod codel;
 mod edge;
 mod receive;
+pub(crate) mod signals;
 mod turns;
 
 pub(crate) use receive::Incoming;
 
 use self::codel::Codel;
-use crate::config::Kernel;
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
+use self::signals::Signals;
+use crate::engine::events::Rank;
 use crate::flows::outcomes::{Outcomes, Sent};
+use crate::flows::table::FlowTable;
+use crate::host::config::Kernel;
 use crate::host::edge::law_of;
+use crate::host::site::Site;
 use crate::net::packet::{Packet, Path};
+use crate::net::what::What;
 use crate::tcp::sender::{Segment, Sender};
 use onramp_cc::tcp::Device;
 use onramp_law::Records;
 use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Payload of a full packet: 1500 B less IPv4 and TCP headers with time stamps.
 pub(crate) const MSS: u16 = 1448;
@@ -214,62 +218,94 @@ impl Kernel {
     }
 }
 
-impl Domain {
-    fn kernel(&self) -> &Kernel {
-        self.config.hosts.kernel()
+/// The kernel hosts of a domain.
+pub(crate) struct Kernels {
+    pub own: Kernel,
+    /// By node.
+    hosts: Vec<KernelHost>,
+    /// Ends of connections, by the flow that opened them.
+    pub outgoing: FlowTable<Outgoing>,
+    incoming_ends: FlowTable<Incoming>,
+    /// By sender and receiver here: receiving ends without a flow.
+    idle: HashMap<(u32, u32), Vec<u32>>,
+    /// What senders know, if somebody wants to see it.
+    pub signals: Option<Signals>,
+}
+
+impl Kernels {
+    /// One for each of `nodes` nodes.
+    pub fn new(own: Kernel, nodes: usize) -> Kernels {
+        Kernels {
+            own,
+            hosts: (0..nodes).map(|_| KernelHost::default()).collect(),
+            outgoing: FlowTable::new(),
+            incoming_ends: FlowTable::new(),
+            idle: HashMap::new(),
+            signals: None,
+        }
+    }
+
+    /// Tells `outcomes` what is known of flows that are under way.
+    pub fn note_outcomes(&self, outcomes: &Outcomes) {
+        for (_, connection) in self.outgoing.iter() {
+            connection.note_outcome(outcomes);
+        }
+        for (_, connection) in self.incoming_ends.iter() {
+            outcomes.received(connection.plan, connection.received());
+        }
     }
 
     /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,
     /// as if it had just been asked for; else on a new one, without being asked for.
-    pub(crate) fn start_unasked(&mut self, plan: u32) {
-        let opener = self.network.opener(plan);
-        if let Some(place) = self.outgoing_connections.place(opener) {
-            return self.append(place, plan);
+    pub(crate) fn start(&mut self, site: &mut Site, plan: u32) {
+        let opener = site.network.opener(plan);
+        if let Some(place) = self.outgoing.place(opener) {
+            return self.append(site, place, plan);
         }
-        if self.has_waited(plan) {
-            let question = self.question(plan);
-            return self.asked(question);
+        if site.network.waits(plan) {
+            let question = self.question(site, plan);
+            return self.asked(site, question);
         }
-        let ordinal = self.next_ordinal(plan);
-        let place = self.open_connection(plan, ordinal);
-        self.start_on(place, plan, ordinal);
+        let ordinal = site.starts.next_ordinal(plan);
+        let place = self.open_connection(site, plan, ordinal);
+        self.start_on(site, place, plan, ordinal);
     }
 
     /// A flow of the plan is asked for, and starts.
-    pub(crate) fn asked(&mut self, id: u32) {
+    pub(crate) fn asked(&mut self, site: &mut Site, id: u32) {
         let Packet {
             flow, connection, ..
-        } = self.packets[id];
-        let ordinal = self.next_ordinal(flow);
-        let place = match self.outgoing_connections.place(connection) {
+        } = site.net.packets[id];
+        let ordinal = site.starts.next_ordinal(flow);
+        let place = match self.outgoing.place(connection) {
             Some(place) => {
-                self.take_acknowledgement(id, place);
+                self.take_acknowledgement(site, id, place);
                 place
             }
-            None => self.open_connection(flow, ordinal),
+            None => self.open_connection(site, flow, ordinal),
         };
-        self.packets.free(id);
-        self.start_on(place, flow, ordinal);
+        site.net.packets.free(id);
+        self.start_on(site, place, flow, ordinal);
     }
 
     /// Flow `plan` starts on the connection at `place`, which is idle.
-    fn start_on(&mut self, place: u32, plan: u32, ordinal: u16) {
-        let connection = &mut self.outgoing_connections[place];
+    fn start_on(&mut self, site: &mut Site, place: u32, plan: u32, ordinal: u16) {
+        let connection = &mut self.outgoing[place];
         connection.ordinal = ordinal;
         connection.begin(plan);
-        self.append(place, plan);
+        self.append(site, place, plan);
     }
 
     /// Flow `plan` goes behind what the connection at `place` has to send.
-    fn append(&mut self, place: u32, plan: u32) {
-        let flow = self.network.flows[plan as usize];
-        if self.outgoing_connections[place].over {
-            self.law_starts(place, flow.src, flow.dst);
+    fn append(&mut self, site: &mut Site, place: u32, plan: u32) {
+        let flow = site.network.flows[plan as usize];
+        if self.outgoing[place].over {
+            self.law_starts(site, place, flow.src, flow.dst);
         }
         let burst = self.hosts[flow.src as usize].burst;
         let burst = burst.filter(|burst| burst.connection == place);
-        let connection = &mut self.outgoing_connections[place];
-        self.network.outcomes.path(plan, connection.path);
+        let connection = &mut self.outgoing[place];
+        site.network.outcomes.path(plan, connection.path);
         connection.over = false;
         let first = connection.sender.total();
         let queued = connection.queue.iter().map(|(_, segment)| segment.first);
@@ -283,27 +319,27 @@ impl Domain {
                     end: first + packets,
                     last_payload: last_payload(size.get()),
                 });
-                connection.sender.resume(self.now, packets);
+                connection.sender.resume(site.net.now, packets);
             }
             Work::Until(stop) => {
-                connection.sender.resume(self.now, u32::MAX - first);
+                connection.sender.resume(site.net.now, u32::MAX - first);
                 let what = What::Stop {
                     flow: connection.number,
                 };
-                self.events.schedule(stop, Rank::Own, what);
+                site.net.events.schedule(stop, Rank::Own, what);
             }
         }
-        self.hand_down(place);
+        self.hand_down(site, place);
     }
 
-    fn open_connection(&mut self, plan: u32, ordinal: u16) -> u32 {
-        let kernel = self.kernel();
-        let src = self.network.flows[plan as usize].src;
+    fn open_connection(&mut self, site: &mut Site, plan: u32, ordinal: u16) -> u32 {
+        let kernel = &self.own;
+        let src = site.network.flows[plan as usize].src;
         let device = Device {
-            segment: kernel.segment(law_of(&self.laws, src).is_some()),
+            segment: kernel.segment(law_of(&site.laws, src).is_some()),
             paces: kernel.paced,
         };
-        let handshake = self.network.base_rtt();
+        let handshake = site.network.base_rtt();
         let transport = kernel.transport.clone();
         let sender = Sender::new(&kernel.algorithm, transport, device, handshake);
         let connection = Outgoing {
@@ -315,11 +351,11 @@ impl Domain {
             sender,
             parts: VecDeque::new(),
             ended_parts: 0,
-            there: self.network.there(plan, ordinal),
+            there: site.network.there(plan, ordinal),
             queue: VecDeque::new(),
             queued: 0,
             codel: Codel::NEW,
-            paced_until: self.now,
+            paced_until: site.net.now,
             resume_at: None,
             law: onramp_law::Flow::default(),
             records: None,
@@ -328,41 +364,41 @@ impl Domain {
             timer_at: NEVER,
             over: true,
         };
-        self.outgoing_connections.add(plan, connection)
+        self.outgoing.add(plan, connection)
     }
 
     /// A flow without size sends nothing new from now on.
-    pub(crate) fn stop_connection(&mut self, number: u32) {
-        if let Some(place) = self.outgoing_connections.place(number) {
-            self.outgoing_connections[place].sender.stop();
-            self.end_if_done(place);
+    pub(crate) fn stop_connection(&mut self, site: &mut Site, number: u32) {
+        if let Some(place) = self.outgoing.place(number) {
+            self.outgoing[place].sender.stop();
+            self.end_if_done(site, place);
         }
     }
 
     /// TCP hands down what window, small queue and pace allow.
-    fn hand_down(&mut self, id: u32) {
-        let managed = law_of(&self.laws, self.outgoing_connections[id].src).is_some();
-        let kernel = self.kernel();
+    fn hand_down(&mut self, site: &mut Site, id: u32) {
+        let managed = law_of(&site.laws, self.outgoing[id].src).is_some();
+        let kernel = &self.own;
         let (segment, paced) = (kernel.segment(managed), kernel.paces(managed));
         let small_queue = kernel.transport.small_queue;
-        let connection = &mut self.outgoing_connections[id];
+        let connection = &mut self.outgoing[id];
         let paced = paced || connection.sender.paces();
         let most = connection.small_queue(segment, small_queue);
         connection.resume_at = None;
         while connection.queued < most {
-            if paced && self.now < connection.paced_until {
+            if paced && site.net.now < connection.paced_until {
                 connection.resume_at = Some(connection.paced_until);
                 break;
             }
-            let Some(segment) = connection.sender.next_segment(self.now, segment) else {
+            let Some(segment) = connection.sender.next_segment(site.net.now, segment) else {
                 break;
             };
             if let Some(pace) = connection.pace().filter(|_| paced) {
                 let bytes = Bytes::new(u64::from(connection.bytes(&segment)));
-                connection.paced_until = self.now + pace.time_to_send(bytes);
+                connection.paced_until = site.net.now + pace.time_to_send(bytes);
             }
             connection.queued += segment.count;
-            connection.queue.push_back((self.now, segment));
+            connection.queue.push_back((site.net.now, segment));
             if connection.queue.len() == 1 {
                 self.hosts[connection.src as usize].turns.push(Turn {
                     connection: id,
@@ -372,13 +408,13 @@ impl Domain {
             }
         }
         let host = connection.src;
-        self.set_timer(id);
-        self.kernel_send(host);
+        self.set_timer(site, id);
+        self.send(site, host);
     }
 
     /// Sees to it that the sender's next timer gets its event.
-    fn set_timer(&mut self, id: u32) {
-        let connection = &mut self.outgoing_connections[id];
+    fn set_timer(&mut self, site: &mut Site, id: u32) {
+        let connection = &mut self.outgoing[id];
         let timers = [connection.sender.timer(), connection.resume_at];
         let Some(due) = timers.into_iter().flatten().min() else {
             return;
@@ -388,55 +424,59 @@ impl Domain {
             let what = What::TcpTimer {
                 connection: connection.number,
             };
-            self.events.schedule(due.max(self.now), Rank::Own, what);
+            site.net
+                .events
+                .schedule(due.max(site.net.now), Rank::Own, what);
         }
     }
 
     /// A timer of a sender may be due.
-    pub(crate) fn look_at_timers(&mut self, number: u32) {
-        let Some(id) = self.outgoing_connections.place(number) else {
+    pub(crate) fn look_at_timers(&mut self, site: &mut Site, number: u32) {
+        let Some(id) = self.outgoing.place(number) else {
             return;
         };
-        let connection = &mut self.outgoing_connections[id];
-        if connection.timer_at <= self.now {
+        let connection = &mut self.outgoing[id];
+        if connection.timer_at <= site.net.now {
             connection.timer_at = NEVER;
         }
-        let now = self.now;
+        let now = site.net.now;
         let due = |timer: Option<Time<Sim>>| timer.is_some_and(|at| at <= now);
         if !connection.over && due(connection.sender.timer()) {
             let timeouts = connection.sender.timeouts;
             connection.sender.timer_expired(now);
-            self.counters.timeouts += u64::from(connection.sender.timeouts - timeouts);
-            self.hand_down(id);
+            site.net.counters.timeouts += u64::from(connection.sender.timeouts - timeouts);
+            self.hand_down(site, id);
         }
-        let connection = &self.outgoing_connections[id];
+        let connection = &self.outgoing[id];
         if !connection.over && due(connection.resume_at) {
-            self.hand_down(id);
+            self.hand_down(site, id);
         }
-        self.set_timer(id);
+        self.set_timer(site, id);
     }
 
     /// The sending end of the connection at `place` hears of its data.
-    fn take_acknowledgement(&mut self, id: u32, place: u32) {
-        let connection = &mut self.outgoing_connections[place];
+    fn take_acknowledgement(&mut self, site: &mut Site, id: u32, place: u32) {
+        let connection = &mut self.outgoing[place];
         if connection.over {
             return;
         }
-        let acknowledgement = self.acknowledgements.of(id);
-        connection.sender.acknowledged(self.now, acknowledgement);
-        if !self.end_if_done(place) {
-            self.hand_down(place);
+        let acknowledgement = site.net.carried.acknowledgements.of(id);
+        connection
+            .sender
+            .acknowledged(site.net.now, acknowledgement);
+        if !self.end_if_done(site, place) {
+            self.hand_down(site, place);
         }
     }
 
     /// Ends the flows that are all acknowledged. Whether the connection has none under way.
-    fn end_if_done(&mut self, id: u32) -> bool {
-        if self.outgoing_connections[id].over {
+    fn end_if_done(&mut self, site: &mut Site, id: u32) -> bool {
+        if self.outgoing[id].over {
             return true;
         }
-        let goes_on = self.end_flows(id);
-        let persistent = self.kernel().persistent;
-        let connection = &mut self.outgoing_connections[id];
+        let goes_on = self.end_flows(site, id);
+        let persistent = self.own.persistent;
+        let connection = &mut self.outgoing[id];
         if !connection.sender.is_done() {
             return false;
         }
@@ -455,29 +495,29 @@ impl Domain {
 
     /// Tells the outcomes which flows of the connection are all acknowledged. Whether another one will go behind
     /// the last of them.
-    fn end_flows(&mut self, id: u32) -> bool {
-        let connection = &mut self.outgoing_connections[id];
+    fn end_flows(&mut self, site: &mut Site, id: u32) -> bool {
+        let connection = &mut self.outgoing[id];
         let is_done = connection.sender.is_done();
         if let Some(since) = connection.held_since.take_if(|_| is_done) {
-            connection.held += self.now - since;
+            connection.held += site.net.now - since;
         }
         let (mut ended, mut next) = (0, None);
         while let Some(flow) = connection.acknowledged_flow() {
-            let after = self.network.age(flow, self.now);
-            self.network.outcomes.acked(flow, after);
-            connection.note_outcome(&self.network.outcomes);
+            let after = site.network.age(flow, site.net.now);
+            site.network.outcomes.acked(flow, after);
+            connection.note_outcome(&site.network.outcomes);
             ended += 1;
-            next = self.network.next_in_stream(flow);
+            next = site.network.next_in_stream(flow);
             if let Some(next) = next {
                 connection.begin(next);
             }
         }
-        let work = self.network.flows[connection.plan as usize].work;
+        let work = site.network.flows[connection.plan as usize].work;
         if is_done && matches!(work, Work::Until(_)) {
-            connection.note_outcome(&self.network.outcomes);
+            connection.note_outcome(&site.network.outcomes);
             ended += 1;
         }
-        self.ended += ended;
+        site.starts.ended += ended;
         next.is_some()
     }
 }

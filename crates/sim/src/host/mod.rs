@@ -1,7 +1,10 @@
-//! Hosts: RDMA-like NICs ([`nic`]) or Linux TCP ([`kernel`]), On-Ramp at both, and their clocks.
+//! Hosts: RDMA-like NICs ([`nic`]) or Linux TCP ([`kernel`]), never both in a simulation; On-Ramp at both,
+//! and their clocks.
 
 pub(crate) mod clock;
+pub(crate) mod config;
 pub(crate) mod edge;
 pub(crate) mod huygens;
 pub(crate) mod kernel;
 pub(crate) mod nic;
+pub(crate) mod site;

@@ -4,15 +4,19 @@
 //! and their time has come. Does not: queue data (a packet is made when the line is free), or
 //! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
 
+mod edge;
 mod receiver;
 mod sender;
 mod turns;
 
-use crate::domain::Domain;
+use crate::flows::outcomes::Outcomes;
+use crate::flows::table::FlowTable;
+use crate::host::config;
+use crate::host::site::Site;
 use crate::net::packet::Kind;
-use crate::watch::delays::Delays;
+use crate::net::what::What;
 use onramp_cc::nic::Feedback;
-use onramp_units::{Sim, Span, Time};
+use onramp_units::{Sim, Time};
 
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;
@@ -51,10 +55,6 @@ fn ack_bytes(feedback: Feedback, piggyback: bool) -> u16 {
 pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
-    /// Of data packets that came here since somebody looked.
-    pub longest_delay: Span,
-    /// Of all of them, if somebody wants to know.
-    pub delays: Option<Delays>,
     /// Flows from here that take turns.
     pub flows: Vec<Turn>,
     /// Who had the last turn.
@@ -64,103 +64,143 @@ pub(crate) struct Nic {
 }
 
 impl Nic {
-    pub fn new(port: u32) -> Nic {
+    fn new(port: u32) -> Nic {
         Nic {
             port,
-            longest_delay: Span::ZERO,
-            delays: None,
             flows: Vec::new(),
             last: 0,
             wake: None,
         }
     }
+}
 
-    /// A data packet came here after `delay`.
-    pub fn note_delay(&mut self, delay: Span) {
-        self.longest_delay = self.longest_delay.max(delay);
-        if let Some(delays) = &mut self.delays {
-            delays.note(delay);
+/// The NIC hosts of a domain.
+pub(crate) struct Nics {
+    own: config::Nic,
+    /// By node.
+    nics: Vec<Nic>,
+    /// Ends of connections, by the flow that opened them.
+    pub senders: FlowTable<Sender>,
+    receivers: FlowTable<Receiver>,
+}
+
+impl Nics {
+    /// At the ports `ports`, by node.
+    pub fn new(own: config::Nic, ports: impl Iterator<Item = u32>) -> Nics {
+        Nics {
+            own,
+            nics: ports.map(Nic::new).collect(),
+            senders: FlowTable::new(),
+            receivers: FlowTable::new(),
+        }
+    }
+
+    /// Tells `outcomes` what is known of flows that are under way.
+    pub fn note_outcomes(&self, outcomes: &Outcomes) {
+        for (_, sender) in self.senders.iter() {
+            outcomes.sent(sender.under_way.flow, sender.sent);
+        }
+        for (_, receiver) in self.receivers.iter() {
+            outcomes.received(receiver.under_way.flow, receiver.received());
         }
     }
 }
 
-impl Domain {
+impl Nics {
+    /// Handles an event of NIC hosts; others do not come.
+    pub fn handle(&mut self, site: &mut Site, what: What) {
+        match what {
+            What::Wake { host } => self.woken(site, host),
+            What::Timeout { connection } => self.look_for_timeout(site, connection),
+            What::Stop { flow } => self.stop_flow(site, flow),
+            What::FlowStart { flow } => self.start(site, flow),
+            _ => unreachable!("not an event of NIC hosts: {what:?}"),
+        }
+    }
+
     /// A packet is at a host.
-    pub(crate) fn nic_receive(&mut self, id: u32) {
-        let port = u32::from(self.packets[id].at_port);
-        let host = self.ports[port as usize].node;
-        match self.packets[id].kind {
-            Kind::Pause | Kind::Resume => self.set_paused(port, id),
+    pub(crate) fn receive(&mut self, site: &mut Site, id: u32) {
+        let port = u32::from(site.net.packets[id].at_port);
+        let host = site.net.ports[port as usize].node;
+        match site.net.packets[id].kind {
+            Kind::Pause | Kind::Resume => {
+                if site.net.set_paused(port, id) {
+                    self.send(site, host);
+                }
+            }
             Kind::OrAck => {
-                self.or_acked(id);
-                self.packets.free(id);
-                self.nic_send(host);
+                self.or_acked(site, id);
+                site.net.packets.free(id);
+                self.send(site, host);
             }
             Kind::Data => {
-                let (receiver, back) = self.receiver_of(id);
-                let or_ack = self.answer_with_or_ack(id, back);
-                let answered = self.answer(id, receiver, back);
+                let (receiver, back) = self.receiver_of(site, id);
+                let or_ack = self.answer_with_or_ack(site, id, back);
+                let answered = self.answer(site, id, receiver, back);
                 if answered {
-                    self.ports[port as usize]
+                    site.net.ports[port as usize]
                         .control
-                        .push(&mut self.packets, id);
+                        .push(&mut site.net.packets, id);
                 } else {
-                    self.packets.free(id);
+                    site.net.packets.free(id);
                 }
                 if or_ack || answered {
-                    self.nic_send(host);
+                    self.send(site, host);
                 }
             }
             Kind::Ack | Kind::Nack => {
-                if self.config.hosts.nic().piggyback {
-                    self.or_acked(id);
+                if self.own.piggyback {
+                    self.or_acked(site, id);
                 }
-                self.acknowledged(id);
-                self.packets.free(id);
-                self.nic_send(host);
+                self.acknowledged(site, id);
+                site.net.packets.free(id);
+                self.send(site, host);
             }
-            Kind::Probe | Kind::ProbeAnswer => self.probe_arrived(host, id),
-            Kind::Request => self.packets.free(id),
+            Kind::Probe | Kind::ProbeAnswer => {
+                if site.probe_arrived(host, id) {
+                    self.send(site, host);
+                }
+            }
+            Kind::Request => site.net.packets.free(id),
         }
     }
 
     /// Sends what is next at a host, if its line is free and anything may go.
-    pub(crate) fn nic_send(&mut self, host: u32) {
+    pub(crate) fn send(&mut self, site: &mut Site, host: u32) {
         let port = self.nics[host as usize].port;
-        if !self.line_is_free(port) {
-            return self.await_line(port);
+        if !site.net.line_is_free(port) {
+            return site.net.await_line(port);
         }
-        let line = &mut self.ports[port as usize];
-        let hold_acks = self.config.hosts.nic().hold_acks;
+        let line = &mut site.net.ports[port as usize];
         let paused = line.paused;
-        let acknowledgement = match paused && hold_acks {
+        let acknowledgement = match paused && self.own.hold_acks {
             true => None,
-            false => line.control.pop(&self.packets),
+            false => line.control.pop(&site.net.packets),
         };
         let or_ack = || match paused {
             true => None,
-            false => line.data.pop(&self.packets),
+            false => line.data.pop(&site.net.packets),
         };
         if let Some(id) = acknowledgement.or_else(or_ack) {
-            self.stamp_probe(host, id);
-            self.transmit(port, id);
-            return self.await_line_if_busy_host(host);
+            site.stamp_probe(host, id);
+            site.net.transmit(port, id);
+            return self.await_line_if_busy_host(site, host);
         }
-        match self.choose(host, paused) {
+        match self.choose(site, host, paused) {
             Some(place) => {
-                self.send_data(host, place);
-                self.await_line_if_busy_host(host);
+                self.send_data(site, host, place);
+                self.await_line_if_busy_host(site, host);
             }
-            None => self.sleep(host),
+            None => self.sleep(site, host),
         }
     }
 
     /// A line-free event does nothing at a host without flows and acknowledgements.
-    fn await_line_if_busy_host(&mut self, host: u32) {
+    fn await_line_if_busy_host(&mut self, site: &mut Site, host: u32) {
         let nic = &self.nics[host as usize];
-        let (port, line) = (nic.port, &self.ports[nic.port as usize]);
+        let (port, line) = (nic.port, &site.net.ports[nic.port as usize]);
         if !nic.flows.is_empty() || !line.control.is_empty() || !line.data.is_empty() {
-            self.await_line(port);
+            site.net.await_line(port);
         }
     }
 }

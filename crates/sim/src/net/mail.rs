@@ -1,11 +1,11 @@
 //! Packets between domains. They are handed over by value, with what belongs to them, when the
 //! sending domain has done a window's work.
 
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
-use crate::host::edge::Stamp;
+use super::carried::{Acknowledgement, Stamp};
+use super::fabric::Fabric;
+use super::what::What;
+use crate::engine::events::Rank;
 use crate::net::packet::{Kind, Packet};
-use crate::tcp::Acknowledgement;
 use onramp_cc::int::IntStack;
 use onramp_units::{Sim, Time};
 
@@ -21,12 +21,12 @@ pub(crate) struct Mail {
     pub first: Option<Time<Sim>>,
 }
 
-impl Domain {
+impl Fabric {
     /// A packet that leaves its sender now is somewhere else `at` that time: at a port, or a request at
     /// its host.
     #[inline]
     pub(crate) fn send_to(&mut self, domain: usize, at: Time<Sim>, id: u32) {
-        if domain == self.me {
+        if domain == self.me() {
             self.expect_packet(at, id);
         } else {
             self.post(domain, at, id);
@@ -38,14 +38,15 @@ impl Domain {
         let mail = &mut self.outgoing[domain];
         mail.first = Some(mail.first.map_or(at, |first| first.min(at)));
         mail.packets.push((at, self.packets[id]));
-        if self.uses_int {
-            mail.stacks.push(*self.stacks.of(id));
+        if self.carried.has.int {
+            mail.stacks.push(*self.carried.stacks.of(id));
         }
-        if self.uses_stamps {
-            mail.stamps.push(*self.stamps.of(id));
+        if self.carried.has.stamps {
+            mail.stamps.push(*self.carried.stamps.of(id));
         }
-        if self.is_kernel {
-            mail.acknowledgements.push(*self.acknowledgements.of(id));
+        if self.carried.has.acknowledgements {
+            mail.acknowledgements
+                .push(*self.carried.acknowledgements.of(id));
         }
         self.packets.free(id);
     }
@@ -71,13 +72,13 @@ impl Domain {
         for (at, packet) in mail.packets.drain(..) {
             let id = self.packets.add(packet);
             if let Some(stack) = stacks.next() {
-                self.stacks.set(id, stack);
+                self.carried.stacks.set(id, stack);
             }
             if let Some(stamp) = stamps.next() {
-                self.stamps.set(id, stamp);
+                self.carried.stamps.set(id, stamp);
             }
             if let Some(acknowledgement) = acknowledgements.next() {
-                self.acknowledgements.set(id, acknowledgement);
+                self.carried.acknowledgements.set(id, acknowledgement);
             }
             self.expect_packet(at, id);
         }

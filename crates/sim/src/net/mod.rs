@@ -2,9 +2,12 @@
 //!
 //! Does not: know what hosts do with packets.
 
+pub(crate) mod carried;
+pub(crate) mod config;
+pub(crate) mod counters;
 pub(crate) mod ecmp;
+pub(crate) mod fabric;
 pub(crate) mod mail;
-pub(crate) mod network;
 pub(crate) mod packet;
 pub(crate) mod partition;
 pub(crate) mod port;
@@ -12,3 +15,4 @@ pub(crate) mod port_name;
 pub(crate) mod switch;
 pub(crate) mod topology;
 pub(crate) mod way;
+pub(crate) mod what;

@@ -62,6 +62,27 @@ pub(crate) struct Packet {
     pub path: Path,
 }
 
+impl Packet {
+    /// A packet of `kind` that is made at `now` and takes `path`: empty, of no flow.
+    pub fn new(kind: Kind, now: Time<Sim>, path: Path) -> Packet {
+        Packet {
+            seq: 0,
+            sent: now,
+            flow: NONE,
+            connection: NONE,
+            next: NONE,
+            wire_bytes: 0,
+            payload: 0,
+            ordinal: 0,
+            at_port: 0,
+            hop: 0,
+            kind,
+            marked: false,
+            path,
+        }
+    }
+}
+
 /// Egress ports of the switches between two hosts, in order.
 pub(crate) type Path = [u16; MAX_HOPS];
 

@@ -1,7 +1,8 @@
 //! Ports: the two queues in front of a line, and the line itself.
 
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
+use super::fabric::Fabric;
+use super::what::What;
+use crate::engine::events::Rank;
 use crate::net::packet::{Fifo, Kind};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
@@ -117,7 +118,7 @@ pub struct PortState {
     pub wait: Span,
 }
 
-impl Domain {
+impl Fabric {
     pub(crate) fn port_state(&self, port: u32, now: Time<Sim>) -> PortState {
         let port = &self.ports[port as usize];
         let waiting = Bytes::new(port.control.bytes + port.data.bytes);
@@ -152,7 +153,7 @@ impl Domain {
     #[inline]
     pub(crate) fn transmit(&mut self, port: u32, id: u32) {
         if self.ports[port as usize].captured {
-            self.capture(port, id);
+            self.note_sent(port, id);
         }
         let line = &mut self.ports[port as usize];
         let packet = &mut self.packets[id];

@@ -5,10 +5,10 @@
 //! (Choudhury and Hahne, 1998), then its headroom, which holds what is under way while a pause
 //! frame travels.
 
-use crate::config::{Buffer, Ecn};
-use crate::domain::Domain;
+use super::fabric::Fabric;
 use crate::engine::rounding::Rounding;
-use crate::net::packet::{Kind, Packet, NONE};
+use crate::net::config::{Buffer, Ecn};
+use crate::net::packet::{Kind, Packet};
 use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
 use onramp_units::Rate;
@@ -121,13 +121,18 @@ impl Port {
     }
 }
 
-impl Domain {
+impl Fabric {
     /// A packet is at a switch's port.
     pub(crate) fn switch_receive(&mut self, id: u32) {
         let packet = &mut self.packets[id];
         let ingress = u32::from(packet.at_port);
         match packet.kind {
-            Kind::Pause | Kind::Resume => return self.set_paused(ingress, id),
+            Kind::Pause | Kind::Resume => {
+                if self.set_paused(ingress, id) {
+                    self.switch_send(ingress);
+                }
+                return;
+            }
             _ => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
@@ -142,14 +147,12 @@ impl Domain {
         self.switch_send(egress);
     }
 
-    /// A PFC frame has come to a port of a switch or a host.
-    pub(crate) fn set_paused(&mut self, port: u32, frame: u32) {
+    /// A PFC frame has come to a port of a switch or a host. Whether the port may send again.
+    pub(crate) fn set_paused(&mut self, port: u32, frame: u32) -> bool {
         let paused = self.packets[frame].kind == Kind::Pause;
         self.packets.free(frame);
         self.ports[port as usize].set_paused(paused, self.now);
-        if !paused {
-            self.line_wanted(port);
-        }
+        !paused
     }
 
     /// Finds room, or does not.
@@ -157,11 +160,11 @@ impl Domain {
         let bytes = u64::from(self.packets[id].wire_bytes);
         let queue = self.ports[egress as usize].data.bytes;
         let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
-        match self.config.switch.buffer {
+        match self.switch.buffer {
             Buffer::PerPort(most) => queue + bytes <= most.get(),
             Buffer::Shared(_) => {
                 let free = memory.shared - memory.used;
-                let alpha_log2 = self.config.switch.alpha_log2.unwrap_or(0);
+                let alpha_log2 = self.switch.alpha_log2.unwrap_or(0);
                 let fits = bytes <= free && queue + bytes <= shifted(free, -alpha_log2);
                 memory.used += if fits { bytes } else { 0 };
                 fits
@@ -184,7 +187,7 @@ impl Domain {
     /// A packet leaves: gives its room back.
     fn release(&mut self, ingress: u32, bytes: u64) {
         let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
-        match self.config.switch.buffer {
+        match self.switch.buffer {
             Buffer::PerPort(_) => {}
             Buffer::Shared(_) => memory.used -= bytes,
             Buffer::Lossless(_) => {
@@ -206,19 +209,8 @@ impl Domain {
     fn send_pfc(&mut self, port: u32, kind: Kind) {
         self.random.pfc_frame();
         let frame = self.packets.add(Packet {
-            seq: 0,
-            sent: self.now,
-            flow: NONE,
-            connection: NONE,
-            next: NONE,
             wire_bytes: PFC_BYTES,
-            payload: 0,
-            ordinal: 0,
-            at_port: 0,
-            hop: 0,
-            kind,
-            marked: false,
-            path: [0; MAX_HOPS],
+            ..Packet::new(kind, self.now, [0; MAX_HOPS])
         });
         self.ports[port as usize]
             .control
@@ -258,12 +250,12 @@ impl Domain {
 
     #[inline(never)]
     fn mark_by_chance(&mut self, egress: u32, id: u32, at_enqueue: bool) {
-        let Some(ecn) = &self.config.switch.ecn else {
+        let Some(ecn) = &self.switch.ecn else {
             return;
         };
         let is_data = self.packets[id].kind == Kind::Data;
         // ns-3 marks acknowledgements too. Nobody reads that, but it draws.
-        if ecn.at_enqueue != at_enqueue || !is_data && self.config.rounding == Rounding::Exact {
+        if ecn.at_enqueue != at_enqueue || !is_data && self.rounding == Rounding::Exact {
             return;
         }
         let random = &mut self.random;
@@ -282,12 +274,12 @@ impl Domain {
         self.release(ingress, bytes);
         self.mark(egress, id, false);
         self.resume_if_room(ingress);
-        if is_data && self.uses_int {
+        if is_data && self.carried.has.int {
             let port = &self.ports[egress as usize];
             let queue = port.data.bytes + port.control.bytes;
             let rate = usize::from(port.rate_index);
             let hop = self.int.hop(self.now, port.sent_bytes, queue, rate);
-            self.stacks.of_mut(id).push(hop);
+            self.carried.stacks.of_mut(id).push(hop);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! A scenario's run into a simulation.
 
 use super::parts::{partition, Parts};
-use crate::config::{Buffer, Config, Ecn, Flow, Hosts, Kernel, Nic, Switch};
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
+use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
+use crate::host::config::{Config, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
+use crate::net::config::{Buffer, Ecn, Switch};
 use crate::net::partition::Partition;
 use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};

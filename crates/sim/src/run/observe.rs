@@ -3,7 +3,7 @@
 use super::rows::Labels;
 use super::series::{Place, Series};
 use super::Progress;
-use crate::config::Counters;
+use crate::net::counters::Counters;
 use crate::net::port::PortState;
 use crate::simulation::Simulation;
 use crate::watch::delays::Delays;

@@ -6,8 +6,8 @@ use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
 use super::series::pair_rows;
 use crate::host::edge::OR_ACK_BYTES;
+use crate::host::kernel::signals::Pair;
 use crate::watch::delays::Delays;
-use crate::watch::signals::Pair;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent, RunResult,
     SeriesRow, SimCounters, Summary, Tables, WorldCounters,

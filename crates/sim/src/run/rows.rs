@@ -1,7 +1,7 @@
 //! Rows of `flows.parquet` and `requests.parquet`, each made when somebody asks for it: a plan of
 //! millions of flows holds a few bytes of each.
 
-use crate::config::Outcome;
+use crate::flows::flow::Outcome;
 use crate::net::packet::NONE;
 use crate::simulation::Simulation;
 use onramp_results::{FlowRow, RequestRow, Simulated};

@@ -6,14 +6,13 @@
 //! flows are those at its end. The number of rows is bounded: many places have fewer points.
 //! The measured port and its host are always there. Delays are true, whatever clocks say.
 
-use crate::config::Hosts;
-use crate::domain::Domain;
+use crate::domain::{Domain, Hosts};
 use crate::host::edge::law_of;
+use crate::host::kernel::signals::Pair;
 use crate::host::kernel::MSS;
 use crate::net::port_name::{find, UnknownPort};
 use crate::simulation::Simulation;
 use crate::watch::probe::Times;
-use crate::watch::signals::Pair;
 use onramp_results::SeriesRow;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +130,9 @@ impl Series {
             place: names[port as usize].as_str().into(),
             port,
             // Of the measured port all waits are kept; it is the first.
-            probe: domain(port).start_probe(port, times, port == host_port ^ 1),
+            probe: domain(port)
+                .probes
+                .start(port, times, port == host_port ^ 1),
             sent: Bytes::ZERO,
             paused: Span::ZERO,
         };
@@ -159,7 +160,7 @@ impl Series {
     pub fn waits(&self, simulation: &Simulation) -> Vec<Span> {
         let kept = self.ports.iter().filter_map(|port| {
             let mut domain = simulation.domain_of(port.port);
-            domain.probe(port.probe).waits.take()
+            domain.probes.probe(port.probe).waits.take()
         });
         kept.flatten().collect()
     }
@@ -200,12 +201,12 @@ impl PortSeries {
         rows: &mut Vec<SeriesRow>,
     ) {
         let mut domain = simulation.domain_of(self.port);
-        let port = &domain.ports[self.port as usize];
+        let port = &domain.site.net.ports[self.port as usize];
         let (sent, paused) = (Bytes::new(port.sent_bytes), port.paused_until(now));
         let host = (!port.on_switch).then_some(port.node);
         let sent_bits = (sent.get() - self.sent.get()) as f64 * 8.0;
-        let state = domain.port_state(self.port, now);
-        let probe = domain.probe(self.probe);
+        let state = domain.site.net.port_state(self.port, now);
+        let probe = domain.probes.probe(self.probe);
         let longest_wait = std::mem::replace(&mut probe.longest_wait, state.wait);
         let most_queued = std::mem::replace(&mut probe.most_queued, state.queued);
         let mut put = |name, value| rows.push(row(&self.place, now, name, value));
@@ -215,8 +216,7 @@ impl PortSeries {
         let paused_s = (paused - self.paused).as_s_f64();
         put("pfc_paused_fraction", paused_s / interval_s);
         // Of packets from anywhere to this host; none if there were none.
-        let delay = host.map(|host| &mut domain.nics[host as usize].longest_delay);
-        let delay = delay.map_or(Span::ZERO, std::mem::take);
+        let delay = host.map_or(Span::ZERO, |host| domain.arrivals.take_longest(host));
         if delay > Span::ZERO {
             put("owd_us", us(delay));
         }
@@ -271,35 +271,39 @@ fn limits(simulation: &Simulation) -> Vec<Limits> {
 }
 
 fn limits_in(domain: &Domain) -> Vec<Limits> {
-    let has_law = |src| law_of(&domain.laws, src).is_some();
-    let paced = |src| match &domain.config.hosts {
-        Hosts::Kernel(kernel) => kernel.paces(has_law(src)),
-        Hosts::Nic(_) => false,
-    };
-    let of_nics = domain.senders.iter().map(|(_, sender)| sender);
-    let of_nics = of_nics.filter(|s| !s.is_idle()).map(|sender| Limits {
-        plan: sender.under_way.flow,
-        rate: Some(sender.limits.rate),
-        window: (sender.limits.window_bytes < u64::MAX)
-            .then_some(Bytes::new(sender.limits.window_bytes)),
-        has_law: has_law(sender.src),
-        held: sender.sent.held,
-        held_since: sender.held_since,
-    });
-    let of_kernels = domain.outgoing_connections.iter().map(|(_, c)| c);
-    let of_kernels = of_kernels
-        .filter(|c| !c.is_over())
-        .map(|connection| Limits {
-            plan: connection.plan,
-            rate: connection.pace().filter(|_| paced(connection.src)),
-            window: Some(Bytes::new(
-                u64::from(connection.window_packets()) * u64::from(MSS),
-            )),
-            has_law: has_law(connection.src),
-            held: connection.held,
-            held_since: connection.held_since,
-        });
-    of_nics.chain(of_kernels).collect()
+    let has_law = |src| law_of(&domain.site.laws, src).is_some();
+    match &domain.hosts {
+        Hosts::Nic(nics) => {
+            let senders = nics.senders.iter().map(|(_, sender)| sender);
+            let under_way = senders.filter(|sender| !sender.is_idle());
+            let limits = under_way.map(|sender| Limits {
+                plan: sender.under_way.flow,
+                rate: Some(sender.limits.rate),
+                window: (sender.limits.window_bytes < u64::MAX)
+                    .then_some(Bytes::new(sender.limits.window_bytes)),
+                has_law: has_law(sender.src),
+                held: sender.sent.held,
+                held_since: sender.held_since,
+            });
+            limits.collect()
+        }
+        Hosts::Kernel(kernels) => {
+            let connections = kernels.outgoing.iter().map(|(_, connection)| connection);
+            let under_way = connections.filter(|connection| !connection.is_over());
+            let paced = |src| kernels.own.paces(has_law(src));
+            let limits = under_way.map(|connection| Limits {
+                plan: connection.plan,
+                rate: connection.pace().filter(|_| paced(connection.src)),
+                window: Some(Bytes::new(
+                    u64::from(connection.window_packets()) * u64::from(MSS),
+                )),
+                has_law: has_law(connection.src),
+                held: connection.held,
+                held_since: connection.held_since,
+            });
+            limits.collect()
+        }
+    }
 }
 
 fn row(place: &Arc<str>, now: Time<Sim>, name: &'static str, value: f64) -> SeriesRow {

@@ -1,6 +1,7 @@
 //! Facts about whole runs.
 
 use super::*;
+use crate::domain::Hosts;
 use onramp_results::{FlowRow, RunResult, Tables};
 use onramp_scenario::Scenario;
 use onramp_units::Span;
@@ -305,7 +306,10 @@ fn nothing_waits_below_tcp_when_all_is_acknowledged() {
     simulation.run_until(Time::ZERO + Span::from_s(9));
     let mut connections = 0;
     for domain in simulation.each() {
-        for (flow, connection) in domain.outgoing_connections.iter() {
+        let Hosts::Kernel(kernels) = &domain.hosts else {
+            panic!("hosts are kernels")
+        };
+        for (flow, connection) in kernels.outgoing.iter() {
             assert!(connection.is_over(), "flow {flow}");
             assert_eq!(connection.queued_packets(), 0, "flow {flow}");
             assert_eq!(connection.held_since, None, "flow {flow}");

@@ -7,15 +7,4 @@ pub mod receiver;
 mod rtt;
 pub mod sender;
 
-/// What an acknowledgement says: RFC 9293 and the newest blocks of RFC 2018.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Acknowledgement {
-    /// All packets below this have arrived.
-    pub cumulative: u32,
-    /// Runs of packets above it that have arrived, the newest first; an empty run is none.
-    pub blocks: [(u32, u32); 3],
-    /// Packets that it acknowledges and that were marked CE.
-    pub marked: u32,
-    /// Payload that the packet before `cumulative` lacks to be full.
-    pub short: u16,
-}
+pub(crate) use crate::net::carried::Acknowledgement;

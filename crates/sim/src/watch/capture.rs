@@ -6,13 +6,16 @@
 //!
 //! Does not: open files, or see what a port drops.
 
-use crate::domain::Domain;
 use crate::host::clock::mono;
+use crate::host::config::{Hosts, Nic};
 use crate::host::edge::law_of;
 use crate::host::huygens::Edge;
 use crate::host::kernel::MSS;
+use crate::host::site::Site;
 use crate::net::ecmp::flow_ports;
+use crate::net::fabric::Sent;
 use crate::net::packet::{Kind, Packet};
+use crate::net::port::Port;
 use crate::tcp::Acknowledgement;
 use crate::watch::frame::{self, Ends};
 use onramp_units::{Rate, Sim, Time};
@@ -107,21 +110,21 @@ fn failed(port: &str, error: &PcapError) -> CaptureError {
 #[derive(Default)]
 pub(crate) struct Captures(BTreeMap<u32, Capture>);
 
-impl Domain {
-    /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
+impl Captures {
+    /// From now on writes all packets that `port`, number `number`, sends to `out`, as those of interface
+    /// `name`.
     ///
     /// # Errors
     /// `out` cannot be written.
-    pub(crate) fn start_capture(
+    pub(crate) fn start(
         &mut self,
-        port: u32,
+        (number, line): (u32, &mut Port),
         name: &str,
         out: Output,
     ) -> Result<(), CaptureError> {
-        let line = &mut self.ports[port as usize];
         let capture = Capture::new(name, line.rate, out).map_err(|error| failed(name, &error))?;
         line.captured = true;
-        self.captures.0.insert(port, capture);
+        self.0.insert(number, capture);
         Ok(())
     }
 
@@ -129,34 +132,50 @@ impl Domain {
     ///
     /// # Errors
     /// The first that could not be written.
-    pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
-        let captures = std::mem::take(&mut self.captures);
-        captures.0.into_values().try_for_each(Capture::end)
+    pub(crate) fn end(&mut self) -> Result<(), CaptureError> {
+        let captures = std::mem::take(&mut self.0);
+        captures.into_values().try_for_each(Capture::end)
     }
 
-    /// Notes a packet that `port` begins to send.
+    /// Notes packets that ports have begun to send.
     #[cold]
-    pub(crate) fn capture(&mut self, port: u32, id: u32) {
-        let packet = self.packets[id];
-        let (frame, comment) = match packet.kind {
+    pub(crate) fn note(&mut self, site: &mut Site) {
+        let sent = std::mem::take(&mut site.net.captured);
+        for sent in &sent {
+            let Some(capture) = self.0.get_mut(&sent.port) else {
+                continue;
+            };
+            let (frame, comment) = Scene { site, sent }.frame();
+            capture.note(sent.at, &frame, comment);
+        }
+    }
+}
+
+/// A packet that is sent, and where.
+struct Scene<'a> {
+    site: &'a Site,
+    sent: &'a Sent,
+}
+
+impl Scene<'_> {
+    fn frame(&self) -> (Vec<u8>, String) {
+        let packet = &self.sent.packet;
+        match packet.kind {
             Kind::Pause | Kind::Resume => {
-                let node = self.ports[port as usize].node;
-                (frame::pfc(&packet, node), pfc_comment(packet.kind))
+                let node = self.site.net.ports[self.sent.port as usize].node;
+                (frame::pfc(packet, node), pfc_comment(packet.kind))
             }
-            Kind::Probe | Kind::ProbeAnswer => self.probe_frame(&packet),
+            Kind::Probe | Kind::ProbeAnswer => self.probe_frame(packet),
             _ => {
-                let (frame, what) = self.frame(id, &packet);
+                let (frame, what) = self.flow_frame(packet);
                 (frame, format!("flow {}: {what}", packet.flow))
             }
-        };
-        if let Some(capture) = self.captures.0.get_mut(&port) {
-            capture.note(self.now, &frame, comment);
         }
     }
 
     /// A probe of clocks, or its answer.
     fn probe_frame(&self, packet: &Packet) -> (Vec<u8>, String) {
-        let (Edge { near, far }, ports) = self.probed(packet.flow);
+        let (Edge { near, far }, ports) = self.site.probed(packet.flow);
         let there = Ends {
             src: near,
             dst: far,
@@ -171,55 +190,61 @@ impl Domain {
     }
 
     /// A flow's packet as a frame and in words.
-    fn frame(&self, id: u32, packet: &Packet) -> (Vec<u8>, String) {
-        let flow = &self.network.flows[packet.flow as usize];
+    fn flow_frame(&self, packet: &Packet) -> (Vec<u8>, String) {
+        let flow = &self.site.network.flows[packet.flow as usize];
         let there = Ends {
             src: flow.src,
             dst: flow.dst,
             ports: flow_ports(packet.ordinal.into()),
         };
-        match (packet.kind, self.is_kernel) {
-            (Kind::OrAck, _) => self.or_ack_frame(id, packet, &there),
-            (_, true) => self.kernel_frame(id, packet, &there),
-            (_, false) => self.nic_frame(id, packet, &there),
+        match (packet.kind, &self.site.config.hosts) {
+            (Kind::OrAck, _) => self.or_ack_frame(packet, &there),
+            (_, Hosts::Kernel(_)) => self.kernel_frame(packet, &there),
+            (_, Hosts::Nic(nic)) => self.nic_frame(packet, &there, nic),
         }
     }
 
-    fn or_ack_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
-        let received = match self.is_kernel {
-            true => mono(packet.sent),
-            false => self.stamps.of(id).received.expect("an OR-ACK has it"),
+    fn or_ack_frame(&self, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+        let received = match &self.site.config.hosts {
+            Hosts::Kernel(_) => mono(packet.sent),
+            Hosts::Nic(_) => self.sent.stamp.received.expect("an OR-ACK has it"),
         };
         let frame = frame::or_ack(there, packet.seq, packet.payload.into(), received);
         (frame, format!("or-ack {}", packet.seq))
     }
 
-    fn kernel_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
+    fn kernel_frame(&self, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
         if packet.kind == Kind::Data {
             let seq = packet.seq * u64::from(MSS);
             let frame = frame::tcp_data(packet, there, seq);
             return (frame, data_comment(seq, packet));
         }
-        let ack = *self.acknowledgements.of(id);
+        let ack = self.sent.acknowledgement;
         let (seq, echo) = (tcp_seq(&ack), ack.marked > 0);
         let frame = frame::tcp_ack(packet, &there.swapped(), seq, echo);
         (frame, tcp_comment(&ack))
     }
 
-    fn nic_frame(&self, id: u32, packet: &Packet, there: &Ends) -> (Vec<u8>, String) {
-        let is_managed = law_of(&self.laws, there.src).is_some();
-        let says = is_managed && packet.kind != Kind::Data && self.config.hosts.nic().piggyback;
-        let received = self.stamps.of(id).received.filter(|_| says);
+    fn nic_frame(&self, packet: &Packet, there: &Ends, nic: &Nic) -> (Vec<u8>, String) {
+        let is_managed = law_of(&self.site.laws, there.src).is_some();
+        let says = is_managed && packet.kind != Kind::Data && nic.piggyback;
+        let received = self.sent.stamp.received.filter(|_| says);
         let (ends, comment) = match packet.kind {
             Kind::Data => (*there, data_comment(packet.seq, packet)),
             Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
             _ => (there.swapped(), format!("ack {}", packet.seq)),
         };
-        let telemetry = match self.uses_int {
-            true => *self.stacks.of(id),
+        let telemetry = match self.site.net.carried.has.int {
+            true => self.sent.stack,
             false => Default::default(),
         };
-        let frame = frame::transport(packet, &ends, self.feedback, &telemetry, received);
+        let frame = frame::transport(
+            packet,
+            &ends,
+            nic.algorithm.feedback(),
+            &telemetry,
+            received,
+        );
         (frame, comment)
     }
 }

@@ -3,6 +3,50 @@
 use hdrhistogram::Histogram;
 use onramp_units::Span;
 
+/// The delays of data packets to the hosts of a domain.
+pub(crate) struct Arrivals {
+    /// By node: the longest since somebody looked.
+    longest: Vec<Span>,
+    /// The host of which all are kept, if any.
+    measured: Option<(u32, Delays)>,
+}
+
+impl Arrivals {
+    pub fn new(nodes: usize) -> Arrivals {
+        Arrivals {
+            longest: vec![Span::ZERO; nodes],
+            measured: None,
+        }
+    }
+
+    /// A data packet is at `host` after `delay`.
+    #[inline]
+    pub fn note(&mut self, host: u32, delay: Span) {
+        let longest = &mut self.longest[host as usize];
+        *longest = (*longest).max(delay);
+        if let Some((measured, delays)) = &mut self.measured {
+            if *measured == host {
+                delays.note(delay);
+            }
+        }
+    }
+
+    /// The longest at `host` since the last call.
+    pub fn take_longest(&mut self, host: u32) -> Span {
+        std::mem::take(&mut self.longest[host as usize])
+    }
+
+    /// Keeps all of `host` from now on.
+    pub fn measure(&mut self, host: u32) {
+        self.measured = Some((host, Delays::new()));
+    }
+
+    /// Those so far; they are no longer kept.
+    pub fn take_measured(&mut self) -> Option<Delays> {
+        Some(self.measured.take()?.1)
+    }
+}
+
 /// Significant decimal digits.
 const DIGITS: u8 = 3;
 

@@ -1,7 +1,6 @@
-//! What watches a simulation: captures, probes of ports, delays, what senders know.
+//! What watches a simulation: captures, probes of ports, delays.
 
 pub(crate) mod capture;
 pub(crate) mod delays;
 pub(crate) mod frame;
 pub(crate) mod probe;
-pub(crate) mod signals;

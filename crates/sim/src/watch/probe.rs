@@ -1,6 +1,6 @@
 //! Probes: how full ports are, looked at now and then while time goes by.
 
-use crate::domain::Domain;
+use crate::net::fabric::Fabric;
 use onramp_units::{Bytes, Sim, Span, Time};
 
 /// When probes look: from a time on, every so often, up to before another.
@@ -34,39 +34,37 @@ impl Probes {
     }
 }
 
-impl Domain {
+impl Probes {
     /// Looks at `port` at these times, as all probes do; keeps each wait or only the longest. The
     /// probe's number.
-    pub fn start_probe(&mut self, port: u32, times: Times, keeps_waits: bool) -> usize {
-        self.probes.times = Some(times);
-        self.probes.probes.push(Probe {
+    pub fn start(&mut self, port: u32, times: Times, keeps_waits: bool) -> usize {
+        self.times = Some(times);
+        self.probes.push(Probe {
             port,
             longest_wait: Span::ZERO,
             most_queued: Bytes::ZERO,
             waits: keeps_waits.then(Vec::new),
         });
-        self.probes.probes.len() - 1
+        self.probes.len() - 1
     }
 
     /// A probe by its number.
     pub fn probe(&mut self, number: usize) -> &mut Probe {
-        &mut self.probes.probes[number]
+        &mut self.probes[number]
     }
 
     /// All probes look.
-    pub fn look(&mut self, now: Time<Sim>) {
-        let mut probes = std::mem::take(&mut self.probes);
-        if let Some(times) = &mut probes.times {
+    pub fn look(&mut self, net: &Fabric, now: Time<Sim>) {
+        if let Some(times) = &mut self.times {
             times.next += times.interval;
         }
-        for probe in &mut probes.probes {
-            let state = self.port_state(probe.port, now);
+        for probe in &mut self.probes {
+            let state = net.port_state(probe.port, now);
             probe.longest_wait = probe.longest_wait.max(state.wait);
             probe.most_queued = probe.most_queued.max(state.queued);
             if let Some(waits) = &mut probe.waits {
                 waits.push(state.wait);
             }
         }
-        self.probes = probes;
     }
 }

@@ -3,8 +3,7 @@
 use onramp_cc::nic::preset;
 use onramp_scenario::Work;
 use onramp_sim::{
-    parse_flow_list, Buffer, ClockErrors, Config, Hosts, Nic, Rounding, Simulation, Switch,
-    Topology,
+    parse_flow_list, Buffer, Config, Hosts, Nic, Rounding, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Time};
 use std::collections::HashMap;
@@ -76,22 +75,16 @@ pub fn run_exactly(case: &Case, seed: u64) -> Vec<Row> {
 fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
     let preset = preset(case.cc).unwrap();
     let line = "100 Gbit/s".parse().unwrap();
+    let switch = Switch {
+        buffer: Buffer::Lossless(Bytes::new(32 << 20)),
+        ecn: Some((preset.ecn)(line).into()),
+        alpha_log2: None,
+    };
+    let hosts = Hosts::Nic(Nic::of(preset, line));
     let config = Config {
         rounding,
-        hosts: Hosts::Nic(Nic::of(preset, line)),
-        law: None,
-        managed: None,
-        clocks: ClockErrors::default(),
-        switch: Switch {
-            buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-            ecn: Some((preset.ecn)(line).into()),
-            alpha_log2: None,
-        },
-        reuse: None,
-        or_ack_every: 1,
-        chains: None,
-        probing: None,
         seed,
+        ..Config::new(hosts, switch)
     };
     let flows = parse_flow_list(case.flows, rounding).unwrap();
     let topology = Topology::parse(case.topology).unwrap();

@@ -1,11 +1,12 @@
 //! Probes as packets, and their stamps.
 
 use super::{Edge, Probing};
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
+use crate::engine::events::Rank;
 use crate::engine::random::{Purpose, Streams};
-use crate::net::network::Network;
-use crate::net::packet::{Kind, Packet, Path, NONE};
+use crate::flows::network::Network;
+use crate::host::site::Site;
+use crate::net::packet::{Kind, Packet, Path};
+use crate::net::what::What;
 use onramp_units::{Sim, Span, Time};
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ impl Prober {
     }
 }
 
-impl Domain {
+impl Site {
     /// The ends of an edge, and its probes' ports.
     pub(crate) fn probed(&self, edge: u32) -> (Edge, (u16, u16)) {
         let prober = self.prober.as_ref().expect("there are probes");
@@ -113,7 +114,7 @@ impl Domain {
         let (interval, count) = (prober.probing.interval, prober.edges.len() as i64);
         let edges = prober.edges.clone();
         for (number, edge) in (0..).zip(edges.iter()) {
-            if self.network.partition.of(edge.near) == self.me {
+            if self.network.partition.of(edge.near) == self.net.me() {
                 let at = Time::ZERO + interval * i64::from(number) / count;
                 self.plan_probe(number, at);
             }
@@ -121,14 +122,14 @@ impl Domain {
     }
 
     fn plan_probe(&mut self, edge: u32, at: Time<Sim>) {
-        self.events.schedule(at, Rank::Own, What::Probe { edge });
+        self.net
+            .events
+            .schedule(at, Rank::Own, What::Probe { edge });
     }
 
-    /// The next probe of an edge is due.
-    pub(crate) fn send_next_probe(&mut self, edge: u32) {
-        let Some(prober) = &mut self.prober else {
-            return;
-        };
+    /// Queues the next probe of an edge, which is due, at a host: that one.
+    pub(crate) fn queue_next_probe(&mut self, edge: u32) -> u32 {
+        let prober = self.prober.as_mut().expect("a probe is due");
         let (spacing, interval) = (prober.probing.stamps.spacing(), prober.probing.interval);
         let number = prober.next[edge as usize];
         prober.next[edge as usize] += 1;
@@ -138,62 +139,60 @@ impl Domain {
             0 => spacing,
             _ => (interval - spacing).max(Span::from_ps(1)),
         };
-        self.plan_probe(edge, self.now + until_next);
-        self.send_probe(near, edge, number, Kind::Probe, there);
+        self.plan_probe(edge, self.net.now + until_next);
+        self.queue_probe(near, edge, number, Kind::Probe, there);
+        near
     }
 
-    fn send_probe(&mut self, host: u32, edge: u32, number: u64, kind: Kind, path: Path) {
-        let id = self.packets.add(Packet {
+    fn queue_probe(&mut self, host: u32, edge: u32, number: u64, kind: Kind, path: Path) {
+        let id = self.net.packets.add(Packet {
             seq: number,
-            sent: self.now,
             flow: edge,
             connection: edge,
-            next: NONE,
             wire_bytes: PROBE_BYTES,
-            payload: 0,
-            ordinal: 0,
-            at_port: 0,
-            hop: 0,
-            kind,
-            marked: false,
-            path,
+            ..Packet::new(kind, self.net.now, path)
         });
         let port = self.network.port_of(host);
-        self.ports[port as usize].data.push(&mut self.packets, id);
-        self.line_wanted(port);
+        self.net.ports[port as usize]
+            .data
+            .push(&mut self.net.packets, id);
     }
 
     /// A host hands a packet to its line: if it is a probe, it is stamped.
     #[inline]
     pub(crate) fn stamp_probe(&mut self, host: u32, id: u32) {
-        match self.packets[id].kind {
+        match self.net.packets[id].kind {
             Kind::Probe => self.note_probe(host, id, 0),
             Kind::ProbeAnswer => self.note_probe(host, id, 2),
             _ => {}
         }
     }
 
-    /// A probe or an answer is at its host.
-    pub(crate) fn probe_arrived(&mut self, host: u32, id: u32) {
-        let packet = self.packets[id];
-        self.packets.free(id);
+    /// A probe or an answer is at its host. Whether there is an answer to send.
+    pub(crate) fn probe_arrived(&mut self, host: u32, id: u32) -> bool {
+        let packet = self.net.packets[id];
+        self.net.packets.free(id);
         if packet.kind == Kind::ProbeAnswer {
-            return self.note_stamp(host, &packet, 3);
+            self.note_stamp(host, &packet, 3);
+            return false;
         }
         self.note_stamp(host, &packet, 1);
-        let Some(prober) = &self.prober else { return };
+        let Some(prober) = &self.prober else {
+            return false;
+        };
         let back = prober.ways[packet.flow as usize].1;
-        self.send_probe(host, packet.flow, packet.seq, Kind::ProbeAnswer, back);
+        self.queue_probe(host, packet.flow, packet.seq, Kind::ProbeAnswer, back);
+        true
     }
 
     #[cold]
     fn note_probe(&mut self, host: u32, id: u32, which: usize) {
-        let packet = self.packets[id];
+        let packet = self.net.packets[id];
         self.note_stamp(host, &packet, which);
     }
 
     fn note_stamp(&mut self, host: u32, packet: &Packet, which: usize) {
-        let reads_ns = self.clocks.reads(host, self.now).ticks();
+        let reads_ns = self.clocks.reads(host, self.net.now).ticks();
         let Some(prober) = &mut self.prober else {
             return;
         };

@@ -3,7 +3,7 @@
 use super::probes::{Four, ABSENT};
 use super::{Edge, Probing};
 use crate::host::clock::Clocks;
-use crate::simulation::Simulation;
+use crate::host::site::Site;
 use onramp_sync::correction::Correction;
 use onramp_sync::fleet::{Fleet, Report, Wander};
 use onramp_sync::line::{self, Softness};
@@ -53,6 +53,34 @@ impl Synchroniser {
             end: Time::ZERO + probing.window,
             windows: Vec::new(),
             probing,
+        }
+    }
+
+    /// Ends the window at all `sites`, with all events until then.
+    pub fn synchronise(&mut self, sites: &mut [&mut Site]) {
+        // The next window begins with whole pairs.
+        let mut first = vec![0; self.edges.len()];
+        for site in sites.iter() {
+            let next = site.prober.iter().flat_map(|prober| prober.next());
+            for (first, next) in first.iter_mut().zip(next) {
+                *first = u64::max(*first, next.next_multiple_of(2));
+            }
+        }
+        let mut stamps: Vec<Vec<Four>> = vec![Vec::new(); first.len()];
+        for site in sites.iter_mut() {
+            let Some(prober) = &mut site.prober else {
+                continue;
+            };
+            let taken = prober.end_window(&first);
+            for (all, some) in stamps.iter_mut().zip(taken) {
+                merge(all, &some);
+            }
+        }
+        let corrections = self.end_window(&sites[0].clocks, stamps);
+        for site in sites.iter_mut() {
+            for (host, correction) in &corrections {
+                site.clocks.correct(*host, *correction);
+            }
         }
     }
 
@@ -145,42 +173,6 @@ fn pairs_of<From: Clock, To: Clock>(stamps: &[Four], from: usize) -> Vec<Pair<Fr
         })
     };
     stamps.chunks_exact(2).filter_map(pair).collect()
-}
-
-impl Simulation {
-    /// A window is over, and with it all events until then.
-    pub(crate) fn synchronise(&mut self) {
-        let Some(synchroniser) = &mut self.synchroniser else {
-            return;
-        };
-        let mut domains: Vec<_> = (0..self.network.partition.count())
-            .map(|n| self.team.domain(n))
-            .collect();
-        // The next window begins with whole pairs.
-        let mut first = vec![0; synchroniser.edges.len()];
-        for domain in &domains {
-            let next = domain.prober.iter().flat_map(|prober| prober.next());
-            for (first, next) in first.iter_mut().zip(next) {
-                *first = u64::max(*first, next.next_multiple_of(2));
-            }
-        }
-        let mut stamps: Vec<Vec<Four>> = vec![Vec::new(); first.len()];
-        for domain in &mut domains {
-            let Some(prober) = &mut domain.prober else {
-                continue;
-            };
-            let taken = prober.end_window(&first);
-            for (all, some) in stamps.iter_mut().zip(taken) {
-                merge(all, &some);
-            }
-        }
-        let corrections = synchroniser.end_window(&domains[0].clocks, stamps);
-        for domain in &mut domains {
-            for (host, correction) in &corrections {
-                domain.clocks.correct(*host, *correction);
-            }
-        }
-    }
 }
 
 /// Adds stamps that another domain has taken of the same probes.

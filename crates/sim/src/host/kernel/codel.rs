@@ -3,8 +3,9 @@
 //!
 //! Segments are dropped whole, as Linux drops packets of its own offload; without marks, as by default.
 
+use super::Kernels;
 use super::MSS;
-use crate::domain::Domain;
+use crate::host::site::Site;
 use onramp_units::{Sim, Span, Time};
 
 /// Of Linux and RFC 8289 §4.2 and §4.3.
@@ -80,12 +81,12 @@ impl Codel {
     }
 }
 
-impl Domain {
+impl Kernels {
     /// Drops from the head of the connection at `place` what has waited too long. Whether nothing is
     /// left of it there.
-    pub(super) fn drop_what_waited(&mut self, host: u32, place: usize) -> bool {
+    pub(super) fn drop_what_waited(&mut self, site: &mut Site, host: u32, place: usize) -> bool {
         let id = self.hosts[host as usize].turns[place].connection;
-        let connection = &mut self.outgoing_connections[id];
+        let connection = &mut self.outgoing[id];
         let mut dropped = 0;
         while let Some(&(since, segment)) = connection.queue.front() {
             let backlog = connection
@@ -94,7 +95,7 @@ impl Domain {
                 .map(|(_, segment)| segment.count)
                 .sum::<u32>();
             let backlog = backlog * u32::from(MSS);
-            if !connection.codel.drops(self.now, since, backlog) {
+            if !connection.codel.drops(site.net.now, since, backlog) {
                 break;
             }
             connection.queue.pop_front();
@@ -104,9 +105,9 @@ impl Domain {
         let is_empty = connection.queue.is_empty();
         if dropped > 0 {
             // TCP gets its room back, but not from within the discipline.
-            connection.resume_at = Some(self.now);
-            self.counters.host_drops += dropped;
-            self.set_timer(id);
+            connection.resume_at = Some(site.net.now);
+            site.net.counters.host_drops += dropped;
+            self.set_timer(site, id);
         }
         if is_empty {
             self.hosts[host as usize].turns.remove(place);

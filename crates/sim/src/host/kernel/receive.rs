@@ -1,11 +1,13 @@
 //! The receiving end of connections: questions, data in, acknowledgements out; what the NIC's interrupt
 //! brings, of both directions.
 
+use super::Kernels;
 use super::{last_payload, packets, HEADER, MSS};
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
-use crate::net::packet::{Kind, Packet, Path, NONE};
+use crate::engine::events::Rank;
+use crate::host::site::Site;
+use crate::net::packet::{Kind, Packet, Path};
 use crate::net::topology::MAX_HOPS;
+use crate::net::what::What;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::Acknowledgement;
 use onramp_units::{Sim, Span, Time};
@@ -52,103 +54,126 @@ impl Incoming {
     }
 }
 
-impl Domain {
+impl Kernels {
     /// The receiver of flow `plan` asks for it.
-    pub(crate) fn ask(&mut self, plan: u32) {
-        let question = self.question(plan);
-        let flow = &self.network.flows[plan as usize];
-        let there = self.network.partition.of(flow.src);
-        self.send_to(there, flow.start, question);
+    pub(crate) fn ask(&mut self, site: &mut Site, plan: u32) {
+        let question = self.question(site, plan);
+        let flow = &site.network.flows[plan as usize];
+        let there = site.network.partition.of(flow.src);
+        site.net.send_to(there, flow.start, question);
     }
 
     /// The question for flow `plan`, on an idle connection if there is one.
-    pub(super) fn question(&mut self, plan: u32) -> u32 {
-        let flow = self.network.flows[plan as usize];
-        let idle = self.idle_connections.get_mut(&(flow.src, flow.dst));
-        let idle = idle.filter(|_| self.network.next_in_stream(plan).is_none());
+    pub(super) fn question(&mut self, site: &mut Site, plan: u32) -> u32 {
+        let flow = site.network.flows[plan as usize];
+        let idle = self.idle.get_mut(&(flow.src, flow.dst));
+        let idle = idle.filter(|_| site.network.next_in_stream(plan).is_none());
         let (connection, acknowledgement) = match idle.and_then(Vec::pop) {
             Some(place) => {
-                let incoming = &mut self.incoming_connections[place];
+                let incoming = &mut self.incoming_ends[place];
                 (incoming.number, incoming.receiver.acknowledge())
             }
             None => (plan, Acknowledgement::default()),
         };
-        let question = self.packets.add(Packet {
-            seq: 0,
-            sent: self.now,
+        let question = site.net.packets.add(Packet {
             flow: plan,
             connection,
-            next: NONE,
-            wire_bytes: 0,
-            payload: 0,
-            ordinal: 0,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::Request,
-            marked: false,
-            path: [0; MAX_HOPS],
+            ..Packet::new(Kind::Request, site.net.now, [0; MAX_HOPS])
         });
-        self.acknowledgements.set(question, acknowledgement);
+        site.net
+            .carried
+            .acknowledgements
+            .set(question, acknowledgement);
         question
     }
 
+    /// Handles an event of kernel hosts; others do not come.
+    pub fn handle(&mut self, site: &mut Site, what: What) {
+        match what {
+            What::Wake { host } => self.woken(site, host),
+            What::TcpTimer { connection } => self.look_at_timers(site, connection),
+            What::Acknowledge { connection } => self.acknowledge_late(site, connection),
+            What::Interrupt { host } => self.interrupt(site, host),
+            What::Stop { flow } => self.stop_connection(site, flow),
+            What::FlowStart { flow } => self.start(site, flow),
+            What::Ask { flow } => {
+                self.ask(site, flow);
+                site.starts.await_next_question(&mut site.net);
+            }
+            What::Asked { packet } => self.asked(site, packet),
+            _ => unreachable!("not an event of kernel hosts: {what:?}"),
+        }
+    }
+
     /// A packet is at a kernel host.
-    pub(crate) fn kernel_receive(&mut self, id: u32) {
-        let port = u32::from(self.packets[id].at_port);
-        let host = self.ports[port as usize].node;
-        match self.packets[id].kind {
-            Kind::Pause | Kind::Resume => return self.set_paused(port, id),
-            Kind::OrAck => return self.connection_or_acked(id, host),
-            Kind::Probe | Kind::ProbeAnswer => return self.probe_arrived(host, id),
-            Kind::Data => self.sample(id, host),
+    pub(crate) fn receive(&mut self, site: &mut Site, id: u32) {
+        let port = u32::from(site.net.packets[id].at_port);
+        let host = site.net.ports[port as usize].node;
+        match site.net.packets[id].kind {
+            Kind::Pause | Kind::Resume => {
+                if site.net.set_paused(port, id) {
+                    self.send(site, host);
+                }
+                return;
+            }
+            Kind::OrAck => return self.connection_or_acked(site, id, host),
+            Kind::Probe | Kind::ProbeAnswer => {
+                if site.probe_arrived(host, id) {
+                    self.send(site, host);
+                }
+                return;
+            }
+            Kind::Data => self.sample(site, id, host),
             Kind::Ack | Kind::Nack | Kind::Request => {}
         }
-        let coalescing = self.kernel().coalescing;
+        let coalescing = self.own.coalescing;
         if coalescing == Span::ZERO {
-            return self.handle_arrivals(host, &[id]);
+            return self.handle_arrivals(site, host, &[id]);
         }
         let arrived = &mut self.hosts[host as usize].arrived;
         arrived.push(id);
         if arrived.len() == 1 {
             let what = What::Interrupt { host };
-            self.events.schedule(self.now + coalescing, Rank::Own, what);
+            site.net
+                .events
+                .schedule(site.net.now + coalescing, Rank::Own, what);
         }
     }
 
     /// The NIC interrupts: what has arrived is handled.
-    pub(crate) fn interrupt(&mut self, host: u32) {
+    pub(crate) fn interrupt(&mut self, site: &mut Site, host: u32) {
         let arrived = std::mem::take(&mut self.hosts[host as usize].arrived);
-        self.handle_arrivals(host, &arrived);
+        self.handle_arrivals(site, host, &arrived);
     }
 
-    fn handle_arrivals(&mut self, host: u32, arrived: &[u32]) {
-        let merges = self.kernel().gro;
+    fn handle_arrivals(&mut self, site: &mut Site, host: u32, arrived: &[u32]) {
+        let merges = self.own.gro;
         let mut receivers = Vec::new();
         for &id in arrived {
-            let packet = self.packets[id];
+            let packet = site.net.packets[id];
             if packet.kind == Kind::Data {
-                let place = self.take_data(&packet);
+                let place = self.take_data(site, &packet);
                 receivers.push(place);
                 if !merges {
-                    self.acknowledge_if_must(place);
+                    self.acknowledge_if_must(site, place);
                 }
-            } else if let Some(place) = self.outgoing_connections.place(packet.connection) {
-                self.take_acknowledgement(id, place);
+            } else if let Some(place) = self.outgoing.place(packet.connection) {
+                self.take_acknowledgement(site, id, place);
             }
-            self.packets.free(id);
+            site.net.packets.free(id);
         }
         for place in receivers {
-            self.acknowledge_if_must(place);
+            self.acknowledge_if_must(site, place);
         }
-        self.kernel_send(host);
+        self.send(site, host);
     }
 
     /// The place of the receiving end of a data packet's connection.
-    pub(super) fn incoming_of(&mut self, data: &Packet) -> u32 {
-        if let Some(place) = self.incoming_connections.place(data.connection) {
+    pub(super) fn incoming_of(&mut self, site: &mut Site, data: &Packet) -> u32 {
+        if let Some(place) = self.incoming_ends.place(data.connection) {
             return place;
         }
-        let opener = &self.network.flows[data.connection as usize];
+        let opener = &site.network.flows[data.connection as usize];
         let mut incoming = Incoming {
             plan: data.connection,
             ordinal: data.ordinal,
@@ -161,44 +186,42 @@ impl Domain {
             arrived: false,
             behind: 0,
             short: 0,
-            back: self.network.back(data.flow, data.ordinal),
+            back: site.network.back(data.flow, data.ordinal),
             delayed_at: None,
         };
         incoming.begin(data.connection, 0, opener.size());
-        self.incoming_connections.add(data.connection, incoming)
+        self.incoming_ends.add(data.connection, incoming)
     }
 
     /// The place of the connection.
-    fn take_data(&mut self, data: &Packet) -> u32 {
-        let place = self.incoming_of(data);
-        let incoming = &mut self.incoming_connections[place];
+    fn take_data(&mut self, site: &mut Site, data: &Packet) -> u32 {
+        let place = self.incoming_of(site, data);
+        let incoming = &mut self.incoming_ends[place];
         let number = data.seq as u32;
         // The flow before is all there, so what is not a duplicate of its packets is the next one's.
         let expected = incoming.receiver.expected;
         if incoming.arrived && data.flow != incoming.plan && number >= expected {
-            let size = self.network.flows[data.flow as usize].size();
+            let size = site.network.flows[data.flow as usize].size();
             incoming.begin(data.flow, expected, size);
             incoming.ordinal = data.ordinal;
         }
         incoming.receiver.arrived(number, data.marked);
-        while let Some(plan) = self.arrived_flow(place) {
-            let after = self.network.age(plan, self.now);
-            self.network.outcomes.arrived(plan, after);
-            self.flow_arrived(plan);
+        while let Some(plan) = self.arrived_flow(site, place) {
+            site.flow_arrived(plan);
         }
         place
     }
 
     /// The flow under way on the connection at `place`, if it is all there now: then the next one is under
     /// way, or the connection is idle.
-    fn arrived_flow(&mut self, place: u32) -> Option<u32> {
-        let incoming = &mut self.incoming_connections[place];
+    fn arrived_flow(&mut self, site: &mut Site, place: u32) -> Option<u32> {
+        let incoming = &mut self.incoming_ends[place];
         let end = incoming.end?;
         if incoming.arrived || incoming.receiver.expected < end {
             return None;
         }
         let plan = incoming.plan;
-        let network = &self.network;
+        let network = &site.network;
         (incoming.behind, incoming.short) = (end, MSS - incoming.last_payload);
         if let Some(next) = network.next_in_stream(plan) {
             incoming.begin(next, end, network.flows[next as usize].size());
@@ -207,25 +230,25 @@ impl Domain {
         incoming.arrived = true;
         let flow = &network.flows[plan as usize];
         let hosts = (flow.src, flow.dst);
-        if self.kernel().persistent && network.opener(plan) == plan {
-            self.idle_connections.entry(hosts).or_default().push(place);
+        if self.own.persistent && network.opener(plan) == plan {
+            self.idle.entry(hosts).or_default().push(place);
         }
         Some(plan)
     }
 
-    fn acknowledge_if_must(&mut self, place: u32) {
-        let delay = self.kernel().transport.delayed_ack;
-        let receiver = &mut self.incoming_connections[place].receiver;
-        if receiver.must_acknowledge(self.now, delay) {
-            self.send_acknowledgement(place);
+    fn acknowledge_if_must(&mut self, site: &mut Site, place: u32) {
+        let delay = self.own.transport.delayed_ack;
+        let receiver = &mut self.incoming_ends[place].receiver;
+        if receiver.must_acknowledge(site.net.now, delay) {
+            self.send_acknowledgement(site, place);
         } else {
-            self.await_acknowledgement(place);
+            self.await_acknowledgement(site, place);
         }
     }
 
     /// Sees to it that an acknowledgement that is put off is sent in time.
-    fn await_acknowledgement(&mut self, place: u32) {
-        let incoming = &mut self.incoming_connections[place];
+    fn await_acknowledgement(&mut self, site: &mut Site, place: u32) {
+        let incoming = &mut self.incoming_ends[place];
         let Some(due) = incoming.receiver.delayed_until else {
             return;
         };
@@ -234,53 +257,46 @@ impl Domain {
             let what = What::Acknowledge {
                 connection: incoming.number,
             };
-            self.events.schedule(due, Rank::Own, what);
+            site.net.events.schedule(due, Rank::Own, what);
         }
     }
 
     /// An acknowledgement may have been put off until now.
-    pub(crate) fn acknowledge_late(&mut self, number: u32) {
-        let Some(place) = self.incoming_connections.place(number) else {
+    pub(crate) fn acknowledge_late(&mut self, site: &mut Site, number: u32) {
+        let Some(place) = self.incoming_ends.place(number) else {
             return;
         };
-        let incoming = &mut self.incoming_connections[place];
-        if incoming.delayed_at.is_some_and(|at| at <= self.now) {
+        let incoming = &mut self.incoming_ends[place];
+        if incoming.delayed_at.is_some_and(|at| at <= site.net.now) {
             incoming.delayed_at = None;
         }
         let due = incoming.receiver.delayed_until;
-        if due.is_some_and(|at| at <= self.now) {
-            self.send_acknowledgement(place);
+        if due.is_some_and(|at| at <= site.net.now) {
+            self.send_acknowledgement(site, place);
         }
-        self.await_acknowledgement(place);
+        self.await_acknowledgement(site, place);
     }
 
-    fn send_acknowledgement(&mut self, place: u32) {
-        let incoming = &mut self.incoming_connections[place];
+    fn send_acknowledgement(&mut self, site: &mut Site, place: u32) {
+        let incoming = &mut self.incoming_ends[place];
         let mut acknowledgement = incoming.receiver.acknowledge();
         if acknowledgement.cumulative == incoming.behind {
             acknowledgement.short = incoming.short;
         }
         let host = incoming.dst;
-        let ack = self.packets.add(Packet {
+        let ack = site.net.packets.add(Packet {
             seq: u64::from(acknowledgement.cumulative),
-            sent: self.now,
             flow: incoming.plan,
             connection: incoming.number,
-            next: NONE,
             wire_bytes: HEADER,
-            payload: 0,
             ordinal: incoming.ordinal,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::Ack,
-            marked: false,
-            path: incoming.back,
+            ..Packet::new(Kind::Ack, site.net.now, incoming.back)
         });
-        self.acknowledgements.set(ack, acknowledgement);
-        let port = self.nics[host as usize].port;
-        self.ports[port as usize]
+        site.net.carried.acknowledgements.set(ack, acknowledgement);
+        let port = site.network.port_of(host);
+        site.net.ports[port as usize]
             .control
-            .push(&mut self.packets, ack);
-        self.kernel_send(host);
+            .push(&mut site.net.packets, ack);
+        self.send(site, host);
     }
 }

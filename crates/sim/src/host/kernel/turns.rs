@@ -1,77 +1,79 @@
 //! What a kernel host's line sends next: acknowledgements and OR-ACKs between bursts, and connections in
 //! turns by bytes, a segment each.
 
+use super::Kernels;
 use super::{Burst, KernelHost, HEADER, QUANTUM};
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
-use crate::net::packet::{Kind, Packet, NONE};
+use crate::engine::events::Rank;
+use crate::host::site::Site;
+use crate::net::packet::{Kind, Packet};
+use crate::net::what::What;
 use onramp_units::{Sim, Time};
 
-impl Domain {
+impl Kernels {
     /// A wake is due, unless another has replaced it.
-    pub(crate) fn kernel_woken(&mut self, host: u32) {
+    pub(crate) fn woken(&mut self, site: &mut Site, host: u32) {
         let wake = &mut self.hosts[host as usize].wake;
-        if *wake == Some((self.now, self.place)) {
+        if *wake == Some((site.net.now, site.net.place)) {
             *wake = None;
-            self.kernel_send(host);
+            self.send(site, host);
         }
     }
 
     /// Sends what is next at a host, if its line is free and anything may go.
-    pub(crate) fn kernel_send(&mut self, host: u32) {
-        let port = self.nics[host as usize].port;
-        if !self.line_is_free(port) {
-            return self.await_line(port);
+    pub(crate) fn send(&mut self, site: &mut Site, host: u32) {
+        let port = site.network.port_of(host);
+        if !site.net.line_is_free(port) {
+            return site.net.await_line(port);
         }
-        let paused = self.ports[port as usize].paused;
+        let paused = site.net.ports[port as usize].paused;
         if paused {
             return;
         }
         if self.hosts[host as usize].burst.is_some() {
-            self.send_of_burst(host);
-            return self.await_line(port);
+            self.send_of_burst(site, host);
+            return site.net.await_line(port);
         }
-        let line = &mut self.ports[port as usize];
-        let pure = line.control.pop(&self.packets);
-        if let Some(id) = pure.or_else(|| line.data.pop(&self.packets)) {
-            self.stamp_probe(host, id);
-            self.transmit(port, id);
-            return self.await_line(port);
+        let line = &mut site.net.ports[port as usize];
+        let pure = line.control.pop(&site.net.packets);
+        if let Some(id) = pure.or_else(|| line.data.pop(&site.net.packets)) {
+            site.stamp_probe(host, id);
+            site.net.transmit(port, id);
+            return site.net.await_line(port);
         }
-        match self.choose_connection(host) {
+        match self.choose_connection(site, host) {
             Some(place) => {
-                self.start_burst(host, place);
-                self.send_of_burst(host);
-                self.await_line(port);
+                self.start_burst(site, host, place);
+                self.send_of_burst(site, host);
+                site.net.await_line(port);
             }
-            None => self.kernel_sleep(host),
+            None => self.sleep(site, host),
         }
     }
 
     /// The place of the connection whose head leaves next.
-    fn choose_connection(&mut self, host: u32) -> Option<usize> {
+    fn choose_connection(&mut self, site: &mut Site, host: u32) -> Option<usize> {
         loop {
-            let place = self.hosts[host as usize].choose(self.now)?;
-            let is_empty = self.kernel().codel && self.drop_what_waited(host, place);
-            if !is_empty && self.law_lets_segment_go(host, place) {
+            let place = self.hosts[host as usize].choose(site.net.now)?;
+            let is_empty = self.own.codel && self.drop_what_waited(site, host, place);
+            if !is_empty && self.law_lets_segment_go(site, host, place) {
                 return Some(place);
             }
         }
     }
 
     /// The head of the connection at `place` leaves the queueing discipline.
-    fn start_burst(&mut self, host: u32, place: usize) {
+    fn start_burst(&mut self, site: &mut Site, host: u32, place: usize) {
         let turn = &mut self.hosts[host as usize].turns[place];
         let id = turn.connection;
-        let connection = &mut self.outgoing_connections[id];
+        let connection = &mut self.outgoing[id];
         let (_, segment) = connection.queue.pop_front().expect("it has a turn");
         let bytes = connection.bytes(&segment);
         turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
         if segment.again {
-            self.counters.retransmissions += u64::from(segment.count);
+            site.net.counters.retransmissions += u64::from(segment.count);
         }
         let empty = connection.queue.is_empty();
-        self.law_sent_segment(id, &segment);
+        self.law_sent_segment(site, id, &segment);
         let state = &mut self.hosts[host as usize];
         state.burst = Some(Burst {
             connection: id,
@@ -83,8 +85,8 @@ impl Domain {
         }
     }
 
-    fn send_of_burst(&mut self, host: u32) {
-        let port = self.nics[host as usize].port;
+    fn send_of_burst(&mut self, site: &mut Site, host: u32) {
+        let port = site.network.port_of(host);
         let Some(burst) = &mut self.hosts[host as usize].burst else {
             return;
         };
@@ -92,42 +94,39 @@ impl Domain {
         let number = segment.first + burst.sent;
         burst.sent += 1;
         let ends = burst.sent == segment.count;
-        let connection = &mut self.outgoing_connections[id];
+        let connection = &mut self.outgoing[id];
         let (flow, payload) = connection.packet(number);
-        let packet = self.packets.add(Packet {
+        let packet = site.net.packets.add(Packet {
             seq: u64::from(number),
-            sent: self.now,
             flow,
             connection: connection.number,
-            next: NONE,
             wire_bytes: payload + HEADER,
             payload,
             ordinal: connection.ordinal,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::Data,
-            marked: false,
-            path: connection.there,
+            ..Packet::new(Kind::Data, site.net.now, connection.there)
         });
-        self.counters.data_packets += 1;
-        self.transmit(port, packet);
+        site.net.counters.data_packets += 1;
+        site.net.transmit(port, packet);
         if ends {
             self.hosts[host as usize].burst = None;
-            let connection = &mut self.outgoing_connections[id];
+            let connection = &mut self.outgoing[id];
             connection.queued -= segment.count;
             if !connection.over {
-                self.hand_down(id);
+                self.hand_down(site, id);
             }
         }
     }
 
-    fn kernel_sleep(&mut self, host: u32) {
+    fn sleep(&mut self, site: &mut Site, host: u32) {
         let state = &self.hosts[host as usize];
         let Some(due) = state.turns.iter().map(|turn| turn.held_until).min() else {
             return;
         };
-        if due > self.now && state.wake.is_none_or(|(at, _)| due < at) {
-            let place = self.events.schedule(due, Rank::Own, What::Wake { host });
+        if due > site.net.now && state.wake.is_none_or(|(at, _)| due < at) {
+            let place = site
+                .net
+                .events
+                .schedule(due, Rank::Own, What::Wake { host });
             self.hosts[host as usize].wake = Some((due, place));
         }
     }

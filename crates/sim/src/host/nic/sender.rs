@@ -2,15 +2,17 @@
 //! that of flows that go in order (streams.rs).
 
 use super::turns::Turn;
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
+use super::Nics;
+use crate::engine::events::Rank;
 use crate::engine::rounding::Rounding;
+use crate::flows::network::Network;
 use crate::flows::outcomes::Sent;
 use crate::flows::streams::Part;
 use crate::host::clock::mono;
 use crate::host::edge::{law_of, reuse};
-use crate::net::network::Network;
+use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path, NONE};
+use crate::net::what::What;
 use onramp_cc::int::IntStack;
 use onramp_cc::nic::{Ack, CongestionControl, Control, Limits};
 use onramp_scenario::Work;
@@ -90,61 +92,59 @@ impl Sender {
     }
 }
 
-impl Domain {
+impl Nics {
     /// A flow of the plan starts: on a new connection, unless it goes behind another one.
-    pub(crate) fn start_flow(&mut self, plan: u32) {
-        let opener = self.network.opener(plan);
+    pub(crate) fn start(&mut self, site: &mut Site, plan: u32) {
+        let opener = site.network.opener(plan);
         match self.senders.place(opener) {
-            Some(at) => self.append_flow(at, plan),
-            None => self.open(plan),
+            Some(at) => self.append_flow(site, at, plan),
+            None => self.open(site, plan),
         }
     }
 
     /// Flow `plan` goes behind those of the connection at `at`.
-    fn append_flow(&mut self, at: u32, plan: u32) {
+    fn append_flow(&mut self, site: &mut Site, at: u32, plan: u32) {
         let src = self.senders[at].src;
         if self.senders[at].is_idle() {
-            self.reuse_delay(at, plan);
+            self.reuse_delay(site, at, plan);
         }
         let sender = &mut self.senders[at];
-        sender.size = self.network.part(plan, sender.size).end;
-        sender.goes_on = self.network.next_in_stream(plan).is_some();
-        self.network.outcomes.path(plan, sender.ordinal);
-        self.update_turn(at);
-        self.nic_send(src);
+        sender.size = site.network.part(plan, sender.size).end;
+        sender.goes_on = site.network.next_in_stream(plan).is_some();
+        site.network.outcomes.path(plan, sender.ordinal);
+        self.update_turn(site, at);
+        self.send(site, src);
     }
 
     /// The law of the connection at `at`, on which flow `plan` starts, may know a delay already.
-    fn reuse_delay(&mut self, at: u32, plan: u32) {
-        let flow = &self.network.flows[plan as usize];
-        let known = self.delay_to_reuse(flow.src, flow.dst);
-        if let (Some(law), Some(owd)) = (law_of(&self.laws, flow.src), known) {
-            reuse(law, &mut self.senders[at].law, owd, mono(self.now));
+    fn reuse_delay(&mut self, site: &mut Site, at: u32, plan: u32) {
+        let flow = &site.network.flows[plan as usize];
+        let known = site.delay_to_reuse(flow.src, flow.dst);
+        if let (Some(law), Some(owd)) = (law_of(&site.laws, flow.src), known) {
+            reuse(law, &mut self.senders[at].law, owd, mono(site.net.now));
         }
     }
 
-    fn open(&mut self, plan: u32) {
-        let flow = self.network.flows[plan as usize];
+    fn open(&mut self, site: &mut Site, plan: u32) {
+        let flow = site.network.flows[plan as usize];
         let src = flow.src;
-        let ordinal = self.next_ordinal(plan);
+        let ordinal = site.starts.next_ordinal(plan);
         let cc = self
-            .config
-            .hosts
-            .nic()
+            .own
             .algorithm
-            .start(&self.path_facts(src));
-        let part = self.network.part(plan, 0);
+            .start(&site.network.path_facts(src, self.own.payload));
+        let part = site.network.part(plan, 0);
         let stop = match flow.work {
             Work::Send(_) => None,
             Work::Until(stop) => Some(stop),
         };
-        self.network.outcomes.path(plan, ordinal);
+        site.network.outcomes.path(plan, ordinal);
         let sender = Sender {
             connection: plan,
             ordinal,
             under_way: part,
             sending: part,
-            goes_on: self.network.next_in_stream(plan).is_some(),
+            goes_on: site.network.next_in_stream(plan).is_some(),
             src,
             size: part.end,
             endless: stop.is_some(),
@@ -154,7 +154,7 @@ impl Domain {
             limits: cc.limits(),
             last_wire_bytes: 0,
             cc,
-            there: self.network.there(plan, ordinal),
+            there: site.network.there(plan, ordinal),
             law: onramp_law::Flow::default(),
             held_since: None,
             timeout_at: Time::ZERO,
@@ -164,11 +164,11 @@ impl Domain {
         let turn = Turn {
             sender: NONE,
             state: sender.state(),
-            next_at: self.now,
+            next_at: site.net.now,
             held_until: Time::ZERO,
         };
         let place = self.senders.add(plan, sender);
-        self.reuse_delay(place, plan);
+        self.reuse_delay(site, place, plan);
         let nic = &mut self.nics[src as usize];
         nic.flows.push(Turn {
             sender: place,
@@ -176,13 +176,13 @@ impl Domain {
         });
         if let Some(stop) = stop {
             let what = What::Stop { flow: plan };
-            self.events.schedule(stop, Rank::Own, what);
+            site.net.events.schedule(stop, Rank::Own, what);
         }
-        self.nic_send(src);
+        self.send(site, src);
     }
 
     /// A flow without size sends nothing new from now on.
-    pub(crate) fn stop_flow(&mut self, plan: u32) {
+    pub(crate) fn stop_flow(&mut self, site: &mut Site, plan: u32) {
         let Some(place) = self.senders.place(plan) else {
             return;
         };
@@ -191,73 +191,67 @@ impl Domain {
         sender.under_way.end = sender.size;
         sender.sending.end = sender.size;
         if sender.is_over() {
-            self.ended += 1;
+            site.starts.ended += 1;
         }
-        self.update_turn(place);
-        self.free_if_unused(place);
+        self.update_turn(site, place);
+        self.free_if_unused(site, place);
     }
 
     /// Makes the next packet of the flow at `place` and sends it.
-    pub(super) fn send_data(&mut self, host: u32, place: usize) {
+    pub(super) fn send_data(&mut self, site: &mut Site, host: u32, place: usize) {
         let nic = &mut self.nics[host as usize];
         nic.last = place;
         let (port, at) = (nic.port, nic.flows[place].sender);
         let sender = &mut self.senders[at];
         while sender.next >= sender.sending.end {
-            let next = self.network.next_part(sender.sending);
+            let next = site.network.next_part(sender.sending);
             sender.sending = next.expect("the next byte is of a flow that has started");
         }
         let left = sender.sending.end - sender.next;
-        let payload = left.min(u64::from(self.config.hosts.nic().payload)) as u16;
-        let wire_bytes = payload + super::data_header(self.feedback);
-        let id = self.packets.add(Packet {
+        let payload = left.min(u64::from(self.own.payload)) as u16;
+        let wire_bytes = payload + super::data_header(self.own.algorithm.feedback());
+        let id = site.net.packets.add(Packet {
             seq: sender.next,
-            sent: self.now,
             flow: sender.sending.flow,
             connection: sender.connection,
-            next: NONE,
             wire_bytes,
             payload,
             ordinal: sender.ordinal,
-            at_port: 0,
-            hop: 0,
-            kind: Kind::Data,
-            marked: false,
-            path: sender.there,
+            ..Packet::new(Kind::Data, site.net.now, sender.there)
         });
-        if let Some(timeout) = self.config.hosts.nic().timeout {
+        if let Some(timeout) = self.own.timeout {
             if sender.next == sender.unacked {
-                sender.timeout_at = self.now + timeout;
+                sender.timeout_at = site.net.now + timeout;
             }
             if !sender.timed {
                 sender.timed = true;
                 let what = What::Timeout {
                     connection: sender.connection,
                 };
-                self.events.schedule(sender.timeout_at, Rank::Own, what);
+                site.net.events.schedule(sender.timeout_at, Rank::Own, what);
             }
         }
         sender.next += u64::from(payload);
         sender.last_wire_bytes = wire_bytes;
-        sender.cc.advance(self.now);
+        sender.cc.advance(site.net.now);
         sender.limits = sender.cc.limits();
-        let gap = self
+        let gap = site
             .config
             .rounding
             .wire_time(u32::from(wire_bytes), sender.limits.rate);
-        nic.flows[place].next_at = self.now + gap;
-        self.update_turn(at);
-        if self.uses_int {
-            self.stacks.set(id, IntStack::default());
+        nic.flows[place].next_at = site.net.now + gap;
+        self.update_turn(site, at);
+        if site.net.carried.has.int {
+            site.net.carried.stacks.set(id, IntStack::default());
         }
-        self.counters.data_packets += 1;
-        self.law_sent(at, id);
-        self.transmit(port, id);
+        site.net.counters.data_packets += 1;
+        self.law_sent(site, at, id);
+        site.net.transmit(port, id);
     }
 
     /// The sender hears of its data.
-    pub(super) fn acknowledged(&mut self, id: u32) {
-        let packet = self.packets[id];
+    pub(super) fn acknowledged(&mut self, site: &mut Site, id: u32) {
+        let packet = site.net.packets[id];
         let Some(at) = self.senders.place(packet.connection) else {
             return;
         };
@@ -267,96 +261,90 @@ impl Domain {
         }
         if packet.seq > sender.unacked {
             sender.unacked = packet.seq;
-            if let Some(timeout) = self.config.hosts.nic().timeout {
-                sender.timeout_at = self.now + timeout;
+            if let Some(timeout) = self.own.timeout {
+                sender.timeout_at = site.net.now + timeout;
             }
         }
-        self.ended += sender.end_flows(&self.network, self.now);
+        site.starts.ended += sender.end_flows(&site.network, site.net.now);
         if packet.kind == Kind::Nack {
-            let again = sender.go_back(self.config.hosts.nic().payload);
-            self.counters.retransmissions += u64::from(again);
-        } else if self.config.rounding == Rounding::Exact {
+            let again = sender.go_back(self.own.payload);
+            site.net.counters.retransmissions += u64::from(again);
+        } else if site.config.rounding == Rounding::Exact {
             sender.next = sender.next.max(sender.unacked);
         }
-        let hops = match self.uses_int {
-            true => self.stacks.of(id).hops(),
+        let hops = match site.net.carried.has.int {
+            true => site.net.carried.stacks.of(id).hops(),
             false => &[],
         };
         sender.cc.on_ack(&Ack {
-            now: self.now,
+            now: site.net.now,
             acked: packet.seq,
             next: sender.next,
-            rtt: self.now - packet.sent,
+            rtt: site.net.now - packet.sent,
             marked: packet.marked,
             hops,
-            int: &self.int,
+            int: &site.net.int,
         });
         let before = sender.limits.rate;
         sender.limits = sender.cc.limits();
-        self.update_turn(at);
-        if self.config.hosts.nic().algorithm.moves_next_packet() {
-            self.move_next_packet(at, before);
+        self.update_turn(site, at);
+        if self.own.algorithm.moves_next_packet() {
+            self.move_next_packet(site, at, before);
         }
-        self.free_if_unused(at);
+        self.free_if_unused(site, at);
     }
 
     /// The rate of a flow was `before`: its next packet goes when the new one lets it. ns-3 looks at
     /// its NIC's wake even if the rate is the same.
-    fn move_next_packet(&mut self, at: u32, before: Rate) {
+    fn move_next_packet(&mut self, site: &mut Site, at: u32, before: Rate) {
         let sender = &self.senders[at];
         let (host, place, after) = (sender.src, sender.turn, sender.limits.rate);
-        if place == NONE || (after == before && self.config.rounding == Rounding::Exact) {
+        if place == NONE || (after == before && site.config.rounding == Rounding::Exact) {
             return;
         }
         let wire_bytes = u32::from(sender.last_wire_bytes);
-        let gap = |rate| self.config.rounding.wire_time(wire_bytes, rate);
+        let gap = |rate| site.config.rounding.wire_time(wire_bytes, rate);
         let turn = &mut self.nics[host as usize].flows[place as usize];
         turn.next_at += gap(after) - gap(before);
         let next_at = turn.next_at;
-        self.wake_earlier(host, next_at);
+        self.wake_earlier(site, host, next_at);
     }
 
     /// A flow may have waited too long for an acknowledgement: then it starts again from there.
-    pub(crate) fn look_for_timeout(&mut self, connection: u32) {
+    pub(crate) fn look_for_timeout(&mut self, site: &mut Site, connection: u32) {
         let Some(at) = self.senders.place(connection) else {
             return;
         };
         let sender = &mut self.senders[at];
-        let Some(timeout) = self
-            .config
-            .hosts
-            .nic()
-            .timeout
-            .filter(|_| !sender.is_idle())
-        else {
+        let Some(timeout) = self.own.timeout.filter(|_| !sender.is_idle()) else {
             sender.timed = false;
             return;
         };
-        let waited = self.now >= sender.timeout_at && sender.next > sender.unacked;
+        let waited = site.net.now >= sender.timeout_at && sender.next > sender.unacked;
         let host = sender.src;
         if waited {
-            let again = sender.go_back(self.config.hosts.nic().payload);
+            let again = sender.go_back(self.own.payload);
             sender.sent.timeouts += 1;
-            self.counters.timeouts += 1;
-            self.counters.retransmissions += u64::from(again);
+            site.net.counters.timeouts += 1;
+            site.net.counters.retransmissions += u64::from(again);
         }
-        if self.now >= sender.timeout_at {
-            sender.timeout_at = self.now + timeout;
+        if site.net.now >= sender.timeout_at {
+            sender.timeout_at = site.net.now + timeout;
         }
         let what = What::Timeout { connection };
-        self.events.schedule(sender.timeout_at, Rank::Own, what);
+        site.net.events.schedule(sender.timeout_at, Rank::Own, what);
         if waited {
-            self.update_turn(at);
-            self.nic_send(host);
+            self.update_turn(site, at);
+            self.send(site, host);
         }
     }
 
     /// Forgets a flow that is over; what is still under way of it finds nobody.
-    fn free_if_unused(&mut self, at: u32) {
+    fn free_if_unused(&mut self, site: &mut Site, at: u32) {
         let sender = &self.senders[at];
         if sender.is_over() && sender.turn == NONE {
             let (flow, connection) = (sender.under_way.flow, sender.connection);
-            self.network.outcomes.sent(flow, sender.sent);
+            site.network.outcomes.sent(flow, sender.sent);
             self.senders.remove(connection);
         }
     }

@@ -1,10 +1,12 @@
 //! Which flow of a NIC sends next: the round robin, and when the NIC wakes for it.
 
+use super::Nics;
 use super::{Nic, Sender};
-use crate::domain::Domain;
-use crate::engine::events::{Rank, What};
+use crate::engine::events::Rank;
 use crate::engine::rounding::Rounding;
+use crate::host::site::Site;
 use crate::net::packet::NONE;
+use crate::net::what::What;
 use onramp_cc::nic::CongestionControl;
 use onramp_units::{Sim, Time};
 
@@ -77,14 +79,14 @@ impl Nic {
     }
 }
 
-impl Domain {
+impl Nics {
     /// Lets a connection take turns as long as it has or will have data to send. In ns-3 it stays until its
     /// NIC passes it over.
-    pub(super) fn update_turn(&mut self, at: u32) {
+    pub(super) fn update_turn(&mut self, site: &mut Site, at: u32) {
         let sender = &mut self.senders[at];
         let state = sender.state();
         let has_data = matches!(state, State::Ready | State::Blocked);
-        let stays = has_data || sender.goes_on || self.config.rounding == Rounding::Ns3;
+        let stays = has_data || sender.goes_on || site.config.rounding == Rounding::Ns3;
         let nic = &mut self.nics[sender.src as usize];
         match (sender.turn, stays) {
             (NONE, false) => {}
@@ -93,7 +95,7 @@ impl Domain {
                 nic.flows.push(Turn {
                     sender: at,
                     state,
-                    next_at: self.now,
+                    next_at: site.net.now,
                     held_until: Time::ZERO,
                 });
             }
@@ -114,27 +116,27 @@ impl Domain {
     }
 
     /// The place of the flow that sends next: whose turn it is, and whom the law does not hold.
-    pub(super) fn choose(&mut self, host: u32, paused: bool) -> Option<usize> {
-        if self.config.hosts.nic().algorithm.window_follows_time() {
-            self.update_windows(host);
+    pub(super) fn choose(&mut self, site: &mut Site, host: u32, paused: bool) -> Option<usize> {
+        if self.own.algorithm.window_follows_time() {
+            self.update_windows(site.net.now, host);
         }
         loop {
-            let (chosen, finished) = self.nics[host as usize].choose(self.now, paused);
+            let (chosen, finished) = self.nics[host as usize].choose(site.net.now, paused);
             let chosen = match finished {
-                Some(first) => self.forget_finished(host, first, chosen),
+                Some(first) => self.forget_finished(site, host, first, chosen),
                 None => chosen,
             };
-            if chosen.is_none_or(|place| self.law_lets_go(host, place)) {
+            if chosen.is_none_or(|place| self.law_lets_go(site, host, place)) {
                 return chosen;
             }
         }
     }
 
     /// Lets the timers of a host's flows pass, which may open or close their windows.
-    fn update_windows(&mut self, host: u32) {
+    fn update_windows(&mut self, now: Time<Sim>, host: u32) {
         for turn in &mut self.nics[host as usize].flows {
             let sender = &mut self.senders[turn.sender];
-            sender.cc.advance(self.now);
+            sender.cc.advance(now);
             sender.limits = sender.cc.limits();
             turn.state = sender.state();
         }
@@ -142,7 +144,13 @@ impl Domain {
 
     /// Takes finished flows out of the round robin, from place `first` on, as ns-3 does. Answers
     /// with the new place of the chosen one.
-    fn forget_finished(&mut self, host: u32, first: usize, chosen: Option<usize>) -> Option<usize> {
+    fn forget_finished(
+        &mut self,
+        site: &mut Site,
+        host: u32,
+        first: usize,
+        chosen: Option<usize>,
+    ) -> Option<usize> {
         let flows = &mut self.nics[host as usize].flows;
         let (mut to, mut chosen_to) = (first, chosen);
         for from in first..flows.len() {
@@ -151,7 +159,7 @@ impl Domain {
             if turn.state == State::Finished {
                 sender.turn = NONE;
                 let connection = sender.connection;
-                self.network
+                site.network
                     .outcomes
                     .sent(sender.under_way.flow, sender.sent);
                 self.senders.remove(connection);
@@ -168,41 +176,41 @@ impl Domain {
         chosen_to
     }
 
-    pub(super) fn sleep(&mut self, host: u32) {
+    pub(super) fn sleep(&mut self, site: &mut Site, host: u32) {
         let nic = &self.nics[host as usize];
-        let Some(due) = nic.next_due(self.config.rounding) else {
+        let Some(due) = nic.next_due(site.config.rounding) else {
             return;
         };
         let sooner = match nic.wake {
             None => true,
-            Some((at, _)) => self.config.rounding == Rounding::Exact && due < at,
+            Some((at, _)) => site.config.rounding == Rounding::Exact && due < at,
         };
-        if sooner && due > self.now {
-            self.wake_at(host, due);
+        if sooner && due > site.net.now {
+            self.wake_at(site, host, due);
         }
     }
 
     /// Moves a pending wake forward.
-    pub(super) fn wake_earlier(&mut self, host: u32, due: Time<Sim>) {
+    pub(super) fn wake_earlier(&mut self, site: &mut Site, host: u32, due: Time<Sim>) {
         if self.nics[host as usize]
             .wake
             .is_some_and(|(at, _)| due < at)
         {
-            self.wake_at(host, due.max(self.now));
+            self.wake_at(site, host, due.max(site.net.now));
         }
     }
 
-    fn wake_at(&mut self, host: u32, at: Time<Sim>) {
-        let place = self.events.schedule(at, Rank::Own, What::Wake { host });
+    fn wake_at(&mut self, site: &mut Site, host: u32, at: Time<Sim>) {
+        let place = site.net.events.schedule(at, Rank::Own, What::Wake { host });
         self.nics[host as usize].wake = Some((at, place));
     }
 
     /// A wake is due, unless another has replaced it.
-    pub(crate) fn nic_woken(&mut self, host: u32) {
+    pub(crate) fn woken(&mut self, site: &mut Site, host: u32) {
         let nic = &mut self.nics[host as usize];
-        if nic.wake == Some((self.now, self.place)) {
+        if nic.wake == Some((site.net.now, site.net.place)) {
             nic.wake = None;
-            self.nic_send(host);
+            self.send(site, host);
         }
     }
 }

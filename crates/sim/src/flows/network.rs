@@ -1,11 +1,10 @@
 //! What all parts of a simulation share: ways through the network, the plan of flows, and what became
 //! of them. Nothing here changes while events are handled, except outcomes, each by its one writer.
 
-use crate::config::{Config, Flow, Hosts, Outcome};
+use super::flow::{Flow, Outcome};
+use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::flows::outcomes::Outcomes;
-use crate::host::kernel;
-use crate::host::nic::DATA_HEADER;
 use crate::net::ecmp;
 use crate::net::packet::Path;
 use crate::net::partition::Partition;
@@ -33,10 +32,12 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// Of packets with `payload` bytes behind `header` bytes.
     pub fn new(
-        config: &Config,
+        (payload, header): (u16, u16),
+        rounding: Rounding,
         topology: &Topology,
-        flows: Vec<Flow>,
+        (flows, chains): (Vec<Flow>, Option<Arc<Chains>>),
         partition: Partition,
     ) -> Arc<Network> {
         let port_nodes: Vec<u32> = topology.links().iter().flat_map(|l| [l.a, l.b]).collect();
@@ -44,19 +45,15 @@ impl Network {
         for (port, &node) in (0..).zip(&port_nodes) {
             host_ports[node as usize] = port;
         }
-        let payload = config.hosts.payload();
-        let header = match config.hosts {
-            Hosts::Kernel(_) => kernel::HEADER,
-            Hosts::Nic(_) => DATA_HEADER,
-        };
-        let chains = config.chains.as_ref();
-        let waiting = chains.map_or(0, |chains| flows.len() - chains.first);
+        let waiting = chains
+            .as_ref()
+            .map_or(0, |chains| flows.len() - chains.first);
         let routes = Routes::new(topology);
-        let ways = Ways::new(config.rounding, payload, header, topology);
+        let ways = Ways::new(rounding, payload, header, topology);
         let longest = ways.longest(topology, &routes, &host_ports);
         Arc::new(Network {
             outcomes: Outcomes::new(flows.len(), waiting),
-            chains: config.chains.clone(),
+            chains,
             flows,
             partition,
             port_nodes,
@@ -118,6 +115,17 @@ impl Network {
     /// What became of flow `plan`.
     pub fn outcome(&self, plan: usize) -> Outcome {
         self.outcomes.of(plan, &self.flows[plan])
+    }
+
+    /// Whether flow `plan` waits for others.
+    pub fn waits(&self, plan: u32) -> bool {
+        plan as usize >= self.in_time()
+    }
+
+    /// Flows of the plan that wait for nothing but their time.
+    pub fn in_time(&self) -> usize {
+        let chains = self.chains.as_ref();
+        chains.map_or(self.flows.len(), |chains| chains.first)
     }
 
     /// Since the start of flow `plan`.

@@ -1,8 +1,9 @@
 //! What a sender knew of the way when it sent a packet, and the delay that the packet then met (On-Ramp,
 //! figure 6). Kernel hosts only, of packets that hold a sampled byte; for whoever asks.
 
-use crate::domain::Domain;
+use super::Kernels;
 use crate::host::clock::mono;
+use crate::host::site::Site;
 use onramp_units::{Sim, Span, Time};
 use std::collections::HashMap;
 
@@ -42,26 +43,33 @@ impl Signals {
     }
 }
 
-impl Domain {
+impl Kernels {
     /// The OR-ACK of `byte` is back: it was `received` by the clocks of flow `plan`'s hosts.
-    pub(crate) fn note_pair(&mut self, connection: u32, plan: u32, byte: u32, received: Time<Sim>) {
+    pub(crate) fn note_pair(
+        &mut self,
+        site: &mut Site,
+        connection: u32,
+        plan: u32,
+        byte: u32,
+        received: Time<Sim>,
+    ) {
         let Some(signals) = &mut self.signals else {
             return;
         };
         let Some((sent, known)) = signals.under_way.remove(&(connection, byte)) else {
             return;
         };
-        let flow = &self.network.flows[plan as usize];
+        let flow = &site.network.flows[plan as usize];
         // Constant errors: those of now were those of then.
-        let Some(stamp) = self.clocks.stamp(self.now, flow.dst, flow.src) else {
+        let Some(stamp) = site.clocks.stamp(site.net.now, flow.dst, flow.src) else {
             return;
         };
-        let error = stamp - mono(self.now);
+        let error = stamp - mono(site.net.now);
         let measured = received - sent;
         signals.last_owd.insert(connection, measured);
         if let Some((last_owd, last_rtt)) = known {
             signals.pairs.push(Pair {
-                at: self.now,
+                at: site.net.now,
                 plan,
                 owd: measured - error,
                 last_owd,

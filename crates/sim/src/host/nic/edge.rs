@@ -1,0 +1,127 @@
+//! On-Ramp in the NIC: what the law lets go, what it learns.
+
+use super::{Nics, Turn};
+use crate::host::clock::mono;
+use crate::host::edge::{held_until, law_of, or_ack};
+use crate::host::site::Site;
+use crate::net::carried::Stamp;
+use crate::net::packet::{Packet, Path, NONE};
+use onramp_law::sampled_byte;
+use onramp_units::{Sim, Time};
+
+impl Nics {
+    /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
+    pub(crate) fn law_lets_go(&mut self, site: &mut Site, host: u32, place: usize) -> bool {
+        let Some(law) = law_of(&site.laws, host) else {
+            return true;
+        };
+        let turn = &mut self.nics[host as usize].flows[place];
+        let sender = &mut self.senders[turn.sender];
+        let until = held_until(law, &mut sender.law, &mut sender.held_since, site.net.now);
+        turn.held_until = until.unwrap_or(turn.held_until);
+        until.is_none()
+    }
+
+    /// A data packet of `sender` is handed to the line.
+    pub(crate) fn law_sent(&mut self, site: &mut Site, sender: u32, id: u32) {
+        let packet = &site.net.packets[id];
+        let sender = &mut self.senders[sender];
+        let Some(law) = law_of(&site.laws, sender.src) else {
+            return;
+        };
+        if let Some(since) = sender.held_since.take() {
+            sender.sent.held += site.net.now - since;
+        }
+        // Sequence numbers of the law are modulo 2^32.
+        let (seq, len) = (packet.seq as u32, u32::from(packet.payload));
+        let stamp = Stamp {
+            record: sender.law.sent(law, mono(site.net.now), seq, len),
+            received: None,
+        };
+        site.net.carried.stamps.set(id, stamp);
+    }
+
+    /// A receiver has a data packet: queues its OR-ACK, which goes `back`, or has its acknowledgement
+    /// carry the time, if there is a law to feed. Whether there is an OR-ACK.
+    pub(crate) fn answer_with_or_ack(&mut self, site: &mut Site, id: u32, back: Path) -> bool {
+        let data = site.net.packets[id];
+        let port = u32::from(data.at_port);
+        let host = site.net.ports[port as usize].node;
+        let src = site.network.flows[data.flow as usize].src;
+        if law_of(&site.laws, src).is_none() {
+            return false;
+        }
+        let (seq, bytes) = (data.seq as u32, u32::from(data.payload));
+        let every = site.config.or_ack_every;
+        if every > 1 && sampled_byte(seq, bytes, every).is_none() {
+            return false;
+        }
+        let received = site.clocks.stamp(site.net.now, host, src);
+        if received.is_none() {
+            return false;
+        }
+        let stamp = Stamp {
+            received,
+            ..*site.net.carried.stamps.of(id)
+        };
+        if self.own.piggyback {
+            site.net.carried.stamps.set(id, stamp);
+            return false;
+        }
+        let or_ack = site.net.packets.add(Packet {
+            sent: site.net.now,
+            ..or_ack(&data, back)
+        });
+        site.net.carried.stamps.set(or_ack, stamp);
+        site.net.ports[port as usize]
+            .data
+            .push(&mut site.net.packets, or_ack);
+        site.net.counters.or_acks += 1;
+        true
+    }
+
+    /// An OR-ACK, or an acknowledgement that may say the same, is back at the sender: the law learns,
+    /// and is asked again.
+    pub(crate) fn or_acked(&mut self, site: &mut Site, id: u32) {
+        let Packet {
+            flow, connection, ..
+        } = site.net.packets[id];
+        let src = site.network.flows[flow as usize].src;
+        let Some(law) = law_of(&site.laws, src) else {
+            return;
+        };
+        let stamp = *site.net.carried.stamps.of(id);
+        let Some(received) = stamp.received else {
+            return;
+        };
+        let (record, now) = (&stamp.record, mono(site.net.now));
+        let seq = record.first_byte();
+        let place = self.senders.place(connection);
+        let sender = place.map(|place| &mut self.senders[place]);
+        // The verdict only says whether the sample was of use.
+        let owd = match sender.filter(|sender| !sender.is_over()) {
+            Some(sender) => {
+                sender.law.orack(law, record, seq, now, received);
+                if sender.turn != NONE {
+                    let turns = &mut self.nics[src as usize].flows;
+                    turns[sender.turn as usize].held_until = Time::ZERO;
+                }
+                sender.law.owd()
+            }
+            // What it tells is of use to the next flow, if delays are reused.
+            None => {
+                let mut over = onramp_law::Flow::default();
+                over.orack(law, record, seq, now, received);
+                over.owd()
+            }
+        };
+        site.keep_delay(flow, owd);
+    }
+}
+
+impl Turn {
+    /// When both pace and law let the next packet go, as far as is known.
+    pub fn due(&self) -> Time<Sim> {
+        self.next_at.max(self.held_until)
+    }
+}

@@ -1,0 +1,51 @@
+//! The site of hosts: what hosts of either kind need to work: the fabric, the plan, the clocks, and what
+//! On-Ramp's law has for each host.
+
+use super::clock::Clocks;
+use super::config::Config;
+use super::huygens::Prober;
+use crate::flows::network::Network;
+use crate::flows::starts::Starts;
+use crate::net::fabric::Fabric;
+use onramp_units::{Sim, Span, Time};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the hosts of a domain share.
+pub(crate) struct Site {
+    pub net: Fabric,
+    pub network: Arc<Network>,
+    pub starts: Starts,
+    pub config: Config,
+    pub clocks: Clocks,
+    /// The probes of hosts that synchronise their clocks.
+    pub prober: Option<Prober>,
+    /// By node: the control law for its line; `None`: it has no law. Empty: no node has one.
+    pub laws: Arc<[Option<onramp_law::Config>]>,
+    /// By sender here and receiver: the last delay, and when it was learned; if delays are reused.
+    pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
+}
+
+impl Site {
+    /// The last delay from `src` to `dst`, if flows that start use it.
+    pub(crate) fn delay_to_reuse(&self, src: u32, dst: u32) -> Option<Span> {
+        let &(owd, learned) = self.last_delays.get(&(src, dst))?;
+        (self.net.now - learned <= self.config.reuse?).then_some(owd)
+    }
+
+    /// The law has learned a delay of flow `plan`, which the next flow of its hosts may use.
+    pub(crate) fn keep_delay(&mut self, plan: u32, owd: Option<Span>) {
+        if let (Some(_), Some(owd)) = (self.config.reuse, owd) {
+            let flow = &self.network.flows[plan as usize];
+            self.last_delays
+                .insert((flow.src, flow.dst), (owd, self.net.now));
+        }
+    }
+
+    /// All of flow `plan` is at its receiver here.
+    pub(crate) fn flow_arrived(&mut self, plan: u32) {
+        let after = self.network.age(plan, self.net.now);
+        self.network.outcomes.arrived(plan, after);
+        self.starts.flow_arrived(&mut self.net, plan);
+    }
+}

@@ -1,0 +1,41 @@
+//! Counters of packets and events.
+
+/// Counters of a whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Events handled.
+    pub events: u64,
+    /// Transmissions of data and acknowledgements over one link each.
+    pub packet_hops: u64,
+    /// Data packets sent, again or not.
+    pub data_packets: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Times that a flow waited in vain for an acknowledgement.
+    pub timeouts: u64,
+    /// OR-ACKs sent.
+    pub or_acks: u64,
+    /// Packets dropped at switches.
+    pub drops: u64,
+    /// Packets dropped in hosts, by CoDel.
+    pub host_drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// PFC pauses sent.
+    pub pauses: u64,
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.events += other.events;
+        self.packet_hops += other.packet_hops;
+        self.data_packets += other.data_packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.or_acks += other.or_acks;
+        self.drops += other.drops;
+        self.host_drops += other.host_drops;
+        self.marks += other.marks;
+        self.pauses += other.pauses;
+    }
+}

@@ -1,0 +1,119 @@
+//! The fabric: ports, switches' memories and packets, at one instant of simulated time.
+//!
+//! A fabric has the ports and memories of all nodes, so that numbers are the same in every domain; only
+//! those of its own domain change. It moves packets from port to port. What a host does with a packet is
+//! not its affair.
+
+use super::carried::{Acknowledgement, Carried, Carries, Stamp};
+use super::config::Switch;
+use super::counters::Counters;
+use super::mail::Mail;
+use super::packet::{Packet, Packets};
+use super::port::Port;
+use super::switch::Memory;
+use super::what::What;
+use crate::engine::events::{Event, Events};
+use crate::engine::random::Random;
+use crate::engine::rounding::{Rounding, WireTimes};
+use crate::engine::slab::Slab;
+use onramp_cc::int::{IntFormat, IntStack};
+use onramp_units::{Sim, Time};
+use std::sync::Arc;
+
+/// Ports, memories, packets, and the events to come.
+pub(crate) struct Fabric {
+    /// Number of the domain.
+    me: usize,
+    pub(super) rounding: Rounding,
+    pub(super) switch: Switch,
+    pub int: IntFormat,
+    /// Time and place of the event under way, or of the last one.
+    pub now: Time<Sim>,
+    pub place: u64,
+    pub events: Events<What>,
+    pub packets: Packets,
+    pub carried: Carried,
+    pub ports: Vec<Port>,
+    /// By node; hosts' are empty.
+    pub(super) memories: Vec<Memory>,
+    /// By rate.
+    pub(super) wire_times: Arc<[WireTimes]>,
+    pub(super) random: Random,
+    pub counters: Counters,
+    /// By domain: packets for it.
+    pub outgoing: Vec<Mail>,
+    /// Packets that captured ports have begun to send.
+    pub captured: Vec<Sent>,
+}
+
+/// What all fabrics of a simulation begin with.
+pub(crate) struct Beginning {
+    pub rounding: Rounding,
+    pub seed: u64,
+    pub domains: usize,
+    pub switch: Switch,
+    pub int: IntFormat,
+    pub wire_times: Arc<[WireTimes]>,
+    pub carries: Carries,
+    pub ports: Vec<Port>,
+    pub memories: Vec<Memory>,
+}
+
+/// A packet that a captured port begins to send.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    pub at: Time<Sim>,
+    pub port: u32,
+    pub packet: Packet,
+    pub stack: IntStack,
+    pub stamp: Stamp,
+    pub acknowledgement: Acknowledgement,
+}
+
+impl Fabric {
+    /// The fabric of domain `me`, in which nothing has happened yet.
+    pub fn new(beginning: &Beginning, me: usize) -> Fabric {
+        let Beginning { rounding, seed, .. } = *beginning;
+        Fabric {
+            me,
+            rounding,
+            switch: beginning.switch,
+            int: beginning.int.clone(),
+            now: Time::ZERO,
+            place: 0,
+            events: Events::new(rounding),
+            packets: Slab::new(),
+            carried: Carried::new(beginning.carries),
+            ports: beginning.ports.clone(),
+            memories: beginning.memories.clone(),
+            wire_times: beginning.wire_times.clone(),
+            random: Random::new(rounding, seed, beginning.memories.len()),
+            counters: Counters::default(),
+            outgoing: (0..beginning.domains).map(|_| Mail::default()).collect(),
+            captured: Vec::new(),
+        }
+    }
+
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// The event under way is this one.
+    pub fn begin(&mut self, event: &Event<What>) {
+        self.now = event.at;
+        self.place = event.place;
+        self.counters.events += 1;
+    }
+
+    #[cold]
+    pub(super) fn note_sent(&mut self, port: u32, id: u32) {
+        self.captured.push(Sent {
+            at: self.now,
+            port,
+            packet: self.packets[id],
+            stack: *self.carried.stacks.of(id),
+            stamp: *self.carried.stamps.of(id),
+            acknowledgement: *self.carried.acknowledgements.of(id),
+        });
+    }
+}
