@@ -1,0 +1,69 @@
+//! The structure of the workspace: rooms do not import each other in circles, files and types stay small.
+//!
+//! A room is a module at the top of a crate: a folder or a file of `src/`. `lib.rs` and `main.rs` put rooms
+//! together and are none themselves; unit tests may use everything. Lines of code are counted without
+//! blank lines and without lines that are only a comment. Public fields are those with any `pub`.
+
+mod rooms;
+mod sizes;
+mod sources;
+
+use sources::{crates, sources};
+
+/// Most lines of code in a source file.
+const MOST_LINES: usize = 500;
+/// Most public fields of a type.
+const MOST_FIELDS: usize = 15;
+
+/// Crates whose rooms still import each other in circles. A crate leaves this list for good.
+const CIRCLES: [&str; 5] = ["clock", "onramp", "rack", "scenario", "sync"];
+/// Types and files that are still too large.
+const LARGE: [&str; 8] = [
+    "crates/cc/src/tcp/mod.rs: Acked",
+    "crates/clock/src/status.rs: Status",
+    "crates/agent/src/args.rs: Args",
+    "crates/rack/src/native/observe.rs: Observed",
+    "crates/reproduce/src/spec.rs: RowSpec",
+    "crates/sim/src/host/nic/sender.rs: Sender",
+    "crates/sim/src/net/port.rs: Port",
+    "crates/sim/src/tcp/sender.rs",
+];
+
+fn is_known(name: &str) -> bool {
+    LARGE.contains(&name)
+}
+
+#[test]
+fn rooms_of_a_crate_do_not_import_each_other_in_circles() {
+    let cycles: Vec<String> = crates()
+        .iter()
+        .filter(|(name, _)| !CIRCLES.contains(&name.as_str()))
+        .flat_map(|(_, folder)| rooms::cycles(folder))
+        .collect();
+    assert!(cycles.is_empty(), "import cycles:\n{}", cycles.join("\n"));
+}
+
+#[test]
+fn no_source_file_is_longer_than_500_lines_of_code() {
+    let long: Vec<String> = sources(&["rs", "c", "h"])
+        .iter()
+        .map(|file| (file, sizes::lines_of_code(&file.text)))
+        .filter(|(file, lines)| *lines > MOST_LINES && !is_known(&file.path))
+        .map(|(file, lines)| format!("{}: {lines} lines of code", file.path))
+        .collect();
+    assert!(long.is_empty(), "above {MOST_LINES}:\n{}", long.join("\n"));
+}
+
+#[test]
+fn no_type_has_more_than_15_public_fields() {
+    let wide: Vec<String> = sources(&["rs"])
+        .iter()
+        .flat_map(|file| {
+            let wide = sizes::public_fields(&file.text).into_iter();
+            wide.map(|(name, fields)| (format!("{}: {name}", file.path), fields))
+        })
+        .filter(|(name, fields)| *fields > MOST_FIELDS && !is_known(name))
+        .map(|(name, fields)| format!("{name} has {fields} public fields"))
+        .collect();
+    assert!(wide.is_empty(), "above {MOST_FIELDS}:\n{}", wide.join("\n"));
+}

@@ -1,0 +1,62 @@
+//! How large files and types are.
+
+/// Lines that are neither blank nor only a comment.
+pub fn lines_of_code(text: &str) -> usize {
+    let mut in_comment = false;
+    let mut lines = 0;
+    for line in text.lines().map(str::trim) {
+        let opens = !in_comment && line.starts_with("/*");
+        if in_comment || opens {
+            in_comment = !line.contains("*/");
+        } else if !line.is_empty() && !line.starts_with("//") {
+            lines += 1;
+        }
+    }
+    lines
+}
+
+/// The structs of a Rust file, and how many public fields each has.
+pub fn public_fields(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(name) = struct_name(line) else {
+            continue;
+        };
+        // rustfmt closes a struct where it opened it.
+        let indent = line.len() - line.trim_start().len();
+        let end = format!("{}}}", &line[..indent]);
+        let fields = lines.by_ref().take_while(|line| *line != end);
+        let public = fields.filter(|line| is_public_field(line)).count();
+        found.push((name.to_owned(), public));
+    }
+    found
+}
+
+/// The name of a struct with named fields that begins in this line.
+fn struct_name(line: &str) -> Option<&str> {
+    let (before, name) = line.split_once("struct ")?;
+    let is_definition = before.trim().is_empty() || before.trim().starts_with("pub");
+    let is_open = line.ends_with('{');
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+    (is_definition && is_open).then_some(&name[..end])
+}
+
+fn is_public_field(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("pub ") || line.starts_with("pub(")
+}
+
+#[test]
+fn comments_and_blank_lines_are_no_code() {
+    let text = "//! What.\n\n/* one\n * two\n */\nlet a = 1; // why\n/* three */\nlet b = 2;\n";
+    assert_eq!(lines_of_code(text), 2);
+}
+
+#[test]
+fn public_fields_are_those_with_any_pub() {
+    let text = "pub struct A<T> {\n    /// One.\n    pub one: T,\n    pub(crate) two: u8,\n    three: u8,\n}\n\
+                struct B;\npub struct C {\n    pub four: u8,\n}\n";
+    let expected = [("A".to_owned(), 2), ("C".to_owned(), 1)];
+    assert_eq!(public_fields(text), expected);
+}
