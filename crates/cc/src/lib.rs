@@ -1,9 +1,14 @@
 //! Congestion controls: how fast and how much a flow may send, from what its acknowledgements say.
 //!
 //! Does: the decisions of each congestion control, for NICs ([`nic`]) and for kernels ([`tcp`]), one
-//! file each. Does not: know clocks, queues, packets or the network. Every input is an argument,
-//! time included.
+//! file each, which also declares its names and its parameters; the registry of all ([`Cc`]).
+//! Does not: know clocks, queues, packets or the network. Every input is an argument, time included.
 
 pub mod int;
 pub mod nic;
+mod parameter;
+mod registry;
 pub mod tcp;
+
+pub use parameter::{Bounds, Parameter, Setting, Tuning};
+pub use registry::{keys, names, names_of, Cc, Key};

@@ -1,6 +1,7 @@
 //! The table of keys for people: as text for a terminal, as Markdown for docs/scenario.md.
 
 use crate::keys::{self, Absent, Key};
+use onramp_cc::Cc;
 use std::fmt::Write;
 
 /// Sections of the reference: first part of the keys, heading, what it is about.
@@ -8,7 +9,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("", "The experiment", "At the top of the file."),
     ("network", "[network]", "Links and switches. Tables may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host."),
-    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only: `[cc.hpcc]`, `eta = \"90 %\"`. The defaults are those of each one's source, at 100 Gbit/s where they are in proportion to the line rate. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file has is an error."),
+    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only: `[cc.hpcc]`, `eta = \"90 %\"`. The defaults are those of each one's source, at 100 Gbit/s where they depend on the line rate. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file has is an error."),
     ("clock", "[clock]", "Errors of the hosts' clocks, with a normal distribution over the hosts, and their correction. The rack's hosts share a kernel's clock; each daemon gets a clock with the error that the host has in the simulator with the same seed."),
     ("traffic", "[[traffic]]", "One entry for each source of traffic. An entry has only the keys of its kind."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the rest means nothing."),
@@ -73,6 +74,15 @@ pub fn explain() -> String {
                 &format!("      {}{}", plain(key.meaning), owners(key)),
             );
         }
+        if prefix == "cc" {
+            for cc in Cc::all() {
+                let hosts = if cc.is_nic() { "nic" } else { "kernel" };
+                line(
+                    &mut out,
+                    &format!("  host.cc {cc} ({hosts} hosts): {}", cc.about()),
+                );
+            }
+        }
         line(&mut out, "");
     }
     line(&mut out, "[[case]], [sweep]");
@@ -87,6 +97,9 @@ pub fn explain_markdown() -> String {
     line(&mut out, INTRO);
     for (prefix, heading, about) in SECTIONS {
         line(&mut out, &format!("## {heading}\n\n{about}\n"));
+        if prefix == "cc" {
+            congestion_controls(&mut out);
+        }
         line(
             &mut out,
             "| key | value | default | worlds | meaning |\n|---|---|---|---|---|",
@@ -110,6 +123,21 @@ pub fn explain_markdown() -> String {
         &format!("## [[case]] and [sweep]\n\n{VARIANTS}\n```toml\n{EXAMPLE}```"),
     );
     out
+}
+
+/// What `host.cc` can be, as a table.
+fn congestion_controls(out: &mut String) {
+    line(
+        out,
+        "| host.cc | hosts | worlds | congestion control |\n|---|---|---|---|",
+    );
+    for cc in Cc::all() {
+        let hosts = if cc.is_nic() { "nic" } else { "kernel" };
+        let worlds = if cc.in_linux() { "both" } else { "simulator" };
+        let about = cc.about();
+        line(out, &format!("| `{cc}` | {hosts} | {worlds} | {about} |"));
+    }
+    line(out, "");
 }
 
 fn section(prefix: &str) -> impl Iterator<Item = &'static Key> + '_ {

@@ -15,6 +15,11 @@ pub struct NotAFraction {
 }
 
 impl Fraction {
+    /// A number that is finite and not negative.
+    pub(crate) const fn of(number: f64) -> Fraction {
+        Fraction(number)
+    }
+
     /// The number itself.
     pub const fn get(self) -> f64 {
         self.0

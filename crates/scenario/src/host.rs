@@ -14,11 +14,11 @@ section! {
     pub struct Host in "host" {
         kind: HostKind = field(Form::Choice(HostKind::VARIANTS), Is("kernel")).rack_has(Rack::Only(&["kernel"])),
             "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets.";
-        cc: Cc = field(Form::Choice(Cc::VARIANTS), Is("cubic")).rack_has(Rack::If(
-            "cubic, bbr, dctcp or reno",
-            |run, _, _| run.host.cc == Cc::Scalable,
+        cc: Cc = field(Form::Cc, Is("cubic")).rack_has(Rack::If(
+            "what its Linux has",
+            |run, _, _| !run.host.cc.is_nic() && !run.host.cc.in_linux(),
         )),
-            "Congestion control. Kernel hosts have cubic, bbr, dctcp (which needs `network.ecn.threshold`), reno and scalable. Nic hosts have hpcc, dctcp, and dcqcn and timely in their variants. Each has its source's parameters and, on nic hosts without `network.ecn`, its source's marks.";
+            "Congestion control; the list stands under [cc]. Each has its source's parameters and, on nic hosts without `network.ecn`, its source's marks.";
         qdisc: Qdisc = field(Form::Choice(Qdisc::VARIANTS), Is("edge")),
             "Queueing discipline of each NIC. `edge` is On-Ramp's own, the others are Linux's.";
         gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("64 kB")),

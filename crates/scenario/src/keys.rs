@@ -16,20 +16,18 @@ use crate::{Clock, Host, OnRamp, Transport};
 use onramp_units::Span;
 
 /// Every key, in the order of the documentation.
-const SECTIONS: [&[Key]; 8] = [
-    EXPERIMENT,
-    network::KEYS,
-    Host::KEYS,
-    Transport::KEYS,
-    cc::KEYS,
-    Clock::KEYS,
-    traffic::KEYS,
-    OnRamp::KEYS,
-];
-
-/// Every key, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    SECTIONS.into_iter().flatten()
+    let sections: [&[Key]; 8] = [
+        EXPERIMENT,
+        network::KEYS,
+        Host::KEYS,
+        Transport::KEYS,
+        &cc::KEYS,
+        Clock::KEYS,
+        traffic::KEYS,
+        OnRamp::KEYS,
+    ];
+    sections.into_iter().flatten()
 }
 
 const EXPERIMENT: &[Key] = &[

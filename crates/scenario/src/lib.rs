@@ -26,13 +26,14 @@ mod resolve;
 mod scenario;
 mod section;
 mod traffic;
-mod tuning;
 mod types;
 mod value;
 mod workload;
 mod write;
 
 pub use clock::*;
+pub use onramp_cc::{Cc, Tuning};
+
 pub use error::{Error, Errors, Place, Problem};
 pub use explain::{explain, explain_markdown};
 pub use files::NO_FILES;
@@ -46,6 +47,5 @@ pub use on_ramp::*;
 pub use plan::{expected_flows, plan, rack_plan, After, Arrival, Work};
 pub use scenario::Scenario;
 pub use traffic::*;
-pub use tuning::{parameters, Parameter, Tuning};
 pub use types::*;
 pub use workload::{Distribution, DistributionError};

@@ -125,7 +125,6 @@ macro_rules! words {
 words!(
     String,
     crate::Arrivals,
-    crate::Cc,
     crate::ClockSync,
     crate::Connections,
     crate::HostKind,
@@ -138,6 +137,20 @@ words!(
     crate::Sharing,
     crate::TopologyKind
 );
+
+impl Field for crate::Cc {
+    /// The first of that name; which one the hosts have is decided where their kind is known.
+    fn from_value(value: Value) -> Option<crate::Cc> {
+        match value {
+            Value::Text(word) => crate::Cc::named(&word),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::Text(self.to_string()))
+    }
+}
 
 impl<T: Field> Field for Option<T> {
     fn from_value(value: Value) -> Option<Option<T>> {

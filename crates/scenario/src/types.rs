@@ -4,7 +4,8 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::{Clock, Fraction, Graph, Host, HostKind, OnRamp, Traffic, Tuning};
+use crate::{Clock, Fraction, Graph, Host, OnRamp, Traffic};
+use onramp_cc::Tuning;
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -207,56 +208,6 @@ pub enum Mark {
     Enqueue,
     /// That which it leaves behind.
     Dequeue,
-}
-
-/// Congestion control; "_w" stands for the papers' "+w".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum Cc {
-    /// RFC 9438.
-    Cubic,
-    /// BBRv1, as in Linux.
-    Bbr,
-    /// RFC 8257.
-    Dctcp,
-    /// RFC 5681.
-    Reno,
-    /// T. Kelly's, in the simulator only.
-    Scalable,
-    /// HPCC.
-    Hpcc,
-    /// DCQCN as NIC firmware has it.
-    Dcqcn,
-    /// With a window.
-    DcqcnW,
-    /// With the DCQCN paper's intervals.
-    DcqcnPaper,
-    /// With both.
-    DcqcnPaperW,
-    /// TIMELY.
-    Timely,
-    /// With a window.
-    TimelyW,
-}
-
-impl Cc {
-    /// All of them, as scenarios have them.
-    pub const NAMES: &'static [&'static str] = Cc::VARIANTS;
-
-    /// Whether hosts of that kind have it.
-    pub fn runs_on(self, kind: HostKind) -> bool {
-        match self {
-            Cc::Cubic | Cc::Bbr | Cc::Reno | Cc::Scalable => kind == HostKind::Kernel,
-            Cc::Dctcp => true,
-            Cc::Hpcc
-            | Cc::Dcqcn
-            | Cc::DcqcnW
-            | Cc::DcqcnPaper
-            | Cc::DcqcnPaperW
-            | Cc::Timely
-            | Cc::TimelyW => kind == HostKind::Nic,
-        }
-    }
 }
 
 impl Network {

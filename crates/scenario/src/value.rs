@@ -2,6 +2,7 @@
 
 use crate::error::Problem;
 use crate::{Fraction, Inline};
+use onramp_cc::{Bounds, Setting};
 use onramp_units::{Bytes, ParseError, Rate, Span};
 use std::fmt;
 use std::str::FromStr;
@@ -42,6 +43,8 @@ pub(crate) enum Form {
     Rate(Rate, Rate),
     Bytes(Bytes, Bytes),
     Choice(&'static [&'static str]),
+    /// The name of a congestion control.
+    Cc,
     /// A table of nodes and links, which is read as such (document.rs).
     Graph,
 }
@@ -85,6 +88,7 @@ impl Form {
             }
             Form::Rate(min, max) => read_quantity(key, text, min, max).map(Value::Rate),
             Form::Bytes(min, max) => read_quantity(key, text, min, max).map(Value::Bytes),
+            Form::Cc => Form::Choice(onramp_cc::names()).read(key, text),
             Form::Choice(names) if names.contains(&text) => Ok(Value::Text(text.to_owned())),
             Form::Choice(_) | Form::Graph => Err(self.unlike(key, text)),
         }
@@ -113,6 +117,44 @@ impl Form {
     }
 }
 
+impl From<Bounds> for Form {
+    fn from(bounds: Bounds) -> Form {
+        match bounds {
+            Bounds::Fraction(min, max) => Form::Fraction(min, max),
+            Bounds::Count(min, max) => Form::Count(min.into(), max.into()),
+            Bounds::Span(min, max) => Form::Span(min, max),
+            Bounds::Rate(min, max) => Form::Rate(min, max),
+            Bounds::Flag => Form::Flag,
+        }
+    }
+}
+
+impl Value {
+    /// As a parameter of a congestion control, if it can be one.
+    pub(crate) fn setting(&self) -> Option<Setting> {
+        Some(match self {
+            Value::Fraction(value) => Setting::Fraction(value.get()),
+            Value::Count(value) => Setting::Count((*value).try_into().ok()?),
+            Value::Span(value) => Setting::Span(*value),
+            Value::Rate(value) => Setting::Rate(*value),
+            Value::Flag(value) => Setting::Flag(*value),
+            Value::Text(_) | Value::Bytes(_) | Value::Graph(_) => return None,
+        })
+    }
+}
+
+impl From<Setting> for Value {
+    fn from(setting: Setting) -> Value {
+        match setting {
+            Setting::Fraction(value) => Value::Fraction(Fraction::of(value)),
+            Setting::Count(value) => Value::Count(value.into()),
+            Setting::Span(value) => Value::Span(value),
+            Setting::Rate(value) => Value::Rate(value),
+            Setting::Flag(value) => Value::Flag(value),
+        }
+    }
+}
+
 impl fmt::Display for Form {
     /// For people: "rate, 1 Mbit/s to 1 Tbit/s".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,6 +175,7 @@ impl fmt::Display for Form {
             Form::SpanOrOff(min, max) => write!(f, "time, {min} to {max}, or \"{OFF}\""),
             Form::Rate(min, max) => write!(f, "rate, {min} to {max}"),
             Form::Bytes(min, max) => write!(f, "size, {min} to {max}"),
+            Form::Cc => Form::Choice(onramp_cc::names()).fmt(f),
             Form::Choice(names) => {
                 let quoted: Vec<String> = names.iter().map(|n| format!("\"{n}\"")).collect();
                 f.write_str(&quoted.join(" or "))

@@ -57,10 +57,10 @@ impl Run {
         all.field("time_dilation", &self.time_dilation.get());
         all.network(&self.network);
         self.host.write("host", &mut all);
-        let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc);
+        let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc.name());
         for key in keys::all().filter(tuned) {
-            if let Some(value) = self.tuning.0.get(key.name()) {
-                all.add(key.path, value.clone());
+            if let Some(setting) = self.tuning.get(key.name()) {
+                all.add(key.path, setting.into());
             }
         }
         self.clock.write("clock", &mut all);

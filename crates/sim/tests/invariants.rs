@@ -1,7 +1,7 @@
 //! What holds in every network: bytes are kept, PFC loses nothing, an idle network takes what the
 //! closed form says, and a queue is as long as theory has it.
 
-use onramp_cc::nic::PRESETS;
+use onramp_cc::nic::presets;
 use onramp_scenario::Work;
 use onramp_sim::{
     Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Simulation, Switch, Topology,
@@ -19,7 +19,7 @@ fn line(rate: &str) -> Line {
 }
 
 fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
-    let preset = &PRESETS[preset];
+    let preset = presets().nth(preset).unwrap();
     let lossless = matches!(buffer, Buffer::Lossless(_));
     let hosts = Hosts::Nic(Nic {
         timeout: (!lossless).then_some(Span::from_ms(1)),
@@ -44,7 +44,7 @@ fn flow(start_ns: i64, src: u32, dst: u32, bytes: u64) -> Flow {
 
 /// The preset whose packets have the smallest headers.
 fn dctcp() -> usize {
-    let named = PRESETS.iter().position(|preset| preset.name == "dctcp");
+    let named = presets().position(|preset| preset.name == "dctcp");
     named.unwrap()
 }
 
@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn a_lossless_network_drops_nothing_and_delivers_everything(
         (topology, flows) in traffic(),
-        preset in 0..PRESETS.len(),
+        preset in 0..presets().count(),
         kib in 600u64..4096,
     ) {
         // From just above what headrooms and reserves of the largest switch take.
@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn a_lossy_network_delivers_everything_in_the_end(
         (topology, flows) in traffic(),
-        preset in 0..PRESETS.len(),
+        preset in 0..presets().count(),
         kb in 8u64..200,
         shared: bool,
     ) {
@@ -129,7 +129,7 @@ proptest! {
     #[test]
     fn no_result_depends_on_the_partition(
         (topology, flows) in traffic(),
-        preset in 0..PRESETS.len(),
+        preset in 0..presets().count(),
         lossless: bool,
         domains in prop::collection::vec(0u16..4, 40),
         stops_us in prop::collection::vec(0i64..200, 0..4),

@@ -3,53 +3,64 @@
 //! Differs from the paper: no byte counter, every acknowledgement echoes its packet's mark (no
 //! separate CNP), marks act at the next of the regular checks, and F is 1.
 
-use super::{divided, per_25g, scaled, sum, window_if};
-use super::{Ack, CongestionControl, Feedback, Limits, PathFacts};
-use onramp_scenario::Tuning;
+use super::{divided, per_25g, red, scaled, sum, window_if, Preset};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
 use onramp_units::{Rate, Sim, Span, Time};
 
 pub const FEEDBACK: Feedback = Feedback::Marks;
 pub const MOVES_NEXT_PACKET: bool = false;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// g: weight of a new sample in alpha.
-    pub gain: f64,
-    /// How often alpha is updated.
-    pub alpha_interval: Span,
-    /// T_d: how often the rate may be cut.
-    pub decrease_interval: Span,
-    /// T_i: how often the rate grows.
-    pub increase_interval: Span,
-    /// F: steps of fast recovery before additive increase.
-    pub fast_recovery: u32,
-    /// R_AI.
-    pub additive: Rate,
-    /// R_HAI.
-    pub hyper: Rate,
-    /// The rate is never below this.
-    pub min_rate: Rate,
+parameters! { "dcqcn", |line| {
+    "g" gain: f64 = 1.0 / 256.0, PART, "Weight of a new sample in alpha.";
+    "alpha_interval" alpha_interval: Span = Span::from_us(1), SHORT, "How often alpha is updated.";
+    "decrease_interval" decrease_interval: Span = Span::from_us(4), SHORT, "T_d, how often the rate may be cut.";
+    "increase_interval" increase_interval: Span = Span::from_us(300), SHORT, "T_i, how often the rate grows.";
+    "fast_recovery" fast_recovery: u32 = 1, TIMES, "F: steps of fast recovery before additive increase; 5 in the paper.";
+    "rate_ai" additive: Rate = per_25g(5_000_000, line), STEP, "R_AI.";
+    "rate_hai" hyper: Rate = per_25g(50_000_000, line), STEP, "R_HAI.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "The rate is never below this.";
+} variant {
     /// "+w": cap what is in flight.
-    pub window: bool,
-}
+    window: bool = false;
+} }
+
+const DCQCN: Preset = Preset {
+    name: "dcqcn",
+    about: "DCQCN (SIGCOMM 2015) as NIC firmware has it",
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: |line| Algorithm::Dcqcn(Params::reference(line)),
+    ecn: red,
+    hold_acks: false,
+};
+
+/// The vendor's intervals and the paper's, each without and with a window.
+pub(super) const PRESETS: &[Preset] = &[
+    DCQCN,
+    Preset {
+        name: "dcqcn_w",
+        about: "DCQCN with a window",
+        algorithm: |line| Algorithm::Dcqcn(Params::reference(line).windowed()),
+        hold_acks: true,
+        ..DCQCN
+    },
+    Preset {
+        name: "dcqcn_paper",
+        about: "DCQCN with its paper's intervals",
+        algorithm: |line| Algorithm::Dcqcn(Params::paper(line)),
+        ..DCQCN
+    },
+    Preset {
+        name: "dcqcn_paper_w",
+        about: "DCQCN with its paper's intervals and a window",
+        algorithm: |line| Algorithm::Dcqcn(Params::paper(line).windowed()),
+        hold_acks: true,
+        ..DCQCN
+    },
+];
 
 impl Params {
-    /// The NIC vendor's, as in the HPCC authors' simulator; steps in proportion to the line rate.
-    pub fn reference(line: Rate) -> Params {
-        Params {
-            gain: 1.0 / 256.0,
-            alpha_interval: Span::from_us(1),
-            decrease_interval: Span::from_us(4),
-            increase_interval: Span::from_us(300),
-            fast_recovery: 1,
-            additive: per_25g(5_000_000, line),
-            hyper: per_25g(50_000_000, line),
-            min_rate: scaled(line, 0.01),
-            window: false,
-        }
-    }
-
     /// The DCQCN paper's intervals.
     pub fn paper(line: Rate) -> Params {
         Params {
@@ -65,15 +76,12 @@ impl Params {
         self.window
     }
 
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("g", &mut self.gain);
-        given.span("alpha_interval", &mut self.alpha_interval);
-        given.span("decrease_interval", &mut self.decrease_interval);
-        given.span("increase_interval", &mut self.increase_interval);
-        given.count("fast_recovery", &mut self.fast_recovery);
-        given.rate("rate_ai", &mut self.additive);
-        given.rate("rate_hai", &mut self.hyper);
-        given.rate("min_rate", &mut self.min_rate);
+    /// The papers' "+w".
+    fn windowed(self) -> Params {
+        Params {
+            window: true,
+            ..self
+        }
     }
 }
 

@@ -2,43 +2,35 @@
 //! 2010), in the form that the HPCC authors' simulator gives it for NICs: it starts at line rate,
 //! without slow start, and grows by a rate per window.
 
-use super::{scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, PathFacts};
-use onramp_scenario::Tuning;
+use super::{scaled, step, sum, window_at, Preset};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use crate::parameter::{parameters, PART, STEP};
 use onramp_units::Rate;
 
 pub const FEEDBACK: Feedback = Feedback::Marks;
 pub const MOVES_NEXT_PACKET: bool = false;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// g: weight of a window's marked part in alpha.
-    pub gain: f64,
-    /// Growth per window: one packet per RTT.
-    pub additive: Rate,
-    /// The rate is never below this.
-    pub min_rate: Rate,
-}
+parameters! { "dctcp", |line| {
+    "g" gain: f64 = 0.0625, PART, "Weight of a window's marked part in alpha.";
+    "rate_ai" additive: Rate = Rate::from_bits_per_s(615_000_000).expect("above zero"), STEP, "Growth per window of a nic host's rate.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "A nic host's rate is never below this.";
+} }
+
+/// Under its paper's name. The growth is one packet a round trip: 1 kB per 13 us.
+pub(super) const PRESETS: &[Preset] = &[Preset {
+    name: "dctcp",
+    about: "DCTCP (SIGCOMM 2010) on a rate, as the HPCC authors' simulator has it",
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: |line| Algorithm::Dctcp(Params::reference(line)),
+    ecn: step,
+    hold_acks: true,
+}];
 
 impl Params {
-    /// The HPCC authors' simulator's: 1 kB per 13 us.
-    pub fn reference(line: Rate) -> Params {
-        Params {
-            gain: 0.0625,
-            additive: Rate::from_bits_per_s(615_000_000).expect("above zero"),
-            min_rate: scaled(line, 0.01),
-        }
-    }
-
     /// Whether the window changes with time alone, without acknowledgements.
     pub fn window_follows_time(&self) -> bool {
         false
-    }
-
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("g", &mut self.gain);
-        given.rate("rate_ai", &mut self.additive);
-        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

@@ -2,50 +2,37 @@
 //! Differs from the paper: as the authors' simulator, it adapts the rate and derives the window
 //! from it, and its additive step is a rate; `max_stage` is 0 there, 5 in the paper.
 
-use super::{
-    divided, per_25g, scaled, sum, window_at, Ack, CongestionControl, Feedback, Limits, PathFacts,
-};
+use super::{divided, per_25g, red, scaled, sum, window_at, Preset};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
 use crate::int::{IntHop, MAX_INT_HOPS};
-use onramp_scenario::Tuning;
+use crate::parameter::{parameters, PART, STEP, TIMES};
 use onramp_units::Rate;
 
 pub const FEEDBACK: Feedback = Feedback::Int;
 pub const MOVES_NEXT_PACKET: bool = true;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// eta: utilisation that it aims at.
-    pub target_utilisation: f64,
-    /// maxStage: additive steps before a multiplicative one.
-    pub max_stage: u32,
-    /// W_AI as a rate.
-    pub additive: Rate,
-    /// The rate is never below this.
-    pub min_rate: Rate,
-}
+parameters! { "hpcc", |line| {
+    "eta" target_utilisation: f64 = 0.95, PART, "Utilisation that it aims at.";
+    "max_stage" max_stage: u32 = 0, TIMES, "Additive steps before a multiplicative one: 5 in the paper, 0 in its authors' simulator.";
+    "rate_ai" additive: Rate = per_25g(10_000_000, line), STEP, "W_AI as a rate.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "The rate is never below this.";
+} }
+
+/// Under its paper's name.
+pub(super) const PRESETS: &[Preset] = &[Preset {
+    name: "hpcc",
+    about: "HPCC (SIGCOMM 2019)",
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: |line| Algorithm::Hpcc(Params::reference(line)),
+    ecn: red,
+    hold_acks: true,
+}];
 
 impl Params {
-    /// The authors' simulator's, in proportion to the line rate: 40 Mbit/s at 100 Gbit/s.
-    pub fn reference(line: Rate) -> Params {
-        Params {
-            target_utilisation: 0.95,
-            max_stage: 0,
-            additive: per_25g(10_000_000, line),
-            min_rate: scaled(line, 0.01),
-        }
-    }
-
     /// Whether the window changes with time alone, without acknowledgements.
     pub fn window_follows_time(&self) -> bool {
         false
-    }
-
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("eta", &mut self.target_utilisation);
-        given.count("max_stage", &mut self.max_stage);
-        given.rate("rate_ai", &mut self.additive);
-        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

@@ -4,13 +4,8 @@
 //! list below. They know no clock, queue or packet: every input is an argument.
 
 use crate::int::{IntFormat, IntHop};
-use onramp_scenario::Tuning;
+use crate::parameter::{Parameter, Setting, Tuning};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
-
-pub mod dcqcn;
-pub mod dctcp;
-pub mod hpcc;
-pub mod timely;
 
 /// What one acknowledgement tells the sender.
 #[derive(Clone, Copy)]
@@ -88,6 +83,13 @@ pub trait CongestionControl {
 /// Names each congestion control with its module: parameters, state, and which is which.
 macro_rules! congestion_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// All, in the order of the documentation; "_w" stands for the papers' "+w".
+        pub fn presets() -> impl Iterator<Item = &'static Preset> {
+            [$($module::PRESETS),*].into_iter().flatten()
+        }
+
         /// A congestion control with its parameters.
         #[derive(Debug, Clone, Copy, PartialEq)]
         #[allow(missing_docs)] // The modules say it.
@@ -117,6 +119,13 @@ macro_rules! congestion_controls {
                     $(Algorithm::$variant(params) => params.tune(given),)*
                 }
                 self
+            }
+
+            /// The parameter `name`.
+            pub fn get(&self, name: &str) -> Option<Setting> {
+                match self {
+                    $(Algorithm::$variant(params) => params.get(name),)*
+                }
             }
 
             /// What it needs from the network.
@@ -167,10 +176,10 @@ macro_rules! congestion_controls {
 }
 
 congestion_controls! {
-    Dcqcn: dcqcn,
-    Dctcp: dctcp,
     Hpcc: hpcc,
+    Dcqcn: dcqcn,
     Timely: timely,
+    Dctcp: dctcp,
 }
 
 /// A congestion control with the parameters, and the switches' settings, of the HPCC authors'
@@ -178,6 +187,12 @@ congestion_controls! {
 pub struct Preset {
     /// As scenarios have it.
     pub name: &'static str,
+    /// What it is, with its source.
+    pub about: &'static str,
+    /// What scenarios can set.
+    pub parameters: &'static [Parameter],
+    /// Pairs of parameters of which the first is not above the second.
+    pub ordered: &'static [(&'static str, &'static str)],
     /// Its parameters for a line rate.
     pub algorithm: fn(Rate) -> Algorithm,
     /// Marks at a port of the given rate.
@@ -186,76 +201,9 @@ pub struct Preset {
     pub hold_acks: bool,
 }
 
-/// All presets; "_w" stands for the papers' "+w".
-pub const PRESETS: [Preset; 8] = [
-    Preset {
-        name: "hpcc",
-        algorithm: |line| Algorithm::Hpcc(hpcc::Params::reference(line)),
-        ecn: red,
-        hold_acks: true,
-    },
-    Preset {
-        name: "dcqcn",
-        algorithm: |line| Algorithm::Dcqcn(dcqcn::Params::reference(line)),
-        ecn: red,
-        hold_acks: false,
-    },
-    Preset {
-        name: "dcqcn_w",
-        algorithm: |line| {
-            Algorithm::Dcqcn(dcqcn::Params {
-                window: true,
-                ..dcqcn::Params::reference(line)
-            })
-        },
-        ecn: red,
-        hold_acks: true,
-    },
-    Preset {
-        name: "dcqcn_paper",
-        algorithm: |line| Algorithm::Dcqcn(dcqcn::Params::paper(line)),
-        ecn: red,
-        hold_acks: false,
-    },
-    Preset {
-        name: "dcqcn_paper_w",
-        algorithm: |line| {
-            Algorithm::Dcqcn(dcqcn::Params {
-                window: true,
-                ..dcqcn::Params::paper(line)
-            })
-        },
-        ecn: red,
-        hold_acks: true,
-    },
-    Preset {
-        name: "timely",
-        algorithm: |line| Algorithm::Timely(timely::Params::reference(line)),
-        ecn: red,
-        hold_acks: false,
-    },
-    Preset {
-        name: "timely_w",
-        algorithm: |line| {
-            Algorithm::Timely(timely::Params {
-                window: true,
-                ..timely::Params::reference(line)
-            })
-        },
-        ecn: red,
-        hold_acks: false,
-    },
-    Preset {
-        name: "dctcp",
-        algorithm: |line| Algorithm::Dctcp(dctcp::Params::reference(line)),
-        ecn: step,
-        hold_acks: true,
-    },
-];
-
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
-    PRESETS.iter().find(|preset| preset.name == name)
+    presets().find(|preset| preset.name == name)
 }
 
 /// RED as for DCQCN: 400 kB to 1600 kB at 100 Gbit/s, up to 20 %.
@@ -361,10 +309,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn presets_have_different_names_and_reference_values() {
-        for (n, preset) in PRESETS.iter().enumerate() {
-            assert!(PRESETS[..n].iter().all(|other| other.name != preset.name));
-        }
+    fn presets_have_reference_values() {
         let line = path().line_rate;
         let Algorithm::Dcqcn(params) = (preset("dcqcn").unwrap().algorithm)(line) else {
             panic!("dcqcn is DCQCN");

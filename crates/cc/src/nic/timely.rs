@@ -2,70 +2,59 @@
 //! Differs from the paper: as the HPCC authors' simulator, it updates once per window instead of
 //! per segment, counts every increase towards hyper-active increase, and starts at line rate.
 
-use super::{scaled, sum, window_if, Ack, CongestionControl, Feedback, Limits, PathFacts};
-use onramp_scenario::Tuning;
+use super::{red, scaled, sum, window_if, Preset};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
 use onramp_units::{Rate, Span};
 
 pub const FEEDBACK: Feedback = Feedback::TimeStamp;
 pub const MOVES_NEXT_PACKET: bool = false;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// Below T_low the rate grows whatever the gradient.
-    pub low: Span,
-    /// Above T_high it shrinks whatever the gradient.
-    pub high: Span,
-    /// Minimum RTT of the fabric, which scales the gradient.
-    pub min_rtt: Span,
-    /// alpha: weight of a new RTT difference.
-    pub ewma: f64,
-    /// beta: part of the rate that a gradient of 1 takes away.
-    pub decrease: f64,
-    /// delta.
-    pub additive: Rate,
-    /// Step after `hyper_after` increases in a row.
-    pub hyper: Rate,
-    /// Increases before the hyper step.
-    pub hyper_after: u32,
-    /// The rate is never below this.
-    pub min_rate: Rate,
+parameters! { "timely", |line| {
+    "t_low" low: Span = Span::from_us(50), SHORT, "Below this round-trip time the rate grows whatever the gradient; not above `t_high`.";
+    "t_high" high: Span = Span::from_us(500), SHORT, "Above this the rate shrinks whatever the gradient.";
+    "min_rtt" min_rtt: Span = Span::from_us(20), SHORT, "Round-trip time of the idle fabric, which scales the gradient.";
+    "alpha" ewma: f64 = 0.875, PART, "Weight of a new difference of round-trip times.";
+    "beta" decrease: f64 = 0.8, PART, "Part of the rate that a gradient of 1 takes away.";
+    "delta" additive: Rate = scaled(line, 0.001), STEP, "Additive step.";
+    "rate_hai" hyper: Rate = scaled(line, 0.005), STEP, "Step after `hai_after` increases in a row.";
+    "hai_after" hyper_after: u32 = 5, TIMES, "Increases in a row before the larger step.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "The rate is never below this.";
+} variant {
     /// "+w": cap what is in flight.
-    pub window: bool,
-}
+    window: bool = false;
+} }
+
+const TIMELY: Preset = Preset {
+    name: "timely",
+    about: "TIMELY (SIGCOMM 2015)",
+    parameters: PARAMETERS,
+    ordered: &[("t_low", "t_high")],
+    algorithm: |line| Algorithm::Timely(Params::reference(line)),
+    ecn: red,
+    hold_acks: false,
+};
+
+/// Without and with a window.
+pub(super) const PRESETS: &[Preset] = &[
+    TIMELY,
+    Preset {
+        name: "timely_w",
+        about: "TIMELY with a window",
+        algorithm: |line| {
+            Algorithm::Timely(Params {
+                window: true,
+                ..Params::reference(line)
+            })
+        },
+        ..TIMELY
+    },
+];
 
 impl Params {
-    /// The HPCC authors' simulator's; steps in proportion to the line rate.
-    pub fn reference(line: Rate) -> Params {
-        Params {
-            low: Span::from_us(50),
-            high: Span::from_us(500),
-            min_rtt: Span::from_us(20),
-            ewma: 0.875,
-            decrease: 0.8,
-            additive: scaled(line, 0.001),
-            hyper: scaled(line, 0.005),
-            hyper_after: 5,
-            min_rate: scaled(line, 0.01),
-            window: false,
-        }
-    }
-
     /// Whether the window changes with time alone, without acknowledgements.
     pub fn window_follows_time(&self) -> bool {
         false
-    }
-
-    pub fn tune(&mut self, given: &Tuning) {
-        given.span("t_low", &mut self.low);
-        given.span("t_high", &mut self.high);
-        given.span("min_rtt", &mut self.min_rtt);
-        given.fraction("alpha", &mut self.ewma);
-        given.fraction("beta", &mut self.decrease);
-        given.rate("delta", &mut self.additive);
-        given.rate("rate_hai", &mut self.hyper);
-        given.count("hai_after", &mut self.hyper_after);
-        given.rate("min_rate", &mut self.min_rate);
     }
 }
 

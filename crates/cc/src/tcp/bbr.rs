@@ -6,8 +6,8 @@
 
 mod aggregation;
 
-use super::{Acked, Window, WindowControl};
-use onramp_scenario::Tuning;
+use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds, LONG};
 use onramp_units::{Sim, Span, Time};
 
 use aggregation::Aggregation;
@@ -23,48 +23,26 @@ const FULL_ROUNDS: u32 = 3;
 /// tso_segs_goal: packets of a segment, at least, and at most: 64 KiB without headers.
 const SEGMENT: (f64, f64) = (2.0, 45.0);
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// 2/ln 2 fills the path in the fewest rounds; its inverse drains what that left in the queue.
-    pub startup_gain: f64,
-    pub window_gain: f64,
-    /// Pace of the cycle's first two phases.
-    pub probe_gain: f64,
-    pub drain_gain: f64,
-    /// Rounds and time for which the best samples count.
-    pub bandwidth_rounds: u32,
-    pub min_rtt_window: Span,
-    /// For how long the path is kept almost empty.
-    pub probe_rtt: Span,
-}
+parameters! { "bbr", {
+    "startup_gain" startup_gain: f64 = 2.885, Bounds::Fraction(1.0, 10.0), "Of pace and window while it looks for the bandwidth; its inverse drains the queue after that.";
+    "window_gain" window_gain: f64 = 2.0, Bounds::Fraction(1.0, 10.0), "Window in estimated bandwidth-delay products.";
+    "probe_gain" probe_gain: f64 = 1.25, Bounds::Fraction(1.0, 10.0), "Pace of the phase that looks for more bandwidth.";
+    "drain_gain" drain_gain: f64 = 0.75, Bounds::Fraction(0.1, 1.0), "Pace of the phase after it.";
+    "bandwidth_rounds" bandwidth_rounds: u32 = 10, Bounds::Count(1, 1000), "Round trips for which the best sample of bandwidth counts.";
+    "min_rtt_window" min_rtt_window: Span = Span::from_s(10), LONG, "Time for which the shortest round trip counts.";
+    "probe_rtt" probe_rtt: Span = Span::from_ms(200), LONG, "How long it keeps the path almost empty to see the shortest round trip.";
+} }
 
-impl Default for Params {
-    /// Linux's.
-    fn default() -> Params {
-        Params {
-            startup_gain: 2.885,
-            window_gain: 2.0,
-            probe_gain: 1.25,
-            drain_gain: 0.75,
-            bandwidth_rounds: 10,
-            min_rtt_window: Span::from_s(10),
-            probe_rtt: Span::from_ms(200),
-        }
-    }
-}
-
-impl Params {
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("startup_gain", &mut self.startup_gain);
-        given.fraction("window_gain", &mut self.window_gain);
-        given.fraction("probe_gain", &mut self.probe_gain);
-        given.fraction("drain_gain", &mut self.drain_gain);
-        given.count("bandwidth_rounds", &mut self.bandwidth_rounds);
-        given.span("min_rtt_window", &mut self.min_rtt_window);
-        given.span("probe_rtt", &mut self.probe_rtt);
-    }
-}
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "bbr",
+    about: "BBRv1, as in Linux",
+    linux: true,
+    marks: false,
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: || TcpAlgorithm::Bbr(Params::default()),
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {

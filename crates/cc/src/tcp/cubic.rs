@@ -5,8 +5,8 @@
 //! once in 31 ms while the window stays as it is. Above the window of the last loss Reno's estimate grows as the RFC
 //! says, in Linux as below it. Times that depend on the kernel are Linux's.
 
-use super::{Acked, Growth, Window, WindowControl};
-use onramp_scenario::Tuning;
+use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds};
 use onramp_units::{Sim, Span, Time};
 
 /// HyStart works from this window on.
@@ -18,35 +18,24 @@ const DELAY_SAMPLES: u32 = 8;
 /// Bounds of the rise in delay that ends slow start.
 const DELAY_RISE: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// C of RFC 9438 §4.1, in packets per s^3.
-    pub c: f64,
-    /// beta_cubic: what is left of the window after a loss (717/1024 in Linux).
-    pub beta: f64,
-    /// Whether HyStart may end slow start.
-    pub hystart: bool,
-}
+parameters! { "cubic", {
+    "c" c: f64 = 0.4, Bounds::Fraction(0.0001, 1000.0), "C of RFC 9438, in packets per cubic second.";
+    "beta" beta: f64 = 0.7, Bounds::Fraction(0.1, 0.99), "Part of the window that a loss leaves; 717/1024 in Linux.";
+    "hystart" hystart: bool = true, Bounds::Flag, "Whether HyStart may end slow start before a loss does.";
+} }
 
-impl Default for Params {
-    /// The RFC's, with HyStart.
-    fn default() -> Params {
-        Params {
-            c: 0.4,
-            beta: 0.7,
-            hystart: true,
-        }
-    }
-}
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "cubic",
+    about: "CUBIC (RFC 9438) with HyStart",
+    linux: true,
+    marks: false,
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: || TcpAlgorithm::Cubic(Params::default()),
+};
 
 impl Params {
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("c", &mut self.c);
-        given.fraction("beta", &mut self.beta);
-        given.flag("hystart", &mut self.hystart);
-    }
-
     /// Of the window estimated for Reno: RFC 9438 §4.3.
     fn reno_growth(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)

@@ -1,28 +1,23 @@
 //! DCTCP: cuts in proportion to the part of marked packets, once a window (RFC 8257, as Linux).
 
 use super::reno::{self, Reno};
-use super::{Acked, Window, WindowControl};
-use onramp_scenario::Tuning;
+use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, PART};
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// g: weight of a window's marked part.
-    pub gain: f64,
-}
+parameters! { "dctcp", {
+    "g" gain: f64 = 1.0 / 16.0, PART, "Weight of a window's marked part in alpha.";
+} }
 
-impl Default for Params {
-    /// Linux's.
-    fn default() -> Params {
-        Params { gain: 1.0 / 16.0 }
-    }
-}
-
-impl Params {
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("g", &mut self.gain);
-    }
-}
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "dctcp",
+    about: "DCTCP (RFC 8257), as in Linux",
+    linux: true,
+    marks: true,
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: || TcpAlgorithm::Dctcp(Params::default()),
+};
 
 #[derive(Debug, Clone)]
 pub struct Dctcp {

@@ -2,14 +2,8 @@
 //!
 //! One file each. Adding one is a file and a line in the list below. Windows are in packets.
 
-use onramp_scenario::Tuning;
+use crate::parameter::{Parameter, Setting, Tuning};
 use onramp_units::{Sim, Span, Time};
-
-pub mod bbr;
-pub mod cubic;
-pub mod dctcp;
-pub mod reno;
-pub mod scalable;
 
 /// A connection's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +91,29 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
+/// A congestion control as scenarios have it.
+pub struct Entry {
+    /// In scenarios and in Linux.
+    pub name: &'static str,
+    /// What it is, with its source.
+    pub about: &'static str,
+    /// Whether the rack's Linux has it.
+    pub linux: bool,
+    /// Whether its connections ask for marks, without which it does not work.
+    pub marks: bool,
+    /// What scenarios can set.
+    pub parameters: &'static [Parameter],
+    /// Pairs of parameters of which the first is not above the second.
+    pub ordered: &'static [(&'static str, &'static str)],
+    /// With its source's parameters.
+    pub algorithm: fn() -> TcpAlgorithm,
+}
+
+/// The congestion control of that name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.name == name)
+}
+
 /// A congestion control of one connection.
 pub trait WindowControl {
     /// A connection begins with this window.
@@ -126,11 +143,19 @@ pub trait WindowControl {
 /// Names each congestion control with its module.
 macro_rules! window_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// All, in the order of the documentation.
+        pub fn entries() -> impl Iterator<Item = &'static Entry> {
+            const ALL: &[Entry] = &[$($module::ENTRY),*];
+            ALL.iter()
+        }
+
         /// A congestion control with its parameters.
         #[derive(Debug, Clone, Copy, PartialEq)]
         pub enum TcpAlgorithm {
             $(
-                #[doc = concat!("tcp/control/", stringify!($module), ".rs")]
+                #[doc = concat!("tcp/", stringify!($module), ".rs")]
                 $variant($module::Params),
             )*
         }
@@ -142,15 +167,10 @@ macro_rules! window_controls {
         }
 
         impl TcpAlgorithm {
-            /// All of them, with their sources' parameters.
-            pub fn all() -> Vec<TcpAlgorithm> {
-                vec![$(TcpAlgorithm::$variant($module::Params::default())),*]
-            }
-
-            /// As scenarios have it.
-            pub fn name(&self) -> &'static str {
+            /// The parameter `name`.
+            pub fn get(&self, name: &str) -> Option<Setting> {
                 match self {
-                    $(TcpAlgorithm::$variant(_) => stringify!($module),)*
+                    $(TcpAlgorithm::$variant(params) => params.get(name),)*
                 }
             }
 
@@ -229,8 +249,8 @@ macro_rules! window_controls {
 }
 
 window_controls! {
-    Bbr: bbr,
     Cubic: cubic,
+    Bbr: bbr,
     Dctcp: dctcp,
     Reno: reno,
     Scalable: scalable,
@@ -293,8 +313,9 @@ pub(crate) mod tests {
 
     /// Those that grow by acknowledgements and fall at losses; BBR does neither.
     fn loss_based() -> impl Iterator<Item = TcpAlgorithm> {
-        let all = TcpAlgorithm::all().into_iter();
-        all.filter(|algorithm| !algorithm.start().owns_window())
+        entries()
+            .map(|entry| (entry.algorithm)())
+            .filter(|algorithm| !algorithm.start().owns_window())
     }
 
     #[test]
@@ -329,7 +350,7 @@ pub(crate) mod tests {
 
     #[test]
     fn no_loss_leaves_less_than_two_packets() {
-        for algorithm in TcpAlgorithm::all() {
+        for algorithm in entries().map(|entry| (entry.algorithm)()) {
             let one = Window {
                 packets: 1,
                 slow_start_below: 2,

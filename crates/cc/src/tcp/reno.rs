@@ -1,27 +1,22 @@
 //! NewReno: a packet a round trip, half at a loss (RFC 5681 §3.1, RFC 6582).
 
-use super::{Acked, Growth, Window, WindowControl};
-use onramp_scenario::Tuning;
+use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds};
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// Part of the window that a loss leaves.
-    pub beta: f64,
-}
+parameters! { "reno", {
+    "beta" beta: f64 = 0.5, Bounds::Fraction(0.1, 0.99), "Part of the window that a loss leaves.";
+} }
 
-impl Default for Params {
-    /// RFC 5681's.
-    fn default() -> Params {
-        Params { beta: 0.5 }
-    }
-}
-
-impl Params {
-    pub fn tune(&mut self, given: &Tuning) {
-        given.fraction("beta", &mut self.beta);
-    }
-}
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "reno",
+    about: "NewReno (RFC 5681, RFC 6582)",
+    linux: true,
+    marks: false,
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: || TcpAlgorithm::Reno(Params::default()),
+};
 
 #[derive(Debug, Clone)]
 pub struct Reno {

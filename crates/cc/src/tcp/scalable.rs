@@ -1,34 +1,24 @@
 //! Scalable TCP: a hundredth of a packet for each acknowledged, an eighth less at a loss (T. Kelly,
 //! CCR 33(2), 2003, with Linux's numbers).
 
-use super::{Acked, Growth, Window, WindowControl};
-use onramp_scenario::Tuning;
+use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds};
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// Packets to be acknowledged for one more, at most.
-    pub per: u32,
-    /// Part of the window that a loss takes.
-    pub decrease: f64,
-}
+parameters! { "scalable", {
+    "packets" per: u32 = 100, Bounds::Count(1, 10_000), "Packets to be acknowledged for one more in the window, at most.";
+    "decrease" decrease: f64 = 1.0 / 8.0, Bounds::Fraction(0.01, 0.9), "Part of the window that a loss takes.";
+} }
 
-impl Default for Params {
-    /// Linux's.
-    fn default() -> Params {
-        Params {
-            per: 100,
-            decrease: 1.0 / 8.0,
-        }
-    }
-}
-
-impl Params {
-    pub fn tune(&mut self, given: &Tuning) {
-        given.count("packets", &mut self.per);
-        given.fraction("decrease", &mut self.decrease);
-    }
-}
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "scalable",
+    about: "Scalable TCP (T. Kelly, CCR 2003)",
+    linux: false,
+    marks: false,
+    parameters: PARAMETERS,
+    ordered: &[],
+    algorithm: || TcpAlgorithm::Scalable(Params::default()),
+};
 
 #[derive(Debug, Clone)]
 pub struct Scalable {

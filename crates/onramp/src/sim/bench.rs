@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::args::ThreadArgs;
 use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
 use nix::time::{clock_gettime, ClockId};
 use onramp_cc::nic as cc;
 use onramp_scenario::{plan, Scenario};
@@ -47,7 +48,7 @@ const STEPS: [(Step, &str); 6] = [
 #[derive(clap::Args)]
 pub struct Args {
     /// Congestion control
-    #[arg(long, default_value = "hpcc", value_parser = cc::PRESETS.map(|preset| preset.name))]
+    #[arg(long, default_value = "hpcc", value_parser = PossibleValuesParser::new(cc::presets().map(|preset| preset.name)))]
     cc: String,
     /// Simulated time
     #[arg(long, default_value = "2 ms")]

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, path::Path, path::PathBuf, time::Instant};
 
 use anyhow::{bail, Context, Result};
+use clap::builder::PossibleValuesParser;
 use onramp_cc::nic as cc;
 use onramp_scenario::Work;
 use onramp_sim::{
@@ -18,7 +19,7 @@ pub struct Args {
     /// Flows in the order of their starts
     flows: PathBuf,
     /// Congestion control
-    #[arg(long, value_parser = cc::PRESETS.map(|preset| preset.name))]
+    #[arg(long, value_parser = PossibleValuesParser::new(cc::presets().map(|preset| preset.name)))]
     cc: String,
     /// Times as they are, or rounded as the HPCC authors' ns-3 rounds them
     #[arg(long, value_parser = ["exact", "ns3"], default_value = "exact")]

@@ -140,7 +140,7 @@ pub fn host_queues(run: &Run) -> String {
 pub fn host_sysctls(run: &Run) -> Vec<(&'static str, String)> {
     let dilation = Dilation::new(run.time_dilation);
     let times = dilation.times();
-    let ecn = u32::from(run.network.ecn.is_some() && run.host.cc == onramp_scenario::Cc::Dctcp);
+    let ecn = u32::from(run.network.ecn.is_some() && run.host.cc.needs_marks());
     vec![
         ("net/ipv6/conf/all/accept_dad", "0".into()),
         ("net/ipv6/conf/default/accept_dad", "0".into()),

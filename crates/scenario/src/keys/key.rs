@@ -2,7 +2,7 @@
 
 use crate::resolve::Resolver;
 use crate::value::{Form, Value};
-use crate::{Cc, HostKind, Kind, Run};
+use crate::{HostKind, Kind, Run};
 use onramp_units::{Rate, Span};
 
 /// One key.
@@ -17,8 +17,8 @@ pub(crate) struct Key {
     pub of: &'static [Kind],
     /// The only kind of host that has it, if one has not.
     pub on: Option<HostKind>,
-    /// Congestion controls that have it; empty for other keys.
-    pub of_cc: &'static [Cc],
+    /// Names of the congestion controls that have it; empty for other keys.
+    pub of_cc: &'static [&'static str],
     /// Whether it is the same in all runs.
     pub fixed: bool,
     /// Added after results had been recorded. It is not written at its default, so that such results still
@@ -102,11 +102,6 @@ impl Key {
         self
     }
 
-    pub(crate) const fn of_cc(mut self, ccs: &'static [Cc]) -> Key {
-        self.of_cc = ccs;
-        self
-    }
-
     pub(crate) const fn on(mut self, kind: HostKind) -> Key {
         self.on = Some(kind);
         self
@@ -158,13 +153,6 @@ pub(crate) const fn field(form: Form, default: Absent) -> Key {
 
 pub(crate) const fn mbit_per_s(n: u64) -> Rate {
     match Rate::from_bits_per_s(n * 1_000_000) {
-        Some(rate) => rate,
-        None => panic!("a bound of zero"),
-    }
-}
-
-pub(crate) const fn kbit_per_s(n: u64) -> Rate {
-    match Rate::from_bits_per_s(n * 1_000) {
         Some(rate) => rate,
         None => panic!("a bound of zero"),
     }

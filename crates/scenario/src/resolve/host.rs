@@ -8,10 +8,9 @@ impl Resolver<'_> {
         if let Some(kind) = kind {
             self.refuse_other_hosts(kind);
         }
-        if let (Some(kind), Some(cc)) = (kind, cc) {
-            self.check_cc(kind, cc);
-        }
-        Host::read(self, "host")
+        let host = Host::read(self, "host");
+        let cc = self.check_cc(kind?, cc?)?;
+        Some(Host { cc, ..host? })
     }
 
     /// Keys that only another kind of host has.
@@ -59,41 +58,41 @@ impl Resolver<'_> {
             let Some(setting) = self.layer.get(key.path) else {
                 continue;
             };
-            if !key.of_cc.contains(&host.cc) {
+            if !key.of_cc.contains(&host.cc.name()) {
                 self.needs(key.path, "host.cc", key.of_cc);
             } else if key.on.is_none_or(|on| on == host.kind) {
-                let value = setting.value.clone();
-                tuning.0.extend(value.map(|value| (key.name(), value)));
+                if let Some(value) = setting.value.as_ref().and_then(Value::setting) {
+                    tuning.set(key.name(), value);
+                }
             }
         }
-        let limit = |name: &str| match tuning.0.get(name) {
-            Some(Value::Span(span)) => Some(*span),
-            _ => None,
-        };
-        let (low, high) = (limit("t_low"), limit("t_high"));
-        self.at_most("cc.timely.t_low", low, high, "cc.timely.t_high");
+        let parameters = host.cc.parameters();
+        let key = |name: &str| parameters.iter().find(|p| p.name == name).map(|p| p.key);
+        for &(low, high) in host.cc.ordered() {
+            if let (Some(low_key), Some(high_key)) = (key(low), key(high)) {
+                self.at_most(low_key, tuning.get(low), tuning.get(high), high_key);
+            }
+        }
         Some(tuning)
     }
 
-    pub(super) fn check_cc(&mut self, kind: HostKind, cc: Cc) {
-        let needs = if !cc.runs_on(kind) {
-            match kind {
-                HostKind::Kernel => "host.kind nic",
-                HostKind::Nic => "host.kind kernel",
-            }
-        } else if (kind, cc) == (HostKind::Kernel, Cc::Dctcp)
-            && !self.given("network.ecn.threshold")
-        {
-            "network.ecn.threshold"
-        } else {
-            return;
+    /// The congestion control of that name for hosts of this kind.
+    fn check_cc(&mut self, kind: HostKind, named: Cc) -> Option<Cc> {
+        let threshold = "network.ecn.threshold";
+        let cc = named.on(kind == HostKind::Nic);
+        let needs = match (cc, kind) {
+            (None, HostKind::Kernel) => "host.kind nic",
+            (None, HostKind::Nic) => "host.kind kernel",
+            (Some(cc), _) if cc.needs_marks() && !self.given(threshold) => threshold,
+            (Some(_), _) => return cc,
         };
-        let (key, value) = ("host.cc".to_owned(), cc.to_string());
+        let (key, value) = ("host.cc".to_owned(), named.to_string());
         let needs = needs.to_owned();
         self.report(
             &["host.cc", "host.kind"],
             Problem::Needs { key, value, needs },
         );
+        cc
     }
 
     pub(super) fn onramp(

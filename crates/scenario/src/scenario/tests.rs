@@ -5,7 +5,7 @@ mod runs;
 mod written;
 
 use super::*;
-use crate::{Cc, Fraction, Law, Qdisc, Receivers, Sharing, Sources, Spacing, Traffic};
+use crate::{Fraction, Law, Qdisc, Receivers, Sharing, Sources, Spacing, Traffic};
 use onramp_units::{Bytes, Span};
 
 const BASE: &str = r#"title = "test"
@@ -59,8 +59,8 @@ fn what_is_left_out_has_its_default() {
     );
     assert_eq!(run.network.buffer, Bytes::new(300_000));
     assert_eq!(
-        (run.host.cc, run.host.qdisc, run.host.gro),
-        (Cc::Cubic, Qdisc::Edge, true)
+        (run.host.cc.name(), run.host.qdisc, run.host.gro),
+        ("cubic", Qdisc::Edge, true)
     );
     assert_eq!(
         (run.onramp.law, run.onramp.threshold),
@@ -294,9 +294,8 @@ fn runs_take_the_parameters_of_their_own_congestion_control() {
         betas,
         [None, Some(&"0.2".to_owned()), Some(&"0.8".to_owned())]
     );
-    let mut beta = 0.0;
-    scenario.runs()[1].tuning.fraction("beta", &mut beta);
-    assert_eq!(beta, 0.2);
+    let beta = scenario.runs()[1].tuning.get("beta");
+    assert_eq!(beta, Some(onramp_cc::Setting::Fraction(0.2)));
 }
 
 #[test]

@@ -13,11 +13,10 @@ use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
-use onramp_cc::nic as cc;
-use onramp_cc::tcp::TcpAlgorithm;
+use onramp_cc::{nic::Preset, tcp::Entry, Cc};
 use onramp_scenario::{
-    self as scenario, Arrival, Cc, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc,
-    Receivers, Run, Sharing,
+    self as scenario, Arrival, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers,
+    Run, Sharing,
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
@@ -97,9 +96,9 @@ impl Setup {
 
 /// What the simulation of `run` is made of.
 pub fn config(run: &Run) -> Config {
-    let (hosts, ecn) = match run.host.kind {
-        HostKind::Kernel => kernel_hosts(run),
-        HostKind::Nic => nic_hosts(run),
+    let (hosts, ecn) = match run.host.cc {
+        Cc::Kernel(entry) => kernel_hosts(run, entry),
+        Cc::Nic(preset) => nic_hosts(run, preset),
     };
     Config {
         rounding: Rounding::Exact,
@@ -144,10 +143,8 @@ fn flow(arrival: &Arrival) -> Flow {
     }
 }
 
-fn nic_hosts(run: &Run) -> (Hosts, Option<Ecn>) {
+fn nic_hosts(run: &Run, preset: &Preset) -> (Hosts, Option<Ecn>) {
     let line = run.network.link.rate;
-    let preset = cc::preset(&run.host.cc.to_string());
-    let preset = preset.expect("a scenario's NICs have congestion controls of theirs");
     let lossless = run.network.sharing == Sharing::Lossless;
     let nic = Nic {
         algorithm: (preset.algorithm)(line).tuned(&run.tuning),
@@ -160,14 +157,9 @@ fn nic_hosts(run: &Run) -> (Hosts, Option<Ecn>) {
     (Hosts::Nic(nic), Some(ecn))
 }
 
-/// Linux asks for marks under DCTCP alone.
-fn kernel_hosts(run: &Run) -> (Hosts, Option<Ecn>) {
-    let cc = run.host.cc;
-    let named = |algorithm: &TcpAlgorithm| algorithm.name() == cc.to_string();
-    let algorithm = TcpAlgorithm::all().into_iter().find(named);
-    let algorithm = algorithm.expect("a scenario's kernels have congestion controls of theirs");
+fn kernel_hosts(run: &Run, entry: &Entry) -> (Hosts, Option<Ecn>) {
     let kernel = Kernel {
-        algorithm: algorithm.tuned(&run.tuning),
+        algorithm: (entry.algorithm)().tuned(&run.tuning),
         transport: Arc::new(run.host.transport),
         gso: run.host.gso,
         managed_gso: run.host.gso.min(run.onramp.gso),
@@ -178,7 +170,7 @@ fn kernel_hosts(run: &Run) -> (Hosts, Option<Ecn>) {
         codel: run.host.qdisc == Qdisc::FqCodel,
         coalescing: run.host.coalescing,
     };
-    let ecn = run.network.ecn.as_ref().filter(|_| cc == Cc::Dctcp);
+    let ecn = run.network.ecn.as_ref().filter(|_| entry.marks);
     (Hosts::Kernel(kernel), ecn.map(given))
 }
 

@@ -130,7 +130,7 @@ fn a_cancelled_run_keeps_the_rows_of_what_had_started() {
 #[test]
 fn every_congestion_control_of_a_scenario_is_there() {
     for kind in ["kernel", "nic"] {
-        for cc in onramp_scenario::Cc::NAMES {
+        for cc in onramp_cc::names() {
             let set = [
                 ("host.kind", kind),
                 ("host.cc", cc),

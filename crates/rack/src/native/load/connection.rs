@@ -91,7 +91,7 @@ fn tcp_socket(namespace: &NetNs, cc: Cc) -> io::Result<Socket> {
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
     // By socket: only the first namespace may make a restricted one, such as DCTCP, its default.
-    socket.set_tcp_congestion(cc.to_string().as_bytes())?;
+    socket.set_tcp_congestion(cc.name().as_bytes())?;
     Ok(socket)
 }
 

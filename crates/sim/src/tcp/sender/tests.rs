@@ -122,7 +122,7 @@ proptest! {
         losses in prop::collection::vec(any::<bool>(), 0..200),
         most in 1u32..50,
     ) {
-        for algorithm in TcpAlgorithm::all() {
+        for algorithm in onramp_cc::tcp::entries().map(|entry| (entry.algorithm)()) {
             let mut sender = new_sender(&algorithm);
             sender.resume(Time::ZERO, total);
             let mut receiver = crate::tcp::receiver::Receiver::default();

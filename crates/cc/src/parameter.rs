@@ -1,0 +1,232 @@
+//! What a scenario can set of a congestion control: one table in each file, which the struct of
+//! parameters, the scenario's keys, their bounds and defaults, and the documentation come from.
+
+use onramp_units::{Rate, Span};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A value of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub enum Setting {
+    /// A number without dimension.
+    Fraction(f64),
+    /// A whole number.
+    Count(u32),
+    /// A time.
+    Span(Span),
+    /// A rate.
+    Rate(Rate),
+    /// Yes or no.
+    Flag(bool),
+}
+
+/// Least and greatest value, both allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bounds {
+    /// Of a number without dimension.
+    Fraction(f64, f64),
+    /// Of a whole number.
+    Count(u32, u32),
+    /// Of a time.
+    Span(Span, Span),
+    /// Of a rate.
+    Rate(Rate, Rate),
+    /// Yes or no.
+    Flag,
+}
+
+/// A part of something, above zero.
+pub const PART: Bounds = Bounds::Fraction(0.0001, 1.0);
+/// The step by which a rate grows, or its least value: 1 kbit/s to 1 Tbit/s.
+pub const STEP: Bounds = match (
+    Rate::from_bits_per_s(1_000),
+    Rate::from_bits_per_s(1_000_000_000_000),
+) {
+    (Some(low), Some(high)) => Bounds::Rate(low, high),
+    _ => panic!("a bound of zero"),
+};
+/// A time of the order of round trips in a datacentre.
+pub const SHORT: Bounds = Bounds::Span(Span::from_ns(1), Span::from_s(1));
+/// A time up to an hour.
+pub const LONG: Bounds = Bounds::Span(Span::from_us(1), Span::from_s(3600));
+/// How often something happens.
+pub const TIMES: Bounds = Bounds::Count(0, 1000);
+
+/// One row of a file's table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parameter {
+    /// Of scenarios: "cc.hpcc.eta".
+    pub key: &'static str,
+    /// Its last part.
+    pub name: &'static str,
+    /// Form and bounds.
+    pub bounds: Bounds,
+    /// One sentence or more, for the documentation.
+    pub meaning: &'static str,
+}
+
+/// Parameters that a scenario sets, by the last parts of their keys, within their bounds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tuning(BTreeMap<&'static str, Setting>);
+
+impl Tuning {
+    /// Sets the parameter `name`.
+    pub fn set(&mut self, name: &'static str, setting: Setting) {
+        self.0.insert(name, setting);
+    }
+
+    /// What `name` is set to, if it is.
+    pub fn get(&self, name: &str) -> Option<Setting> {
+        self.0.get(name).copied()
+    }
+
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Overwrites `to` if `name` is set.
+    pub(crate) fn apply<F: Field>(&self, name: &str, to: &mut F) {
+        if let Some(value) = self.get(name).and_then(F::of) {
+            *to = value;
+        }
+    }
+}
+
+/// A type that a parameter can have.
+pub(crate) trait Field: Sized + Copy {
+    fn setting(self) -> Setting;
+    fn of(setting: Setting) -> Option<Self>;
+}
+
+macro_rules! fields {
+    ($($type:ty: $variant:ident),*) => {
+        $(impl Field for $type {
+            fn setting(self) -> Setting {
+                Setting::$variant(self)
+            }
+
+            fn of(setting: Setting) -> Option<$type> {
+                match setting {
+                    Setting::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+fields!(f64: Fraction, u32: Count, Span: Span, Rate: Rate, bool: Flag);
+
+impl fmt::Display for Setting {
+    /// As a scenario writes it. A fraction that would be long is one over a whole number, if it is
+    /// one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Fraction(value) => {
+                let (text, inverse) = (value.to_string(), 1.0 / value);
+                match text.len() > 4 && inverse.fract() == 0.0 {
+                    true => write!(f, "1/{inverse}"),
+                    false => f.write_str(&text),
+                }
+            }
+            Setting::Count(value) => value.fmt(f),
+            Setting::Span(value) => value.fmt(f),
+            Setting::Rate(value) => value.fmt(f),
+            Setting::Flag(value) => value.fmt(f),
+        }
+    }
+}
+
+impl Bounds {
+    /// Whether `setting` has this form and lies within the bounds.
+    pub fn contain(&self, setting: Setting) -> bool {
+        match (*self, setting) {
+            (Bounds::Fraction(min, max), Setting::Fraction(value)) => (min..=max).contains(&value),
+            (Bounds::Count(min, max), Setting::Count(value)) => (min..=max).contains(&value),
+            (Bounds::Span(min, max), Setting::Span(value)) => (min..=max).contains(&value),
+            (Bounds::Rate(min, max), Setting::Rate(value)) => (min..=max).contains(&value),
+            (Bounds::Flag, Setting::Flag(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// The least and the greatest value.
+    pub fn ends(&self) -> [Setting; 2] {
+        match *self {
+            Bounds::Fraction(min, max) => [Setting::Fraction(min), Setting::Fraction(max)],
+            Bounds::Count(min, max) => [Setting::Count(min), Setting::Count(max)],
+            Bounds::Span(min, max) => [Setting::Span(min), Setting::Span(max)],
+            Bounds::Rate(min, max) => [Setting::Rate(min), Setting::Rate(max)],
+            Bounds::Flag => [Setting::Flag(false), Setting::Flag(true)],
+        }
+    }
+}
+
+/// Makes `Params` of a table: `"name" field: type = default, bounds, "meaning";`, where "name" is
+/// the last part of the key `cc.FAMILY.name`. Defaults may depend on the line rate, if it is named.
+/// Fields of the block `variant` are no keys: the variants of a congestion control differ in them.
+macro_rules! parameters {
+    ($family:literal, |$line:ident| { $($table:tt)* } $(variant { $($variant:tt)* })?) => {
+        $crate::parameter::parameters! { @struct $family { $($table)* } { $($($variant)*)? } $line }
+    };
+    ($family:literal, { $($table:tt)* }) => {
+        $crate::parameter::parameters! { @struct $family { $($table)* } {} line }
+
+        impl Default for Params {
+            /// Those of its source.
+            fn default() -> Params {
+                // No default depends on it.
+                Params::reference(onramp_units::Rate::from_bits_per_s(1).expect("above zero"))
+            }
+        }
+    };
+    (@struct $family:literal
+        { $($name:literal $field:ident: $type:ty = $default:expr, $bounds:expr, $meaning:expr;)* }
+        { $($(#[$doc:meta])* $extra:ident: $extra_type:ty = $extra_default:expr;)* }
+        $line:ident
+    ) => {
+        /// Parameters.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct Params {
+            $(#[doc = $meaning] pub $field: $type,)*
+            $($(#[$doc])* pub $extra: $extra_type,)*
+        }
+
+        /// What scenarios can set.
+        const PARAMETERS: &[$crate::parameter::Parameter] = &[
+            $($crate::parameter::Parameter {
+                key: concat!("cc.", $family, ".", $name),
+                name: $name,
+                bounds: $bounds,
+                meaning: $meaning,
+            },)*
+        ];
+
+        impl Params {
+            /// Those of its source, for hosts of this line rate.
+            #[allow(unused_variables)] // Not all have one that depends on it.
+            pub fn reference($line: onramp_units::Rate) -> Params {
+                Params {
+                    $($field: $default,)*
+                    $($extra: $extra_default,)*
+                }
+            }
+
+            /// Overwrites what `given` sets.
+            pub(crate) fn tune(&mut self, given: &$crate::parameter::Tuning) {
+                let _ = given;
+                $(given.apply($name, &mut self.$field);)*
+            }
+
+            /// The parameter `name`.
+            pub(crate) fn get(&self, name: &str) -> Option<$crate::parameter::Setting> {
+                match name {
+                    $($name => Some($crate::parameter::Field::setting(self.$field)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use parameters;
