@@ -46,14 +46,14 @@ pub struct Worlds {
 struct Made {
     summary: SummaryFile,
     /// Some were there, and other sources made them.
-    by_another_build: bool,
+    by_another_model: bool,
 }
 
 impl Made {
     fn of(summary: SummaryFile, directory: &OutputDirectory) -> Made {
         Made {
             summary,
-            by_another_build: directory.is_of_other_sources(),
+            by_another_model: directory.is_of_other_sources(),
         }
     }
 }
@@ -87,7 +87,7 @@ impl Runner<'_> {
         let now = onramp_reproduce::made_by(id);
         let by = |name: &str, digest: Option<String>| {
             let made = &summaries.iter().find(|(m, _)| m.summary.world == name)?.0;
-            match made.by_another_build {
+            match made.by_another_model {
                 true => Some("another build".to_owned()),
                 false => digest,
             }
@@ -152,7 +152,12 @@ impl Runner<'_> {
         out: &Path,
         options: Value,
     ) -> Result<OutputDirectory> {
-        let plan = output::plan(world, scenario, &self.figure.files, options);
+        let mut plan = output::plan(world, scenario, &self.figure.files, options);
+        // What the simulator does in this figure decides whether its runs are kept, not how it is written.
+        let model = onramp_reproduce::made_by(&self.figure.id).model;
+        if let (World::Sim, Some(model)) = (world, model) {
+            plan.model = model;
+        }
         output::open(out, &plan, scenario, self.existing)
     }
 }
