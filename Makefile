@@ -40,6 +40,7 @@ bench-ns3: build ## compares the simulator's speed with ns-3's; needs Debian's l
 lint: ## formatting, clippy, shellcheck, and each law header on its own
 	cargo fmt --all --check
 	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares them, which cargo fmt does not see
+	rustfmt --edition 2021 --check crates/cc/src/nic/*.rs crates/cc/src/tcp/*.rs # the same
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
 	shellcheck --severity=warning $(SHELL_SCRIPTS)

@@ -12,3 +12,6 @@ pub mod tcp;
 
 pub use parameter::{Bounds, Parameter, Setting, Tuning};
 pub use registry::{keys, names, names_of, Cc, Key};
+
+/// Jain's index of two flows of a congestion control that is fair: at most twice as much for one.
+pub const FAIR: f64 = 0.9;

@@ -79,6 +79,14 @@ impl Cc {
         }
     }
 
+    /// Jain's index of two flows that share a link, at least.
+    pub fn fairness(self) -> f64 {
+        match self {
+            Cc::Nic(preset) => preset.fairness,
+            Cc::Kernel(entry) => entry.fairness,
+        }
+    }
+
     /// The default of a parameter for hosts of this line rate.
     pub fn default_of(self, parameter: &str, line: Rate) -> Option<Setting> {
         match self {

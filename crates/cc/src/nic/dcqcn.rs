@@ -6,6 +6,7 @@
 use super::{divided, per_25g, red, scaled, sum, window_if, Preset};
 use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
 use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
+use crate::FAIR;
 use onramp_units::{Rate, Sim, Span, Time};
 
 pub const FEEDBACK: Feedback = Feedback::Marks;
@@ -30,6 +31,7 @@ const DCQCN: Preset = Preset {
     about: "DCQCN (SIGCOMM 2015) as NIC firmware has it",
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: |line| Algorithm::Dcqcn(Params::reference(line)),
     ecn: red,
     hold_acks: false,

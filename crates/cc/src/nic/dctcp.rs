@@ -5,6 +5,7 @@
 use super::{scaled, step, sum, window_at, Preset};
 use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
 use crate::parameter::{parameters, PART, STEP};
+use crate::FAIR;
 use onramp_units::Rate;
 
 pub const FEEDBACK: Feedback = Feedback::Marks;
@@ -22,6 +23,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     about: "DCTCP (SIGCOMM 2010) on a rate, as the HPCC authors' simulator has it",
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: |line| Algorithm::Dctcp(Params::reference(line)),
     ecn: step,
     hold_acks: true,

@@ -6,6 +6,7 @@ use super::{divided, per_25g, red, scaled, sum, window_at, Preset};
 use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
 use crate::int::{IntHop, MAX_INT_HOPS};
 use crate::parameter::{parameters, PART, STEP, TIMES};
+use crate::FAIR;
 use onramp_units::Rate;
 
 pub const FEEDBACK: Feedback = Feedback::Int;
@@ -24,6 +25,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     about: "HPCC (SIGCOMM 2019)",
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: |line| Algorithm::Hpcc(Params::reference(line)),
     ecn: red,
     hold_acks: true,
@@ -71,6 +73,10 @@ impl Hpcc {
         let (mut busiest, mut busiest_ns) = (0.0, 0);
         for (last, &hop) in self.hops.iter_mut().zip(ack.hops) {
             let ns = ack.int.ns_between(*last, hop);
+            if ns == 0 {
+                // As far as the telemetry's clock shows, no time has passed: there is no rate.
+                continue;
+            }
             let line = ack.int.rate(hop).bits_per_s() as f64;
             let sent = (ack.int.bytes_between(*last, hop) * 8) as f64 / (ns as f64 * 1e-9);
             let queue = ack.int.queue_bytes(hop).min(ack.int.queue_bytes(*last)) as f64;

@@ -1,7 +1,7 @@
 //! Congestion controls: how fast and how much a flow may send, from what its acknowledgements say.
 //!
 //! One file each, with its source's parameters as defaults. Adding one is a file and a line in the
-//! list below. They know no clock, queue or packet: every input is an argument.
+//! list below (docs/architecture.md). They know no clock, queue or packet: every input is an argument.
 
 use crate::int::{IntFormat, IntHop};
 use crate::parameter::{Parameter, Setting, Tuning};
@@ -193,6 +193,8 @@ pub struct Preset {
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first is not above the second.
     pub ordered: &'static [(&'static str, &'static str)],
+    /// Jain's index of two flows that share a link, at least.
+    pub fairness: f64,
     /// Its parameters for a line rate.
     pub algorithm: fn(Rate) -> Algorithm,
     /// Marks at a port of the given rate.

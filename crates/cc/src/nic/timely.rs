@@ -5,6 +5,7 @@
 use super::{red, scaled, sum, window_if, Preset};
 use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
 use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
+use crate::FAIR;
 use onramp_units::{Rate, Span};
 
 pub const FEEDBACK: Feedback = Feedback::TimeStamp;
@@ -30,6 +31,7 @@ const TIMELY: Preset = Preset {
     about: "TIMELY (SIGCOMM 2015)",
     parameters: PARAMETERS,
     ordered: &[("t_low", "t_high")],
+    fairness: FAIR,
     algorithm: |line| Algorithm::Timely(Params::reference(line)),
     ecn: red,
     hold_acks: false,

@@ -8,6 +8,7 @@ mod aggregation;
 
 use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds, LONG};
+use crate::FAIR;
 use onramp_units::{Sim, Span, Time};
 
 use aggregation::Aggregation;
@@ -41,6 +42,7 @@ pub(super) const ENTRY: Entry = Entry {
     marks: false,
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: || TcpAlgorithm::Bbr(Params::default()),
 };
 

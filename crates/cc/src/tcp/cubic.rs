@@ -7,6 +7,7 @@
 
 use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
+use crate::FAIR;
 use onramp_units::{Sim, Span, Time};
 
 /// HyStart works from this window on.
@@ -32,6 +33,7 @@ pub(super) const ENTRY: Entry = Entry {
     marks: false,
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: || TcpAlgorithm::Cubic(Params::default()),
 };
 

@@ -3,6 +3,7 @@
 use super::reno::{self, Reno};
 use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, PART};
+use crate::FAIR;
 
 parameters! { "dctcp", {
     "g" gain: f64 = 1.0 / 16.0, PART, "Weight of a window's marked part in alpha.";
@@ -16,6 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
     marks: true,
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: || TcpAlgorithm::Dctcp(Params::default()),
 };
 

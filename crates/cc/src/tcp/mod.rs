@@ -1,6 +1,7 @@
 //! Congestion controls of TCP: how the window grows, and how far it falls.
 //!
-//! One file each. Adding one is a file and a line in the list below. Windows are in packets.
+//! One file each. Adding one is a file and a line in the list below (docs/architecture.md). Windows
+//! are in packets.
 
 use crate::parameter::{Parameter, Setting, Tuning};
 use onramp_units::{Sim, Span, Time};
@@ -105,6 +106,8 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first is not above the second.
     pub ordered: &'static [(&'static str, &'static str)],
+    /// Jain's index of two flows that share a link, at least.
+    pub fairness: f64,
     /// With its source's parameters.
     pub algorithm: fn() -> TcpAlgorithm,
 }

@@ -2,6 +2,7 @@
 
 use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
+use crate::FAIR;
 
 parameters! { "reno", {
     "beta" beta: f64 = 0.5, Bounds::Fraction(0.1, 0.99), "Part of the window that a loss leaves.";
@@ -15,6 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     marks: false,
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: || TcpAlgorithm::Reno(Params::default()),
 };
 

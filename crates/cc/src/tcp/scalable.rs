@@ -3,6 +3,7 @@
 
 use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
+use crate::FAIR;
 
 parameters! { "scalable", {
     "packets" per: u32 = 100, Bounds::Count(1, 10_000), "Packets to be acknowledged for one more in the window, at most.";
@@ -17,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
     marks: false,
     parameters: PARAMETERS,
     ordered: &[],
+    fairness: FAIR,
     algorithm: || TcpAlgorithm::Scalable(Params::default()),
 };
 

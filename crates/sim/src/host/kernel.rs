@@ -182,6 +182,11 @@ impl Outgoing {
         self.sender.window().packets
     }
 
+    /// Packets in the network, as far as the sender knows.
+    pub fn in_flight_packets(&self) -> u32 {
+        self.sender.in_flight()
+    }
+
     pub fn is_over(&self) -> bool {
         self.over
     }

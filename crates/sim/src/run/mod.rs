@@ -4,6 +4,7 @@
 
 mod build;
 mod clocks;
+mod limits;
 mod memory;
 mod observe;
 mod parts;
@@ -23,6 +24,7 @@ use rows::Labels;
 use series::Place;
 
 pub use build::{build, build_in_parts, config, BuildError};
+pub use limits::FlowLimits;
 pub use memory::memory_needed;
 pub use parts::Parts;
 pub use report::Report;

@@ -6,15 +6,13 @@
 //! flows are those at its end. The number of rows is bounded: many places have fewer points.
 //! The measured port and its host are always there. Delays are true, whatever clocks say.
 
-use crate::domain::{Domain, Hosts};
-use crate::host::edge::law_of;
+use super::limits::FlowLimits;
 use crate::host::kernel::signals::Pair;
-use crate::host::kernel::MSS;
 use crate::net::port_name::{find, UnknownPort};
 use crate::simulation::Simulation;
 use crate::watch::probe::Times;
 use onramp_results::SeriesRow;
-use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use onramp_units::{Bytes, Sim, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -73,16 +71,6 @@ struct FlowSeries {
 enum Flows {
     All,
     Some(BTreeSet<u32>),
-}
-
-/// What limits a flow that is under way.
-struct Limits {
-    plan: u32,
-    rate: Option<Rate>,
-    window: Option<Bytes>,
-    has_law: bool,
-    held: Span,
-    held_since: Option<Time<Sim>>,
 }
 
 /// Collects the rows.
@@ -173,7 +161,7 @@ impl Series {
         for port in &mut self.ports {
             port.point(simulation, now, interval_s, &mut self.rows);
         }
-        for limits in limits(simulation) {
+        for limits in simulation.limits() {
             let is_chosen = match &self.chosen {
                 Flows::All => true,
                 Flows::Some(flows) => flows.contains(&limits.plan),
@@ -227,7 +215,7 @@ impl PortSeries {
 impl FlowSeries {
     fn point(
         &mut self,
-        limits: &Limits,
+        limits: &FlowLimits,
         now: Time<Sim>,
         interval_s: f64,
         rows: &mut Vec<SeriesRow>,
@@ -264,48 +252,6 @@ pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
 }
 
 /// Of all flows that have begun and are not over; of those that go in order, the first.
-fn limits(simulation: &Simulation) -> Vec<Limits> {
-    let mut limits: Vec<Limits> = simulation.each().flat_map(|d| limits_in(&d)).collect();
-    limits.sort_by_key(|flow| flow.plan);
-    limits
-}
-
-fn limits_in(domain: &Domain) -> Vec<Limits> {
-    let has_law = |src| law_of(&domain.site.laws, src).is_some();
-    match &domain.hosts {
-        Hosts::Nic(nics) => {
-            let senders = nics.senders.iter().map(|(_, sender)| sender);
-            let under_way = senders.filter(|sender| !sender.is_idle());
-            let limits = under_way.map(|sender| Limits {
-                plan: sender.under_way.flow,
-                rate: Some(sender.limits.rate),
-                window: (sender.limits.window_bytes < u64::MAX)
-                    .then_some(Bytes::new(sender.limits.window_bytes)),
-                has_law: has_law(sender.src),
-                held: sender.sent.held,
-                held_since: sender.held_since,
-            });
-            limits.collect()
-        }
-        Hosts::Kernel(kernels) => {
-            let connections = kernels.outgoing.iter().map(|(_, connection)| connection);
-            let under_way = connections.filter(|connection| !connection.is_over());
-            let paced = |src| kernels.own.paces(has_law(src));
-            let limits = under_way.map(|connection| Limits {
-                plan: connection.plan,
-                rate: connection.pace().filter(|_| paced(connection.src)),
-                window: Some(Bytes::new(
-                    u64::from(connection.window_packets()) * u64::from(MSS),
-                )),
-                has_law: has_law(connection.src),
-                held: connection.held,
-                held_since: connection.held_since,
-            });
-            limits.collect()
-        }
-    }
-}
-
 fn row(place: &Arc<str>, now: Time<Sim>, name: &'static str, value: f64) -> SeriesRow {
     SeriesRow {
         time_ns: (now - Time::ZERO).as_ns(),

@@ -81,6 +81,11 @@ impl Sender {
         ended
     }
 
+    /// Bytes sent that are not acknowledged.
+    pub fn in_flight(&self) -> u64 {
+        self.next.saturating_sub(self.unacked)
+    }
+
     /// Whether everything that there has been is acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
         self.unacked >= self.size

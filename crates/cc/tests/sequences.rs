@@ -1,0 +1,306 @@
+//! Every registered congestion control keeps its limits sane, whatever order acknowledgements, losses,
+//! marks, timeouts and idle times come in.
+
+use onramp_cc::int::{IntFormat, IntHop, MAX_INT_HOPS};
+use onramp_cc::nic::{self, Ack, CongestionControl, PathFacts};
+use onramp_cc::tcp::{self, Acked, Device, RateSample, Window, WindowControl};
+use onramp_units::{Rate, Sim, Span, Time};
+use proptest::prelude::*;
+
+/// Between 1 ps and 100 s, each order of magnitude as often as another.
+fn span() -> impl Strategy<Value = Span> {
+    (0u32..15, 1i64..10).prop_map(|(power, digit)| Span::from_ps(digit * 10i64.pow(power)))
+}
+
+/// What a NIC's flow can meet.
+#[derive(Debug, Clone)]
+enum NicEvent {
+    /// An acknowledgement of so many bytes more, after so many bytes more were sent.
+    Ack {
+        sent: u64,
+        acked: u64,
+        rtt: Span,
+        marked: bool,
+        /// Bytes that each switch sent and has waiting since the last one.
+        hops: Vec<(u64, u64)>,
+    },
+    /// An acknowledgement that says nothing new.
+    Duplicate,
+    /// Sending starts again at the first byte that is not acknowledged.
+    GoBack,
+}
+
+fn nic_event() -> impl Strategy<Value = NicEvent> {
+    let bytes = || prop_oneof![0u64..2_000, 0u64..10_000_000];
+    let hops = prop::collection::vec((bytes(), 0u64..40_000_000), 1..=MAX_INT_HOPS);
+    prop_oneof![
+        6 => (bytes(), bytes(), span(), any::<bool>(), hops).prop_map(
+            |(sent, acked, rtt, marked, hops)| NicEvent::Ack { sent, acked, rtt, marked, hops }
+        ),
+        1 => Just(NicEvent::Duplicate),
+        1 => Just(NicEvent::GoBack),
+    ]
+}
+
+/// A flow of a NIC, as the simulator drives it.
+struct NicFlow {
+    control: nic::Control,
+    path: PathFacts,
+    format: IntFormat,
+    now: Time<Sim>,
+    next: u64,
+    acked: u64,
+    sent_by_hops: [u64; MAX_INT_HOPS],
+}
+
+impl NicFlow {
+    fn new(preset: &nic::Preset, line: Rate) -> NicFlow {
+        let path = PathFacts {
+            line_rate: line,
+            base_rtt: Span::from_us(12),
+            bdp_bytes: line.bits_per_s() / 8 * 12 / 1_000_000,
+            payload_bytes: 1000,
+        };
+        NicFlow {
+            control: (preset.algorithm)(line).start(&path),
+            path,
+            format: IntFormat::new(line, vec![line]).unwrap(),
+            now: Time::ZERO,
+            next: 1000,
+            acked: 0,
+            sent_by_hops: [0; MAX_INT_HOPS],
+        }
+    }
+
+    fn meet(&mut self, event: &NicEvent) {
+        match event {
+            NicEvent::Ack {
+                sent,
+                acked,
+                rtt,
+                marked,
+                hops,
+            } => {
+                self.next += sent;
+                self.acked = (self.acked + acked).min(self.next);
+                let mut stack = Vec::new();
+                for (total, &(bytes, queue)) in self.sent_by_hops.iter_mut().zip(hops) {
+                    *total += bytes;
+                    stack.push(self.format.hop(self.now, *total, queue, 0));
+                }
+                self.acknowledge(*rtt, *marked, &stack);
+            }
+            NicEvent::Duplicate => {
+                let stack = [IntHop::default(); MAX_INT_HOPS];
+                self.acknowledge(self.path.base_rtt, false, &stack);
+            }
+            NicEvent::GoBack => self.next = self.acked,
+        }
+    }
+
+    fn acknowledge(&mut self, rtt: Span, marked: bool, hops: &[IntHop]) {
+        self.control.on_ack(&Ack {
+            now: self.now,
+            acked: self.acked,
+            next: self.next,
+            rtt,
+            marked,
+            hops,
+            int: &self.format,
+        });
+    }
+}
+
+/// What a kernel's connection can meet.
+#[derive(Debug, Clone)]
+enum TcpEvent {
+    Ack {
+        packets: u32,
+        marked: u32,
+        rtt: Span,
+        may_grow: bool,
+        lost: bool,
+        rate: Option<u32>,
+        app_limited: bool,
+    },
+    Loss,
+    Timeout,
+    Idle,
+}
+
+fn tcp_event() -> impl Strategy<Value = TcpEvent> {
+    let flags = any::<(bool, bool, bool)>();
+    let rate = prop::option::of(1u32..=u32::MAX);
+    prop_oneof![
+        8 => (1u32..100, 0u32..100, span(), flags, rate).prop_map(
+            |(packets, marked, rtt, (may_grow, lost, app_limited), rate)| TcpEvent::Ack {
+                packets, marked: marked.min(packets), rtt, may_grow, lost, rate, app_limited
+            }
+        ),
+        1 => Just(TcpEvent::Loss),
+        1 => Just(TcpEvent::Timeout),
+        1 => Just(TcpEvent::Idle),
+    ]
+}
+
+/// A connection of a kernel, with as much in flight as its window allows.
+struct Connection {
+    control: tcp::Control,
+    window: Window,
+    now: Time<Sim>,
+    acked: u32,
+    min_rtt: Span,
+}
+
+impl Connection {
+    fn new(entry: &tcp::Entry) -> Connection {
+        let window = Window::initial(10);
+        let mut control = (entry.algorithm)().start();
+        control.begin(&window);
+        Connection {
+            control,
+            window,
+            now: Time::ZERO,
+            acked: 0,
+            min_rtt: Span::MAX,
+        }
+    }
+
+    fn meet(&mut self, event: &TcpEvent, gap: Span) {
+        match *event {
+            TcpEvent::Ack {
+                packets,
+                marked,
+                rtt,
+                may_grow,
+                lost,
+                rate,
+                app_limited,
+            } => {
+                self.acked += packets;
+                self.min_rtt = self.min_rtt.min(rtt);
+                let acked = Acked {
+                    now: self.now,
+                    packets,
+                    marked,
+                    cumulative: self.acked,
+                    next: self.acked.saturating_add(self.window.packets),
+                    rtt,
+                    min_rtt: self.min_rtt,
+                    may_grow,
+                    in_flight: self.window.packets,
+                    delivered: self.acked.into(),
+                    lost,
+                    repairing: lost,
+                    sample: RateSample {
+                        packets_per_s: rate.map(f64::from),
+                        prior_delivered: (self.acked - packets).into(),
+                        app_limited,
+                    },
+                    pace: self.control.packets_per_s(rtt),
+                    small_queue: Span::from_us(977),
+                    device: Device {
+                        segment: 45,
+                        paces: app_limited,
+                    },
+                };
+                self.control.on_ack(&mut self.window, &acked);
+            }
+            TcpEvent::Loss => {
+                self.fall();
+                let (in_flight, delivered) = (self.window.packets, self.acked.into());
+                let window = &mut self.window;
+                self.control.repairing_from(in_flight, delivered, window);
+                if !self.control.owns_window() {
+                    self.window.packets = self.window.slow_start_below;
+                }
+            }
+            TcpEvent::Timeout => {
+                self.fall();
+                self.control.on_timeout();
+                self.window.packets = 1;
+            }
+            TcpEvent::Idle => self.control.on_idle(gap),
+        }
+    }
+
+    fn fall(&mut self) {
+        let threshold = self.control.on_loss(&self.window);
+        assert!(threshold >= 2, "RFC 5681: at least two packets");
+        self.window.slow_start_below = threshold;
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_nics_rate_stays_within_its_line_and_its_window_above_zero(
+        events in prop::collection::vec((nic_event(), span()), 1..60),
+        gbit_per_s in prop_oneof![Just(1u64), Just(25), Just(100), Just(800)],
+    ) {
+        let line = Rate::from_bits_per_s(gbit_per_s * 1_000_000_000).unwrap();
+        for preset in nic::presets() {
+            let mut flow = NicFlow::new(preset, line);
+            for (event, gap) in &events {
+                // Timers of the congestion control that are due in 100 s take long to catch up.
+                flow.now += (*gap).min(Span::from_ms(10));
+                flow.meet(event);
+                flow.control.advance(flow.now);
+                let limits = flow.control.limits();
+                prop_assert!(limits.rate <= line, "{}: {} of {line}", preset.name, limits.rate);
+                prop_assert!(limits.window_bytes >= 1, "{}: no window", preset.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_kernels_window_stays_above_zero_and_its_pace_finite(
+        events in prop::collection::vec((tcp_event(), span()), 1..200),
+    ) {
+        for entry in tcp::entries() {
+            let mut connection = Connection::new(entry);
+            for (event, gap) in &events {
+                connection.now += *gap;
+                connection.meet(event, *gap);
+                prop_assert!(connection.window.packets >= 1, "{}: no window", entry.name);
+                let pace = connection.control.packets_per_s(Span::from_us(100));
+                let sane = pace.is_none_or(|pace| pace.is_finite() && pace >= 0.0);
+                prop_assert!(sane, "{}: {pace:?} packets/s", entry.name);
+            }
+        }
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_flow_whose_path_is_idle_again_gets_its_line_back(
+        events in prop::collection::vec((nic_event(), span()), 1..60),
+    ) {
+        let line = Rate::from_bits_per_s(100_000_000_000).unwrap();
+        for preset in nic::presets() {
+            let mut flow = NicFlow::new(preset, line);
+            for (event, gap) in &events {
+                flow.now += (*gap).min(Span::from_ms(10));
+                flow.meet(event);
+            }
+            // A fifth of a second without marks or queues, at a packet each 10 us.
+            let idle = NicEvent::Ack {
+                sent: 1000,
+                acked: 1000,
+                rtt: flow.path.base_rtt,
+                marked: false,
+                hops: vec![(1000, 0); MAX_INT_HOPS],
+            };
+            flow.next = flow.acked;
+            for _ in 0..20_000 {
+                flow.now += Span::from_us(10);
+                flow.meet(&idle);
+            }
+            flow.control.advance(flow.now);
+            let rate = flow.control.limits().rate;
+            prop_assert!(rate.bits_per_s() * 10 >= line.bits_per_s() * 9, "{}: {rate}", preset.name);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What limits each flow that is under way, and how much of it is in flight.
+
+use crate::domain::{Domain, Hosts};
+use crate::host::edge::law_of;
+use crate::host::kernel::MSS;
+use crate::simulation::Simulation;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+
+/// The limits of a flow at one instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowLimits {
+    /// Flow of the plan.
+    pub plan: u32,
+    /// Pace of its packets, if it is paced.
+    pub rate: Option<Rate>,
+    /// Payload that may be in flight, if that is limited.
+    pub window: Option<Bytes>,
+    /// Payload in flight; of kernel hosts in full packets.
+    pub in_flight: Bytes,
+    /// Whether its host has On-Ramp's law.
+    pub has_law: bool,
+    /// For how long the law has held it, before it held it last.
+    pub held: Span,
+    /// Since when the law holds it.
+    pub held_since: Option<Time<Sim>>,
+}
+
+impl Simulation {
+    /// The limits of all flows that are under way, by the flows' numbers.
+    pub fn limits(&self) -> Vec<FlowLimits> {
+        let mut limits: Vec<FlowLimits> = self.each().flat_map(|d| limits_in(&d)).collect();
+        limits.sort_by_key(|flow| flow.plan);
+        limits
+    }
+}
+
+fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
+    let has_law = |src| law_of(&domain.site.laws, src).is_some();
+    match &domain.hosts {
+        Hosts::Nic(nics) => {
+            let senders = nics.senders.iter().map(|(_, sender)| sender);
+            let under_way = senders.filter(|sender| !sender.is_idle());
+            let limits = under_way.map(|sender| FlowLimits {
+                plan: sender.under_way.flow,
+                rate: Some(sender.limits.rate),
+                window: (sender.limits.window_bytes < u64::MAX)
+                    .then_some(Bytes::new(sender.limits.window_bytes)),
+                in_flight: Bytes::new(sender.in_flight()),
+                has_law: has_law(sender.src),
+                held: sender.sent.held,
+                held_since: sender.held_since,
+            });
+            limits.collect()
+        }
+        Hosts::Kernel(kernels) => {
+            let connections = kernels.outgoing.iter().map(|(_, connection)| connection);
+            let under_way = connections.filter(|connection| !connection.is_over());
+            let packets = |count: u32| Bytes::new(u64::from(count) * u64::from(MSS));
+            let paced = |src| kernels.own.paces(has_law(src));
+            let limits = under_way.map(|connection| FlowLimits {
+                plan: connection.plan,
+                rate: connection.pace().filter(|_| paced(connection.src)),
+                window: Some(packets(connection.window_packets())),
+                in_flight: packets(connection.in_flight_packets()),
+                has_law: has_law(connection.src),
+                held: connection.held,
+                held_since: connection.held_since,
+            });
+            limits.collect()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What every registered congestion control does in the simulator: it stays within its limits, fills an
+//! idle link, and shares a link with itself. No test names one.
+
+use onramp_cc::Cc;
+use onramp_scenario::{plan, Scenario};
+use onramp_sim::run::{build, FlowLimits};
+use onramp_sim::Simulation;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::collections::HashMap;
+
+/// Payload of the flows is at least this part of the line: headers take up to 8 % of it, and the
+/// least that a source aims at is 95 % of the rest.
+const FILLED: f64 = 0.85;
+/// The same of two flows together, whose rates may swing.
+const FILLED_BY_TWO: f64 = 0.8;
+
+/// `flows` long flows to host 0, under `cc` on hosts that have it.
+fn simulation(cc: Cc, flows: usize) -> Simulation {
+    let kind = if cc.is_nic() { "nic" } else { "kernel" };
+    let link = if cc.is_nic() {
+        "100 Gbit/s"
+    } else {
+        "10 Gbit/s"
+    };
+    let text = format!(
+        r#"title = "t"
+duration = "{duration}"
+[network]
+topology = {{ kind = "star", hosts = {hosts} }}
+link = {{ rate = "{link}", delay = "1 us" }}
+buffer = "300 kB"
+[host]
+kind = "{kind}"
+cc = "{cc}"
+[[traffic]]
+kind = "long"
+flows = {flows}
+"#,
+        duration = END,
+        hosts = flows + 1,
+    );
+    let mut set = vec![("onramp.law", "off")];
+    if cc.is_nic() {
+        set.extend([("network.sharing", "lossless"), ("network.buffer", "32 MB")]);
+    }
+    if cc.needs_marks() {
+        set.push(("network.ecn.threshold", "65 kB"));
+    }
+    let scenario = Scenario::parse_with(&text, "t", &set).unwrap_or_else(|e| panic!("{cc:?}: {e}"));
+    let run = &scenario.runs()[0];
+    build(run, &plan(run)).unwrap_or_else(|e| panic!("{cc:?}: {e}"))
+}
+
+const END: &str = "400 ms";
+
+fn at(span: Span) -> Time<Sim> {
+    Time::ZERO + span
+}
+
+/// Mean goodput of each flow, as a part of the line, over the second half of the time.
+fn goodputs(cc: Cc, flows: usize) -> Vec<f64> {
+    let (half, line) = match cc.is_nic() {
+        true => (Span::from_ms(10), 100e9),
+        false => (Span::from_ms(200), 10e9),
+    };
+    let mut simulation = simulation(cc, flows);
+    simulation.run_until(at(half));
+    let before = simulation.received();
+    simulation.run_until(at(half * 2));
+    let received = simulation.received().into_iter().zip(before);
+    let bits = received.map(|(after, before)| (after.get() - before.get()) as f64 * 8.0);
+    bits.map(|bits| bits / half.as_s_f64() / line).collect()
+}
+
+#[test]
+fn one_flow_fills_an_idle_link() {
+    for cc in Cc::all() {
+        let goodput = goodputs(cc, 1)[0];
+        assert!(goodput >= FILLED, "{cc:?}: {goodput} of the line");
+    }
+}
+
+#[test]
+fn two_flows_share_a_link_and_fill_it() {
+    for cc in Cc::all() {
+        let goodputs = goodputs(cc, 2);
+        let sum: f64 = goodputs.iter().sum();
+        let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
+        // Jain's index: 1 if all have the same, 1/2 if one of two has all.
+        let index = sum * sum / (goodputs.len() as f64 * squares);
+        assert!(
+            index >= cc.fairness(),
+            "{cc:?}: {goodputs:?}, index {index}"
+        );
+        assert!(sum >= FILLED_BY_TWO, "{cc:?}: {goodputs:?} of the line");
+    }
+}
+
+/// What is known of a flow since its last packet.
+struct Seen {
+    in_flight: u64,
+    /// When something was sent last, how much, and the highest rate since.
+    last: Option<(Time<Sim>, u64, Rate)>,
+    window: u64,
+}
+
+/// Looks at a flow after each event.
+fn check(cc: Cc, seen: &mut Seen, flow: &FlowLimits, now: Time<Sim>) {
+    let window = flow.window.map_or(u64::MAX, |window| window.get());
+    let sent = flow.in_flight.get().saturating_sub(seen.in_flight);
+    if sent > 0 {
+        // A packet may go while the window is open, so it may pass the end of the window.
+        let packet = if cc.is_nic() { 1000 } else { 0 };
+        let most = window.max(seen.window).saturating_add(packet);
+        assert!(flow.in_flight.get() <= most, "{cc:?}: {flow:?} at {now:?}");
+    }
+    if let (true, Some(rate)) = (cc.is_nic(), flow.rate) {
+        if let Some((at, bytes, highest)) = &mut seen.last {
+            *highest = rate.max(*highest);
+            let gap = highest.time_to_send(Bytes::new(*bytes));
+            assert!(sent == 0 || now - *at >= gap, "{cc:?}: {flow:?} at {now:?}");
+        }
+        if sent > 0 {
+            seen.last = Some((now, sent, rate));
+        }
+    }
+    (seen.in_flight, seen.window) = (flow.in_flight.get(), window);
+}
+
+#[test]
+fn no_flow_sends_beyond_its_window_or_above_its_pace() {
+    for cc in Cc::all() {
+        let end = match cc.is_nic() {
+            true => at(Span::from_us(300)),
+            false => at(Span::from_ms(5)),
+        };
+        let mut simulation = simulation(cc, 3);
+        let mut flows: HashMap<u32, Seen> = HashMap::new();
+        let mut packets = 0;
+        while simulation.step(end).is_some() {
+            let now = simulation.now();
+            for flow in simulation.limits() {
+                let seen = flows.entry(flow.plan).or_insert(Seen {
+                    in_flight: 0,
+                    last: None,
+                    window: 0,
+                });
+                packets += u64::from(flow.in_flight.get() > seen.in_flight);
+                check(cc, seen, &flow, now);
+            }
+        }
+        assert!(packets > 100, "{cc:?}: {packets} times something was sent");
+    }
+}
