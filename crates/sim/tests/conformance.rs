@@ -98,7 +98,7 @@ fn two_flows_share_a_link_and_fill_it() {
 
 /// What is known of a flow since its last packet.
 struct Seen {
-    in_flight: u64,
+    sent: u64,
     /// When something was sent last, how much, and the highest rate since.
     last: Option<(Time<Sim>, u64, Rate)>,
     window: u64,
@@ -107,7 +107,7 @@ struct Seen {
 /// Looks at a flow after each event.
 fn check(cc: Cc, seen: &mut Seen, flow: &FlowLimits, now: Time<Sim>) {
     let window = flow.window.map_or(u64::MAX, |window| window.get());
-    let sent = flow.in_flight.get().saturating_sub(seen.in_flight);
+    let sent = flow.sent.get().saturating_sub(seen.sent);
     if sent > 0 {
         // A packet may go while the window is open, so it may pass the end of the window.
         let packet = if cc.is_nic() { 1000 } else { 0 };
@@ -124,7 +124,7 @@ fn check(cc: Cc, seen: &mut Seen, flow: &FlowLimits, now: Time<Sim>) {
             seen.last = Some((now, sent, rate));
         }
     }
-    (seen.in_flight, seen.window) = (flow.in_flight.get(), window);
+    (seen.sent, seen.window) = (flow.sent.get(), window);
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn no_flow_sends_beyond_its_window_or_above_its_pace() {
             let now = simulation.now();
             for flow in simulation.limits() {
                 let seen = flows.entry(flow.plan).or_insert(Seen {
-                    in_flight: 0,
+                    sent: 0,
                     last: None,
                     window: 0,
                 });
-                packets += u64::from(flow.in_flight.get() > seen.in_flight);
+                packets += u64::from(flow.sent.get() > seen.sent);
                 check(cc, seen, &flow, now);
             }
         }

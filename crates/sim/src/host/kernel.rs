@@ -182,6 +182,11 @@ impl Outgoing {
         self.sender.window().packets
     }
 
+    /// Packets sent so far, each once.
+    pub fn sent_packets(&self) -> u32 {
+        self.sender.next()
+    }
+
     /// Packets in the network, as far as the sender knows.
     pub fn in_flight_packets(&self) -> u32 {
         self.sender.in_flight()

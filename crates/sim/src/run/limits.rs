@@ -17,6 +17,9 @@ pub struct FlowLimits {
     pub window: Option<Bytes>,
     /// Payload in flight; of kernel hosts in full packets.
     pub in_flight: Bytes,
+    /// Payload sent so far over its connection, not counting what was sent again; of kernel hosts in
+    /// full packets.
+    pub sent: Bytes,
     /// Whether its host has On-Ramp's law.
     pub has_law: bool,
     /// For how long the law has held it, before it held it last.
@@ -46,6 +49,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
                 window: (sender.limits.window_bytes < u64::MAX)
                     .then_some(Bytes::new(sender.limits.window_bytes)),
                 in_flight: Bytes::new(sender.in_flight()),
+                sent: Bytes::new(sender.sent_bytes()),
                 has_law: has_law(sender.src),
                 held: sender.sent.held,
                 held_since: sender.held_since,
@@ -62,6 +66,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
                 rate: connection.pace().filter(|_| paced(connection.src)),
                 window: Some(packets(connection.window_packets())),
                 in_flight: packets(connection.in_flight_packets()),
+                sent: packets(connection.sent_packets()),
                 has_law: has_law(connection.src),
                 held: connection.held,
                 held_since: connection.held_since,

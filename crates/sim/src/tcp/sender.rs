@@ -218,6 +218,11 @@ impl Sender {
         self.unacked
     }
 
+    /// The packet to be sent next for the first time.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
     /// Everything is acknowledged.
     pub fn is_done(&self) -> bool {
         self.unacked >= self.total

@@ -81,6 +81,11 @@ impl Sender {
         ended
     }
 
+    /// Bytes sent so far, not counting what was sent again.
+    pub fn sent_bytes(&self) -> u64 {
+        self.next
+    }
+
     /// Bytes sent that are not acknowledged.
     pub fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.unacked)
