@@ -23,19 +23,23 @@ impl IntHop {
         (self.0 >> (TIME_BITS + BYTES_BITS + QUEUE_BITS)) as usize
     }
 
+    #[inline]
     fn time(self) -> u32 {
         folded(self.0 >> (BYTES_BITS + QUEUE_BITS), TIME_BITS) as u32
     }
 
+    #[inline]
     fn bytes(self) -> u32 {
         folded(self.0 >> QUEUE_BITS, BYTES_BITS) as u32
     }
 
+    #[inline]
     fn queue(self) -> u64 {
         folded(self.0, QUEUE_BITS)
     }
 }
 
+#[inline]
 fn folded(value: u64, bits: u32) -> u64 {
     value & ((1 << bits) - 1)
 }
@@ -131,6 +135,7 @@ impl IntFormat {
     }
 }
 
+#[inline]
 fn wrapped(earlier: u32, later: u32, bits: u32) -> u64 {
     u64::from(later.wrapping_sub(earlier) & ((1 << bits) - 1))
 }

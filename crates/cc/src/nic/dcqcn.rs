@@ -74,6 +74,7 @@ impl Params {
     }
 
     /// Whether the window changes with time alone, without acknowledgements.
+    #[inline]
     pub fn window_follows_time(&self) -> bool {
         self.window
     }
@@ -190,7 +191,6 @@ impl Dcqcn {
 }
 
 impl CongestionControl for Dcqcn {
-    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         // One that arrives when alpha is due counts for that update, not for the next: it was on
         // its last link when the update was set.
@@ -204,7 +204,6 @@ impl CongestionControl for Dcqcn {
         }
     }
 
-    #[inline]
     fn advance(&mut self, now: Time<Sim>) {
         self.pass(now, now);
     }

@@ -31,6 +31,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
 
 impl Params {
     /// Whether the window changes with time alone, without acknowledgements.
+    #[inline]
     pub fn window_follows_time(&self) -> bool {
         false
     }
@@ -83,7 +84,6 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.marked += u64::from(ack.marked);
         let new_window = ack.acked > self.window_end;

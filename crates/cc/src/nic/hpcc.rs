@@ -33,6 +33,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
 
 impl Params {
     /// Whether the window changes with time alone, without acknowledgements.
+    #[inline]
     pub fn window_follows_time(&self) -> bool {
         false
     }
@@ -111,7 +112,6 @@ impl Hpcc {
 }
 
 impl CongestionControl for Hpcc {
-    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         if self.last_update == 0 {
             // Nothing to compare the first telemetry with.

@@ -129,6 +129,7 @@ macro_rules! congestion_controls {
             }
 
             /// What it needs from the network.
+            #[inline]
             pub fn feedback(&self) -> Feedback {
                 match self {
                     $(Algorithm::$variant(_) => $module::FEEDBACK,)*
@@ -136,6 +137,7 @@ macro_rules! congestion_controls {
             }
 
             /// Whether its window changes with time alone, without acknowledgements.
+            #[inline]
             pub fn window_follows_time(&self) -> bool {
                 match self {
                     $(Algorithm::$variant(params) => params.window_follows_time(),)*
@@ -143,6 +145,7 @@ macro_rules! congestion_controls {
             }
 
             /// Whether a new rate also moves the packet that already has its time.
+            #[inline]
             pub fn moves_next_packet(&self) -> bool {
                 match self {
                     $(Algorithm::$variant(_) => $module::MOVES_NEXT_PACKET,)*

@@ -55,6 +55,7 @@ pub(super) const PRESETS: &[Preset] = &[
 
 impl Params {
     /// Whether the window changes with time alone, without acknowledgements.
+    #[inline]
     pub fn window_follows_time(&self) -> bool {
         false
     }
@@ -126,7 +127,6 @@ fn ns(span: Span) -> f64 {
 }
 
 impl CongestionControl for Timely {
-    #[inline]
     fn on_ack(&mut self, ack: &Ack<'_>) {
         if ack.acked <= self.last_update {
             return;

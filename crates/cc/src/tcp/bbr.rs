@@ -284,7 +284,6 @@ impl WindowControl for Bbr {
         self.initial_window = window.packets;
     }
 
-    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if self.recovering && !acked.repairing {
             self.recovering = false;
@@ -303,7 +302,6 @@ impl WindowControl for Bbr {
     }
 
     /// The window is BBR's own affair; only the first round after a loss keeps to what arrives.
-    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         self.prior_window = window.packets;
         window.packets.max(2)

@@ -189,7 +189,6 @@ impl Cubic {
 }
 
 impl WindowControl for Cubic {
-    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if !acked.may_grow {
             return;
@@ -209,7 +208,6 @@ impl WindowControl for Cubic {
     }
 
     /// RFC 9438 §4.6 and §4.7.
-    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         let packets = f64::from(window.packets);
         let beta = self.params.beta;

@@ -60,7 +60,6 @@ impl Dctcp {
 }
 
 impl WindowControl for Dctcp {
-    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.delivered += acked.packets;
         self.marked += acked.marked;
@@ -81,7 +80,6 @@ impl WindowControl for Dctcp {
         }
     }
 
-    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         self.reno.on_loss(window)
     }

@@ -36,14 +36,12 @@ impl Reno {
 }
 
 impl WindowControl for Reno {
-    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if acked.may_grow {
             self.growth.on_ack(window, acked.packets, |packets| packets);
         }
     }
 
-    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         ((f64::from(window.packets) * self.params.beta) as u32).max(2)
     }

@@ -38,7 +38,6 @@ impl Scalable {
 }
 
 impl WindowControl for Scalable {
-    #[inline]
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if acked.may_grow {
             let most = self.params.per;
@@ -47,7 +46,6 @@ impl WindowControl for Scalable {
         }
     }
 
-    #[inline]
     fn on_loss(&mut self, window: &Window) -> u32 {
         let taken = f64::from(window.packets) * self.params.decrease;
         (window.packets - taken as u32).max(2)
