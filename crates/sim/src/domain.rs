@@ -114,9 +114,13 @@ impl Domain {
     }
 
     fn handle_until(&mut self, end: Time<Sim>) {
+        let captures = self.captures.any();
         while let Some(event) = self.site.net.events.pop(end) {
             self.touch_next();
             self.handle(event);
+            if captures {
+                self.captures.note(&mut self.site);
+            }
         }
     }
 
@@ -157,6 +161,7 @@ impl Domain {
             | What::Asked { .. } => Step::Flow,
         };
         self.handle(event);
+        self.captures.note(&mut self.site);
         Some(step)
     }
 
@@ -167,9 +172,6 @@ impl Domain {
             What::LineFree { port } => self.line_freed(port),
             what => self.hosts.handle(&mut self.site, what),
         }
-        if !self.site.net.captured.is_empty() {
-            self.captures.note(&mut self.site);
-        }
     }
 
     fn arrive(&mut self, id: u32) {
@@ -179,8 +181,17 @@ impl Domain {
         if port.on_switch {
             return net.switch_receive(id);
         }
+        self.arrive_at_host(id);
+    }
+
+    /// Not inlined, so that the path through switches, which most events take, stays short.
+    #[inline(never)]
+    fn arrive_at_host(&mut self, id: u32) {
+        let net = &self.site.net;
+        let packet = &net.packets[id];
         if packet.kind == Kind::Data {
-            self.arrivals.note(port.node, net.now - packet.sent);
+            let host = net.ports[usize::from(packet.at_port)].node;
+            self.arrivals.note(host, net.now - packet.sent);
         }
         match &mut self.hosts {
             Hosts::Nic(nics) => nics.receive(&mut self.site, id),
@@ -239,6 +250,7 @@ impl Part for Domain {
 
 impl Hosts {
     /// Sends what is next at a host, if its line is free and anything may go.
+    #[inline(never)]
     fn send(&mut self, site: &mut Site, host: u32) {
         match self {
             Hosts::Nic(nics) => nics.send(site, host),
@@ -247,6 +259,7 @@ impl Hosts {
     }
 
     /// Handles an event of hosts.
+    #[inline(never)]
     fn handle(&mut self, site: &mut Site, what: What) {
         match what {
             What::Probe { edge } => {

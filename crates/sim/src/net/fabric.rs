@@ -99,6 +99,7 @@ impl Fabric {
     }
 
     /// The event under way is this one.
+    #[inline]
     pub fn begin(&mut self, event: &Event<What>) {
         self.now = event.at;
         self.place = event.place;

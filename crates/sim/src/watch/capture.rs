@@ -137,8 +137,12 @@ impl Captures {
         captures.into_values().try_for_each(Capture::end)
     }
 
+    /// Whether any port is captured.
+    pub(crate) fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Notes packets that ports have begun to send.
-    #[cold]
     pub(crate) fn note(&mut self, site: &mut Site) {
         let sent = std::mem::take(&mut site.net.captured);
         for sent in &sent {
