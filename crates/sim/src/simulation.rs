@@ -362,9 +362,9 @@ fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result
 
 fn make_ports(topology: &Topology, network: &Network) -> Vec<Port> {
     let port = |node, other, link: &Link| {
-        let mut port = Port::new(node, topology.is_switch(node), link.rate, link.delay);
-        port.leads_to = network.partition.of(other) as u16;
-        port
+        let leads_to = network.partition.of(other) as u16;
+        let line = (link.rate, link.delay);
+        Port::new(node, topology.is_switch(node), line, leads_to)
     };
     let ends = |link: &Link| [port(link.a, link.b, link), port(link.b, link.a, link)];
     topology.links().iter().flat_map(ends).collect()

@@ -1,6 +1,7 @@
 //! Ports: the two queues in front of a line, and the line itself.
 
 use super::fabric::Fabric;
+use super::switch::Ingress;
 use super::what::What;
 use crate::engine::events::Rank;
 use crate::net::packet::{Fifo, Kind};
@@ -15,11 +16,11 @@ pub(crate) struct Port {
     pub free_at: Time<Sim>,
     pub free_place: u64,
     pub data: Fifo,
-    pub delay: Span,
+    delay: Span,
     /// Ever handed to the line.
     pub sent_bytes: u64,
     /// The domain of the other end.
-    pub leads_to: u16,
+    leads_to: u16,
     /// Which of the network's rates it has.
     pub rate_index: u8,
     pub on_switch: bool,
@@ -29,19 +30,13 @@ pub(crate) struct Port {
     pub captured: bool,
     /// PFC: the other end has paused the data class.
     pub paused: bool,
-    /// PFC: this end has paused the other's data class.
-    pub pausing: bool,
 
     /// Strict priority: at a switch PFC frames, at a host acknowledgements.
     pub control: Fifo,
     /// The node it belongs to.
     pub node: u32,
-    /// Alpha of the dynamic threshold is 2^-shift.
-    pub threshold_shift: i8,
-    /// Bytes that came in here and are in the switch: in reserve and shared pool, in headroom.
-    pub pool_bytes: u64,
-    pub headroom_used: u64,
-    pub headroom: u64,
+    /// Of a lossless switch: what came in here.
+    pub ingress: Ingress,
     /// Marks start above this, and are certain above that.
     pub ecn_bytes: (u64, u64),
 
@@ -54,7 +49,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    pub fn new(node: u32, on_switch: bool, rate: Rate, delay: Span) -> Port {
+    pub fn new(node: u32, on_switch: bool, (rate, delay): (Rate, Span), leads_to: u16) -> Port {
         Port {
             node,
             on_switch,
@@ -64,22 +59,23 @@ impl Port {
             paused_since: Time::ZERO,
             paused_before: Span::ZERO,
             rate_index: 0,
-            pausing: false,
-            threshold_shift: 0,
             rate,
             delay,
             free_at: Time::ZERO,
             free_place: 0,
-            leads_to: 0,
+            leads_to,
             control: Fifo::EMPTY,
             data: Fifo::EMPTY,
             sent_bytes: 0,
             drops: 0,
             ecn_bytes: (u64::MAX, u64::MAX),
-            pool_bytes: 0,
-            headroom_used: 0,
-            headroom: 0,
+            ingress: Ingress::default(),
         }
+    }
+
+    /// What the line holds.
+    pub fn in_flight(&self) -> Bytes {
+        self.rate.bytes_in(self.delay)
     }
 
     /// PFC has paused the data class, or lets it go on.

@@ -39,20 +39,20 @@ fn shifted(bytes: u64, shift: i8) -> u64 {
     }
 }
 
-impl Port {
-    /// Takes this port's reserve and headroom out of `memory`. Alpha of a port at the hosts' rate is 2
-    /// to `alpha_log2`, if given.
-    pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate, alpha_log2: Option<i8>) {
-        // Three times what the line holds: what arrives until a pause takes effect.
-        let in_flight = self.rate.bytes_in(self.delay).get();
-        self.headroom = 3 * in_flight;
-        memory.shared = memory.shared.saturating_sub(self.headroom + RESERVE);
-        let doublings = (self.rate.bits_per_s() / host_rate.bits_per_s()).max(1);
-        let shift = alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
-        // More than all that is free only if asked for.
-        self.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
-    }
+/// What came in at a port and is in its switch: it fills the reserve, the shared pool, the headroom.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ingress {
+    /// PFC: this end has paused the other's data class.
+    pausing: bool,
+    /// Alpha of the dynamic threshold is 2^-shift.
+    threshold_shift: i8,
+    /// Bytes in reserve and shared pool; in headroom, and what it holds.
+    pool_bytes: u64,
+    headroom_used: u64,
+    headroom: u64,
+}
 
+impl Ingress {
     fn shared_used(&self) -> u64 {
         self.pool_bytes.saturating_sub(RESERVE)
     }
@@ -95,6 +95,23 @@ impl Port {
         self.pausing
             && self.headroom_used == 0
             && (used == 0 || used + RESUME_OFFSET <= self.threshold(memory))
+    }
+}
+
+impl Port {
+    /// Takes this port's reserve and headroom out of `memory`. Alpha of a port at the hosts' rate is 2
+    /// to `alpha_log2`, if given.
+    pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate, alpha_log2: Option<i8>) {
+        // Three times what the line holds: what arrives until a pause takes effect.
+        let in_flight = self.in_flight().get();
+        self.ingress.headroom = 3 * in_flight;
+        memory.shared = memory
+            .shared
+            .saturating_sub(self.ingress.headroom + RESERVE);
+        let doublings = (self.rate.bits_per_s() / host_rate.bits_per_s()).max(1);
+        let shift = alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
+        // More than all that is free only if asked for.
+        self.ingress.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
     }
 
     /// Whether a packet that sees this port's queue is marked.
@@ -170,12 +187,12 @@ impl Fabric {
                 fits
             }
             Buffer::Lossless(_) => {
-                let port = &mut self.ports[ingress as usize];
-                if !port.admit(memory, bytes) {
+                let ingress_port = &mut self.ports[ingress as usize].ingress;
+                if !ingress_port.admit(memory, bytes) {
                     return false;
                 }
-                if port.must_pause(memory) {
-                    port.pausing = true;
+                if ingress_port.must_pause(memory) {
+                    ingress_port.pausing = true;
                     self.counters.pauses += 1;
                     self.send_pfc(ingress, Kind::Pause);
                 }
@@ -192,15 +209,15 @@ impl Fabric {
             Buffer::Shared(_) => memory.used -= bytes,
             Buffer::Lossless(_) => {
                 let port = &mut self.ports[ingress as usize];
-                port.release(memory, bytes);
+                port.ingress.release(memory, bytes);
             }
         }
     }
 
     fn resume_if_room(&mut self, ingress: u32) {
         let port = &mut self.ports[ingress as usize];
-        if port.may_resume(&self.memories[port.node as usize]) {
-            port.pausing = false;
+        if port.ingress.may_resume(&self.memories[port.node as usize]) {
+            port.ingress.pausing = false;
             self.send_pfc(ingress, Kind::Resume);
         }
     }
@@ -295,7 +312,7 @@ mod tests {
             shared: 32 << 20,
             used: 0,
         };
-        let mut port = Port::new(0, true, rate, Span::from_us(1));
+        let mut port = Port::new(0, true, (rate, Span::from_us(1)), 0);
         port.provision(&mut memory, rate, None);
         (port, memory)
     }
@@ -303,47 +320,50 @@ mod tests {
     #[test]
     fn headroom_and_reserve_are_set_aside() {
         let (port, memory) = port();
-        assert_eq!(port.headroom, 37_500);
+        assert_eq!(port.ingress.headroom, 37_500);
         assert_eq!(memory.shared, (32 << 20) - 37_500 - 4096);
         let fast = Rate::from_bits_per_s(400_000_000_000).unwrap();
-        let mut uplink = Port::new(0, true, fast, Span::from_us(1));
+        let mut uplink = Port::new(0, true, (fast, Span::from_us(1)), 0);
         uplink.provision(&mut Memory::default(), port.rate, None);
-        assert_eq!((uplink.headroom, uplink.threshold_shift), (150_000, 1));
+        assert_eq!(
+            (uplink.ingress.headroom, uplink.ingress.threshold_shift),
+            (150_000, 1)
+        );
     }
 
     #[test]
     fn no_pause_below_threshold() {
         let (mut port, mut memory) = port();
-        while port.shared_used() + 1000 < port.threshold(&memory) {
-            assert!(!port.must_pause(&memory));
-            assert!(port.admit(&mut memory, 1000));
+        while port.ingress.shared_used() + 1000 < port.ingress.threshold(&memory) {
+            assert!(!port.ingress.must_pause(&memory));
+            assert!(port.ingress.admit(&mut memory, 1000));
         }
-        assert!(port.admit(&mut memory, 1000) && port.admit(&mut memory, 1000));
-        assert!(port.must_pause(&memory));
+        assert!(port.ingress.admit(&mut memory, 1000) && port.ingress.admit(&mut memory, 1000));
+        assert!(port.ingress.must_pause(&memory));
     }
 
     #[test]
     fn a_packet_is_refused_only_when_headroom_is_full_too() {
         let (mut port, mut memory) = port();
-        while port.admit(&mut memory, 1000) {}
-        assert_eq!(port.headroom_used, 37_000);
-        assert!(port.shared_used() + 1000 > port.threshold(&memory));
+        while port.ingress.admit(&mut memory, 1000) {}
+        assert_eq!(port.ingress.headroom_used, 37_000);
+        assert!(port.ingress.shared_used() + 1000 > port.ingress.threshold(&memory));
     }
 
     #[test]
     fn what_came_in_goes_out_and_leaves_nothing() {
         let (mut port, mut memory) = port();
         let mut packets = 0;
-        while port.admit(&mut memory, 1500) {
+        while port.ingress.admit(&mut memory, 1500) {
             packets += 1;
         }
-        port.pausing = true;
+        port.ingress.pausing = true;
         for left in (0..packets).rev() {
-            port.release(&mut memory, 1500);
-            assert_eq!(left == 0, port.pool_bytes == 0);
+            port.ingress.release(&mut memory, 1500);
+            assert_eq!(left == 0, port.ingress.pool_bytes == 0);
         }
-        assert_eq!((memory.used, port.headroom_used), (0, 0));
-        assert!(port.may_resume(&memory));
+        assert_eq!((memory.used, port.ingress.headroom_used), (0, 0));
+        assert!(port.ingress.may_resume(&memory));
     }
 
     /// Of which a fifth at most is marked between 100 and 200 B.
@@ -378,9 +398,9 @@ mod tests {
         let shift = |gbps: u64, alpha_log2| {
             let host = Rate::from_bits_per_s(100_000_000_000).unwrap();
             let rate = Rate::from_bits_per_s(gbps * 1_000_000_000).unwrap();
-            let mut port = Port::new(0, true, rate, Span::from_us(1));
+            let mut port = Port::new(0, true, (rate, Span::from_us(1)), 0);
             port.provision(&mut Memory::default(), host, alpha_log2);
-            port.threshold_shift
+            port.ingress.threshold_shift
         };
         assert_eq!(
             (shift(100, None), shift(400, None), shift(25, None)),

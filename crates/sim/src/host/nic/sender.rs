@@ -28,7 +28,7 @@ pub(crate) struct Sender {
     sending: Part,
     /// Whether another flow will go behind the one that started last.
     pub(super) goes_on: bool,
-    pub(super) last_wire_bytes: u16,
+    last_wire_bytes: u16,
     pub src: u32,
     /// Its place in its NIC's round robin; `NONE` while it takes no turns.
     pub turn: u32,
@@ -38,14 +38,14 @@ pub(crate) struct Sender {
     pub(super) unacked: u64,
     pub limits: Limits,
     pub(super) cc: Control,
-    pub(super) there: Path,
+    there: Path,
     /// The control law's state, and since when it holds the head.
     pub law: onramp_law::Flow,
     pub held_since: Option<Time<Sim>>,
     /// When it gives up waiting for an acknowledgement, and whether an event will look at that.
-    pub(super) timeout_at: Time<Sim>,
-    pub(super) timed: bool,
-    pub(super) endless: bool,
+    timeout_at: Time<Sim>,
+    timed: bool,
+    endless: bool,
     pub sent: Sent,
 }
 
