@@ -7,14 +7,16 @@
 //!
 //! where base is a whole number of ns (hosts boot years apart) and the rest is small.
 
+mod found;
+
 use onramp_units::{Fleet as FleetTime, Mono, Time};
 
 use crate::{
     correction::{Correction, Error},
     filter::{Filter, Measured, State, BEND_TIME_S},
-    found::Found,
     line::{Line, WINDOWS},
 };
+use found::Found;
 
 /// What a host found out about one of its neighbours in a window.
 #[derive(Debug, Clone, Copy, PartialEq)]

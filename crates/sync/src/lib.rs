@@ -12,7 +12,6 @@
 pub mod correction;
 mod filter;
 pub mod fleet;
-mod found;
 pub mod line;
 pub mod mesh;
 pub mod probe;

@@ -2,9 +2,9 @@
 
 use onramp_units::{Fleet as FleetTime, Time};
 
+use super::{Clock, Lost, Report};
 use crate::{
     correction::Error,
-    fleet::{Clock, Lost, Report},
     line::Line,
     mesh::{self, Agreement, Edge},
     probe::Near,
@@ -27,7 +27,7 @@ fn say(line: &Line) -> f64 {
 }
 
 /// What all edges say together, of offsets and of drifts.
-pub(crate) struct Found {
+pub(super) struct Found {
     pub offsets: Agreement,
     pub drifts: Agreement,
     /// By host: why it is none of the fleet's.
