@@ -64,7 +64,7 @@ pub fn annotate(library: &Library, figure: &mut Figure) -> Result<bool> {
     let declared = spec.rows;
     let key = |name: &str, paper: Option<f64>| (name.to_owned(), paper.map(f64::to_bits));
     let of_rows = figure.rows.iter().map(|row| key(&row.name, row.paper));
-    if !of_rows.eq(declared.iter().map(|row| key(&row.name, row.paper))) {
+    if !of_rows.eq(declared.iter().map(|row| key(&row.name, row.paper.number))) {
         return Ok(false);
     }
     figure.title = spec.title;

@@ -156,8 +156,13 @@ impl Planned {
             runs.iter().filter(means).count() as u64
         };
         let seeds = self.settings.seeds;
-        for row in self.spec.rows.iter().filter(|row| row.cost.is_none()) {
-            for choice in std::iter::once(&row.of).chain(&row.over) {
+        for row in self
+            .spec
+            .rows
+            .iter()
+            .filter(|row| row.measure.cost.is_none())
+        {
+            for choice in std::iter::once(&row.runs.of).chain(&row.runs.over) {
                 let found = count(choice);
                 if found != seeds {
                     let key = format!("row \"{}\": {choice:?}", row.name);

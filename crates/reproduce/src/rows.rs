@@ -15,13 +15,14 @@ const WITHIN: f64 = 1.5;
 /// Results that cannot be read.
 pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
     let mut all = Vec::new();
-    let can = |world: &&World| spec.cost.is_none() && (!spec.is_cpu() || world.name == "rack");
+    let can =
+        |world: &&World| spec.measure.cost.is_none() && (!spec.is_cpu() || world.name == "rack");
     for world in worlds.iter().filter(can) {
         all.push(judged(spec, &world.name, estimate(spec, world)?));
     }
-    if let Some(path) = &spec.cost {
+    if let Some(path) = &spec.measure.cost {
         let value = of_cost(path).map(|value| Estimate {
-            value: value * spec.times.unwrap_or(1.0),
+            value: value * spec.measure.times.unwrap_or(1.0),
             interval: None,
         });
         all.push(judged(spec, "bench", value));
@@ -29,10 +30,10 @@ pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
     Ok(Row {
         name: spec.name.clone(),
         unit: unit(spec),
-        by: spec.by,
+        by: spec.runs.by,
         gives: spec.given(),
-        paper: spec.paper,
-        source: spec.source.clone(),
+        paper: spec.paper.number,
+        source: spec.paper.source.clone(),
         measured: all,
         note: spec.note.trim().to_owned(),
     })
@@ -49,7 +50,7 @@ fn judged(spec: &RowSpec, world: &str, estimate: Option<Estimate>) -> Measured {
 
 fn unit(spec: &RowSpec) -> String {
     let given = spec.unit.clone();
-    given.unwrap_or_else(|| match spec.by {
+    given.unwrap_or_else(|| match spec.runs.by {
         By::Change => "%".to_owned(),
         By::Ratio | By::Value => "x".to_owned(),
     })
@@ -57,8 +58,8 @@ fn unit(spec: &RowSpec) -> String {
 
 /// Over the seeds that there are on both sides.
 fn estimate(spec: &RowSpec, world: &World) -> Result<Option<Estimate>> {
-    let of = values(spec, world, &spec.of)?;
-    let Some(over) = &spec.over else {
+    let of = values(spec, world, &spec.runs.of)?;
+    let Some(over) = &spec.runs.over else {
         let values: Vec<f64> = of.into_iter().map(|(_, value)| value).collect();
         return Ok(Estimate::of(&values));
     };
@@ -72,7 +73,7 @@ fn estimate(spec: &RowSpec, world: &World) -> Result<Option<Estimate>> {
         return Ok(None);
     }
     let ratio = Estimate::of_ratios(&pairs);
-    Ok(ratio.map(|ratio| match spec.by {
+    Ok(ratio.map(|ratio| match spec.runs.by {
         By::Change => ratio.map(|ratio| (ratio - 1.0) * 100.0),
         By::Ratio | By::Value => ratio,
     }))
@@ -100,16 +101,17 @@ fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
         return Verdict::NotMeasured;
     };
     let value = measured.value;
-    let in_bounds = spec.at_least.is_none_or(|least| value >= least)
-        && spec.at_most.is_none_or(|most| value <= most)
+    let in_bounds = spec.paper.at_least.is_none_or(|least| value >= least)
+        && spec.paper.at_most.is_none_or(|most| value <= most)
         && !(asks_for_change(spec) && is_chance(spec, measured));
-    let is_close = spec.paper.is_none_or(|paper| {
+    let is_close = spec.paper.number.is_none_or(|paper| {
         let (ours, theirs) = (scale(spec, value), scale(spec, paper));
-        let has_sides = spec.by != By::Value && theirs != 1.0;
+        let has_sides = spec.runs.by != By::Value && theirs != 1.0;
         let is_on_its_side = same_side(ours, theirs) && !is_chance(spec, measured);
-        factor(ours, theirs) <= spec.within.unwrap_or(WITHIN) && (!has_sides || is_on_its_side)
+        factor(ours, theirs) <= spec.paper.within.unwrap_or(WITHIN)
+            && (!has_sides || is_on_its_side)
     });
-    match is_close && (in_bounds || spec.paper.is_some()) {
+    match is_close && (in_bounds || spec.paper.number.is_some()) {
         true => Verdict::Reproduced,
         false if points_the_same_way(spec, measured, in_bounds) => Verdict::DirectionOnly,
         false => Verdict::NotReproduced,
@@ -118,7 +120,7 @@ fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
 
 /// Changes as ratios, so that -50 % is as far from none as +100 %.
 fn scale(spec: &RowSpec, value: f64) -> f64 {
-    spec.by.scale(value)
+    spec.runs.by.scale(value)
 }
 
 fn factor(a: f64, b: f64) -> f64 {
@@ -136,9 +138,9 @@ fn same_side(a: f64, b: f64) -> bool {
 /// Whether no change is outside of the bounds.
 fn asks_for_change(spec: &RowSpec) -> bool {
     let of = |bound: Option<f64>| bound.map(|bound| scale(spec, bound));
-    let more = of(spec.at_least).is_some_and(|least| least > 1.0);
-    let less = of(spec.at_most).is_some_and(|most| most < 1.0);
-    spec.by != By::Value && (more || less)
+    let more = of(spec.paper.at_least).is_some_and(|least| least > 1.0);
+    let less = of(spec.paper.at_most).is_some_and(|most| most < 1.0);
+    spec.runs.by != By::Value && (more || less)
 }
 
 /// Whether seeds differ by so much that there may be no change.
@@ -148,15 +150,15 @@ fn is_chance(spec: &RowSpec, measured: Estimate) -> bool {
 }
 
 fn points_the_same_way(spec: &RowSpec, measured: Estimate, in_bounds: bool) -> bool {
-    if spec.by == By::Value {
+    if spec.runs.by == By::Value {
         // Of a plain number only bounds say what a direction is.
-        return in_bounds && (spec.at_least.is_some() || spec.at_most.is_some());
+        return in_bounds && (spec.paper.at_least.is_some() || spec.paper.at_most.is_some());
     }
     // Of a bound, the side that it lies towards: at most 2 % more is none.
-    let more = match spec.paper {
+    let more = match spec.paper.number {
         Some(paper) if scale(spec, paper) == 1.0 => return false,
         Some(paper) => scale(spec, paper) > 1.0,
-        None => spec.at_least.is_some(),
+        None => spec.paper.at_least.is_some(),
     };
     !is_chance(spec, measured) && (scale(spec, measured.value) > 1.0) == more
 }

@@ -44,20 +44,20 @@ pub fn seed(run: &RunResult) -> &str {
 /// # Errors
 /// Rows that cannot be read.
 pub fn measured(world: &World, run: &RunResult, row: &RowSpec) -> Result<Option<f64>> {
-    let value = if let Some(path) = &row.metric {
-        let per = row.per.as_ref().map(|per| of_metric(run, per));
+    let value = if let Some(path) = &row.measure.metric {
+        let per = row.measure.per.as_ref().map(|per| of_metric(run, per));
         let per = per.unwrap_or(Some(1.0)).filter(|per| *per > 0.0);
         of_metric(run, path)
             .zip(per)
             .map(|(value, per)| value / per)
-    } else if let Some(series) = &row.series {
+    } else if let Some(series) = &row.measure.series {
         of_series(world, run.run, series)?
-    } else if let Some(flows) = &row.flows {
+    } else if let Some(flows) = &row.measure.flows {
         of_flows(world, run.run, flows)?
     } else {
         None
     };
-    Ok(value.map(|value| value * row.times.unwrap_or(1.0)))
+    Ok(value.map(|value| value * row.measure.times.unwrap_or(1.0)))
 }
 
 /// The metric at `path`: its name, then a member of a distribution, or of a list its place, `sum` or

@@ -1,0 +1,115 @@
+use super::*;
+
+const SPEC: &str = r#"title = "t"
+asked = "a"
+scenario = "s.toml"
+[quick]
+seeds = 5
+takes_s = 1
+[full]
+seeds = 5
+takes_s = 1
+[[row]]
+name = "RCT"
+source = "s"
+metric = "incast.rct_us.mean"
+each = { "host.cc" = ["dcqcn", "hpcc"] }
+of = { "onramp.law" = "off" }
+over = { "onramp.law" = "final" }
+as = "ratio"
+"#;
+
+fn error(from: &str, to: &str) -> String {
+    assert!(SPEC.contains(from), "{from}");
+    let text = SPEC.replacen(from, to, 1);
+    Spec::parse(&text, "figures/t.toml")
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn a_row_is_repeated_for_each_value() {
+    let spec = Spec::parse(SPEC, "t").unwrap();
+    let names: Vec<&str> = spec.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["RCT, dcqcn", "RCT, hpcc"]);
+    assert_eq!(spec.rows[1].runs.of["host.cc"], "hpcc");
+    assert_eq!(spec.rows[1].runs.over.as_ref().unwrap()["host.cc"], "hpcc");
+}
+
+#[test]
+fn errors_name_file_and_key() {
+    for (from, to, expected) in [
+        (
+            "title =",
+            "tilte =",
+            "figures/t.toml: TOML parse error at line 1",
+        ),
+        ("metric =", "metrik =", "unknown field `metrik`"),
+        (
+            "seeds = 5",
+            "seeds = 4",
+            "figures/t.toml: quick.seeds is 4, below 5",
+        ),
+        (
+            "seeds = 5",
+            "seeds = 0",
+            "figures/t.toml: quick.seeds is 0, below min 1",
+        ),
+        ("as = \"ratio\"", "", "figures/t.toml: row.0.as is missing"),
+        ("over = {", "# {", "figures/t.toml: row.0.over is missing"),
+        (
+            "metric = \"incast.rct_us.mean\"",
+            "",
+            "row.0.metric is not one of",
+        ),
+        (
+            "\"host.cc\" = [\"dcqcn\", \"hpcc\"]",
+            "",
+            "row.0.each is not exactly one key",
+        ),
+        ("as = \"ratio\"", "as = \"half\"", "unknown variant `half`"),
+        (
+            "metric = \"incast.rct_us.mean\"",
+            "cost = \"3.sender_percent\"\nper = \"drops\"",
+            "row.0.per is given, but no metric",
+        ),
+        (
+            "[[row]]",
+            "[rack]\nseeds = 3\ntakes_s = 1\n[[row]]",
+            "figures/t.toml: rack.seeds is 3, below 5",
+        ),
+        (
+            "[[row]]",
+            "[rack]\nseeds = 5\ntakes_s = 1\nhosts = 3\n[[row]]",
+            "unknown field `hosts`",
+        ),
+        (
+            "scenario = \"s.toml\"\n[quick]",
+            "[rack]\nseeds = 5\ntakes_s = 1\n[quick]",
+            "figures/t.toml: rack is given, but no scenario",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\nat = \"slow\"",
+            "unknown variant `slow`",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\nat_least = 2",
+            "row.0.gives is missing: \"words\" or \"picture\"",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\ngives = \"picture\"",
+            "row.0.at_least is missing",
+        ),
+        (
+            "source = \"s\"",
+            "paper = 2",
+            "row.0.source is missing, but there is a number of the paper",
+        ),
+    ] {
+        let error = error(from, to);
+        assert!(error.contains(expected), "{error}");
+    }
+}
