@@ -75,7 +75,8 @@ impl IntStack {
 pub struct IntFormat {
     byte_unit: u64,
     queue_unit: u64,
-    rates: Vec<Rate>,
+    /// An array, because the field of a hop cannot name more: no index needs a check.
+    rates: [Rate; MAX_RATES],
 }
 
 /// More rates than the field can name.
@@ -88,10 +89,12 @@ pub struct TooManyRates {
 impl IntFormat {
     /// For a network of links with `rates`, where hosts send at `line`: units of 128 B and 80 B at
     /// 25 Gbit/s, and in proportion above.
-    pub fn new(line: Rate, rates: Vec<Rate>) -> Result<IntFormat, TooManyRates> {
-        if rates.len() > MAX_RATES {
-            return Err(TooManyRates { found: rates.len() });
+    pub fn new(line: Rate, rates: &[Rate]) -> Result<IntFormat, TooManyRates> {
+        let found = rates.len();
+        if found > MAX_RATES {
+            return Err(TooManyRates { found });
         }
+        let rates = std::array::from_fn(|n| rates.get(n).copied().unwrap_or(line));
         let times = (line.bits_per_s() / 25_000_000_000).max(1);
         Ok(IntFormat {
             byte_unit: 128 * times,
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn fields_wrap_and_come_in_units() {
         let rate: Rate = "100 Gbit/s".parse().unwrap();
-        let format = IntFormat::new(rate, vec![rate]).unwrap();
+        let format = IntFormat::new(rate, &[rate]).unwrap();
         let at = |ns: i64| Time::from_ticks(ns * 1000);
         let a = format.hop(at((1 << 24) - 10), 512 * ((1 << 20) - 1), 700, 0);
         let b = format.hop(at((1 << 24) + 5), 512 * (1 << 20), 0, 0);

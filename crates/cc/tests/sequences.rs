@@ -66,7 +66,7 @@ impl NicFlow {
         NicFlow {
             control: (preset.algorithm)(line).start(&path),
             path,
-            format: IntFormat::new(line, vec![line]).unwrap(),
+            format: IntFormat::new(line, &[line]).unwrap(),
             now: Time::ZERO,
             next: 1000,
             highest: 1000,

@@ -114,13 +114,13 @@ impl Domain {
     }
 
     fn handle_until(&mut self, end: Time<Sim>) {
-        let captures = self.captures.any();
+        if self.captures.any() {
+            while self.step(end).is_some() {}
+            return;
+        }
         while let Some(event) = self.site.net.events.pop(end) {
             self.touch_next();
             self.handle(event);
-            if captures {
-                self.captures.note(&mut self.site);
-            }
         }
     }
 

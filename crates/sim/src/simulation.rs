@@ -126,7 +126,7 @@ impl Simulation {
                 seed: config.seed,
                 domains: network.partition.count(),
                 switch: config.switch,
-                int: IntFormat::new(host_rate, rates.clone())?,
+                int: IntFormat::new(host_rate, &rates)?,
                 wire_times: rates.iter().map(wire_times).collect(),
                 carries: Carries {
                     int: config.hosts.feedback() == Feedback::Int && !is_kernel,

@@ -300,7 +300,7 @@ pub(crate) mod tests {
     pub fn ack(now: Time<Sim>) -> Ack<'static> {
         static INT: std::sync::LazyLock<IntFormat> = std::sync::LazyLock::new(|| {
             let line = path().line_rate;
-            IntFormat::new(line, vec![line]).unwrap()
+            IntFormat::new(line, &[line]).unwrap()
         });
         Ack {
             now,
