@@ -3,7 +3,7 @@
 
 use onramp_cc::int::{IntFormat, IntHop, MAX_INT_HOPS};
 use onramp_cc::nic::{self, Ack, CongestionControl, PathFacts};
-use onramp_cc::tcp::{self, Acked, Device, RateSample, Window, WindowControl};
+use onramp_cc::tcp::{self, Acked, Device, Pacing, RateSample, Window, WindowControl};
 use onramp_units::{Rate, Sim, Span, Time};
 use proptest::prelude::*;
 
@@ -201,11 +201,13 @@ impl Connection {
                         prior_delivered: (self.acked - packets).into(),
                         app_limited,
                     },
-                    pace: self.control.packets_per_s(rtt),
-                    small_queue: Span::from_us(977),
-                    device: Device {
-                        segment: 45,
-                        paces: app_limited,
+                    pacing: Pacing {
+                        packets_per_s: self.control.packets_per_s(rtt),
+                        small_queue: Span::from_us(977),
+                        device: Device {
+                            segment: 45,
+                            paces: app_limited,
+                        },
                     },
                 };
                 self.control.on_ack(&mut self.window, &acked);

@@ -1,5 +1,6 @@
 //! What can go wrong in a rack, with the values that tell why.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -75,13 +76,28 @@ pub enum Error {
     Cancelled,
     /// This kernel lacks what the rack needs, and no virtual machine was asked for.
     #[error("this kernel cannot be a rack: {}", list(.0))]
-    Incapable(Vec<crate::native::Missing>),
+    Incapable(Vec<Missing>),
     /// The virtual machine failed.
     #[error(transparent)]
     Vm(#[from] crate::vm::VmError),
 }
 
-fn list(missing: &[crate::native::Missing]) -> String {
+/// Something that this machine lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What the rack needs.
+    pub what: String,
+    /// What the machine says.
+    pub because: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.because)
+    }
+}
+
+fn list(missing: &[Missing]) -> String {
     missing
         .iter()
         .map(ToString::to_string)

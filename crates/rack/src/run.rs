@@ -3,8 +3,8 @@
 
 mod phases;
 
-use crate::error::{Error, Result};
-use crate::native::{self, Missing, Progress, Setup};
+use crate::error::{Error, Missing, Result};
+use crate::native::{self, Progress, Setup};
 use crate::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
 use onramp_results::{merge, missing_runs, part, read_json, write_json};
 use onramp_results::{RunResult, SummaryFile};

@@ -126,7 +126,7 @@ impl Bbr {
 
     /// bbr_inflight: what is in flight if `gain` paths are full.
     fn full(&self, gain: f64, acked: &Acked) -> f64 {
-        self.with_budget((gain * self.bdp()).ceil(), acked.small_queue)
+        self.with_budget((gain * self.bdp()).ceil(), acked.pacing.small_queue)
     }
 
     /// Packets a second.
@@ -260,7 +260,7 @@ impl Bbr {
         if self.full_rounds >= FULL_ROUNDS {
             target += self.aggregation.packets(self.bandwidth());
         }
-        let target = self.with_budget(target, acked.small_queue) as u32;
+        let target = self.with_budget(target, acked.pacing.small_queue) as u32;
         let conserving = self.conserve_until.is_some_and(|end| acked.delivered < end);
         if !conserving {
             self.conserve_until = None;

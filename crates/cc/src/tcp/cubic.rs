@@ -111,7 +111,7 @@ impl HyStart {
         }
         self.last = acked.now;
         let long = acked.min_rtt + segments_last(acked);
-        let part = if acked.device.paces { 1 } else { 2 };
+        let part = if acked.pacing.device.paces { 1 } else { 2 };
         acked.now - self.start > long / part
     }
 
@@ -129,9 +129,9 @@ impl HyStart {
 /// hystart_ack_delay: how long four of the largest segments take at TCP's pace, which slow start has
 /// at twice the path's; in Linux at most 1 ms, as what waits in small queues.
 fn segments_last(acked: &Acked) -> Span {
-    let packets = f64::from(4 * acked.device.segment);
-    let at = |pace: f64| Span::from_ps((packets * 1e12 / pace) as i64).min(acked.small_queue);
-    acked.pace.map_or(Span::ZERO, at)
+    let packets = f64::from(4 * acked.pacing.device.segment);
+    let at = |pace: f64| Span::from_ps((packets * 1e12 / pace) as i64).min(acked.pacing.small_queue);
+    acked.pacing.packets_per_s.map_or(Span::ZERO, at)
 }
 
 impl Cubic {
@@ -319,10 +319,10 @@ mod tests {
                 let mut acked = Acked {
                     cumulative: 1,
                     next: 100,
-                    pace: Some(pace),
                     ..acked(1000 + after_us, 1)
                 };
-                acked.device.paces = paces;
+                acked.pacing.packets_per_s = Some(pace);
+                acked.pacing.device.paces = paces;
                 cubic.on_ack(&mut window, &acked);
                 !window.in_slow_start()
             });

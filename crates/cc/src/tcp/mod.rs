@@ -75,9 +75,15 @@ pub struct Acked {
     pub lost: bool,
     pub repairing: bool,
     pub sample: RateSample,
-    /// TCP's pace, in packets a second.
-    pub pace: Option<f64>,
-    /// The time's worth of its pace that TCP lets wait below it, which is what makes a segment large.
+    pub pacing: Pacing,
+}
+
+/// How TCP hands packets to the layers below it.
+#[derive(Debug, Clone, Copy)]
+pub struct Pacing {
+    /// TCP's pacing rate, in packets a second; none before it has one.
+    pub packets_per_s: Option<f64>,
+    /// How much may wait below TCP, as time at the pacing rate. It decides how large segments become.
     pub small_queue: Span,
     pub device: Device,
 }
@@ -305,11 +311,13 @@ pub(crate) mod tests {
             lost: false,
             repairing: false,
             sample: RateSample::default(),
-            pace: None,
-            small_queue: Span::from_us(977),
-            device: Device {
-                segment: 45,
-                paces: false,
+            pacing: Pacing {
+                packets_per_s: None,
+                small_queue: Span::from_us(977),
+                device: Device {
+                    segment: 45,
+                    paces: false,
+                },
             },
         }
     }

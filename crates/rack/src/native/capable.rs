@@ -2,23 +2,8 @@
 
 use super::sys::NetNs;
 use super::tools;
-use std::fmt;
+use crate::error::Missing;
 use std::fs;
-
-/// Something this machine lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    /// What the rack needs.
-    pub what: String,
-    /// What the machine says.
-    pub because: String,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.because)
-    }
-}
 
 /// First kernel with BPF qdiscs.
 const KERNEL: (u32, u32) = (6, 16);

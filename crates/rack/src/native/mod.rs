@@ -21,7 +21,7 @@ mod sys;
 mod tools;
 mod topology;
 
-pub use capable::{capabilities, Missing};
+pub use capable::capabilities;
 pub use dilation::{Dilation, DILATE_RTO};
 pub use progress::Progress;
 

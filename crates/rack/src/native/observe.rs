@@ -15,33 +15,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Points of a series: enough for a picture two screens wide.
 const SERIES_POINTS: usize = 4000;
 
-/// What was seen, in the rack's (dilated) time since the start of the traffic.
+/// What was observed in a run. Times are the rack's own (dilated), from the start of the traffic; the window
+/// is from warm-up to the end of the traffic.
 #[derive(Debug)]
 pub struct Observed {
-    /// Queueing delay of the measured port, ns; none if the window is empty.
-    pub queue: Option<QueueDelay>,
-    /// Time the measured port had nothing to send, as a part of the window.
-    pub idle_fraction: f64,
-    /// Bytes that the measured port took within the window.
-    pub admitted_bytes: u64,
-    /// Drops at the measured port that the probes saw within the window.
-    pub probed_drops: u64,
+    pub port: MeasuredPort,
+    pub one_way: OneWay,
     /// Drops at all ports since warm-up, as the kernel counts them.
     pub drops: u64,
-    /// Drops at the measured port since warm-up, as the kernel counts them.
-    pub port_drops: u64,
     /// Drops by the hosts' stock qdiscs, in the whole run.
     pub host_drops: u64,
     /// Frames that left all ports within the window.
     pub frames: u64,
-    /// One-way delays to the measured host in the window, ns.
-    pub one_way_ns: Vec<f64>,
-    /// Peaks of the queueing delay, ns.
-    pub queue_series: Vec<Sample>,
-    /// Part of an interval in which the measured port was sending.
-    pub load_series: Vec<Sample>,
-    /// Peaks of one-way delays, ns.
-    pub one_way_series: Vec<Sample>,
     /// From warm-up until everything had finished, ns.
     pub elapsed_ns: i64,
     /// CPU time of the window, ns, if it was measured.
@@ -50,6 +35,34 @@ pub struct Observed {
     pub lost_events: u64,
     /// Frames for no host of the rack.
     pub unknown_frames: u64,
+}
+
+/// What was observed at the measured port.
+#[derive(Debug)]
+pub struct MeasuredPort {
+    /// Queueing delay in the window, ns; none if no frame came.
+    pub queue: Option<QueueDelay>,
+    /// Fraction of the window in which the port had nothing to send.
+    pub idle_fraction: f64,
+    /// Bytes that the port took within the window.
+    pub admitted_bytes: u64,
+    /// Drops that the probes saw within the window.
+    pub probed_drops: u64,
+    /// Drops since warm-up, as the kernel counts them.
+    pub drops: u64,
+    /// Peaks of the queueing delay, ns.
+    pub queue_series: Vec<Sample>,
+    /// Fraction of each interval in which the port was sending.
+    pub load_series: Vec<Sample>,
+}
+
+/// One-way delays to the measured host.
+#[derive(Debug)]
+pub struct OneWay {
+    /// All of the window, ns.
+    pub ns: Vec<f64>,
+    /// Peaks, ns.
+    pub series: Vec<Sample>,
 }
 
 /// An [`Observer`] that reads a rack's instruments.
@@ -131,22 +144,26 @@ impl<'a> Watch<'a> {
         let measured = self.measured as usize;
         let (from_ns, until_ns) = window(self.run);
         Ok(Observed {
-            queue: self.queue.delay(),
-            idle_fraction: self.queue.idle_ns() / (until_ns - from_ns) as f64,
-            admitted_bytes: self.queue.admitted_bytes,
-            probed_drops: self.queue.dropped,
+            port: MeasuredPort {
+                queue: self.queue.delay(),
+                idle_fraction: self.queue.idle_ns() / (until_ns - from_ns) as f64,
+                admitted_bytes: self.queue.admitted_bytes,
+                probed_drops: self.queue.dropped,
+                drops: changes()
+                    .nth(measured)
+                    .map_or(0, |(now, before)| now.drops - before.drops),
+                queue_series: self.queue_series.samples().cloned().collect(),
+                load_series: self.queue.load.fractions().collect(),
+            },
+            one_way: OneWay {
+                ns: self.one_way_ns,
+                series: self.one_way_series.samples().cloned().collect(),
+            },
             drops: changes()
                 .map(|(now, before)| now.drops - before.drops)
                 .sum(),
-            port_drops: changes()
-                .nth(measured)
-                .map_or(0, |(now, before)| now.drops - before.drops),
             host_drops: self.instruments.host_drops()?,
             frames: packets(&closing) - packets(&before),
-            one_way_ns: self.one_way_ns,
-            load_series: self.queue.load.fractions().collect(),
-            queue_series: self.queue_series.samples().cloned().collect(),
-            one_way_series: self.one_way_series.samples().cloned().collect(),
             elapsed_ns: self.now_ns - self.opened_ns,
             busy_ns: self.busy_ns,
             lost_events: self.instruments.probe.lost(),

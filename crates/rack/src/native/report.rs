@@ -107,10 +107,10 @@ fn port_counters(run: &Run, scale: Scale, observed: &Observed) -> PortCounters {
     PortCounters {
         name: measured_port(run),
         rate: run.network.link.rate,
-        sent_bytes: observed.admitted_bytes,
-        drops: observed.port_drops,
-        queue_us: observed.queue.as_ref().map(queue_us),
-        owd_us: Summary::of(observed.one_way_ns.iter().map(us).collect()),
+        sent_bytes: observed.port.admitted_bytes,
+        drops: observed.port.drops,
+        queue_us: observed.port.queue.as_ref().map(queue_us),
+        owd_us: Summary::of(observed.one_way.ns.iter().map(us).collect()),
     }
 }
 
@@ -129,8 +129,8 @@ fn rack_counters(
         connections: outcome.connections,
         late_us: scale.dilation.real_us(outcome.late_ns as f64),
         host_drops: observed.host_drops,
-        idle_fraction: observed.idle_fraction,
-        probed_drops: observed.probed_drops,
+        idle_fraction: observed.port.idle_fraction,
+        probed_drops: observed.port.probed_drops,
         lost_events: observed.lost_events,
         unknown_frames: observed.unknown_frames,
         onramp: onramp.into_iter().flatten().map(real).collect(),
@@ -200,8 +200,8 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         };
         samples.iter().map(row).collect::<Vec<_>>()
     };
-    let (queue, load) = (&observed.queue_series, &observed.load_series);
-    let (receiver, owd) = (format!("host{host}"), &observed.one_way_series);
+    let (queue, load) = (&observed.port.queue_series, &observed.port.load_series);
+    let (receiver, owd) = (format!("host{host}"), &observed.one_way.series);
     Tables {
         flows: outcome.flows.iter().map(flow).collect(),
         requests: requests.collect(),

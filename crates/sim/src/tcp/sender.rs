@@ -9,7 +9,9 @@ mod recovery;
 
 use super::rtt::Rtt;
 use super::Acknowledgement;
-use onramp_cc::tcp::{Acked, Control, Device, RateSample, TcpAlgorithm, Window, WindowControl};
+use onramp_cc::tcp::{
+    Acked, Control, Device, Pacing, RateSample, TcpAlgorithm, Window, WindowControl,
+};
 use onramp_scenario::Transport;
 use onramp_units::{Sim, Span, Time};
 use std::collections::VecDeque;
@@ -490,9 +492,11 @@ impl Sender {
             lost,
             repairing: self.phase != Phase::Open,
             sample: self.rate_sample(now, news),
-            pace: self.packets_per_s(),
-            small_queue: self.transport.small_queue,
-            device: self.device,
+            pacing: Pacing {
+                packets_per_s: self.packets_per_s(),
+                small_queue: self.transport.small_queue,
+                device: self.device,
+            },
         };
         self.control.on_ack(&mut self.window, &acked);
     }
