@@ -1,6 +1,6 @@
 //! Keys of [clock]: how wrong the hosts' clocks are.
 
-use crate::keys::{field, Is, Rack, HOUR};
+use crate::key::{field, Is, Rack, HOUR};
 use crate::section::section;
 use crate::value::Form;
 use crate::Fraction;

@@ -1,6 +1,7 @@
 //! The table of keys for people: as text for a terminal, as Markdown for docs/scenario.md.
 
-use crate::keys::{self, Absent, Key};
+use crate::key::{Absent, Key};
+use crate::keys;
 use onramp_cc::Cc;
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! Keys of [host]: what all hosts have in common.
 
-use crate::keys::{field, By, Is, Rack};
-use crate::resolve::Resolver;
-use crate::section::{section, Field};
+use crate::field::{Field, Reader};
+use crate::key::{field, By, Is, Rack};
+use crate::section::section;
 use crate::value::{Form, Value};
 use crate::{Cc, Fraction};
 use onramp_units::{Bytes, Span};
@@ -72,7 +72,7 @@ section! {
 
 const MIN_RTO: Span = Span::from_ms(200);
 
-fn min_rto(run: &mut Resolver<'_>) -> Option<Value> {
+fn min_rto(run: &mut dyn Reader) -> Option<Value> {
     match run.field("host.kind")? {
         HostKind::Kernel => MIN_RTO.to_value(),
         HostKind::Nic => Span::from_ms(4).to_value(),

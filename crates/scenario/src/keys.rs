@@ -3,15 +3,14 @@
 //! the refusals of the rack all read it.
 
 mod cc;
-mod key;
 mod network;
 mod traffic;
 
-pub(crate) use key::*;
+use crate::key::*;
 pub(crate) use network::ALPHAS;
 
 use crate::section::Section;
-use crate::value::{Form, Value, OFF};
+use crate::value::Form;
 use crate::{Clock, Host, OnRamp, Transport};
 use onramp_units::Span;
 
@@ -105,11 +104,6 @@ fn without_entry(path: &str) -> (String, Option<usize>) {
         Some((name, entry)) => (format!("traffic.{name}"), Some(entry)),
         None => (path.to_owned(), None),
     }
-}
-
-/// Whether a threshold value means law off.
-pub(crate) fn is_off(value: &Value) -> bool {
-    matches!(value, Value::Text(word) if word == OFF)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
 
-use crate::keys::{self, Rack};
+use crate::key::Rack;
+use crate::keys;
 use crate::{ClockSync, Run, Traffic};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;

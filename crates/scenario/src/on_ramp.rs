@@ -1,8 +1,8 @@
 //! Keys of [onramp]: the control law.
 
-use crate::keys::{field, By, Is, Rack, Without};
-use crate::resolve::Resolver;
-use crate::section::{section, Field};
+use crate::field::{Field, Reader};
+use crate::key::{field, By, Is, Rack, Without};
+use crate::section::section;
 use crate::value::{Form, Value};
 use crate::{Fraction, HostKind, Qdisc, Receivers};
 pub use onramp_law::Law;
@@ -43,7 +43,7 @@ section! {
     }
 }
 
-fn law(run: &mut Resolver<'_>) -> Option<Value> {
+fn law(run: &mut dyn Reader) -> Option<Value> {
     let (kind, qdisc) = (run.field("host.kind")?, run.field("host.qdisc")?);
     match (kind, qdisc) {
         (HostKind::Kernel, Qdisc::Edge) => Law::Final.to_value(),

@@ -130,6 +130,11 @@ impl From<Bounds> for Form {
 }
 
 impl Value {
+    /// Whether it is the word for no threshold: law off.
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self, Value::Text(word) if word == OFF)
+    }
+
     /// As a parameter of a congestion control, if it can be one.
     pub(crate) fn setting(&self) -> Option<Setting> {
         Some(match self {

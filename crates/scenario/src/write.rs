@@ -1,9 +1,11 @@
 //! Scenarios and runs back into text: TOML that parses to the same, and JSON of the same shape
 //! for results.
 
+use crate::field::{Field, Writer};
+use crate::key::Key;
 use crate::keys;
 use crate::scenario::Layer;
-use crate::section::{Field, Section};
+use crate::section::Section;
 use crate::value::{Form, Value, OFF};
 use crate::*;
 use serde::{Serialize, Serializer};
@@ -57,7 +59,7 @@ impl Run {
         all.field("time_dilation", &self.time_dilation.get());
         all.network(&self.network);
         self.host.write("host", &mut all);
-        let tuned = |key: &&keys::Key| key.of_cc.contains(&self.host.cc.name());
+        let tuned = |key: &&Key| key.of_cc.contains(&self.host.cc.name());
         for key in keys::all().filter(tuned) {
             if let Some(setting) = self.tuning.get(key.name()) {
                 all.add(key.path, setting.into());
@@ -80,10 +82,27 @@ impl Run {
 }
 
 /// Keys with their values, to be written.
-pub(crate) struct Settings {
+struct Settings {
     /// The kind of the run's hosts: keys of other kinds are left out.
     host: HostKind,
     list: Vec<(String, Value)>,
+}
+
+impl Writer for Settings {
+    /// Adds the key `path`, if it has a value or a word for none.
+    fn put(&mut self, path: &str, value: Option<Value>) {
+        let Some((key, _)) = keys::find(path) else {
+            return;
+        };
+        if key.on.is_some_and(|on| on != self.host) {
+            return;
+        }
+        match (value, key.form) {
+            (Some(value), _) => self.add(path, value),
+            (None, Form::SpanOrOff(..)) => self.add(path, word(OFF)),
+            (None, _) => {}
+        }
+    }
 }
 
 impl Settings {
@@ -91,19 +110,8 @@ impl Settings {
         self.list.push((path.into(), value));
     }
 
-    /// Adds the key `path`, if it has a value or a word for none.
-    pub(crate) fn field<T: Field>(&mut self, path: &str, value: &T) {
-        let Some((key, _)) = keys::find(path) else {
-            return;
-        };
-        if key.on.is_some_and(|on| on != self.host) {
-            return;
-        }
-        match (value.to_value(), key.form) {
-            (Some(value), _) => self.add(path, value),
-            (None, Form::SpanOrOff(..)) => self.add(path, word(OFF)),
-            (None, _) => {}
-        }
+    fn field<T: Field>(&mut self, path: &str, value: &T) {
+        self.put(path, value.to_value());
     }
 
     fn network(&mut self, network: &Network) {

@@ -1,8 +1,7 @@
 //! Keys of [network].
 
 use super::{key, mbit_per_s, By, Form, Is, Key, Rack, Required, Without};
-use crate::resolve::Resolver;
-use crate::section::Field;
+use crate::field::{Field, Reader};
 use crate::value::Value;
 use crate::{HostKind, Mark, Sharing, TopologyKind};
 use onramp_units::{Bytes, Span};
@@ -118,21 +117,21 @@ pub(super) const KEYS: &[Key] = &[
     .rack_has(Rack::Only(&["enqueue"])),
 ];
 
-fn sharing(run: &mut Resolver<'_>) -> Option<Value> {
+fn sharing(run: &mut dyn Reader) -> Option<Value> {
     match run.field("host.kind")? {
         HostKind::Nic => Sharing::Lossless.to_value(),
         HostKind::Kernel => Sharing::PerPort.to_value(),
     }
 }
 
-fn buffer(run: &mut Resolver<'_>) -> Option<Value> {
+fn buffer(run: &mut dyn Reader) -> Option<Value> {
     match run.field("network.sharing")? {
         Sharing::PerPort => Bytes::new(300_000).to_value(),
         Sharing::Shared | Sharing::Lossless => Bytes::new(32 << 20).to_value(),
     }
 }
 
-fn mark(run: &mut Resolver<'_>) -> Option<Value> {
+fn mark(run: &mut dyn Reader) -> Option<Value> {
     match run.field("host.kind")? {
         HostKind::Kernel => Mark::Enqueue.to_value(),
         HostKind::Nic => Mark::Dequeue.to_value(),

@@ -102,7 +102,7 @@ impl Resolver<'_> {
     ) -> Option<OnRamp> {
         let read = OnRamp::read(self, "onramp");
         let threshold = self.value("onramp.threshold");
-        let law = match threshold.as_ref().is_some_and(keys::is_off) {
+        let law = match threshold.as_ref().is_some_and(Value::is_off) {
             true => Law::Off,
             false => self.field("onramp.law")?,
         };

@@ -9,10 +9,12 @@ mod traffic;
 
 use crate::document::{Document, Layer};
 use crate::error::{Error, Place, Problem};
+use crate::field::{Field, Reader};
 use crate::files::{Files, NO_FILES};
-use crate::keys::{self, Absent};
+use crate::key::Absent;
+use crate::keys;
 use crate::plan::expected_arrivals;
-use crate::section::{Field, Section};
+use crate::section::Section;
 use crate::value::{range, Form, Value};
 use crate::*;
 use onramp_units::{Bytes, Rate, Span};
@@ -68,18 +70,38 @@ pub(crate) struct Resolver<'a> {
     errors: Vec<Error>,
 }
 
-impl Resolver<'_> {
-    /// The value of `path`, as given or by default, if it is one of that type.
-    pub(crate) fn field<T: Field>(&mut self, path: &str) -> Option<T> {
+impl Reader for Resolver<'_> {
+    fn given(&self, path: &str) -> bool {
+        self.layer.contains_key(path)
+    }
+
+    fn value_of(&mut self, path: &str) -> Option<Option<Value>> {
         let (key, _) = keys::find(path)?;
         if !self.given(path) && matches!(key.default, Absent::Without(_)) {
-            return T::absent();
+            return Some(None);
         }
         let value = self.value(path)?;
         if let Form::HostOr(_) = key.form {
             self.exists(path, &value);
         }
-        T::from_value(value)
+        Some(Some(value))
+    }
+
+    /// Reports at the overriding key among `paths`, else at the first that is given, else at the
+    /// table that lacks the first.
+    fn report(&mut self, paths: &[&str], problem: Problem) {
+        let given = paths.iter().filter_map(|path| self.layer.get(*path));
+        let strongest = given.reduce(|a, b| if b.rank > a.rank { b } else { a });
+        let place = strongest.map_or_else(|| self.table_of(paths[0]), |setting| setting.place);
+        self.errors.push(Error { place, problem });
+    }
+}
+
+impl Resolver<'_> {
+    /// The value of `path`, as given or by default, if it is one of that type.
+    fn field<T: Field>(&mut self, path: &str) -> Option<T> {
+        let reader: &mut dyn Reader = self;
+        reader.field(path)
     }
 
     /// As given, or by default.
@@ -103,19 +125,6 @@ impl Resolver<'_> {
             expected,
         };
         self.report(&[path], problem);
-    }
-
-    fn given(&self, path: &str) -> bool {
-        self.layer.contains_key(path)
-    }
-
-    /// Reports at the overriding key among `paths`, else at the first that is given, else at the
-    /// table that lacks the first.
-    fn report(&mut self, paths: &[&str], problem: Problem) {
-        let given = paths.iter().filter_map(|path| self.layer.get(*path));
-        let strongest = given.reduce(|a, b| if b.rank > a.rank { b } else { a });
-        let place = strongest.map_or_else(|| self.table_of(paths[0]), |setting| setting.place);
-        self.errors.push(Error { place, problem });
     }
 
     fn table_of(&self, path: &str) -> Place {

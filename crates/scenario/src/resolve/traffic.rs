@@ -1,8 +1,8 @@
 //! Keys of [[traffic]]: who sends what to whom, and when.
 
 use super::*;
-use crate::keys::Key;
-use crate::write::Settings;
+use crate::field::Writer;
+use crate::key::Key;
 
 impl Resolver<'_> {
     pub(super) fn traffic(&mut self, duration: Option<Span>) -> Option<Vec<Traffic>> {
@@ -218,7 +218,7 @@ impl Resolver<'_> {
 impl Section for Spacing {
     const KEYS: &'static [Key] = &[];
 
-    fn read(from: &mut Resolver<'_>, table: &str) -> Option<Spacing> {
+    fn read(from: &mut dyn Reader, table: &str) -> Option<Spacing> {
         let (load, interval) = (format!("{table}.load"), format!("{table}.interval"));
         match (from.given(&load), from.given(&interval)) {
             (true, true) => {
@@ -232,7 +232,7 @@ impl Section for Spacing {
         }
     }
 
-    fn write(&self, table: &str, to: &mut Settings) {
+    fn write(&self, table: &str, to: &mut dyn Writer) {
         match self {
             Spacing::Load(load) => to.field(&format!("{table}.load"), load),
             Spacing::Interval(interval) => to.field(&format!("{table}.interval"), interval),
@@ -243,16 +243,15 @@ impl Section for Spacing {
 impl Section for Asking {
     const KEYS: &'static [Key] = &[];
 
-    fn read(from: &mut Resolver<'_>, table: &str) -> Option<Asking> {
+    fn read(from: &mut dyn Reader, table: &str) -> Option<Asking> {
         let load = format!("{table}.load");
         let waits = ["think", "concurrency"].map(|name| format!("{table}.{name}"));
         if from.given(&load) {
-            for key in waits
-                .iter()
-                .filter(|key| from.layer.contains_key(key.as_str()))
-            {
-                let (key, other) = (key.clone(), load.clone());
-                from.report(&[&key.clone(), &load], Problem::Beside { key, other });
+            for key in &waits {
+                if from.given(key) {
+                    let (key, other) = (key.clone(), load.clone());
+                    from.report(&[&key.clone(), &load], Problem::Beside { key, other });
+                }
             }
             return from.field(&load).map(Asking::Load);
         }
@@ -264,7 +263,7 @@ impl Section for Asking {
         })
     }
 
-    fn write(&self, table: &str, to: &mut Settings) {
+    fn write(&self, table: &str, to: &mut dyn Writer) {
         match self {
             Asking::Load(load) => to.field(&format!("{table}.load"), load),
             Asking::Think { time, concurrency } => {

@@ -1,6 +1,6 @@
 //! One key of a scenario: its form, bounds, default, meaning, and who has it.
 
-use crate::resolve::Resolver;
+use crate::field::Reader;
 use crate::value::{Form, Value};
 use crate::{HostKind, Kind, Run};
 use onramp_units::{Rate, Span};
@@ -35,7 +35,7 @@ pub(crate) enum Absent {
     /// This text, as if it had been written.
     Is(&'static str),
     /// A value that depends on other keys: in words, and computed.
-    By(&'static str, fn(&mut Resolver<'_>) -> Option<Value>),
+    By(&'static str, fn(&mut dyn Reader) -> Option<Value>),
     /// No value, with this effect.
     Without(&'static str),
     /// The default of the congestion control's source.
