@@ -3,6 +3,7 @@
 //! the queueing delay at every instant (not only at arrivals), idle time and drops.
 
 use super::Busy;
+use onramp_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
 /// Number of intervals of the histogram of delays, from none to a full buffer.
@@ -14,15 +15,15 @@ const LOAD_POINTS: usize = 2000;
 /// A port: its line and its buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Port {
-    /// Of the line.
-    pub bits_per_s: u64,
+    /// The line's rate.
+    pub rate: Rate,
     /// Bytes that may wait, the one in transmission not counted.
     pub buffer_bytes: u64,
 }
 
 impl Port {
     fn wire_ns(self, bytes: u64) -> f64 {
-        bytes as f64 * 8e9 / self.bits_per_s as f64
+        self.rate.time_to_send(Bytes::new(bytes)).as_ps() as f64 / 1e3
     }
 }
 
@@ -203,7 +204,7 @@ mod tests {
 
     /// 8 Gbit/s: a byte a nanosecond.
     const PORT: Port = Port {
-        bits_per_s: 8_000_000_000,
+        rate: Rate::from_bits_per_s(8_000_000_000).expect("not zero"),
         buffer_bytes: 10_000,
     };
 

@@ -33,13 +33,3 @@ pub struct Outcome {
     /// Times that it waited in vain for an acknowledgement.
     pub timeouts: u32,
 }
-
-impl Flow {
-    /// Payload, if it has an end.
-    pub(crate) fn size(&self) -> Option<u64> {
-        match self.work {
-            Work::Send(size) => Some(size.get()),
-            Work::Until(_) => None,
-        }
-    }
-}

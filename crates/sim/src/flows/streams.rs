@@ -61,7 +61,7 @@ fn of(others: &[u32], flow: u32) -> Option<u32> {
     other.filter(|&other| other != NONE)
 }
 
-/// The bytes of a flow on its connection: from `first` on, up to `end`.
+/// The bytes of a flow in its connection's sequence: from `first` on, up to `end`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     pub flow: u32,

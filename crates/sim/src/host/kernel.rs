@@ -26,6 +26,7 @@ use self::codel::Codel;
 use self::signals::Signals;
 use crate::engine::events::Rank;
 use crate::flows::outcomes::{Outcomes, Sent};
+use crate::flows::streams::Part;
 use crate::flows::table::FlowTable;
 use crate::host::config::Kernel;
 use crate::host::edge::law_of;
@@ -78,12 +79,10 @@ struct Burst {
     sent: u32,
 }
 
-/// A flow's packets on its connection.
-struct Part {
-    flow: u32,
-    /// The packet behind its last, and the last one's payload.
-    end: u32,
-    last_payload: u16,
+/// Where packet `number` begins in its connection's sequence, bytes. All packets before it count as full,
+/// so a flow begins where a packet does.
+fn position(number: u32) -> u64 {
+    u64::from(number) * u64::from(MSS)
 }
 
 /// The sending end of a connection.
@@ -97,7 +96,8 @@ pub(crate) struct Outgoing {
     path: u16,
     pub(crate) src: u32,
     sender: Sender,
-    /// Of the flows under way that have a size, behind those that have ended but may have copies below TCP.
+    /// The bytes of flows that have a size: first those of `ended_parts` flows that have ended but may have copies
+    /// below TCP, then those under way.
     parts: VecDeque<Part>,
     ended_parts: usize,
     there: Path,
@@ -123,20 +123,20 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// The flow that packet `number` is of, and its payload.
     fn packet(&self, number: u32) -> (u32, u16) {
-        match self.parts.iter().find(|part| number < part.end) {
-            Some(part) if part.end == number + 1 => (part.flow, part.last_payload),
-            Some(part) => (part.flow, MSS),
+        let at = position(number);
+        match self.parts.iter().find(|part| at < part.end) {
+            Some(part) => (part.flow, (part.end - at).min(MSS.into()) as u16),
             None => (self.plan, MSS),
         }
     }
 
     /// Payload of a segment.
     fn bytes(&self, segment: &Segment) -> u32 {
-        let behind = segment.first + segment.count;
-        let ends_here = |part: &&Part| segment.first < part.end && part.end <= behind;
+        let (first, behind) = (segment.first, segment.first + segment.count);
+        let ends_here = |part: &&Part| position(first) < part.end && part.end <= position(behind);
         let ends = self.parts.iter().filter(ends_here);
-        let missing = ends.map(|part| u32::from(MSS - part.last_payload));
-        segment.count * u32::from(MSS) - missing.sum::<u32>()
+        let missing = ends.map(|part| part.end.next_multiple_of(MSS.into()) - part.end);
+        segment.count * u32::from(MSS) - missing.sum::<u64>() as u32
     }
 
     /// Sequence numbers of a segment: all packets but its last count as full.
@@ -148,7 +148,7 @@ impl Outgoing {
     /// Forgets ended flows that have no packet from `lowest` on.
     fn forget_parts(&mut self, lowest: u32) {
         let gone = self.parts.iter().take(self.ended_parts);
-        let gone = gone.take_while(|part| part.end <= lowest).count();
+        let gone = gone.take_while(|part| part.end <= position(lowest)).count();
         self.parts.drain(..gone);
         self.ended_parts -= gone;
     }
@@ -156,7 +156,7 @@ impl Outgoing {
     /// Ends the first flow under way, if it is all acknowledged.
     fn acknowledged_flow(&mut self) -> Option<u32> {
         let part = self.parts.get(self.ended_parts)?;
-        let flow = (part.end <= self.sender.unacked()).then_some(part.flow)?;
+        let flow = (part.end <= position(self.sender.unacked())).then_some(part.flow)?;
         self.ended_parts += 1;
         Some(flow)
     }
@@ -261,7 +261,7 @@ impl Kernels {
             connection.note_outcome(outcomes);
         }
         for (_, connection) in self.incoming_ends.iter() {
-            outcomes.received(connection.plan, connection.received());
+            outcomes.received(connection.under_way.flow, connection.received());
         }
     }
 
@@ -323,13 +323,9 @@ impl Kernels {
         connection.forget_parts(below_tcp.unwrap_or(first));
         match flow.work {
             Work::Send(size) => {
-                let packets = packets(size.get());
-                connection.parts.push_back(Part {
-                    flow: plan,
-                    end: first + packets,
-                    last_payload: last_payload(size.get()),
-                });
-                connection.sender.resume(site.net.now, packets);
+                let part = site.network.part(plan, position(first));
+                connection.parts.push_back(part);
+                connection.sender.resume(site.net.now, packets(size.get()));
             }
             Work::Until(stop) => {
                 connection.sender.resume(site.net.now, u32::MAX - first);
@@ -532,12 +528,7 @@ impl Kernels {
     }
 }
 
-/// Packets of a flow of so many bytes.
+/// Packets that so many bytes take.
 fn packets(bytes: u64) -> u32 {
     bytes.div_ceil(u64::from(MSS)) as u32
-}
-
-/// Payload of its last.
-fn last_payload(bytes: u64) -> u16 {
-    ((bytes - 1) % u64::from(MSS) + 1) as u16
 }

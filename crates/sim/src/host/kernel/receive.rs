@@ -2,8 +2,9 @@
 //! brings, of both directions.
 
 use super::Kernels;
-use super::{last_payload, packets, HEADER, MSS};
+use super::{packets, position, HEADER};
 use crate::engine::events::Rank;
+use crate::flows::streams::Part;
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path};
 use crate::net::topology::MAX_HOPS;
@@ -14,18 +15,15 @@ use onramp_units::{Sim, Span, Time};
 
 /// The receiving end of a connection.
 pub(crate) struct Incoming {
-    /// The flow under way or the last, its number among those of its hosts, and the one that opened it.
-    pub plan: u32,
+    /// The flow under way, or the last one if that has arrived; and its number among those of its hosts.
+    pub under_way: Part,
+    arrived: bool,
     ordinal: u16,
+    /// The flow that opened the connection.
     number: u32,
     dst: u32,
     receiver: Receiver,
-    /// The flow's first packet; of a flow with a size the packet behind its last, and the last one's payload.
-    first: u32,
-    end: Option<u32>,
-    last_payload: u16,
-    arrived: bool,
-    /// The packet behind the last flow that arrived, and what the one before it lacks to be full.
+    /// The packet behind the last flow that arrived, and the bytes that the one before it lacks to be full.
     behind: u32,
     short: u16,
     pub(super) back: Path,
@@ -36,21 +34,8 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Payload of the flow that is there in order.
     pub fn received(&self) -> u64 {
-        let packets = u64::from(self.receiver.expected - self.first);
-        let missing = match self.end {
-            Some(end) if self.receiver.expected == end => MSS - self.last_payload,
-            _ => 0,
-        };
-        packets * u64::from(MSS) - u64::from(missing)
-    }
-
-    /// Begins to receive flow `plan` of `size` bytes, whose first packet is `first`.
-    fn begin(&mut self, plan: u32, first: u32, size: Option<u64>) {
-        self.plan = plan;
-        self.first = first;
-        self.end = size.map(|bytes| self.first + packets(bytes));
-        self.last_payload = size.map_or(MSS, last_payload);
-        self.arrived = false;
+        let Part { first, end, .. } = self.under_way;
+        position(self.receiver.expected).min(end) - first
     }
 }
 
@@ -174,22 +159,18 @@ impl Kernels {
             return place;
         }
         let opener = &site.network.flows[data.connection as usize];
-        let mut incoming = Incoming {
-            plan: data.connection,
+        let incoming = Incoming {
+            under_way: site.network.part(data.connection, 0),
+            arrived: false,
             ordinal: data.ordinal,
             number: data.connection,
             dst: opener.dst,
             receiver: Receiver::default(),
-            first: 0,
-            end: None,
-            last_payload: MSS,
-            arrived: false,
             behind: 0,
             short: 0,
             back: site.network.back(data.flow, data.ordinal),
             delayed_at: None,
         };
-        incoming.begin(data.connection, 0, opener.size());
         self.incoming_ends.add(data.connection, incoming)
     }
 
@@ -200,10 +181,9 @@ impl Kernels {
         let number = data.seq as u32;
         // The flow before is all there, so what is not a duplicate of its packets is the next one's.
         let expected = incoming.receiver.expected;
-        if incoming.arrived && data.flow != incoming.plan && number >= expected {
-            let size = site.network.flows[data.flow as usize].size();
-            incoming.begin(data.flow, expected, size);
-            incoming.ordinal = data.ordinal;
+        if incoming.arrived && data.flow != incoming.under_way.flow && number >= expected {
+            incoming.under_way = site.network.part(data.flow, position(expected));
+            (incoming.arrived, incoming.ordinal) = (false, data.ordinal);
         }
         incoming.receiver.arrived(number, data.marked);
         while let Some(plan) = self.arrived_flow(site, place) {
@@ -216,15 +196,18 @@ impl Kernels {
     /// way, or the connection is idle.
     fn arrived_flow(&mut self, site: &mut Site, place: u32) -> Option<u32> {
         let incoming = &mut self.incoming_ends[place];
-        let end = incoming.end?;
-        if incoming.arrived || incoming.receiver.expected < end {
+        let Part {
+            flow: plan, end, ..
+        } = incoming.under_way;
+        if incoming.arrived || position(incoming.receiver.expected) < end {
             return None;
         }
-        let plan = incoming.plan;
         let network = &site.network;
-        (incoming.behind, incoming.short) = (end, MSS - incoming.last_payload);
+        incoming.behind = packets(end);
+        let begins_next = position(incoming.behind);
+        incoming.short = (begins_next - end) as u16;
         if let Some(next) = network.next_in_stream(plan) {
-            incoming.begin(next, end, network.flows[next as usize].size());
+            incoming.under_way = network.part(next, begins_next);
             return Some(plan);
         }
         incoming.arrived = true;
@@ -286,7 +269,7 @@ impl Kernels {
         let host = incoming.dst;
         let ack = site.net.packets.add(Packet {
             seq: u64::from(acknowledgement.cumulative),
-            flow: incoming.plan,
+            flow: incoming.under_way.flow,
             connection: incoming.number,
             wire_bytes: HEADER,
             ordinal: incoming.ordinal,
