@@ -1,6 +1,7 @@
 //! A real `onramp agent run` on a host's eth0.
 use std::{
-    fs::File,
+    fs::{File, Permissions},
+    os::unix::fs::PermissionsExt,
     process::{Child, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -34,6 +35,12 @@ pub const USUAL: &[&str] = &[
     "--flows",
     "256",
 ];
+
+/// Writes a key file that only its owner can read, as daemons demand.
+pub fn write_keys(path: &str, text: &str) {
+    std::fs::write(path, text).expect("/tmp is writable");
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
+}
 
 /// Number of the next daemon's log.
 static LOGS: AtomicU32 = AtomicU32::new(0);

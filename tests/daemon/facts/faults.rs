@@ -5,7 +5,7 @@ use std::time::Duration;
 use onramp_law::SAMPLE_BYTES;
 
 use crate::{
-    agent::Agent,
+    agent::{write_keys, Agent},
     maps::now_mono_ns,
     net::{Plan, Star},
     orack::Orack,
@@ -274,8 +274,8 @@ pub fn an_authentic_lie_costs_the_cap_a_segment_at_most() {
 fn with_keys(own: &str, theirs: &str) -> (Outcome, bool) {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    std::fs::write("/tmp/own", own).expect("/tmp is writable");
-    std::fs::write("/tmp/theirs", theirs).expect("/tmp is writable");
+    write_keys("/tmp/own", own);
+    write_keys("/tmp/theirs", theirs);
     let sender = Agent::start(from, &["--shape", "200Mbit/s", "--key-file", "/tmp/own"]);
     let receiver = Agent::start(to, &["--key-file", "/tmp/theirs"]);
     let mbit_per_s = finish_all(transfers(from, to, Load::seconds(0.5), 2));

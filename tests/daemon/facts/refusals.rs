@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 
 use crate::{
-    agent::{Agent, PROGRAM, USUAL},
+    agent::{write_keys, Agent, PROGRAM, USUAL},
     net::{Plan, Star},
 };
 
@@ -78,7 +78,8 @@ pub fn values_out_of_bounds() {
         ("--line-rate", "fast", &["--line-rate", "fast"]),
         ("--threshold", "often", &["--threshold", "often", "auto"]),
         ("--member", "10.0.0.1", &["--member", "--clock huygens"]),
-        ("--key-file", "/tmp/none", &["/tmp/none"]),
+        ("--metrics", "127.0.0.1:9", &["--metrics", "--clock huygens"]),
+        ("--key-file", "/tmp/none", &["/tmp/none", "openssl rand"]),
     ];
     for (option, value, says) in wrong {
         let ended = Agent::refuse(host, &[option, value]);
@@ -96,20 +97,20 @@ pub fn key_files_that_are_none() {
             "# fleet\n0 00112233445566778899aabbccddeeff\n9 00112233445566778899aabbccddeeff\n",
             &["keys:3", "9", "above 3"],
         ),
-        ("0 0011\n", &["keys:1", "4 digits, not 32"]),
+        ("0 0011\n", &["keys:1", "4 hex digits, not 32"]),
         (
             "\n0 zz112233445566778899aabbccddeeff\n",
-            &["keys:2", "zz is not hex"],
+            &["keys:2", "zz is not hexadecimal"],
         ),
         ("0\n", &["keys:1", "ID HEX"]),
         (
             "one 00112233445566778899aabbccddeeff\n",
             &["keys:1", "one is not a number"],
         ),
-        ("# none yet\n", &["holds no key"]),
+        ("# none yet\n", &["/tmp/keys has no key"]),
     ];
     for (text, says) in wrong {
-        std::fs::write("/tmp/keys", text).expect("/tmp is writable");
+        write_keys("/tmp/keys", text);
         let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
         println!("{}", ended.text.trim());
         assert_says(&ended.text, says);
