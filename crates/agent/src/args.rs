@@ -152,6 +152,17 @@ impl Args {
             Threshold::Auto => drop(self.burst()?),
             Threshold::Fixed(_) => {}
         }
+        let (name, least) = match self.threshold {
+            Threshold::Fixed(span) => ("--threshold", span),
+            Threshold::Auto => ("--headroom", self.headroom),
+        };
+        if least > self.max_owd {
+            bail!(
+                "{name} is {least}, above --max-owd {}: longer delays are ignored, so no flow would \
+                 ever be held; lower {name} or raise --max-owd",
+                self.max_owd
+            );
+        }
         if !(1_448..=65_536).contains(&self.gso_max.get()) {
             bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
         }
@@ -219,8 +230,12 @@ impl Args {
     pub fn clock_source(&self) -> Result<Source> {
         let lease_ns = self.lease.as_ns();
         if self.clock == source::Kind::Local {
-            if self.fleet.is_given() || self.fleet.discipline {
-                bail!("--member, --members-file, --etcd and --discipline are for --clock huygens");
+            let given = self.fleet.given();
+            if !given.is_empty() {
+                bail!(
+                    "--clock local does not use {}; add --clock huygens, or leave the option out",
+                    given.join(", ")
+                );
             }
             return Ok(Source::Local {
                 lease_ns,
@@ -332,9 +347,13 @@ mod tests {
 
     /// What the data path gets from these options on a line of 10 Gbit/s.
     fn config(options: &[&str]) -> onr_dev_cfg {
+        args(options).device_config().unwrap()
+    }
+
+    fn args(options: &[&str]) -> Args {
         let usual = ["run", "--dev", "eth0", "--line-rate", "10Gbit/s"];
         let command = Command::try_parse_from(usual.iter().chain(options)).unwrap();
-        command.args.device_config().unwrap()
+        command.args
     }
 
     #[test]
@@ -352,6 +371,41 @@ mod tests {
         for law in Law::all() {
             assert_eq!(config(&["--law", law.name()]).law.law, law as u32);
         }
+    }
+
+    #[test]
+    fn a_threshold_above_the_longest_believed_delay_is_refused() {
+        let options = ["--threshold", "5s", "--max-owd", "100ms"];
+        let error = args(&options).device_config().unwrap_err().to_string();
+        let says = "--threshold is 5 s, above --max-owd 100 ms";
+        assert!(error.contains(says), "{error}");
+        let fix = "lower --threshold or raise --max-owd";
+        assert!(error.contains(fix), "{error}");
+        let options = ["--threshold", "auto", "--headroom", "5s"];
+        let error = args(&options).device_config().unwrap_err().to_string();
+        assert!(
+            error.contains("--headroom is 5 s, above --max-owd"),
+            "{error}"
+        );
+        config(&["--threshold", "100ms", "--max-owd", "100ms"]);
+    }
+
+    #[test]
+    fn options_that_the_local_clock_ignores_are_refused() {
+        for option in [
+            ["--metrics", "127.0.0.1:0"],
+            ["--member", "10.0.0.1"],
+            ["--etcd", "http://10.0.0.9:2379"],
+            ["--own", "10.0.0.1"],
+        ] {
+            let error = args(&option).clock_source().err().expect("it is refused");
+            let error = error.to_string();
+            assert!(
+                error.contains(option[0]) && error.contains("add --clock huygens"),
+                "{error}"
+            );
+        }
+        assert!(args(&[]).clock_source().is_ok());
     }
 
     #[test]

@@ -122,9 +122,19 @@ impl Part {
 }
 
 impl FleetArgs {
-    /// Whether a fleet was named.
-    pub fn is_given(&self) -> bool {
-        !self.member.is_empty() || self.members_file.is_some() || !self.etcd.etcd.is_empty()
+    /// The options that were given and that only a synchronised clock uses.
+    pub fn given(&self) -> Vec<&'static str> {
+        [
+            ("--member", !self.member.is_empty()),
+            ("--members-file", self.members_file.is_some()),
+            ("--etcd", !self.etcd.etcd.is_empty()),
+            ("--own", self.own.is_some()),
+            ("--discipline", self.discipline),
+            ("--metrics", self.metrics.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_given)| is_given.then_some(name))
+        .collect()
     }
 
     /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time may be
