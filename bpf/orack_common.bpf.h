@@ -52,7 +52,7 @@ static __always_inline bool known_peer(const struct onr_addr *addr)
 	return bpf_map_lookup_elem(&prefixes, &key) != NULL;
 }
 
-/* The tag of an OR-ACK: everything that it says but the checksum's scratch. */
+/* The tag of an OR-ACK covers all of its fields except the scratch of the checksum. */
 static __always_inline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)
 {
 	const u32 *from = s->flow.saddr.word, *to = s->flow.daddr.word;

@@ -90,7 +90,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 	now = bpf_ktime_get_ns();
 	clock_read(&clk);
 	if (clk.lease_expires_mono_ns <= now)
-		return; /* a time that cannot be trusted is not told */
+		return; /* an untrusted time is not sent */
 	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
 					       clk.reference_mono_ns);
 	bpf_spin_lock(&p->lock);

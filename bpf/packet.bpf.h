@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* packet.bpf.h: the only parser of packet headers. Finds the IP header and TCP's or UDP's behind it
- * (struct packet), and reads what they say (struct segment, flow_of, class_of). Decides nothing.
+ * (struct packet), and reads their fields (struct segment, flow_of, class_of). Decides nothing.
  *
- * A view says how a program reads a packet's bytes and where the network header begins: a tcx program has
- * the frame (frame_view), a qdisc the sk_buff (skb_view). The next headers have their place: a VLAN tag moves
+ * A view defines how a program reads a packet's bytes and where the network header begins: a tcx program has
+ * the frame (frame_view), a qdisc the sk_buff (skb_view). Further headers fit in: a VLAN tag moves
  * view.l3 and view.protocol on in frame_view and skb_view; a tunnel calls find_headers a second time, with a
  * view whose l3 is that of the inner packet. */
 #ifndef ONR_PACKET_BPF_H
@@ -36,7 +36,7 @@ struct packet {
 	u32 len;	/* from l3 to the end of the packet, padding of short frames included */
 };
 
-/* What TCP says. */
+/* The fields of a TCP header. */
 struct segment {
 	u32 seq;
 	u32 len; /* bytes of payload */

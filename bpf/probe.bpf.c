@@ -19,7 +19,7 @@ struct {
 	__uint(max_entries, 8 << 20);
 } probe_events SEC(".maps");
 
-/* Events that found the ring full: the rack says so in its results. */
+/* Events that found the ring full. The rack reports the count in its results. */
 u64 lost_events;
 
 struct segment_key {

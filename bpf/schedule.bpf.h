@@ -37,7 +37,7 @@ static __always_inline s64 lease_end(void)
 	return clk.lease_expires_mono_ns;
 }
 
-/* The head goes now: under the lock, tells the law and remembers it. */
+/* The head leaves now: under the lock, the law counts and records it. */
 static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
 {
 	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len,
@@ -92,7 +92,7 @@ static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 unti
 	return true;
 }
 
-/* Lists the queues whose time has come. Global as step() is. */
+/* Lists the queues that are due. Global as step() is. */
 __noinline int release_due(s64 now)
 {
 	u32 i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* law/clock.h: between a host's monotonic clock and fleet time. The parameters come from the clock
- * source (crates/sync, or `local`: all zero); whether they may still be used is the lease's affair. */
+ * source (crates/sync, or `local`: all zero). The caller checks that their lease has not expired. */
 #ifndef ONR_CLOCK_H
 #define ONR_CLOCK_H
 

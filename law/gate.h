@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* law/gate.h: the in-flight gate. It holds the head of a flow while what is in
- * flight, drained at the delivery rate the flow itself has seen, would take
- * longer than T to arrive. No pause clock, no beta. Before the first OR-ACK, and
- * where the line rate is unknown, nothing is held. Does not split segments: a
- * segment longer than max(1 MSS, 10 us at the flow's rate) blurs the gate.
+/* law/gate.h: the in-flight gate. It holds the head of a flow while the bytes in
+ * flight, drained at the delivery rate that the flow has measured, would take
+ * longer than T to arrive. There is no pause and no beta. Before the first OR-ACK,
+ * and where the line rate is unknown, nothing is held. The gate does not split
+ * segments: a segment longer than max(1 MSS, 10 us at the flow's rate) blurs it.
  *
- * Beside traffic that nobody holds a held flow's share falls, so its rate, so what it
- * may have in flight, and so on down. Therefore a queue that stays far longer than
- * held flows make it is taken for others': then a flow waits as under the final law,
- * about. It cannot tell others from very many of ours: docs/law.md. */
+ * Beside unmanaged traffic the share of a held flow falls. Then its delivery rate
+ * falls, and the gate allows less in flight: a spiral. Therefore a queue that stays
+ * far longer than managed flows can make it counts as a foreign queue, and a flow
+ * waits about as long as under the final law. The gate cannot distinguish unmanaged
+ * traffic from very many managed flows: docs/law.md. */
 #ifndef ONR_GATE_H
 #define ONR_GATE_H
 
@@ -18,8 +19,8 @@
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
 #define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
 #define ONR_GATE_MEMORY 10           /* tau: a rate is forgotten after idling so long */
-#define ONR_GATE_PATIENCE 30         /* tau: what has lasted for so long is no burst of ours */
-#define ONR_GATE_LASTING 3u          /* allowances where the queue stays above T, not far */
+#define ONR_GATE_PATIENCE 30         /* tau: a queue that lasts so long is not a burst of managed flows */
+#define ONR_GATE_LASTING 3u          /* allowances while the queue stays above T, but not far above */
 
 ONR_FN u64 onr_gate_clamp(s64 v)
 {
@@ -41,7 +42,7 @@ ONR_FN int onr_gate_lasts(const struct onr_cfg *cfg, const struct onr_flow *flow
 					onr_gate_taus_ns(cfg, ONR_GATE_PATIENCE);
 }
 
-/* The time the unacknowledged bytes but spare_bytes take at the delivery rate. */
+/* Time that the unacknowledged bytes, less spare_bytes, take at the delivery rate. */
 ONR_FN s64 onr_gate_drain_ns(const struct onr_flow *flow, u64 spare_bytes)
 {
 	u64 in_flight = flow->sent_bytes - flow->acked_bytes;
@@ -76,10 +77,11 @@ ONR_FN void onr_gate_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
 	flow->rate_ns = den;
 }
 
-/* Keeps since when the queue is above T, and since when farther than flows of ours
- * make it: held, each adds its allowance to T, and none is believed slower than a
- * hundredth of the line, so a hundred allowances at line rate. Once it has been far
- * for long, only a delay of at most T says otherwise: others' queues swing, too. */
+/* Notes since when the queue is above T, and since when it is far above: longer than
+ * managed flows can make it. Each held flow adds its allowance to T, and no flow
+ * counts as slower than a hundredth of the line rate: a hundred allowances at line
+ * rate. Once the queue has been far above for long, only a delay of at most T ends
+ * that, because foreign queues vary too. */
 ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
 			   s64 owd_ns)
 {
@@ -99,9 +101,9 @@ ONR_FN void onr_gate_watch(const struct onr_cfg *cfg, struct onr_flow *flow,
 		flow->far_since_mono_ns = flow->acked_mono_ns;
 }
 
-/* An OR-ACK of rec arrived, for the byte at offset, which left at left_ns and was
- * at the receiver at rx_ns. S_G counts up to that byte: in a GSO segment only what
- * had arrived with it. */
+/* An OR-ACK arrived for the byte at offset of rec. The byte left at left_ns and
+ * reached the receiver at rx_ns. S_G counts up to that byte, because the rest of a
+ * GSO segment had not arrived yet. */
 ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 				       struct onr_flow *flow,
 				       const struct onr_record *rec, u32 offset,
@@ -121,7 +123,7 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 		int waited, fast, busy;
 
 		dn = onr_gate_clamp((s64)dn);
-		/* Held all the while, not idle first: else dt is not the network's. */
+		/* Held for the whole time, not idle first: else dt includes idle time. */
 		waited = flow->gated &&
 			 flow->drain_from_mono_ns == flow->acked_rx_mono_ns;
 		fast = onr_mul_q16(dn, flow->inv_q16) > dt_ns;
@@ -139,10 +141,10 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 	return ONR_USED;
 }
 
-/* Nothing drains once all that was sent has arrived: time that passes then is no
- * credit, and a flow that idled may burst T's worth, however long it idled. Nor does
- * the queue tell whose it is to who holds nothing. A rate from long ago is no guide:
- * back to line rate. */
+/* Nothing drains once all sent bytes have arrived. Time that passes then gives no
+ * credit: after idling for any time a flow may burst for T. While nothing is held,
+ * the queue does not show whether it is foreign. A rate measured long ago is
+ * forgotten: the flow begins again at line rate. */
 ONR_FN void onr_gate_idle(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
@@ -169,10 +171,11 @@ ONR_FN u64 onr_gate_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	return flow->sent_bytes;
 }
 
-/* When the head may go: as soon as it would arrive within T. In a queue of others, half
- * of the strawman's pause (eq. 2) after the newest OR-ACK at the latest: eq. 4 with
- * that pause in flight and a beta of 1/2. But then within T + 2 O: what has been held
- * back may double the rate in a round trip, not leave at once. */
+/* When the head may go: as soon as it would arrive within T. In a foreign queue the
+ * head waits after the newest OR-ACK for at most half of the strawman's pause (eq. 2):
+ * that is eq. 4 with this pause in flight and a beta of 1/2. The bytes in flight are
+ * then bounded by T + 2 O, so that the held packets at most double the rate in a
+ * round trip and do not leave at once. */
 ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {

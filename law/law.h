@@ -52,8 +52,8 @@ ONR_FN s64 onr_law_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 	return onr_pause_opens(cfg, flow, now_ns);
 }
 
-/* The head, bytes [seq, seq + len), is handed to the device; out is what to
- * remember of it. */
+/* The head, bytes [seq, seq + len), is handed to the device; out is its
+ * record. */
 ONR_FN void onr_segment_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 			     s64 now_ns, u32 seq, u32 len,
 			     struct onr_record *out)

@@ -5,8 +5,8 @@
 #define ONR_LAWS_H
 
 /* X(name, rules, meaning). law.h calls onr_<rules>_sent, onr_<rules>_orack and onr_<rules>_opens; laws
- * that share rules tell themselves apart by onr_cfg.law. The place in the list is the law's number, which
- * configurations and recorded vectors hold: a new law goes to the end, into a header that law.h includes. */
+ * that share rules read onr_cfg.law. The position in the list is the law's number, which configurations and
+ * recorded vectors contain. Add a new law at the end, and its rules in a header that law.h includes. */
 #define ONR_LAWS(X)                                                              \
 	X(off, pause, "measures and holds nothing")                              \
 	X(strawman, pause, "pauses a flow for as long as its delay is above T (eq. 2 of the paper)") \

@@ -82,7 +82,7 @@ ONR_FN void onr_pause_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
 }
 
 /* Was the byte at offset of rec handed to the device after the last used sample's?
- * By stamp, then by place in the segment: a NIC's queue lets the next segment be
+ * By stamp, then by position in the segment: a NIC's queue lets the next segment be
  * stamped before the last byte of this one is on the wire. */
 ONR_FN int onr_pause_newer(const struct onr_flow *flow,
 			   const struct onr_record *rec, u32 offset)

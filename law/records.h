@@ -73,8 +73,8 @@ ONR_FN void onr_records_forget(struct onr_records *records, u32 seq, u32 len)
 	}
 }
 
-/* The head leaves: tells the law, and remembers it if it is sampled and new.
- * every: onr_sampled's. */
+/* The head leaves: the law counts it, and a record is kept if it is sampled and new.
+ * every: as for onr_sampled. */
 ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 			     struct onr_records *records, s64 now_ns, u32 seq,
 			     u32 len, u32 every)

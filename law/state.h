@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* law/state.h: what a law is told (onr_cfg), keeps of a flow (onr_flow) and
- * remembers of a transmission (onr_record). No code. Symbols: docs/law.md.
+/* law/state.h: the configuration of a law (onr_cfg), its state of a flow (onr_flow)
+ * and its record of a transmission (onr_record). No code. Symbols: docs/law.md.
  * "mono" is the sender's CLOCK_MONOTONIC, in which every time here is. */
 #ifndef ONR_STATE_H
 #define ONR_STATE_H
@@ -25,7 +25,7 @@ enum onr_verdict {
 	ONR_UNKNOWN = 3,   /* no record of the byte: too old, or retransmitted (Karn) */
 };
 
-/* What a daemon or a scenario that says nothing gets. docs/law.md says why. */
+/* Defaults of the daemon and of scenarios. Reasons: docs/law.md. */
 #define ONR_DEFAULT_GAIN_Q16 4096u             /* 1/16, the paper's */
 #define ONR_DEFAULT_MAX_PAUSE_NS 5000000ll     /* 5 ms */
 #define ONR_DEFAULT_MAX_OWD_NS 100000000ll     /* 100 ms */
@@ -69,8 +69,8 @@ struct onr_flow {
 	u64 rate_bytes;            /* num: bytes delivered, averaged over gate_tau_ns */
 	u64 rate_ns;               /* den: the time they took */
 	u64 inv_q16;               /* ns per byte of the delivery rate; 0 = no sample yet */
-	s64 above_since_mono_ns;   /* since when each OR-ACK told of more than T; 0 = the last did not */
-	s64 far_since_mono_ns;     /* the same of more than flows of ours account for */
+	s64 above_since_mono_ns;   /* since when each OR-ACK showed more than T; 0 = the last did not */
+	s64 far_since_mono_ns;     /* the same for more than managed flows can cause */
 	/* Every law but beta. */
 	u32 beta_q16;              /* beta of eq. 3, in [0, 1] */
 	u32 sample_offset;         /* of the last used sample's byte in its segment */

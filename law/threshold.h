@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* law/threshold.h: T of a flow: that of its peer where one is known, else the
- * configuration's. How T comes about is the daemon's affair (docs/law.md). */
+/* law/threshold.h: T of a flow: the T of its peer if that is known, else the
+ * configuration's. The daemon chooses T (docs/law.md). */
 #ifndef ONR_THRESHOLD_H
 #define ONR_THRESHOLD_H
 
