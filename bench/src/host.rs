@@ -35,6 +35,8 @@ const LINES: usize = 50;
 pub struct Run {
     pub bed: Bed,
     pub seed: u64,
+    /// Digest of the data path that was measured.
+    pub data_path: String,
     /// fq, split between the two ends.
     pub split: Split,
     pub measured: Vec<Measured>,
@@ -110,11 +112,16 @@ impl Results {
     fn write(&self) -> Result<()> {
         let json = serde_json::to_vec_pretty(&self.runs)?;
         std::fs::write(self.directory.join("cost.json"), json)?;
-        let added = serde_json::to_vec_pretty(&table::added_by_bed(&self.runs))?;
+        let added = serde_json::to_vec_pretty(&table::cost_table(&self.runs))?;
         std::fs::write(self.directory.join("cost-table.json"), added)?;
         let text = table::markdown(&self.runs);
         Ok(std::fs::write(self.directory.join("cost.md"), text)?)
     }
+}
+
+/// Digest of this version's data path.
+pub fn data_path() -> String {
+    onramp_reproduce::made_by("").data_path.unwrap_or_default()
 }
 
 /// The repository.
@@ -182,6 +189,7 @@ impl World {
         Ok(Run {
             bed: Bed::ALL[bed],
             seed,
+            data_path: data_path(),
             split,
             measured: measured.collect(),
         })

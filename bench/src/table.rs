@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     bed::{Bed, Setup},
     guest::Split,
-    host::{Measured, Run},
+    host::{data_path, Measured, Run},
 };
 
 /// The bounds of the project's goals: what may be added to the baseline's whole path, in per cent.
@@ -28,6 +28,7 @@ const PROGRAMS: [&str; 6] = [
 pub fn markdown(runs: &[Run]) -> String {
     let beds: Vec<&[Run]> = runs.chunk_by(|a, b| a.bed == b.bed).collect();
     let mut out = READING.to_owned();
+    let _ = writeln!(out, "\n<!-- data path {} -->", measured_data_path(runs));
     let _ = writeln!(out, "\n## Costs\n");
     rows(head(&mut out, COLUMNS), &beds, bed_row);
     let _ = writeln!(
@@ -38,9 +39,17 @@ pub fn markdown(runs: &[Run]) -> String {
     out
 }
 
-/// What On-Ramp adds to the baseline's whole paths, in per cent: docs/cost-table.json, for whoever computes with it.
+/// docs/cost-table.json, for programs that use the numbers.
 #[derive(Debug, Serialize)]
-pub struct Added {
+pub struct Table {
+    /// Digest of the data path that was measured.
+    data_path: String,
+    links: Vec<Added>,
+}
+
+/// What On-Ramp adds to the baseline's whole paths, in per cent.
+#[derive(Debug, Serialize)]
+struct Added {
     link: String,
     /// Law final with OR-ACKs, of the sender's path.
     sender_percent: f64,
@@ -50,8 +59,22 @@ pub struct Added {
     both_percent: f64,
 }
 
-/// A row for each bed.
-pub fn added_by_bed(runs: &[Run]) -> Vec<Added> {
+/// The table, with a row for each bed.
+pub fn cost_table(runs: &[Run]) -> Table {
+    Table {
+        data_path: measured_data_path(runs),
+        links: added_by_bed(runs),
+    }
+}
+
+/// Digest of the data path that was measured; one that is not this version's, if there are several.
+fn measured_data_path(runs: &[Run]) -> String {
+    let now = data_path();
+    let other = runs.iter().find(|run| run.data_path != now);
+    other.map_or(now, |run| run.data_path.clone())
+}
+
+fn added_by_bed(runs: &[Run]) -> Vec<Added> {
     let beds = runs.chunk_by(|a, b| a.bed == b.bed);
     beds.map(|runs| {
         let (tx, rx) = (split(runs, |s| s.parts.tx), split(runs, |s| s.parts.rx));

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::library::{natural, Library};
 use crate::spec::{Choice, Scale, ScaleName, Show, Spec};
-use crate::world::World;
+use crate::world::{cost_data_path, World};
 use crate::{plots, rows};
 use onramp_results::figure::{Figure, MadeBy, Plot};
 use onramp_results::SCHEMA;
@@ -97,8 +97,12 @@ impl Planned {
         worlds: &[World],
         version: &str,
         partial: bool,
-        made_by: MadeBy,
+        mut made_by: MadeBy,
     ) -> Result<Figure> {
+        let has_cost = self.spec.rows.iter().any(|row| row.measure.cost.is_some());
+        if has_cost && made_by.data_path.is_none() {
+            made_by.data_path = cost_data_path();
+        }
         let rows = self.spec.rows.iter().map(|row| rows::row(row, worlds));
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let mut drawn: Vec<Plot> = Vec::new();

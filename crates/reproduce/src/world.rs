@@ -143,11 +143,21 @@ fn of_flows(world: &World, run: usize, flows: &FlowsMeasure) -> Result<Option<f6
     Ok((all > 0.0).then_some(small / all))
 }
 
-/// A number of docs/cost-table.json: keys and positions, by dots.
+/// A number of a link of docs/cost-table.json: the link's index, a dot, the number's name.
 pub fn of_cost(path: &str) -> Option<f64> {
-    let document: Value = serde_json::from_str(COST).ok()?;
-    let pointer: String = path.split('.').map(|part| format!("/{part}")).collect();
-    document.pointer(&pointer)?.as_f64()
+    let (link, name) = path.split_once('.')?;
+    cost_table()?
+        .pointer(&format!("/links/{link}/{name}"))?
+        .as_f64()
+}
+
+/// Digest of the data path whose cost the bench measured.
+pub fn cost_data_path() -> Option<String> {
+    Some(cost_table()?.get("data_path")?.as_str()?.to_owned())
+}
+
+fn cost_table() -> Option<Value> {
+    serde_json::from_str(COST).ok()
 }
 
 #[cfg(test)]

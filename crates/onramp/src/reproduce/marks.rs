@@ -25,10 +25,10 @@ pub fn mark_pages(root: &Path, data_path: &str) -> Result<Vec<PathBuf>> {
     Ok(changed)
 }
 
-/// README.md and docs/results/*.md.
+/// README.md, docs/cost.md and docs/results/*.md.
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {
     let results = root.join("docs/results");
-    let mut pages = vec![root.join("README.md")];
+    let mut pages = vec![root.join("README.md"), root.join("docs/cost.md")];
     if results.exists() {
         let cannot = || format!("cannot read {}", results.display());
         for entry in std::fs::read_dir(&results).with_context(cannot)? {

@@ -40,7 +40,7 @@ pub struct Measure {
     pub series: Option<SeriesMeasure>,
     /// A statistic of some of the flows.
     pub flows: Option<FlowsMeasure>,
-    /// A number of docs/cost-table.json: keys and indices, separated by dots.
+    /// A number of docs/cost-table.json: a link's index and the number's name, with a dot between them.
     pub cost: Option<String>,
     /// A factor for a change of unit: 100 from a fraction to %, 0.001 from ns to us.
     pub times: Option<f64>,
