@@ -33,7 +33,7 @@ pub fn markdown(runs: &[Run]) -> String {
     rows(head(&mut out, COLUMNS), &beds, bed_row);
     let _ = writeln!(
         out,
-        "\n## On-Ramp's own programs, without the kernel's functions that they call\n"
+        "\n## On-Ramp's own programs\n\nInstructions per call, without the kernel functions that the programs call.\n"
     );
     rows(head(&mut out, &program_columns()), &beds, program_row);
     out
@@ -102,17 +102,17 @@ fn receiver(runs: &[Run]) -> f64 {
 
 const COLUMNS: &[&str] = &[
     "link",
-    "frames a segment",
+    "frames per segment",
     "fq, sender",
-    "edge, law off",
-    "law final",
-    "with OR-ACKs",
+    "sender, law off",
+    "sender, law final",
+    "sender with OR-ACKs",
     "as shipped",
     "fq, receiver",
-    "with OR-ACKs",
+    "receiver with OR-ACKs",
     "its programs",
-    "line, an OR-ACK",
-    "frames an OR-ACK",
+    "line, per OR-ACK",
+    "frames per OR-ACK",
     "spread",
 ];
 
