@@ -174,9 +174,10 @@ fn requests(runs: &[RunResult]) -> Option<String> {
         .iter()
         .filter_map(|run| run.metrics.get("incast.rct_us")?.get("n")?.as_u64());
     let (least, most) = (counts.clone().min()?, counts.max()?);
-    Some(match least == most {
-        true => format!("{least} requests a case\n"),
-        false => format!("{least} to {most} requests a case\n"),
+    Some(match (least, most) {
+        (1, 1) => "1 request a case\n".to_owned(),
+        (least, most) if least == most => format!("{least} requests a case\n"),
+        _ => format!("{least} to {most} requests a case\n"),
     })
 }
 
@@ -256,6 +257,11 @@ mod tests {
         assert!(text.ends_with(
             "208 to 500 requests a case\nport and queue: switch0-host0; OWD: to its host\n"
         ));
+        for run in &mut summary.runs {
+            let one = json!({"n": 1, "mean": 1.0, "p50": 1.0, "p99": 1.0});
+            run.metrics.insert("incast.rct_us".into(), one);
+        }
+        assert!(table(&summary).contains("\n1 request a case\n"));
     }
 
     #[test]

@@ -98,7 +98,7 @@ link = { rate = "10 Gbps", delay = 1 }
 buffer = "400 kB"
 ecn.threshold = "500 kB"
 [host]
-cc = "vegas"
+qdisc = "red"
 [[traffic]]
 kind = "incast"
 fanout = 0
@@ -114,7 +114,7 @@ t:5: network.topology.hosts is 1, below min 2
 t:6: network.link.delay is "1", which has no unit (one of ps, ns, us, ms, s)
 t:6: network.link.rate is "10 Gbps", whose unit is not one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s
 t:8: network.ecn.threshold is 500 kB, above max 400 kB (network.buffer)
-t:10: host.cc is "vegas", expected "cubic" or "bbr" or "dctcp" or "reno" or "scalable" or "hpcc" or "dcqcn" or "dcqcn_w" or "dcqcn_paper" or "dcqcn_paper_w" or "timely" or "timely_w"
+t:10: host.qdisc is "red", expected "edge" or "fq" or "fq_codel"
 t:11: traffic.0.size is missing: size, 1 B to 1 GB
 t:13: traffic.0.fanout is 0, below min 1
 t:14: traffic.0.interval is set beside traffic.0.load: only one of them can hold
@@ -122,6 +122,14 @@ t:16: traffic.0.flows belongs to traffic of kind long, this is incast
 t:18: unknown key onramp.treshold, did you mean onramp.threshold?
 t:19: onramp.gain is 2, above max 1"#;
     assert_eq!(errors(text), expected);
+}
+
+#[test]
+fn an_unknown_congestion_control_is_refused_with_all_that_there_are() {
+    let error = errors_of("[host]\ncc = \"vegas\"\n");
+    for name in onramp_cc::names() {
+        assert!(error.contains(&format!("{name:?}")), "{error}");
+    }
 }
 
 #[test]
