@@ -1,4 +1,4 @@
-# The commands of this repository. `make demo` and `make test` set everything up themselves.
+# The commands of this repository. `make demo` and `make test` also install what they need.
 
 CLANG ?= clang-19
 export CLANG
@@ -8,39 +8,39 @@ PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
 SHELL_SCRIPTS := tools/setup tools/test tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
-# What `make demo` changes in scenarios/incast.toml, as --set arguments.
+# Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
 .PHONY: help setup build demo test bench bench-ns3 lint clean
 
-help: ## this list
+help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' Makefile
 
-setup: ## installs what is missing: Debian packages, crates, Python packages, the rack's kernel
+setup: ## installs missing Debian packages, crates, Python packages and the rack's kernel
 	@tools/setup
 
 build: setup ## builds the onramp command
 	cargo build --locked --release --package onramp
 
-demo: build ## runs an incast with and without On-Ramp: a table, a picture and its data in results/demo
+demo: build ## runs an incast with and without On-Ramp; prints a table, writes a picture and data to results/demo
 	$(ONRAMP) rack run scenarios/incast.toml $(DEMO) --out results/demo --force
 	$(PYTHON) figures/incast.py results/demo
 
-test: setup ## checks everything, in the rack's virtual machine too
+test: setup ## runs all checks and tests, including those in the rack's virtual machine
 	tools/test
 
-bench: setup ## measures what On-Ramp costs a packet, the simulator a packet-hop, the estimator a fleet
+bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-hop, the clock estimator's per fleet
 	cargo bench --locked --package onramp-bench --bench cost
 	cargo bench --locked --package onramp-rack --bench vm
 	cargo bench --locked --package onramp-sim --package onramp-sync
 
-bench-ns3: build ## compares the simulator's speed with ns-3's; needs Debian's libns3-dev, libgsl-dev
+bench-ns3: build ## compares the simulator's speed with that of ns-3; needs Debian's libns3-dev and libgsl-dev
 	bench/ns3/run.sh $(ONRAMP)
 
-lint: ## formatting, clippy, shellcheck, and each law header on its own
+lint: ## checks formatting, clippy, shellcheck, and that each law header compiles on its own
 	cargo fmt --all --check
-	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares them, which cargo fmt does not see
-	rustfmt --edition 2021 --check crates/cc/src/nic/*.rs crates/cc/src/tcp/*.rs # the same
+	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares these modules, so cargo fmt does not find them
+	rustfmt --edition 2021 --check crates/cc/src/nic/*.rs crates/cc/src/tcp/*.rs # likewise
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
 	shellcheck --severity=warning $(SHELL_SCRIPTS)
@@ -48,6 +48,6 @@ lint: ## formatting, clippy, shellcheck, and each law header on its own
 		$(CLANG) -x c -std=gnu11 -fsyntax-only $(C_WARNINGS) $$header || exit 1; \
 	done
 
-clean: ## removes what builds and runs made; keeps what setup fetched
+clean: ## removes the results of builds and runs; keeps what setup fetched
 	cargo clean
 	rm -rf results .cache/vm

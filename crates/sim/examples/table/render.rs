@@ -27,7 +27,8 @@ pub fn table() -> String {
     let scenario = Scenario::parse(SCENARIO, "table.toml").unwrap_or_else(|e| panic!("{e}"));
     let mut text = format!("# {}\n\n", scenario.title());
     text += "<!-- cargo run -p onramp-sim --example table > docs/results/table.md -->\n\n";
-    text += "`onramp sim run scenarios/table.toml`; crates/sim/tests/table.rs compares.\n\n";
+    text += "These results of the simulator show when the model changes: `crates/sim/tests/table.rs` compares them.\n";
+    text += "The scenario is `scenarios/table.toml`.\n\n";
     let headings: Vec<&str> = COLUMNS.iter().map(|column| column.3).collect();
     let _ = writeln!(text, "| case | buffer | load | {} |", headings.join(" | "));
     let _ = writeln!(text, "|{}", "---|".repeat(3 + COLUMNS.len()));
