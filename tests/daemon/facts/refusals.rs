@@ -78,7 +78,11 @@ pub fn values_out_of_bounds() {
         ("--line-rate", "fast", &["--line-rate", "fast"]),
         ("--threshold", "often", &["--threshold", "often", "auto"]),
         ("--member", "10.0.0.1", &["--member", "--clock huygens"]),
-        ("--metrics", "127.0.0.1:9", &["--metrics", "--clock huygens"]),
+        (
+            "--metrics",
+            "127.0.0.1:9",
+            &["--metrics", "--clock huygens"],
+        ),
         ("--key-file", "/tmp/none", &["/tmp/none", "openssl rand"]),
     ];
     for (option, value, says) in wrong {

@@ -130,7 +130,8 @@ impl HyStart {
 /// at twice the path's; in Linux at most 1 ms, as what waits in small queues.
 fn segments_last(acked: &Acked) -> Span {
     let packets = f64::from(4 * acked.pacing.device.segment);
-    let at = |pace: f64| Span::from_ps((packets * 1e12 / pace) as i64).min(acked.pacing.small_queue);
+    let at =
+        |pace: f64| Span::from_ps((packets * 1e12 / pace) as i64).min(acked.pacing.small_queue);
     acked.pacing.packets_per_s.map_or(Span::ZERO, at)
 }
 

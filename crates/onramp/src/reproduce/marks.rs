@@ -45,8 +45,8 @@ fn pages(root: &Path) -> Result<Vec<PathBuf>> {
 /// `text` with the mark that each of its digests asks for.
 fn marked(text: &str, data_path: &str) -> String {
     let mut marked = String::new();
-    let mut lines = text.lines().filter(|line| *line != STALE).peekable();
-    while let Some(line) = lines.next() {
+    let lines = text.lines().filter(|line| *line != STALE);
+    for line in lines {
         marked.push_str(line);
         marked.push('\n');
         let digest = line
