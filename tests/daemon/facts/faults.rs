@@ -215,7 +215,7 @@ pub fn an_unknown_key_is_rejected() {
 
 pub fn unknown_flows_and_bytes_are_ignored_and_counted() {
     let outcome = forged(|orack| {
-        if orack.seq / SAMPLE_BYTES % 2 == 0 {
+        if (orack.seq / SAMPLE_BYTES).is_multiple_of(2) {
             orack.sport = 9;
         } else {
             orack.seq = orack.seq.wrapping_add(1 << 30);
