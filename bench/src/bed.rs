@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{bail, ensure, Context, Result};
+use onramp_status::Status;
 use serde::{Deserialize, Serialize};
 
 /// Interface indices of `eth0` in the namespaces `a` (sender) and `b` (receiver).
@@ -225,7 +226,7 @@ impl Agent {
             .context("starting onramp agent")?;
         let mut agent = Self { namespace, process };
         let begun = Instant::now();
-        while agent.counters().is_err() {
+        while agent.status().is_err() {
             if let Some(status) = agent.process.try_wait()? {
                 bail!("onramp agent in {namespace} ended: {status}");
             }
@@ -240,12 +241,12 @@ impl Agent {
 
     /// One of the daemon's counters, by the name it has in `onramp status --json`.
     pub fn counter(&self, name: &str) -> Result<u64> {
-        self.counters()?["counters"][name]
-            .as_u64()
+        self.status()?
+            .counter(name)
             .with_context(|| format!("no counter {name}"))
     }
 
-    fn counters(&self) -> Result<serde_json::Value> {
+    fn status(&self) -> Result<Status> {
         let answer = Command::new("ip")
             .args([
                 "netns",

@@ -12,7 +12,8 @@ use nix::{
     sys::signal::{kill, Signal},
     unistd::Pid,
 };
-use serde_json::Value;
+use onramp_status::{Peer, Status};
+use serde::de::DeserializeOwned;
 
 use crate::{guest::wait_until, net::Host};
 
@@ -155,76 +156,66 @@ impl Agent {
     }
 
     /// `onramp status --json`.
-    pub fn status(&self) -> Value {
+    pub fn status(&self) -> Status {
         self.try_status()
             .unwrap_or_else(|| panic!("no status: {}", self.text()))
     }
 
-    fn try_status(&self) -> Option<Value> {
-        let command = &mut self
-            .host
-            .ns
-            .command(&[PROGRAM, "status", "--dev", "eth0", "--json"]);
-        let output = command.output().expect("ip starts");
-        output
-            .status
-            .success()
-            .then(|| serde_json::from_slice(&output.stdout).expect("JSON"))
+    fn try_status(&self) -> Option<Status> {
+        self.query(&["status", "--dev", "eth0", "--json"])
     }
 
     /// `onramp clock status --json`.
-    pub fn clock_status(&self) -> Value {
-        let command = &mut self
-            .host
-            .ns
-            .command(&[PROGRAM, "clock", "status", "--json"]);
+    pub fn clock_status(&self) -> onramp_clock::status::Status {
+        self.query(&["clock", "status", "--json"])
+            .unwrap_or_else(|| panic!("no clock status: {}", self.text()))
+    }
+
+    /// The JSON that the program prints; none if it fails.
+    fn query<T: DeserializeOwned>(&self, arguments: &[&str]) -> Option<T> {
+        let command = &mut self.host.ns.command(&[&[PROGRAM], arguments].concat());
         let output = command.output().expect("ip starts");
-        serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("no clock status ({e}): {}", self.text()))
+        let parse = || serde_json::from_slice(&output.stdout).expect("JSON of its type");
+        output.status.success().then(parse)
     }
 
     /// A counter of the clock.
     pub fn clock_counter(&self, name: &str) -> u64 {
-        let status = self.clock_status();
-        let mut counters = status["counters"].as_array().expect("a list").iter();
-        let found = counters.find(|pair| pair[0] == name);
-        found.unwrap_or_else(|| panic!("no counter {name}"))[1]
-            .as_u64()
-            .expect("a count")
+        let counters = self.clock_status().counters;
+        let found = counters.into_iter().find(|(counter, _)| counter == name);
+        found.unwrap_or_else(|| panic!("no counter {name}")).1
     }
 
     pub fn counter(&self, name: &str) -> u64 {
-        self.status()["counters"][name]
-            .as_u64()
+        self.status()
+            .counter(name)
             .unwrap_or_else(|| panic!("no counter {name}"))
+    }
+
+    /// What the daemon reports about a peer.
+    pub fn peer(&self, peer: &Host) -> Peer {
+        let peers = self.status().peers;
+        let is_it = |p: &Peer| [peer.v4, peer.v6].contains(&p.addr);
+        let found = peers.into_iter().find(is_it);
+        found.unwrap_or_else(|| panic!("{} is not a peer", peer.v4))
     }
 
     /// Mean one-way delay to a peer, ms; gain 1/16 an OR-ACK.
     pub fn owd_ms(&self, peer: &Host) -> f64 {
-        let status = self.status();
-        let mut peers = status["peers"].as_array().expect("a list").iter();
-        let is_it = |p: &&Value| {
-            [peer.v4, peer.v6]
-                .iter()
-                .any(|a| p["addr"] == a.to_string().as_str())
-        };
-        let found = peers
-            .find(is_it)
-            .unwrap_or_else(|| panic!("{} is no peer: {status}", peer.v4));
-        found["owd_ewma_ns"].as_f64().expect("a number") / 1e6
+        self.peer(peer).owd_ewma_ns as f64 / 1e6
     }
 
     /// No flow was paused beyond the cap, and nothing was dropped here.
     pub fn assert_harmless(&self) {
         let status = self.status();
-        let value = |name: &str| status["counters"][name].as_u64().expect("a counter");
-        let cap = status["max_pause_ns"].as_u64().expect("a time");
+        let value = |name: &str| status.counter(name).expect("a counter");
+        let cap = status.max_pause_ns as u64;
         let held = value("held_max_ns");
         assert!(
             held <= cap + LATENESS_NS,
-            "held {held} ns, cap {cap} ns: {status:#}"
+            "held {held} ns, cap {cap} ns: {status:#?}"
         );
-        assert_eq!(value("limit_drops"), 0, "{status:#}");
+        assert_eq!(value("limit_drops"), 0, "{status:#?}");
         let qdisc = self.host.ns.qdisc("eth0").expect("the qdisc is installed");
         assert_eq!(qdisc["drops"], 0, "{qdisc:#}");
     }

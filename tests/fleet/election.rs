@@ -11,7 +11,7 @@ fn is_led_anew(fleet: &Fleet, agents: &[usize], term: u64, since_ns: i64) -> boo
             return false;
         };
         let heard = status.clock.is_some_and(|c| c.heard_mono_ns > since_ns);
-        status.term > term && heard && status.coordinator.is_some()
+        status.membership.term > term && heard && status.membership.coordinator.is_some()
     })
 }
 
@@ -101,7 +101,9 @@ fn who_is_cut_off_from_etcd_gives_way_and_comes_back() {
         fleet.launch(n, &["--etcd", &url]);
         // The oldest leads.
         fleet.within(SLACK, "it is registered", |f| {
-            f.agent(n).try_status().is_some_and(|s| s.members == n)
+            f.agent(n)
+                .try_status()
+                .is_some_and(|s| s.membership.members == n)
         });
     }
     (3..=4).for_each(|n| fleet.launch(n, &[]));
@@ -122,7 +124,7 @@ fn who_is_cut_off_from_etcd_gives_way_and_comes_back() {
         took.as_secs_f64()
     );
     assert_eq!(fleet.agent(1).count("deposed"), 1);
-    let etcd = fleet.agent(1).status().fleet.expect("in etcd");
+    let etcd = fleet.agent(1).status().membership.fleet.expect("in etcd");
     assert!(!etcd.connected && etcd.failures > 0, "{etcd:?}");
     fleet.watch(2.0);
     bridge.mend();

@@ -9,7 +9,7 @@ use crate::world::{within, Fleet, SLACK, WINDOW};
 
 fn is_connected(fleet: &Fleet, n: usize) -> bool {
     let status = fleet.agent(n).try_status();
-    status.is_some_and(|s| s.fleet.expect("in etcd").connected)
+    status.is_some_and(|s| s.membership.fleet.expect("in etcd").connected)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn an_agent_waits_for_an_etcd_that_is_not_there_yet() {
         fleet.agent(1).try_status().is_some()
     });
     let status = fleet.agent(1).status();
-    let etcd = status.fleet.expect("in etcd");
+    let etcd = status.membership.fleet.expect("in etcd");
     assert!(status.clock.is_none() && !etcd.connected, "{etcd:?}");
     assert!(
         fleet.agent(1).text().contains(&fleet.etcd.url),
@@ -127,7 +127,7 @@ fn users_and_certificates_are_checked() {
     within(SLACK, "it is let in", || {
         agent
             .try_status()
-            .is_some_and(|s| s.fleet.expect("in etcd").connected)
+            .is_some_and(|s| s.membership.fleet.expect("in etcd").connected)
     });
     assert_eq!(agent.stop(Signal::SIGTERM), Some(0));
     assert!(!agent.text().contains("cannot leave"), "{}", agent.text());
@@ -185,10 +185,10 @@ fn etcd_is_reached_over_tls() {
     within(SLACK, "it is let in", || {
         known
             .try_status()
-            .is_some_and(|s| s.fleet.expect("in etcd").connected)
+            .is_some_and(|s| s.membership.fleet.expect("in etcd").connected)
     });
     thread::sleep(Duration::from_secs(1));
-    let refused = unknown.status().fleet.expect("in etcd");
+    let refused = unknown.status().membership.fleet.expect("in etcd");
     assert!(!refused.connected, "{refused:?}");
     println!("{}", refused.state);
     let _ = std::fs::remove_dir_all(&dir);

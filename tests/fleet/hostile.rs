@@ -42,17 +42,20 @@ fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
     }
     fleet.within(SLACK, "they are told of", |f| {
         f.running().all(|agent| {
-            let told = agent.status().fleet.expect("in etcd");
+            let told = agent.status().membership.fleet.expect("in etcd");
             told.refused.len() == nonsense.len() && told.nodes.len() == 104
         })
     });
     fleet.watch(4.0);
     let status = fleet.agent(1).status();
-    let told = status.fleet.expect("in etcd");
+    let told = status.membership.fleet.expect("in etcd");
     for (name, why) in &told.refused {
         println!("{name}: {why}");
     }
-    assert_eq!(status.members, 5, "three of ours and two addresses");
+    assert_eq!(
+        status.membership.members, 5,
+        "three of ours and two addresses"
+    );
     assert!(fleet.running().all(|agent| agent.status().clock.is_some()));
     assert_eq!(fleet.steps(), 0);
 }
@@ -72,10 +75,10 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
         f.running().all(|agent| {
             agent
                 .try_status()
-                .is_some_and(|s| s.coordinator == Some(own) && s.members == 4)
+                .is_some_and(|s| s.membership.coordinator == Some(own) && s.membership.members == 4)
         })
     });
-    let term = fleet.agent(1).status().term;
+    let term = fleet.agent(1).status().membership.term;
     let sane = Correction {
         reference: Time::from_ticks(onramp_clock::stamps::now_mono_ns()),
         offset_ns: 0,
@@ -138,7 +141,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
     for agent in fleet.running() {
         assert_eq!(agent.count("verdicts_refused"), lies.len() as u64);
         assert!(agent.status().clock.is_none());
-        let other = agent.status().other_versions;
+        let other = agent.status().membership.other_versions;
         assert_eq!(other, [(own, VERSION + 7)]);
     }
     fleet.etcd.revoke(lease);
@@ -152,7 +155,7 @@ fn nodes_of_another_protocol_are_named_and_never_followed() {
     let later = record("127.0.43.9:5198", VERSION + 1);
     let lease = fleet.etcd.put_member("later", &later, true);
     fleet.within(SLACK, "it is named", |f| {
-        let told = f.agent(1).status().fleet.expect("in etcd");
+        let told = f.agent(1).status().membership.fleet.expect("in etcd");
         told.nodes
             .iter()
             .any(|node| node.name == "later" && node.protocol == VERSION + 1)

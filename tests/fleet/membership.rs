@@ -4,18 +4,24 @@ use nix::sys::signal::Signal;
 use crate::world::{within, Agent, Fleet, SLACK, WINDOW};
 
 fn members(fleet: &Fleet, of: usize) -> usize {
-    fleet.agent(of).status().members
+    fleet.agent(of).status().membership.members
 }
 
 /// The oldest first.
 fn names(fleet: &Fleet, of: usize) -> Vec<String> {
-    let nodes = fleet.agent(of).status().fleet.expect("in etcd").nodes;
+    let nodes = fleet
+        .agent(of)
+        .status()
+        .membership
+        .fleet
+        .expect("in etcd")
+        .nodes;
     nodes.into_iter().map(|node| node.name).collect()
 }
 
 fn is_registered(agent: &Agent) -> bool {
     let status = agent.try_status();
-    status.is_some_and(|s| s.fleet.expect("in etcd").connected)
+    status.is_some_and(|s| s.membership.fleet.expect("in etcd").connected)
 }
 
 #[test]
@@ -57,7 +63,9 @@ fn agents_join_leave_and_crash_and_the_others_go_on() {
     fleet.launch(second, &[]);
     let took = within(SLACK, "it is back", || {
         let status = fleet.agent(second).try_status();
-        status.is_some_and(|s| s.fleet.expect("in etcd").connected && s.members == 3)
+        status.is_some_and(|s| {
+            s.membership.fleet.expect("in etcd").connected && s.membership.members == 3
+        })
     });
     println!(
         "who starts again at once is registered after {:.2} s",
@@ -98,7 +106,10 @@ fn a_name_that_another_process_holds_is_refused() {
     let other = fleet.spawn(3, "n1", &["--etcd", url, "--fleet", "other"]);
     within(SLACK, "it is registered", || is_registered(&other));
     assert_eq!(
-        (other.status().state.as_str(), other.status().members),
+        (
+            other.status().state.as_str(),
+            other.status().membership.members
+        ),
         ("alone", 1)
     );
     within(SLACK, "the others are as they were", || fleet.is_whole());
@@ -111,9 +122,12 @@ fn what_cannot_be_is_refused_with_its_name() {
     let long = "x".repeat(64);
     let refused: [(&[&str], &str); 10] = [
         (&["--etcd", "127.0.0.1:2379"], "--etcd 127.0.0.1:2379"),
-        (&["--etcd", "http://127.0.0.1"], "names no port"),
+        (&["--etcd", "http://127.0.0.1"], "has no port"),
         (&["--etcd", "https://127.0.0.1:2379"], "--etcd-ca"),
-        (&["--etcd", url, "--fleet", "a/b"], "--fleet a/b: '/'"),
+        (
+            &["--etcd", url, "--fleet", "a/b"],
+            "--fleet is \"a/b\": '/'",
+        ),
         (
             &["--etcd", url, "--fleet", &long],
             "64 characters, above 63",
@@ -135,5 +149,9 @@ fn what_cannot_be_is_refused_with_its_name() {
     }
     let mut agent = fleet.spawn(1, "a b", &["--etcd", url]);
     assert_eq!(agent.ends(SLACK * 2), Some(1));
-    assert!(agent.text().contains("--node a b: ' '"), "{}", agent.text());
+    assert!(
+        agent.text().contains("--node is \"a b\": ' '"),
+        "{}",
+        agent.text()
+    );
 }

@@ -384,18 +384,20 @@ impl Fleet {
     /// Number of the agent that the others follow, and the term.
     pub fn leader(&self, of: usize) -> Option<(usize, u64)> {
         let status = self.agent(of).try_status()?;
-        let leader = status.coordinator?;
+        let leader = status.membership.coordinator?;
         let n = (1..self.agents.len()).find(|n| self.address(*n) == leader)?;
-        Some((n, status.term))
+        Some((n, status.membership.term))
     }
 
     /// Whether all that run are members of one fleet of that many, and have its time.
     pub fn is_whole(&self) -> bool {
         let all: Vec<_> = self.running().map(Agent::try_status).collect();
-        let first = all[0].as_ref().and_then(|s| s.coordinator);
+        let first = all[0].as_ref().and_then(|s| s.membership.coordinator);
         all.iter().all(|status| {
             status.as_ref().is_some_and(|s| {
-                s.clock.is_some() && s.members == all.len() && s.coordinator == first
+                s.clock.is_some()
+                    && s.membership.members == all.len()
+                    && s.membership.coordinator == first
             })
         })
     }

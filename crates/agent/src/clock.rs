@@ -1,4 +1,4 @@
-//! `onramp clock run`: synchronisation alone, without a data path.
+//! `onramp clock run`: clock synchronisation without a data path.
 use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
 use anyhow::{bail, Context, Result};
@@ -13,26 +13,27 @@ use crate::server::{answer_next, block_signals, listen, wait};
 /// Options of `onramp clock run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    fleet: FleetArgs,
-    /// File with the fleet's keys, a line each: ID (0-3) and 32 hex digits; the first signs
+    /// File with the fleet's keys, mode 600. Each line has an ID (0-3) and 32 hex digits. The first key
+    /// signs; all are accepted
     #[arg(long)]
     key_file: Option<PathBuf>,
-    /// Without word from the coordinator for this long there is no fleet time
+    /// Fleet time ends if the leader is not heard for this time
     #[arg(long, default_value = "5s")]
     lease: Span,
-    /// Where `onramp clock status` finds this daemon [default: in /run/onramp]
+    /// Socket that `onramp clock status` connects to [default: one in /run/onramp]
     #[arg(long)]
     socket: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
 }
 
 /// Synchronises until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// Another clock runs here; options that make no fleet; addresses that cannot be bound.
+/// Another clock runs here, an option is refused, or an address cannot be bound.
 pub fn run(args: &Args) -> Result<()> {
     if args.lease <= Span::ZERO {
-        bail!("--lease is {}, not above 0", args.lease);
+        bail!("--lease is {}; it must be above 0", args.lease);
     }
     let socket = match &args.socket {
         Some(socket) => socket.clone(),
@@ -40,7 +41,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     if let Ok(other) = query::<Status>(&socket) {
         bail!(
-            "a clock already runs here (pid {}); stop it first",
+            "a clock already runs in this network namespace (pid {0}); stop it first: kill {0}",
             other.pid
         );
     }

@@ -1,5 +1,5 @@
-//! `onramp agent run`: holds the data path on one device until it is told to stop, renews the
-//! clock's lease, answers `onramp status`. The decisions are in the kernel; nothing here is per packet.
+//! `onramp agent run`: attaches the data path to one device until a signal stops it, renews the clock's
+//! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
 use std::{
     collections::BTreeMap,
     net::IpAddr,
@@ -24,19 +24,22 @@ use crate::server::{answer, block_signals, listen, wait};
 use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
 
-/// A running daemon: the data path and what its status needs.
+/// A running daemon: the data path, its clock and its thresholds.
 struct Daemon<'a> {
     args: &'a Args,
     ifindex: i32,
     datapath: Datapath,
     clock: Source,
     params: onr_clock_params,
-    /// By peer, under `--threshold auto`.
+    /// By peer, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
     thresholds_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
+///
+/// # Errors
+/// An option is refused, or the data path cannot be attached, renewed or removed.
 pub fn run(args: &Args) -> Result<()> {
     let dev = &args.dev;
     let ifindex = check_device(dev)?;
@@ -48,7 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
         .unwrap_or_else(|| socket_path(netns, dev));
     if let Ok(other) = query::<Status>(&socket) {
         bail!(
-            "On-Ramp already runs on {dev} (pid {}); stop it first",
+            "On-Ramp already runs on {dev} (pid {0}); stop it first: kill {0}",
             other.pid
         );
     }
@@ -89,20 +92,20 @@ pub fn run(args: &Args) -> Result<()> {
         thresholds: BTreeMap::new(),
         thresholds_due: Instant::now(),
     };
-    if let Err(error) = daemon.datapath.limit_gso(args.gso_max.get() as u32) {
-        warn!("{dev}: {error:#}; control is coarser");
+    if let Err(error) = daemon.datapath.limit_gso(args.link.gso_max.get() as u32) {
+        warn!("{dev}: {error:#}; flows are controlled in larger bursts");
     }
-    if args.key_file.is_none() {
+    if args.peers.key_file.is_none() {
         warn!(
-            "OR-ACKs are not authenticated: whoever can send to this host can pause its flows, \
-               up to {} at a time; give --key-file",
-            args.max_pause
+            "OR-ACKs are not authenticated: anyone who can send packets to this host can pause its \
+             flows, for up to {} at a time; add --key-file",
+            args.law.max_pause
         );
     }
     info!(
         "holding on {dev}: law {}, threshold {}, peers {}",
-        args.law.name(),
-        args.threshold,
+        args.law.law.name(),
+        args.law.threshold,
         args.peers_text(&peers)
     );
 
@@ -113,8 +116,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let detached = daemon.datapath.detach();
     outcome?;
-    detached.with_context(|| format!("cannot put back the qdisc of {dev}"))?;
-    info!("{dev} is as it was");
+    detached.with_context(|| format!("cannot restore the qdisc of {dev}"))?;
+    info!("{dev} has its former qdisc again");
     Ok(())
 }
 
@@ -146,14 +149,17 @@ impl Daemon<'_> {
                 crate::server::answer_next(listener, || part.status());
             }
             if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
-                bail!("device {} is gone", self.args.dev);
+                bail!(
+                    "device {} was removed; start the daemon again when it is back",
+                    self.args.dev
+                );
             }
         }
     }
 
-    /// Under `--threshold auto`, tells the data path once a second what has changed.
+    /// With `--threshold auto`, writes changed thresholds into the data path once a second.
     fn set_thresholds(&mut self) -> Result<()> {
-        if self.args.threshold != Threshold::Auto || Instant::now() < self.thresholds_due {
+        if self.args.law.threshold != Threshold::Auto || Instant::now() < self.thresholds_due {
             return Ok(());
         }
         self.thresholds_due = Instant::now() + Duration::from_secs(1);
@@ -163,7 +169,7 @@ impl Daemon<'_> {
         let acked = |(addr, peer): (_, onr_peer)| (addr, peer.owd_min_ns);
         let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
         let margin = Margin {
-            headroom_ns: self.args.headroom.as_ns(),
+            headroom_ns: self.args.law.headroom.as_ns(),
             sigma_ns: self.params.sigma_ns,
             burst_ns: self.args.burst()?.as_ns(),
         };
@@ -208,13 +214,13 @@ impl Daemon<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             dev: self.args.dev.clone(),
-            law: self.args.law.name().to_owned(),
-            threshold_ns: match self.args.threshold {
+            law: self.args.law.law.name().to_owned(),
+            threshold_ns: match self.args.law.threshold {
                 Threshold::Fixed(span) => Some(span.as_ns()),
                 Threshold::Auto => None,
             },
-            max_pause_ns: self.args.max_pause.as_ns(),
-            authenticated: self.args.key_file.is_some(),
+            max_pause_ns: self.args.law.max_pause.as_ns(),
+            authenticated: self.args.peers.key_file.is_some(),
             clock: Clock {
                 source: self.clock.name().to_owned(),
                 offset_ns: self.params.offset_ns,
@@ -224,7 +230,7 @@ impl Daemon<'_> {
                 lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },
             flows: self.datapath.flows() as u32,
-            max_flows: self.args.flows,
+            max_flows: self.args.limits.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
             counters: COUNTERS
                 .iter()
@@ -241,7 +247,7 @@ fn check_device(dev: &str) -> Result<i32> {
     let names: Vec<String> = all.iter().map(name).collect();
     let Some(device) = all.iter().find(|i| name(i) == dev) else {
         bail!(
-            "there is no network device {dev}; there are: {}",
+            "--dev is {dev}, which is not a network device here; devices: {}",
             names.join(", ")
         );
     };
@@ -251,7 +257,7 @@ fn check_device(dev: &str) -> Result<i32> {
                 .contains(nix::net::if_::InterfaceFlags::IFF_LOOPBACK)
     });
     if loopback {
-        bail!("{dev} is the loopback device: no network to hold traffic for");
+        bail!("--dev is {dev}, the loopback device, which leads to no network; use another device");
     }
     Ok(device.index() as i32)
 }
@@ -259,7 +265,7 @@ fn check_device(dev: &str) -> Result<i32> {
 fn check_privilege() -> Result<()> {
     let euid = nix::unistd::geteuid();
     if !euid.is_root() {
-        bail!("attaching BPF programs needs root (uid 0), this is uid {euid}");
+        bail!("attaching BPF programs needs root (uid 0), this is uid {euid}; run the command with sudo");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Loads the BPF programs and ties them to one device. Undone when dropped, and by the kernel when
-//! the process dies: then the qdisc stays and forwards, without holding once the lease is over.
+//! Loads the BPF programs and attaches them to one device. Dropping it detaches them. If the process is
+//! killed, the qdisc stays and forwards packets, and holds nothing once the lease has ended.
 use std::{
     mem::MaybeUninit,
     net::IpAddr,
@@ -22,7 +22,7 @@ use onramp_law::abi::{
 
 use onramp_status::RUN_DIR;
 
-use crate::qdisc;
+use crate::{prefix::Prefix, qdisc};
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod edge_skel {
@@ -35,15 +35,8 @@ mod orack_skel {
 use edge_skel::EdgeSkelBuilder;
 use orack_skel::OrackSkelBuilder;
 
-/// What the map of prefixes holds: only that the key is there counts.
+/// Value in the map of prefixes, whose keys alone have a meaning.
 const PRESENT: [u8; 4] = 1u32.to_ne_bytes();
-
-/// One prefix of peers, IPv4 or IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    pub addr: IpAddr,
-    pub bits: u8,
-}
 
 /// The maps that the daemon writes and reads while it runs.
 struct Maps {
@@ -58,15 +51,15 @@ struct Maps {
 pub struct Datapath {
     device: qdisc::Device,
     before: qdisc::Before,
-    /// Where `before` lies for a successor.
+    /// File that keeps `before` for the next daemon, if this one is killed.
     before_file: PathBuf,
     maps: Maps,
     _tcx: [OwnedFd; 2],
     _edge: Link,
 }
 
-/// The name under which the qdisc is registered: global in the kernel, at most 15 characters, so it
-/// carries the network namespace and the device.
+/// The name under which the qdisc is registered. Names are global in the kernel and have at most 15
+/// characters, so it contains the network namespace and the device.
 pub fn qdisc_id(netns_inode: u64, ifindex: i32) -> String {
     format!("{}{:05x}_{ifindex}", qdisc::PREFIX, netns_inode & 0xf_ffff)
 }
@@ -118,7 +111,9 @@ impl Datapath {
         maps.set_clock(clock)?;
 
         let link = edge.maps.edge.attach_struct_ops().with_context(|| {
-            format!("cannot register the qdisc {id}: is another daemon starting on this device?")
+            format!(
+                "cannot register the qdisc {id}; is another daemon starting on this device? Stop it first"
+            )
         })?;
         before.save(&before_file)?;
         if device.root()?.is_none() {
@@ -164,7 +159,7 @@ impl Datapath {
         self.device.set_gso_max_size(wanted)
     }
 
-    /// Removes everything and puts back the qdisc and the GSO limit that were there.
+    /// Removes everything and restores the former qdisc and GSO limit.
     pub fn detach(self) -> Result<()> {
         self.before.restore(&self.device)?;
         let _ = std::fs::remove_file(&self.before_file);
@@ -176,7 +171,7 @@ impl Datapath {
         self.maps.set_clock(clock)
     }
 
-    /// T to a peer, ns; it counts where the configuration says that T is the peer's.
+    /// Sets T to a peer, ns. It is used if the configuration says that each peer has its own T.
     pub fn set_threshold(&self, peer: IpAddr, threshold_ns: u32) -> Result<()> {
         let key = onr_addr::of(peer);
         let map = &self.maps.thresholds;
@@ -190,7 +185,7 @@ impl Datapath {
                 .maps
                 .counters
                 .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY)?
-                .ok_or_else(|| anyhow!("counter {name} is missing"))?;
+                .ok_or_else(|| anyhow!("the BPF map of counters lacks {name}"))?;
             let values = cpus.iter().map(|v| pod_read_unaligned::<u64>(v));
             Ok(if name.contains("_max_") {
                 values.max().unwrap_or(0)
@@ -201,7 +196,7 @@ impl Datapath {
         COUNTERS.iter().enumerate().map(read).collect()
     }
 
-    /// What is known of each peer.
+    /// The delays and counters of each peer.
     pub fn peers(&self) -> Result<Vec<(IpAddr, onr_peer)>> {
         let mut peers = Vec::new();
         for key in self.maps.peers.keys() {
@@ -215,7 +210,7 @@ impl Datapath {
         Ok(peers)
     }
 
-    /// How many flows the table holds.
+    /// Number of flows in the table.
     pub fn flows(&self) -> usize {
         self.maps.flow_ids.keys().count()
     }
@@ -271,11 +266,11 @@ fn load_orack<'o>(
 }
 
 fn set_cfg(value: Option<&mut [u8]>, cfg: &onr_dev_cfg) -> Result<()> {
-    let value = value.context("the BPF object has no configuration")?;
+    let value = value.context("the BPF object has no configuration; build onramp again")?;
     let bytes = bytes_of(cfg);
     if value.len() != bytes.len() {
         bail!(
-            "the BPF object's configuration has {} bytes, not {}",
+            "the configuration in the BPF object has {} bytes, not {}; build onramp again",
             value.len(),
             bytes.len()
         );
@@ -309,7 +304,8 @@ fn attach_tcx(ifindex: i32, program: BorrowedFd<'_>, direction: u32) -> Result<O
     };
     if fd < 0 {
         let error = std::io::Error::from_raw_os_error(-fd);
-        return Err(anyhow!(error)).context("cannot attach the tcx programs (Linux >= 6.6 needed)");
+        return Err(anyhow!(error))
+            .context("cannot attach the tcx programs, which need Linux >= 6.6");
     }
     // SAFETY: as above.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -317,7 +313,9 @@ fn attach_tcx(ifindex: i32, program: BorrowedFd<'_>, direction: u32) -> Result<O
 
 fn explain_load(error: libbpf_rs::Error, object: &str) -> anyhow::Error {
     let hint = match error.kind() {
-        ErrorKind::PermissionDenied => "needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON",
+        ErrorKind::PermissionDenied => {
+            "needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: run the command with sudo"
+        }
         _ if object == "edge" => {
             "needs Linux >= 6.16 with CONFIG_NET_SCH_BPF=y and CONFIG_DEBUG_INFO_BTF=y"
         }

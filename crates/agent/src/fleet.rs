@@ -1,4 +1,4 @@
-//! Who the fleet is, and this host's part in it: a list that never changes, or etcd.
+//! The fleet: its members, from a fixed list or from etcd, and how this host takes part.
 
 mod etcd;
 pub mod metrics;
@@ -13,7 +13,8 @@ use anyhow::{anyhow, bail, Context, Result};
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
 use nix::net::if_::InterfaceFlags;
 use onramp_clock::{
-    host::{Config, Host},
+    config::Config,
+    host::Host,
     keys::Keys,
     members::{Members, MOST_DEGREE, USUAL_DEGREE},
     registry::{check_address, check_name},
@@ -29,95 +30,95 @@ use tracing::{info, warn};
 
 use etcd::Etcd;
 
-/// Who the fleet is, and how to take part.
+/// The fleet and how this host takes part.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Fleet")]
 pub struct FleetArgs {
-    /// Hosts of the fleet, this one among them, ADDRESS or ADDRESS:PORT, the same list in the same
-    /// order everywhere; the first does the central step
+    /// All hosts of the fleet, this one included, as ADDRESS or ADDRESS:PORT. Give the same list in the
+    /// same order on every host; the first host leads
     #[arg(long, value_delimiter = ',')]
     pub member: Vec<String>,
-    /// File with such a list, a host a line
+    /// File with the same list, one host per line
     #[arg(long)]
     pub members_file: Option<PathBuf>,
     #[command(flatten)]
     pub etcd: EtcdArgs,
-    /// This host's address, ADDRESS or ADDRESS:PORT [default: the first of the list that is one of its
-    /// addresses; with --etcd the device's, else that from which it reaches etcd]
+    /// Address of this host, as ADDRESS or ADDRESS:PORT [default: the first member that is a local address;
+    /// with --etcd, the address of --dev, or without --dev the address from which this host reaches etcd]
     #[arg(long)]
     pub own: Option<String>,
-    /// Neighbours of a host in the mesh of probes
+    /// Number of neighbours that a host exchanges probes with
     #[arg(long, default_value_t = USUAL_DEGREE as u32, value_parser = clap::value_parser!(u32).range(1..=MOST_DEGREE as i64))]
     pub degree: u32,
-    /// Time between two pairs of probes to a neighbour
+    /// Time between two pairs of probes to the same neighbour
     #[arg(long, default_value = "20ms")]
     pub probe_interval: Span,
-    /// Make this host's system clock follow the leader's: it is slewed, and stepped if it is more than
-    /// 0.1 s off. Nothing else may set it
+    /// Make this host's system clock follow the leader's. It is slewed, or stepped if it is more than 0.1 s
+    /// off. No other program may set it
     #[arg(long, requires = "key_file")]
     pub discipline: bool,
-    /// Serve Prometheus metrics over HTTP on this ADDRESS:PORT
+    /// Serve Prometheus metrics of the synchronisation over HTTP on this ADDRESS:PORT
     #[arg(long)]
     pub metrics: Option<SocketAddr>,
-    /// For tests on one machine: a clock that is wrong, e.g. offset=1ms,drift=2e-5
+    /// For tests on one machine: add this error to the clock, e.g. offset=1ms,drift=2e-5
     #[arg(long, hide = true, default_value = "")]
     pub synthetic_clock: Oscillator,
-    /// For tests: stamps so many times as noisy as software stamps are, on top of what they are
+    /// For tests: add noise to the time stamps, as a multiple of the usual noise of software stamps
     #[arg(long, hide = true, default_value_t = 0.0)]
     pub synthetic_noise: f64,
 }
 
-/// A fleet whose hosts come and go, and elect who does the central step.
+/// A fleet whose hosts come and go, and which elects its leader.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EtcdArgs {
-    /// etcd that knows the fleet: URLs of its servers, e.g. http://10.0.0.9:2379; instead of a list
+    /// URLs of the etcd servers that keep the list of members, e.g. http://10.0.0.9:2379
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["member", "members_file"])]
     pub etcd: Vec<String>,
-    /// Name of the fleet: hosts of another one are none of ours
+    /// Name of the fleet; several fleets can share an etcd
     #[arg(long, default_value = "default", requires = "etcd")]
     pub fleet: String,
     /// Name of this host in the fleet [default: its host name]
     #[arg(long, requires = "etcd")]
     pub node: Option<String>,
-    /// User of etcd
+    /// User name for etcd
     #[arg(long, requires = "etcd_password_file")]
     pub etcd_user: Option<String>,
-    /// File whose first line is the user's password
+    /// File whose first line is the password of --etcd-user
     #[arg(long, requires = "etcd_user")]
     pub etcd_password_file: Option<PathBuf>,
-    /// File with the authority (PEM) that certified etcd's servers, for https://
+    /// File (PEM) with the certificate authority of the etcd servers, for https://
     #[arg(long, requires = "etcd")]
     pub etcd_ca: Option<PathBuf>,
-    /// File with this host's certificate (PEM), if etcd asks for one
+    /// File (PEM) with this host's certificate, if etcd requires one
     #[arg(long, requires_all = ["etcd_key", "etcd_ca"])]
     pub etcd_cert: Option<PathBuf>,
-    /// File with the key (PEM) of that certificate
+    /// File (PEM) with the private key of --etcd-cert
     #[arg(long, requires = "etcd_cert")]
     pub etcd_key: Option<PathBuf>,
 }
 
-/// This host's part in a fleet; it ends when dropped: first others are told, then it falls silent.
+/// This host's participation in a fleet. When dropped, it leaves the fleet and stops.
 pub struct Part {
     etcd: Option<Etcd>,
     host: Host,
 }
 
 impl Part {
-    /// Fleet time now, if it may be used.
+    /// Fleet time now, while its lease lasts.
     pub fn clock(&self) -> Option<FleetClock> {
         self.host.clock()
     }
 
-    /// The shortest one-way delays to neighbours.
+    /// Minimum one-way delays to the neighbours.
     pub fn delays(&self) -> Vec<Way> {
         self.host.delays()
     }
 
-    /// Everything.
+    /// The status of the clock and of the fleet.
     pub fn status(&self) -> Status {
-        Status {
-            fleet: self.etcd.as_ref().map(Etcd::told),
-            ..self.host.status()
-        }
+        let mut status = self.host.status();
+        status.membership.fleet = self.etcd.as_ref().map(Etcd::told);
+        status
     }
 }
 
@@ -137,8 +138,11 @@ impl FleetArgs {
         .collect()
     }
 
-    /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time may be
-    /// used after the last word of the leader. `dev`: the device whose traffic is held, if there is one.
+    /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time is valid after
+    /// the leader's last verdict. `dev`: the device whose traffic is held, if there is one.
+    ///
+    /// # Errors
+    /// An option is refused, or the host's address cannot be bound, or etcd refuses the host.
     pub fn join(&self, key_file: Option<&Path>, lease: Span, dev: Option<&str>) -> Result<Part> {
         let (least, most) = INTERVALS;
         if !(least..=most).contains(&self.probe_interval) {
@@ -163,8 +167,8 @@ impl FleetArgs {
         let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
         if key_file.is_none() {
             warn!(
-                "clock messages are not authenticated: whoever can send to this host can set its \
-                 fleet time; give --key-file"
+                "clock messages are not authenticated: anyone who can send packets to this host can \
+                 set its fleet time; add --key-file"
             );
         }
         let config = Config {
@@ -180,9 +184,11 @@ impl FleetArgs {
                 noise: self.synthetic_noise,
             },
         };
-        // Whoever has the address is the only one of its name.
-        let socket = Socket::bind(own).with_context(|| format!("cannot probe from {own}"))?;
-        info!("clock: this host is {own}");
+        // The bound address proves that no other process of this host takes part under this name.
+        let socket = Socket::bind(own).with_context(|| {
+            format!("cannot bind UDP {own}; --own must be an address of this host with a free port")
+        })?;
+        info!("clock: the address of this host is {own}");
         let etcd = etcd.map(|config| Etcd::start(config, tell)).transpose()?;
         let host = Host::start(config, socket, rosters)?;
         Ok(Part { etcd, host })
@@ -192,7 +198,7 @@ impl FleetArgs {
         let mut list = self.member.clone();
         if let Some(path) = &self.members_file {
             let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the members in {}", path.display()))?;
+                .with_context(|| format!("cannot read --members-file {}", path.display()))?;
             let lines = text.lines().map(str::trim);
             list.extend(
                 lines
@@ -201,13 +207,13 @@ impl FleetArgs {
             );
         }
         if list.is_empty() {
-            bail!("who is the fleet? give --member, --members-file or --etcd");
+            bail!("the fleet has no members; add --member, --members-file or --etcd");
         }
         let list = list.iter().map(|text| address(text));
         Ok(Members::new(list.collect::<Result<_>>()?)?)
     }
 
-    /// Where the others reach this host.
+    /// The address at which the other members reach this host.
     fn etcd_address(&self, dev: Option<&str>) -> Result<SocketAddr> {
         if let Some(text) = &self.own {
             return address(text);
@@ -215,13 +221,14 @@ impl FleetArgs {
         if let Some(dev) = dev {
             let all = own_addresses(Some(dev))?;
             let first = all.iter().find(|ip| ip.is_ipv4()).or(all.first());
-            let ip = first.with_context(|| format!("{dev} has no address; give --own ADDRESS"))?;
+            let ip =
+                first.with_context(|| format!("{dev} has no IP address; add --own ADDRESS"))?;
             return Ok(SocketAddr::new(*ip, PORT));
         }
         let reaches = |url: &String| -> Result<IpAddr> {
             let (host, port) = host_and_port(url)?;
             let mut all = (host.as_str(), port).to_socket_addrs()?;
-            let to = all.next().context("it has no address")?;
+            let to = all.next().context("its name has no address")?;
             let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
             let socket = UdpSocket::bind(any)?;
             socket.connect(to)?;
@@ -230,12 +237,15 @@ impl FleetArgs {
         let found = self.etcd.etcd.iter().map(reaches).find_map(Result::ok);
         match found {
             Some(ip) if !ip.is_loopback() => Ok(SocketAddr::new(ip, PORT)),
-            Some(_) => bail!("etcd is on this host, so which address others reach it at is not known: give --own ADDRESS"),
-            None => bail!("no address of {:?} can be found, so this host's own is not known: give --own ADDRESS", self.etcd.etcd),
+            Some(_) => bail!("etcd runs on this host, so it does not show at which address others reach this host; add --own ADDRESS"),
+            None => bail!("--etcd {}: no route to any of these servers, so this host's address is not known; correct the URLs or add --own ADDRESS", self.etcd.etcd.join(",")),
         }
     }
 
-    /// Serves metrics if asked to; the listener lives as long as the process.
+    /// Serves the metrics of `part` with `--metrics`. The listener lives as long as the process.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
     pub fn serve_metrics(&self, part: Weak<Part>) -> Result<()> {
         match self.metrics {
             Some(address) => {
@@ -251,16 +261,17 @@ impl EtcdArgs {
         for url in &self.etcd {
             host_and_port(url)?;
             if url.starts_with("https:") != self.etcd_ca.is_some() {
-                bail!("--etcd {url}: https:// and --etcd-ca FILE go together");
+                bail!("--etcd {url}: https:// needs --etcd-ca FILE, and --etcd-ca needs https://");
             }
         }
-        check_address(own, own).map_err(|why| anyhow!("this host: {why}; give --own ADDRESS"))?;
+        check_address(own, own)
+            .map_err(|why| anyhow!("this host cannot join the fleet: {why}; add --own ADDRESS"))?;
         let node = match &self.node {
             Some(node) => node.clone(),
             None => nix::unistd::gethostname()?.to_string_lossy().into_owned(),
         };
-        check_name(&node).map_err(|why| anyhow!("--node {node}: {why}"))?;
-        check_name(&self.fleet).map_err(|why| anyhow!("--fleet {}: {why}", self.fleet))?;
+        check_name(&node).map_err(|why| anyhow!("--node is {node:?}: {why}"))?;
+        check_name(&self.fleet).map_err(|why| anyhow!("--fleet is {:?}: {why}", self.fleet))?;
         let mut options = ConnectOptions::new().with_require_leader(true);
         if let (Some(user), Some(path)) = (&self.etcd_user, &self.etcd_password_file) {
             let text = read(path)?;
@@ -283,21 +294,23 @@ impl EtcdArgs {
     }
 }
 
-/// Host and port of an etcd's URL.
+/// Host and port in the URL of an etcd server.
 ///
 /// # Errors
-/// It is none.
+/// The URL is malformed.
 fn host_and_port(url: &str) -> Result<(String, u16)> {
     let refused =
         |why: &str| anyhow!("--etcd {url}: {why}; write http://HOST:2379 or https://HOST:2379");
     let uri: http::Uri = url.parse().map_err(|error| refused(&format!("{error}")))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(refused("it begins with neither http:// nor https://"));
+        return Err(refused("the URL begins with neither http:// nor https://"));
     }
-    let host = uri.host().ok_or_else(|| refused("it names no host"))?;
-    let port = uri.port_u16().ok_or_else(|| refused("it names no port"))?;
+    let host = uri.host().ok_or_else(|| refused("the URL has no host"))?;
+    let port = uri
+        .port_u16()
+        .ok_or_else(|| refused("the URL has no port"))?;
     if uri.path() != "/" && !uri.path().is_empty() {
-        return Err(refused("there is something behind the port"));
+        return Err(refused("the URL has a path after the port"));
     }
     let host = host.trim_start_matches('[').trim_end_matches(']');
     Ok((host.to_owned(), port))
@@ -309,11 +322,12 @@ fn read(path: &Path) -> Result<String> {
 
 fn address(text: &str) -> Result<SocketAddr> {
     let bare = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, PORT));
-    bare.or_else(|_| text.parse())
-        .with_context(|| format!("{text} is neither ADDRESS nor ADDRESS:PORT"))
+    bare.or_else(|_| text.parse()).with_context(|| {
+        format!("{text} is not an IP address; write ADDRESS or ADDRESS:PORT, e.g. 10.0.0.1:5198")
+    })
 }
 
-/// This host's addresses; of a device, those that others can reach.
+/// The addresses of this host, or those of `dev` that other hosts can reach.
 fn own_addresses(dev: Option<&str>) -> Result<Vec<IpAddr>> {
     let ip = |a: &nix::ifaddrs::InterfaceAddress| {
         let address = a.address?;
@@ -352,8 +366,8 @@ mod tests {
         for (url, why) in [
             ("10.0.0.9:2379", "begins with neither"),
             ("ftp://a:1", "begins with neither"),
-            ("http://10.0.0.9", "names no port"),
-            ("http://a:1/x", "behind the port"),
+            ("http://10.0.0.9", "has no port"),
+            ("http://a:1/x", "path after the port"),
             ("http://a:99999", ""),
             ("http://", ""),
             ("", ""),

@@ -1,14 +1,14 @@
-//! The daemon: holds the data path on a device, keeps its clock, and answers who asks for its status.
-//! The decisions are in the kernel (`bpf/`, `law/`); nothing here is per packet.
+//! The daemon: attaches the data path to a device, keeps its clock, and answers status requests. The
+//! kernel programs (`bpf/`, `law/`) decide; nothing here runs per packet.
 //!
-//! Does not: print for people (`onramp status`, `onramp clock`), which crates/onramp does with the types of
-//! crates/status and crates/clock.
+//! Does not: print status for people. crates/onramp does, with the types of crates/status and crates/clock.
 
 mod args;
 pub mod clock;
 mod daemon;
 mod datapath;
 mod fleet;
+mod prefix;
 mod qdisc;
 mod server;
 mod source;

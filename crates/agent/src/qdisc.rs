@@ -1,6 +1,5 @@
-//! The root qdisc and the largest GSO segment of a device, by rtnetlink: what is there, ours in its
-//! place, and back again. Puts back only what a dump describes completely: a classless qdisc, or the
-//! kernel's default.
+//! The root qdisc and the largest GSO segment of a device, by rtnetlink: reads, replaces and restores them.
+//! Restores only what a dump describes completely: a classless qdisc, or the kernel's default.
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
@@ -20,29 +19,29 @@ use serde::{Deserialize, Serialize};
 
 /// TC_H_ROOT: the parent of a root qdisc.
 const ROOT: u32 = 0xffff_ffff;
-/// TC_H_INGRESS: the parent of `ingress` and `clsact`, which are no concern of ours.
+/// TC_H_INGRESS: the parent of `ingress` and `clsact`, which stay as they are.
 const INGRESS: u32 = 0xffff_fff1;
-/// Our qdisc ids begin with this.
+/// Start of the ids of On-Ramp qdiscs.
 pub const PREFIX: &str = "onr_";
-/// Classless qdiscs whose dumped options can be given back to the kernel as they are.
+/// Classless qdiscs that the kernel accepts with the options that it dumped.
 const REPLAYABLE: &[&str] = &["fq", "fq_codel", "codel", "pfifo", "bfifo", "sfq", "cake"];
 
-/// IFLA_TSO_MAX_SIZE (linux/if_link.h): what the device itself could take.
+/// IFLA_TSO_MAX_SIZE (linux/if_link.h): the largest segment that the hardware takes.
 const TSO_MAX_SIZE: Ifla = Ifla::UnrecognizedConst(59);
 /// GSO_LEGACY_MAX_SIZE (linux/netdevice.h).
 const GSO_DEFAULT_BYTES: u32 = 65_536;
 
-/// A root qdisc that can be put back.
+/// A root qdisc that can be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
-    /// The kernel's own choice: deleting ours brings it back.
+    /// The kernel's default: the kernel restores it when the On-Ramp qdisc is deleted.
     Default,
-    /// Configured by somebody; kind and raw TCA_OPTIONS to put back.
+    /// A configured qdisc: its kind and raw TCA_OPTIONS.
     Configured { kind: String, options: Vec<u8> },
 }
 
-/// What a device had before a daemon came. It lies in a file as long as the daemon is attached: the
-/// successor of a daemon that was killed puts back what that one found.
+/// The state of a device before a daemon attached. It is in a file while the daemon is attached, so that
+/// the next daemon can restore it if this one is killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     pub qdisc: Found,
@@ -77,7 +76,7 @@ impl Before {
             .with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Makes the device what it was.
+    /// Restores the device.
     pub fn restore(&self, device: &Device) -> Result<()> {
         if device.gso_max_size()? != self.gso_max_bytes {
             device.set_gso_max_size(self.gso_max_bytes)?;
@@ -113,7 +112,7 @@ impl Device {
         let replies = self
             .router
             .send::<_, _, Rtm, Tcmsg>(Rtm::Getqdisc, NlmF::DUMP, NlPayload::Payload(query))
-            .context("netlink: asking for qdiscs")?;
+            .context("netlink: requesting the qdiscs")?;
         let mut found = Some(Found::Default);
         for reply in replies {
             let reply = reply.context("netlink: reading qdiscs")?;
@@ -133,8 +132,8 @@ impl Device {
                 found = None;
             } else if *qdisc.tcm_parent() != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
                 bail!(
-                    "it has a {kind} qdisc, which On-Ramp could not put back when it stops; \
-                     remove it first (tc qdisc del dev DEV root), or move it elsewhere"
+                    "it has a {kind} qdisc, which On-Ramp could not restore when it stops; \
+                     remove it first: tc qdisc del dev DEV root"
                 );
             } else {
                 let mut options = attributes
@@ -172,7 +171,7 @@ impl Device {
         self.link_attribute(Ifla::GsoMaxSize)
     }
 
-    /// The same where nobody has set it.
+    /// The same for a device that nobody has configured.
     pub fn gso_default_size(&self) -> Result<u32> {
         Ok(self.link_attribute(TSO_MAX_SIZE)?.min(GSO_DEFAULT_BYTES))
     }
@@ -182,7 +181,7 @@ impl Device {
         let replies = self
             .router
             .send::<_, _, Rtm, Ifinfomsg>(Rtm::Getlink, NlmF::empty(), NlPayload::Payload(query))
-            .context("netlink: asking for the device")?;
+            .context("netlink: requesting the device")?;
         for reply in replies {
             if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
                 return Ok(link
@@ -191,10 +190,10 @@ impl Device {
                     .get_attr_payload_as(attribute)?);
             }
         }
-        bail!("the kernel does not tell the device's largest GSO segment")
+        bail!("the kernel does not report the largest GSO segment of the device")
     }
 
-    /// Sets the largest GSO segment. New connections keep to it; established ones do not notice.
+    /// Sets the largest GSO segment of new connections. Established connections keep theirs.
     pub fn set_gso_max_size(&self, bytes: u32) -> Result<()> {
         let mut attributes = RtBuffer::new();
         attributes.push(
@@ -247,8 +246,8 @@ impl Device {
     }
 }
 
-/// CoDel keeps times in units of 1024 ns and tells them in us, rounded down: given back as told,
-/// they would lose 1 us each time. With 1 us more the kernel arrives at the units it had.
+/// Adds 1 us to CoDel's times. The kernel keeps them in units of 1024 ns and dumps them in us, rounded
+/// down, so each dump and restore would lose 1 us. With 1 us more, it arrives at the same units.
 fn round_codel_times_up(kind: &str, options: &mut [u8]) {
     // TARGET, INTERVAL, CE_THRESHOLD of TCA_CODEL_* and TCA_FQ_CODEL_* (linux/pkt_sched.h).
     let times: &[u16] = match kind {

@@ -1,4 +1,4 @@
-//! What every daemon of ours does: it waits for signals, and answers who asks for its status.
+//! Common to all daemons: wait for signals, and answer status requests.
 use std::{
     io::Write,
     os::{
@@ -20,7 +20,7 @@ use nix::{
 use serde::Serialize;
 use tracing::warn;
 
-/// A descriptor that becomes readable with SIGINT or SIGTERM.
+/// A descriptor that becomes readable on SIGINT or SIGTERM.
 pub fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
@@ -29,15 +29,21 @@ pub fn block_signals() -> Result<SignalFd> {
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// A socket at `socket` for whoever asks for a status.
+/// Listens at `socket` for status requests.
 pub fn listen(socket: &Path) -> Result<UnixListener> {
     let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
-    std::fs::create_dir_all(&parent).with_context(|| format!("creating {}", parent.display()))?;
-    let _ = std::fs::remove_file(socket); // of a daemon that was killed
-    UnixListener::bind(socket).with_context(|| format!("cannot listen on {}", socket.display()))
+    std::fs::create_dir_all(&parent)
+        .with_context(|| format!("cannot create {} for --socket", parent.display()))?;
+    let _ = std::fs::remove_file(socket); // left by a daemon that was killed
+    UnixListener::bind(socket).with_context(|| {
+        format!(
+            "cannot listen on {}; use another path with --socket",
+            socket.display()
+        )
+    })
 }
 
-/// Waits until some descriptor is readable or the time is over; says which.
+/// Waits until a descriptor is readable or the timeout ends; returns for each whether it is readable.
 pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> = fds
         .iter()
@@ -50,14 +56,14 @@ pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
     Ok(polled.iter().map(|p| p.any().unwrap_or(false)).collect())
 }
 
-/// Answers one client. A client that does not read is left alone.
+/// Answers one client; gives up after a second if the client does not read.
 pub fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
     stream.write_all(serde_json::to_string_pretty(status)?.as_bytes())?;
     Ok(())
 }
 
-/// Answers the next client with what `status` says.
+/// Answers the next client with `status`.
 pub fn answer_next<T: Serialize>(listener: &UnixListener, status: impl Fn() -> T) {
     let answered = listener
         .accept()

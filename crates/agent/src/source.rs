@@ -1,5 +1,5 @@
-//! Clock sources of the data path. A source fills the parameters and grants a lease; when nobody
-//! renews it, the kernel side stops holding. Does not measure anything.
+//! Clock sources of the data path. A source gives the clock parameters and a lease. When the lease ends
+//! without renewal, the kernel programs hold nothing. Does not measure anything.
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -10,34 +10,33 @@ use onramp_units::Time;
 
 use crate::fleet::Part;
 
-/// Renewals in one lease: this many may be missed less one.
+/// Renewals per lease; one less may be missed.
 const RENEWALS_PER_LEASE: i64 = 5;
-/// The data path follows Huygens' steering this closely.
+/// Longest time between two renewals with Huygens, whose clock is steered continuously, ns.
 const STEERING_NS: i64 = 250_000_000;
 
 /// `--clock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// Right for hosts on one kernel only: fleet time is CLOCK_MONOTONIC
+    /// CLOCK_MONOTONIC; correct only if all hosts share one kernel
     Local,
-    /// Synchronised with the fleet's other hosts, in software
+    /// Synchronise with the other hosts of the fleet, in software
     Huygens,
 }
 
-/// Where fleet time comes from.
+/// The source of fleet time.
 pub enum Source {
-    /// The clock of a fleet that lives on one kernel, good for a lease (ns) after each renewal; right
-    /// but in tests.
+    /// CLOCK_MONOTONIC, valid for `lease_ns` after each renewal. `oscillator` adds an error in tests.
     Local {
         lease_ns: i64,
         oscillator: Oscillator,
     },
-    /// What this host's part in the synchronisation has found.
+    /// The fleet time of this host's synchronisation.
     Huygens { part: Arc<Part>, lease_ns: i64 },
 }
 
 impl Source {
-    /// For status.
+    /// The name in the status.
     pub fn name(&self) -> &'static str {
         match self {
             Source::Local { .. } => "local",
@@ -61,7 +60,7 @@ impl Source {
         }
     }
 
-    /// The parameters from now on. Without fleet time their lease is over.
+    /// The parameters from now on. Without fleet time, their lease has ended.
     pub fn renew(&self) -> onr_clock_params {
         match self {
             Source::Local {

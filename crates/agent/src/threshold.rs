@@ -1,13 +1,13 @@
-//! `--threshold auto`: T to each peer, from what is known of the way to it (paper, sections 3.2 and
-//! 7.1). Pure; the daemon writes the result into the data path.
+//! `--threshold auto`: T to each peer, from the delays of the path to it (paper, sections 3.2 and 7.1).
+//! Pure; the daemon writes the result into the data path.
 use std::{collections::BTreeMap, net::IpAddr};
 
 use onramp_status::Reasons;
 
-/// The longest T that the data path takes.
+/// The largest T that the data path can store.
 const LONGEST_NS: i64 = u32::MAX as i64;
 
-/// What is added to a peer's minimum, ns.
+/// Terms of T beside the peer's minimum delay, ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Margin {
     pub headroom_ns: i64,
@@ -15,8 +15,9 @@ pub struct Margin {
     pub burst_ns: i64,
 }
 
-/// T by peer. `probed` and `acked` are the shortest delays by probes and by OR-ACKs; probes are
-/// preferred because they forget. Clocks that are off may make a minimum negative: then it is 0.
+/// T by peer. `probed` and `acked` are the minimum delays measured by probes and by OR-ACKs. Probes take
+/// precedence because their minimum covers only the last half minute. An error of the clocks can make a
+/// minimum negative; then 0 is used.
 pub fn thresholds(
     probed: &[(IpAddr, i64)],
     acked: &[(IpAddr, i64)],

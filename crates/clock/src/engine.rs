@@ -4,6 +4,7 @@
 //! It sleeps between ticks. In each it takes in what has come since the last one, which the kernel has
 //! stamped, and sends a pair to every neighbour.
 
+mod fresh;
 mod roster;
 mod system;
 
@@ -23,10 +24,11 @@ use onramp_units::{Mono, Span, Time};
 use tracing::{info, warn};
 
 use crate::{
+    config::Config,
     coordinator::Coordinator,
     exchange::{FarEnd, NearEnd},
-    host::{Config, Course, Published},
     own::OwnClock,
+    published::{Course, Published},
     roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
@@ -35,10 +37,10 @@ use crate::{
     wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
+use fresh::{Age, Fresh};
+
 /// After the end of a window reports are waited for so long.
 const GATHER_NS: i64 = 300_000_000;
-/// A member silent for this long may have started again with a clock that was set back.
-const SILENT_NS: i64 = 5_000_000_000;
 /// After so long without word, a new coordinator need not go on where the last one stopped.
 const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// A correction told so far from now is not of this window.
@@ -70,36 +72,6 @@ enum Sent {
 struct Probed {
     far: SocketAddr,
     end: NearEnd,
-}
-
-/// What a message's number says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Age {
-    New,
-    Repeated,
-    Stale,
-}
-
-/// The last message of a kind from a host.
-#[derive(Debug, Clone, Copy, Default)]
-struct Fresh {
-    last: u64,
-    at_mono_ns: i64,
-}
-
-impl Fresh {
-    /// New if it is newer than all before it.
-    fn accept(&mut self, number: u64, now: i64) -> Age {
-        if number <= self.last && now - self.at_mono_ns <= SILENT_NS {
-            let again = number == self.last;
-            return if again { Age::Repeated } else { Age::Stale };
-        }
-        *self = Fresh {
-            last: number,
-            at_mono_ns: now,
-        };
-        Age::New
-    }
 }
 
 /// A host that may probe us, report to us, or be our coordinator.

@@ -119,7 +119,7 @@ impl Keys {
         let key = self.0.iter().find(|key| key.id == id)?;
         let mut hash = SipHasher24::new_with_key(&key.bytes);
         for end in [from, to] {
-            hash.write(&crate::wire::address_bytes(end));
+            hash.write(&crate::address::address_bytes(end));
         }
         hash.write(text);
         Some(hash.finish())

@@ -9,6 +9,8 @@
 //! Does not: load BPF programs, or estimate anything itself.
 #![warn(missing_docs)]
 
+mod address;
+pub mod config;
 pub mod coordinator;
 mod engine;
 pub mod exchange;
@@ -16,10 +18,12 @@ pub mod host;
 pub mod keys;
 pub mod members;
 mod own;
+mod published;
 pub mod registry;
 pub mod roster;
 pub mod stamps;
 pub mod status;
-pub mod system;
+mod system;
+pub mod wall;
 pub mod window;
 pub mod wire;

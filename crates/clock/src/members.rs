@@ -129,7 +129,7 @@ fn complete(hosts: usize) -> Vec<Link> {
 
 fn place(ring: u64, member: SocketAddr) -> u64 {
     let mut hash = SipHasher24::new_with_keys(ring, 0);
-    hash.write(&crate::wire::address_bytes(member));
+    hash.write(&crate::address::address_bytes(member));
     hash.finish()
 }
 

@@ -1,4 +1,4 @@
-//! What a host tells about its clock. Plain data; tables and metrics are made from it elsewhere.
+//! The status of a host's clock. Plain data, from which other crates make tables and metrics.
 
 use std::net::SocketAddr;
 
@@ -7,26 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Delays;
 
-/// Everything that `onramp clock status` shows. ns unless the name says otherwise.
+/// What `onramp clock status` shows. Times are in ns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Status {
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Its process.
+    /// ID of its process.
     pub pid: u32,
-    /// This host, as the other members know it.
-    pub own: SocketAddr,
-    /// Where it reports to: the leader.
-    pub coordinator: Option<SocketAddr>,
-    /// Of this leader; 0 in a fleet that is a list.
-    pub term: u64,
-    /// Of the fleet, this host among them.
-    pub members: usize,
-    /// Where the fleet is from; none: a list.
-    pub fleet: Option<Fleet>,
-    /// Hosts that speak another version of the protocol, and which.
-    pub other_versions: Vec<(SocketAddr, u8)>,
-    /// What stamps come from.
+    /// This host and its fleet. The fields are in the same JSON object.
+    #[serde(flatten)]
+    pub membership: Membership,
+    /// Source of the time stamps.
     pub source: String,
     /// False when messages are signed with the well-known key.
     pub authenticated: bool,
@@ -34,65 +25,89 @@ pub struct Status {
     pub state: String,
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
-    /// The system's clock, which programs read.
+    /// CLOCK_REALTIME, which programs read.
     #[serde(default)]
     pub system: System,
-    /// To its neighbours that it probes itself, after the last window.
+    /// The edges that this host probes, after the last window.
     pub edges: Vec<Edge>,
-    /// One-way delays by fleet time: the coordinator knows those of all edges, others their own.
+    /// One-way delays by fleet time: on the coordinator of all edges, on other hosts of their own edges.
     pub ways: Vec<Way>,
-    /// What synchronisation costs this host.
+    /// Resources that synchronisation has used on this host.
     pub cost: Cost,
     /// In the order of [`COUNTERS`].
     pub counters: Vec<(String, u64)>,
 }
 
-/// A fleet that is kept in etcd.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// This host as a member of its fleet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Membership {
+    /// The address at which the other members reach this host.
+    pub own: SocketAddr,
+    /// The leader, which does the central step; none while there is no leader.
+    pub coordinator: Option<SocketAddr>,
+    /// The leader's term; 0 if the fleet is a list.
+    pub term: u64,
+    /// Number of members, this host included.
+    pub members: usize,
+    /// The fleet in etcd; none if the fleet is a list.
+    pub fleet: Option<Fleet>,
+    /// Hosts that use another version of the protocol, with that version.
+    pub other_versions: Vec<(SocketAddr, u8)>,
+}
+
+impl Membership {
+    /// Whether this host leads the fleet.
+    pub fn leads(&self) -> bool {
+        self.coordinator == Some(self.own)
+    }
+}
+
+/// A fleet whose members are registered in etcd.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
-    /// Its name.
+    /// Name of the fleet.
     pub name: String,
-    /// This host's.
+    /// Name of this host in it.
     pub node: String,
-    /// Whether etcd answers, and has this node.
+    /// Whether etcd answers and has this host's key.
     pub connected: bool,
-    /// The same in words: where it is connected to, or why it is not.
+    /// The connection in words: the server, or the reason why there is none.
     pub state: String,
-    /// Times that the connection was lost or could not be made.
+    /// How often the connection failed or was lost.
     pub failures: u64,
-    /// Nodes, the oldest first.
+    /// Registered nodes, the oldest first.
     pub nodes: Vec<Node>,
-    /// Keys that are no nodes: their names, and why.
+    /// Keys that are not valid nodes: name and reason.
     pub refused: Vec<(String, String)>,
 }
 
 /// A node that is registered.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Where it probes from.
+    /// The address from which it probes.
     pub address: SocketAddr,
     /// Version of its messages.
     pub protocol: u8,
-    /// Of its program.
+    /// Version of its program.
     pub version: String,
 }
 
 /// Fleet time as a line over CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FleetClock {
-    /// Where the line is told.
+    /// CLOCK_MONOTONIC at the line's reference point.
     pub reference_mono_ns: i64,
-    /// Fleet time less CLOCK_MONOTONIC there.
+    /// Fleet time minus CLOCK_MONOTONIC at the reference point.
     pub offset_ns: i64,
-    /// What that grows by, ns a ns.
+    /// Growth of that offset, ns per ns.
     pub drift: f64,
-    /// Standard deviation at the reference.
+    /// Standard deviation of fleet time at the reference point.
     pub sigma_ns: i64,
-    /// When the verdict came that it is from.
+    /// When the last verdict arrived.
     pub heard_mono_ns: i64,
-    /// Beyond this, nobody should use it.
+    /// End of the lease: fleet time must not be used after it.
     pub valid_until_mono_ns: i64,
 }
 
@@ -108,59 +123,59 @@ impl FleetClock {
 /// CLOCK_REALTIME against the leader's.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct System {
-    /// What becomes of it.
+    /// Whether it follows the leader's.
     pub follows: Follows,
-    /// Ahead of the leader's after the last verdict; none without fleet time.
+    /// This host's CLOCK_REALTIME minus the leader's, after the last verdict; none without fleet time.
     pub ahead_ns: Option<i64>,
-    /// We make it run faster by this, ns a ns.
+    /// Change of its rate by `--discipline`, ns per ns.
     pub rate: f64,
 }
 
-/// What becomes of a system's clock.
+/// Whether the system clock follows the leader's (`--discipline`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Follows {
-    /// Nobody asked for it to be set.
+    /// `--discipline` is not given.
     #[default]
     Nothing,
-    /// It is made to follow the leader's.
+    /// It follows the leader's clock.
     Leader,
-    /// It is no more, and why.
+    /// It has stopped to follow, for this reason.
     GivenUp(String),
 }
 
 /// An edge after a window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Edge {
-    /// Its other end.
+    /// Host at the other end.
     pub neighbour: SocketAddr,
-    /// Pairs that came to it.
+    /// Pairs that arrived at the neighbour.
     pub pairs_out: usize,
-    /// Pairs that came back.
+    /// Pairs that arrived back here.
     pub pairs_back: usize,
-    /// The neighbour's clock less ours; none if there were too few pairs.
+    /// The neighbour's clock minus this host's; none if there were too few pairs.
     pub offset_ns: Option<i64>,
-    /// What that grows by, ns a ns.
+    /// Growth of that offset, ns per ns.
     pub drift: Option<f64>,
-    /// Half of the shortest round trip.
+    /// Half of the shortest round-trip time.
     pub delay_ns: Option<i64>,
 }
 
-/// A one-way delay.
+/// One-way delays of one direction of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
-    /// Who sends.
+    /// Sender.
     pub from: SocketAddr,
-    /// Who receives.
+    /// Receiver.
     pub to: SocketAddr,
-    /// The shortest of the last half minute.
+    /// Minimum over the last half minute.
     pub min_ns: i64,
-    /// The median of the last window.
+    /// Median of the last window.
     pub now_ns: i64,
 }
 
 impl Way {
-    /// Both ways between a host and its neighbour.
+    /// Both directions between a host and its neighbour.
     pub fn both(own: SocketAddr, neighbour: SocketAddr, delays: &Delays) -> [Way; 2] {
         let way = |from, to, min_ns, now_ns| Way {
             from,
@@ -175,20 +190,20 @@ impl Way {
     }
 }
 
-/// What synchronisation costs a host, since it began.
+/// Resources that synchronisation has used on a host since it began.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Cost {
-    /// Time that it ran.
+    /// Elapsed time.
     pub wall_ns: i64,
-    /// Of a core.
+    /// Processor time.
     pub cpu_ns: i64,
-    /// Sent, on an Ethernet wire with preamble and gap.
+    /// Bytes sent, as on an Ethernet wire with preamble and gap.
     pub wire_bytes: u64,
 }
 
 macro_rules! counters {
     ($($name:ident: $meaning:literal,)+) => {
-        /// What happened since the program began.
+        /// Counts of events since the program began.
         #[derive(Debug, Clone, Copy, Default)]
         #[allow(missing_docs)]
         pub struct Counters {
@@ -211,23 +226,58 @@ counters! {
     pairs_sent: "pairs of probes sent",
     pairs_acked: "pairs of probes answered",
     windows: "windows ended",
-    edges_fitted: "edges of which a window told a line",
-    edges_unfitted: "edges of which a window told too few pairs",
-    reports_taken: "reports taken as coordinator",
-    verdicts_taken: "verdicts of the coordinator taken",
-    verdicts_refused: "verdicts refused: their clock is absurd",
-    old_terms: "verdicts refused: of a leader that has been replaced",
-    deposed: "times that a newer leader was heard of while etcd did not answer: fleet time was dropped",
-    malformed: "datagrams that are no message",
+    edges_fitted: "edges for which a window gave a line",
+    edges_unfitted: "edges for which a window had too few pairs",
+    reports_taken: "reports accepted as coordinator",
+    verdicts_taken: "verdicts of the coordinator accepted",
+    verdicts_refused: "verdicts refused because their clock is implausible",
+    old_terms: "verdicts refused because their leader has been replaced",
+    deposed: "fleet times dropped because a newer leader was heard while etcd did not answer",
+    malformed: "datagrams that are not a valid message",
     other_versions: "messages of another version of the protocol",
     bad_tag: "messages with a wrong tag or an unknown key",
-    strangers: "messages from addresses that are no members, or not the leader",
-    repeated: "reports and verdicts heard again: all are sent three times",
-    stale: "messages reordered or replayed",
-    unasked: "acks of pairs that nobody waits for",
-    unstamped: "probes that arrived without a time stamp",
-    wall_steps: "steps of the wall clock: probes under way were dropped",
-    suspensions: "times that this host was suspended: its fleet time was dropped",
-    system_steps: "times that --discipline stepped the system's clock, being too far off to be slewed",
-    fleet_steps: "times that fleet time stepped here, being too far off to be steered",
+    strangers: "messages from addresses that are not members, or not the leader",
+    repeated: "repeated reports and verdicts (each is sent three times)",
+    stale: "messages that were reordered or replayed",
+    unasked: "acks of pairs that this host does not wait for",
+    unstamped: "probes without a receive time stamp",
+    wall_steps: "steps of CLOCK_REALTIME, each of which drops the probes in flight",
+    suspensions: "suspensions of this host, each of which drops its fleet time",
+    system_steps: "steps of the system clock by --discipline, when it was too far off to slew",
+    fleet_steps: "steps of fleet time on this host, when it was too far off to steer",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn membership_is_in_the_same_json_object_as_the_rest() {
+        let own: SocketAddr = "10.0.0.1:5198".parse().unwrap();
+        let status = Status {
+            version: String::new(),
+            pid: 1,
+            membership: Membership {
+                own,
+                coordinator: Some(own),
+                term: 7,
+                members: 2,
+                fleet: None,
+                other_versions: vec![],
+            },
+            source: String::new(),
+            authenticated: true,
+            state: "starting".to_owned(),
+            clock: None,
+            system: System::default(),
+            edges: vec![],
+            ways: vec![],
+            cost: Cost::default(),
+            counters: vec![],
+        };
+        let json = serde_json::to_string(&status).unwrap();
+        assert!(json.contains(r#""own":"10.0.0.1:5198","coordinator":"10.0.0.1:5198","term":7"#));
+        let read: Status = serde_json::from_str(&json).unwrap();
+        assert_eq!(read.membership, status.membership);
+    }
 }

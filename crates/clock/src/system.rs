@@ -5,12 +5,12 @@ use std::io;
 use clock_steering::{unix::UnixClock, Clock, TimeOffset};
 use nix::time::ClockId;
 use onramp_sync::synthetic::Synthetic;
-use onramp_units::{Fleet, Time};
 
 use crate::{
-    host::Config,
+    config::Config,
     own::Scale,
     stamps::{now_mono_ns, Ahead},
+    wall::MOST_RATE,
 };
 
 /// Further off than this the clock is stepped: slewing would take a quarter of an hour.
@@ -20,33 +20,6 @@ const STEP_NS: i64 = 100_000_000;
 const OVER_S: f64 = 10.0;
 /// Fastest slew: 0.1 ms a second.
 const MOST_SLEW: f64 = 1e-4;
-/// The kernel's own bound, 500 ppm.
-pub(crate) const MOST_RATE: f64 = 499e-6;
-
-/// The leader's CLOCK_REALTIME, told as a line over fleet time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wall {
-    /// Where it is told.
-    pub at: Time<Fleet>,
-    /// Ahead of fleet time there, ns.
-    pub ahead_ns: i64,
-    /// What that grows by, ns a ns.
-    pub drift: f64,
-}
-
-impl Wall {
-    /// Whether it can be a clock.
-    pub fn is_believable(&self) -> bool {
-        self.drift.abs() <= 2.0 * MOST_RATE && self.ahead_ns.unsigned_abs() < 1 << 62
-    }
-
-    /// What it reads when fleet time is `fleet`, ns.
-    pub fn read(&self, fleet: Time<Fleet>) -> i64 {
-        let grown_ns = self.drift * (fleet.ticks().saturating_sub(self.at.ticks())) as f64;
-        let ahead_ns = self.ahead_ns.saturating_add(grown_ns.round() as i64);
-        fleet.ticks().saturating_add(ahead_ns)
-    }
-}
 
 /// What to do about a clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -275,21 +248,5 @@ mod tests {
             clock.read(&scale, 1_001_000),
             (1_001_000 - 200 + 1_000, 1.001)
         );
-    }
-
-    #[test]
-    fn the_leaders_clock_is_a_line_that_survives_the_ends_of_time() {
-        let wall = Wall {
-            at: Time::from_ticks(1_000),
-            ahead_ns: 50,
-            drift: 0.01,
-        };
-        assert_eq!(wall.read(Time::from_ticks(2_000)), 2_060);
-        let far = Wall {
-            ahead_ns: i64::MAX,
-            drift: 1e300,
-            ..wall
-        };
-        assert_eq!(far.read(Time::from_ticks(i64::MAX)), i64::MAX);
     }
 }

@@ -13,7 +13,7 @@
 //! `seq` grows with everything that a host sends of a kind, over restarts too: it starts at the wall
 //! clock, in units of 1024 ns. Who receives a message believes it only if its `seq` is above the last.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 
 use onramp_sync::{
     correction::{Correction, Error},
@@ -21,7 +21,7 @@ use onramp_sync::{
 };
 use onramp_units::Time;
 
-use crate::{keys::Keys, system::Wall};
+use crate::{address::address_bytes, keys::Keys, wall::Wall};
 
 /// Where members listen unless the list says otherwise; OR-ACKs use the next one.
 pub const PORT: u16 = 5198;
@@ -146,18 +146,6 @@ pub enum Refused {
     Version(u8),
     /// Its tag is wrong, or we have no such key.
     BadTag,
-}
-
-/// An address in 18 bytes; IPv4 as IPv4-mapped.
-pub fn address_bytes(address: SocketAddr) -> [u8; 18] {
-    let ip = match address.ip() {
-        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-        IpAddr::V6(v6) => v6,
-    };
-    let mut bytes = [0; 18];
-    bytes[..16].copy_from_slice(&ip.octets());
-    bytes[16..].copy_from_slice(&address.port().to_be_bytes());
-    bytes
 }
 
 impl Message {

@@ -151,7 +151,7 @@ fn delays(file: &Path) -> Result<Section> {
         bail!("{shown} has no one-way delays: the first come after two windows of 2 s");
     }
     // A port that all have tells nothing.
-    let port = status.own.port();
+    let port = status.membership.own.port();
     let has_port =
         |way: &onramp_clock::status::Way| [way.from, way.to].map(|host| host.port()) == [port; 2];
     let name_of: fn(SocketAddr) -> String = match status.ways.iter().all(has_port) {
@@ -169,10 +169,11 @@ fn delays(file: &Path) -> Result<Section> {
         .clock
         .map(|clock| format!("{:.1} us", clock.sigma_ns as f64 / 1e3));
     let facts = vec![
-        ("Told by", status.own.to_string()),
+        ("Told by", status.membership.own.to_string()),
         (
             "Coordinator",
             status
+                .membership
                 .coordinator
                 .map_or("none".to_owned(), |c| c.to_string()),
         ),

@@ -106,11 +106,7 @@ pub fn drift_is_applied() {
     set_clock(&sender, clock(drift_q32));
     pause_s(10.0);
     Transfer::start(from, to, Load::bytes(15_000)).finish();
-    let owd = |agent: &Agent| {
-        agent.status()["peers"][0]["owd_last_ns"]
-            .as_i64()
-            .expect("a time")
-    };
+    let owd = |agent: &Agent| agent.status().peers[0].owd_last_ns;
     let drifted = owd(&sender);
     set_clock(&sender, clock(0));
     Transfer::start(from, to, Load::bytes(15_000)).finish();

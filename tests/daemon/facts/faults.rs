@@ -41,8 +41,8 @@ fn treated(treat: impl FnMut(&[u8]) -> Treated + Send + 'static) -> Outcome {
     sender.assert_harmless();
     receiver.assert_harmless();
     println!(
-        "{mbit_per_s:.1} Mbit/s, {oracks} OR-ACKs: {}",
-        sender.status()["counters"]
+        "{mbit_per_s:.1} Mbit/s, {oracks} OR-ACKs: {:?}",
+        sender.status().counters
     );
     Outcome {
         sender,
@@ -281,8 +281,8 @@ fn with_keys(own: &str, theirs: &str) -> (Outcome, bool) {
     let mbit_per_s = finish_all(transfers(from, to, Load::seconds(0.5), 2));
     let oracks = receiver.counter("oracks_sent");
     sender.assert_harmless();
-    println!("{}", sender.status()["counters"]);
-    let authenticated = sender.status()["authenticated"] == true;
+    println!("{:?}", sender.status().counters);
+    let authenticated = sender.status().authenticated;
     (
         Outcome {
             sender,

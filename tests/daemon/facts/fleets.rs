@@ -1,11 +1,13 @@
 //! A fleet whose hosts are known from etcd and that elects its leader. tests/fleet has more of it, without
 //! a data path.
 use std::{
+    net::SocketAddr,
     process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
 use nix::sys::signal::Signal;
+use onramp_clock::wire::PORT;
 
 use super::huygens::{pause_s, Fleet};
 use crate::{
@@ -61,27 +63,33 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
         fleet.launch(n, &options);
         // The first one that is known leads.
         await_so("it is registered", || {
-            fleet.agent(n).clock_status()["fleet"]["connected"] == true
+            let told = fleet.agent(n).clock_status().membership.fleet;
+            told.is_some_and(|told| told.connected)
         });
     }
     fleet.await_synchrony();
     let status = fleet.agent(1).clock_status();
-    assert_eq!(status["coordinator"], "10.0.0.1:5198", "{status:#}");
+    let host = |n: u8| SocketAddr::from(([10, 0, 0, n], PORT));
+    assert_eq!(
+        status.membership.coordinator,
+        Some(host(1)),
+        "{status:#?}"
+    );
     let (from, to) = (fleet.star.hosts[1].clone(), fleet.star.hosts[2].clone());
     let counters = Counters::of(fleet.agent(1));
     finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
     let held = counters.get("holds");
-    assert!(held > 0, "{status:#}");
+    assert!(held > 0, "{status:#?}");
 
     let leader = fleet.agents[0].take().expect("it runs");
     leader.stop(Signal::SIGKILL);
     let died_ns = now_mono_ns();
     let took = await_so("another leads", || {
         let status = fleet.agent(2).clock_status();
-        let heard_ns = status["clock"]["heard_mono_ns"].as_i64();
+        let heard_ns = status.clock.map(|clock| clock.heard_mono_ns);
         // A verdict of the dead one may have been under way.
         let is_new = heard_ns.is_some_and(|at| at > died_ns + 500_000_000);
-        status["coordinator"] == "10.0.0.2:5198" && is_new
+        status.membership.coordinator == Some(host(2)) && is_new
     });
     println!("taken over in {:.1} s", took.as_secs_f64());
     fleet.assert_right(4.0);

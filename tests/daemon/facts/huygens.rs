@@ -14,6 +14,7 @@ use nix::{
 };
 use onramp_clock::{
     keys::Keys,
+    status::Follows,
     wire::{Body, Message, Probe, PORT},
 };
 
@@ -114,7 +115,7 @@ impl Fleet {
         while !self.is_synchronised() {
             assert!(
                 Instant::now() < deadline,
-                "no fleet time: {:#}",
+                "no fleet time: {:#?}",
                 self.agent(0).clock_status()
             );
             pause_s(0.1);
@@ -164,7 +165,7 @@ impl Fleet {
         let (worst, honest) = self.watch(seconds);
         assert!(
             worst < RIGHT_NS || worst < KNOWN_NS && honest >= 0.95,
-            "{worst} ns: {:#}",
+            "{worst} ns: {:#?}",
             self.agent(0).clock_status()
         );
     }
@@ -196,10 +197,9 @@ pub fn wrong_clocks_agree_under_load() {
         print!("under load: ");
         fleet.watch(5.0)
     });
-    let cost = &fleet.agent(1).clock_status()["cost"];
-    let number = |name: &str| cost[name].as_f64().expect("a number");
-    let mbit = number("wire_bytes") * 8e3 / number("wall_ns");
-    let cpu = 100.0 * number("cpu_ns") / number("wall_ns");
+    let cost = fleet.agent(1).clock_status().cost;
+    let mbit = cost.wire_bytes as f64 * 8e3 / cost.wall_ns as f64;
+    let cpu = 100.0 * cost.cpu_ns as f64 / cost.wall_ns as f64;
     println!("{mbit:.2} Mbit/s, {cpu:.2} % of a core of 1 instruction a ns");
     assert!(
         idle < RIGHT_NS && loaded < RIGHT_NS,
@@ -233,8 +233,7 @@ pub fn half_of_the_probes_are_enough() {
     }
     println!("worst {worst:.0} ns");
     assert!(worst < 10_000.0, "{worst} ns");
-    let status = fleet.agent(2).clock_status();
-    let back = status["edges"][0]["pairs_back"].as_u64().expect("a count");
+    let back = fleet.agent(2).clock_status().edges[0].pairs_back;
     println!("{back} pairs came back whole");
     assert!(back < 30, "four packets have to come through, of 100 pairs");
     fleet
@@ -265,25 +264,12 @@ pub fn automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held() 
     let (from, to) = fleet.star.pair();
     let sender = fleet.agent(0);
     finish_all(transfers(from, to, Load::seconds(3.0), 2));
-    let status = sender.status();
-    let peers = status["peers"].as_array().expect("a list");
-    let peer = peers
-        .iter()
-        .find(|p| p["addr"] == to.v4.to_string().as_str());
-    let peer = peer.unwrap_or_else(|| panic!("{status:#}"));
-    let ns = |name: &str| peer["threshold"][name].as_i64().expect("a time");
-    println!(
-        "{}, one-way delay {:.2} ms",
-        peer["threshold"],
-        sender.owd_ms(to)
-    );
-    let sum = ns("min_ns") + ns("headroom_ns") + ns("burst_ns");
-    assert_eq!(
-        (ns("threshold_ns"), peer["threshold"]["by_probes"].as_bool()),
-        (sum, Some(true))
-    );
-    assert_eq!(ns("burst_ns"), 640_000, "16 kB at 200 Mbit/s");
-    assert!((1_000..200_000).contains(&ns("min_ns")) && ns("headroom_ns") >= 10_000);
+    let reasons = sender.peer(to).threshold.expect("it is automatic");
+    println!("{reasons:?}, one-way delay {:.2} ms", sender.owd_ms(to));
+    let sum = reasons.min_ns + reasons.headroom_ns + reasons.burst_ns;
+    assert_eq!((reasons.threshold_ns, reasons.by_probes), (sum, true));
+    assert_eq!(reasons.burst_ns, 640_000, "16 kB at 200 Mbit/s");
+    assert!((1_000..200_000).contains(&reasons.min_ns) && reasons.headroom_ns >= 10_000);
     assert!(sender.counter("holds") > 0);
     sender.assert_harmless();
 
@@ -323,7 +309,7 @@ pub fn a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on() {
     fleet.assert_right(1.0);
     pause_s(6.0);
     assert!(!fleet.is_synchronised());
-    assert_eq!(fleet.agent(1).clock_status()["state"], "expired");
+    assert_eq!(fleet.agent(1).clock_status().state, "expired");
     let counters = Counters::of(fleet.agent(1));
     let held = counters.get("holds");
     let goodput = finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
@@ -462,10 +448,10 @@ pub fn a_system_clock_that_another_program_sets_is_left_to_it() {
         fleet.agents[n] = Some(Agent::start(&fleet.star.hosts[n], &options));
     }
     fleet.await_synchrony();
-    let system = || fleet.agent(1).clock_status()["system"].clone();
-    println!("{}, {} ppm", system(), adjusted_ppm());
-    assert_eq!(system()["follows"], "leader");
-    let ahead_ns = system()["ahead_ns"].as_i64().expect("a number");
+    let system = || fleet.agent(1).clock_status().system;
+    println!("{:?}, {} ppm", system(), adjusted_ppm());
+    assert_eq!(system().follows, Follows::Leader);
+    let ahead_ns = system().ahead_ns.expect("they are compared");
     assert!(
         (-100_000..-10_000).contains(&ahead_ns),
         "20 us and some: {ahead_ns}"
@@ -473,7 +459,8 @@ pub fn a_system_clock_that_another_program_sets_is_left_to_it() {
     assert!((1.0..50.0).contains(&adjusted_ppm()), "{}", adjusted_ppm());
     slew(90);
     pause_s(4.5);
-    assert!(system()["follows"]["given_up"].is_string(), "{}", system());
+    let is_given_up = matches!(system().follows, Follows::GivenUp(_));
+    assert!(is_given_up, "{:?}", system());
     assert_eq!(adjusted_ppm(), 90.0, "it is the other program's");
     pause_s(6.0);
     fleet.assert_right(2.0);

@@ -13,7 +13,7 @@ pub fn a_full_flow_table_passes_traffic_and_counts_it() {
     let sender = Agent::start(from, &["--flows", "16", "--shape", "200Mbit/s"]);
     let receiver = Agent::start(to, &["--flows", "16"]);
     finish_all(transfers(from, to, Load::bytes(100_000), 64));
-    println!("{}", sender.status()["counters"]);
+    println!("{:?}", sender.status().counters);
     assert_eq!(sender.counter("flows_created"), 16);
     assert!(sender.counter("flow_table_full") >= 48);
     sender.assert_harmless();
@@ -30,11 +30,11 @@ pub fn idle_flows_make_room_for_new_ones() {
     for _ in 0..16 {
         finish_all(transfers(from, to, Load::bytes(20_000), 1));
     }
-    println!("{}", sender.status()["counters"]);
+    println!("{:?}", sender.status().counters);
     assert_eq!(sender.counter("flows_created"), 32);
     assert_eq!(sender.counter("flows_aged"), 16);
     assert_eq!(sender.counter("flow_table_full"), 0);
-    assert_eq!(sender.status()["flows"], 16);
+    assert_eq!(sender.status().flows, 16);
     sender.assert_harmless();
 }
 
@@ -46,7 +46,7 @@ pub fn a_full_queue_drops_and_counts_and_tcp_recovers() {
     finish_all(transfers(from, to, Load::bytes(60_000), 64));
     let dropped = sender.counter("limit_drops");
     let qdisc = from.ns.qdisc("eth0").expect("the qdisc");
-    println!("{dropped} drops; {}", sender.status()["counters"]);
+    println!("{dropped} drops; {:?}", sender.status().counters);
     assert!(dropped > 0);
     assert_eq!(qdisc["drops"], dropped, "tc and the daemon agree");
     assert_eq!(
@@ -80,7 +80,7 @@ pub fn a_flood_fills_its_own_queue_only() {
         }
     });
     finish_all(flows);
-    println!("{}", sender.status()["counters"]);
+    println!("{:?}", sender.status().counters);
     assert!(sender.counter("flow_limit_drops") > 0);
     assert_eq!(sender.counter("limit_drops"), 0);
     let qdisc = from.ns.qdisc("eth0").expect("the qdisc");

@@ -111,7 +111,7 @@ pub fn a_sample_older_than_the_longest_pause_is_not_told() {
     let (from, to) = star.pair();
     let receiver = Agent::start(to, &["--max-pause", "1us"]);
     Transfer::start(from, to, Load::bytes(BYTES)).finish();
-    println!("{}", receiver.status()["counters"]);
+    println!("{:?}", receiver.status().counters);
     assert_eq!(receiver.counter("oracks_sent"), 0);
     assert!(receiver.counter("oracks_unsent") >= BYTES / SAMPLE_BYTES);
 }
@@ -123,7 +123,7 @@ pub fn how_often_they_come_can_be_set() {
     let every = ["--orack-every", "100kB"];
     let [sender, receiver] = [from, to].map(|host| Agent::start(host, &every));
     Transfer::start(from, to, Load::bytes(BYTES)).finish();
-    println!("{}", sender.status()["counters"]);
+    println!("{:?}", sender.status().counters);
     let sent = receiver.counter("oracks_sent");
     assert!(sent.abs_diff(BYTES / 100_000) <= 1, "{sent} OR-ACKs");
     assert_eq!(sender.counter("oracks_received"), sent);

@@ -38,7 +38,7 @@ pub fn loopback_and_devices_that_do_not_exist() {
     let ended = Agent::refuse(host, &["--dev", "eth7"]);
     assert_says(
         &ended.text,
-        &["no network device eth7", "there are: lo, eth0"],
+        &["--dev is eth7", "devices: lo, eth0"],
     );
 }
 

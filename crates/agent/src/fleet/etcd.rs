@@ -1,9 +1,9 @@
-//! A fleet that is kept in etcd: this host registers, keeps its lease alive, watches the other nodes and
-//! tells the synchronisation of every change. What keys and values mean is `onramp_clock::registry`'s.
+//! A fleet in etcd: this host registers, keeps its lease alive, watches the other nodes and passes every
+//! change to the synchronisation. `onramp_clock::registry` defines the keys and values.
 //!
-//! A thread with a runtime of its own talks to one endpoint at a time. Whatever goes wrong ends the
-//! session, and the next one, at the next endpoint, finds out what is left of the lease, the key and the
-//! fleet. Meanwhile the synchronisation goes on with the fleet as it was last known.
+//! A thread with its own runtime talks to one endpoint at a time. Any error ends the session. The next
+//! session, at the next endpoint, reads the state of the lease, the key and the fleet again. Between
+//! sessions the synchronisation uses the last known fleet.
 
 use std::{
     net::SocketAddr,
@@ -28,22 +28,22 @@ use onramp_clock::{
 use tokio::{sync::oneshot, time::MissedTickBehavior};
 use tracing::{error, info, warn};
 
-/// A node that is silent for so long is gone, s. etcd grants no less unless it is set up otherwise.
+/// A node that is silent for this time is removed, s. By default etcd grants no shorter lease.
 const LEASE_S: i64 = 2;
-/// Changes are told on so often at most.
+/// Shortest time between two passed changes.
 const TICK: Duration = Duration::from_millis(100);
-/// The lease is kept alive every so many ticks.
+/// Ticks between two renewals of the lease.
 const TICKS_A_KEEPALIVE: u32 = 4;
-/// A server that does not answer for so long is taken for dead.
+/// A server that does not answer for this time counts as dead.
 const SILENT: Duration = Duration::from_millis(1_500);
-/// Between two sessions.
+/// Pause between two sessions.
 const PAUSE: Duration = Duration::from_millis(250);
-/// By so much later than said a lease may end.
+/// Most that a lease can end after its nominal time.
 const LATE: Duration = Duration::from_millis(1_500);
-/// An etcd that is gone is complained of so often.
+/// Time between two log messages about an etcd that does not answer.
 const COMPLAINT: Duration = Duration::from_secs(60);
 
-/// What registering needs.
+/// The options of a registration.
 pub struct Config {
     /// URLs.
     pub endpoints: Vec<String>,
@@ -63,10 +63,10 @@ pub struct Etcd {
 /// Why a session ended.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
-    /// It may be over soon.
+    /// It can pass without action.
     #[error("{0}")]
     Passing(String),
-    /// Somebody has to do something about it.
+    /// An operator has to act.
     #[error("{0}")]
     Lasting(String),
 }
@@ -77,8 +77,8 @@ impl From<etcd_client::Error> for Trouble {
         match &error {
             etcd_client::Error::GRpcStatus(status) => {
                 let text = format!("{} ({})", status.message(), status.code());
-                // etcd says InvalidArgument of a wrong password, FailedPrecondition of a user where
-                // there are none.
+                // etcd reports a wrong password as InvalidArgument, and a user as FailedPrecondition if
+                // authentication is off.
                 match status.code() {
                     Code::InvalidArgument
                     | Code::FailedPrecondition
@@ -93,11 +93,10 @@ impl From<etcd_client::Error> for Trouble {
 }
 
 impl Etcd {
-    /// Registers, and tells `rosters` of the fleet from then on. An etcd that does not answer is tried
-    /// for ever.
+    /// Registers, and sends every change of the fleet to `rosters`. Retries for ever if etcd does not answer.
     ///
     /// # Errors
-    /// The name is another node's, or etcd refuses us.
+    /// Another node has the name, or etcd refuses this host.
     pub fn start(config: Config, rosters: Sender<Roster>) -> Result<Etcd> {
         let told = Arc::new(Mutex::new(status::Fleet {
             name: config.fleet.clone(),
@@ -144,14 +143,14 @@ impl Etcd {
         match outcome.recv() {
             Ok(Err(Trouble::Lasting(why))) => bail!("{why}"),
             Ok(Err(Trouble::Passing(why))) => {
-                warn!("etcd: {why}; no fleet until it answers: trying on");
+                warn!("etcd: {why}; there is no fleet until etcd answers; retrying");
             }
             Ok(Ok(())) | Err(_) => {}
         }
         Ok(etcd)
     }
 
-    /// For status.
+    /// The fleet for the status.
     pub fn told(&self) -> status::Fleet {
         self.told.lock().expect("the thread does not panic").clone()
     }
@@ -172,26 +171,26 @@ struct Member {
     key: String,
     prefix: String,
     registry: Registry,
-    /// Of the present session.
+    /// Client of the present session.
     client: Option<Client>,
     lease: Option<i64>,
-    /// What etcd has granted.
+    /// Duration of the lease that etcd granted.
     lasts: Duration,
-    /// This process has held its key.
+    /// Whether this process has had its key.
     was_registered: bool,
-    /// The registry is not what was told last.
+    /// Whether the registry has changed since it was last published.
     is_news: bool,
-    /// The roster that was told last.
+    /// The roster that was sent last.
     sent: Option<Roster>,
     told: Arc<Mutex<status::Fleet>>,
     rosters: Sender<Roster>,
-    /// When an etcd that is gone was complained of last.
+    /// When the last message about a lost etcd was logged.
     complained: Option<Instant>,
-    /// Takes what came of the first session.
+    /// Takes the outcome of the first session.
     first: Option<Sender<Result<(), Trouble>>>,
 }
 
-/// An answer in time.
+/// The answer, or an error after [`SILENT`].
 async fn soon<T>(
     answer: impl std::future::Future<Output = Result<T, etcd_client::Error>>,
 ) -> Result<T, Trouble> {
@@ -206,7 +205,7 @@ fn silent() -> Trouble {
 }
 
 impl Member {
-    /// Holds its place for ever, at one endpoint after the other.
+    /// Keeps the registration for ever, at one endpoint after the other.
     async fn stay(&mut self) {
         let endpoints = self.config.endpoints.clone();
         for url in endpoints.iter().cycle() {
@@ -216,11 +215,11 @@ impl Member {
         }
     }
 
-    /// Others need not wait until the lease is over.
+    /// Ends the lease, so that the others need not wait for its end.
     async fn leave(&mut self) {
         if let (Some(client), Some(lease)) = (&mut self.client, self.lease) {
             if let Err(trouble) = soon(client.lease_revoke(lease)).await {
-                warn!("etcd: cannot leave the fleet, it will notice within {LEASE_S} s: {trouble}");
+                warn!("etcd: cannot leave the fleet now; this host's lease ends within {LEASE_S} s: {trouble}");
             }
         }
     }
@@ -257,7 +256,7 @@ impl Member {
                     Some(answer) if answer.ttl() > 0 => answered = Instant::now(),
                     _ => {
                         self.lease = None;
-                        return Err(Trouble::Passing("our lease is over".to_owned()));
+                        return Err(Trouble::Passing("the lease of this host has ended".to_owned()));
                     }
                 },
                 change = changes.message() => match change? {
@@ -266,13 +265,13 @@ impl Member {
                             self.changed(event)?;
                         }
                     }
-                    _ => return Err(Trouble::Passing("the watch was ended".to_owned())),
+                    _ => return Err(Trouble::Passing("etcd has ended the watch".to_owned())),
                 },
             }
         }
     }
 
-    /// The lease of the last session if it is still one, or another.
+    /// The lease of the last session if it is still valid, else a new one.
     async fn lease(
         &mut self,
         client: &mut Client,
@@ -280,7 +279,7 @@ impl Member {
         if let Some(lease) = self.lease {
             match tokio::time::timeout(SILENT, client.lease_keep_alive(lease)).await {
                 Err(_) => return Err(silent()),
-                // It is over.
+                // The lease has ended.
                 Ok(Err(etcd_client::Error::LeaseKeepAliveError(_))) => self.lease = None,
                 Ok(kept) => return Ok(kept?),
             }
@@ -291,8 +290,8 @@ impl Member {
         soon(client.lease_keep_alive(granted.id())).await
     }
 
-    /// Puts our key there, unless it is. What a dead process of ours has left behind is taken over at
-    /// once: since we could bind its address, it does not run any more.
+    /// Creates this host's key. The key that a former process of this host left behind is taken over at
+    /// once: this process could bind its address, so the former one has ended.
     async fn register(
         &mut self,
         client: &mut Client,
@@ -317,8 +316,7 @@ impl Member {
             } else if since.elapsed() > self.lasts + LATE {
                 let address = address.map_or("an unreadable address".into(), |a| a.to_string());
                 return Err(Trouble::Lasting(format!(
-                    "node {} of fleet {} runs already, at {address}; give this one another name \
-                     with --node",
+                    "node {} of fleet {} already runs at {address}; use another name with --node",
                     self.config.node, self.config.fleet
                 )));
             } else {
@@ -329,7 +327,7 @@ impl Member {
         }
     }
 
-    /// Puts our key if what is there is as expected; else what is there instead.
+    /// Writes this host's key if the present one is as `expected`; else returns the present one.
     async fn put_if(
         &self,
         client: &mut Client,
@@ -348,12 +346,12 @@ impl Member {
         match answer.op_responses().into_iter().next() {
             Some(TxnOpResponse::Get(mut got)) => Ok(got.take_kvs().pop()),
             _ => Err(Trouble::Passing(
-                "an answer without what was asked".to_owned(),
+                "the answer lacks the requested key".to_owned(),
             )),
         }
     }
 
-    /// Reads all keys; returns the revision that they are of.
+    /// Reads all keys; returns their revision.
     async fn read(&mut self, client: &mut Client) -> Result<i64, Trouble> {
         let all = GetOptions::new()
             .with_prefix()
@@ -389,14 +387,16 @@ impl Member {
         }
         let is_own = key.key() == self.key.as_bytes();
         if is_own && (is_gone || Some(key.lease()) != self.lease) {
-            return Err(Trouble::Passing("our key was taken away".to_owned()));
+            return Err(Trouble::Passing(
+                "another client changed or removed the key of this host".to_owned(),
+            ));
         }
         Ok(())
     }
 
     fn connected(&mut self, url: &str) {
         info!(
-            "etcd: {url} has {} in fleet {}",
+            "etcd: {url} has registered {} in fleet {}",
             self.config.node, self.config.fleet
         );
         self.publish();
@@ -423,14 +423,14 @@ impl Member {
             }
             (None, Trouble::Lasting(_)) if is_due => error!("etcd: {text}"),
             (None, Trouble::Passing(_)) if is_due => {
-                warn!("etcd: {text}; going on with the fleet as it was, and trying on");
+                warn!("etcd: {text}; the fleet stays as last known; retrying");
             }
             _ => {}
         }
         if is_due {
             self.complained = Some(Instant::now());
         }
-        // Once: the synchronisation may have learned since that the leader has been replaced.
+        // Once: the synchronisation may have learned since then that the leader was replaced.
         if let Some(sent) = self.sent.as_mut().filter(|sent| sent.certain) {
             sent.certain = false;
             let _ = self.rosters.send(sent.clone());
@@ -446,7 +446,7 @@ impl Member {
         change(&mut self.told.lock().expect("readers do not panic"))
     }
 
-    /// Tells what is new of the fleet.
+    /// Publishes changes of the fleet to the status and the synchronisation.
     fn publish(&mut self) {
         if !std::mem::take(&mut self.is_news) {
             return;

@@ -1,4 +1,4 @@
-//! Prometheus metrics of a clock: one list, from which the exposition and docs/metrics.md follow.
+//! Prometheus metrics of a clock. The served text and docs/metrics.md come from one list.
 use std::{fmt::Write as _, net::SocketAddr, sync::atomic::AtomicU64, thread};
 
 use anyhow::{anyhow, Result};
@@ -17,7 +17,7 @@ use tracing::warn;
 type Labels = Vec<(String, String)>;
 type Values = Vec<(Labels, f64)>;
 
-/// A metric: its name, what it means, and its values.
+/// A metric: its name, its meaning and its values.
 struct Metric {
     name: &'static str,
     labels: &'static str,
@@ -29,67 +29,67 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "onramp_clock_synchronised",
         labels: "",
-        help: "1 while this host has a fleet time that may be used, else 0",
+        help: "1 if this host has a valid fleet time, else 0",
         values: |s| one(f64::from(u8::from(s.clock.is_some()))),
     },
     Metric {
         name: "onramp_clock_leader",
         labels: "",
-        help: "1 while this host leads the fleet, else 0",
-        values: |s| one(f64::from(u8::from(s.coordinator == Some(s.own)))),
+        help: "1 if this host leads the fleet, else 0",
+        values: |s| one(f64::from(u8::from(s.membership.leads()))),
     },
     Metric {
         name: "onramp_clock_term",
         labels: "",
-        help: "of the fleet's leader: a later one's is larger; 0 in a fleet that is a list",
-        values: |s| one(s.term as f64),
+        help: "term of the leader; it grows with each new leader; 0 without etcd",
+        values: |s| one(s.membership.term as f64),
     },
     Metric {
         name: "onramp_clock_members",
         labels: "",
-        help: "hosts of the fleet, as this one knows it",
-        values: |s| one(s.members as f64),
+        help: "members of the fleet that this host knows, itself included",
+        values: |s| one(s.membership.members as f64),
     },
     Metric {
         name: "onramp_clock_etcd_connected",
         labels: "",
-        help: "1 while etcd answers and has this host, else 0; not told in a fleet that is a list",
+        help: "1 if etcd answers and has this host's key, else 0; absent without etcd",
         values: |s| fleet(s, |f| f64::from(u8::from(f.connected))),
     },
     Metric {
         name: "onramp_clock_etcd_failures",
         labels: "",
-        help: "times that the connection to etcd was lost or could not be made",
+        help: "how often the connection to etcd failed or was lost",
         values: |s| fleet(s, |f| f.failures as f64),
     },
     Metric {
         name: "onramp_clock_etcd_refused",
         labels: "",
-        help: "keys of the fleet in etcd that are no nodes",
+        help: "keys of the fleet in etcd that are not valid nodes",
         values: |s| fleet(s, |f| f.refused.len() as f64),
     },
     Metric {
         name: "onramp_clock_offset_seconds",
         labels: "",
-        help: "fleet time less CLOCK_MONOTONIC",
+        help: "fleet time minus CLOCK_MONOTONIC",
         values: |s| s.clock.map_or(vec![], |c| one(c.offset_ns as f64 / 1e9)),
     },
     Metric {
         name: "onramp_clock_drift_ratio",
         labels: "",
-        help: "by how much fleet time is faster than CLOCK_MONOTONIC",
+        help: "rate of fleet time relative to CLOCK_MONOTONIC, minus 1",
         values: |s| s.clock.map_or(vec![], |c| one(c.drift)),
     },
     Metric {
         name: "onramp_clock_sigma_seconds",
         labels: "",
-        help: "standard deviation of fleet time here",
+        help: "standard deviation of fleet time on this host",
         values: |s| s.clock.map_or(vec![], |c| one(c.sigma_ns as f64 / 1e9)),
     },
     Metric {
         name: "onramp_clock_system_ahead_seconds",
         labels: "",
-        help: "by how much the system's clock is ahead of the leader's",
+        help: "system clock (CLOCK_REALTIME) minus the leader's",
         values: |s| match s.system.ahead_ns {
             Some(ns) => one(ns as f64 / 1e9),
             None => vec![],
@@ -98,7 +98,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "onramp_clock_system_follows",
         labels: "",
-        help: "1 while --discipline makes the system's clock follow, 0 when it has given up; else not told",
+        help: "1 if --discipline steers the system clock, 0 if it has given up; absent without --discipline",
         values: |s| match s.system.follows {
             Follows::Nothing => vec![],
             Follows::Leader => one(1.0),
@@ -108,13 +108,13 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "onramp_clock_system_rate_ratio",
         labels: "",
-        help: "by how much faster --discipline makes the system's clock run",
+        help: "change of the system clock's rate by --discipline",
         values: |s| one(s.system.rate),
     },
     Metric {
         name: "onramp_clock_lease_seconds",
         labels: "",
-        help: "time until fleet time must not be used any more",
+        help: "time until the lease of fleet time ends",
         values: |s| {
             let left_ns =
                 |c: onramp_clock::status::FleetClock| c.valid_until_mono_ns - now_mono_ns();
@@ -124,7 +124,7 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "onramp_clock_delay_min_seconds",
         labels: "from, to",
-        help: "shortest one-way delay of the last half minute",
+        help: "minimum one-way delay over the last half minute",
         values: |s| ways(s, |way| way.min_ns),
     },
     Metric {
@@ -136,19 +136,19 @@ const METRICS: &[Metric] = &[
     Metric {
         name: "onramp_clock_cpu_seconds",
         labels: "",
-        help: "processor time that synchronisation took",
+        help: "processor time of the synchronisation",
         values: |s| one(s.cost.cpu_ns as f64 / 1e9),
     },
     Metric {
         name: "onramp_clock_wire_bytes",
         labels: "",
-        help: "bytes sent, on an Ethernet wire with preamble and gap",
+        help: "bytes sent, as on an Ethernet wire with preamble and gap",
         values: |s| one(s.cost.wire_bytes as f64),
     },
     Metric {
         name: "onramp_clock_events",
         labels: "event",
-        help: "what happened since the program began, by event",
+        help: "count of each event since the program began",
         values: |s| {
             let event = |(name, value): &(String, u64)| {
                 (vec![("event".to_owned(), name.clone())], *value as f64)
@@ -163,7 +163,7 @@ fn one(value: f64) -> Values {
 }
 
 fn fleet(s: &Status, of: fn(&Fleet) -> f64) -> Values {
-    s.fleet.as_ref().map_or(vec![], |f| one(of(f)))
+    s.membership.fleet.as_ref().map_or(vec![], |f| one(of(f)))
 }
 
 fn ways(s: &Status, of: fn(&onramp_clock::status::Way) -> i64) -> Values {
@@ -177,7 +177,7 @@ fn ways(s: &Status, of: fn(&onramp_clock::status::Way) -> i64) -> Values {
         .collect()
 }
 
-/// The text that Prometheus reads.
+/// The metrics in the OpenMetrics text format.
 fn text(status: &Status) -> String {
     let mut registry = Registry::default();
     for metric in METRICS {
@@ -192,13 +192,16 @@ fn text(status: &Status) -> String {
     text
 }
 
-/// Answers HTTP requests at `address` for as long as the process lives.
-/// `status`: none when the clock has ended.
+/// Answers HTTP requests at `address` as long as the process lives. `status` is none once the clock has
+/// stopped.
+///
+/// # Errors
+/// The address cannot be bound.
 pub fn serve(
     address: SocketAddr,
     status: impl Fn() -> Option<Status> + Send + 'static,
 ) -> Result<()> {
-    let server = Server::http(address).map_err(|e| anyhow!("--metrics {address}: {e}"))?;
+    let server = Server::http(address).map_err(|e| anyhow!("cannot serve --metrics on {address}: {e}; use a free port of this host, e.g. --metrics 127.0.0.1:9464"))?;
     let kind = "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8";
     let kind: Header = kind.parse().map_err(|()| anyhow!("a header"))?;
     let answer = move || {
@@ -207,8 +210,10 @@ pub fn serve(
                 ("/metrics", Some(status)) => {
                     Response::from_string(text(&status)).with_header(kind.clone())
                 }
-                ("/metrics", None) => Response::from_string("ending\n").with_status_code(503),
-                _ => Response::from_string("see /metrics\n").with_status_code(404),
+                ("/metrics", None) => {
+                    Response::from_string("the clock has stopped\n").with_status_code(503)
+                }
+                _ => Response::from_string("metrics are at /metrics\n").with_status_code(404),
             };
             if let Err(error) = request.respond(response) {
                 warn!("metrics client: {error}");
@@ -224,10 +229,12 @@ pub fn serve(
 /// The whole of docs/metrics.md.
 pub fn markdown() -> String {
     let mut out = String::from(
-        "<!-- Generated, which a test compares: onramp clock reference > docs/metrics.md -->\n\
+        "<!-- Generated, a test compares it: onramp clock reference > docs/metrics.md -->\n\
          # Metrics\n\
-         `onramp clock run --metrics ADDRESS:PORT` and `onramp agent run --clock huygens --metrics \
-         ADDRESS:PORT` serve them at `/metrics` in the OpenMetrics text format. All are gauges.\n\n\
+         The Prometheus metrics of clock synchronisation, for operators who monitor it. `onramp clock run \
+         --metrics ADDRESS:PORT` and `onramp agent run --clock huygens --metrics ADDRESS:PORT` serve them \
+         at `/metrics` in the OpenMetrics text format. All are gauges. The data path has no metrics: \
+         `onramp status --json` shows its counters.\n\n\
          | metric | labels | meaning |\n|---|---|---|\n",
     );
     for metric in METRICS {
@@ -237,7 +244,7 @@ pub fn markdown() -> String {
             metric.name, metric.labels, metric.help
         );
     }
-    out.push_str("\n| event | meaning |\n|---|---|\n");
+    out.push_str("\nEvents of `onramp_clock_events`:\n\n| event | meaning |\n|---|---|\n");
     for (name, meaning) in COUNTERS {
         let _ = writeln!(out, "| `{name}` | {meaning} |");
     }
@@ -247,10 +254,10 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onramp_clock::status::{FleetClock, System, Way};
+    use onramp_clock::status::{FleetClock, Membership, System, Way};
 
     #[test]
-    fn the_documentation_is_of_this_version() {
+    fn the_documentation_lists_these_metrics() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
         let is = std::fs::read_to_string(path).unwrap_or_default();
         assert_eq!(
@@ -261,16 +268,18 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_is_told() {
+    fn every_metric_is_served() {
         let told = text(&Status {
             version: String::new(),
             pid: 1,
-            own: "10.0.0.1:5198".parse().unwrap(),
-            coordinator: Some("10.0.0.1:5198".parse().unwrap()),
-            term: 7,
-            members: 2,
-            fleet: Some(Fleet::default()),
-            other_versions: vec![],
+            membership: Membership {
+                own: "10.0.0.1:5198".parse().unwrap(),
+                coordinator: Some("10.0.0.1:5198".parse().unwrap()),
+                term: 7,
+                members: 2,
+                fleet: Some(Fleet::default()),
+                other_versions: vec![],
+            },
             source: String::new(),
             authenticated: true,
             state: "starting".into(),

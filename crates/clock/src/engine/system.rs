@@ -5,7 +5,8 @@ use tracing::{info, warn};
 use super::Engine;
 use crate::{
     status::{FleetClock, Follows},
-    system::{follow, Act, Wall, MOST_RATE},
+    system::{follow, Act},
+    wall::{Wall, MOST_RATE},
 };
 
 impl Engine {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{keys::Keys, members::Members, system::Wall};
+use crate::{keys::Keys, members::Members, wall::Wall};
 use onramp_sync::{correction::Error, synthetic::Synthetic};
 use proptest::prelude::*;
 
@@ -212,18 +212,6 @@ fn who_is_not_believed_has_no_fleet_time() {
     );
     hear(&mut engine, 1, 3, state(State::Contradictory), NOW);
     assert!(engine.told.course.is_none());
-}
-
-#[test]
-fn numbers_grow_or_the_speaker_was_silent() {
-    let mut fresh = Fresh::default();
-    assert_eq!(fresh.accept(5, NOW), Age::New);
-    assert_eq!(fresh.accept(5, NOW), Age::Repeated);
-    assert_eq!(fresh.accept(4, NOW + 1), Age::Stale);
-    assert_eq!(fresh.accept(6, NOW + 2), Age::New);
-    assert_eq!(fresh.accept(1, NOW + SILENT_NS), Age::Stale);
-    // It started again with a clock set back.
-    assert_eq!(fresh.accept(1, NOW + 3 + SILENT_NS), Age::New);
 }
 
 #[test]

@@ -21,17 +21,17 @@ pub fn status(s: &Status) -> String {
     let _ = writeln!(
         out,
         "{} of {} members, {}, messages {tags}, pid {}\n{}{}; stamps: {}\n{}\n{}\n",
-        s.own,
-        s.members,
+        s.membership.own,
+        s.membership.members,
         leader(s),
         s.pid,
-        s.fleet.as_ref().map_or(String::new(), fleet),
+        s.membership.fleet.as_ref().map_or(String::new(), fleet),
         clock(s),
         s.source,
         system(s),
         cost(s),
     );
-    for (host, version) in &s.other_versions {
+    for (host, version) in &s.membership.other_versions {
         let _ = writeln!(
             out,
             "{host} speaks version {version} of the protocol, this is {VERSION}"
@@ -62,11 +62,15 @@ pub fn status(s: &Status) -> String {
 }
 
 fn leader(s: &Status) -> String {
-    match s.coordinator {
+    match s.membership.coordinator {
         None => "nobody leads".to_owned(),
         Some(leader) => {
-            let ours = if leader == s.own { " (this host)" } else { "" };
-            format!("{leader}{ours} leads in term {}", s.term)
+            let ours = if leader == s.membership.own {
+                " (this host)"
+            } else {
+                ""
+            };
+            format!("{leader}{ours} leads in term {}", s.membership.term)
         }
     }
 }
@@ -153,7 +157,7 @@ fn system(s: &Status) -> String {
     };
     let follows = match &system.follows {
         Follows::Nothing => "left alone".to_owned(),
-        Follows::Leader if s.coordinator == Some(s.own) => "which it is".to_owned(),
+        Follows::Leader if s.membership.leads() => "which it is".to_owned(),
         Follows::Leader => format!("follows it, rate {} ppm", ppm(system.rate)),
         Follows::GivenUp(why) => format!("FOLLOWS IT NO MORE: {why}"),
     };

@@ -1,0 +1,29 @@
+//! The configuration of a host's synchronisation.
+
+use std::net::SocketAddr;
+
+use onramp_sync::synthetic::Synthetic;
+use onramp_units::Span;
+
+use crate::keys::Keys;
+
+/// How a host takes part in its fleet. The caller checks that spans are above 0.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Address of this host.
+    pub own: SocketAddr,
+    /// Keys that sign and check messages.
+    pub keys: Keys,
+    /// False with the well-known key.
+    pub authenticated: bool,
+    /// Neighbours of a host in the mesh.
+    pub degree: usize,
+    /// Time between two pairs of probes of an edge.
+    pub interval: Span,
+    /// How long fleet time may be used after the last verdict.
+    pub lease: Span,
+    /// Whether the system clock follows the leader's.
+    pub discipline: bool,
+    /// Errors that tests add to the clock; none otherwise.
+    pub synthetic: Synthetic,
+}

@@ -1,0 +1,80 @@
+//! What the synchronisation's thread publishes for readers on other threads.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use onramp_sync::correction::Correction;
+use onramp_units::{Mono, Time};
+
+use crate::{
+    own::Scale,
+    status::{Cost, Counters, Edge, FleetClock, Follows, System, Way},
+};
+
+/// State of the thread, for its readers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Published {
+    pub state: &'static str,
+    pub members: usize,
+    pub leader: Option<SocketAddr>,
+    pub term: u64,
+    pub other_versions: BTreeMap<SocketAddr, u8>,
+    pub course: Option<Course>,
+    pub scale: Scale,
+    pub system: System,
+    pub edges: Vec<Edge>,
+    pub ways: Vec<Way>,
+    pub cost: Cost,
+    pub counters: Counters,
+}
+
+impl Published {
+    pub fn new(discipline: bool) -> Published {
+        let follows = match discipline {
+            true => Follows::Leader,
+            false => Follows::Nothing,
+        };
+        Published {
+            state: "starting",
+            system: System {
+                follows,
+                ..System::default()
+            },
+            ..Published::default()
+        }
+    }
+}
+
+/// Fleet time in use: the clock follows `steered` until it meets `target` at `met_at`, then `target`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Course {
+    pub steered: Correction,
+    pub target: Correction,
+    pub met_at: Time<Mono>,
+    pub heard_mono_ns: i64,
+    pub valid_until_mono_ns: i64,
+}
+
+impl Course {
+    pub fn at(&self, now: Time<Mono>) -> &Correction {
+        if now < self.met_at {
+            &self.steered
+        } else {
+            &self.target
+        }
+    }
+
+    /// Fleet time as a line over CLOCK_MONOTONIC with its reference at `now`; none after the lease.
+    pub fn clock(&self, scale: &Scale, now: i64) -> Option<FleetClock> {
+        let own = scale.read(now);
+        let correction = self.at(own);
+        let fast = scale.drift_at(now);
+        (now < self.valid_until_mono_ns).then_some(FleetClock {
+            reference_mono_ns: now,
+            offset_ns: (own.ticks() - now).saturating_add(correction.offset_at(own)),
+            drift: fast + correction.drift_at(own) * (1.0 + fast),
+            sigma_ns: correction.sigma_at(own).round() as i64,
+            heard_mono_ns: self.heard_mono_ns,
+            valid_until_mono_ns: self.valid_until_mono_ns,
+        })
+    }
+}
