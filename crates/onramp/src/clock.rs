@@ -1,4 +1,4 @@
-//! `onramp clock`: synchronisation alone, and what it knows. The work is onramp-clock's.
+//! `onramp clock`: starts clock synchronisation and shows its status. onramp-clock does the work.
 mod table;
 
 use std::{path::PathBuf, thread, time::Duration};
@@ -15,7 +15,7 @@ use crate::sim;
 #[derive(Subcommand)]
 pub enum Command {
     #[cfg(feature = "agent")]
-    /// Synchronise this host with its fleet, without a data path, until SIGINT or SIGTERM
+    /// Synchronise this host with its fleet until SIGINT or SIGTERM; holds no traffic
     #[command(
         after_help = "Examples: onramp clock run --member 10.0.0.1,10.0.0.2 --key-file keys\n          \
                       onramp clock run --etcd http://10.0.0.9:2379 --key-file keys"
@@ -24,17 +24,17 @@ pub enum Command {
     /// Synchronise this host with its fleet (not in this build)
     #[cfg(not(feature = "agent"))]
     Run(crate::missing::Args),
-    /// Offset, drift and sigma of this host's fleet time, its edges, what failed
+    /// Show this host's fleet time (offset, drift, sigma), its neighbours and failures
     #[command(after_help = "Example: onramp clock status --json")]
     Status(QueryArgs),
-    /// The same in a line every two seconds, until interrupted
+    /// Show the fleet time in one line every two seconds, until interrupted
     #[command(after_help = "Example: onramp clock watch")]
     Watch(QueryArgs),
-    /// Shortest and present one-way delays; of all pairs that are probed on the coordinator's host
+    /// Show minimum and median one-way delays; the leader shows those of all pairs
     #[command(after_help = "Examples: onramp clock matrix\n          \
                       onramp clock matrix --json > matrix.json; onramp report matrix.json")]
     Matrix(QueryArgs),
-    /// Huygens on a scenario's network in the simulator, under its load: how wrong the clocks are
+    /// Simulate the synchronisation under a scenario's load and show the errors of the clocks
     #[command(after_help = "Example: onramp clock simulate scenarios/clock.toml --threads 2")]
     Simulate(sim::RunArgs),
     /// Print docs/metrics.md: every metric of --metrics
@@ -45,10 +45,10 @@ pub enum Command {
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct QueryArgs {
-    /// Socket of the daemon, when it was started with --socket
+    /// Socket of a daemon that was started with --socket
     #[arg(long)]
     socket: Option<PathBuf>,
-    /// JSON, for machines
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -29,17 +29,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The daemon: the data path on this host
+    /// Run the daemon, which holds traffic on this host
     #[cfg(feature = "agent")]
     #[command(subcommand)]
     Agent(AgentCommand),
     /// The daemon (not in this build)
     #[cfg(not(feature = "agent"))]
     Agent(missing::Args),
-    /// What the daemon does now: delays by peer, pauses, OR-ACKs, everything that failed open
+    /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
-    /// Clock synchronisation: alone, and what it knows
+    /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
     /// Figures and tables of the On-Ramp paper: runs them, compares, keeps what to draw
@@ -66,7 +66,7 @@ enum Command {
 #[cfg(feature = "agent")]
 #[derive(Subcommand)]
 enum AgentCommand {
-    /// Attach to a device and hold its flows, until SIGINT or SIGTERM
+    /// Attach to a device and hold its flows until SIGINT or SIGTERM
     #[command(after_help = "Example: onramp agent run --dev eth0 --threshold 50us")]
     Run(Box<onramp_agent::Args>),
 }

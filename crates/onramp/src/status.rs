@@ -1,4 +1,4 @@
-//! `onramp status`: what the daemon does now, as a table for people or as JSON.
+//! `onramp status`: the status of daemons as a table or as JSON.
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context, Result};
@@ -7,13 +7,13 @@ use onramp_status::{netns_inode, query, sockets, Status};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Device [default: every daemon in this network namespace]
+    /// Device of the daemon [default: all daemons in this network namespace]
     #[arg(long)]
     dev: Option<String>,
-    /// Socket of the daemon, when it was started with --socket
+    /// Socket of a daemon that was started with --socket
     #[arg(long, conflicts_with = "dev")]
     socket: Option<PathBuf>,
-    /// JSON, for machines
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +41,7 @@ fn table(s: &Status) -> String {
     let lease = if s.clock.lease_left_ns > 0 {
         format!("lease {} s", seconds(s.clock.lease_left_ns))
     } else {
-        "LEASE EXPIRED: nothing is held".to_owned()
+        "LEASE EXPIRED, nothing is held".to_owned()
     };
     let tags = if s.authenticated {
         "authenticated"

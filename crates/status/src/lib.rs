@@ -1,7 +1,7 @@
-//! What a daemon reports about itself, as types, and how to ask for it: a JSON document on a Unix
-//! socket. For whoever asks: the command line, the rack, tests, benchmarks.
+//! The status of a daemon, as types, and the request for it: the daemon answers with a JSON document on a
+//! Unix socket. For the command line, the rack, tests and benchmarks.
 //!
-//! Does not: load BPF programs, or know the daemon.
+//! Does not: load BPF programs, or depend on the daemon.
 #![warn(missing_docs)]
 
 use std::{
@@ -15,25 +15,25 @@ use std::{
 
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
-/// Where daemons put their sockets.
+/// Directory of the daemons' sockets.
 pub const RUN_DIR: &str = "/run/onramp";
 /// Longest wait for a daemon's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The status of the data path on one device. Times in ns unless the name says otherwise.
+/// The status of the data path on one device. Times are in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Its process.
+    /// ID of its process.
     pub pid: u32,
     /// The device whose traffic it holds.
     pub dev: String,
     /// Name of the control law.
     pub law: String,
-    /// None: each peer has its own.
+    /// Threshold T; none if each peer has its own.
     pub threshold_ns: Option<i64>,
-    /// No packet is held longer.
+    /// Longest pause.
     pub max_pause_ns: i64,
     /// False when OR-ACKs are signed with the well-known key.
     pub authenticated: bool,
@@ -41,11 +41,11 @@ pub struct Status {
     pub clock: Clock,
     /// Entries in the flow table.
     pub flows: u32,
-    /// Its size.
+    /// Size of the flow table.
     pub max_flows: u32,
-    /// By address.
+    /// Peers, ordered by address.
     pub peers: Vec<Peer>,
-    /// By name, as `ONR_COUNTERS` of bpf/abi.h lists them.
+    /// Counters by name; `ONR_COUNTERS` of bpf/abi.h lists them.
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -54,51 +54,51 @@ pub struct Status {
 pub struct Clock {
     /// `local` or `huygens`.
     pub source: String,
-    /// Fleet time less CLOCK_MONOTONIC at `reference_mono_ns`.
+    /// Fleet time minus CLOCK_MONOTONIC at `reference_mono_ns`.
     pub offset_ns: i64,
-    /// Where the line has that offset.
+    /// CLOCK_MONOTONIC at the line's reference point.
     pub reference_mono_ns: i64,
-    /// How much faster fleet time runs, ns a ns.
+    /// Growth of the offset, ns per ns.
     pub drift: f64,
     /// Standard deviation of fleet time.
     pub sigma_ns: i64,
-    /// Negative: expired, nothing is held.
+    /// Time until the lease ends; negative after its end, when nothing is held.
     pub lease_left_ns: i64,
 }
 
-/// One-way delays to a peer, and what was held because of them.
+/// One-way delays to a peer, and the pauses of flows to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its address.
+    /// Address of the peer.
     pub addr: IpAddr,
-    /// The newest one-way delay.
+    /// The latest one-way delay.
     pub owd_last_ns: i64,
-    /// The shortest.
+    /// The minimum.
     pub owd_min_ns: i64,
-    /// Their average, gain 1/16.
+    /// Moving average with gain 1/16.
     pub owd_ewma_ns: i64,
-    /// OR-ACKs from it.
+    /// OR-ACKs from the peer.
     pub oracks: u64,
-    /// Times that a flow to it was paused.
+    /// Number of pauses of flows to the peer.
     pub holds: u64,
-    /// For how long, in all.
+    /// Sum of these pauses.
     pub held_ns: u64,
-    /// How its threshold came about, under `--threshold auto`.
+    /// The terms of its threshold, with `--threshold auto`.
     pub threshold: Option<Reasons>,
 }
 
-/// How the threshold of a peer came about: it is the sum of the other times.
+/// The threshold of a peer and its terms: it is the sum of the other times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reasons {
-    /// T.
+    /// Threshold T.
     pub threshold_ns: i64,
-    /// The shortest one-way delay.
+    /// Minimum one-way delay.
     pub min_ns: i64,
-    /// Whether probes of the last half minute measured that; else OR-ACKs since the daemon began.
+    /// True if probes of the last half minute measured the minimum, false if OR-ACKs since the daemon began.
     pub by_probes: bool,
     /// The larger of `--headroom` and 2 sigma of the clock.
     pub headroom_ns: i64,
-    /// The time of a segment at line rate.
+    /// Time to send one segment at the line rate.
     pub burst_ns: i64,
 }
 
@@ -109,41 +109,52 @@ impl Status {
     }
 }
 
-/// Why a daemon's status is not known.
+/// Why the status of a daemon cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
-    /// Nobody listens.
-    #[error("no daemon answers at {}: {source}", path.display())]
+    /// Nothing listens.
+    #[error(
+        "no daemon answers at {}: {source}; start one: onramp agent run --dev DEV, or for the clock alone: onramp clock run",
+        path.display()
+    )]
     NoDaemon {
         /// The socket.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It listens and does not answer.
-    #[error("the daemon at {} did not answer in {} s: {source}", path.display(), PATIENCE.as_secs())]
+    /// The daemon listens and does not answer.
+    #[error(
+        "the daemon at {} did not answer in {} s: {source}; if it hangs, stop and start it again",
+        path.display(), patience.as_secs_f64()
+    )]
     NoAnswer {
         /// The socket.
         path: PathBuf,
-        /// The system's answer.
+        /// The longest wait.
+        patience: Duration,
+        /// The error of the system.
         source: io::Error,
     },
-    /// It answers with something else.
-    #[error("the answer of the daemon at {} is not its status: {source}", path.display())]
+    /// The daemon answers with something else.
+    #[error(
+        "the answer of the daemon at {} is not its status: {source}; use the onramp of the daemon's version",
+        path.display()
+    )]
     Foreign {
         /// The socket.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// No daemon has a socket.
+    /// No daemon has a socket in this network namespace.
     #[error(
         "no On-Ramp daemon runs in this network namespace; start one: onramp agent run --dev DEV"
     )]
     NoneHere,
 }
 
-/// Inode of the present network namespace.
+/// Inode of the network namespace of this process.
 ///
 /// # Errors
 /// /proc cannot be read.
@@ -164,7 +175,7 @@ pub fn clock_socket_path(netns_inode: u64) -> PathBuf {
 /// Sockets of all daemons in a network namespace, or the one of `dev`.
 ///
 /// # Errors
-/// There is none.
+/// There is no socket.
 pub fn sockets(netns_inode: u64, dev: Option<&str>) -> Result<Vec<PathBuf>, StatusError> {
     if let Some(dev) = dev {
         return Ok(vec![socket_path(netns_inode, dev)]);
@@ -183,15 +194,15 @@ pub fn sockets(netns_inode: u64, dev: Option<&str>) -> Result<Vec<PathBuf>, Stat
     }
 }
 
-/// Asks the daemon behind `socket` for its status: [`Status`], or a clock's.
+/// Requests the status of the daemon behind `socket`: [`Status`], or that of a clock.
 ///
 /// # Errors
-/// It does not answer within five seconds, or with something else.
+/// The daemon does not answer within five seconds, or answers with something else.
 pub fn query<T: DeserializeOwned>(socket: &Path) -> Result<T, StatusError> {
     query_within(socket, PATIENCE)
 }
 
-/// The same with another patience.
+/// [`query`] with another longest wait.
 ///
 /// # Errors
 /// As [`query`].
@@ -208,6 +219,7 @@ pub fn query_within<T: DeserializeOwned>(
         .and_then(|stream| {
             read(stream, patience).map_err(|source| StatusError::NoAnswer {
                 path: path(),
+                patience,
                 source,
             })
         })?;
@@ -222,4 +234,16 @@ fn read(mut stream: UnixStream, patience: Duration) -> io::Result<String> {
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_does_not_run_is_named_with_the_command_that_starts_it() {
+        let error = query::<Status>(Path::new("/nope")).unwrap_err().to_string();
+        assert!(error.starts_with("no daemon answers at /nope"), "{error}");
+        assert!(error.contains("onramp agent run --dev DEV"), "{error}");
+    }
 }

@@ -10,7 +10,7 @@ use onramp_clock::{
 /// Nodes of a fleet that fit on a screen.
 const MOST_LISTED: usize = 32;
 
-/// Everything.
+/// The whole status.
 pub fn status(s: &Status) -> String {
     let mut out = String::new();
     let tags = if s.authenticated {
@@ -20,7 +20,7 @@ pub fn status(s: &Status) -> String {
     };
     let _ = writeln!(
         out,
-        "{} of {} members, {}, messages {tags}, pid {}\n{}{}; stamps: {}\n{}\n{}\n",
+        "host {}, {} members, {}, messages {tags}, pid {}\n{}{}; stamps: {}\n{}\n{}\n",
         s.membership.own,
         s.membership.members,
         leader(s),
@@ -34,13 +34,13 @@ pub fn status(s: &Status) -> String {
     for (host, version) in &s.membership.other_versions {
         let _ = writeln!(
             out,
-            "{host} speaks version {version} of the protocol, this is {VERSION}"
+            "{host} uses version {version} of the protocol, this host uses {VERSION}"
         );
     }
     let _ = writeln!(
         out,
         "{:<28} {:>10} {:>10} {:>14} {:>10} {:>10}",
-        "probed", "pairs out", "back", "ahead us", "drift ppm", "delay us"
+        "neighbour", "pairs out", "back", "ahead us", "drift ppm", "delay us"
     );
     for edge in &s.edges {
         let _ = writeln!(
@@ -63,23 +63,23 @@ pub fn status(s: &Status) -> String {
 
 fn leader(s: &Status) -> String {
     match s.membership.coordinator {
-        None => "nobody leads".to_owned(),
+        None => "no leader".to_owned(),
         Some(leader) => {
-            let ours = if leader == s.membership.own {
-                " (this host)"
+            let ours = if s.membership.leads() {
+                ", this host"
             } else {
                 ""
             };
-            format!("{leader}{ours} leads in term {}", s.membership.term)
+            format!("leader {leader}{ours} (term {})", s.membership.term)
         }
     }
 }
 
-/// The fleet as etcd has it: a line of its own, and one for each node.
+/// The fleet in etcd: a line for the connection and one for each node.
 fn fleet(f: &Fleet) -> String {
     let mut out = format!("node {} of fleet {}; etcd: {}", f.node, f.name, f.state);
     if !f.connected {
-        out.push_str("; members as last known");
+        out.push_str("; the members are the last known ones");
     }
     out.push('\n');
     for node in f.nodes.iter().take(MOST_LISTED) {
@@ -91,7 +91,10 @@ fn fleet(f: &Fleet) -> String {
         } = node;
         let _ = write!(out, "  {name:<24} {address:<28} version {version}");
         if *protocol != VERSION {
-            let _ = write!(out, ": NO MEMBER, protocol {protocol}, this is {VERSION}");
+            let _ = write!(
+                out,
+                ": NOT A MEMBER, uses protocol {protocol}, this host {VERSION}"
+            );
         }
         out.push('\n');
     }
@@ -104,16 +107,16 @@ fn fleet(f: &Fleet) -> String {
     out
 }
 
-/// What matters, in a line.
+/// The clock in one line.
 pub fn line(s: &Status) -> String {
     format!("{}\n", clock(s))
 }
 
-/// One-way delays, a row a sender, `shortest/present` in us.
+/// One-way delays in us, `minimum/median`, one row per sender.
 pub fn matrix(s: &Status) -> String {
     let hosts: BTreeSet<SocketAddr> = s.ways.iter().flat_map(|way| [way.from, way.to]).collect();
     if hosts.is_empty() {
-        return "no one-way delays yet: the first come after two windows of 2 s\n".to_owned();
+        return "no one-way delays yet; wait two windows of 2 s\n".to_owned();
     }
     let mut out = format!("{:<28}", "from \\ to, us (min/now)");
     for to in &hosts {
@@ -156,10 +159,10 @@ fn system(s: &Status) -> String {
         None => "not compared with the leader's".to_owned(),
     };
     let follows = match &system.follows {
-        Follows::Nothing => "left alone".to_owned(),
-        Follows::Leader if s.membership.leads() => "which it is".to_owned(),
-        Follows::Leader => format!("follows it, rate {} ppm", ppm(system.rate)),
-        Follows::GivenUp(why) => format!("FOLLOWS IT NO MORE: {why}"),
+        Follows::Nothing => "not disciplined".to_owned(),
+        Follows::Leader if s.membership.leads() => "this host leads".to_owned(),
+        Follows::Leader => format!("follows it, rate changed by {} ppm", ppm(system.rate)),
+        Follows::GivenUp(why) => format!("NO LONGER FOLLOWS IT: {why}"),
     };
     format!("system clock: {ahead}; {follows}")
 }
@@ -167,7 +170,7 @@ fn system(s: &Status) -> String {
 fn cost(s: &Status) -> String {
     let wall_ns = s.cost.wall_ns.max(1) as f64;
     format!(
-        "costs {:.2} % of a core, {:.2} Mbit/s sent",
+        "cost: {:.2} % of a core, {:.2} Mbit/s sent",
         100.0 * s.cost.cpu_ns as f64 / wall_ns,
         s.cost.wire_bytes as f64 * 8e3 / wall_ns,
     )
