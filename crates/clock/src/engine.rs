@@ -413,7 +413,7 @@ impl Engine {
 
     fn end_window(&mut self, socket: &Socket, now: i64) {
         if self.boot.changed() {
-            warn!("this host was suspended: its fleet time is unknown until the next verdict");
+            warn!("clock: this host was suspended: no fleet time until the next verdict");
             self.told.counters.suspensions += 1;
             self.told.course = None;
             self.forget();
@@ -510,7 +510,7 @@ impl Engine {
             None => target,
         };
         if self.told.course.is_some() && steered == target {
-            warn!("fleet time steps here to what the coordinator says");
+            warn!("clock: fleet time steps on this host, because it was too far off to steer");
             self.told.counters.fleet_steps += 1;
         }
         // A verdict that was long under way does not hold for longer.

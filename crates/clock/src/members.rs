@@ -1,9 +1,9 @@
-//! Who is in the fleet, and who probes whom. Every host computes the same mesh from the same list.
+//! The members of a fleet and the mesh of probes. Every host computes the same mesh from the same list.
 //!
 //! The mesh of degree d is the union of d/2 rings, each of which orders the hosts by a hash of their
-//! addresses: random enough that any cut has many edges, connected because one ring is, and a host
-//! that comes or goes changes only its neighbours. In each ring a host probes the next one, so that
-//! half of its edges are its own to report. A fleet no larger than the degree has all edges.
+//! addresses. The order is random, so any cut has many edges. One ring connects all hosts. A host that
+//! comes or goes changes only its neighbours. In each ring a host probes the next one, so it reports half
+//! of its edges. A fleet no larger than the degree has all edges.
 
 use std::{hash::Hasher, net::SocketAddr};
 
@@ -11,29 +11,33 @@ use siphasher::sip::SipHasher24;
 
 /// The degree of the paper's mesh.
 pub const USUAL_DEGREE: usize = 10;
-/// The largest degree: a verdict tells of so many neighbours.
+/// The largest degree: a verdict has room for this many neighbours.
 pub const MOST_DEGREE: usize = crate::wire::MOST_NEIGHBOURS;
 
-/// What is wrong with a list of members.
+/// Why a list of members is refused.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MembersError {
-    /// One address stands for one host.
-    #[error("{0} is listed twice")]
+    /// An address is in the list twice.
+    #[error("the list of members has {0} twice; remove one")]
     Twice(SocketAddr),
-    /// This host is none of them.
-    #[error("{own} is not in the list of members: {list}")]
+    /// This host is not in the list.
+    #[error(
+        "no address of this host ({own}) is in the list of members ({list}); add this host to the list on all hosts"
+    )]
     Stranger {
-        /// The address to listen on.
+        /// The addresses of this host.
         own: String,
         /// The members.
         list: String,
     },
-    /// Nobody to compare clocks with.
-    #[error("a fleet has two members at least, not {0}")]
+    /// There is no other clock to compare with.
+    #[error(
+        "the list of members has {0}, below 2; list all hosts of the fleet, this one included"
+    )]
     TooFew(usize),
 }
 
-/// The hosts of a fleet, in an order that all of them know.
+/// The hosts of a fleet, in the same order on all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Members(Vec<SocketAddr>);
 
@@ -47,10 +51,10 @@ pub struct Link {
 }
 
 impl Members {
-    /// A fleet of these.
+    /// A fleet from a list.
     ///
     /// # Errors
-    /// Fewer than two, or one twice.
+    /// The list has fewer than two members, or one twice.
     pub fn new(list: Vec<SocketAddr>) -> Result<Members, MembersError> {
         if list.len() < 2 {
             return Err(MembersError::TooFew(list.len()));
@@ -62,14 +66,14 @@ impl Members {
         Ok(Members(list))
     }
 
-    /// Those that a registry names now, perhaps none; one named twice is one.
+    /// The members in a registry, possibly none; duplicates count once.
     pub fn registered(mut list: Vec<SocketAddr>) -> Members {
         list.sort();
         list.dedup();
         Members(list)
     }
 
-    /// In the order of the list.
+    /// All members, in the order of the list.
     pub fn all(&self) -> &[SocketAddr] {
         &self.0
     }
@@ -79,10 +83,10 @@ impl Members {
         self.0.iter().position(|m| *m == member)
     }
 
-    /// The member that is one of this host's addresses.
+    /// The member that has one of these addresses.
     ///
     /// # Errors
-    /// None is.
+    /// No member has.
     pub fn own(&self, addresses: &[std::net::IpAddr]) -> Result<SocketAddr, MembersError> {
         let own = self.0.iter().find(|m| addresses.contains(&m.ip()));
         own.copied().ok_or_else(|| {
@@ -94,7 +98,7 @@ impl Members {
         })
     }
 
-    /// The mesh of this degree, each edge once.
+    /// The edges of the mesh of this degree.
     pub fn mesh(&self, degree: usize) -> Vec<Link> {
         let hosts = self.0.len();
         if hosts <= degree + 1 {
@@ -117,7 +121,7 @@ impl Members {
     }
 }
 
-/// All pairs; who reports alternates, so that everybody has as much to do.
+/// All pairs. The reporting end alternates, so that all hosts have the same load.
 fn complete(hosts: usize) -> Vec<Link> {
     let pairs = (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| (a, b)));
     let link = |(a, b): (usize, usize)| match (b - a) % 2 {

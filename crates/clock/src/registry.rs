@@ -1,9 +1,9 @@
-//! What a registry (etcd) holds of a fleet, and the roster that follows from it. Everything in it may have
-//! been put there by anybody: it is bounded and checked, and what is refused is told by name. No I/O.
+//! The keys of a fleet in a registry (etcd), and the roster that they give. Any client may have written
+//! them, so they are bounded and checked; refused keys are listed with the reason. No I/O.
 //!
-//! A node has one key, `/onramp/FLEET/members/NODE`, with a lease that it keeps alive, and a value that
-//! is a small JSON object. The node whose key is the oldest leads, and the key's revision is the term: all
-//! who see the same keys see the same leader, and a later leader's term is larger.
+//! A node has one key, `/onramp/FLEET/members/NODE`, with a lease that it keeps alive. The value is a small
+//! JSON object. The node with the oldest key leads, and the revision of that key is the term. Hosts that
+//! see the same keys see the same leader, and the term of a later leader is larger.
 
 use std::{
     collections::BTreeMap,
@@ -18,23 +18,23 @@ use crate::{members::Members, roster::Roster, wire::VERSION};
 pub const LONGEST_NAME: usize = 63;
 /// Longest value.
 pub const LONGEST_RECORD: usize = 512;
-/// Keys of a fleet that are looked at.
+/// Most keys of a fleet; further ones are ignored.
 pub const MOST_NODES: usize = 4096;
 
-/// What a node tells of itself. Fields that a later version adds are ignored.
+/// The value of a node's key. Fields that a later version adds are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Where it probes from and is probed.
+    /// The address for probes.
     pub address: SocketAddr,
     /// Version of its messages.
     pub protocol: u8,
-    /// Of its program, for people.
+    /// Version of its program, for the status.
     #[serde(default)]
     pub version: String,
 }
 
 impl Record {
-    /// Of this program.
+    /// The record of this program.
     pub fn own(address: SocketAddr) -> Record {
         Record {
             address,
@@ -47,20 +47,20 @@ impl Record {
 /// A key's value, as it was found.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
-    /// Should be a [`Record`] in JSON.
+    /// A [`Record`] in JSON, if valid.
     pub value: &'a [u8],
     /// Revision at which the key was made.
     pub created: i64,
-    /// The lease it goes with; 0: none.
+    /// The lease of the key; 0: none.
     pub lease: i64,
 }
 
-/// A node that is believed.
+/// A valid node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What it tells.
+    /// Its record.
     pub record: Record,
-    /// Revision of its key: who is older leads.
+    /// Revision at which its key was made; the oldest leads.
     pub created: u64,
     /// The lease that it keeps alive.
     pub lease: i64,
@@ -71,28 +71,28 @@ pub struct Node {
 pub struct Registry {
     own: SocketAddr,
     nodes: BTreeMap<String, Node>,
-    /// By the bytes of their keys, which no two share: name and reason.
+    /// Name and reason, by the bytes of the key.
     refused: BTreeMap<Vec<u8>, (String, String)>,
 }
 
-/// Whether a node or a fleet can be called this.
+/// Checks the name of a node or a fleet.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why the name is refused.
 pub fn check_name(name: &str) -> Result<(), String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     match name.len() {
-        0 => Err("it is empty".to_owned()),
-        n if n > LONGEST_NAME => Err(format!("it has {n} characters, above {LONGEST_NAME}")),
+        0 => Err("the name is empty".to_owned()),
+        n if n > LONGEST_NAME => Err(format!("the name has {n} characters, above {LONGEST_NAME}")),
         _ => match name.chars().find(|c| !fine(*c)) {
-            Some(c) => Err(format!("{c:?} is none of A-Z a-z 0-9 . _ -")),
+            Some(c) => Err(format!("{c:?} is not allowed; use A-Z a-z 0-9 . _ -")),
             None => Ok(()),
         },
     }
 }
 
 impl Registry {
-    /// As a host at this address sees it, before anything was read.
+    /// An empty registry, for a host at this address.
     pub fn new(own: SocketAddr) -> Registry {
         Registry {
             own,
@@ -101,7 +101,7 @@ impl Registry {
         }
     }
 
-    /// A key was found or has changed; `key` is what follows the prefix.
+    /// Adds or changes a key; `key` is the part after the prefix.
     pub fn put(&mut self, key: &[u8], found: Found<'_>) {
         let name = readable(key);
         self.remove(key);
@@ -114,7 +114,7 @@ impl Registry {
         }
     }
 
-    /// A key is gone.
+    /// Removes a key.
     pub fn remove(&mut self, key: &[u8]) {
         if let Ok(name) = std::str::from_utf8(key) {
             self.nodes.remove(name);
@@ -124,11 +124,11 @@ impl Registry {
 
     fn node(&self, name: &str, key: &[u8], found: Found<'_>) -> Result<Node, String> {
         if name.as_bytes() != key {
-            return Err("its name is no text of a sensible length".to_owned());
+            return Err("its name is too long or not plain text".to_owned());
         }
         check_name(name)?;
         if found.lease == 0 {
-            return Err("it has no lease, so nobody keeps it alive".to_owned());
+            return Err("it has no lease, so no node keeps it alive".to_owned());
         }
         let created = u64::try_from(found.created).map_err(|_| "its revision is below 0")?;
         let record = self.record(found.value)?;
@@ -147,7 +147,7 @@ impl Registry {
             ));
         }
         let record: Record = serde_json::from_slice(value)
-            .map_err(|error| format!("its value is no record: {error}"))?;
+            .map_err(|error| format!("its value is not a valid record: {error}"))?;
         check_address(record.address, self.own)?;
         Ok(Record {
             version: readable(record.version.as_bytes()),
@@ -155,12 +155,12 @@ impl Registry {
         })
     }
 
-    /// Those that are believed, by name.
+    /// The valid nodes, by name.
     pub fn nodes(&self) -> &BTreeMap<String, Node> {
         &self.nodes
     }
 
-    /// Keys that are not, with the reason.
+    /// The refused keys, with the reason.
     pub fn refused(&self) -> impl ExactSizeIterator<Item = &(String, String)> {
         self.refused.values()
     }
@@ -170,8 +170,8 @@ impl Registry {
         self.nodes.iter().min_by_key(|(_, node)| node.created)
     }
 
-    /// The fleet that follows. Nodes of another protocol are no members; if the oldest is one, nobody
-    /// leads until it is gone: two leaders, one for each protocol, would make two fleet times.
+    /// The fleet. Nodes of another protocol are not members. If the oldest node is one of them, no host leads
+    /// until it is gone: two leaders, one per protocol, would make two fleet times.
     pub fn roster(&self) -> Roster {
         let of_ours = |node: &&Node| node.record.protocol == VERSION;
         let address = |node: &Node| node.record.address;
@@ -186,32 +186,32 @@ impl Registry {
     }
 }
 
-/// Whether a host at `own` can exchange probes with one at `address`.
+/// Checks that a host at `own` can exchange probes with one at `address`.
 ///
 /// # Errors
-/// Why it cannot.
+/// Why they cannot.
 pub fn check_address(address: SocketAddr, own: SocketAddr) -> Result<(), String> {
     let refused = |what: &str| Err(format!("its address {address} {what}"));
     let is_broadcast = matches!(address.ip(), IpAddr::V4(ip) if ip.is_broadcast());
     match address.ip() {
         ip if ip.is_unspecified() || ip.is_multicast() || is_broadcast => {
-            refused("is not of one host")
+            refused("is not the address of one host")
         }
         _ if address.port() == 0 => refused("has port 0"),
-        ip if ip.is_ipv4() != own.is_ipv4() => refused("is of another IP version than ours"),
+        ip if ip.is_ipv4() != own.is_ipv4() => refused("has another IP version than this host's"),
         ip if ip.is_loopback() != own.ip().is_loopback() => {
-            refused("is reached from one host only")
+            refused("can be reached from one host only")
         }
         _ => Ok(()),
     }
 }
 
-/// What is kept of a key that is refused: enough to know it again.
+/// The start of a refused key: enough to recognise it.
 fn clipped(key: &[u8]) -> Vec<u8> {
     key[..key.len().min(256)].to_vec()
 }
 
-/// Bytes of anybody's as text of a line, no longer than a name.
+/// Untrusted bytes as text without control characters, no longer than a name.
 fn readable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars()
@@ -278,30 +278,38 @@ mod tests {
         let good = json("10.0.0.9:5198", VERSION);
         let long = "x".repeat(LONGEST_NAME + 1);
         let bad = [
-            ("json", "{", "no record"),
+            ("json", "{", "not a valid record"),
             ("long", &"x".repeat(LONGEST_RECORD + 1), "513 B, above 512"),
             (
                 "port",
                 &json("10.0.0.9:0", VERSION),
                 "10.0.0.9:0 has port 0",
             ),
-            ("all", &json("0.0.0.0:1", VERSION), "not of one host"),
-            ("many", &json("224.0.0.1:1", VERSION), "not of one host"),
+            (
+                "all",
+                &json("0.0.0.0:1", VERSION),
+                "not the address of one host",
+            ),
+            (
+                "many",
+                &json("224.0.0.1:1", VERSION),
+                "not the address of one host",
+            ),
             (
                 "cast",
                 &json("255.255.255.255:1", VERSION),
-                "not of one host",
+                "not the address of one host",
             ),
             ("v6", &json("[fd00::1]:1", VERSION), "another IP version"),
             ("home", &json("127.0.0.1:1", VERSION), "from one host only"),
             (
                 "proto",
                 r#"{"address":"10.0.0.9:1","protocol":300}"#,
-                "no record",
+                "not a valid record",
             ),
-            ("a/b", &good, "'/' is none of"),
+            ("a/b", &good, "'/' is not allowed"),
             ("", &good, "empty"),
-            (&long, &good, "sensible length"),
+            (&long, &good, "too long"),
         ];
         for (name, value, why) in bad {
             put(&mut registry, name, value, 1);

@@ -1,26 +1,26 @@
-//! The fleet as a host knows it at a time: from a list that never changes, or from a registry (etcd) that
-//! tells of hosts as they come and go. Hosts may hear of a change some hundred ms apart.
+//! The fleet as a host knows it: from a fixed list, or from a registry (etcd) whose hosts come and go.
+//! Hosts may learn of a change some hundred ms apart.
 
 use std::net::SocketAddr;
 
 use crate::members::Members;
 
-/// Who is in the fleet, and who leads it.
+/// The members of the fleet and its leader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roster {
-    /// Everybody.
+    /// All members.
     pub members: Members,
     /// The member that does the central step, if there is one.
     pub leader: Option<SocketAddr>,
-    /// Of this leader: a later leader's is larger. Verdicts of another term are not followed, so a
-    /// leader that does not know it has been replaced misleads nobody.
+    /// Term of the leader; that of a later leader is larger. Hosts refuse verdicts of another term, so a
+    /// leader that was replaced without knowing it cannot mislead them.
     pub term: u64,
-    /// Whether the registry says so now; false while it does not answer.
+    /// Whether the registry confirms this now; false while it does not answer.
     pub certain: bool,
 }
 
 impl Roster {
-    /// A fleet that never changes; the first of the list leads.
+    /// A fixed fleet; the first of the list leads.
     pub fn fixed(members: Members) -> Roster {
         Roster {
             leader: members.all().first().copied(),
@@ -30,7 +30,7 @@ impl Roster {
         }
     }
 
-    /// Before the registry has said anything.
+    /// The roster before the registry has answered.
     pub fn unknown() -> Roster {
         Roster {
             members: Members::registered(vec![]),

@@ -1,4 +1,4 @@
-//! The system's clock, CLOCK_REALTIME: how it is read, and how `--discipline` makes it follow.
+//! The system clock, CLOCK_REALTIME: reads it, and steers it for `--discipline`.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use crate::{
     wall::MOST_RATE,
 };
 
-/// Further off than this the clock is stepped: slewing would take a quarter of an hour.
+/// A clock that is further off is stepped: slewing would take a quarter of an hour.
 const STEP_NS: i64 = 100_000_000;
-/// What it is off is slewed away in about this time: long against the 2 s between verdicts and their
-/// noise.
+/// Time in which an error is slewed away, s: long compared with the 2 s between verdicts, whose noise it
+/// averages.
 const OVER_S: f64 = 10.0;
 /// Fastest slew: 0.1 ms a second.
 const MOST_SLEW: f64 = 1e-4;
@@ -83,7 +83,7 @@ impl SystemClock {
         }
         SystemClock::kernel(config.discipline).map_err(|error| {
             let text =
-                format!("the system's clock may not be set, which needs CAP_SYS_TIME: {error}");
+                format!("--discipline cannot set the system clock: {error}; run as root or with CAP_SYS_TIME");
             io::Error::new(error.kind(), text)
         })
     }

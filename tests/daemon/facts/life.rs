@@ -89,7 +89,7 @@ pub fn a_configured_qdisc_comes_back_with_its_options() {
     }
 }
 
-/// Classful and emulating qdiscs cannot be put back from a dump: they are left alone.
+/// Classful and emulating qdiscs cannot be restored from a dump, so the daemon does not replace them.
 pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
     let star = Star::build(&Plan::USUAL);
     let host = &star.hosts[0];
@@ -101,7 +101,7 @@ pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
             .run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
         let before = root(host);
         let ended = Agent::refuse(host, USUAL);
-        for part in ["eth0", kind, "could not put back", "tc qdisc del"] {
+        for part in ["eth0", kind, "could not restore", "tc qdisc del"] {
             assert!(
                 ended.text.contains(part),
                 "{part} is missing: {}",

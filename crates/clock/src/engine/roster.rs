@@ -1,4 +1,4 @@
-//! What a change of the fleet means to a host's thread: other members, another leader, another term.
+//! Changes of the fleet: how a host's thread takes up other members, another leader and another term.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
@@ -14,15 +14,15 @@ use crate::{
     wire::{Body, VERSION},
 };
 
-/// Members that hear of a new leader before it does itself wait so long until they report to it,
+/// A member waits this long before it reports to a new leader, which may learn later that it leads,
 const HEARD_NS: i64 = 200_000_000;
-/// and it waits so long for what they say, before it does its first step.
+/// and the leader waits this long for reports before its first central step.
 const TAKEOVER_NS: i64 = HEARD_NS + GATHER_NS;
-/// Hosts of another protocol that are told of by name.
+/// Most hosts of another protocol in the status.
 const MOST_NAMED: usize = 16;
 
 impl Engine {
-    /// Members or their leader have changed.
+    /// Takes up a change of the members or the leader.
     pub(super) fn adopt(&mut self, roster: Roster, now: i64) {
         if roster.members != self.roster.members {
             self.meet(&roster.members);
@@ -38,16 +38,16 @@ impl Engine {
         }
         if (roster.leader, roster.term) != (self.roster.leader, self.roster.term) {
             if let Some(leader) = roster.leader {
-                info!("clock: {leader} leads in term {}", roster.term);
+                info!("clock: the leader is {leader} (term {})", roster.term);
             }
-            // The last leader may have died with what we have told it.
+            // The last leader may have died with this host's report.
             self.tell_mono_ns = Some(now + HEARD_NS);
         }
         self.roster = roster;
         self.publish(now);
     }
 
-    /// Goes on with the edges and members that stay, and begins with those that are new.
+    /// Keeps the edges and members that stay, and starts with the new ones.
     fn meet(&mut self, members: &Members) {
         let own = members.number(self.config.own);
         let links = members.mesh(self.config.degree);
@@ -64,7 +64,7 @@ impl Engine {
             end: before.remove(&far).unwrap_or_default(),
         };
         self.probed = far.map(probed).collect();
-        // Stamps that are to come name edges by their places, which are others now.
+        // Stamps still to come name edges by their former indices.
         self.sent.clear();
         self.members
             .retain(|member, _| members.number(*member).is_some());
@@ -76,7 +76,7 @@ impl Engine {
             .retain(|edge| members.number(edge.far).is_some());
     }
 
-    /// Tells a host of an older term that it is.
+    /// Sends a notice to a host of an older term.
     pub(super) fn correct(&mut self, socket: &Socket) {
         if let Some(to) = self.outdated.take() {
             let seq = self.next_seq();
@@ -85,13 +85,13 @@ impl Engine {
         }
     }
 
-    /// A host of a newer term speaks while the registry does not: our leader may have been replaced
-    /// without our hearing of it, and there may be another fleet time by now.
+    /// A host of a newer term was heard while the registry does not answer: the leader may have been
+    /// replaced, and there may be another fleet time.
     pub(super) fn depose(&mut self, term: u64, now: i64) {
         if self.roster.certain || term <= self.roster.term || self.roster.leader.is_none() {
             return;
         }
-        warn!("clock: another leader has been elected: no fleet time until the registry answers");
+        warn!("clock: another host was elected leader: no fleet time until etcd answers");
         self.told.counters.deposed += 1;
         self.roster.leader = None;
         self.coordinator = None;
@@ -99,12 +99,12 @@ impl Engine {
         self.publish(now);
     }
 
-    /// A host of the fleet whose messages are of another version: told by name, once.
+    /// Counts a message of another version, and logs each such host once.
     pub(super) fn speaks_otherwise(&mut self, from: SocketAddr, version: u8) {
         self.told.counters.other_versions += 1;
         let named = &mut self.told.other_versions;
         if named.len() < MOST_NAMED && named.insert(from, version).is_none() {
-            warn!("clock: {from} speaks version {version} of the protocol, this is {VERSION}");
+            warn!("clock: {from} uses version {version} of the protocol, this host uses {VERSION}; upgrade one of them");
         }
     }
 }

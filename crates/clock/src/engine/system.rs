@@ -1,4 +1,4 @@
-//! The system's clock against the leader's, after every verdict; with `--discipline` it is made to follow.
+//! Compares the system clock with the leader's after every verdict. With `--discipline` it follows.
 
 use tracing::{info, warn};
 
@@ -10,12 +10,12 @@ use crate::{
 };
 
 impl Engine {
-    /// Fleet time, while it may be used.
+    /// Fleet time, while it is valid.
     pub(super) fn fleet_clock(&self, now: i64) -> Option<FleetClock> {
         self.told.course?.clock(&self.own.scale, now)
     }
 
-    /// Our system clock, for those who shall follow it.
+    /// This host's system clock, for the hosts that follow it.
     pub(super) fn wall(&mut self, now: i64) -> Option<Wall> {
         let clock = self.fleet_clock(now)?;
         let (wall_ns, fast) = self.system.read(&self.own.scale, now);
@@ -27,7 +27,7 @@ impl Engine {
         })
     }
 
-    /// A verdict has told what the system's clock should read.
+    /// Compares the system clock with the one in a verdict, and steers it with `--discipline`.
     pub(super) fn compare(&mut self, wall: Option<&Wall>, now: i64) {
         let wall = wall.filter(|wall| wall.is_believable());
         let (Some(wall), Some(clock)) = (wall, self.fleet_clock(now)) else {
@@ -44,7 +44,7 @@ impl Engine {
             return;
         }
         if self.system.is_contested() {
-            return self.give_up("another program changes its rate (chronyd, ntpd, timesyncd?)");
+            return self.give_up("another program changes its rate; stop it (chronyd, ntpd, systemd-timesyncd) or drop --discipline");
         }
         let rate = self.told.system.rate;
         let should = (1.0 + clock.drift) * (1.0 + wall.drift);
@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Nobody says what the system's clock should read: it goes on as fast as it should have.
+    /// Without a verdict to follow, the system clock keeps the last correct rate.
     pub(super) fn coast(&mut self, now: i64) {
         if self.told.system.follows == Follows::Leader && self.told.system.rate != self.needed {
             match self.system.is_contested() {
@@ -70,13 +70,13 @@ impl Engine {
     fn run_system(&mut self, rate: f64, now: i64) {
         match self.system.run(rate, &mut self.own.scale, now) {
             Ok(rate) => self.told.system.rate = rate,
-            Err(error) => self.give_up(&format!("the kernel refuses: {error}")),
+            Err(error) => self.give_up(&format!("the kernel refuses to set it: {error}")),
         }
     }
 
     fn step_system(&mut self, by_ns: i64) {
         info!(
-            "clock: the system's clock is stepped by {} ms",
+            "clock: the system clock is stepped by {} ms",
             by_ns / 1_000_000
         );
         self.told.counters.system_steps += 1;
@@ -86,7 +86,7 @@ impl Engine {
     }
 
     fn give_up(&mut self, why: &str) {
-        warn!("clock: the system's clock follows no more: {why}");
+        warn!("clock: the system clock no longer follows the leader's: {why}");
         self.told.system.follows = Follows::GivenUp(why.to_owned());
     }
 }
