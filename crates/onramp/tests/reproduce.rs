@@ -161,10 +161,7 @@ fn both_worlds_run_the_same_scenario_and_what_is_there_stays() {
     let output = desk.reproduce(&cache());
     let stderr = text(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(
-        stderr.contains("goes on, 1 of 2 runs are there"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("rack: 1 of 2 runs kept"), "{stderr}");
     assert_eq!(runs.map(|run| desk.written(run)), before);
     let again: Figure = read_json(&desk.out("figure.json")).unwrap();
     assert!(!again.partial && again.rows == figure.rows);
