@@ -1,9 +1,7 @@
 //! An etcd, agents, and the ways between them, on one 127.0.x.0/24 a test.
 use std::{
     fs::File,
-    io::Read,
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -23,6 +21,7 @@ use onramp_clock::{
     stamps::now_mono_ns,
     status::{FleetClock, Status},
 };
+use onramp_status::query_within;
 
 /// A window of the synchronisation.
 pub const WINDOW: Duration = Duration::from_secs(2);
@@ -267,12 +266,7 @@ impl Agent {
 
     /// None before it answers.
     pub fn try_status(&self) -> Option<Status> {
-        let mut text = String::new();
-        let mut stream = UnixStream::connect(&self.socket).ok()?;
-        let most = Some(Duration::from_secs(1));
-        stream.set_read_timeout(most).expect("not 0");
-        stream.read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
+        query_within(&self.socket, Duration::from_secs(1)).ok()
     }
 
     pub fn status(&self) -> Status {

@@ -1,8 +1,8 @@
 //! The thread of a host: probes, acks, reports, steers, and does the central step if this host is the
 //! coordinator.
 //!
-//! It sleeps between ticks. In each it takes in what has come since the last one, which the kernel has
-//! stamped, and sends a pair to every neighbour.
+//! It sleeps between ticks. In each tick it processes the packets that arrived since the last one, which the
+//! kernel has stamped, and sends a pair to every neighbour.
 
 mod fresh;
 mod roster;
@@ -39,29 +39,29 @@ use crate::{
 
 use fresh::{Age, Fresh};
 
-/// After the end of a window reports are waited for so long.
+/// Time after the end of a window in which the coordinator waits for reports.
 const GATHER_NS: i64 = 300_000_000;
-/// After so long without word, a new coordinator need not go on where the last one stopped.
+/// A new coordinator continues the last fleet time only if a verdict is not older than this.
 const FORGOTTEN_NS: i64 = 60_000_000_000;
-/// A correction told so far from now is not of this window.
+/// A correction whose reference is further from now is not of this window.
 const OLD_NS: i64 = 10_000_000_000;
-/// Of a report or a verdict, so that a network that loses half keeps its fleet time.
+/// Repeats of a report or a verdict, so that fleet time survives the loss of half of the packets.
 const REPEATS: u32 = 2;
-/// A worse clock is none.
+/// A clock with a larger sigma is refused.
 const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
-/// No drift changes so fast in a second.
+/// Largest plausible change of drift per second.
 const MOST_BENT: f64 = 1e-6;
-/// Stamped packets under way.
+/// Most stamped packets in flight.
 const UNDER_WAY: usize = 1024;
 /// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
 const WIRE_V4: u64 = 14 + 20 + 8 + 4 + 20;
 const WIRE_V6: u64 = WIRE_V4 + 20;
 
-/// A pair that goes to somebody.
+/// Destination and datagrams of a pair.
 type Outgoing = (SocketAddr, [Vec<u8>; 2]);
 
-/// Whose turn it was, when a transmit stamp comes.
+/// The packet that a transmit stamp belongs to.
 #[derive(Debug, Clone, Copy)]
 enum Sent {
     Probe { edge: usize, seq: u64 },
@@ -88,38 +88,38 @@ pub(crate) struct Engine {
     config: Config,
     own: OwnClock,
     system: SystemClock,
-    /// How much faster than by itself the system's clock should run, less what slews it.
+    /// Change of the system clock's rate that it needs, without slewing.
     needed: f64,
-    /// Tells of every change of the fleet.
+    /// Receives every change of the fleet.
     rosters: Receiver<Roster>,
     roster: Roster,
     shared: Arc<Mutex<Published>>,
     told: Published,
     probed: Vec<Probed>,
     members: HashMap<SocketAddr, Member>,
-    /// Members whose pairs wait to be acked.
+    /// Members whose pairs are not acked yet.
     acks: VecDeque<SocketAddr>,
     sent: VecDeque<(u32, Sent)>,
     seq: u64,
     id: u32,
-    /// The present window: number by fleet time or our own, and when it began.
+    /// The present window: its number, by fleet time or the own clock, and its start.
     window: i64,
     began_mono_ns: i64,
     started_mono_ns: i64,
     coordinator: Option<Coordinator>,
     step_mono_ns: Option<i64>,
-    /// What the last window said, for a new leader that has not heard it, and when to tell it.
+    /// The reports of the last window, for a new leader that lacks them, and when to send them.
     last_edges: Vec<EdgeReport>,
     tell_mono_ns: Option<i64>,
-    /// A host of an older term: it gets one notice a tick.
+    /// A host of an older term, which gets one notice per tick.
     outdated: Option<SocketAddr>,
-    /// Reports and verdicts to send again, and how often: who has heard them ignores them.
+    /// Reports and verdicts to repeat, and how often; receivers ignore duplicates.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
     boot: Ahead,
 }
 
 impl Engine {
-    /// A host's that has not begun and knows nobody.
+    /// The state of a host that has not started and knows no members.
     pub fn new(
         config: Config,
         system: SystemClock,
@@ -159,7 +159,7 @@ impl Engine {
 
     /// Takes part until told to stop.
     pub fn run(&mut self, mut socket: Socket, stop: &AtomicBool) {
-        // Sleeps end when asked, not 50 us later.
+        // Sleeps end on time, not 50 us later.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut next = now_mono_ns();
         while !stop.load(Ordering::Relaxed) {
@@ -170,7 +170,7 @@ impl Engine {
             self.correct(&socket);
             self.turn(&socket, now_mono_ns());
             self.exchange(&mut socket);
-            // Spread by an eighth, so that no rhythm of the network's is met every time.
+            // Jitter of an eighth avoids lockstep with periodic traffic.
             let interval_ns = self.config.interval.as_ns();
             let spread_ns = (interval_ns / 8).max(1);
             let jitter_ns = self.random() as i64 % spread_ns - spread_ns / 2;
@@ -182,12 +182,12 @@ impl Engine {
 
     // ---- what comes in ----
 
-    /// When our packets left. True: the wall clock was stepped.
+    /// Reads the transmit stamps of our packets. True: the wall clock was stepped.
     fn take_stamps(&mut self, socket: &mut Socket) -> bool {
         socket.transmitted(|id, index, at| self.left(id, index, at))
     }
 
-    /// What others have sent. True: as above.
+    /// Processes received packets. True: the wall clock was stepped.
     fn take_in(&mut self, socket: &mut Socket) -> bool {
         let now = now_mono_ns();
         socket.receive(|from, bytes, at| self.arrived(from, bytes, at, now))
@@ -245,7 +245,7 @@ impl Engine {
                 let number = message.seq << 1 | u64::from(probe.index);
                 member.probes.accept(number, now)
             }
-            Body::Ack(_) => Age::New, // it answers, or is unasked
+            Body::Ack(_) => Age::New, // the edge checks whether it waits for it
             Body::Report(_) => member.reports.accept(message.seq, now),
             Body::Verdict(_) => member.verdicts.accept(message.seq, now),
             Body::Notice => Age::New,
@@ -341,7 +341,7 @@ impl Engine {
         Message { seq, term, body }.encode(&self.config.keys, self.config.own, to)
     }
 
-    /// Something that is another every time; for spreading, not for secrets.
+    /// A number that changes with every call's state; for jitter, not for secrets.
     fn random(&self) -> u64 {
         (self.seq ^ u64::from(self.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
@@ -360,7 +360,7 @@ impl Engine {
         self.again.push((to, datagram, REPEATS));
     }
 
-    /// Sends once more what was sent in the ticks before.
+    /// Repeats the reports and verdicts of earlier ticks.
     fn repeat(&mut self, socket: &Socket) {
         for (to, datagram, times) in std::mem::take(&mut self.again) {
             self.send(socket, &datagram, to);
@@ -389,7 +389,7 @@ impl Engine {
 
     // ---- windows ----
 
-    /// Ends the window if its time is over; does the central step after reports had time to come.
+    /// Ends the window when it is due, and does the central step once reports had time to arrive.
     fn turn(&mut self, socket: &Socket, now: i64) {
         let own = self.own.read(now);
         let fleet_ns = match &self.told.course {
@@ -443,7 +443,7 @@ impl Engine {
         self.publish(now);
     }
 
-    /// Tells the leader what the last window said.
+    /// Sends the reports of the last window to the leader.
     fn report(&mut self, socket: &Socket, now: i64) {
         let Some(leader) = self.roster.leader else {
             return;
@@ -454,7 +454,7 @@ impl Engine {
         }
     }
 
-    /// What this host follows, told as of now, if it is not too old to go on from.
+    /// The fleet time that this host follows, with its reference at now; none if it is too old.
     fn follows(&self, now: i64) -> Option<Correction> {
         let course = self.told.course.as_ref()?;
         let own = self.own.read(now);
@@ -477,7 +477,7 @@ impl Engine {
         }
     }
 
-    /// Takes up what the coordinator says of us.
+    /// Follows a verdict of the coordinator.
     fn follow(&mut self, verdict: &Verdict, now: i64) {
         let own = self.own.read(now);
         match verdict.state {
@@ -513,7 +513,7 @@ impl Engine {
             warn!("clock: fleet time steps on this host, because it was too far off to steer");
             self.told.counters.fleet_steps += 1;
         }
-        // A verdict that was long under way does not hold for longer.
+        // A delayed verdict does not extend the lease.
         let of = now - (own - target.reference).as_ns();
         self.told.course = Some(Course {
             steered,
@@ -542,7 +542,7 @@ impl Engine {
     }
 }
 
-/// Whether a verdict's clock can be one, and is of now.
+/// Whether a verdict's clock is plausible and current.
 fn believable(correction: &Correction, own: Time<Mono>) -> bool {
     let sigma_ns = correction.error.sigma_ns;
     let age_ns = own.ticks().saturating_sub(correction.reference.ticks());

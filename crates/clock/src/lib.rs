@@ -1,11 +1,10 @@
-//! Huygens between machines: probes with the kernel's time stamps, and messages that carry what
-//! `onramp-sync` makes of them. What it does and what to expect: docs/clock.md.
+//! Clock synchronisation between hosts, as Huygens does it: probes with the kernel's time stamps, and
+//! messages that carry the estimates of `onramp-sync`. How it works and how accurate it is: docs/clock.md.
 //!
-//! Does: the wire format ([`wire`]) and its keys ([`keys`]), who probes whom ([`members`]), who the
-//! fleet is ([`roster`]) by what a registry holds ([`registry`]), sockets
-//! that stamp ([`stamps`]), pairs of probes ([`exchange`]), a window's lines ([`window`]), the central
-//! step ([`coordinator`]), the system's clock if it shall follow ([`system`]), and the thread that runs
-//! all of it on a host ([`host`]).
+//! Does: the wire format ([`wire`]) and its keys ([`keys`]), the mesh of probes ([`members`]), the members of
+//! the fleet ([`roster`]) from a list or a registry ([`registry`]), sockets with time stamps ([`stamps`]),
+//! pairs of probes ([`exchange`]), the lines of a window ([`window`]), the central step ([`coordinator`]),
+//! and the thread that runs all of it on a host ([`host`]). On request it steers the system clock.
 //! Does not: load BPF programs, or estimate anything itself.
 #![warn(missing_docs)]
 

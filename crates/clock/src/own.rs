@@ -1,7 +1,6 @@
-//! The host's own clock: every reading and every stamp of this crate comes through here. It is
-//! CLOCK_MONOTONIC as it would run if we had not changed its rate (`--discipline`), so that what is
-//! learnt of it does not bend when we do; and in tests it is wrong in a known way, so that a fleet on
-//! one kernel has different clocks.
+//! The host's own clock, from which this crate takes every reading and every stamp. It is CLOCK_MONOTONIC
+//! without the changes of its rate by `--discipline`, so that the estimates do not depend on them. Tests
+//! add a known error, so that a fleet on one kernel has different clocks.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},

@@ -34,7 +34,7 @@ pub fn loopback_and_devices_that_do_not_exist() {
     let star = Star::build(&Plan::USUAL);
     let host = &star.hosts[0];
     let ended = Agent::refuse(host, &["--dev", "lo"]);
-    assert_says(&ended.text, &["lo is the loopback device"]);
+    assert_says(&ended.text, &["--dev is lo, the loopback device"]);
     let ended = Agent::refuse(host, &["--dev", "eth7"]);
     assert_says(
         &ended.text,
