@@ -1,5 +1,5 @@
-//! What a scenario can set of a congestion control: one table in each file, which the struct of
-//! parameters, the scenario's keys, their bounds and defaults, and the documentation come from.
+//! Parameters of the congestion controls. Each file declares one table; the struct of parameters, the
+//! scenario's keys with bounds and defaults, and the documentation follow from it.
 
 use onramp_units::{Rate, Span};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub enum Bounds {
     Flag,
 }
 
-/// A part of something, above zero.
+/// A ratio above zero.
 pub const PART: Bounds = Bounds::Fraction(0.0001, 1.0);
 /// The step by which a rate grows, or its least value: 1 kbit/s to 1 Tbit/s.
 pub const STEP: Bounds = match (
@@ -49,7 +49,7 @@ pub const STEP: Bounds = match (
 pub const SHORT: Bounds = Bounds::Span(Span::from_ns(1), Span::from_s(1));
 /// A time up to an hour.
 pub const LONG: Bounds = Bounds::Span(Span::from_us(1), Span::from_s(3600));
-/// How often something happens.
+/// A number of repetitions.
 pub const TIMES: Bounds = Bounds::Count(0, 1000);
 
 /// One row of a file's table.

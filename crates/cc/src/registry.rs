@@ -136,7 +136,7 @@ pub fn names_of(all: impl Iterator<Item = Cc>) -> Vec<&'static str> {
 pub struct Key {
     /// What it sets.
     pub parameter: &'static Parameter,
-    /// The congestion controls that have it. The documented default is that of the first.
+    /// The congestion controls that have it. The documentation shows the default of the first.
     pub of: Vec<Cc>,
 }
 
@@ -169,17 +169,17 @@ impl Key {
         self.default_at(self.of[0], DOCUMENTED)
     }
 
-    /// What it means, and how defaults differ.
+    /// Its meaning, and the defaults of the other congestion controls that have it.
     pub fn meaning(&self) -> String {
         let mut text = self.parameter.meaning.to_owned();
         let first = self.of[0];
         if self.default_at(first, DOCUMENTED) != self.default_at(first, DOCUMENTED / 10) {
-            text += " The default is in proportion to the line rate.";
+            text += " The default is proportional to the line rate.";
         }
         for &cc in &self.of[1..] {
             let default = self.default_at(cc, DOCUMENTED);
             if default != self.default_text() {
-                text += &format!(" Default with {cc}: `{default}`.");
+                text += &format!(" Default for {cc}: `{default}`.");
             }
         }
         text

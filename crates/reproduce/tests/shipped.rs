@@ -37,7 +37,7 @@ fn every_figure_of_the_paper_with_results_is_there() {
     let unknown = Planned::read(&Library::BuiltIn, "f99", ScaleName::Quick).unwrap_err();
     let unknown = unknown.to_string();
     assert!(
-        unknown.starts_with("there is no figure f99; there are f1, f2,"),
+        unknown.starts_with("unknown figure f99, expected one of f1, f2,"),
         "{unknown}"
     );
     assert!(unknown.contains("f22"), "{unknown}");
@@ -48,7 +48,7 @@ fn only_what_declares_a_rack_and_fits_it_runs_there() {
     let error = Planned::read(&Library::BuiltIn, "f15", ScaleName::Rack).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "figure f15 has no [rack], so it cannot be run on the rack; those that can: f5, f9, f10, table1, x-law"
+        "figure f15 has no section [rack], so it cannot run on the rack; expected one of f5, f9, f10, table1, x-law"
     );
 
     let root = tempfile::tempdir().unwrap();
@@ -65,7 +65,7 @@ fn only_what_declares_a_rack_and_fits_it_runs_there() {
     let error = Planned::read(&here, "f9", ScaleName::Rack).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "figures/f9.toml: rack is beyond the rack: network.link.rate slowed by time_dilation is \
-         2 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation"
+        "figures/f9.toml: rack is beyond the rack: network.link.rate / time_dilation is \
+         2 Gbit/s, above max 200 Mbit/s of the rack: raise time_dilation"
     );
 }

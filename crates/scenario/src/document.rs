@@ -1,5 +1,5 @@
-//! TOML text into checked values by dotted key, each with its place. Knows nothing of what the
-//! values mean together: that is `resolve.rs`.
+//! Parses TOML text into checked values by dotted key, each with its line. `resolve` checks the
+//! relations between keys.
 
 use crate::error::{Error, Place, Problem};
 use crate::keys;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
 
-/// A value as given, with what is needed to complain about it.
+/// A value as given, with its line or option.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
-    /// `None`: was wrong, and has been reported.
+    /// `None`: invalid, and an error was reported.
     pub value: Option<Value>,
     pub place: Place,
-    /// Which layer it comes from; what overrides has the greater one.
+    /// The layer of the setting; a greater one overrides.
     pub rank: Rank,
 }
 
@@ -44,14 +44,14 @@ pub(crate) struct Document {
     /// In the file's order.
     pub sweep: Vec<(String, Vec<Setting>)>,
     pub errors: Vec<Error>,
-    /// Else the errors are those of the syntax, and the rest is empty.
+    /// If not, `errors` has the syntax errors and the rest is empty.
     pub is_toml: bool,
 }
 
 const MAX_CASE_NAME: usize = 40;
 
 impl Document {
-    /// Reads `text`. Of a text that is not TOML, only that is reported.
+    /// Reads `text`. If it is not TOML, the syntax errors are the only ones.
     pub(crate) fn read(text: &str) -> Document {
         let (table, syntax) = DeTable::parse_recoverable(text);
         let mut reader = Reader {
@@ -80,8 +80,8 @@ impl Document {
         settings.any(|setting| matches!(&setting.value, Some(v) if v.to_string() == value))
     }
 
-    /// Applies command-line settings: they replace what the file, its cases and its sweep say of
-    /// the key. A list of values, `[1, 2]`, is swept, faster than what is swept already.
+    /// Applies command-line settings: each replaces the key in the file, its cases and its sweep.
+    /// A list of values, `[1, 2]`, becomes the last key of the sweep.
     pub(crate) fn set(&mut self, settings: &[(&str, &str)]) {
         for (key, text) in settings {
             let texts = list(text);
@@ -122,7 +122,7 @@ fn of_command_line(value: Value) -> Setting {
     }
 }
 
-/// The scalars of a list such as `[1, "50 us"]`; none: it is no list, or an empty one.
+/// The scalars of a list such as `[1, "50 us"]`; `None` if `text` is no list or an empty list.
 fn list(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if !text.starts_with('[') {
@@ -139,12 +139,13 @@ fn list(text: &str) -> Option<Vec<String>> {
 fn scalar(path: &str, text: &str, traffic: usize) -> Result<Value, Problem> {
     match keys::find(path) {
         Some((key, entry)) if entry.is_none_or(|n| n < traffic) => key.form.read(path, text),
-        Some((_, entry)) => Err(Problem::Above {
+        Some((_, entry)) => Err(Problem::Expected {
             key: path.to_owned(),
-            value: format!("of [[traffic]] entry {}", entry.unwrap_or_default()),
-            max: traffic
-                .checked_sub(1)
-                .map_or("none".to_owned(), |last| format!("{last} (the last)")),
+            found: format!("a key of [[traffic]] entry {}", entry.unwrap_or_default()),
+            expected: match traffic.checked_sub(1) {
+                Some(last) => format!("an entry from 0 to {last}"),
+                None => "a file with [[traffic]] entries".to_owned(),
+            },
         }),
         None => Err(unknown(path)),
     }
@@ -194,7 +195,7 @@ impl Reader {
     }
 
     fn top(&mut self, table: &DeTable<'_>) {
-        // First: how many entries there are bounds the keys of cases and sweep.
+        // First, because the number of entries bounds the keys of cases and sweep.
         if let Some((key, value)) = table.get_key_value("traffic") {
             self.traffic(self.lines.place(key.span().start), value);
         }
@@ -291,7 +292,7 @@ impl Reader {
         Setting { value, place, rank }
     }
 
-    /// Nodes and links; what is wrong with them is reported at its own line.
+    /// Nodes and links. Errors are reported at their own lines.
     fn graph(&mut self, path: &str, place: Place, value: &Spanned<DeValue<'_>>) -> Setting {
         let line_at = |offset| self.lines.line(offset);
         let table = toml::Table::deserialize(ValueDeserializer::from(value.clone()));
@@ -428,7 +429,7 @@ fn is_case_name(name: &str) -> bool {
     (1..=MAX_CASE_NAME).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('.')
 }
 
-/// A scalar as the text that a string in its place would have.
+/// A scalar as text: `7` and `"7"` have the same text.
 fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

@@ -1,20 +1,20 @@
-//! What can be wrong with a scenario. Every message names place, key, value and bound.
+//! Errors of scenarios. Every message names the line, the key, the value and the bound.
 
 use crate::{GraphError, NotAFraction};
 use onramp_units::ParseError;
 use std::fmt;
 
-/// All that is wrong with a scenario, in the order of the file's lines; never empty.
+/// All errors of a scenario, in the order of the file's lines; never empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Errors {
     file: String,
     list: Vec<Error>,
 }
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
-    /// Where to mend it.
+    /// Where it is.
     pub place: Place,
     /// What it is.
     pub problem: Problem,
@@ -29,7 +29,7 @@ pub enum Place {
     Set,
 }
 
-/// What is wrong. `key` is the dotted key, values are as text with their units.
+/// The kinds of errors. `key` is the dotted key; values are text with units.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum Problem {
@@ -37,9 +37,9 @@ pub enum Problem {
     Syntax { message: String },
     #[error("unknown key {key}{hint}")]
     UnknownKey { key: String, hint: String },
-    #[error("{key} is set twice")]
+    #[error("{key} is set twice: remove one of the lines")]
     Twice { key: String },
-    #[error("{key} is missing: {expected}")]
+    #[error("{key} is missing, expected {expected}")]
     Missing { key: String, expected: String },
     #[error("{key} is {found}, expected {expected}")]
     Expected {
@@ -75,9 +75,11 @@ pub enum Problem {
         value: String,
         needs: String,
     },
-    #[error("{key} is set beside {other}: only one of them can hold")]
+    #[error("{key} and {other} are both set: remove one of them")]
     Beside { key: String, other: String },
-    #[error("{key} belongs to traffic of kind {owners}, this is {kind}")]
+    #[error(
+        "{key} is a key of traffic kind {owners}, but the kind of this entry is {kind}: remove it"
+    )]
     Foreign {
         key: String,
         owners: String,
@@ -91,16 +93,16 @@ pub enum Problem {
     },
     #[error("{key}: {error}")]
     Graph { key: String, error: GraphError },
-    #[error("{key} is host {host}, which is the receiver too")]
+    #[error("{key} is host {host}, which is also the receiver: set another host")]
     ToItself { key: String, host: u32 },
-    #[error("{key} cannot differ between runs")]
+    #[error("{key} is the same in all runs: set it outside of cases and sweep")]
     Fixed { key: String },
-    #[error("case.name is \"{name}\", as in an earlier case")]
+    #[error("case.name is \"{name}\", the name of an earlier case: set another name")]
     SameName { name: String },
 }
 
 impl Errors {
-    /// Sorts by place; the same message for several runs is kept once. `None` if `list` is empty.
+    /// Sorts by line, and keeps one of several equal errors. `None` if `list` is empty.
     pub(crate) fn collect(file: &str, mut list: Vec<Error>) -> Option<Errors> {
         list.sort_by_cached_key(|e| (e.place, e.problem.to_string()));
         list.dedup();

@@ -1,38 +1,39 @@
-//! The table of keys for people: as text for a terminal, as Markdown for docs/scenario.md.
+//! Documentation of the keys: plain text for a terminal, and Markdown for docs/scenario.md.
 
 use crate::key::{Absent, Key};
 use crate::keys;
 use onramp_cc::Cc;
 use std::fmt::Write;
 
-/// Sections of the reference: first part of the keys, heading, what it is about.
+/// Sections of the reference: first part of the keys, heading, introduction.
 const SECTIONS: [(&str, &str, &str); 7] = [
     ("", "The experiment", "At the top of the file."),
-    ("network", "[network]", "Links and switches. Tables may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
+    ("network", "[network]", "Links and switches. A table may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host."),
-    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only: `[cc.hpcc]`, `eta = \"90 %\"`. The defaults are those of each one's source, at 100 Gbit/s where they depend on the line rate. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file has is an error."),
-    ("clock", "[clock]", "Errors of the hosts' clocks, with a normal distribution over the hosts, and their correction. The rack's hosts share a kernel's clock; each daemon gets a clock with the error that the host has in the simulator with the same seed."),
-    ("traffic", "[[traffic]]", "One entry for each source of traffic. An entry has only the keys of its kind."),
-    ("onramp", "[onramp]", "The control law. With `law = \"off\"` the rest means nothing."),
+    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only. Example: `[cc.hpcc]` with `eta = \"90 %\"`. The defaults come from the source of each congestion control; a default that depends on the line rate is given for 100 Gbit/s. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file uses is an error."),
+    ("clock", "[clock]", "Errors of the hosts' clocks, which have a normal distribution over the hosts, and clock synchronisation. The rack's hosts share the clock of one kernel; each daemon adds the error that its host has in the simulator with the same seed."),
+    ("traffic", "[[traffic]]", "One entry for each kind of traffic in the experiment. An entry has only the keys of its `kind`."),
+    ("onramp", "[onramp]", "The control law. With `law = \"off\"` the other keys have no effect."),
 ];
 
 const INTRO: &str = "\
-A scenario file is TOML and describes one experiment for the simulator and the virtual rack alike.
+This page lists every key of a scenario file, for those who write one. A scenario file is TOML and describes one \
+experiment, for the simulator and for the virtual rack.
 
-- A quantity is text with its unit: `\"50 us\"`, `\"10 Gbit/s\"`, `\"32 kB\"` (kB = 1000 B, KiB = 1024 B). \
+- A quantity is a string with a unit: `\"50 us\"`, `\"10 Gbit/s\"`, `\"32 kB\"` (kB = 1000 B, KiB = 1024 B). \
 A fraction is `0.4`, `\"40 %\"` or `\"1/16\"`. Hosts are numbered from 0.
-- Values are those of the real network. `time_dilation` slows the rack down and does not change them.
-- The column *worlds* says whether the simulator and the rack have a key. The rack refuses a run with a value that \
-it has not got: run it with `onramp sim run`.
-- Unknown keys, numbers without units and values out of bounds are errors. All are reported at once, with file, \
-line, key, value and bound.
+- Values describe the real network. `time_dilation` slows the rack down and does not change them.
+- The column *worlds* shows whether the simulator and the rack support a key. The rack refuses a run with a value \
+that it does not support; `onramp sim run` runs it.
+- Unknown keys, numbers without units and values out of bounds are errors. All errors of a file are reported \
+together, each with file, line, key, value and bound.
 ";
 
 const VARIANTS: &str = "\
-`[[case]]` entries are named sets of settings, and `[sweep]` lists values of a key. Both use dotted keys; traffic \
-entries are numbered from 0. The runs are all cases at all points of the sweep, at most 1000. The last key of the \
-sweep changes fastest. Runs that are equal run once. If a key is set more than once, the last of these counts: \
-the file's tables, case, sweep, `--set`.
+Each `[[case]]` is a named set of settings, and `[sweep]` lists values of keys. Both use dotted keys; traffic \
+entries are numbered from 0. Every case runs at every point of the sweep: at most 1000 runs, in which the last key \
+of the sweep changes fastest. Equal runs run once. A setting replaces an earlier one in this order: the file's \
+tables, case, sweep, `--set`.
 ";
 
 const EXAMPLE: &str = "\
@@ -126,7 +127,7 @@ pub fn explain_markdown() -> String {
     out
 }
 
-/// What `host.cc` can be, as a table.
+/// A table of the values of `host.cc`.
 fn congestion_controls(out: &mut String) {
     line(
         out,
@@ -159,7 +160,7 @@ fn owners(key: &Key) -> String {
     owners.extend(key.on.map(|kind| format!("{kind} hosts")));
     match owners.is_empty() {
         true => String::new(),
-        false => format!(" ({} only)", owners.join(" and ")),
+        false => format!(" Only for {}.", owners.join(", ")),
     }
 }
 

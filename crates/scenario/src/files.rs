@@ -1,4 +1,5 @@
-//! Files that a scenario names: whoever parses it says how they are read, and each is read once.
+//! Files that a scenario names. The caller of the parser supplies the function that reads them; each
+//! file is read once.
 
 use crate::flow_list::{self, ListedFlow};
 use crate::{BuiltIn, Distribution, Graph, Workload};
@@ -10,10 +11,10 @@ use std::sync::Arc;
 /// Reads a file by the path that the scenario gives.
 pub(crate) type Read<'a> = &'a dyn Fn(&str) -> io::Result<Vec<u8>>;
 
-/// For scenarios that name none.
+/// For scenarios that name no files.
 pub const NO_FILES: Read<'static> = &|_| Err(io::ErrorKind::NotFound.into());
 
-/// What a file holds, or why not.
+/// Parsed files by path, or the error.
 type Kept<T> = RefCell<BTreeMap<String, Result<Arc<T>, String>>>;
 
 /// The files of one scenario.

@@ -1,4 +1,4 @@
-//! Lists of flows to be replayed: the HPCC simulator's format, CSV, and Parquet.
+//! Reads lists of flows to replay: the HPCC simulator's format, CSV, and Parquet.
 
 use crate::without_panic;
 use onramp_units::{Bytes, Sim, Span, Time};
@@ -6,17 +6,17 @@ use onramp_units::{Bytes, Sim, Span, Time};
 /// A flow of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedFlow {
-    /// When its data is there.
+    /// When its data is ready to send.
     pub at: Time<Sim>,
     /// Sending host.
     pub src: u32,
     /// Receiving host.
     pub dst: u32,
-    /// How much; above zero.
+    /// Payload; above zero.
     pub size: Bytes,
 }
 
-/// What is wrong with a list. Lines and rows count from 1.
+/// Errors of a list. Lines and rows count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum FlowListError {
@@ -27,15 +27,15 @@ pub enum FlowListError {
         found: String,
         expected: &'static str,
     },
-    #[error("line {line}: starts at {start}, before the flow above it at {above}")]
+    #[error("line {line}: start is {start}, before the previous flow at {above}: sort the flows by start")]
     Unordered {
         line: usize,
         start: Span,
         above: Span,
     },
-    #[error("the first line says {expected}, the number of flows is {found}")]
+    #[error("the number of flows is {found}, but the first line gives {expected}")]
     Count { found: usize, expected: usize },
-    #[error("no flows, expected at least one")]
+    #[error("the list has no flows, expected at least one")]
     Empty,
     #[error("line 1: the columns are \"{found}\", expected {COLUMNS}")]
     Columns { found: String },
@@ -48,15 +48,15 @@ pub enum FlowListError {
 /// Of CSV and Parquet files.
 const COLUMNS: &str = "src,dst,size_bytes,start_ns";
 const NUMBER: &str = "a whole number from 0";
-const SIZE: &str = "bytes above zero";
-const START: &str = "nanoseconds from 0 to 3600 s";
+const SIZE: &str = "a number of bytes from 1";
+const START: &str = "nanoseconds, at most 3600 s";
 const LATEST: Span = Span::from_s(3600);
 
 /// Reads a list by the ending of its file's name: `.csv`, `.parquet`, else the HPCC simulator's
 /// format.
 ///
 /// # Errors
-/// What is no such list; a list without flows; starts that go backwards.
+/// Bytes that are no such list; a list without flows; flows that are not sorted by start.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
     let text = || String::from_utf8_lossy(bytes);
     let flows = if name.ends_with(".parquet") {
@@ -72,13 +72,13 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> 
     }
 }
 
-/// Reads the HPCC simulator's format: how many, then a line
+/// Reads the HPCC simulator's format: the number of flows, then a line
 /// `src dst priority port size_bytes start_s` for each, in the order of their starts. Priority and
-/// port are read and not used: all data is one class here, and a flow's ports follow from its place
-/// among those of its pair of hosts. `start` says what seconds mean.
+/// port are checked and ignored: the simulator has one class of data, and it numbers the ports of the
+/// flows of a pair of hosts in order. `start` parses the start time.
 ///
 /// # Errors
-/// Text that is no flow list; starts that go backwards.
+/// Text that is no flow list; flows that are not sorted by start.
 pub fn read_hpcc(
     text: &str,
     start: &dyn Fn(&str) -> Option<Span>,
@@ -119,7 +119,7 @@ fn hpcc_flow(
         start(word).filter(|span| (Span::ZERO..=LATEST).contains(span))
     })?;
     let end = |word: &str| word.is_empty().then_some(());
-    field(line, "the seventh word", next(), "the end of the line", end)?;
+    field(line, "word 7", next(), "the end of the line", end)?;
     listed(line, src, dst, size, at)
 }
 
@@ -156,17 +156,17 @@ fn read_csv(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
             read_start(word.parse().ok()?)
         })?;
         let end = |word: &str| word.is_empty().then_some(());
-        field(line, "the fifth word", word(4), "the end of the line", end)?;
+        field(line, "column 5", word(4), "the end of the line", end)?;
         let flow = listed(line, src, dst, size, at)?;
         push(&mut flows, line, flow)?;
     }
     Ok(flows)
 }
 
-/// The library panics at some files that are damaged.
+/// The library panics on some damaged files.
 fn read_parquet(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
     let damaged = || FlowListError::Parquet {
-        message: "its pages are damaged".to_owned(),
+        message: "the pages of the file are damaged".to_owned(),
     };
     without_panic(|| parquet_flows(bytes)).ok_or_else(damaged)?
 }
@@ -225,7 +225,7 @@ fn listed(
         line,
         "destination",
         &found,
-        "another host than the source",
+        "a host other than the source",
         other,
     )?;
     Ok(ListedFlow {
@@ -236,7 +236,7 @@ fn listed(
     })
 }
 
-/// After the others, of which none may be later.
+/// Appends a flow that starts no earlier than the others.
 fn push(flows: &mut Vec<ListedFlow>, line: usize, flow: ListedFlow) -> Result<(), FlowListError> {
     if let Some(above) = flows.last().filter(|above| above.at > flow.at) {
         return Err(FlowListError::Unordered {
@@ -286,7 +286,7 @@ mod tests {
         );
         assert_eq!(
             hpcc("1\n1 0 3 100 0 2.0\n"),
-            "line 2: size is \"0\", expected bytes above zero"
+            "line 2: size is \"0\", expected a number of bytes from 1"
         );
         assert_eq!(
             hpcc("1\n1 0 3 100 5 -2.0\n"),
@@ -294,17 +294,17 @@ mod tests {
         );
         assert_eq!(
             hpcc("1\n1 1 3 100 5 2.0\n"),
-            "line 2: destination is \"1\", expected another host than the source"
+            "line 2: destination is \"1\", expected a host other than the source"
         );
         assert_eq!(
             hpcc("2\n1 0 3 100 5 2.0\n1 0 3 100 5 1.5\n"),
-            "line 3: starts at 1.5 s, before the flow above it at 2 s"
+            "line 3: start is 1.5 s, before the previous flow at 2 s: sort the flows by start"
         );
         assert_eq!(
             hpcc("2\n1 0 3 100 5 2.0\n"),
-            "the first line says 2, the number of flows is 1"
+            "the number of flows is 1, but the first line gives 2"
         );
-        let empty = "no flows, expected at least one";
+        let empty = "the list has no flows, expected at least one";
         assert_eq!(hpcc("0\n"), empty);
         assert_eq!(error("x.csv", "src,dst,size_bytes,start_ns\n"), empty);
         let csv = |rows: &str| error("x.csv", &format!("src,dst,size_bytes,start_ns\n{rows}"));
@@ -314,15 +314,15 @@ mod tests {
         );
         assert_eq!(
             csv("1,0,5,0\n1,0,-5,0\n"),
-            "line 3: size_bytes is \"-5\", expected bytes above zero"
+            "line 3: size_bytes is \"-5\", expected a number of bytes from 1"
         );
         assert_eq!(
             csv("1,0,5,-1\n"),
-            "line 2: start_ns is \"-1\", expected nanoseconds from 0 to 3600 s"
+            "line 2: start_ns is \"-1\", expected nanoseconds, at most 3600 s"
         );
         assert_eq!(
             csv("1,0,5,7\n1,0,5,6\n"),
-            "line 3: starts at 6 ns, before the flow above it at 7 ns"
+            "line 3: start is 6 ns, before the previous flow at 7 ns: sort the flows by start"
         );
         assert!(error("x.parquet", "PAR1").starts_with("not a Parquet file"));
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Fraction(f64);
 
-/// Why a text is not a fraction.
+/// The text is not a fraction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\", which is not a fraction like 0.4, \"40 %\" or \"1/16\"")]
 pub struct NotAFraction {

@@ -1,6 +1,6 @@
-//! Networks given as nodes and links: the HPCC simulator's format (words.rs), and TOML (tables.rs).
+//! Networks given as nodes and links, in the HPCC simulator's format (words.rs) or in TOML (tables.rs).
 //!
-//! Does: check, tell hosts' links and the longest idle path. Does not: know routes or queues.
+//! Checks them, and finds the hosts' links and the longest idle path. Does not know routes or queues.
 
 mod tables;
 mod words;
@@ -42,7 +42,7 @@ pub struct Graph {
     pub edges: Vec<Edge>,
 }
 
-/// What is wrong with a network or its text. Lines count from 1.
+/// Errors of a network or its text. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum GraphError {
@@ -52,7 +52,7 @@ pub enum GraphError {
         found: String,
         expected: String,
     },
-    #[error("the first line says {expected}, the number of links is {found}")]
+    #[error("the number of links is {found}, but the first line gives {expected}")]
     Links { found: usize, expected: usize },
     #[error("{message}")]
     Toml { message: String },
@@ -60,13 +60,13 @@ pub enum GraphError {
     At { line: usize, error: Box<GraphError> },
     #[error("host {node} has {links} links, expected 1")]
     HostLinks { node: NodeId, links: usize },
-    #[error("host {node} is linked to host {host}, expected a switch")]
+    #[error("host {node} has a link to host {host}, expected a link to a switch")]
     HostAtHost { node: NodeId, host: NodeId },
-    #[error("node {node} is linked to itself, expected another node")]
+    #[error("node {node} has a link to itself, expected a link to another node")]
     Loop { node: String },
-    #[error("no path leads from host {from} to host {to}")]
+    #[error("no path connects host {from} with host {to}: add a link")]
     Disconnected { from: NodeId, to: NodeId },
-    #[error("{hosts} hosts, below min 2")]
+    #[error("the number of hosts is {hosts}, below min 2")]
     TooFewHosts { hosts: usize },
 }
 
@@ -98,7 +98,7 @@ impl Graph {
 
     /// Reads the HPCC simulator's format: `nodes switches links`, the switches' numbers, then a
     /// line `a b rate delay error` for each link, with rates like 100Gbps and delays like 1000ns.
-    /// Lossy links are refused: nothing here loses packets on a line.
+    /// Lossy links are refused, because links are modelled without loss.
     ///
     /// # Errors
     /// Text that is not that; and as [`Graph::new`].
@@ -117,7 +117,7 @@ impl Graph {
         tables::read(toml::Deserializer::parse(text), &line_at)
     }
 
-    /// Reads the same out of a table of a longer text, whose lines `line_at` knows by offset.
+    /// Like [`Graph::parse_toml`], for a table of a longer text; `line_at` maps offsets to lines.
     pub(crate) fn from_table(
         table: Spanned<DeValue<'_>>,
         line_at: &dyn Fn(usize) -> usize,
@@ -242,7 +242,7 @@ impl Graph {
         adjacent
     }
 
-    /// What is wrong, and at which link, if at one.
+    /// The error, and the link that has it, if one has.
     fn check(&self) -> Result<(), (Option<usize>, GraphError)> {
         if let Some(n) = self.edges.iter().position(|edge| edge.a == edge.b) {
             let node = self.edges[n].a.to_string();

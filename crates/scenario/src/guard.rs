@@ -1,11 +1,11 @@
-//! Calls of libraries that panic at damaged files: the caller gets an answer, and nothing is printed.
+//! Calls libraries that panic on damaged files: a panic becomes `None`, and its message is not printed.
 
 use std::cell::Cell;
 use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is an answer.
+    /// Whether this thread is inside of [`without_panic`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -21,7 +21,7 @@ pub fn without_panic<T>(read: impl FnOnce() -> T) -> Option<T> {
         }));
     });
     let outer = GUARDED.replace(true);
-    // After a panic nobody sees what `read` had changed: the readers here are dropped.
+    // Unwind safe: after a panic the state of `read` is dropped, so nobody sees it half changed.
     let answer = catch_unwind(AssertUnwindSafe(read));
     GUARDED.set(outer);
     answer.ok()

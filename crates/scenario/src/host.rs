@@ -1,4 +1,4 @@
-//! Keys of [host]: what all hosts have in common.
+//! Keys of [host]: settings that all hosts share.
 
 use crate::field::{Field, Reader};
 use crate::key::{field, By, Is, Rack};
@@ -15,23 +15,23 @@ section! {
         kind: HostKind = field(Form::Choice(HostKind::VARIANTS), Is("kernel")).rack_has(Rack::Only(&["kernel"])),
             "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets.";
         cc: Cc = field(Form::Cc, Is("cubic")).rack_has(Rack::If(
-            "what its Linux has",
+            "congestion controls of its Linux",
             |run, _, _| !run.host.cc.is_nic() && !run.host.cc.in_linux(),
         )),
-            "Congestion control; the list stands under [cc]. Each has its source's parameters and, on nic hosts without `network.ecn`, its source's marks.";
+            "Congestion control; the table under [cc] lists them. Each one has the parameters of its source by default. On nic hosts without `network.ecn`, switches mark as in its source.";
         qdisc: Qdisc = field(Form::Choice(Qdisc::VARIANTS), Is("edge")),
-            "Queueing discipline of each NIC. `edge` is On-Ramp's own, the others are Linux's.";
+            "Queueing discipline of each NIC. `edge` is On-Ramp's; the others are Linux's.";
         gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("64 kB")),
             "Largest segment that TCP hands to the NIC (segmentation offload).";
         gro: bool = field(Form::Flag, Is("true")),
             "Whether receivers merge segments (generic receive offload).";
         coalescing: Span = field(Form::Span(Span::ZERO, Span::from_ms(10)), Is("0 s")).rack_has(Rack::Only(&["0 s"])),
-            "Interrupt coalescing: time from the first packet that waits in a kernel host's NIC to its interrupt.";
+            "Interrupt coalescing: time between the arrival of the first waiting packet in a kernel host's NIC and the interrupt.";
         connections: Connections = field(Form::Choice(Connections::VARIANTS), Is("persistent"))
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["persistent"]))
             .later(),
-            "`persistent`: a flow uses the connection between its hosts that became idle last, with the window that it has. `new`: each flow opens a connection (a host of a ring: one to the next host). Its handshake took place before, on an idle network.";
+            "`persistent`: a flow uses the connection between its hosts that became idle last, and that connection keeps its window. `new`: each flow has a new connection (each host of a ring has one, to the next host). The handshake is already complete and took place on an idle network.";
     } and {
         /// Constants of the transport.
         transport: Transport;
@@ -49,7 +49,7 @@ section! {
         .rack_has(Rack::If("`200 ms`", |run, _, value| {
             run.host.kind == HostKind::Kernel && *value != Value::Span(MIN_RTO)
         })),
-            "Lower bound of the retransmission timeout, beyond the round-trip time. On nic hosts: the timeout itself, if the network can drop packets.";
+            "Lower bound of the part of the retransmission timeout that is added to the round-trip time. On nic hosts: the timeout itself, if the network can drop packets.";
         initial_window: u32 = field(Form::Count(1, 10_000), Is("10"))
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["10"])),
@@ -57,16 +57,16 @@ section! {
         delayed_ack: Span = field(Form::Span(Span::ZERO, Span::from_s(1)), Is("40 ms"))
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["40 ms"])),
-            "Delay of the acknowledgement of a single packet by a kernel host.";
+            "Time for which a kernel host delays the acknowledgement of a single packet.";
         // sk_pacing_shift: 2^-10 s.
         small_queue: Span = field(Form::Span(Span::ZERO, Span::from_s(1)), Is("977 us"))
             .on(HostKind::Kernel)
-            .rack_has(Rack::Ignores("simulator; rack always 1 ms of its slowed-down time")),
-            "TCP small queues: a connection may have queued below TCP what its pace sends in this time, and at least two segments. It also limits the time that HyStart allows for segments before it leaves slow start. With `time_dilation` 100 the rack has 10 us.";
+            .rack_has(Rack::Ignores("simulator; rack always 1 ms, unscaled")),
+            "TCP small queues: below TCP, a connection may queue as much data as its pacing rate sends in this time, and at least two segments. The value also bounds the time that HyStart allows for segments before it ends slow start. With `time_dilation` 100 the rack's value is 10 us.";
         reordering: Fraction = field(Form::Fraction(0.0, 10.0), Is("1/4"))
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["0.25"])),
-            "RACK: a packet that is late by more than this fraction of the shortest round-trip time is lost.";
+            "RACK: a packet counts as lost if it is late by more than this fraction of the shortest round-trip time.";
     }
 }
 
@@ -79,7 +79,7 @@ fn min_rto(run: &mut dyn Reader) -> Option<Value> {
     }
 }
 
-/// What a host's transport is like.
+/// The transport of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum HostKind {
@@ -89,13 +89,13 @@ pub enum HostKind {
     Nic,
 }
 
-/// What a flow is sent on.
+/// The connection that a flow uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Connections {
     /// An idle connection of its hosts, if there is one.
     Persistent,
-    /// One of its own.
+    /// A new connection.
     New,
 }
 

@@ -1,4 +1,4 @@
-//! One key of a scenario: its form, bounds, default, meaning, and who has it.
+//! One key of a scenario: its form, bounds, default and meaning, and where it applies.
 
 use crate::field::Reader;
 use crate::value::{Form, Value};
@@ -15,14 +15,14 @@ pub(crate) struct Key {
     pub meaning: &'static str,
     /// Traffic kinds that have it; empty for keys outside of traffic, and for all kinds.
     pub of: &'static [Kind],
-    /// The only kind of host that has it, if one has not.
+    /// The only kind of host that has it; `None` if both have.
     pub on: Option<HostKind>,
     /// Names of the congestion controls that have it; empty for other keys.
     pub of_cc: &'static [&'static str],
     /// Whether it is the same in all runs.
     pub fixed: bool,
-    /// Added after results had been recorded. It is not written at its default, so that such results still
-    /// are those of their scenarios.
+    /// Added after results were recorded. The default is not written, so that recorded results still match
+    /// their scenarios.
     pub later: bool,
     /// What the rack does with it; the simulator has every key.
     pub rack: Rack,
@@ -50,17 +50,17 @@ pub(crate) enum Rack {
     Has,
     /// It has these values only.
     Only(&'static [&'static str]),
-    /// It has not got the key.
+    /// It does not have the key.
     Never,
-    /// It refuses some runs with the key: what it has in words, and the test for what it refuses (the
-    /// number is that of the `[[traffic]]` entry).
+    /// It refuses some runs with the key: the supported values in words, and the test for a refused run
+    /// (its number is that of the `[[traffic]]` entry).
     If(&'static str, fn(&Run, Option<usize>, &Value) -> bool),
-    /// It ignores the key; the words say what it has instead.
+    /// It ignores the key; the words describe the worlds that have it.
     Ignores(&'static str),
 }
 
 impl Key {
-    /// Its value when it is not given, where that does not depend on other keys.
+    /// The default, unless it depends on other keys.
     pub(crate) fn default_value(&self) -> Option<Value> {
         match self.default {
             Is(text) => self.form.read(self.path, text).ok(),
@@ -81,7 +81,7 @@ impl Key {
         }
     }
 
-    /// Which worlds have it, for people.
+    /// The worlds that have it, as text.
     pub(crate) fn worlds(&self) -> String {
         let simulated = |kind: &Kind| !RACK_KINDS.contains(&kind.name());
         let only_simulated = !self.of.is_empty() && self.of.iter().all(simulated);
@@ -159,5 +159,5 @@ pub(crate) const fn mbit_per_s(n: u64) -> Rate {
 }
 
 pub(crate) const ANY_NUMBER: u64 = i64::MAX as u64;
-/// Longer would not fit a span once dilated.
+/// Bound of long times: a longer one times the largest dilation would not fit a span.
 pub(crate) const HOUR: Span = Span::from_s(3600);

@@ -1,6 +1,6 @@
-//! The keys of scenarios: what each is called, its form, bounds, default and meaning, and which worlds have
-//! it. A key stands once: here, or as a field of a [`Section`]. The parser, `explain`, docs/scenario.md and
-//! the refusals of the rack all read it.
+//! The keys of scenarios: name, form, bounds, default, meaning, and the worlds that have them. Each key is
+//! declared once: here, or as a field of a [`Section`]. The parser, `explain`, docs/scenario.md and the
+//! rack's check all read this table.
 
 mod cc;
 mod network;
@@ -35,19 +35,19 @@ const EXPERIMENT: &[Key] = &[
         "seed",
         Form::Count(0, ANY_NUMBER),
         Is("1"),
-        "Seed of all random numbers. Every case has the same traffic.",
+        "Seed of all random numbers. All cases of a seed have the same traffic.",
     ),
     key(
         "duration",
         Form::Span(Span::from_us(1), HOUR),
         Required,
-        "Traffic starts within this time.",
+        "Time within which traffic starts.",
     ),
     key(
         "warmup",
         Form::Span(Span::ZERO, HOUR),
         Is("0 s"),
-        "The measures leave out traffic that starts before this time. Below `duration`.",
+        "Traffic that starts before this time is not measured. Must be below `duration`.",
     ),
     key(
         "time_dilation",
@@ -58,7 +58,7 @@ const EXPERIMENT: &[Key] = &[
     .rack_has(Rack::Ignores("rack")),
 ];
 
-/// The key that `path` means, and the number of its `[[traffic]]` entry.
+/// The key at `path`, and the number of its `[[traffic]]` entry.
 pub(crate) fn find(path: &str) -> Option<(&'static Key, Option<usize>)> {
     let (name, entry) = without_entry(path);
     let key = all().find(|k| k.path == name)?;

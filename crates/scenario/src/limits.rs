@@ -1,4 +1,4 @@
-//! What the virtual rack cannot do with a run. Such runs are valid: the simulator takes them.
+//! Bounds of the virtual rack. A run beyond them is valid: the simulator can run it.
 
 use crate::key::Rack;
 use crate::keys;
@@ -19,7 +19,7 @@ pub enum RackLimit {
         /// Of a link, slowed down.
         rate: Rate,
     },
-    /// The virtual machine's patience.
+    /// The time limit of the virtual machine.
     Duration {
         /// Slowed down.
         duration: Span,
@@ -35,10 +35,10 @@ pub enum RackLimit {
         key: String,
         /// With its unit.
         value: String,
-        /// What would mend it, beside the simulator.
+        /// A remedy other than the simulator.
         fix: String,
     },
-    /// What the daemons' synchronisation does not do.
+    /// Intervals that the daemons' synchronisation does not have.
     Probing {
         /// Between corrections, slowed down.
         window: Span,
@@ -64,12 +64,12 @@ pub const RACK_CLOCK_WINDOW: Span = Span::from_s(2);
 pub const RACK_PROBE_INTERVAL: (Span, Span) = (Span::from_us(200), Span::from_ms(200));
 /// Smallest switch buffer of a rack: four full frames.
 pub const RACK_MIN_BUFFER: Bytes = Bytes::new(6_000);
-/// What the rack's aggregators ask each server with, whatever the scenario says.
+/// Size of the request that the rack's aggregators send to each server, at any setting of the scenario.
 pub const RACK_ASK_SIZE: Bytes = Bytes::new(64);
 /// Most connections that a run keeps open.
 pub const RACK_MAX_CONNECTIONS: u64 = 16_384;
 
-/// What the rack must refuse of `run`, and what would mend it. Empty: the rack can run it.
+/// The bounds that `run` exceeds. Empty: the rack can run it.
 ///
 /// The rate is a limit of the virtual machine alone; a rack on a native kernel may ignore it.
 pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
@@ -99,7 +99,7 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
     limits
 }
 
-/// The daemons of a rack are the real ones: their windows are what they are.
+/// The rack runs the real daemons, whose intervals are constants.
 fn probing(run: &Run) -> Option<RackLimit> {
     let slow = |span: Span| span * run.time_dilation.get() as i64;
     let (window, interval) = (slow(run.clock.window), slow(run.clock.probe_interval));
@@ -124,7 +124,7 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
             Rack::If(words, refuses) if refuses(run, entry, &value) => {
                 format!("set it to {}", words.replace('`', ""))
             }
-            Rack::Never => "leave it out".to_owned(),
+            Rack::Never => "remove the key".to_owned(),
             Rack::Has | Rack::Ignores(_) | Rack::Only(_) | Rack::If(..) => continue,
         };
         limits.push(RackLimit::Simulated {
@@ -155,39 +155,39 @@ impl fmt::Display for RackLimit {
             RackLimit::Hosts { hosts } => {
                 write!(
                     f,
-                    "network.topology.hosts is {hosts}, above the rack's {RACK_MAX_HOSTS}"
+                    "network.topology.hosts is {hosts}, above max {RACK_MAX_HOSTS} of the rack"
                 )
             }
             RackLimit::Rate { rate } => write!(
                 f,
-                "network.link.rate slowed by time_dilation is {rate}, above the rack's \
-                 {RACK_MAX_MBIT_PER_S} Mbit/s: raise time_dilation"
+                "network.link.rate / time_dilation is {rate}, above max {RACK_MAX_MBIT_PER_S} Mbit/s of \
+                 the rack: raise time_dilation"
             ),
             RackLimit::Duration { duration } => write!(
                 f,
-                "duration slowed by time_dilation is {duration}, above the rack's \
-                 {RACK_MAX_DURATION}: shorten one of them"
+                "duration * time_dilation is {duration}, above max {RACK_MAX_DURATION} of the rack: \
+                 lower one of them"
             ),
             RackLimit::Buffer { buffer } => {
                 write!(
                     f,
-                    "network.buffer is {buffer}, below the rack's {RACK_MIN_BUFFER}"
+                    "network.buffer is {buffer}, below min {RACK_MIN_BUFFER} of the rack"
                 )
             }
             RackLimit::Simulated { key, value, fix } => write!(
                 f,
-                "{key} is {value}, which only the simulator has: run it with `onramp sim run`, or {fix}"
+                "{key} is {value}, which only the simulator supports: use `onramp sim run`, or {fix}"
             ),
             RackLimit::Probing { window, interval } => write!(
                 f,
-                "clock.window and clock.probe_interval slowed by time_dilation are {window} and {interval}; \
-                 the rack's daemons have {RACK_CLOCK_WINDOW}, and {} to {}",
+                "clock.window * time_dilation is {window} and clock.probe_interval * time_dilation is \
+                 {interval}, expected {RACK_CLOCK_WINDOW} and {} to {} in the rack",
                 RACK_PROBE_INTERVAL.0, RACK_PROBE_INTERVAL.1
             ),
             RackLimit::Connections { connections } => write!(
                 f,
-                "traffic keeps {connections} connections open, above the rack's \
-                 {RACK_MAX_CONNECTIONS}"
+                "traffic keeps {connections} connections open, above max {RACK_MAX_CONNECTIONS} of the \
+                 rack: lower fanout, flows or the number of receivers"
             ),
         }
     }
@@ -234,10 +234,10 @@ size = "2 kB"
             ("traffic.0.interval", "1 s"),
         ];
         let expected = [
-            "network.topology.hosts is 65, above the rack's 64",
-            "network.link.rate slowed by time_dilation is 1 Gbit/s, above the rack's 200 Mbit/s: raise time_dilation",
-            "duration slowed by time_dilation is 4000 s, above the rack's 3600 s: shorten one of them",
-            "network.buffer is 3 kB, below the rack's 6 kB",
+            "network.topology.hosts is 65, above max 64 of the rack",
+            "network.link.rate / time_dilation is 1 Gbit/s, above max 200 Mbit/s of the rack: raise time_dilation",
+            "duration * time_dilation is 4000 s, above max 3600 s of the rack: lower one of them",
+            "network.buffer is 3 kB, below min 6 kB of the rack",
         ];
         assert_eq!(limits(&set), expected);
     }
@@ -246,8 +246,8 @@ size = "2 kB"
     fn what_only_the_simulator_has_is_refused() {
         let set = [("host.kind", "nic"), ("host.cc", "hpcc")];
         let expected = [
-            "network.sharing is lossless, which only the simulator has: run it with `onramp sim run`, or set it to per_port",
-            "host.kind is nic, which only the simulator has: run it with `onramp sim run`, or set it to kernel",
+            "network.sharing is lossless, which only the simulator supports: use `onramp sim run`, or set it to per_port",
+            "host.kind is nic, which only the simulator supports: use `onramp sim run`, or set it to kernel",
         ];
         assert_eq!(limits(&set), expected);
     }
@@ -257,7 +257,7 @@ size = "2 kB"
         assert!(limits(&[("traffic.0.ask_size", "64 B")]).is_empty());
         assert_eq!(
             limits(&[("traffic.0.ask_size", "1 kB")]),
-            ["traffic.0.ask_size is 1 kB, which only the simulator has: run it with `onramp sim run`, or set it to 0 B or 64 B"]
+            ["traffic.0.ask_size is 1 kB, which only the simulator supports: use `onramp sim run`, or set it to 0 B or 64 B"]
         );
     }
 
@@ -269,8 +269,8 @@ size = "2 kB"
         assert_eq!(
             limits(&[huygens, probes, ("clock.window", "20 ms")]),
             [
-                "clock.window and clock.probe_interval slowed by time_dilation are 1 s and 50 ms; \
-              the rack's daemons have 2 s, and 200 us to 200 ms"
+                "clock.window * time_dilation is 1 s and clock.probe_interval * time_dilation is 50 ms, \
+              expected 2 s and 200 us to 200 ms in the rack"
             ]
         );
         assert!(limits(&[("clock.window", "20 ms")]).is_empty());
@@ -295,7 +295,7 @@ size = "2 kB"
         let everywhere = limits(&[("traffic.0.to", "all"), ("traffic.0.fanout", "320")]);
         assert_eq!(
             everywhere,
-            ["traffic keeps 24192 connections open, above the rack's 16384"]
+            ["traffic keeps 24192 connections open, above max 16384 of the rack: lower fanout, flows or the number of receivers"]
         );
     }
 }

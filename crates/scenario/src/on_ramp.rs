@@ -17,29 +17,29 @@ section! {
             Form::Choice(Law::NAMES),
             By("`final` on kernel hosts with qdisc `edge`, else `off`", law),
         ),
-            "Control law; docs/law.md says what each does. Kernel hosts need qdisc edge to hold packets. Nic hosts can hold every packet.";
+            "Control law; docs/law.md describes each one. On kernel hosts a law other than `off` needs `host.qdisc` `edge`. Nic hosts need no qdisc.";
         hosts: Receivers = field(Form::HostOr("all"), Is("all")).rack_has(Rack::Only(&["all"])),
-            "Hosts that have On-Ramp. The others send as without it.";
+            "Hosts with On-Ramp. The other hosts send as with law `off`.";
         // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
         threshold: Span = field(Form::SpanOrOff(Span::from_us(1), Span::from_ms(100)), Is("50 us")),
-            "T: a flow is held while its one-way delay is above this. At least the delay of the idle path. `off` is law off.";
+            "Threshold T: a flow is held while its one-way delay is above T. Must be at least the delay of the idle path. `off` means law `off`.";
         gain: Fraction = field(Form::Fraction(0.0001, 1.0), Is("1/16")),
-            "g of eq. 3: weight of a new sample in beta. Law final uses it.";
+            "g of eq. 3: weight of a new sample in beta. Only law `final` uses it.";
         max_pause: Span = field(Form::Span(Span::from_us(1), Span::from_s(1)), Is("5 ms")),
-            "Upper bound of the time that a segment is held.";
+            "Upper bound of the time for which a segment is held.";
         gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("16 kB")),
-            "Largest segment while On-Ramp holds packets; `host.gso` if that is smaller. A segment leaves as one burst, so its size limits how finely On-Ramp controls (fig. 19).";
+            "Largest segment on a host with On-Ramp, or `host.gso` if that is smaller. A segment leaves as one burst, so its size bounds the precision of On-Ramp's control (fig. 19).";
         reuse: Option<Span> = field(Form::SpanOrOff(Span::from_us(1), Span::from_s(10)), Is("off")).rack_has(Rack::Only(&["off"])),
-            "A new flow starts with the one-way delay that its host measured last to the receiver, if the measurement is not older than this. `off`: a new flow is not held in its first round trip.";
+            "A new flow starts with the last one-way delay that its host measured to the receiver, unless that measurement is older than this. `off`: a new flow is not held in its first round trip.";
         orack_every: Option<Bytes> = field(
             Form::Bytes(Bytes::new(1), Bytes::new(1_000_000)),
-            Without("14.48 kB with kernel hosts, 1 B with nic hosts"),
+            Without("14.48 kB on kernel hosts, 1 B on nic hosts"),
         ),
-            "Payload of a flow between two OR-ACKs. 14.48 kB: an OR-ACK for every tenth full packet. 1 B: for every packet.";
+            "Payload of a flow between two OR-ACKs. 14.48 kB: an OR-ACK for every tenth full packet. 1 B: an OR-ACK for every packet.";
         pacing: bool = field(Form::Flag, Is("false")).on(HostKind::Kernel).later(),
-            "Segments leave at TCP's pace, as with qdisc fq, which the paper's On-Ramp is built into: 1.2 windows a round trip, and 2 early in slow start. `false`: segments leave as soon as the law allows.";
+            "`true`: segments leave at TCP's pacing rate, as with qdisc fq, which the paper's On-Ramp extends: 1.2 windows per round trip, and 2 early in slow start. `false`: segments leave as soon as the law allows.";
         piggyback: bool = field(Form::Flag, Is("false")).on(HostKind::Nic).later(),
-            "A NIC reports the arrival time of a packet in the transport's acknowledgement, which it sends at once for each packet, and not in an OR-ACK.";
+            "`true`: the transport's acknowledgement, which the NIC sends at once for each packet, also carries the packet's arrival time. `false`: an OR-ACK carries it.";
     }
 }
 

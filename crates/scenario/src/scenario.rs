@@ -1,4 +1,4 @@
-//! A scenario: a base, its cases and its sweep, and the runs that come out of them.
+//! A scenario: a base, cases and a sweep, and the runs that they define.
 
 use crate::document::{self, Document, Setting};
 use crate::error::{Error, Place, Problem};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Values by dotted key.
 pub(crate) type Layer = BTreeMap<String, Value>;
 
-/// More runs than anybody waits for.
+/// Largest number of runs of a scenario.
 const MAX_RUNS: usize = 1000;
 
 /// A scenario file, checked, with its runs.
@@ -29,7 +29,7 @@ impl Scenario {
     /// Checks `text`; `name` is the file's name, for error messages.
     ///
     /// # Errors
-    /// All that is wrong, each with line, key, value and bound.
+    /// All errors, each with line, key, value and bound.
     ///
     /// ```
     /// use onramp_scenario::{Law, Scenario};
@@ -65,20 +65,20 @@ impl Scenario {
         Scenario::parse_with(text, name, &[])
     }
 
-    /// Like [`Scenario::parse`], with settings from the command line: each replaces what the
-    /// file, its cases and its sweep say of the key.
+    /// Like [`Scenario::parse`], with settings from the command line: each replaces the key in the
+    /// file, its cases and its sweep.
     ///
     /// # Errors
-    /// As for [`Scenario::parse`]; the place of a wrong setting is `--set`.
+    /// As for [`Scenario::parse`]; `--set` replaces the line for a wrong setting.
     pub fn parse_with(text: &str, name: &str, set: &[(&str, &str)]) -> Result<Scenario, Errors> {
         Scenario::parse_files(text, name, set, NO_FILES)
     }
 
-    /// Like [`Scenario::parse_with`], for scenarios that name files: `read` has their bytes by the
-    /// paths that the scenario gives.
+    /// Like [`Scenario::parse_with`], for scenarios that name files: `read` returns the bytes of a file
+    /// by its path in the scenario.
     ///
     /// # Errors
-    /// As for [`Scenario::parse_with`]; and files that cannot be read, or hold something else.
+    /// As for [`Scenario::parse_with`]; and files that cannot be read, or have another format.
     pub fn parse_files(
         text: &str,
         name: &str,
@@ -92,7 +92,7 @@ impl Scenario {
         }
         let mut errors = std::mem::take(&mut document.errors);
         let too_many = refuse_too_many_runs(&document);
-        // Of what is not TOML nothing is known, so nothing is missing.
+        // Without valid TOML no keys are known, so none can be missing.
         let runs = match document.is_toml && too_many.is_none() {
             true => resolve_all(&document, &files, &mut errors),
             false => Vec::new(),
@@ -129,9 +129,9 @@ impl Scenario {
         &self.title
     }
 
-    /// Every case at every point of the sweep: cases in the file's order, within a case the last
-    /// key of the sweep runs fastest. Combinations that come to the same run, such as several
-    /// thresholds with law off, are there once.
+    /// Every case at every point of the sweep: cases in the file's order; within a case the last key
+    /// of the sweep changes fastest. Combinations that give the same run, such as several thresholds
+    /// with law off, are one run.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -142,7 +142,7 @@ fn values(layer: &document::Layer) -> Layer {
     layer.iter().filter_map(given).collect()
 }
 
-/// Writes down the defaults that do not depend on other keys.
+/// Adds the defaults that do not depend on other keys.
 fn fill_defaults(base: &mut Layer, traffic: usize) {
     for key in keys::all().filter(|key| key.on.is_none()) {
         let Some(default) = key.default_value() else {

@@ -1,5 +1,5 @@
-//! A section of a run: a struct whose fields are keys of scenarios. Each field is declared once; reading
-//! it, writing it back, refusing it in the rack and documenting it follow from there.
+//! A section of a run: a struct whose fields are keys of scenarios. Each field is declared once. The
+//! declaration generates the code that reads it and writes it back, its documentation, and the rack's check.
 
 use crate::field::{Reader, Writer};
 use crate::key::Key;
@@ -16,9 +16,9 @@ pub(crate) trait Section: Sized {
     fn write(&self, table: &str, to: &mut dyn Writer);
 }
 
-/// Declares a [`Section`]. A field says its type, and its key with the meaning that is also its
-/// documentation. A field without a key has it in another table (keys/traffic.rs: several kinds of traffic
-/// share keys). Fields in `and { .. }` are made of several keys: sections themselves.
+/// Declares a [`Section`]. A field has a type, a key, and a meaning that is also its documentation. The
+/// key of a field without one is in another table (keys/traffic.rs, because kinds of traffic share keys).
+/// Fields in `and { .. }` consist of several keys: they are sections themselves.
 macro_rules! section {
     (
         $(#[$about:meta])*
@@ -43,7 +43,7 @@ macro_rules! section {
             ];
 
             fn read(from: &mut dyn $crate::field::Reader, table: &str) -> Option<$name> {
-                // All of them before the first failure is acted on.
+                // All fields are read before the first failure returns, so that all errors are reported.
                 $( let $field = from.field(&format!("{table}.{}", stringify!($field))); )*
                 $($( let $inner = $crate::section::Section::read(from, table); )*)?
                 Some($name { $($field: $field?,)* $($($inner: $inner?,)*)? })

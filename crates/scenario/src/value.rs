@@ -20,7 +20,7 @@ pub(crate) enum Value {
     Graph(Inline),
 }
 
-/// What a key's value looks like, bounds included.
+/// The form of a key's value, with its bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Form {
     /// A line of text.
@@ -67,7 +67,7 @@ impl Form {
             Form::HostOr(_) => Form::Host.read(key, text),
             Form::Path => self.read_path(key, text),
             Form::ChoiceOrPath(names) if names.contains(&text) => Ok(Value::Text(text.to_owned())),
-            // Else it is a name misspelt.
+            // A text without these is a misspelt name.
             Form::ChoiceOrPath(_) if text.contains(['.', '/']) => self.read_path(key, text),
             Form::ChoiceOrPath(_) => Err(self.unlike(key, text)),
             Form::Flag => match text.parse() {
@@ -190,7 +190,7 @@ impl fmt::Display for Form {
 }
 
 impl fmt::Display for Value {
-    /// As a scenario would write it, without quotes; a table is only called so.
+    /// As in a scenario file, without quotes; "a table" for tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Text(text) => text.fmt(f),
@@ -248,12 +248,12 @@ where
     Ok(quantity)
 }
 
-/// Why `key` is no quantity. A number that no type holds is beyond the key's own bounds, which the user
-/// knows.
+/// The error of a text that does not parse. A number outside of its type's range is also outside of the
+/// key's bounds, which the message gives.
 fn beyond<Q: fmt::Display>(key: &str, text: &str, error: ParseError, min: &Q, max: &Q) -> Problem {
     let (key, value) = (key.to_owned(), text.trim().to_owned());
     match error {
-        // Too small for the type: negative, or a rate of zero.
+        // Below the type's range: negative, or a rate of zero.
         ParseError::OutOfRange { .. } if value.starts_with(['-', '0']) => Problem::Below {
             key,
             value,

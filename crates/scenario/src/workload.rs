@@ -1,7 +1,7 @@
 //! Flow-size distributions: the CSV files of workloads/, their mean, and sampling.
 //!
-//! A file says how its points are meant. `linear`: the distribution function is a straight line
-//! between points. `step`: all mass lies on the points.
+//! A file names its interpolation. `linear`: the distribution function is a straight line between
+//! points. `step`: all mass lies on the points.
 
 use crate::{BuiltIn, Workload};
 use onramp_units::Bytes;
@@ -27,22 +27,24 @@ enum Shape {
     Step,
 }
 
-/// Why a text is not a distribution.
+/// Errors of a distribution's text.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DistributionError {
     /// No line `# interpolation: linear` or `# interpolation: step`.
-    #[error("no line \"# interpolation: linear\" or \"# interpolation: step\"")]
+    #[error(
+        "the file has no line \"# interpolation: linear\" or \"# interpolation: step\": add one"
+    )]
     NoShape,
     /// A row is not two numbers.
-    #[error("line {line}: \"{text}\" is not size_bytes,cdf")]
+    #[error("line {line} is \"{text}\", expected size_bytes,cdf")]
     NotAPoint {
         /// From 1.
         line: usize,
         /// The row.
         text: String,
     },
-    /// A row goes down, or below 0, or beyond probability 1.
-    #[error("line {line}: {bytes} B with probability {cdf} does not rise from the row before")]
+    /// A size or probability below the previous row's or below 0, or a probability above 1.
+    #[error("line {line} is {bytes} B at probability {cdf}, expected a size above the previous row, and a probability from the previous row to 1")]
     NotRising {
         /// From 1.
         line: usize,
@@ -52,10 +54,10 @@ pub enum DistributionError {
         cdf: f64,
     },
     /// All flows are empty.
-    #[error("all sizes are 0 B")]
+    #[error("all sizes are 0 B, expected a size above zero")]
     Nothing,
     /// The last row is not at probability 1, or there is none.
-    #[error("ends at probability {cdf}, not 1")]
+    #[error("the last row is at probability {cdf}, expected 1")]
     Unfinished {
         /// Of the last row.
         cdf: f64,
@@ -273,17 +275,17 @@ mod tests {
         assert_eq!(error("8,1"), DistributionError::NoShape.to_string());
         assert_eq!(
             error(&format!("{shape}8,0.5\n8;1")),
-            "line 3: \"8;1\" is not size_bytes,cdf"
+            "line 3 is \"8;1\", expected size_bytes,cdf"
         );
         assert_eq!(
             error(&format!("{shape}8,0.5\n9,0.4")),
-            "line 3: 9 B with probability 0.4 does not rise from the row before"
+            "line 3 is 9 B at probability 0.4, expected a size above the previous row, and a probability from the previous row to 1"
         );
         assert_eq!(
             error(&format!("{shape}8,0.5")),
-            "ends at probability 0.5, not 1"
+            "the last row is at probability 0.5, expected 1"
         );
-        assert_eq!(error(shape), "ends at probability 0, not 1");
+        assert_eq!(error(shape), "the last row is at probability 0, expected 1");
     }
 
     proptest! {

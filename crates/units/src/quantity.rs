@@ -40,16 +40,14 @@ pub enum ParseError {
         base: &'static str,
     },
     /// Does not fit the type, or is zero or negative where that has no meaning.
-    #[error("\"{text}\", outside {min} to {max} {base}")]
+    #[error("\"{text}\", outside {min} to {max}")]
     OutOfRange {
         /// The text.
         text: String,
-        /// Least value, in base units.
-        min: i128,
-        /// Greatest value, in base units.
-        max: i128,
-        /// The base unit.
-        base: &'static str,
+        /// Least value, with its unit.
+        min: String,
+        /// Greatest value, with its unit.
+        max: String,
     },
 }
 
@@ -90,11 +88,15 @@ pub(crate) fn parse(text: &str, units: &[Unit], range: (i128, i128)) -> Result<i
     };
 
     let (min, max) = range;
-    let out_of_range = || ParseError::OutOfRange {
-        text: owned(),
-        min,
-        max,
-        base,
+    let out_of_range = || {
+        // `print` writes decimal places.
+        let decimal = |unit: &&Unit| unit.1 == 10_u64.pow(unit.1.ilog10());
+        let units: Vec<Unit> = units.iter().filter(decimal).copied().collect();
+        ParseError::OutOfRange {
+            text: owned(),
+            min: print(min, &units, base),
+            max: print(max, &units, base),
+        }
     };
     let fraction = fraction.trim_end_matches('0');
     let all_digits = format!("{whole}{fraction}");

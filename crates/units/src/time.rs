@@ -252,6 +252,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn an_error_gives_bounds_with_their_units() {
+        let error = "9999999999 s".parse::<Span>().unwrap_err();
+        let bounds = "outside -9223372.036854775808 s to 9223372.036854775807 s";
+        assert_eq!(error.to_string(), format!("\"9999999999 s\", {bounds}"));
+    }
+
+    #[test]
     fn spans_are_signed() {
         let (early, late) = (Time::<Fleet>::from_ticks(5), Time::<Fleet>::from_ticks(7));
         assert_eq!(early - late, Span::from_ns(-2));

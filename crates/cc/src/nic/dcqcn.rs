@@ -14,13 +14,13 @@ pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "dcqcn", |line| {
     "g" gain: f64 = 1.0 / 256.0, PART, "Weight of a new sample in alpha.";
-    "alpha_interval" alpha_interval: Span = Span::from_us(1), SHORT, "How often alpha is updated.";
-    "decrease_interval" decrease_interval: Span = Span::from_us(4), SHORT, "T_d, how often the rate may be cut.";
-    "increase_interval" increase_interval: Span = Span::from_us(300), SHORT, "T_i, how often the rate grows.";
+    "alpha_interval" alpha_interval: Span = Span::from_us(1), SHORT, "Time between two updates of alpha.";
+    "decrease_interval" decrease_interval: Span = Span::from_us(4), SHORT, "T_d: shortest time between two decreases of the rate.";
+    "increase_interval" increase_interval: Span = Span::from_us(300), SHORT, "T_i: time between two increases of the rate.";
     "fast_recovery" fast_recovery: u32 = 1, TIMES, "F: steps of fast recovery before additive increase; 5 in the paper.";
-    "rate_ai" additive: Rate = per_25g(5_000_000, line), STEP, "R_AI.";
-    "rate_hai" hyper: Rate = per_25g(50_000_000, line), STEP, "R_HAI.";
-    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "The rate is never below this.";
+    "rate_ai" additive: Rate = per_25g(5_000_000, line), STEP, "R_AI: step of additive increase.";
+    "rate_hai" hyper: Rate = per_25g(50_000_000, line), STEP, "R_HAI: step of hyper increase.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "Lower bound of the rate.";
 } variant {
     /// "+w": cap what is in flight.
     window: bool = false;

@@ -12,9 +12,9 @@ pub const FEEDBACK: Feedback = Feedback::Marks;
 pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "dctcp", |line| {
-    "g" gain: f64 = 0.0625, PART, "Weight of a window's marked part in alpha.";
-    "rate_ai" additive: Rate = Rate::from_bits_per_s(615_000_000).expect("above zero"), STEP, "Growth per window of a nic host's rate.";
-    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "A nic host's rate is never below this.";
+    "g" gain: f64 = 0.0625, PART, "Weight in alpha of the latest window's fraction of marked packets.";
+    "rate_ai" additive: Rate = Rate::from_bits_per_s(615_000_000).expect("above zero"), STEP, "Growth of a nic host's rate per window.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "Lower bound of a nic host's rate.";
 } }
 
 /// Under its paper's name. The growth is one packet a round trip: 1 kB per 13 us.

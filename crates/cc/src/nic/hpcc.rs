@@ -13,10 +13,10 @@ pub const FEEDBACK: Feedback = Feedback::Int;
 pub const MOVES_NEXT_PACKET: bool = true;
 
 parameters! { "hpcc", |line| {
-    "eta" target_utilisation: f64 = 0.95, PART, "Utilisation that it aims at.";
-    "max_stage" max_stage: u32 = 0, TIMES, "Additive steps before a multiplicative one: 5 in the paper, 0 in its authors' simulator.";
-    "rate_ai" additive: Rate = per_25g(10_000_000, line), STEP, "W_AI as a rate.";
-    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "The rate is never below this.";
+    "eta" target_utilisation: f64 = 0.95, PART, "Target utilisation.";
+    "max_stage" max_stage: u32 = 0, TIMES, "Number of additive steps before a multiplicative one: 5 in the paper, 0 in its authors' simulator.";
+    "rate_ai" additive: Rate = per_25g(10_000_000, line), STEP, "W_AI as a rate: step of additive increase.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "Lower bound of the rate.";
 } }
 
 /// Under its paper's name.

@@ -12,15 +12,15 @@ pub const FEEDBACK: Feedback = Feedback::TimeStamp;
 pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "timely", |line| {
-    "t_low" low: Span = Span::from_us(50), SHORT, "Below this round-trip time the rate grows whatever the gradient; not above `t_high`.";
-    "t_high" high: Span = Span::from_us(500), SHORT, "Above this the rate shrinks whatever the gradient.";
+    "t_low" low: Span = Span::from_us(50), SHORT, "Below this round-trip time the rate grows at any gradient. Must be at most `t_high`.";
+    "t_high" high: Span = Span::from_us(500), SHORT, "Above this round-trip time the rate shrinks at any gradient.";
     "min_rtt" min_rtt: Span = Span::from_us(20), SHORT, "Round-trip time of the idle fabric, which scales the gradient.";
     "alpha" ewma: f64 = 0.875, PART, "Weight of a new difference of round-trip times.";
-    "beta" decrease: f64 = 0.8, PART, "Part of the rate that a gradient of 1 takes away.";
-    "delta" additive: Rate = scaled(line, 0.001), STEP, "Additive step.";
-    "rate_hai" hyper: Rate = scaled(line, 0.005), STEP, "Step after `hai_after` increases in a row.";
-    "hai_after" hyper_after: u32 = 5, TIMES, "Increases in a row before the larger step.";
-    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "The rate is never below this.";
+    "beta" decrease: f64 = 0.8, PART, "Fraction by which a gradient of 1 reduces the rate.";
+    "delta" additive: Rate = scaled(line, 0.001), STEP, "Step of additive increase.";
+    "rate_hai" hyper: Rate = scaled(line, 0.005), STEP, "Step of the increase after `hai_after` increases in a row.";
+    "hai_after" hyper_after: u32 = 5, TIMES, "Number of increases in a row before `rate_hai` applies.";
+    "min_rate" min_rate: Rate = scaled(line, 0.01), STEP, "Lower bound of the rate.";
 } variant {
     /// "+w": cap what is in flight.
     window: bool = false;

@@ -25,13 +25,13 @@ const FULL_ROUNDS: u32 = 3;
 const SEGMENT: (f64, f64) = (2.0, 45.0);
 
 parameters! { "bbr", {
-    "startup_gain" startup_gain: f64 = 2.885, Bounds::Fraction(1.0, 10.0), "Of pace and window while it looks for the bandwidth; its inverse drains the queue after that.";
-    "window_gain" window_gain: f64 = 2.0, Bounds::Fraction(1.0, 10.0), "Window in estimated bandwidth-delay products.";
-    "probe_gain" probe_gain: f64 = 1.25, Bounds::Fraction(1.0, 10.0), "Pace of the phase that looks for more bandwidth.";
-    "drain_gain" drain_gain: f64 = 0.75, Bounds::Fraction(0.1, 1.0), "Pace of the phase after it.";
-    "bandwidth_rounds" bandwidth_rounds: u32 = 10, Bounds::Count(1, 1000), "Round trips for which the best sample of bandwidth counts.";
-    "min_rtt_window" min_rtt_window: Span = Span::from_s(10), LONG, "Time for which the shortest round trip counts.";
-    "probe_rtt" probe_rtt: Span = Span::from_ms(200), LONG, "How long it keeps the path almost empty to see the shortest round trip.";
+    "startup_gain" startup_gain: f64 = 2.885, Bounds::Fraction(1.0, 10.0), "Gain of pacing rate and window in Startup. Drain uses its inverse as the pacing gain.";
+    "window_gain" window_gain: f64 = 2.0, Bounds::Fraction(1.0, 10.0), "Window as a multiple of the estimated bandwidth-delay product.";
+    "probe_gain" probe_gain: f64 = 1.25, Bounds::Fraction(1.0, 10.0), "Pacing gain of the ProbeBW phase that probes for more bandwidth.";
+    "drain_gain" drain_gain: f64 = 0.75, Bounds::Fraction(0.1, 1.0), "Pacing gain of the next phase, which drains the queue.";
+    "bandwidth_rounds" bandwidth_rounds: u32 = 10, Bounds::Count(1, 1000), "Number of round trips for which the largest bandwidth sample counts.";
+    "min_rtt_window" min_rtt_window: Span = Span::from_s(10), LONG, "Time for which the shortest round-trip time counts.";
+    "probe_rtt" probe_rtt: Span = Span::from_ms(200), LONG, "Duration of ProbeRTT, which keeps the path almost empty to measure the shortest round-trip time.";
 } }
 
 /// As the registry has it.

@@ -21,7 +21,7 @@ const DELAY_RISE: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
 
 parameters! { "cubic", {
     "c" c: f64 = 0.4, Bounds::Fraction(0.0001, 1000.0), "C of RFC 9438, in packets per cubic second.";
-    "beta" beta: f64 = 0.7, Bounds::Fraction(0.1, 0.99), "Part of the window that a loss leaves; 717/1024 in Linux.";
+    "beta" beta: f64 = 0.7, Bounds::Fraction(0.1, 0.99), "Ratio of the window after a loss to the window before it; 717/1024 in Linux.";
     "hystart" hystart: bool = true, Bounds::Flag, "Whether HyStart may end slow start before a loss does.";
 } }
 

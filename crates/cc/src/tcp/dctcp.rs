@@ -6,7 +6,7 @@ use crate::parameter::{parameters, PART};
 use crate::FAIR;
 
 parameters! { "dctcp", {
-    "g" gain: f64 = 1.0 / 16.0, PART, "Weight of a window's marked part in alpha.";
+    "g" gain: f64 = 1.0 / 16.0, PART, "Weight in alpha of the latest window's fraction of marked packets.";
 } }
 
 /// As the registry has it.

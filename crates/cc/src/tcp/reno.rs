@@ -5,7 +5,7 @@ use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 
 parameters! { "reno", {
-    "beta" beta: f64 = 0.5, Bounds::Fraction(0.1, 0.99), "Part of the window that a loss leaves.";
+    "beta" beta: f64 = 0.5, Bounds::Fraction(0.1, 0.99), "Ratio of the window after a loss to the window before it.";
 } }
 
 /// As the registry has it.

@@ -6,8 +6,8 @@ use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 
 parameters! { "scalable", {
-    "packets" per: u32 = 100, Bounds::Count(1, 10_000), "Packets to be acknowledged for one more in the window, at most.";
-    "decrease" decrease: f64 = 1.0 / 8.0, Bounds::Fraction(0.01, 0.9), "Part of the window that a loss takes.";
+    "packets" per: u32 = 100, Bounds::Count(1, 10_000), "Upper bound of the number of acknowledged packets after which the window grows by one packet.";
+    "decrease" decrease: f64 = 1.0 / 8.0, Bounds::Fraction(0.01, 0.9), "Fraction by which a loss reduces the window.";
 } }
 
 /// As the registry has it.

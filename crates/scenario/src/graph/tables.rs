@@ -105,15 +105,18 @@ impl File {
             }
         }
         let hosts = self.host_count();
-        if hosts + self.switches.len() > MAX_COUNT {
-            let message = format!("{hosts} hosts, above max {MAX_COUNT}");
+        let count = hosts + self.switches.len();
+        if count > MAX_COUNT {
+            let message =
+                format!("the number of hosts and switches is {count}, above max {MAX_COUNT}");
             let first = self.switches.first().map_or(0, |name| name.span().start);
             return Err(GraphError::Toml { message }.at(line_at(first)));
         }
         let mut nodes = BTreeMap::new();
         for (number, name) in (hosts as NodeId..).zip(&self.switches) {
             if nodes.insert(name.get_ref().as_str(), number).is_some() {
-                let error = GraphError::field("switch", name.get_ref(), "a name of its own");
+                let error =
+                    GraphError::field("switch", name.get_ref(), "a name that no other switch has");
                 return Err(error.at(line_at(name.span().start)));
             }
         }
@@ -158,7 +161,8 @@ impl Reader<'_> {
     }
 
     fn node(&self, at: usize, name: &str) -> Result<NodeId, GraphError> {
-        let unknown = || GraphError::field("node", name, "one of switches").at((self.line_at)(at));
+        let unknown =
+            || GraphError::field("node", name, "a name of `switches`").at((self.line_at)(at));
         self.nodes.get(name).copied().ok_or_else(unknown)
     }
 
@@ -167,8 +171,8 @@ impl Reader<'_> {
             let error = GraphError::field(what, found.get_ref(), expected);
             error.at((self.line_at)(found.span().start))
         };
-        let no_rate = || bad("rate", rate, "a rate above zero like 100 Gbit/s");
-        let no_delay = || bad("delay", delay, "a delay of at most 1 s like 1 us");
+        let no_rate = || bad("rate", rate, "a rate above zero, such as 100 Gbit/s");
+        let no_delay = || bad("delay", delay, "a delay of at most 1 s, such as 1 us");
         Ok(Link {
             rate: read_rate(rate.get_ref()).ok_or_else(no_rate)?,
             delay: read_delay(delay.get_ref()).ok_or_else(no_delay)?,

@@ -42,19 +42,19 @@ fn bad_toml_networks_are_refused_with_line_and_value() {
     };
     assert_eq!(
         error("at = \"tor1\"", "at = \"tor3\""),
-        "line 4: node is \"tor3\", expected one of switches"
+        "line 4: node is \"tor3\", expected a name of `switches`"
     );
     assert_eq!(
         error("rate = \"25 Gbit/s\"", "rate = \"0 Gbit/s\""),
-        "line 5: rate is \"0 Gbit/s\", expected a rate above zero like 100 Gbit/s"
+        "line 5: rate is \"0 Gbit/s\", expected a rate above zero, such as 100 Gbit/s"
     );
     assert_eq!(
         error("to = [\"tor1\", \"tor2\"]", "to = \"tor1\""),
-        "no path leads from host 2 to host 0"
+        "no path connects host 2 with host 0: add a link"
     );
     assert_eq!(
         error("to = [\"tor1\"", "to = [\"spine\""),
-        "line 13: node \"spine\" is linked to itself, expected another node"
+        "line 13: node \"spine\" has a link to itself, expected a link to another node"
     );
     assert_eq!(
         error("count = 2", "count = 0"),
@@ -62,7 +62,7 @@ fn bad_toml_networks_are_refused_with_line_and_value() {
     );
     assert_eq!(
         error("\"tor2\", \"spine\"", "\"tor1\", \"spine\""),
-        "line 1: switch is \"tor1\", expected a name of its own"
+        "line 1: switch is \"tor1\", expected a name that no other switch has"
     );
     assert!(error("count = 2", "number = 2").starts_with("line 3: unknown field `number`"));
 }
@@ -72,7 +72,7 @@ fn bad_files_are_refused_with_line_and_value() {
     let error = |text| Graph::parse(text).unwrap_err().to_string();
     assert_eq!(
         error("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 0Gbps 1us 0\n"),
-        "line 4: rate is \"0Gbps\", expected a rate above zero like 100Gbps"
+        "line 4: rate is \"0Gbps\", expected a rate above zero, such as 100Gbps"
     );
     assert_eq!(
         error("3 1 2\n7\n"),
@@ -80,11 +80,11 @@ fn bad_files_are_refused_with_line_and_value() {
     );
     assert_eq!(
         error("3 1 2\n2\n0 2 1Gbps 1us 0\n"),
-        "line 3: the first line says 2, the number of links is 1"
+        "line 3: the number of links is 1, but the first line gives 2"
     );
     assert_eq!(
         error("4 2 2\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"),
-        "no path leads from host 1 to host 0"
+        "no path connects host 1 with host 0: add a link"
     );
     assert_eq!(
         error("3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n"),
@@ -92,7 +92,7 @@ fn bad_files_are_refused_with_line_and_value() {
     );
     assert_eq!(
         error("2 1 1\n1\n0 0 1Gbps 1us 0\n"),
-        "line 3: node 0 is linked to itself, expected another node"
+        "line 3: node 0 has a link to itself, expected a link to another node"
     );
     assert_eq!(
         error("4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n0 3 1Gbps 1us 0\n"),

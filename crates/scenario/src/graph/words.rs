@@ -73,9 +73,9 @@ impl<'a> Reader<'a> {
         }
         let a = self.number("node", nodes.saturating_sub(1))? as NodeId;
         let b = self.number("node", nodes.saturating_sub(1))? as NodeId;
-        let rate = || "a rate above zero like 100Gbps".to_owned();
+        let rate = || "a rate above zero, such as 100Gbps".to_owned();
         let rate = self.field("rate", rate, read_rate)?;
-        let delay = || "a delay of at most 1 s like 1000ns".to_owned();
+        let delay = || "a delay of at most 1 s, such as 1000ns".to_owned();
         let delay = self.field("delay", delay, read_delay)?;
         let none = || "0: lossy links are not modelled".to_owned();
         let zero = |word: &str| word.parse().ok().filter(|&loss: &f64| loss == 0.0);

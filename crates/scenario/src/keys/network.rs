@@ -17,20 +17,20 @@ pub(super) const KEYS: &[Key] = &[
         "network.topology.kind",
         Form::Choice(TopologyKind::VARIANTS),
         Required,
-        "`star`: all hosts at one switch. `dumbbell`: half of the hosts at each of two switches. `leaf_spine`: hosts at leaves, and every leaf has a link to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. `file`: nodes and links of the file `path`. `inline`: nodes and links of `[network.graph]`.",
+        "`star`: all hosts at one switch. `dumbbell`: half of the hosts at each of two switches. `leaf_spine`: hosts at leaves, and every leaf has a link to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. `file`: the file `topology.path` lists nodes and links. `inline`: `[network.graph]` lists them.",
     )
     .fixed()
     .rack_has(Rack::Only(&["star"])),
-    key("network.topology.hosts", Form::Count(2, 4096), Without("required unless `kind` is file or inline"), "Number of hosts. Every switch that has hosts has the same number of them."),
-    key("network.topology.path", Form::Path, Without("required for file"), "A network in TOML (a name that ends in `.toml`), or in the HPCC authors' format. TOML: `switches`, a list of names; `[[hosts]]` with `at`, `rate`, `delay` and optionally `count`; `[[links]]` with `from`, `to`, `rate`, `delay`. The HPCC authors' format: `nodes switches links`, the numbers of the switches, a line `a b rate delay 0` for each link. Hosts are numbered in the file's order.")
+    key("network.topology.hosts", Form::Count(2, 4096), Without("required unless `kind` is file or inline"), "Number of hosts. Every switch with hosts has the same number of hosts."),
+    key("network.topology.path", Form::Path, Without("required for file"), "File with the nodes and links. A name that ends in `.toml`: `switches` is a list of names; each `[[hosts]]` has `at`, `rate`, `delay` and optionally `count`; each `[[links]]` has `from`, `to`, `rate`, `delay`. Any other name: the HPCC authors' format, which has `nodes switches links`, then the numbers of the switches, then a line `a b rate delay 0` for each link. Hosts are numbered in the file's order.")
     .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.leaves", Form::Count(2, 256), Without("required for leaf_spine"), "Number of switches that have hosts.")
+    key("network.topology.leaves", Form::Count(2, 256), Without("required for leaf_spine"), "Number of leaves: switches with hosts.")
     .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.spines", Form::Count(1, 256), Without("required for leaf_spine"), "Number of switches that connect the leaves.")
+    key("network.topology.spines", Form::Count(1, 256), Without("required for leaf_spine"), "Number of spines: switches that connect the leaves.")
     .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.pods", Form::Count(2, 64), Without("required for fat_tree"), "Number of pods: groups of ToR and aggregation switches. In a pod every ToR switch has a link to every aggregation switch.")
+    key("network.topology.pods", Form::Count(2, 64), Without("required for fat_tree"), "Number of pods. A pod is a group of ToR and aggregation switches, with a link from each ToR switch to each aggregation switch.")
     .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.width", Form::Count(1, 32), Without("required for fat_tree"), "Number of ToR switches of a pod, of aggregation switches of a pod, and of core switches in each of the `width` groups.")
+    key("network.topology.width", Form::Count(1, 32), Without("required for fat_tree"), "Number of ToR switches in a pod. A pod has as many aggregation switches, and each of the `width` groups of core switches has as many core switches.")
     .rack_has(Rack::Ignores("simulator")),
     key("network.graph", Form::Graph, Without("required for inline"), "Nodes and links, as in a TOML file of `topology.path`: `[network.graph]` with `switches`, `[[network.graph.hosts]]`, `[[network.graph.links]]`.").fixed()
     .rack_has(Rack::Ignores("simulator")),
@@ -44,7 +44,7 @@ pub(super) const KEYS: &[Key] = &[
         "network.link.delay",
         Form::Span(Span::ZERO, Span::from_ms(100)),
         Without("required unless `topology.kind` is file or inline"),
-        "Propagation delay of a host's link in one direction. A path from host to host over one switch has two links.",
+        "Propagation delay of a host's link in one direction. A path over one switch has two such links.",
     ),
     key(
         "network.fabric.rate",
@@ -64,33 +64,33 @@ pub(super) const KEYS: &[Key] = &[
         "network.alpha",
         Form::Choice(ALPHAS),
         Without("`1`; `1/8` if `sharing` is lossless"),
-        "Dynamic threshold: the part of the free memory that one queue may take (`shared`), or that the arrivals of one port may take before the switch pauses the port (`lossless`). For ports at the hosts' rate; a port of twice the rate may take twice as much, at most all.",
+        "Dynamic threshold. `shared`: the ratio of the free memory that one queue may use. `lossless`: the ratio of the free memory that the packets from one port may use before the switch pauses that port. The value applies to ports at the hosts' rate. It grows in proportion to the port's rate, up to all free memory.",
     )
     .rack_has(Rack::Never),
     key(
         "network.buffer",
         Form::Bytes(Bytes::new(2_000), Bytes::new(1_000_000_000)),
-        By("300 kB; 32 MiB if ports share it", buffer),
-        "Size of the buffer of each switch port, or of each switch if ports share it.",
+        By("300 kB; 32 MiB if ports share the buffer", buffer),
+        "Size of the buffer of each switch port, or of each switch if its ports share the buffer.",
     ),
     key(
         "network.sharing",
         Form::Choice(Sharing::VARIANTS),
         By("`per_port`; `lossless` with nic hosts", sharing),
-        "Who shares a `buffer`. `per_port`: each port has its own, and drops packets that do not fit. `shared`: the ports of a switch share it; a queue may take a part of the free memory (`alpha`). `lossless`: the ports share it, and priority flow control (PFC) prevents drops.",
+        "Which ports share a `buffer`. `per_port`: each port has its own and drops packets that do not fit. `shared`: the ports of a switch share one buffer, and `alpha` limits each queue. `lossless`: the ports of a switch share one buffer, and priority flow control (PFC) prevents drops.",
     )
     .rack_has(Rack::Only(&["per_port"])),
     key(
         "network.ecn.threshold",
         Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
         Without("no marks"),
-        "A switch port marks a packet (CE) if the queue is longer than this. At most `network.buffer`. In the simulator the length is for ports at the hosts' rate, and in proportion at other rates.",
+        "A switch port may mark a packet (CE) if the queue is longer than this. Must be at most `network.buffer`. In the simulator the value applies to ports at the hosts' rate and grows in proportion to the port's rate.",
     ),
     key(
         "network.ecn.max",
         Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
-        Without("`network.ecn.threshold`, a step"),
-        "A switch port marks every packet if the queue is longer than this. Between `threshold` and `max` the marked fraction grows.",
+        Without("`network.ecn.threshold`: every packet above it is marked"),
+        "A switch port marks every packet if the queue is longer than this. Between `threshold` and `max` the fraction of marked packets grows.",
     )
     .rack_has(Rack::If("the value of `threshold`", |run, _, _| {
         run.network.ecn.is_some_and(|ecn| ecn.max != ecn.threshold)
@@ -99,20 +99,20 @@ pub(super) const KEYS: &[Key] = &[
         "network.ecn.max_fraction",
         Form::Fraction(0.0, 1.0),
         Is("1"),
-        "Fraction of the packets that are marked just below `max`.",
+        "Fraction of packets that are marked if the queue is just below `max`.",
     ),
     key(
         "network.ecn.steps",
         Form::Count(2, 64),
         Without("the fraction grows continuously"),
-        "Number of equal steps in which the marked fraction grows between `threshold` and `max`; some switches have 8. In step i of n the fraction is (i - 1/2)/n of `max_fraction`.",
+        "Number of equal steps in which the fraction of marked packets grows between `threshold` and `max`. Some switches have 8. In step i of n the fraction is `max_fraction` times (i - 1/2)/n.",
     )
     .rack_has(Rack::Never),
     key(
         "network.ecn.mark",
         Form::Choice(Mark::VARIANTS),
         By("`enqueue`; `dequeue` with nic hosts", mark),
-        "`enqueue`: the queue that a packet joins decides. `dequeue`: the queue that a packet leaves behind decides.",
+        "When the length of the queue decides about a mark. `enqueue`: when the packet enters the queue. `dequeue`: when it leaves.",
     )
     .rack_has(Rack::Only(&["enqueue"])),
 ];

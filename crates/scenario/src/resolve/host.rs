@@ -1,4 +1,4 @@
-//! What ties keys of [host], [cc] and [onramp] to others.
+//! Resolves [host], [cc] and [onramp], and checks their relations to other keys.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Resolver<'_> {
         Some(Host { cc, ..host? })
     }
 
-    /// Keys that only another kind of host has.
+    /// Reports keys that only another kind of host has.
     pub(super) fn refuse_other_hosts(&mut self, kind: HostKind) {
         for key in keys::all() {
             if key.on.is_some_and(|on| on != kind) && self.given(key.path) {
@@ -22,7 +22,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Reports a key that means nothing unless `other` is one of `values`, which no run's is.
+    /// Reports a key that has no effect, because no run sets `other` to one of `values`.
     pub(super) fn needs<T: Display>(&mut self, key: &str, other: &str, values: &[T]) {
         if values
             .iter()
@@ -50,7 +50,7 @@ impl Resolver<'_> {
         self.report(&[key], problem);
     }
 
-    /// Parameters of the congestion control, and of no other.
+    /// Parameters of the run's congestion control only.
     pub(super) fn tuning(&mut self, host: Option<Host>) -> Option<Tuning> {
         let host = host?;
         let mut tuning = Tuning::default();
@@ -140,12 +140,12 @@ impl Resolver<'_> {
         })
     }
 
-    /// Below the delay of an idle path every packet would be held.
+    /// A threshold below the delay of an idle path would hold every packet.
     pub(super) fn check_threshold(&mut self, threshold: Span, network: &Network) {
         let base = network.base_delay();
         if threshold < base {
             let (key, value) = ("onramp.threshold".to_owned(), threshold.to_string());
-            let min = format!("{base} (the idle path's network.link.delay)");
+            let min = format!("{base} (the delay of the idle path)");
             let paths = [
                 "onramp.threshold",
                 "network.link.delay",

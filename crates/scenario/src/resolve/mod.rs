@@ -1,7 +1,6 @@
-//! Checked values of one run into a [`Run`]: defaults, and the bounds that tie keys together.
+//! Makes a [`Run`] of the checked values of one run: adds defaults, and checks relations between keys.
 //!
-//! Invariant: a function here answers `None` only when it has reported an error, or when a value
-//! it needs was reported before.
+//! Invariant: a function here returns `None` only after an error about one of its values was reported.
 
 mod host;
 mod network;
@@ -25,7 +24,7 @@ use std::num::NonZeroU64;
 /// Beyond this the simulator would need more than 2 GB, and files of results are as large.
 const MAX_ARRIVALS: f64 = 1e7;
 
-/// Makes a run without params out of `layer`, or says what is wrong.
+/// Makes a run without params out of `layer`, or returns its errors.
 pub(crate) fn resolve(
     document: &Document,
     files: &Files<'_>,
@@ -65,7 +64,7 @@ pub(crate) struct Resolver<'a> {
     document: &'a Document,
     files: &'a Files<'a>,
     layer: &'a Layer,
-    /// How many the network has.
+    /// Number of hosts of the network.
     hosts: Option<u32>,
     errors: Vec<Error>,
 }

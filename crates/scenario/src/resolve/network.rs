@@ -48,7 +48,7 @@ impl Resolver<'_> {
         ["network.topology.path", "network.graph"].contains(&self.nodes_key())
     }
 
-    /// The key that says which nodes there are.
+    /// The key that defines the nodes.
     pub(super) fn nodes_key(&self) -> &'static str {
         let kind = self.layer.get("network.topology.kind");
         let kind = kind.and_then(|setting| setting.value.as_ref());
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Nodes and links are given: they say what the links are like.
+    /// Reports rates and delays beside a list of nodes and links, which has its own.
     pub(super) fn no_links(&mut self) -> Option<()> {
         let mut none = Some(());
         for table in ["link", "fabric"] {
@@ -158,7 +158,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What a file holds, or a report of what is wrong with it.
+    /// The content of a file; an error is reported.
     pub(super) fn file<T>(&mut self, key: &str, path: &str, held: Result<T, String>) -> Option<T> {
         let report = |error| {
             let (key, path) = (key.to_owned(), path.to_owned());
@@ -167,7 +167,7 @@ impl Resolver<'_> {
         held.map_err(report).ok()
     }
 
-    /// A count that this topology cannot do without.
+    /// A count that this topology requires.
     pub(super) fn needed(&mut self, path: &str) -> Option<u32> {
         if !self.given(path) {
             self.missing(path);
@@ -175,7 +175,7 @@ impl Resolver<'_> {
         self.field::<u32>(path)
     }
 
-    /// The number of hosts, which `switches` switches have in equal parts.
+    /// Checks that each of `switches` switches has the same number of hosts.
     pub(super) fn multiple(&mut self, hosts: u32, switches: u32) -> Option<u32> {
         if hosts.is_multiple_of(switches) {
             return Some(hosts);
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         let key = "network.topology.hosts".to_owned();
         let (found, expected) = (
             hosts.to_string(),
-            format!("a multiple of {switches} switches"),
+            format!("a multiple of {switches} (the number of switches with hosts)"),
         );
         self.report(
             &["network.topology.hosts"],
@@ -196,7 +196,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// The link of that table; what it does not say is as in `like`.
+    /// The link of that table, with defaults from `like`.
     pub(super) fn link(&mut self, table: &str, like: Option<Link>) -> Option<Link> {
         let rate = self.field::<Rate>(&format!("{table}.rate"));
         let delay = self.field::<Span>(&format!("{table}.delay"));

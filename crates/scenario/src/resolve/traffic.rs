@@ -1,4 +1,4 @@
-//! Keys of [[traffic]]: who sends what to whom, and when.
+//! Resolves [[traffic]]: senders, receivers, sizes and times.
 
 use super::*;
 use crate::field::Writer;
@@ -17,7 +17,7 @@ impl Resolver<'_> {
             );
             return None;
         }
-        // Each entry is looked at before the first failure is acted on.
+        // All entries are read before the first failure returns, so that all errors are reported.
         let entries: Vec<_> = (0..self.document.traffic)
             .map(|n| self.entry(n, duration))
             .collect();
@@ -100,7 +100,7 @@ impl Resolver<'_> {
                 format!("flow {row}: host {host} is above max {}", hosts - 1)
             } else if flow.at - onramp_units::Time::ZERO >= duration {
                 let start = flow.at - onramp_units::Time::ZERO;
-                format!("flow {row}: starts at {start}, not below {duration} (duration)")
+                format!("flow {row}: start is {start}, not below {duration} (duration)")
             } else {
                 continue;
             };
@@ -182,7 +182,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Reports hosts that the network has not got.
+    /// Reports hosts that the network does not have.
     pub(super) fn exists(&mut self, path: &str, hosts: &Value) {
         let last = match hosts {
             Value::Text(word) => range(word).map(|(_, last)| u64::from(last)),
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         self.at_most(path, last, max, self.nodes_key());
     }
 
-    /// Reports a sender that can send to none of the receivers but itself, or that is one of them.
+    /// Reports a single sender that is also one of the receivers.
     fn refuse_itself(&mut self, table: &str, from: Sources, to: Receivers) {
         let sender = match from {
             Sources::Host(host) => host,

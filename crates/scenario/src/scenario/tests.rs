@@ -115,10 +115,10 @@ t:6: network.link.delay is "1", which has no unit (one of ps, ns, us, ms, s)
 t:6: network.link.rate is "10 Gbps", whose unit is not one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s
 t:8: network.ecn.threshold is 500 kB, above max 400 kB (network.buffer)
 t:10: host.qdisc is "red", expected "edge" or "fq" or "fq_codel"
-t:11: traffic.0.size is missing: size, 1 B to 1 GB
+t:11: traffic.0.size is missing, expected size, 1 B to 1 GB
 t:13: traffic.0.fanout is 0, below min 1
-t:14: traffic.0.interval is set beside traffic.0.load: only one of them can hold
-t:16: traffic.0.flows belongs to traffic of kind long, this is incast
+t:14: traffic.0.interval and traffic.0.load are both set: remove one of them
+t:16: traffic.0.flows is a key of traffic kind long, but the kind of this entry is incast: remove it
 t:18: unknown key onramp.treshold, did you mean onramp.threshold?
 t:19: onramp.gain is 2, above max 1"#;
     assert_eq!(errors(text), expected);
@@ -156,13 +156,13 @@ fn numbers_beyond_their_type_are_beyond_the_keys_bound() {
 fn missing_tables_are_reported_at_the_top() {
     assert_eq!(
         errors(""),
-        "t:1: duration is missing: time, 1 us to 3600 s\n\
-         t:1: network.link.delay is missing: time, 0 s to 100 ms\n\
-         t:1: network.link.rate is missing: rate, 1 Mbit/s to 1 Tbit/s\n\
-         t:1: network.topology.hosts is missing: number, 2 to 4096\n\
-         t:1: network.topology.kind is missing: \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"file\" or \"inline\"\n\
-         t:1: title is missing: one line of 1 to 200 characters\n\
-         t:1: traffic is missing: at least one [[traffic]] entry"
+        "t:1: duration is missing, expected time, 1 us to 3600 s\n\
+         t:1: network.link.delay is missing, expected time, 0 s to 100 ms\n\
+         t:1: network.link.rate is missing, expected rate, 1 Mbit/s to 1 Tbit/s\n\
+         t:1: network.topology.hosts is missing, expected number, 2 to 4096\n\
+         t:1: network.topology.kind is missing, expected \"star\" or \"dumbbell\" or \"leaf_spine\" or \"fat_tree\" or \"file\" or \"inline\"\n\
+         t:1: title is missing, expected one line of 1 to 200 characters\n\
+         t:1: traffic is missing, expected at least one [[traffic]] entry"
     );
 }
 
@@ -200,9 +200,9 @@ fn hosts_must_exist_and_not_talk_to_themselves() {
     assert_eq!(
         errors_of("from = 9\nto = 9\n[[traffic]]\nkind = \"poisson\"\nworkload = \"websearch\"\nload = 0.4\nfrom = 0\n"),
         "t:12: traffic.1.from is 9, above max 8 (network.topology.hosts)\n\
-         t:12: traffic.1.from is host 9, which is the receiver too\n\
+         t:12: traffic.1.from is host 9, which is also the receiver: set another host\n\
          t:13: traffic.1.to is 9, above max 8 (network.topology.hosts)\n\
-         t:18: traffic.2.from is host 0, which is the receiver too"
+         t:18: traffic.2.from is host 0, which is also the receiver: set another host"
     );
     assert_eq!(
         errors_of("to = \"all\"\n"),
@@ -239,7 +239,7 @@ fn poisson_traffic_can_go_to_all_and_needs_a_load() {
     );
     assert_eq!(
         errors_of(entry),
-        "t:12: traffic.2.load is missing: fraction, 0.000001 to 1"
+        "t:12: traffic.2.load is missing, expected fraction, 0.000001 to 1"
     );
 }
 
@@ -338,7 +338,7 @@ fn requests_wait_or_come_at_a_load() {
     };
     assert_eq!(
         errors("load = 0.1\nthink = \"1 ms\"\n"),
-        "t:16: traffic.2.think is set beside traffic.2.load: only one of them can hold"
+        "t:16: traffic.2.think and traffic.2.load are both set: remove one of them"
     );
     assert_eq!(
         errors("to = \"3-9\"\n"),
@@ -346,7 +346,7 @@ fn requests_wait_or_come_at_a_load() {
     );
     assert_eq!(
         errors("to = \"3-5\"\nfrom = 4\n"),
-        "t:16: traffic.2.from is host 4, which is the receiver too"
+        "t:16: traffic.2.from is host 4, which is also the receiver: set another host"
     );
     assert_eq!(
         errors("to = \"5-3\"\n"),
@@ -383,7 +383,7 @@ fn switches_have_steps_sides_and_alphas() {
     );
     assert_eq!(
         errors(&[("network.ecn.steps", "8")]),
-        "t:3: network.ecn.threshold is missing: size, 0 B to 1 GB"
+        "t:3: network.ecn.threshold is missing, expected size, 0 B to 1 GB"
     );
     let shared = [("network.alpha", "1/8"), ("network.sharing", "shared")];
     let run = &Scenario::parse_with(BASE, "t", &shared).unwrap().runs()[0].clone();
@@ -408,7 +408,7 @@ fn a_law_needs_the_edge_and_the_default_knows() {
 fn a_threshold_below_the_idle_delay_is_refused_unless_the_law_is_off() {
     assert_eq!(
         errors_of("[onramp]\nthreshold = \"1 us\"\n"),
-        "t:13: onramp.threshold is 1 us, below min 2 us (the idle path's network.link.delay)"
+        "t:13: onramp.threshold is 1 us, below min 2 us (the delay of the idle path)"
     );
     assert_eq!(
         only_run("[onramp]\nthreshold = \"1 us\"\nlaw = \"off\"\n")
@@ -446,11 +446,11 @@ fn shapes_and_transports_that_do_not_fit_are_refused() {
     let shape = |shape: &str| errors(&BASE.replace("kind = \"star\", hosts = 9", shape));
     assert_eq!(
         shape("kind = \"dumbbell\", hosts = 9"),
-        "t:4: network.topology.hosts is 9, expected a multiple of 2 switches"
+        "t:4: network.topology.hosts is 9, expected a multiple of 2 (the number of switches with hosts)"
     );
     assert_eq!(
         shape("kind = \"leaf_spine\", hosts = 10, leaves = 2"),
-        "t:4: network.topology.spines is missing: number, 1 to 256"
+        "t:4: network.topology.spines is missing, expected number, 1 to 256"
     );
     assert_eq!(
         errors_of("[host]\ncc = \"hpcc\"\n"),
@@ -462,6 +462,6 @@ fn shapes_and_transports_that_do_not_fit_are_refused() {
     );
     assert_eq!(
         errors_of("[network.ecn]\nmax = \"90 kB\"\n"),
-        "t:12: network.ecn.threshold is missing: size, 0 B to 1 GB"
+        "t:12: network.ecn.threshold is missing, expected size, 0 B to 1 GB"
     );
 }

@@ -101,11 +101,11 @@ fn a_bad_network_of_a_scenario_is_refused_with_the_scenarios_line() {
     };
     assert_eq!(
         error("at = \"tor\"", "at = \"tor3\""),
-        "t:9: network.graph: node is \"tor3\", expected one of switches"
+        "t:9: network.graph: node is \"tor3\", expected a name of `switches`"
     );
     assert_eq!(
         error("rate = \"25 Gbit/s\"", "rate = \"0 Gbit/s\""),
-        "t:10: network.graph: rate is \"0 Gbit/s\", expected a rate above zero like 100 Gbit/s"
+        "t:10: network.graph: rate is \"0 Gbit/s\", expected a rate above zero, such as 100 Gbit/s"
     );
     assert_eq!(
         error("count = 2", "number = 2"),
@@ -113,11 +113,11 @@ fn a_bad_network_of_a_scenario_is_refused_with_the_scenarios_line() {
     );
     assert_eq!(
         error("to = \"tor\"", "to = \"spine\""),
-        "t:18: network.graph: node \"spine\" is linked to itself, expected another node"
+        "t:18: network.graph: node \"spine\" has a link to itself, expected a link to another node"
     );
     assert_eq!(
         error("to = \"tor\"", "to = []"),
-        "t:5: network.graph: no path leads from host 2 to host 0"
+        "t:5: network.graph: no path connects host 2 with host 0: add a link"
     );
     let star = "\"star\", hosts = 3 }\nlink = { rate = \"1 Gbit/s\", delay = \"1 us\" }";
     assert_eq!(
@@ -133,7 +133,7 @@ fn a_bad_network_of_a_scenario_is_refused_with_the_scenarios_line() {
             "[[traffic]]",
             "[network.link]\nrate = \"1 Gbit/s\"\n[[traffic]]"
         ),
-        "t:22: network.link.rate is set beside network.graph: only one of them can hold"
+        "t:22: network.link.rate and network.graph are both set: remove one of them"
     );
     let set = Scenario::parse_with(INLINE, "t", &[("network.graph", "3")]);
     assert_eq!(
@@ -148,11 +148,11 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
     let error = |path: &str, more: &str| with_files(path, more).unwrap_err();
     assert_eq!(
         error("cut.txt", long),
-        "t:4: network.topology.path is cut.txt: no path leads from host 2 to host 0"
+        "t:4: network.topology.path is cut.txt: no path connects host 2 with host 0: add a link"
     );
     assert_eq!(
         error("zero.txt", long),
-        "t:4: network.topology.path is zero.txt: line 3: rate is \"0Gbps\", expected a rate above zero like 100Gbps"
+        "t:4: network.topology.path is zero.txt: line 3: rate is \"0Gbps\", expected a rate above zero, such as 100Gbps"
     );
     assert_eq!(
         error("two.txt", long),
@@ -173,7 +173,7 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
             "net.txt",
             "kind = \"long\"\n[network.link]\nrate = \"1 Gbit/s\"\n"
         ),
-        "t:8: network.link.rate is set beside network.topology.path: only one of them can hold"
+        "t:8: network.link.rate and network.topology.path are both set: remove one of them"
     );
     let replay = |file: &str| {
         error(
@@ -181,16 +181,16 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
             &format!("kind = \"replay\"\npath = \"{file}\"\n"),
         )
     };
-    assert_eq!(replay("self.csv"), "t:7: traffic.0.path is self.csv: line 2: destination is \"0\", expected another host than the source");
-    assert_eq!(replay("negative.csv"), "t:7: traffic.0.path is negative.csv: line 2: size_bytes is \"-1\", expected bytes above zero");
-    assert_eq!(replay("backwards.csv"), "t:7: traffic.0.path is backwards.csv: line 3: starts at 4 ns, before the flow above it at 5 ns");
+    assert_eq!(replay("self.csv"), "t:7: traffic.0.path is self.csv: line 2: destination is \"0\", expected a host other than the source");
+    assert_eq!(replay("negative.csv"), "t:7: traffic.0.path is negative.csv: line 2: size_bytes is \"-1\", expected a number of bytes from 1");
+    assert_eq!(replay("backwards.csv"), "t:7: traffic.0.path is backwards.csv: line 3: start is 4 ns, before the previous flow at 5 ns: sort the flows by start");
     assert_eq!(
         replay("far.csv"),
         "t:7: traffic.0.path is far.csv: flow 2: host 9 is above max 2"
     );
     assert_eq!(
         replay("late.csv"),
-        "t:7: traffic.0.path is late.csv: flow 2: starts at 20 ms, not below 10 ms (duration)"
+        "t:7: traffic.0.path is late.csv: flow 2: start is 20 ms, not below 10 ms (duration)"
     );
     let workload = |name: &str| {
         error(
@@ -200,7 +200,7 @@ fn bad_networks_and_lists_are_refused_with_file_line_and_value() {
     };
     assert_eq!(
         workload("falling.csv"),
-        "t:8: traffic.0.workload is falling.csv: line 3: 90 B with probability 1 does not rise from the row before"
+        "t:8: traffic.0.workload is falling.csv: line 3 is 90 B at probability 1, expected a size above the previous row, and a probability from the previous row to 1"
     );
     assert!(workload("webserch")
         .starts_with("t:8: traffic.0.workload is \"webserch\", expected \"websearch\" or"));

@@ -52,9 +52,9 @@ name = "fq"
     assert_eq!(
         errors_of(more),
         "t:16: onramp.law is final, which needs host.qdisc edge\n\
-         t:18: case.name is \"fq\", as in an earlier case\n\
-         t:19: traffic.2.load is of [[traffic]] entry 2, above max 1 (the last)\n\
-         t:20: traffic.0.kind cannot differ between runs\n\
+         t:18: case.name is \"fq\", the name of an earlier case: set another name\n\
+         t:19: traffic.2.load is a key of [[traffic]] entry 2, expected an entry from 0 to 1\n\
+         t:20: traffic.0.kind is the same in all runs: set it outside of cases and sweep\n\
          t:23: network.ecn.threshold is \"1\", which has no unit (one of B, kB, MB, GB, KiB, MiB, GiB)\n\
          t:23: network.ecn.threshold is 400 kB, above max 300 kB (network.buffer)\n\
          t:24: unknown key network.colour\n\
@@ -64,7 +64,8 @@ name = "fq"
 
 #[test]
 fn case_names_are_given_and_fit_file_names() {
-    assert!(errors_of("[[case]]\nseed = 2\n").starts_with("t:12: case.name is missing: 1 to 40 of"));
+    assert!(errors_of("[[case]]\nseed = 2\n")
+        .starts_with("t:12: case.name is missing, expected 1 to 40 of"));
     for name in ["", "a/b", "..", "a b"] {
         let text = errors_of(&format!("[[case]]\nname = \"{name}\"\n"));
         assert!(
@@ -138,7 +139,7 @@ fn wrong_settings_are_reported_as_such() {
             .unwrap_err()
             .to_string(),
         "--set: seed is \"x\", expected number, from 0\n\
-         --set: traffic.2.to is of [[traffic]] entry 2, above max 1 (the last)\n\
+         --set: traffic.2.to is a key of [[traffic]] entry 2, expected an entry from 0 to 1\n\
          --set: unknown key colour\n\
          --set: warmup is 1 s, not below 10 ms (duration)"
     );
@@ -149,5 +150,8 @@ fn keys_set_twice_in_two_spellings_are_refused() {
     let text = format!("\"network.buffer\" = \"9 kB\"\n{BASE}")
         .replace("[[traffic]]\nkind = \"long\"", "");
     let text = text.replace("[network]\n", "[network]\nbuffer = \"8 kB\"\n");
-    assert_eq!(errors(&text), "t:5: network.buffer is set twice");
+    assert_eq!(
+        errors(&text),
+        "t:5: network.buffer is set twice: remove one of the lines"
+    );
 }
