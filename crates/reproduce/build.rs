@@ -1,5 +1,5 @@
-//! Lists what is built in: figures, and the scenarios with the files that they name. Digests what the
-//! outcome of a run depends on.
+//! Lists the built-in files: figures, scenarios, and the files that scenarios name. Computes digests of the
+//! sources that the results of a run depend on.
 
 use std::fmt::Write;
 use std::hash::Hasher;
@@ -15,7 +15,7 @@ const DIRECTORIES: [&str; 5] = [
     "scenarios/topologies",
 ];
 
-/// What a simulated run depends on beside its scenario.
+/// Sources that a simulated run depends on, in addition to its scenario.
 const SIMULATOR: [&str; 6] = [
     "law",
     "crates/law/src",
@@ -25,7 +25,7 @@ const SIMULATOR: [&str; 6] = [
     "crates/units/src",
 ];
 
-/// What a run on the rack depends on.
+/// Sources that a run on the rack depends on.
 const RACK: [&str; 8] = [
     "bpf",
     "crates/clock/src",
@@ -128,7 +128,7 @@ fn without_comments(text: &str) -> String {
         .join(" ")
 }
 
-/// In `directory` and those in it, sorted.
+/// Files in `directory` and below it, sorted.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));

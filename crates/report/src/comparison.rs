@@ -1,4 +1,4 @@
-//! Paper against measured: a row's numbers, ratios and verdict.
+//! Comparison with the paper: a row's numbers, ratios and verdict.
 
 use maud::{html, Markup};
 use onramp_results::figure::{world_name, worlds, Gives, Measured, Row, Verdict};
@@ -16,9 +16,9 @@ pub const VERDICTS: [Verdict; 5] = [
 
 /// The strip of ratios reaches from 1/REACH to REACH.
 const REACH: f64 = 4.0;
-/// What [`Verdict::Reproduced`] allows.
+/// The largest ratio of [`Verdict::Reproduced`].
 const CLOSE: f64 = 1.5;
-/// Of the strip, in its own units.
+/// Width of the strip, in its own units.
 const WIDTH: f64 = 120.0;
 
 /// A verdict's class, mark and words.
@@ -32,7 +32,7 @@ pub fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// A verdict with its mark, and how often it was given.
+/// A verdict with its mark and its count.
 pub fn badge(verdict: Verdict, count: Option<usize>) -> Markup {
     let (class, mark, words) = words(verdict);
     html! {
@@ -44,7 +44,7 @@ pub fn badge(verdict: Verdict, count: Option<usize>) -> Markup {
     }
 }
 
-/// A verdict's mark and how often it was given, where its words are told elsewhere.
+/// A verdict's mark and its count, without its words.
 pub fn tally(verdict: Verdict, count: usize) -> Markup {
     let (class, mark, words) = words(verdict);
     let meaning = format!("{count} {words}");
@@ -58,7 +58,7 @@ pub fn table(rows: &[Row]) -> Markup {
     let worlds = worlds(rows);
     let has_paper = rows.iter().any(|row| row.paper.is_some());
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Paper against measured" {
+        div.scroll tabindex="0" role="region" aria-label="Comparison with the paper" {
             table.comparison {
                 thead { tr {
                     th scope="col" { "Quantity" }
@@ -144,12 +144,12 @@ fn ratios(row: &Row) -> Markup {
     }
 }
 
-/// The ends of the strips, for the heading.
+/// The range of the strips, for the heading.
 fn scale() -> Markup {
     html! { div.muted.small.scale { "strip: \u{bc} to 4, shaded within 1.5" } }
 }
 
-/// Where a ratio lies between 1/REACH and REACH, 1 in the middle; an arrow beyond.
+/// Position of a ratio between 1/REACH and REACH, with 1 in the middle; an arrow outside.
 fn strip(ratio: f64, interval: Option<[f64; 2]>) -> Markup {
     let at = |ratio: f64| {
         let part = ratio.max(f64::MIN_POSITIVE).log(REACH).clamp(-1.0, 1.0);

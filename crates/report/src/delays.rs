@@ -1,4 +1,4 @@
-//! A section of the one-way delays that `onramp clock matrix` knows.
+//! A section of the one-way delays of `onramp clock matrix --json`.
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};
 
@@ -8,27 +8,27 @@ use crate::section::{Section, Table};
 /// A one-way delay between two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// Who sends.
+    /// Sending host.
     pub from: String,
-    /// Who receives.
+    /// Receiving host.
     pub to: String,
-    /// The shortest of late, ns.
+    /// Shortest recent delay, ns.
     pub min_ns: i64,
-    /// The present one, ns.
+    /// Current delay, ns.
     pub now_ns: i64,
 }
 
-/// What of a way a heat map or a table shows, with its name.
+/// The values of a path that a heat map or a table shows, with their names.
 type Shown = (&'static str, fn(&Way) -> i64);
 
 const SHOWN: [Shown; 3] = [
     ("shortest", |way| way.min_ns),
     ("present", |way| way.now_ns),
-    ("present less shortest", |way| way.now_ns - way.min_ns),
+    ("current minus shortest", |way| way.now_ns - way.min_ns),
 ];
 
 impl Section {
-    /// Of `ways` between the hosts of a fleet. `name` is short, `facts` what else is known.
+    /// A section of the paths `ways` between the hosts of a fleet. `name` is short; `facts` are shown above.
     pub fn of_delays(name: &str, facts: Vec<(&'static str, String)>, ways: &[Way]) -> Section {
         let mut hosts: Vec<String> = Vec::new();
         for host in ways.iter().flat_map(|way| [&way.from, &way.to]) {

@@ -1,6 +1,6 @@
-//! Results into one self-contained HTML page: text, tables, and plots that Plotly draws in the
-//! browser. Pure: results in, text out; who reads and writes files is elsewhere. All text of results
-//! is escaped; the page asks for nothing from outside and its policy forbids it to.
+//! Makes one self-contained HTML page from results: text, tables, and plots that Plotly draws in the
+//! browser. It reads and writes no files. All text of results is escaped. The page loads nothing from
+//! outside, and its content security policy forbids it.
 
 #![warn(missing_docs)]
 

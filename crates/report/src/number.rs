@@ -1,9 +1,9 @@
-//! Numbers for people: three significant figures.
+//! Formats numbers with three significant figures.
 
-/// Between digits of a thousand, where no line breaks.
+/// Separator of thousands: a space without a line break.
 const GAP: char = '\u{202f}';
 
-/// `value` to three significant figures; very small and very large ones with a power of ten.
+/// `value` with three significant figures; very small and very large ones with a power of ten.
 pub fn three(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { "-".into() };
@@ -24,7 +24,7 @@ pub fn three(value: f64) -> String {
     }
 }
 
-/// A number as somebody else wrote it: with no figure more.
+/// A number of the paper, with exactly its figures.
 pub fn exact(value: f64) -> String {
     match value.abs() {
         a if (1e3..1e15).contains(&a) && value.fract() == 0.0 => grouped(value),
@@ -44,7 +44,7 @@ fn grouped(integer: f64) -> String {
     text
 }
 
-/// The unit as it follows a number.
+/// The unit after a number, with its space.
 pub fn unit(unit: &str) -> String {
     match unit {
         "" => String::new(),

@@ -17,11 +17,11 @@ const SCRIPT: &str = include_str!("../assets/report.js");
 const STYLE: &str = include_str!("../assets/report.css");
 const PALETTE: &str = include_str!("../assets/palette.json");
 
-/// Nothing may be fetched, sent or framed; what runs is in the page.
+/// Nothing may be fetched, sent or framed; all scripts are in the page.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; form-action 'none'; base-uri 'none'";
 
-/// What the paper may give for a row.
+/// The forms in which the paper gives a row.
 const GIVEN: [(Option<Gives>, &str); 4] = [
     (Some(Gives::Number), "Numbers"),
     (Some(Gives::Words), "Claims in words"),
@@ -29,7 +29,7 @@ const GIVEN: [(Option<Gives>, &str); 4] = [
     (None, "Beyond the paper"),
 ];
 
-/// What the script is told.
+/// Data of the script.
 #[derive(Serialize)]
 struct Data<'a> {
     palette: &'a RawValue,
@@ -81,7 +81,7 @@ pub fn page(sections: &[Section]) -> String {
     .into_string()
 }
 
-/// A name for the address of each section: its own if nobody else has it.
+/// An anchor for each section: its name, made unique.
 fn anchors(sections: &[Section]) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     for (index, section) in sections.iter().enumerate() {
@@ -125,7 +125,7 @@ fn drawn(section: &Section) -> Vec<Drawn<'_>> {
     drawn
 }
 
-/// Verdicts with their counts, those that were given.
+/// Verdicts that were given, with their counts.
 fn counts<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<(Verdict, usize)> {
     let verdicts: Vec<Verdict> = rows
         .into_iter()
@@ -140,7 +140,7 @@ fn counts<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<(Verdict, usize)> 
         .collect()
 }
 
-/// Whether the rows of `section` count: not if the same figure is here at the fuller scale.
+/// Whether the rows of `section` count: they do not if the same figure is here at a larger scale.
 fn is_counted(section: &Section, sections: &[Section]) -> bool {
     let is_fuller = |other: &Section| other.name == section.name && other.scale == "full";
     section.scale != "quick" || !sections.iter().any(is_fuller)
@@ -213,7 +213,7 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
     }
 }
 
-/// A section; `numbers` are those of the plots to come.
+/// A section; `numbers` are the numbers of its plots.
 fn show(section: &Section, anchor: &str, numbers: &mut RangeFrom<usize>) -> Markup {
     html! {
         section.figure id=(anchor) {
@@ -260,7 +260,7 @@ fn show_plot(plot: &Plot, number: usize) -> Markup {
     }
 }
 
-/// What a logarithmic axis cannot show.
+/// A note about values that a logarithmic axis cannot show.
 fn unshown(plot: &Plot) -> Option<String> {
     let is_lost = |axis: &Axis, value: f64| axis.log && value <= 0.0;
     let lost =
@@ -273,7 +273,9 @@ fn unshown(plot: &Plot) -> Option<String> {
         (all + 1, count + usize::from(lost(x, y)))
     });
     (lost > 0 && plot.kind != PlotKind::Heat).then(|| {
-        format!("Not shown: {lost} of {all} values, which are not above 0, as a logarithmic axis needs.")
+        format!(
+            "Not shown: {lost} of {all} values are not above 0, which a logarithmic axis needs."
+        )
     })
 }
 
@@ -300,7 +302,7 @@ fn show_table(table: &Table) -> Markup {
     }
 }
 
-/// One line of names, below one of what neighbours share, if they share anything.
+/// A line of names, below a line of headings that neighbours share, if there are any.
 fn headings(table: &Table) -> Markup {
     let groups = table.columns.chunk_by(|a, b| a.0 == b.0);
     html! {

@@ -1,4 +1,4 @@
-//! A section of what one world measured of a scenario: `summary.json` and its tables.
+//! A section of a scenario's results in one world: `summary.json` and its tables.
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};
 use onramp_results::{case_name, table_columns, Points, RequestTimes, SeriesOfRun, SummaryFile};
@@ -7,22 +7,22 @@ use serde_json::Value;
 use crate::number::three;
 use crate::section::{Section, Table};
 
-/// Points of a drawn series at most: a page must stay small, a screen has no more columns.
+/// Largest number of points of a drawn series: the page stays small, and a screen has no more columns.
 const POINTS: usize = 1500;
 
-/// What the tables of a result directory hold.
+/// The tables of a result directory.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
-    /// How long requests took.
+    /// Completion times of requests.
     pub requests: RequestTimes,
-    /// Of the measured port, in us.
+    /// Queueing delay at the measured port, in us.
     pub queue: SeriesOfRun,
-    /// To its host, in us.
+    /// One-way delay to its host, in us.
     pub owd: SeriesOfRun,
 }
 
 impl Section {
-    /// Of a scenario that ran. `name` is the directory's, `directory` where it lies.
+    /// A section of a scenario's results. `name` is the directory's name, `directory` its path.
     pub fn of_runs(
         summary: SummaryFile,
         samples: &Samples,
@@ -49,7 +49,7 @@ impl Section {
             &case,
         ));
         let partial = format!(
-            "Somebody ended it early: {} of {} runs are whole.",
+            "The command was interrupted: {} of {} runs are complete.",
             summary.whole_runs(),
             summary.planned_runs
         );
@@ -72,11 +72,11 @@ impl Section {
     }
 }
 
-/// What the terminal shows.
+/// The table that the terminal shows.
 fn comparison(summary: &SummaryFile, names: &[String]) -> Table {
     let shown = table_columns(&summary.runs);
     let heading = |c: &onramp_results::TableColumn| match c.group.strip_suffix('-') {
-        // The terminal breaks words: "time-", "outs".
+        // The terminal's headings break words: "time-", "outs".
         Some(begin) => (String::new(), format!("{begin}{}", c.name)),
         None => (c.group.to_owned(), c.name.to_owned()),
     };
@@ -96,7 +96,7 @@ fn comparison(summary: &SummaryFile, names: &[String]) -> Table {
     }
 }
 
-/// Every metric of every run: a row a number, a column a run.
+/// Every metric of every run: a row for each number, a column for each run.
 fn all_metrics(summary: &SummaryFile, names: &[String]) -> Table {
     let mut metrics: Vec<String> = Vec::new();
     let flat: Vec<Vec<(String, String)>> = summary
@@ -158,7 +158,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A cumulative distribution for each kind of requests.
+/// A cumulative distribution for each traffic entry with requests.
 fn cdfs(requests: &RequestTimes, case: &dyn Fn(usize) -> String) -> Vec<Plot> {
     let mut traffics: Vec<usize> = requests.keys().map(|&(_, traffic)| traffic).collect();
     traffics.sort_unstable();
@@ -184,8 +184,8 @@ fn cdfs(requests: &RequestTimes, case: &dyn Fn(usize) -> String) -> Vec<Plot> {
     traffics.iter().map(plot).collect()
 }
 
-/// Of ascending `times`: all of a hundred or fewer, then ever more of them in a step, none of the
-/// slowest.
+/// A cumulative distribution of ascending `times`: all points if there are at most a hundred, otherwise
+/// larger and larger steps, except among the slowest.
 fn cdf(name: String, times: &[f64]) -> Series {
     let n = times.len();
     let (mut x, mut y) = (Vec::new(), Vec::new());
@@ -235,7 +235,8 @@ fn over_time(
     })
 }
 
-/// Of what time the largest value must do, that few enough points are left; 0: all may stay.
+/// Length of the intervals whose largest values are drawn, so that few enough points remain; 0: all
+/// points are drawn.
 fn span_ns(points: &[(i64, f64)]) -> i64 {
     match points {
         [(begin, _), .., (end, _)] if points.len() > POINTS => (end - begin) / POINTS as i64 + 1,
@@ -243,7 +244,7 @@ fn span_ns(points: &[(i64, f64)]) -> i64 {
     }
 }
 
-/// The largest value of each span, where it was.
+/// The largest value of each interval, at its time.
 fn peaks(points: &[(i64, f64)], span_ns: i64) -> impl Iterator<Item = (i64, f64)> + '_ {
     let begin = points.first().map_or(0, |&(ns, _)| ns);
     let span_of = move |ns: i64| (ns - begin) / span_ns.max(1);
@@ -299,7 +300,7 @@ mod tests {
         };
         let section = Section::of_runs(summary(true), &samples, "incast", "results/incast");
         let partial = section.partial.unwrap();
-        assert!(partial.contains("2 of 3 runs are whole"), "{partial}");
+        assert!(partial.contains("2 of 3 runs are complete"), "{partial}");
         assert_eq!(section.tables[0].rows[1], ["final", "1234", "7"]);
         let mean = ["incast.rct_us.mean", "1\u{202f}230", "1\u{202f}230"];
         assert!(section.tables[1].rows.iter().any(|row| *row == mean));

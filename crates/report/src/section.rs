@@ -1,4 +1,4 @@
-//! What a report says of one directory, whatever kind of results it holds.
+//! A section of a report: one directory of results of any kind.
 
 use onramp_results::figure::{Figure, MadeBy, Plot, PlotKind, Row, Series};
 use serde_json::Value;
@@ -10,19 +10,19 @@ pub struct Section {
     pub name: String,
     /// One line.
     pub title: String,
-    /// What was asked, in sentences; empty if the title says it.
+    /// The question, in sentences; empty if the title is enough.
     pub asked: String,
-    /// What of it was left smaller; empty if nothing.
+    /// What is smaller than in the paper; empty if nothing.
     pub scaled_down: String,
     /// `quick`, `full` or `rack` of a figure; else empty.
     pub scale: String,
-    /// What is missing, if somebody ended it early.
+    /// What is missing, if the command was interrupted.
     pub partial: Option<String>,
     /// What has changed since it was made, if anything has.
     pub stale: Option<&'static str>,
     /// Scale, seeds, version, directory.
     pub facts: Vec<(&'static str, String)>,
-    /// Paper against measured.
+    /// Comparison with the paper.
     pub rows: Vec<Row>,
     /// Other numbers.
     pub tables: Vec<Table>,
@@ -37,15 +37,15 @@ pub struct Section {
 pub struct Table {
     /// Above it.
     pub title: String,
-    /// Whether it is shown only when asked for.
+    /// Whether it is folded.
     pub folded: bool,
-    /// What neighbouring columns share, and the name.
+    /// The heading that neighbouring columns share, and the name.
     pub columns: Vec<(String, String)>,
     /// Cells of each row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// What is wrong with a figure.
+/// The series of a figure do not match.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("plot \"{plot}\", series \"{series}\": {reason}")]
 pub struct BadPlot {
@@ -55,10 +55,10 @@ pub struct BadPlot {
 }
 
 impl Section {
-    /// Of a figure that was reproduced. `directory` is where it lies; `now` is what would make it today.
+    /// A section of a reproduced figure. `directory` is its path; `now` has the digests of this version.
     ///
     /// # Errors
-    /// Lists of a series that do not fit each other or the axes.
+    /// Lists of a series that do not match each other or the axes.
     pub fn of_figure(figure: Figure, directory: &str, now: &MadeBy) -> Result<Section, BadPlot> {
         for plot in &figure.plots {
             plot.series
@@ -72,7 +72,7 @@ impl Section {
             ("onramp", figure.version),
             ("Directory", directory.to_owned()),
         ];
-        let partial = "Somebody ended it early: runs are missing, and the numbers may change.";
+        let partial = "The command was interrupted: runs are missing, and the numbers may change.";
         Ok(Section {
             name: figure.id,
             title: figure.title,
@@ -104,7 +104,7 @@ fn named((index, scenario): (usize, Value)) -> (String, Value) {
     (name, scenario)
 }
 
-/// Heat maps cannot lie upon each other: a plot of each.
+/// Heat maps cannot overlap, so each series has its own plot.
 fn one_heat_map_each(plot: Plot) -> Vec<Plot> {
     if plot.kind != PlotKind::Heat || plot.series.len() < 2 {
         return vec![plot];
@@ -126,14 +126,14 @@ fn check(plot: &Plot, series: &Series) -> Result<(), BadPlot> {
         names.is_empty() || values.all(of_one)
     };
     let reason = if series.y.len() != points {
-        format!("x has {points} values, y has {}", series.y.len())
+        format!("x has {points} values, but y has {}", series.y.len())
     } else if !optional(&series.low) || !optional(&series.high) {
-        format!("x has {points} values, low or high has another number of them")
+        format!("x has {points} values, but low or high has another number of values")
     } else if plot.kind == PlotKind::Heat && series.z.len() != points {
-        format!("x has {points} values, z has {}", series.z.len())
+        format!("x has {points} values, but z has {}", series.z.len())
     } else if !counts(Box::new(series.x.iter().copied()), &plot.x.categories) {
         format!(
-            "x has a value that counts none of {} categories",
+            "x has a value that is not the number of one of {} categories",
             plot.x.categories.len()
         )
     } else if !counts(
@@ -141,7 +141,7 @@ fn check(plot: &Plot, series: &Series) -> Result<(), BadPlot> {
         &plot.y.categories,
     ) {
         format!(
-            "y has a value that counts none of {} categories",
+            "y has a value that is not the number of one of {} categories",
             plot.y.categories.len()
         )
     } else {
@@ -198,7 +198,7 @@ mod tests {
         };
         assert_eq!(
             refused(PlotKind::Line, 0, short),
-            "plot \"a plot\", series \"off\": x has 2 values, y has 1"
+            "plot \"a plot\", series \"off\": x has 2 values, but y has 1"
         );
         let whiskers = Series {
             low: vec![None],
@@ -206,7 +206,9 @@ mod tests {
         };
         assert!(refused(PlotKind::Line, 0, whiskers).contains("low or high"));
         assert!(refused(PlotKind::Heat, 0, series()).contains("z has 0"));
-        assert!(refused(PlotKind::Bar, 1, series()).contains("none of 1 categories"));
+        assert!(
+            refused(PlotKind::Bar, 1, series()).contains("not the number of one of 1 categories")
+        );
     }
 
     #[test]

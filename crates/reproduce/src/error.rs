@@ -1,8 +1,8 @@
-//! What can be wrong with figures and their results.
+//! Errors of figures and their results.
 
 use std::io;
 
-/// Why a figure could not be read or made.
+/// A figure could not be read or made.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum Error {
@@ -16,9 +16,11 @@ pub enum Error {
         key: String,
         reason: String,
     },
-    #[error("there is no figure {id}; there are {known}")]
+    #[error("unknown figure {id}, expected one of {known}")]
     Unknown { id: String, known: String },
-    #[error("figure {id} has no [rack], so it cannot be run on the rack; those that can: {known}")]
+    #[error(
+        "figure {id} has no section [rack], so it cannot run on the rack; expected one of {known}"
+    )]
     NotOnRack { id: String, known: String },
     #[error(transparent)]
     Scenario(#[from] onramp_scenario::Errors),
@@ -26,5 +28,5 @@ pub enum Error {
     Results(#[from] onramp_results::Error),
 }
 
-/// Result of working with figures.
+/// Result of operations on figures.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,8 +1,8 @@
-//! Figures of papers, declared in `figures/*.toml`: which scenario runs, which numbers are compared
-//! with the paper's, what is drawn.
+//! Figures of papers, declared in `figures/*.toml`: the scenario, the numbers to compare with the paper's,
+//! and the charts.
 //!
-//! Does: read and check figures, make [`Figure`]s out of what a world measured, and tables out of
-//! those. Does not: run scenarios, or write files.
+//! Reads and checks figures, makes [`Figure`]s from the measurements of a world, and tables from figures.
+//! Does not run scenarios or write files.
 #![warn(missing_docs)]
 
 mod error;
@@ -29,7 +29,7 @@ pub use statistics::Estimate;
 pub use table::terminal;
 pub use world::World;
 
-/// Digest of the sources that a simulated run's outcome depends on: another one may say other numbers.
+/// Digest of the sources that the result of a simulated run depends on. If it changes, results may change.
 pub const SIMULATOR: &str = env!("ONRAMP_SIMULATOR");
-/// The same of a run on the rack.
+/// Digest of the sources that the result of a run on the rack depends on.
 pub const RACK: &str = env!("ONRAMP_RACK");

@@ -1,5 +1,4 @@
-//! Where figures and scenarios come from: built into the binary, or a directory laid out like the
-//! repository.
+//! Sources of figures and scenarios: the binary, or a directory with the layout of the repository.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,17 +9,17 @@ static BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.
 /// Files of `figures/` and `scenarios/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Library {
-    /// Those this version was built with.
+    /// Files that are built into the binary.
     BuiltIn,
-    /// Those below a directory.
+    /// Files in a directory.
     Directory(PathBuf),
 }
 
 impl Library {
-    /// The text of `path`, which counts from the repository's root: `figures/f9.toml`.
+    /// The text of `path`, which is relative to the repository's root: `figures/f9.toml`.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// It does not exist, or cannot be read.
     pub fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         match self {
             Library::Directory(root) => std::fs::read(root.join(path)),
@@ -56,7 +55,7 @@ impl Library {
     }
 }
 
-/// A key that sorts texts as people do, `f5` before `f15`: digits count as a number.
+/// A sort key for natural order, `f5` before `f15`: digits count as a number.
 pub fn natural(text: &str) -> Vec<(u64, String)> {
     let is_digit = |c: char| c.is_ascii_digit();
     let mut parts = Vec::new();

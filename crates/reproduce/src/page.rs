@@ -1,4 +1,4 @@
-//! docs/reproduction.md: an overview with one row a figure, then all rows of every figure.
+//! docs/reproduction.md: an overview with one row for each figure, then all rows of every figure.
 
 use crate::library::natural;
 use crate::table::{column, of_world, one_line, paper, ratio, value, verdict_of};
@@ -33,7 +33,7 @@ to its first moments, must give the same flows.
 
 ";
 
-/// The whole page. Rows carry their notes; `now` gives the digests of this version for a figure.
+/// The page. Rows refer to their notes; `now` gives the digests of this version for a figure.
 pub fn markdown(figures: &[Figure], now: &dyn Fn(&str) -> MadeBy) -> String {
     let mut figures = figures.to_vec();
     figures.sort_by_key(|figure| (natural(&figure.id), figure.scale.clone()));
@@ -55,7 +55,7 @@ pub fn markdown(figures: &[Figure], now: &dyn Fn(&str) -> MadeBy) -> String {
     text
 }
 
-/// Whether the paper has nothing to compare `figure` with.
+/// Whether the paper gives nothing to compare `figure` with.
 fn is_beyond(figure: &Figure) -> bool {
     figure.rows.iter().all(|row| row.gives.is_none())
 }
@@ -66,7 +66,7 @@ const GIVEN: [(Gives, &str); 3] = [
     (Gives::Picture, "pictures"),
 ];
 
-/// Whether a measurement counts: of a figure on the rack only that of real kernels.
+/// Whether a measurement counts: in a figure on the rack only that of real kernels does.
 fn counts(figure: &Figure, world: &str) -> bool {
     (figure.scale == "rack") == (world == "rack")
 }
@@ -83,7 +83,7 @@ fn tally(figures: &[&Figure], gives: Gives) -> Tally {
     all
 }
 
-/// Each row of the paper once, at the fullest scale that ran.
+/// Counts of verdicts: each row of the paper once, at the largest scale that ran.
 fn totals(text: &mut String, figures: &[&Figure]) {
     let (rack, others): (Vec<&Figure>, Vec<&Figure>) =
         figures.iter().partition(|figure| figure.scale == "rack");
@@ -118,7 +118,7 @@ fn totals(text: &mut String, figures: &[&Figure]) {
     }
 }
 
-/// One row a figure: verdicts by what the paper gives.
+/// One row for each figure: verdicts by the form in which the paper gives the row.
 fn overview(text: &mut String, figures: &[&Figure], now: &dyn Fn(&str) -> MadeBy) {
     text.push_str(
         "\nVerdicts by figure, as *reproduced / direction only / not reproduced*; \
@@ -173,7 +173,7 @@ fn heading(figure: &Figure) -> String {
     format!("{}: {}, {}", figure.id, figure.title, figure.scale)
 }
 
-/// As Markdown renderers make it of the heading.
+/// The anchor that Markdown renderers make of the heading.
 fn anchor(figure: &Figure) -> String {
     let heading = heading(figure).to_lowercase();
     let fits = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
@@ -209,7 +209,7 @@ fn section(text: &mut String, figure: &Figure, now: &dyn Fn(&str) -> MadeBy) {
     }
 }
 
-/// The table of a figure's rows. Answers with the notes, each once, that its cells refer to by number.
+/// The table of a figure's rows. Returns the notes, each once, to which its cells refer by number.
 fn rows(text: &mut String, figure: &Figure) -> Vec<String> {
     let worlds = worlds(&figure.rows);
     let beyond = is_beyond(figure);
@@ -243,7 +243,7 @@ fn rows(text: &mut String, figure: &Figure) -> Vec<String> {
     notes
 }
 
-/// The number of the row's note among `notes`, to which it is added if it is new.
+/// The number of the row's note in `notes`; a new note is added.
 fn reference(row: &Row, notes: &mut Vec<String>) -> String {
     let note = one_line(&row.note);
     if note.is_empty() {

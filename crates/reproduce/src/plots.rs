@@ -1,4 +1,4 @@
-//! Charts out of runs.
+//! Makes charts from runs.
 
 use crate::error::Result;
 use crate::spec::{Choice, FlowColumn, PlotSpec, Show};
@@ -7,11 +7,12 @@ use crate::world::{of_metric, seed, World};
 use onramp_results::figure::{world_name, Axis, Plot, PlotKind, Series};
 use onramp_results::{each_flow, each_point, RunResult};
 
-/// Points of a distribution: enough for a picture a screen wide.
+/// Points of a distribution: enough for a chart as wide as a screen.
 const MOST_STEPS: usize = 500;
 
-/// `spec` of what `worlds` measured: bars and distributions in one chart, what would hide each other in
-/// one of each world. Of several worlds, one without points is left out.
+/// The charts of `spec` from the runs of `worlds`. Bars and distributions of all worlds share one chart;
+/// other kinds, which would hide each other, have one chart for each world. A world without points is
+/// omitted if there are others.
 ///
 /// # Errors
 /// Results that cannot be read.
@@ -43,7 +44,7 @@ pub fn plots(spec: &PlotSpec, worlds: &[World]) -> Result<Vec<Plot>> {
     Ok(charts)
 }
 
-/// `spec` of what `world` measured.
+/// The chart of `spec` from the runs of `world`.
 fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
     let runs: Vec<&RunResult> = world.chosen(&spec.of).collect();
     let mut categories = Vec::new();
@@ -132,7 +133,7 @@ fn with<'a>(runs: &[&'a RunResult], key: &str, value: &str) -> Vec<&'a RunResult
     runs.iter().filter(has).copied().collect()
 }
 
-/// A group of bars: its name, its metric, and the value of the key that makes it.
+/// A group of bars: its name, its metric, and the value of its key.
 type Group = (String, String, Option<(String, String)>);
 
 fn groups(metrics: &[String], x: Option<&str>, runs: &[&RunResult]) -> Vec<Group> {
@@ -144,7 +145,7 @@ fn groups(metrics: &[String], x: Option<&str>, runs: &[&RunResult]) -> Vec<Group
             values_of(key, runs).into_iter().map(group).collect()
         }
         None => {
-            // What all metrics begin with says nothing.
+            // The common prefix of all metrics distinguishes nothing.
             let parts = |metric: &String| metric.split('.').map(str::to_owned).collect::<Vec<_>>();
             let all: Vec<Vec<String>> = metrics.iter().map(parts).collect();
             let shared = |n: usize| {
@@ -161,7 +162,7 @@ fn groups(metrics: &[String], x: Option<&str>, runs: &[&RunResult]) -> Vec<Group
     }
 }
 
-/// What bars are divided by.
+/// The values that bars are divided by.
 struct Base<'a> {
     world: &'a World,
     spec: &'a PlotSpec,
@@ -224,7 +225,7 @@ fn put(series: &mut Series, x: f64, estimate: Option<Estimate>) {
         .push(estimate.and_then(|e| Some(e.interval?[1])));
 }
 
-/// Of each setting the run that comes first.
+/// The first run of each setting.
 fn first_seed<'a>(runs: &[&'a RunResult]) -> Vec<&'a RunResult> {
     let first = runs.first().map_or("", |run| seed(run));
     runs.iter()
@@ -281,7 +282,7 @@ fn points(
     Ok(line)
 }
 
-/// Rows of a pair follow each other, so that the n-th of each name are of the n-th pair.
+/// Rows of a pair are consecutive, so that the n-th row of each name belongs to the n-th pair.
 fn pairs(world: &World, runs: &[&RunResult], signal: &str) -> Result<Vec<Series>> {
     let mut series = Series {
         name: signal.to_owned(),

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Of the intervals.
+/// Confidence level of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// A mean and its 95 % confidence interval.
@@ -10,12 +10,12 @@ const CONFIDENCE: f64 = 0.95;
 pub struct Estimate {
     /// Mean over seeds.
     pub value: f64,
-    /// None from a single value.
+    /// None for a single value.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Estimate {
-    /// Mean of `values` with Student's t interval; none of nothing.
+    /// Mean of `values` with Student's t interval; none without values.
     pub fn of(values: &[f64]) -> Option<Estimate> {
         let n = values.len() as f64;
         if values.is_empty() {
@@ -30,9 +30,8 @@ impl Estimate {
         })
     }
 
-    /// Geometric mean of the ratios of pairs, with the interval of their logarithms. Where a pair has
-    /// a zero there is no logarithm: then the ratio of the sums, half a count added to each, and no
-    /// interval.
+    /// Geometric mean of the ratios of pairs, with the interval of their logarithms. If a value is zero,
+    /// which has no logarithm: the ratio of the sums, with 1/2 added to each, and no interval.
     pub fn of_ratios(pairs: &[(f64, f64)]) -> Option<Estimate> {
         if pairs.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0) {
             let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() + 0.5;
@@ -45,7 +44,7 @@ impl Estimate {
         Some(Estimate::of(&logarithms)?.map(f64::exp))
     }
 
-    /// The same on another scale; `to` grows.
+    /// The mean and its interval on another scale; `to` must be increasing.
     pub fn map(self, to: impl Fn(f64) -> f64) -> Estimate {
         Estimate {
             value: to(self.value),

@@ -1,5 +1,5 @@
-//! The paper's numbers beside ours: the table of a figure for a terminal, and the cells that
-//! docs/reproduction.md ([`crate::page`]) shares with it.
+//! The paper's numbers beside ours: the table of a figure for a terminal, whose cells
+//! docs/reproduction.md ([`crate::page`]) also uses.
 
 use onramp_results::figure::{world_name, worlds, Figure, Gives, Measured, Row, Verdict};
 use std::fmt::Write;
@@ -40,7 +40,7 @@ fn end_line(text: &mut String) {
     text.push('\n');
 }
 
-/// Of a world's column: the simulator alone needs no name.
+/// Heading of a world's column. The simulator has none if it is the only world.
 pub(crate) fn column<'a>(world: &'a str, worlds: &[&str]) -> &'a str {
     match worlds {
         ["sim"] => "measured",
@@ -48,7 +48,7 @@ pub(crate) fn column<'a>(world: &'a str, worlds: &[&str]) -> &'a str {
     }
 }
 
-/// What `world` measured; none where it cannot.
+/// The measurement of `world`; none if it cannot measure the row.
 pub(crate) fn of_world<'a>(row: &'a Row, world: &str) -> Option<&'a Measured> {
     row.measured.iter().find(|m| m.world == world)
 }
@@ -76,7 +76,7 @@ pub(crate) fn value(measured: Option<&Measured>, row: &Row) -> String {
     text
 }
 
-/// Ours by the paper's.
+/// Our number divided by the paper's.
 pub(crate) fn ratio(measured: Option<&Measured>, row: &Row) -> String {
     let ratio = measured.and_then(|measured| row.ratio(measured));
     ratio.map_or(String::new(), |(ratio, _)| number(ratio))

@@ -1,4 +1,4 @@
-//! Sizes of flows by class. Here and nowhere else.
+//! Classes of flow sizes.
 
 /// Small up to this.
 pub const SMALL_BYTES: i64 = 10_000;
@@ -29,7 +29,7 @@ impl Class {
         }
     }
 
-    /// As metrics call it.
+    /// Its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Class::Small => "small",

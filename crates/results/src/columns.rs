@@ -1,4 +1,4 @@
-//! Columns of numbers and texts in and out of Parquet files; one row group a part.
+//! Writes and reads columns of numbers and texts in Parquet files; one row group for each part.
 
 use crate::error::{Error, Result};
 use crate::whole;
@@ -22,17 +22,17 @@ pub enum Column {
     Bool(Vec<bool>),
     /// Integers.
     Int(Vec<i64>),
-    /// Integers, some of which are missing.
+    /// Integers or nulls.
     OptInt(Vec<Option<i64>>),
     /// Floating point.
     Double(Vec<f64>),
-    /// Floating point, some of which is missing.
+    /// Floating-point numbers or nulls.
     OptDouble(Vec<Option<f64>>),
     /// Texts.
     Text(Vec<&'static str>),
     /// Texts that were read.
     Bytes(Vec<ByteArray>),
-    /// Texts, some of which are missing.
+    /// Texts or nulls.
     OptBytes(Vec<Option<ByteArray>>),
 }
 
@@ -52,7 +52,7 @@ impl Column {
     }
 }
 
-/// Writes row groups of columns that fit `schema`: the whole file, or none.
+/// Writes row groups of columns that fit `schema`, atomically.
 pub fn write(
     path: &Path,
     schema: &str,
@@ -129,8 +129,8 @@ fn put<T: DataType>(
     column.close()
 }
 
-/// Reads the columns `names` of a file that [`write`] wrote, a row group after the other. A file that
-/// cannot be read at all is one error.
+/// Reads the columns `names` of a file that [`write`] wrote, one row group at a time. An unreadable file
+/// is one error.
 pub fn read(path: PathBuf, names: &[&'static str]) -> impl Iterator<Item = Result<Vec<Column>>> {
     let names = names.to_vec();
     let (reader, failure) = match open(&path) {
@@ -153,9 +153,9 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>> {
     guarded(path, || SerializedFileReader::new(file))
 }
 
-/// The result of `read`, which the library ends with a panic at some damaged files.
+/// The result of `read`. The library panics on some damaged files; that becomes an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
-    let damaged = || ParquetError::General("its pages are damaged".into());
+    let damaged = || ParquetError::General("the pages of the file are damaged".into());
     let read = without_panic(read).unwrap_or_else(|| Err(damaged()));
     read.map_err(|error| bad(path, error))
 }
@@ -221,7 +221,7 @@ fn read_column(reader: ColumnReader, rows: usize) -> Result<Column, ParquetError
     }
 }
 
-/// The values, each where its level says that it is present.
+/// The values at the levels that mean present; nulls elsewhere.
 fn with_gaps<T>(levels: Vec<i16>, values: Vec<T>) -> Vec<Option<T>> {
     let mut present = values.into_iter();
     let fill = |level: i16| if level > 0 { present.next() } else { None };

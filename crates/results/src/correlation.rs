@@ -1,6 +1,6 @@
-//! How well one value tells another.
+//! Rank correlation of pairs of values.
 
-/// Spearman's rank correlation; none of fewer than two pairs, or where all of one side are alike.
+/// Spearman's rank correlation; none for fewer than two pairs, or if all values of one side are equal.
 pub(crate) fn rank_correlation<T: Ord + Copy>(pairs: &[(T, T)]) -> Option<f64> {
     let a = ranks(pairs.iter().map(|pair| pair.0).collect());
     let b = ranks(pairs.iter().map(|pair| pair.1).collect());
@@ -13,7 +13,7 @@ pub(crate) fn rank_correlation<T: Ord + Copy>(pairs: &[(T, T)]) -> Option<f64> {
     (scale > 0.0).then(|| product(&a, &b) / scale)
 }
 
-/// From 0; equal values share the mean of theirs.
+/// Ranks from 0; equal values share the mean of their ranks.
 fn ranks<T: Ord + Copy>(values: Vec<T>) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&n| values[n]);

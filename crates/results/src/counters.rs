@@ -1,29 +1,29 @@
-//! What a world counted and sampled in a run, in the real network's units: with the rows of flows and
-//! requests all that [`crate::Measures`] needs.
+//! Counters and samples of a run, in the real network's units. [`crate::Measures`] needs these and the
+//! rows of flows and requests.
 
 use crate::Summary;
 use onramp_units::{Rate, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a world counted. The window is from the end of the warm-up to the end of the traffic.
+/// Counters of a world. The window is from the end of the warm-up to the end of the traffic.
 #[derive(Debug, Clone)]
 pub struct Counters {
-    /// What receivers got.
+    /// Received payload.
     pub received: Received,
-    /// What senders sent again.
+    /// Retransmissions.
     pub resent: Resent,
-    /// Drops at all switch ports, from the warm-up's end to the very end.
+    /// Drops at all switch ports, from the end of the warm-up to the end of the run.
     pub drops: u64,
     /// The port to the measured host.
     pub port: PortCounters,
-    /// How wrong clocks were.
+    /// Errors of the clocks.
     pub clocks: ClockCounters,
-    /// What only this world counts.
+    /// Counters of this world only.
     pub world: WorldCounters,
 }
 
-/// Payload that receivers had in order within the window.
+/// Payload that receivers received in order within the window.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
     /// Of Poisson, replayed and long flows, all receivers together.
@@ -32,16 +32,16 @@ pub struct Received {
     pub long_bytes: Vec<u64>,
 }
 
-/// What senders sent again, from the warm-up's end to the very end.
+/// Retransmissions, from the end of the warm-up to the end of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Resent {
     /// Segments.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Bytes sent again (rack), or packets (simulator).
+    /// Retransmitted bytes (rack) or packets (simulator).
     pub again: u64,
-    /// All that were sent, in the same unit.
+    /// All sent bytes or packets, in the same unit.
     pub sent: u64,
 }
 
@@ -52,9 +52,9 @@ pub struct PortCounters {
     pub name: String,
     /// Of its line.
     pub rate: Rate,
-    /// Bytes that its line took within the window.
+    /// Bytes that the port accepted within the window.
     pub sent_bytes: u64,
-    /// From the warm-up's end to the very end.
+    /// From the end of the warm-up to the end of the run.
     pub drops: u64,
     /// Time until its line is free, within the window.
     pub queue_us: Option<Summary>,
@@ -62,14 +62,14 @@ pub struct PortCounters {
     pub owd_us: Option<Summary>,
 }
 
-/// How wrong synchronised clocks were while traffic ran.
+/// Errors of synchronised clocks while traffic ran.
 #[derive(Debug, Clone, Default)]
 pub struct ClockCounters {
-    /// Errors of all hosts at all looks, ns.
+    /// Errors of all hosts at all samples, ns.
     pub errors_ns: Vec<f64>,
-    /// The part of them within two of the sigmas that hosts claim.
+    /// The fraction of them within two of the standard deviations that the hosts estimate.
     pub within_2_sigma: Option<f64>,
-    /// What the central steps found, where that is known.
+    /// Results of the central steps, if known.
     pub windows: Vec<ClockWindow>,
 }
 
@@ -78,21 +78,21 @@ pub struct ClockCounters {
 pub struct ClockWindow {
     /// When it ended.
     pub end_ms: f64,
-    /// Magnitudes of the hosts' errors at its end; none before the first correction.
+    /// Absolute errors of the hosts at its end; none before the first correction.
     pub error_ns: Option<Summary>,
-    /// The part of the errors within two of the sigmas that hosts claim.
+    /// The fraction of the errors within two of the standard deviations that the hosts estimate.
     pub within_2_sigma: Option<f64>,
     /// Estimated standard deviation of the error between two hosts.
     pub edge_sigma_ns: f64,
     /// Hosts without a correction.
     pub lost_hosts: usize,
-    /// Pairs of probes whose stamps are all there.
+    /// Pairs of probes with all time stamps.
     pub pairs: usize,
-    /// Those among them that met no queue.
+    /// Pairs among them that met no queue.
     pub pure: usize,
 }
 
-/// What only one world counts.
+/// Counters that only one world has.
 #[derive(Debug, Clone)]
 pub enum WorldCounters {
     /// The simulator.
@@ -101,48 +101,48 @@ pub enum WorldCounters {
     Rack(RackCounters),
 }
 
-/// What only the simulator counts, from the warm-up's end to the very end unless said otherwise.
+/// Counters of the simulator, from the end of the warm-up to the end of the run unless stated otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct SimCounters {
     /// Packets marked CE.
     pub marks: u64,
     /// OR-ACKs sent.
     pub or_acks: u64,
-    /// Bytes of those within the window.
+    /// Bytes of the OR-ACKs within the window.
     pub or_ack_bytes: u64,
     /// PFC pauses sent.
     pub pfc_pauses: u64,
     /// Drops by CoDel at hosts in the whole run; none without CoDel.
     pub host_drops: Option<u64>,
-    /// Delays that packets met and what their senders knew, if somebody asked for pairs.
+    /// Delays of packets and the last measurements of their senders, with `--series pairs`.
     pub pairs: Vec<PairSample>,
 }
 
-/// The delay that a packet met, and what its sender knew when it sent it.
+/// The one-way delay of a packet, and the last measurements of its sender when it sent the packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairSample {
-    /// That it met.
+    /// Of the packet.
     pub owd: Span,
     /// One-way delay of the last packet that was acknowledged.
     pub last_owd: Span,
-    /// Round-trip time of that.
+    /// Round-trip time of the same packet.
     pub last_rtt: Span,
 }
 
-/// What only the rack counts.
+/// Counters of the rack.
 #[derive(Debug, Clone, Default)]
 pub struct RackCounters {
     /// Connections opened.
     pub connections: usize,
-    /// Most by which the load generator started a flow after it was due.
+    /// Longest delay of the load generator between a flow's start time and its start.
     pub late_us: f64,
     /// Drops by the hosts' stock qdiscs, in the whole run.
     pub host_drops: u64,
-    /// Part of the window in which the measured port's line had nothing to send.
+    /// Fraction of the window in which the measured port had nothing to send.
     pub idle_fraction: f64,
-    /// Drops at the measured port within the window, as its probe infers them.
+    /// Drops at the measured port within the window, inferred by its probe.
     pub probed_drops: u64,
-    /// Events of the probes that were lost.
+    /// Lost events of the probes.
     pub lost_events: u64,
     /// Frames for no host of the rack.
     pub unknown_frames: u64,

@@ -1,9 +1,9 @@
-//! What can go wrong with files of results.
+//! Errors of files of results.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why results could not be read or written.
+/// Results could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read or written.
@@ -14,7 +14,7 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
-    /// A file of results is not what this version writes.
+    /// A file of results has another format than this version's.
     #[error("{path}: {reason}")]
     Format {
         /// Which.

@@ -1,4 +1,4 @@
-//! docs/results.md, made of the tables of metrics, columns and series.
+//! Generates docs/results.md from the tables of metrics, columns and series.
 
 use crate::schema::{ColumnOf, FLOWS, REQUESTS, SERIES};
 use crate::{METRICS, SCHEMA};
@@ -7,29 +7,29 @@ use std::fmt::Write as _;
 /// Names of series: name, place, worlds, meaning.
 #[rustfmt::skip]
 pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 11] = [
-    ("queue_us", "port", "both", "Time until its line is free, the longest of the interval"),
-    ("queue_bytes", "port", "sim", "Bytes that wait, the most of the interval"),
-    ("rate_gbps", "port", "both", "What it sent, mean of the interval"),
-    ("pfc_paused_fraction", "port", "sim", "Part of the interval in which PFC held its data"),
-    ("owd_us", "host", "both", "One-way delay to it, the longest of the interval"),
-    ("rate_limit_gbps", "flow", "sim", "Its pace at the end of the interval, if it has one"),
-    ("window_bytes", "flow", "sim", "What it may have unacknowledged then, if that is limited"),
-    ("held_fraction", "flow", "sim", "Part of the interval in which On-Ramp held its first packet"),
-    ("pair_owd_us", "flow", "sim", "With `--series pairs`: delay that a sampled packet met"),
-    ("pair_last_owd_us", "flow", "sim", "The last one-way delay that its sender knew when it sent the packet, by the hosts' clocks"),
-    ("pair_last_rtt_us", "flow", "sim", "The last round-trip time that its sender knew then"),
+    ("queue_us", "port", "both", "Queueing delay of the port: largest time until its line is free in the interval"),
+    ("queue_bytes", "port", "sim", "Queue of the port: most bytes that wait in the interval"),
+    ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
+    ("pfc_paused_fraction", "port", "sim", "Fraction of the interval in which PFC pauses the port"),
+    ("owd_us", "host", "both", "Largest one-way delay to the host in the interval"),
+    ("rate_limit_gbps", "flow", "sim", "Pacing rate of the flow at the end of the interval, if it has one"),
+    ("window_bytes", "flow", "sim", "Window of the flow at the end of the interval, if it has one"),
+    ("held_fraction", "flow", "sim", "Fraction of the interval in which On-Ramp held the flow's first packet"),
+    ("pair_owd_us", "flow", "sim", "With `--series pairs`: one-way delay of a sampled packet"),
+    ("pair_last_owd_us", "flow", "sim", "With `--series pairs`: the last one-way delay that the sender knew when it sent the packet, by the hosts' clocks"),
+    ("pair_last_rtt_us", "flow", "sim", "With `--series pairs`: the last round-trip time that the sender knew when it sent the packet"),
 ];
 
-/// What the measuring cost: name, unit, worlds, meaning.
+/// Cost of the measurement: name, unit, worlds, meaning.
 #[rustfmt::skip]
 const COST: [(&str, &str, &str, &str); 7] = [
     ("events", "1", "sim", "Events of the whole run"),
     ("packet_hops", "1", "sim", "Transmissions of a packet over one link in the whole run"),
     ("flows", "1", "both", "Flows of the plan"),
-    ("rack_s", "s", "rack", "From the warm-up's end to the very end, in the rack's slower time"),
+    ("rack_s", "s", "rack", "Time from the end of the warm-up to the end of the run, before it is scaled back"),
     ("frames", "1", "rack", "Frames that left all ports within the window"),
-    ("cpu_s", "s", "rack", "CPU time of the window, if asked for; in the virtual machine a nanosecond is a guest instruction"),
-    ("cpu_ns_per_frame", "ns", "rack", "The same for each frame"),
+    ("cpu_s", "s", "rack", "CPU time of the window, with `--measure-cpu`. In the virtual machine 1 ns is one guest instruction"),
+    ("cpu_ns_per_frame", "ns", "rack", "`cpu_s` divided by `frames`"),
 ];
 
 /// Members of `summary.json`, and of the elements of its `runs`.
@@ -47,11 +47,11 @@ const RUN: [(&str, &str); 6] = [
     ("run", "Number of the run in the scenario, from 0"),
     (
         "params",
-        "Case and parameters in which the runs differ, as the scenario writes them",
+        "Case and parameters in which the runs differ, as in the scenario",
     ),
     (
         "resolved",
-        "Every setting of the run, as a scenario would give it",
+        "Every setting of the run, in the form of a scenario",
     ),
     (
         "partial",
@@ -66,22 +66,26 @@ pub fn explain_markdown() -> String {
     let mut out = format!(
         "<!-- Generated, which a test compares: cargo run -p onramp-results --example reference > docs/results.md -->\n\n\
          # Results\n\n\
-         What `onramp sim run`, `onramp rack run` and `onramp reproduce` write, for whoever reads the files: \
-         `summary.json` has the metrics of all runs, `flows.parquet`, `requests.parquet` and `series.parquet` have \
-         the rows. `run-K.json`, `flows-K.parquet`, `requests-K.parquet` and `series-K.parquet` are the same of run K \
-         alone. This is schema {SCHEMA}.\n\n\
-         All values are of the real network: the rack's slower time is scaled back. Times are since the start of the \
-         traffic. The **window** is from the end of the warm-up to the end of the traffic. What starts before the \
-         warm-up's end does not count in metrics. The **measured port** is the switch port to the first aggregator, \
-         else to the first receiver (host 0 if all hosts receive); the metric `port.name` names it.\n\n"
+         This page describes the files that `onramp sim run`, `onramp rack run` and `onramp reproduce` write, for those \
+         who read them. This is schema {SCHEMA}.\n\n\
+         | file | content |\n|---|---|\n\
+         | `summary.json` | Metrics of all runs |\n\
+         | `flows.parquet`, `requests.parquet`, `series.parquet` | Rows of all runs |\n\
+         | `run-K.json` | Metrics of run K |\n\
+         | `flows-K.parquet`, `requests-K.parquet`, `series-K.parquet` | Rows of run K |\n\n\
+         All values describe the real network: values of the rack, which runs slower, are scaled back. Times count from \
+         the start of the traffic. The **window** is the time from the end of the warm-up to the end of the traffic. \
+         Traffic that starts before the end of the warm-up does not count in metrics. The **measured port** is the switch \
+         port to the first aggregator, or to the first receiver if there is no aggregator (host 0 if all hosts receive). \
+         The metric `port.name` names it.\n\n"
     );
     summary(&mut out);
     metrics(&mut out);
     files(&mut out);
     lines(
         &mut out,
-        "## Series\n\nA run is cut into at most 4,000 intervals. The measured port and its host are \
-         always there; the simulator adds what `--series` asks for.\n\n\
+        "## Series\n\nA run has at most 4,000 intervals. The measured port and its host always have series; in the \
+         simulator `--series` adds others.\n\n\
          | name | place | world | meaning |\n|---|---|---|---|\n",
         SERIES_NAMES.map(|(name, place, worlds, meaning)| format!("`{name}` | {place} | {worlds} | {meaning}")),
     );
@@ -105,16 +109,17 @@ fn summary(out: &mut String) {
     );
     lines(
         out,
-        &format!("\nA run, also the content of `run-K.json`:\n\n{head}"),
+        &format!("\nAn element of `runs`, which is also the content of `run-K.json`:\n\n{head}"),
         RUN.map(member),
     );
 }
 
 fn metrics(out: &mut String) {
     out.push_str(
-        "\n## Metrics\n\nA distribution is `{n, mean, p50, p90, p95, p99, max}`; percentiles are values that occurred \
-         (nearest rank). It is null if there are no values. Unit 1 is a count or a ratio. Small flows have up to 10 kB, \
-         medium up to 1 MB, large more. Metrics with `hosts` nic or kernel are of scenarios with that `host.kind`.\n\n\
+        "\n## Metrics\n\nA distribution is `{n, mean, p50, p90, p95, p99, max}`, or null if there are no values. \
+         Percentiles are nearest-rank: values that occurred. Unit 1 is a count or a ratio. Small flows have up to 10 kB, \
+         medium flows up to 1 MB, large flows more. A metric with `hosts` nic or kernel exists only in scenarios with that \
+         `host.kind`.\n\n\
          | metric | unit | form | world | hosts | meaning |\n|---|---|---|---|---|---|\n",
     );
     for m in METRICS {
@@ -128,26 +133,31 @@ fn metrics(out: &mut String) {
 
 fn files(out: &mut String) {
     out.push_str(
-        "\n## Parquet files\n\nEvery row begins with the columns that say which run it is of. A parameter `a.b` in \
-         which the runs differ is a column `param_a_b`. Its numbers are numbers: times end in `_ns`, rates in \
-         `_bits_per_s`, sizes in `_bytes`. A parameter that is a quantity in some runs and a word in others (`off`) has \
-         two columns, of which one is null in each row.\n\n\
+        "\n## Parquet files\n\nThe first columns of a row identify its run. A parameter `a.b` in \
+         which the runs differ is a column `param_a_b`. Quantities are numbers in the unit that ends the column's name: \
+         `_ns` for times, `_bits_per_s` for rates, `_bytes` for sizes. A parameter that is a quantity in some runs and a \
+         word in others (`off`) has two columns, and each row has null in one of them.\n\n\
          | column | type | meaning |\n|---|---|---|\n\
          | `run` | int64 | Number of the run in the scenario, from 0 |\n\
          | `case` | text | Name of the case, if the scenario has cases |\n\
          | `param_*` | int64, double or text, or null | Value of a parameter |\n",
     );
-    file(out, "flows.parquet", "A row is a flow that started", &FLOWS);
+    file(
+        out,
+        "flows.parquet",
+        "Each row is a flow that started",
+        &FLOWS,
+    );
     file(
         out,
         "requests.parquet",
-        "A row is a request, or a step of all_to_all",
+        "Each row is a request, or a step of all_to_all",
         &REQUESTS,
     );
     file(
         out,
         "series.parquet",
-        "A row is the value of a place in an interval",
+        "Each row is the value of a port, host or flow in an interval",
         &SERIES,
     );
     out.push('\n');

@@ -1,5 +1,5 @@
-//! What `onramp reproduce` found for one of a paper's figures or tables: `figure.json`. The report and
-//! figures/ draw it; nothing about it is known anywhere else.
+//! `figure.json`: the result of `onramp reproduce` for one figure or table of a paper. The report and
+//! figures/ draw it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,45 +9,45 @@ use serde_json::Value;
 pub struct Figure {
     /// [`crate::SCHEMA`].
     pub schema: u32,
-    /// Of onramp.
+    /// Version of onramp.
     pub version: String,
     /// As on the command line: `f15`, `table1`.
     pub id: String,
     /// One line.
     pub title: String,
-    /// What the paper asks and how it says it ran that, with the place in the paper.
+    /// The paper's question and setup, with the section of the paper.
     pub asked: String,
     /// `quick`, `full` or `rack`.
     pub scale: String,
-    /// What this scale left smaller than the paper; empty at the paper's own.
+    /// What is smaller at this scale than in the paper; empty at the paper's scale.
     pub scaled_down: String,
     /// Seeds of every statistical row.
     pub seeds: Vec<u64>,
-    /// Whether runs are missing, because somebody ended it early.
+    /// Whether runs are missing, because the command was interrupted.
     pub partial: bool,
     /// The paper's numbers beside ours.
     pub rows: Vec<Row>,
-    /// What made it.
+    /// Digests of the sources that made it.
     pub made_by: MadeBy,
-    /// What to draw, in order.
+    /// Charts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
-    /// The scenario with everything resolved, the same for all worlds: a list of one, or none.
+    /// The scenario with all settings, the same for all worlds: a list of one, or empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<Value>,
 }
 
-/// Digests of what made a figure. Another digest means that the same figure may now come out otherwise.
+/// Digests of the sources that made a figure. If a digest has changed, the results may change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeBy {
-    /// Of what the simulator does in this figure's scenario; none where it did nothing.
+    /// Of the simulator's results in this figure's scenario; none if it ran nothing.
     pub model: Option<String>,
-    /// Of the kernel programs and the law; none where no kernel ran.
+    /// Of the kernel programs and the law; none if no kernel ran.
     pub data_path: Option<String>,
 }
 
 impl MadeBy {
-    /// What has changed since, in words; none if nothing has.
+    /// Names what has changed since; none if nothing has.
     pub fn stale(&self, now: &MadeBy) -> Option<&'static str> {
         let differs = |then: &Option<String>, now: &Option<String>| then.is_some() && then != now;
         let model = differs(&self.model, &now.model);
@@ -60,30 +60,30 @@ impl MadeBy {
     }
 }
 
-/// One number or statement of the paper, and what we measured.
+/// One number or statement of the paper, and our measurements of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What it is: `RCT mean, off / final`.
+    /// Its name: `RCT mean, off / final`.
     pub name: String,
     /// `x`, `us`, `%`; none for a bare number.
     pub unit: String,
-    /// How the measured number is made of one or two runs.
+    /// How the number is computed from one or two runs.
     #[serde(rename = "as")]
     pub by: By,
-    /// What the paper has for it; none for a row beyond the paper.
+    /// The form in which the paper gives it; none for a row beyond the paper.
     pub gives: Option<Gives>,
-    /// The paper's number, where it gives one.
+    /// The paper's number, if it gives one.
     pub paper: Option<f64>,
-    /// Where in the paper.
+    /// Section of the paper.
     pub source: String,
-    /// What each world measured that can, the simulator first.
+    /// The measurement of each world that can measure it, the simulator first.
     pub measured: Vec<Measured>,
-    /// Why it differs, what was compared where the paper has no number.
+    /// Why it differs, or what was compared if the paper has no number.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// How a number is made of the runs of a seed.
+/// How a number is computed from the runs of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -97,7 +97,7 @@ pub enum By {
 }
 
 impl By {
-    /// `value` on a scale on which no effect is 1 and effects multiply: a change of -50 % is 0.5.
+    /// `value` as a ratio: 1 is no effect, and a change of -50 % is 0.5.
     pub fn scale(self, value: f64) -> f64 {
         match self {
             By::Change => 1.0 + value / 100.0,
@@ -106,7 +106,7 @@ impl By {
     }
 }
 
-/// What the paper has for a row.
+/// The form in which the paper gives a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gives {
@@ -114,14 +114,14 @@ pub enum Gives {
     Number,
     /// A claim in words.
     Words,
-    /// The shape of a picture.
+    /// The shape of a plot.
     Picture,
 }
 
 impl Row {
-    /// Ours divided by the paper's, with the interval; of changes, the ratio of what they leave:
-    /// falls of 28 and 21 % are 0.72 / 0.79. None where either number is missing or the ratio has no
-    /// meaning.
+    /// Our number divided by the paper's, with the interval. For changes in per cent, the ratio of
+    /// 1 + change: reductions of 28 % and 21 % give 0.72 / 0.79. None if a number is missing or the
+    /// ratio has no meaning.
     pub fn ratio(&self, measured: &Measured) -> Option<(f64, Option<[f64; 2]>)> {
         let paper = self.by.scale(self.paper?);
         let ratio = |ours: f64| self.by.scale(ours) / paper;
@@ -130,16 +130,16 @@ impl Row {
     }
 }
 
-/// What one world measured.
+/// The measurement of one world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// `sim`, `rack` or `bench`.
     pub world: String,
-    /// Mean over seeds; none where nothing could be measured.
+    /// Mean over seeds; none if nothing could be measured.
     pub value: Option<f64>,
-    /// 95 % confidence interval of it over seeds.
+    /// 95 % confidence interval of the mean over seeds.
     pub interval: Option<[f64; 2]>,
-    /// How far it is the paper's.
+    /// Its agreement with the paper.
     pub verdict: Verdict,
 }
 
@@ -157,8 +157,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of the rows for which the paper gives `gives`, measured in a world that `counts`. Rows beyond
-    /// the paper have no verdict to count.
+    /// Verdicts on the rows for which the paper gives `gives`, measured in a world that `counts`. Rows
+    /// beyond the paper have no verdict.
     pub fn of<'a>(
         rows: impl IntoIterator<Item = &'a Row>,
         gives: Gives,
@@ -181,13 +181,13 @@ impl Tally {
         tally
     }
 
-    /// All rows counted.
+    /// Number of verdicts.
     pub fn total(&self) -> usize {
         self.reproduced + self.direction_only + self.not_reproduced + self.not_measured
     }
 }
 
-/// The figures whose rows count: each at the fullest scale of the simulator that ran, and on the rack.
+/// The figures whose rows count: each at the largest scale at which the simulator ran it, and on the rack.
 pub fn fullest(figures: &[Figure]) -> impl Iterator<Item = &Figure> {
     let is_full = |id: &str| figures.iter().any(|f| f.id == id && f.scale == "full");
     figures
@@ -195,7 +195,7 @@ pub fn fullest(figures: &[Figure]) -> impl Iterator<Item = &Figure> {
         .filter(move |figure| figure.scale != "quick" || !is_full(&figure.id))
 }
 
-/// Worlds of `rows`, in the order in which they come.
+/// Worlds of `rows`, in the order of their first occurrence.
 pub fn worlds<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<&'a str> {
     let mut worlds: Vec<&str> = Vec::new();
     for measured in rows.into_iter().flat_map(|row| &row.measured) {
@@ -206,7 +206,7 @@ pub fn worlds<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<&'a str> {
     worlds
 }
 
-/// A world's name for people.
+/// A world's name in texts.
 pub fn world_name(world: &str) -> &str {
     match world {
         "sim" => "simulator",
@@ -215,19 +215,19 @@ pub fn world_name(world: &str) -> &str {
     }
 }
 
-/// How far the paper was reproduced.
+/// The agreement of a measurement with the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Within a factor of 1.5 of the paper's number, or of its picture's shape.
+    /// Within a factor of 1.5 of the paper's number, or of the shape of its plot.
     Reproduced,
-    /// It goes the same way.
+    /// The effect has the paper's direction.
     DirectionOnly,
-    /// It does not; the row's note says why.
+    /// The effect does not have the paper's direction; the row's note explains why.
     NotReproduced,
-    /// There is no number of ours: runs are missing, or they could not measure it.
+    /// We have no number: runs are missing, or they could not measure it.
     NotMeasured,
-    /// The paper has no number or shape for it.
+    /// The paper gives no number or shape for it.
     Beyond,
 }
 
@@ -238,9 +238,9 @@ pub struct Plot {
     pub title: String,
     /// How its series are drawn.
     pub kind: PlotKind,
-    /// Of bars, the names of the groups are in `categories`.
+    /// For bars, `categories` has the names of the groups.
     pub x: Axis,
-    /// The other one.
+    /// Axis of the values.
     pub y: Axis,
     /// In the order of the legend.
     pub series: Vec<Series>,
@@ -250,15 +250,15 @@ pub struct Plot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlotKind {
-    /// Points joined.
+    /// Points joined by lines.
     Line,
-    /// Lines upon each other, filled.
+    /// Stacked lines, filled.
     Stacked,
     /// A cumulative distribution: y steps from point to point.
     Step,
     /// Bars in groups: `x` of a series counts `categories`.
     Bar,
-    /// Points alone.
+    /// Points without lines.
     Scatter,
     /// Cells: `x` counts columns, `y` rows, and `z` is the cell's value.
     Heat,
@@ -277,10 +277,10 @@ pub struct Axis {
     pub categories: Vec<String>,
 }
 
-/// Points of one name; all lists given are of the same length.
+/// The points of one name; all lists that are not empty have the same length.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
     /// Along x.
     pub x: Vec<f64>,
@@ -292,7 +292,7 @@ pub struct Series {
     /// Upper ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub high: Vec<Option<f64>>,
-    /// Of cells.
+    /// Values of cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub z: Vec<Option<f64>>,
 }

@@ -1,8 +1,8 @@
-//! Columns that say which run a row is of: its number, its case, and the parameters in which it differs
-//! from the other runs. The same for all rows of a run.
+//! Columns that identify the run of a row: its number, its case, and the parameters in which it differs
+//! from the other runs. All rows of a run have the same values.
 //!
-//! A quantity is a number in the unit that ends the column's name, a plain number is a number, the rest is
-//! text. A parameter that is a quantity in some runs and a word in others (`off`) has two columns.
+//! A quantity is a number in the unit that ends the column's name. A plain number is a number, and any other
+//! value is text. A parameter that is a quantity in some runs and a word in others (`off`) has two columns.
 
 use crate::columns::Column;
 use crate::RunResult;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Name of the first of these columns.
 pub(crate) const RUN: &str = "run";
 
-/// What a run's rows say of a column.
+/// The value of a column in a run's rows.
 #[derive(Debug, Clone, PartialEq)]
 enum Label {
     Int(i64),
@@ -29,7 +29,7 @@ enum Kind {
     Text,
 }
 
-/// The columns of several runs: each has every column, null where a run has nothing to say.
+/// The columns of several runs. Every run has every column, with null if the run has no value.
 pub(crate) struct Labels(BTreeMap<String, Kind>);
 
 impl Labels {
@@ -58,7 +58,7 @@ impl Labels {
             .collect()
     }
 
-    /// The columns of a row group of `run`, behind theirs.
+    /// The columns of a row group of `run`, before its own columns.
     pub fn before(&self, run: &RunResult, group: Vec<Column>) -> Vec<Column> {
         let rows = group.first().map_or(0, Column::len);
         let mut all = self.columns(run, rows);
@@ -95,7 +95,7 @@ fn labels(run: &RunResult) -> BTreeMap<String, Label> {
         .collect()
 }
 
-/// The column of parameter `key`, and what `value` is in it.
+/// The column of parameter `key`, and `value` in its form.
 fn label(key: &str, value: &str) -> (String, Label) {
     if key == "case" {
         return (key.to_owned(), Label::Text(value.to_owned()));
@@ -157,7 +157,7 @@ impl Label {
 }
 
 impl Kind {
-    /// The type that has room for both.
+    /// The type that fits both.
     fn with(self, other: Kind) -> Kind {
         match (self, other) {
             (one, two) if one == two => one,

@@ -1,9 +1,9 @@
-//! What a world writes: `run-K.json` and Parquet parts for each run, `summary.json` and whole
-//! Parquet files for a scenario. All values are the real network's: nothing is dilated.
+//! Results: `run-K.json` and Parquet parts for each run, `summary.json` and merged Parquet files for a
+//! scenario. All values describe the real network: none is dilated.
 //!
-//! docs/results.md is the reference for users. It is made of [`METRICS`], of the tables of columns (schema.rs)
-//! and of the names of series (explain.rs). [`Measures`] computes the metrics from rows and [`Counters`]: the same
-//! for both worlds.
+//! docs/results.md is the reference for users. It is generated from [`METRICS`], the tables of columns
+//! (schema.rs) and the names of series (explain.rs). [`Measures`] computes the metrics from rows and
+//! [`Counters`], with the same formulas for both worlds.
 
 #![warn(missing_docs)]
 
@@ -54,16 +54,16 @@ pub const SCHEMA: u32 = 4;
 pub struct RunResult {
     /// Position of the run in its scenario.
     pub run: usize,
-    /// What tells this run from the others.
+    /// The case and the parameters in which this run differs from others.
     pub params: BTreeMap<String, String>,
-    /// Every setting of the run, as a scenario would give it.
+    /// Every setting of the run, in the form of a scenario.
     pub resolved: Value,
-    /// It was ended early: its rows are there, up to then, and it has no metrics.
+    /// The run was interrupted: it has the rows up to then, and no metrics.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// Measures by name: see [`METRICS`].
     pub metrics: BTreeMap<String, Value>,
-    /// What the measuring cost.
+    /// Cost of the measurement.
     pub cost: BTreeMap<String, f64>,
 }
 
@@ -80,16 +80,16 @@ pub struct SummaryFile {
     pub seed: u64,
     /// "rack" or "sim".
     pub world: String,
-    /// Whether runs are missing or partial, because somebody ended it early.
+    /// Whether runs are missing or partial, because the command was interrupted.
     pub partial: bool,
-    /// Runs the scenario has.
+    /// Number of runs of the scenario.
     pub planned_runs: usize,
-    /// Those that there are, in the scenario's order.
+    /// The runs in the directory, in the scenario's order.
     pub runs: Vec<RunResult>,
 }
 
 impl SummaryFile {
-    /// Runs that nobody ended early.
+    /// Number of runs that were not interrupted.
     pub fn whole_runs(&self) -> usize {
         self.runs.iter().filter(|run| !run.partial).count()
     }
@@ -100,14 +100,14 @@ pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> Path
     directory.join(format!("{stem}-{index}.{extension}"))
 }
 
-/// Writes `value` as JSON for people and machines: the whole file, or none.
+/// Writes `value` as indented JSON, atomically.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
     text.push(b'\n');
     write_whole(path, &text)
 }
 
-/// Writes `content`: the whole file, or none; what was there before stays until then.
+/// Writes `content` atomically: `path` has either the old or the new content.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
     whole(path, |part| {
         std::fs::write(part, content).map_err(|error| Error::File {
@@ -117,7 +117,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
     })
 }
 
-/// Lets `write` make a file beside `path` that takes its place when it is whole.
+/// Lets `write` make a file beside `path`, then renames it to `path`.
 fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
@@ -129,7 +129,7 @@ fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         })
     });
     if written.is_err() {
-        // It may not be there at all; the error to tell is the other.
+        // The file may not exist; the error to report is the first one.
         let _ = std::fs::remove_file(&part);
     }
     written

@@ -1,4 +1,4 @@
-//! Measures of a run, from its rows and counters: the same formulas for both worlds.
+//! Computes the measures of a run from its rows and counters, with the same formulas for both worlds.
 
 use crate::correlation::rank_correlation;
 use crate::counters::{
@@ -19,20 +19,20 @@ const REQUESTS: [(Kind, &str, &str); 3] = [
     (Kind::Request, "request", "rct"),
     (Kind::AllToAll, "all_to_all", "step"),
 ];
-/// Kinds whose flows are measured each on its own.
+/// Kinds whose flows are measured one by one.
 const BACKGROUND: [Kind; 2] = [Kind::Poisson, Kind::Replay];
 
-/// Takes the rows of a run, in any order, and turns them into its metrics.
+/// Takes the rows of a run, in any order, and computes its metrics.
 pub struct Measures<'a> {
     run: &'a Run,
-    /// By entry of the scenario's traffic.
+    /// By entry of `[[traffic]]`.
     requests: Vec<Times>,
     /// The same by class.
     flows: Vec<[Times; Class::ALL.len()]>,
     slowdowns: Vec<f64>,
 }
 
-/// Completion times of what started after the warm-up.
+/// Completion times of flows or requests that started after the warm-up.
 #[derive(Clone, Default)]
 struct Times {
     /// To the last byte at the receiver.
@@ -73,7 +73,7 @@ impl<'a> Measures<'a> {
         }
     }
 
-    /// Takes a flow in.
+    /// Adds a flow.
     pub fn add_flow(&mut self, flow: &FlowRow) {
         let entry = flow.traffic as usize;
         if !flow.measured || !BACKGROUND.contains(&self.run.traffic[entry].kind()) {
@@ -87,7 +87,7 @@ impl<'a> Measures<'a> {
         self.slowdowns.extend(slowdown);
     }
 
-    /// Takes a request or a step in.
+    /// Adds a request or a step.
     pub fn add_request(&mut self, request: &RequestRow) {
         if request.measured {
             let acked_ns = request.acked_ns.filter(|_| is_nic(self.run));
@@ -150,7 +150,7 @@ impl<'a> Measures<'a> {
         metrics.put_some("slowdown", Summary::of(slowdowns));
     }
 
-    /// `NAME_us` as receivers saw it and, of NIC hosts, `NAME_acked_us`.
+    /// `NAME_us` at receivers and, for NIC hosts, `NAME_acked_us`.
     fn put_times(&self, name: &str, suffix: &str, times: Times, metrics: &mut Metrics) {
         let received = Summary::of(times.received_us);
         metrics.put(&format!("{name}_us{suffix}"), received);
@@ -242,7 +242,7 @@ fn put_rack(rack: &RackCounters, metrics: &mut Metrics) {
     }
 }
 
-/// Metrics by name; only those that the table of metrics has.
+/// Metrics by name; all are in the table of metrics.
 #[derive(Default)]
 struct Metrics(BTreeMap<String, Value>);
 
@@ -252,7 +252,7 @@ impl Metrics {
         self.0.insert(name.to_owned(), json!(value));
     }
 
-    /// A metric that is left out where there is nothing to measure.
+    /// A metric that is omitted if there is nothing to measure.
     fn put_some(&mut self, name: &str, value: Option<impl Serialize>) {
         if let Some(value) = value {
             self.put(name, value);
@@ -260,7 +260,7 @@ impl Metrics {
     }
 }
 
-/// `entries` if there are several: else what is of all says what is of each.
+/// `entries` if there are several; with one entry, its metrics equal those of all.
 fn several(entries: Vec<usize>) -> Vec<usize> {
     Some(entries).filter(|e| e.len() > 1).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Puts the files of finished runs together: `summary.json`, `flows.parquet`, `requests.parquet`,
-//! `series.parquet`. A run whose JSON is missing is left out.
+//! Merges the files of finished runs into `summary.json`, `flows.parquet`, `requests.parquet` and
+//! `series.parquet`. Omits runs without JSON.
 
 use crate::columns;
 use crate::error::Result;
@@ -9,14 +9,14 @@ use crate::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
 use onramp_scenario::Scenario;
 use std::path::Path;
 
-/// Merges what `directory` holds of the scenario's runs and writes the whole files beside it. A
-/// missing run, or one that was ended early, makes the summary partial. `world` is "rack" or "sim".
+/// Merges the scenario's runs in `directory` and writes the merged files there. A missing or interrupted
+/// run makes the summary partial. `world` is "rack" or "sim".
 ///
 /// # Errors
 /// Files that cannot be read or written.
 pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<SummaryFile> {
     let planned = scenario.runs().len();
-    // A run is over when its JSON is there: it is written last.
+    // A run's JSON is written last, so a run with JSON is complete.
     let finished: Vec<usize> = (0..planned)
         .filter(|&index| part(directory, "run", index, "json").exists())
         .collect();
@@ -47,7 +47,7 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
     Ok(summary)
 }
 
-/// Runs of `scenario` that are not whole in `directory`: of which a file is missing, or that were ended early.
+/// Runs of `scenario` that are incomplete in `directory`: a file is missing, or the run was interrupted.
 pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
     let is_whole = |index: usize| {
         let result: Result<RunResult> = read_json(&part(directory, "run", index, "json"));

@@ -1,5 +1,5 @@
-//! The table of metrics: names, units, meanings, and who measures them. [`crate::Measures`] computes them,
-//! docs/results.md is made of it.
+//! The table of metrics: names, units, meanings, and the worlds that measure them. [`crate::Measures`]
+//! computes them; docs/results.md is generated from this table.
 
 /// A measure in `metrics` of `summary.json`.
 #[derive(Debug, Clone, Copy)]
@@ -13,9 +13,9 @@ pub struct Metric {
     pub form: &'static str,
     /// The worlds that measure it.
     pub worlds: &'static str,
-    /// The kind of hosts that it is measured of.
+    /// The kind of hosts that have it.
     pub hosts: &'static str,
-    /// What it is.
+    /// Its definition.
     pub meaning: &'static str,
 }
 
@@ -50,53 +50,53 @@ const fn metric(line: Line) -> Metric {
 #[rustfmt::skip]
 pub const METRICS: [Metric; 45] = [
     metric(("incast.rct_us", "us", "distribution", BOTH, ALL, "Request completion time of an incast: from the request (rack: the aggregator's first write; simulator: the start of the first answer) to the last byte of the last answer at the aggregator")),
-    metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "The same to the last acknowledgement at the last sender, as the paper's simulator measures it")),
-    metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast without end 2 s after the traffic")),
+    metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "As `incast.rct_us`, up to the last acknowledgement at the last sender, as the paper's simulator measures it")),
+    metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast that are unfinished 2 s after the end of the traffic")),
     metric(("request.rct_us", "us", "distribution", SIM, ALL, "Completion time of a request of kind request: from its first byte to the last byte of its answer")),
-    metric(("request.rct_acked_us", "us", "distribution", SIM, NIC, "The same to the last acknowledgement at the sender")),
-    metric(("request.unfinished", "1", "number", SIM, ALL, "Requests of kind request without end 2 s after the traffic")),
+    metric(("request.rct_acked_us", "us", "distribution", SIM, NIC, "As `request.rct_us`, up to the last acknowledgement at the sender")),
+    metric(("request.unfinished", "1", "number", SIM, ALL, "Requests of kind request that are unfinished 2 s after the end of the traffic")),
     metric(("all_to_all.step_us", "us", "distribution", SIM, ALL, "Duration of a step: from the start of its first flow to its last byte at a receiver")),
-    metric(("all_to_all.step_acked_us", "us", "distribution", SIM, NIC, "The same to the last acknowledgement at a sender")),
-    metric(("all_to_all.unfinished", "1", "number", SIM, ALL, "Steps without end 2 s after the traffic")),
-    metric(("background.fct_us.CLASS", "us", "distribution", BOTH, ALL, "Flow completion time of Poisson and replayed flows of the class: from when the flow is due to its last byte at the receiver")),
-    metric(("background.fct_acked_us.CLASS", "us", "distribution", SIM, NIC, "The same to the last acknowledgement at the sender")),
-    metric(("background.unfinished", "1", "number", BOTH, ALL, "Poisson and replayed flows without end 2 s after the traffic")),
-    metric(("slowdown", "1", "distribution", SIM, ALL, "Of Poisson and replayed flows, time to the last acknowledgement divided by the same in an empty network (column `slowdown` of flows.parquet)")),
+    metric(("all_to_all.step_acked_us", "us", "distribution", SIM, NIC, "As `all_to_all.step_us`, up to the last acknowledgement at a sender")),
+    metric(("all_to_all.unfinished", "1", "number", SIM, ALL, "Steps that are unfinished 2 s after the end of the traffic")),
+    metric(("background.fct_us.CLASS", "us", "distribution", BOTH, ALL, "Flow completion time of Poisson and replayed flows of the class: from the flow's start time to its last byte at the receiver")),
+    metric(("background.fct_acked_us.CLASS", "us", "distribution", SIM, NIC, "As `background.fct_us.CLASS`, up to the last acknowledgement at the sender")),
+    metric(("background.unfinished", "1", "number", BOTH, ALL, "Poisson and replayed flows that are unfinished 2 s after the end of the traffic")),
+    metric(("slowdown", "1", "distribution", SIM, ALL, "Slowdown of Poisson and replayed flows: time to the last acknowledgement, divided by the same time in an empty network (column `slowdown` of flows.parquet)")),
     metric(("traffic.N.rct_us", "us", "distribution", BOTH, ALL, "`incast.rct_us` of traffic entry N, if several entries are incasts")),
     metric(("traffic.N.rct_acked_us", "us", "distribution", SIM, NIC, "`incast.rct_acked_us` of traffic entry N, if several entries are incasts")),
     metric(("traffic.N.fct_us.CLASS", "us", "distribution", BOTH, ALL, "`background.fct_us.CLASS` of traffic entry N, if several entries are Poisson or replayed flows")),
     metric(("traffic.N.fct_acked_us.CLASS", "us", "distribution", SIM, NIC, "`background.fct_acked_us.CLASS` of traffic entry N, if several entries are Poisson or replayed flows")),
-    metric(("background.goodput_gbps", "Gbit/s", "number", BOTH, ALL, "Payload of Poisson, replayed and long flows that receivers had in order within the window, all receivers together (rack: `tcpi_bytes_received`)")),
-    metric(("long.goodput_gbps", "Gbit/s", "list", BOTH, ALL, "The same of each long flow")),
-    metric(("retransmissions", "1", "number", BOTH, ALL, "Segments sent again, from the warm-up's end to the very end (rack: `tcpi_total_retrans`)")),
-    metric(("retransmitted_fraction", "1", "number", BOTH, ALL, "Bytes sent again divided by bytes sent (simulator: packets), in the same time (rack: `tcpi_bytes_retrans`)")),
-    metric(("timeouts", "1", "number", BOTH, ALL, "Retransmission timeouts in the same time (rack: `tcpi_total_rto`). A tail loss probe of a lone segment waits 200 ms too and is no timeout")),
-    metric(("drops", "1", "number", BOTH, ALL, "Packets dropped at all switch ports, from the warm-up's end to the very end (rack: `tc -s`)")),
-    metric(("host.drops", "1", "number", BOTH, "kernel", "Packets dropped by the hosts' qdiscs in the whole run (simulator: by CoDel, with fq_codel only)")),
+    metric(("background.goodput_gbps", "Gbit/s", "number", BOTH, ALL, "Rate of the payload of Poisson, replayed and long flows that all receivers together received in order within the window (rack: `tcpi_bytes_received`)")),
+    metric(("long.goodput_gbps", "Gbit/s", "list", BOTH, ALL, "`background.goodput_gbps` of each long flow")),
+    metric(("retransmissions", "1", "number", BOTH, ALL, "Retransmitted segments, from the end of the warm-up to the end of the run (rack: `tcpi_total_retrans`)")),
+    metric(("retransmitted_fraction", "1", "number", BOTH, ALL, "Retransmitted bytes divided by sent bytes (simulator: packets), from the end of the warm-up to the end of the run (rack: `tcpi_bytes_retrans`)")),
+    metric(("timeouts", "1", "number", BOTH, ALL, "Retransmission timeouts, from the end of the warm-up to the end of the run (rack: `tcpi_total_rto`). A tail loss probe of a single segment also waits 200 ms and does not count")),
+    metric(("drops", "1", "number", BOTH, ALL, "Packets dropped at all switch ports, from the end of the warm-up to the end of the run (rack: `tc -s`)")),
+    metric(("host.drops", "1", "number", BOTH, "kernel", "Packets dropped by the hosts' qdiscs in the whole run (simulator: only with qdisc fq_codel, by CoDel)")),
     metric(("port.name", "", "text", BOTH, ALL, "Name of the measured port")),
-    metric(("port.drops", "1", "number", BOTH, ALL, "`drops` of the measured port")),
-    metric(("port.idle_fraction", "1", "number", RACK, ALL, "Part of the window in which the line of the measured port had nothing to send")),
-    metric(("utilisation", "1", "number", BOTH, ALL, "Bytes that the measured port took in the window divided by those that its line could send")),
-    metric(("queue_us", "us", "distribution", BOTH, ALL, "Time until the line of the measured port is free, within the window (simulator: `n` samples at equal distances; rack: all instants, without `n`)")),
-    metric(("owd_us", "us", "distribution", BOTH, ALL, "One-way delay to the measured host within the window (simulator: of all data packets; rack: of sampled segments, from leaving the sender's qdisc to arrival)")),
-    metric(("clock.error_ns", "ns", "distribution", BOTH, ALL, "Magnitude of the error of synchronised clocks while traffic runs")),
-    metric(("clock.within_2_sigma", "1", "number", BOTH, ALL, "Part of these errors within two of the standard deviations that hosts claim")),
+    metric(("port.drops", "1", "number", BOTH, ALL, "`drops` at the measured port only")),
+    metric(("port.idle_fraction", "1", "number", RACK, ALL, "Fraction of the window in which the measured port had nothing to send")),
+    metric(("utilisation", "1", "number", BOTH, ALL, "Bytes that the measured port accepted in the window, divided by the bytes that its line rate allows")),
+    metric(("queue_us", "us", "distribution", BOTH, ALL, "Queueing delay at the measured port within the window: time until its line is free (simulator: `n` samples at equal intervals; rack: weighted by time, without `n`)")),
+    metric(("owd_us", "us", "distribution", BOTH, ALL, "One-way delay to the measured host within the window (simulator: all data packets; rack: sampled segments, from the sender's qdisc to the arrival)")),
+    metric(("clock.error_ns", "ns", "distribution", BOTH, ALL, "Absolute error of synchronised clocks while traffic runs")),
+    metric(("clock.within_2_sigma", "1", "number", BOTH, ALL, "Fraction of these errors within two of the standard deviations that the hosts estimate")),
     metric(("clock.windows", "", "list", SIM, ALL, "Each window of synchronisation: `end_ms`, `error_ns` (distribution), `within_2_sigma`, `edge_sigma_ns`, `lost_hosts`, `pairs`, `pure`")),
-    metric(("marks", "1", "number", SIM, ALL, "Packets marked CE, from the warm-up's end to the very end")),
-    metric(("pfc_pauses", "1", "number", SIM, ALL, "PFC pauses sent in the same time")),
-    metric(("or_acks", "1", "number", SIM, ALL, "OR-ACKs sent in the same time")),
-    metric(("or_ack_mbps", "Mbit/s", "number", SIM, ALL, "Rate of OR-ACKs of a host within the window, mean over hosts")),
-    metric(("pairs.owd_correlation", "1", "number", SIM, ALL, "Spearman's rank correlation of the delay that a packet met and the last one-way delay that its sender knew (`--series pairs`)")),
-    metric(("pairs.rtt_correlation", "1", "number", SIM, ALL, "The same with the last round-trip time that its sender knew")),
+    metric(("marks", "1", "number", SIM, ALL, "Packets marked CE, from the end of the warm-up to the end of the run")),
+    metric(("pfc_pauses", "1", "number", SIM, ALL, "PFC pauses sent, from the end of the warm-up to the end of the run")),
+    metric(("or_acks", "1", "number", SIM, ALL, "OR-ACKs sent, from the end of the warm-up to the end of the run")),
+    metric(("or_ack_mbps", "Mbit/s", "number", SIM, ALL, "Rate of the OR-ACKs of a host within the window, mean over hosts")),
+    metric(("pairs.owd_correlation", "1", "number", SIM, ALL, "Spearman's rank correlation between the one-way delay of a packet and the last one-way delay that its sender knew (`--series pairs`)")),
+    metric(("pairs.rtt_correlation", "1", "number", SIM, ALL, "Spearman's rank correlation between the one-way delay of a packet and the last round-trip time that its sender knew (`--series pairs`)")),
     metric(("connections", "1", "number", RACK, ALL, "Connections opened by the load generator")),
-    metric(("load.late_max_us", "us", "number", RACK, ALL, "Longest time by which the load generator started a flow after it was due")),
-    metric(("probe.drops", "1", "number", RACK, ALL, "Drops at the measured port within the window as its probe infers them, a check on `port.drops`")),
-    metric(("probe.lost_events", "1", "number", RACK, ALL, "Events of the probes that were lost; if it is not 0, what the probes measure is wrong")),
-    metric(("switch.unknown_frames", "1", "number", RACK, ALL, "Frames that the switch discarded because no host has their address, such as multicast")),
-    metric(("onramp.COUNTER", "1, us", "number", RACK, ALL, "Counters of all daemons, added up (a maximum is the largest); times end in `_us`")),
+    metric(("load.late_max_us", "us", "number", RACK, ALL, "Longest delay between the start time of a flow and the time at which the load generator started it")),
+    metric(("probe.drops", "1", "number", RACK, ALL, "Drops at the measured port within the window, inferred by its probe: a check of `port.drops`")),
+    metric(("probe.lost_events", "1", "number", RACK, ALL, "Lost events of the probes. If this is not 0, the measurements of the probes are wrong")),
+    metric(("switch.unknown_frames", "1", "number", RACK, ALL, "Frames that the switch discarded because no host has their address, for example multicast")),
+    metric(("onramp.COUNTER", "1, us", "number", RACK, ALL, "Sum of a counter over all daemons, or the largest value of a maximum. Names of times end in `_us`")),
 ];
 
-/// The metric that `name`, as in `summary.json`, is of.
+/// The metric of a `name` in `summary.json`.
 pub fn metric_of(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| fits(metric.name, name))
 }

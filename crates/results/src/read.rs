@@ -1,5 +1,5 @@
-//! What a report shows of the tables that [`crate::merge`] wrote: how long requests took, and the
-//! measured port's series. Reads a row group at a time.
+//! Reads the tables that [`crate::merge`] wrote, for the report: completion times of requests, and the
+//! measured port's series. Reads one row group at a time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,13 +16,13 @@ pub type RequestTimes = BTreeMap<(usize, usize), Vec<f64>>;
 /// Points (ns, value) in the order of time.
 pub type Points = Vec<(i64, f64)>;
 
-/// A series by run: its place, and its points.
+/// A series by run: its port or host, and its points.
 pub type SeriesOfRun = BTreeMap<usize, (String, Points)>;
 
-/// How long the requests of a result directory took.
+/// The completion times of a result directory's requests.
 ///
 /// # Errors
-/// `requests.parquet` cannot be read, or is not what this version writes.
+/// `requests.parquet` cannot be read, or has the format of another version.
 pub fn request_times(directory: &Path) -> Result<RequestTimes> {
     let path = directory.join("requests.parquet");
     let mut times = RequestTimes::new();
@@ -34,7 +34,7 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
             return Err(Error::foreign(&path));
         };
         let Column::OptInt(rct_ns) = rct_ns else {
-            continue; // An empty group does not tell that it could have gaps.
+            continue; // The type of an empty group does not show whether it can have gaps.
         };
         for (index, rct_ns) in rct_ns.iter().enumerate() {
             if let (Some(rct_ns), true) = (rct_ns, measured[index]) {
@@ -49,11 +49,10 @@ pub fn request_times(directory: &Path) -> Result<RequestTimes> {
     Ok(times)
 }
 
-/// The series `name` of the measured port or its host: of the places with such a series, the one that
-/// is written first.
+/// The series `name` of the measured port or its host, which is the first one in the file.
 ///
 /// # Errors
-/// `series.parquet` cannot be read, or is not what this version writes.
+/// `series.parquet` cannot be read, or has the format of another version.
 pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
     let path = directory.join("series.parquet");
     let name = ByteArray::from(name);

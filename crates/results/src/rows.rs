@@ -1,18 +1,18 @@
-//! Rows of a run's Parquet parts, for whoever computes with them.
+//! Reads rows of a run's Parquet parts.
 
 use crate::columns::{self, Column};
 use crate::error::{Error, Result};
 use crate::part;
 use std::path::Path;
 
-/// What is read of a flow.
+/// The columns of a flow that are read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow<'a> {
     /// As in [`crate::FlowRow`].
     pub kind: &'a str,
     /// None: endless.
     pub size_bytes: Option<i64>,
-    /// None: it did not end.
+    /// None: it did not finish.
     pub fct_ns: Option<i64>,
     /// Whether it started after the warm-up.
     pub measured: bool,
@@ -25,16 +25,16 @@ pub struct Point<'a> {
     pub time_ns: i64,
     /// As in [`crate::SeriesRow`].
     pub name: &'a str,
-    /// Where.
+    /// The port, host or flow.
     pub place: &'a str,
-    /// How much.
+    /// The value.
     pub value: f64,
 }
 
-/// Shows `see` each flow of run `index`.
+/// Calls `see` for each flow of run `index`.
 ///
 /// # Errors
-/// A file that cannot be read, or is none of ours.
+/// A file that cannot be read, or has another format.
 pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) -> Result<()> {
     let path = part(directory, "flows", index, "parquet");
     let names = ["kind", "size_bytes", "fct_ns", "measured"];
@@ -55,7 +55,7 @@ pub fn each_flow(directory: &Path, index: usize, mut see: impl FnMut(Flow<'_>)) 
     Ok(())
 }
 
-/// Shows `see` each point of run `index`.
+/// Calls `see` for each point of run `index`.
 ///
 /// # Errors
 /// As of [`each_flow`].

@@ -1,17 +1,17 @@
-//! The columns of the Parquet files: names, types and meanings. What writes and reads the files and
+//! The columns of the Parquet files: names, types and meanings. The writers and readers of the files and
 //! docs/results.md derive from these tables.
 
 use crate::columns::Column;
 use crate::{FlowRow, RequestRow, SeriesRow};
 use parquet::data_type::ByteArray;
 
-/// A column of rows, and how a row fills it.
+/// A column, and the function that gets its value from a row.
 pub(crate) struct ColumnOf<Row> {
     /// Its name, with the unit of its numbers.
     pub name: &'static str,
     /// The worlds that fill it.
     pub worlds: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub meaning: &'static str,
     get: Get<Row>,
 }
@@ -52,17 +52,17 @@ pub(crate) const FLOWS: [ColumnOf<FlowRow>; 16] = [
     column("request", BOTH, Get::OptInt(|r| r.request), "Number of the request or step that the flow belongs to, from 0 in each entry"),
     column("src", BOTH, Get::Int(|r| r.src), "Number of the sending host"),
     column("dst", BOTH, Get::Int(|r| r.dst), "Number of the receiving host"),
-    column("size_bytes", BOTH, Get::OptInt(|r| r.size_bytes), "Payload; null: the flow is endless"),
-    column("start_ns", BOTH, Get::Int(|r| r.start_ns), "When the flow was due"),
-    column("fct_ns", BOTH, Get::OptInt(|r| r.fct_ns), "From then to the last byte at the receiver; null: unfinished or endless"),
-    column("retransmissions", BOTH, Get::Int(|r| r.retransmissions), "Segments sent again"),
+    column("size_bytes", BOTH, Get::OptInt(|r| r.size_bytes), "Payload; null: the flow has no end"),
+    column("start_ns", BOTH, Get::Int(|r| r.start_ns), "Start time of the flow in the plan"),
+    column("fct_ns", BOTH, Get::OptInt(|r| r.fct_ns), "From `start_ns` to the last byte at the receiver; null: unfinished or without end"),
+    column("retransmissions", BOTH, Get::Int(|r| r.retransmissions), "Retransmitted segments"),
     column("timeouts", BOTH, Get::Int(|r| r.timeouts), "Retransmission timeouts"),
-    column("measured", BOTH, Get::Bool(|r| r.measured), "Whether the flow started after the warm-up and so counts in metrics"),
-    column("acked_ns", SIM, Get::OptInt(|r| r.simulated?.acked_ns), "From its start to the last acknowledgement at the sender; null: unfinished or endless"),
-    column("ideal_fct_ns", SIM, Get::OptInt(|r| r.simulated?.ideal_fct_ns), "`acked_ns` of the same flow in an empty network, with full packets on every link; null: endless"),
+    column("measured", BOTH, Get::Bool(|r| r.measured), "Whether the flow started after the warm-up, so that it counts in metrics"),
+    column("acked_ns", SIM, Get::OptInt(|r| r.simulated?.acked_ns), "From `start_ns` to the last acknowledgement at the sender; null: unfinished or without end"),
+    column("ideal_fct_ns", SIM, Get::OptInt(|r| r.simulated?.ideal_fct_ns), "`acked_ns` of the same flow in an empty network, with full packets on every link; null: without end"),
     column("slowdown", SIM, Get::OptDouble(|r| r.simulated?.slowdown), "`acked_ns / ideal_fct_ns`"),
     column("held_ns", SIM, Get::OptInt(|r| Some(r.simulated?.held_ns)), "Time for which On-Ramp held the flow"),
-    column("path", SIM, Get::OptText(|r| Some(r.path.as_deref()?.into())), "Names of the ports that its data passes, the sender's first, separated by spaces"),
+    column("path", SIM, Get::OptText(|r| Some(r.path.as_deref()?.into())), "Names of the ports that the data passes, separated by spaces, the sender's first"),
 ];
 
 /// Of `requests.parquet`.
@@ -70,18 +70,18 @@ pub(crate) const FLOWS: [ColumnOf<FlowRow>; 16] = [
 pub(crate) const REQUESTS: [ColumnOf<RequestRow>; 7] = [
     column("traffic", BOTH, Get::Int(|r| r.traffic), "Number of the traffic entry in the scenario, from 0"),
     column("request", BOTH, Get::Int(|r| r.request), "Number of the request or step, from 0 in each entry"),
-    column("start_ns", BOTH, Get::Int(|r| r.start_ns), "When it started (rack: the aggregator's first write; simulator: its first flow)"),
-    column("rct_ns", BOTH, Get::OptInt(|r| r.rct_ns), "From then to the last byte of its last flow at the receiver; null: unfinished"),
-    column("acked_ns", SIM, Get::OptInt(|r| r.acked_ns), "From then to the last acknowledgement at the last sender; null: unfinished"),
-    column("missing", BOTH, Get::Int(|r| r.missing), "Flows of it that did not finish"),
-    column("measured", BOTH, Get::Bool(|r| r.measured), "Whether it started after the warm-up and so counts in metrics"),
+    column("start_ns", BOTH, Get::Int(|r| r.start_ns), "Start (rack: the aggregator's first write; simulator: the start of its first flow)"),
+    column("rct_ns", BOTH, Get::OptInt(|r| r.rct_ns), "From `start_ns` to the last byte of its last flow at the receiver; null: unfinished"),
+    column("acked_ns", SIM, Get::OptInt(|r| r.acked_ns), "From `start_ns` to the last acknowledgement at the last sender; null: unfinished"),
+    column("missing", BOTH, Get::Int(|r| r.missing), "Number of its flows that did not finish"),
+    column("measured", BOTH, Get::Bool(|r| r.measured), "Whether it started after the warm-up, so that it counts in metrics"),
 ];
 
 /// Of `series.parquet`.
 #[rustfmt::skip]
 pub(crate) const SERIES: [ColumnOf<SeriesRow>; 4] = [
     column("time_ns", BOTH, Get::Int(|r| r.time_ns), "End of the interval"),
-    column("name", BOTH, Get::Name(|r| r.name), "What `value` is, with its unit: see [Series](#series)"),
+    column("name", BOTH, Get::Name(|r| r.name), "Name of the series, which ends with its unit: see [Series](#series)"),
     column("place", BOTH, Get::Text(|r| (*r.place).into()), "Port (`switch0-host3`), host (`host3`) or flow (`flow7`: row 7 of the run in flows.parquet)"),
     column("value", BOTH, Get::Double(|r| r.value), "The value, in the unit that `name` ends with"),
 ];
@@ -101,7 +101,7 @@ impl<Row> ColumnOf<Row> {
         kind.replace("NAME", self.name)
     }
 
-    /// Its type for people.
+    /// Its type, as text.
     pub fn kind(&self) -> &'static str {
         match self.get {
             Get::Bool(_) => "boolean",
@@ -114,7 +114,7 @@ impl<Row> ColumnOf<Row> {
         }
     }
 
-    /// Its values of `rows`.
+    /// Its values in `rows`.
     pub fn values(&self, rows: &[Row]) -> Column {
         let rows = rows.iter();
         match self.get {
@@ -130,7 +130,7 @@ impl<Row> ColumnOf<Row> {
     }
 }
 
-/// A Parquet file: the begin of its name, and the declarations of the columns that all runs have.
+/// A Parquet file: the first part of its name, and the declarations of the columns that all runs have.
 pub(crate) struct Table {
     /// `flows`.
     pub stem: &'static str,

@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What `summary.json` says of a distribution; the unit is in the metric's name. Percentiles are
-/// nearest-rank: the smallest value that at least so many per cent do not exceed.
+/// A distribution in `summary.json`; the metric's name has the unit. Percentiles are nearest-rank: p99 is
+/// the smallest value that at least 99 % of the values do not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Number of values; none of a value that is known at every instant, where each counts for as long
-    /// as it lasts.
+    /// Number of values; none for a continuous signal, whose values are weighted by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<u64>,
     /// Arithmetic mean.
@@ -25,7 +24,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of `values`; none if there are none.
+    /// The summary of `values`; none without values.
     pub fn of(mut values: Vec<f64>) -> Option<Summary> {
         values.sort_unstable_by(f64::total_cmp);
         let n = values.len();

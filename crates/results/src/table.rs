@@ -8,15 +8,15 @@ use std::fmt::Write;
 /// A column of the comparison: its heading in two lines, and a cell for each run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableColumn {
-    /// What it shares with its neighbours: `RCT us`.
+    /// The heading that it shares with its neighbours: `RCT us`.
     pub group: &'static str,
     /// `mean`.
     pub name: &'static str,
-    /// Of each run; none where it has no such metric.
+    /// Of each run; none if the run does not have the metric.
     pub cells: Vec<Option<String>>,
 }
 
-/// The headings of a column, and what of a run it shows.
+/// The headings of a column, and the value of a run that it shows.
 type Shown = (&'static str, &'static str, fn(&RunResult) -> Option<String>);
 
 const COLUMNS: [Shown; 13] = [
@@ -45,7 +45,7 @@ const COLUMNS: [Shown; 13] = [
     ("un-", "finished", unfinished),
 ];
 
-/// The columns after the case's name that any run fills.
+/// The columns after the case's name that at least one run fills.
 pub fn table_columns(runs: &[RunResult]) -> Vec<TableColumn> {
     let column = |(group, name, show): Shown| TableColumn {
         group,
@@ -57,7 +57,7 @@ pub fn table_columns(runs: &[RunResult]) -> Vec<TableColumn> {
     columns
 }
 
-/// The table, with a line for each finished run. Columns that no run fills are left out.
+/// The table, with a line for each finished run. Columns that no run fills are omitted.
 ///
 /// ```text
 ///              RCT us
@@ -101,7 +101,7 @@ fn names(runs: &[RunResult]) -> Vec<String> {
     heading.into_iter().chain(runs.iter().map(name)).collect()
 }
 
-/// The case, and what tells this one of its `runs` from the others.
+/// The case, and the parameters in which this one of its `runs` differs from the others.
 pub fn case_name(run: &RunResult, runs: &[RunResult]) -> String {
     let case = run.params.get("case");
     let same = |other: &&RunResult| other.params.get("case") == case;
@@ -119,7 +119,7 @@ pub fn case_name(run: &RunResult, runs: &[RunResult]) -> String {
         .join(" ")
 }
 
-/// First column to the left, the others to the right.
+/// Aligns the first column left and the others right.
 fn render(columns: &[Vec<String>]) -> String {
     let width = |column: &Vec<String>| {
         column
@@ -168,7 +168,7 @@ fn unfinished(run: &RunResult) -> Option<String> {
     (!counts.is_empty()).then(|| counts.iter().sum::<u64>().to_string())
 }
 
-/// How many requests the percentiles of a run rest on.
+/// The number of requests behind the percentiles of a run.
 fn requests(runs: &[RunResult]) -> Option<String> {
     let counts = runs
         .iter()

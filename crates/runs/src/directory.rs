@@ -1,7 +1,7 @@
-//! An output directory: one command at a time writes into it, and only results of one plan are in it.
+//! An output directory: only one command at a time writes into it, and all its results have the same plan.
 //!
-//! `plan.json` says what its runs are of. A file lock keeps other commands out until the
-//! [`OutputDirectory`] is dropped, or its process ends.
+//! `plan.json` has the plan. A file lock keeps other commands out until the [`OutputDirectory`] is dropped
+//! or its process ends.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,24 +14,24 @@ use serde_json::Value;
 const PLAN: &str = "plan.json";
 const LOCK: &str = ".lock";
 
-/// Free memory of the disk that any results need.
+/// Free disk space that any results need.
 const LEAST_ROOM: u64 = 4_000_000;
 
-/// What the runs of a directory are of: `plan.json`.
+/// The plan of a directory's runs: `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// "sim" or "rack".
     pub world: String,
-    /// Of onramp.
+    /// Version of onramp.
     pub version: String,
-    /// Digest of the sources of what makes the runs.
+    /// Digest of the sources that the results depend on.
     pub model: String,
-    /// All else that decides what the runs write: the resolved scenario with its seed, and options.
+    /// All other input of the runs: the resolved scenario with its seed, and options.
     pub asked: Value,
 }
 
 impl Plan {
-    /// How `found` differs from this plan, its sources aside.
+    /// How `found` differs from this plan; sources do not count.
     fn difference(&self, found: &Plan) -> Option<&'static str> {
         match found {
             _ if found.world != self.world => Some("the other world (simulator or rack)"),
@@ -42,18 +42,18 @@ impl Plan {
     }
 }
 
-/// What becomes of results that the directory has.
+/// What to do with results in the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Those of the same plan are kept; a directory with others is refused.
+    /// Keep those of the same plan; refuse a directory with others.
     Keep,
-    /// Those of the same plan are kept, even if other sources made them; others are replaced.
+    /// Keep those of the same plan, even if other sources made them; replace others.
     KeepOrReplace,
-    /// All are replaced.
+    /// Replace all.
     Replace,
 }
 
-/// A directory that this process alone writes results into.
+/// A directory into which only this process writes results.
 #[derive(Debug)]
 pub struct OutputDirectory {
     path: PathBuf,
@@ -62,41 +62,41 @@ pub struct OutputDirectory {
     _lock: File,
 }
 
-/// Why a directory cannot take results.
+/// Errors of an output directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// Something of it cannot be read or written.
+    /// A file of it cannot be read or written.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
     /// Another command writes into it.
-    #[error("{} is in use by another onramp; wait until that has ended, or give another --out", .0.display())]
+    #[error("{} is in use by another onramp; wait until it ends, or set another --out", .0.display())]
     InUse(PathBuf),
     /// It has results that are not of this plan.
-    #[error("{} holds results of {what}; give another --out, or replace them with --force", path.display())]
+    #[error("{} has results of {what}; set another --out, or replace them with --force", path.display())]
     OtherResults {
         /// The directory.
         path: PathBuf,
-        /// What they are of.
+        /// The difference.
         what: &'static str,
     },
-    /// It has files that are no results.
-    #[error("{} holds {name}, which is no result of onramp; give another --out", path.display())]
+    /// It has files that are not results.
+    #[error("{} has {name}, which is not a result of onramp; set another --out", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
         /// One of them.
         name: String,
     },
-    /// Its disk is full, or nearly so.
+    /// The disk has too little free space.
     #[error(
-        "{} has {} MB of free space and the results need about {} MB; free some, or give another --out",
+        "{} has {} MB of free space, below the {} MB that the results need; free some, or set another --out",
         path.display(), free / 1_000_000, needed.div_ceil(1_000_000)
     )]
     NoRoom {
@@ -110,10 +110,10 @@ pub enum DirectoryError {
 }
 
 impl OutputDirectory {
-    /// Makes `path`, or takes what is there, for runs of `plan` that write about `room` bytes.
+    /// Creates or opens `path` for runs of `plan` that write about `room` bytes.
     ///
     /// # Errors
-    /// As [`DirectoryError`] says. Nothing that was there has changed then.
+    /// See [`DirectoryError`]. An error leaves the directory unchanged.
     pub fn open(
         path: &Path,
         plan: &Plan,
@@ -156,23 +156,23 @@ impl OutputDirectory {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether results that other sources of onramp made are kept.
+    /// Whether results of other sources of onramp are kept.
     pub fn is_of_other_sources(&self) -> bool {
         self.of_other_sources
     }
 
-    /// Whether results that were there are gone.
+    /// Whether previous results were removed.
     pub fn has_replaced(&self) -> bool {
         self.replaced
     }
 }
 
-/// Digest of what a run depends on, for a [`Plan`].
+/// Digest of the input of a run, for a [`Plan`].
 pub fn digest(bytes: &[u8]) -> u64 {
     siphasher::sip::SipHasher13::new().hash(bytes)
 }
@@ -185,7 +185,7 @@ fn at<'a>(doing: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Director
     }
 }
 
-/// Names of its files, but for the lock.
+/// Names of its files except the lock.
 fn content(path: &Path) -> Result<Vec<String>, DirectoryError> {
     let entries = std::fs::read_dir(path).map_err(at("read", path))?;
     let name = |entry: io::Result<std::fs::DirEntry>| {
@@ -197,7 +197,8 @@ fn content(path: &Path) -> Result<Vec<String>, DirectoryError> {
     Ok(names)
 }
 
-/// A directory without a plan is ours only if all of its files could be: it is not even locked else.
+/// A directory without a plan is ours only if all its files have names of results; otherwise it is not
+/// even locked.
 fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
     let content = content(path)?;
     let foreign = content.into_iter().find(|name| !is_ours(name));
@@ -210,7 +211,7 @@ fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Whether onramp writes files of this name.
+/// Whether a result has this file name.
 fn is_ours(name: &str) -> bool {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     match extension {
@@ -245,7 +246,7 @@ fn has_room(path: &Path, room: u64) -> Result<(), DirectoryError> {
     }
 }
 
-/// The plan that is there, if it is one of this layout.
+/// The plan in the directory, if it has this layout.
 fn read_plan(directory: &Path) -> Option<Plan> {
     let text = std::fs::read(directory.join(PLAN)).ok()?;
     serde_json::from_slice(&text).ok()
@@ -259,7 +260,7 @@ fn write_plan(directory: &Path, plan: &Plan) -> Result<(), DirectoryError> {
     written.map_err(at("write", &path))
 }
 
-/// Removes results; what others have put beside them stays.
+/// Removes results; other files stay.
 fn clear(directory: &Path, content: &[String]) -> Result<(), DirectoryError> {
     for name in content.iter().filter(|name| is_ours(name)) {
         let path = directory.join(name);
@@ -281,7 +282,7 @@ mod tests {
         }
     }
 
-    /// A directory with a plan, a result and a picture that somebody has put there.
+    /// A directory with a plan, a result, and a picture of the user.
     fn used() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         OutputDirectory::open(directory.path(), &plan("a"), Existing::Keep, 0).unwrap();

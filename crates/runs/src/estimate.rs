@@ -1,24 +1,24 @@
-//! When runs will be over, from how fast they went so far.
+//! Estimates the remaining time of runs from their progress so far.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Threads;
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Underway {
-    /// What is left of its weight.
+    /// Its remaining weight.
     pub left: f64,
-    /// Threads that it has.
+    /// Its number of threads.
     pub threads: usize,
 }
 
-/// Seconds until all runs are over, those of `waiting` (weights) started in their order whenever
-/// threads are free. `pace` is the seconds that one thread takes for one unit of weight.
+/// Seconds until all runs are complete. Runs of `waiting` (weights) start in order when threads become
+/// free. `pace` is the seconds that one thread needs for one unit of weight.
 pub fn seconds_left(underway: &[Underway], waiting: &[f64], threads: Threads, pace: f64) -> f64 {
     let time = |run: &Underway| run.left.max(0.0) * pace / run.threads as f64;
-    // Microseconds, which have an order.
+    // Microseconds, because integers have a total order.
     let at = |seconds: f64| (seconds * 1e6) as u64;
     let mut ends: BinaryHeap<Reverse<(u64, usize)>> = underway
         .iter()
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(seconds_left(&[], &[], TWO, 2.0), 0.0);
     }
 
-    /// With two of three equal runs over, half of the time is.
+    /// Two of three equal runs on two threads are half of the time.
     #[test]
     fn a_last_run_alone_takes_as_long_as_two_side_by_side() {
         assert_eq!(seconds_left(&[run(1.0)], &[], TWO, 5.0), 5.0);

@@ -1,7 +1,7 @@
-//! Schedules runs, for whoever has runs: several at a time, with progress, an estimate of the time
-//! left, cancellation, and output directories that two commands cannot share.
+//! Schedules runs: several at a time, with progress, an estimate of the remaining time, cancellation, and
+//! output directories that two commands cannot share.
 //!
-//! Does not: know what a run is, a scenario, the simulator or the rack.
+//! Does not know scenarios, the simulator or the rack.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Several runs at a time, in their order, until all are over, one fails, or somebody ends them.
+//! Makes runs in order, several at a time, until all are complete, one fails, or an interrupt.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,20 +8,20 @@ use std::time::Instant;
 use crate::estimate::{seconds_left, Underway};
 use crate::{Running, Status};
 
-/// Part of all work that must be over before the time left is told.
+/// Fraction of all work that must be complete before the remaining time is estimated.
 const TELLING: f64 = 0.02;
 
 /// A run to make.
 pub struct Job<'a, E> {
     /// Its number in its scenario.
     pub index: usize,
-    /// How long it takes, in a unit that the jobs of a schedule share.
+    /// Its estimated time, in a unit that the jobs of a schedule share.
     pub weight: f64,
-    /// Makes it. It looks at [`Handle::is_cancelled`] now and then, and ends early when told to.
+    /// Makes the run. It polls [`Handle::is_cancelled`], and ends when that is true.
     pub run: Make<'a, E>,
 }
 
-/// What makes a run.
+/// The function that makes a run.
 pub type Make<'a, E> = Box<dyn FnOnce(&Handle<'_>) -> Result<(), E> + Send + 'a>;
 
 /// Threads of a schedule.
@@ -29,18 +29,18 @@ pub type Make<'a, E> = Box<dyn FnOnce(&Handle<'_>) -> Result<(), E> + Send + 'a>
 pub struct Threads {
     /// Of all runs together.
     pub in_all: usize,
-    /// Of one run at most, where there are fewer runs than threads.
+    /// Upper bound for one run, if there are fewer runs than threads.
     pub of_a_run: usize,
 }
 
 impl Threads {
-    /// How many of `free` threads the next of `waiting` runs gets.
+    /// Number of `free` threads for the next of `waiting` runs.
     pub(crate) fn share(self, free: usize, waiting: usize) -> usize {
         (free / waiting.max(1)).clamp(1, self.of_a_run)
     }
 }
 
-/// What a run knows of its schedule.
+/// A run's view of its schedule.
 pub struct Handle<'a> {
     /// Threads that it may use.
     pub threads: usize,
@@ -50,22 +50,22 @@ pub struct Handle<'a> {
 }
 
 impl Handle<'_> {
-    /// Notes how far the run is, 0 to 1 of its time, and what it does.
+    /// Records the run's progress, 0 to 1 of its time, and its current step.
     pub fn note(&self, done: f64, doing: String) {
         self.board.note(self.index, done, doing);
     }
 
-    /// Whether the run is to end early.
+    /// Whether the run must end now.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
 }
 
-/// Runs `jobs` in their order. `show` is told how far they are. After a failure, or when `cancel`
-/// becomes true, no run starts.
+/// Runs `jobs` in order and calls `show` with the status. After a failure, or when `cancel` becomes true,
+/// no more runs start.
 ///
 /// # Errors
-/// The first failure, once the runs under way are over.
+/// The first failure, after the runs in progress have ended.
 pub fn run_all<E: Send>(
     jobs: Vec<Job<'_, E>>,
     threads: Threads,
@@ -84,7 +84,7 @@ pub fn run_all<E: Send>(
     failure.map_or(Ok(()), Err)
 }
 
-/// Takes runs until there are none left.
+/// Takes runs until none remain.
 fn work<E: Send>(board: &Mutex<Board<'_, '_, E>>, cancel: &AtomicBool) {
     while !cancel.load(Ordering::Relaxed) {
         let Some((job, threads)) = lock(board).take() else {
@@ -105,7 +105,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no run panicked")
 }
 
-/// A [`Board`] of any error.
+/// A [`Board`] without its error type.
 trait Noting: Sync {
     fn note(&self, index: usize, done: f64, doing: String);
 }
@@ -116,7 +116,7 @@ impl<E: Send> Noting for Mutex<Board<'_, '_, E>> {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 struct Entry {
     shown: Running,
     weight: f64,
@@ -129,13 +129,13 @@ impl Entry {
         self.weight * self.shown.done
     }
 
-    /// Seconds of one thread that it took so far.
+    /// Thread seconds that it has used so far.
     fn used_s(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * self.threads as f64
     }
 }
 
-/// What workers share.
+/// State that workers share.
 struct Board<'a, 's, E> {
     waiting: VecDeque<Job<'a, E>>,
     threads: Threads,
@@ -173,7 +173,7 @@ impl<'a, 's, E> Board<'a, 's, E> {
         }
     }
 
-    /// The next run, and how many threads it has.
+    /// The next run, and its number of threads.
     fn take(&mut self) -> Option<(Job<'a, E>, usize)> {
         if self.failure.is_some() {
             return None;
@@ -232,7 +232,7 @@ impl<'a, 's, E> Board<'a, 's, E> {
         (self.show)(&status);
     }
 
-    /// None while too little is over to tell.
+    /// None while too little is complete for an estimate.
     fn left_s(&self) -> Option<f64> {
         let sum = |of: fn(&Entry) -> f64| self.running.iter().map(of).sum::<f64>();
         let work = self.finished_weight + sum(Entry::work_done);

@@ -1,46 +1,46 @@
-//! How far a schedule is, and the line on stderr that says so.
+//! The progress of a schedule, and its line on stderr.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often the line is shown on a terminal, and in a log.
+/// Shortest time between two lines, on a terminal and in a log.
 const PERIODS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(15));
 
-/// How far a schedule is.
+/// The progress of a schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     /// Runs to make.
     pub runs: usize,
-    /// Those that are over.
+    /// Complete runs.
     pub finished: usize,
-    /// Those under way.
+    /// Runs in progress.
     pub running: Vec<Running>,
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Time still needed; none while too little is over to tell.
+    /// Remaining time; none while too little is complete for an estimate.
     pub left: Option<Duration>,
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
     /// Its number.
     pub index: usize,
-    /// The part of its time that is over, 0 to 1.
+    /// The fraction of its time that has passed, 0 to 1.
     pub done: f64,
-    /// What it does.
+    /// Its current step.
     pub doing: String,
 }
 
 impl Status {
-    /// The part of the wall-clock time that is over, 0 to 1.
+    /// The fraction of the wall-clock time that has passed, 0 to 1.
     pub fn part_done(&self) -> f64 {
         let elapsed = self.elapsed.as_secs_f64();
         self.left
             .map_or(0.0, |left| elapsed / (elapsed + left.as_secs_f64()))
     }
 
-    /// The status in a line; `speed` goes before the runs under way.
+    /// The status in a line; `speed` precedes the runs in progress.
     pub fn text(&self, speed: &str) -> String {
         let left = match self.left {
             Some(left) => format!(
@@ -72,7 +72,7 @@ pub fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
-/// Progress on stderr: one line that changes on a terminal, else a line now and then.
+/// Progress on stderr: one changing line on a terminal, otherwise a line from time to time.
 pub struct Line {
     terminal: bool,
     last: Option<Instant>,
@@ -88,7 +88,7 @@ impl Default for Line {
 }
 
 impl Line {
-    /// Shows what `text` answers, unless the last line is too young.
+    /// Shows the result of `text`, unless the last line is too recent.
     pub fn show(&mut self, text: impl FnOnce() -> String) {
         let period = if self.terminal { PERIODS.0 } else { PERIODS.1 };
         if self.last.is_some_and(|last| last.elapsed() < period) {
@@ -105,7 +105,7 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// What comes next has the line for itself.
+    /// Ends the line, so that the next output starts a new one.
     fn drop(&mut self) {
         if self.terminal {
             eprint!("\r\x1b[K");
