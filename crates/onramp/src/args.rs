@@ -8,21 +8,21 @@ use onramp_runs::Existing;
 
 use crate::scenario::{read, Read};
 
-/// A scenario, and what is changed in it.
+/// A scenario and replaced keys.
 #[derive(clap::Args)]
 pub struct ScenarioArgs {
-    /// The scenario
+    /// Scenario file (docs/scenario.md)
     file: PathBuf,
-    /// Replace a key of the scenario, e.g. --set duration='20 ms'; repeat for more keys
+    /// Replace a key of the scenario, e.g. --set duration='20 ms'; repeat it for more keys
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
-    /// Seed of all that is random [default: the scenario's]
+    /// Seed of all random numbers [default: the scenario's]
     #[arg(long, allow_negative_numbers = true, value_parser = seed)]
     seed: Option<u64>,
 }
 
 impl ScenarioArgs {
-    /// Where the scenario is.
+    /// Path of the scenario.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -32,7 +32,7 @@ impl ScenarioArgs {
         self.set.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Reads the scenario with all that is set.
+    /// Reads the scenario and replaces its keys.
     pub fn read(&self) -> Result<Read> {
         let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
         let set: Vec<_> = self.set.iter().cloned().chain(seed).collect();
@@ -40,14 +40,14 @@ impl ScenarioArgs {
     }
 }
 
-/// Where results go.
+/// The directory of results.
 #[derive(clap::Args)]
 pub struct OutArgs {
-    /// Directory for the results [default: a new one below results/]
+    /// Directory for the results [default: a new one in results/]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Replace the results that the directory has. Without it, an interrupted command resumes, and a
-    /// directory with other results is refused
+    /// Replace all results in the directory. Without --force, an interrupted command resumes, and a
+    /// directory with other results is an error
     #[arg(long)]
     force: bool,
 }
@@ -64,7 +64,7 @@ impl OutArgs {
         self.out.clone().unwrap_or_else(new)
     }
 
-    /// What becomes of results that it has.
+    /// What to do with results that it has.
     pub fn existing(&self) -> Existing {
         match self.force {
             true => Existing::Replace,
@@ -73,18 +73,18 @@ impl OutArgs {
     }
 }
 
-/// How much runs at a time.
+/// Number of threads.
 #[derive(clap::Args)]
 pub struct ThreadArgs {
-    /// Runs, or virtual machines, at a time. A simulated run takes several threads when there are fewer
-    /// runs. Results do not depend on it [default: one a processor]
+    /// Number of runs or virtual machines at a time. A simulated run uses several threads if there are
+    /// fewer runs. Results do not depend on it [default: number of processors]
     #[arg(long, visible_alias = "jobs", value_name = "NUMBER", allow_negative_numbers = true,
         value_parser = at_least_one)]
     pub threads: Option<usize>,
 }
 
 impl ThreadArgs {
-    /// The number that was given, or that of the processors.
+    /// The given number, or the number of processors.
     pub fn number(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, Into::into);
         self.threads.unwrap_or_else(processors)
@@ -92,20 +92,20 @@ impl ThreadArgs {
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or_else(|| format!("{text} is not KEY=VALUE, such as duration='20 ms'"))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| {
+        format!("{text} has no \"=\", expected KEY=VALUE such as duration='20 ms'")
+    })?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    let bound = |_| format!("a seed is a whole number from 0 to {}", u64::MAX);
+    let bound = |_| format!("expected a whole number from 0 to {}", u64::MAX);
     text.parse().map_err(bound)
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("it is a whole number of at least 1".to_owned()),
+        Ok(0) | Err(_) => Err("expected a whole number, at least 1".to_owned()),
         Ok(number) => Ok(number),
     }
 }
@@ -125,13 +125,13 @@ mod tests {
     }
 }
 
-/// What virtual machines are made of.
+/// Files for virtual machines.
 #[derive(clap::Args)]
 pub struct Machines {
-    /// Kernel of the virtual machines [default: the one that `make setup` fetched]
+    /// Kernel of the virtual machines [default: the one that `make setup` downloads]
     #[arg(long)]
     pub kernel: Option<PathBuf>,
-    /// Directory that `make setup` fills
+    /// Directory of the files that `make setup` downloads
     #[arg(long, default_value = ".cache")]
     pub cache: PathBuf,
 }

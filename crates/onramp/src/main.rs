@@ -1,4 +1,4 @@
-//! The `onramp` command. Parses arguments and calls the rooms; errors end here, on stderr.
+//! The `onramp` command. Parses arguments, calls the other crates, and prints errors to stderr.
 mod args;
 mod clock;
 #[cfg(not(feature = "rack"))]
@@ -19,7 +19,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use onramp_runs::Interrupted;
 
-/// On-Ramp: packets wait at the sender while the network is congested, below any TCP.
+/// On-Ramp: holds packets at the sender while the network is congested, below any TCP
 #[derive(Parser)]
 #[command(version, long_version = LONG_VERSION.as_str(), propagate_version = true)]
 struct Cli {
@@ -42,23 +42,23 @@ enum Command {
     /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
-    /// Figures and tables of the On-Ramp paper: runs them, compares, keeps what to draw
+    /// Reproduce figures and tables of the On-Ramp paper: run them, compare with the paper, keep the plots
     #[command(after_help = "Example: onramp reproduce f9 --quick")]
     Reproduce(reproduce::Args),
-    /// Scenarios on real Linux TCP stacks
+    /// Run scenarios on real Linux TCP stacks: the virtual rack
     #[cfg(feature = "rack")]
     #[command(subcommand)]
     Rack(rack::Command),
-    /// Scenarios on real Linux TCP stacks (not in this build)
+    /// Run scenarios on real Linux TCP stacks: the virtual rack (not in this build)
     #[cfg(not(feature = "rack"))]
     Rack(missing::Args),
-    /// One HTML page of results, that works offline: paper against measured, plots, scenarios
+    /// Write one HTML page of results that works offline: comparison with the paper, plots, scenarios
     #[command(after_help = "Example: onramp report results/reproduce --out report.html")]
     Report(report::Args),
-    /// Checks scenario files, explains their keys
+    /// Check scenario files and explain their keys
     #[command(subcommand)]
     Scenario(scenario::Command),
-    /// Scenarios in the packet-level simulator
+    /// Run scenarios in the packet-level simulator
     #[command(subcommand)]
     Sim(sim::Command),
 }
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error with its causes, each once: some errors say their cause themselves.
+/// The error with its causes, each once, because some errors include the text of their cause.
 fn with_causes(error: &anyhow::Error) -> String {
     let mut messages: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,16 +1,16 @@
-//! Verbs that this build leaves out: they say how to get them.
+//! Commands that this build does not have: their error gives the command that builds them.
 use std::ffi::OsString;
 
 use anyhow::{bail, Result};
 
-/// Takes whatever the verb would.
+/// Accepts all arguments of the missing command.
 #[derive(clap::Args)]
 pub struct Args {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     given: Vec<OsString>,
 }
 
-/// The error of a verb that needs `feature`, one of crates/onramp/Cargo.toml.
+/// The error of a command that needs `feature` of crates/onramp/Cargo.toml.
 pub fn refuse<T>(feature: &str) -> Result<T> {
     bail!(
         "this onramp was built without its feature `{feature}`; for all features build it with \

@@ -1,4 +1,4 @@
-//! The output directory of a verb that makes runs: which results it may keep, and what is said of it.
+//! The output directory of a command with runs: which results it keeps, and the messages about it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Bytes of a run's results, and of each of its flows, in its own files and in the merged ones.
+/// Bytes of results for each run and for each flow, in the run's files and in the merged files.
 const RUN_BYTES: f64 = 1e6;
 const FLOW_BYTES: f64 = 200.0;
 
@@ -23,8 +23,8 @@ pub enum World {
     Rack,
 }
 
-/// The plan of `scenario`'s runs. `files` are digests of the files that it names; `options` is what
-/// decides their results beside it.
+/// The plan of `scenario`'s runs. `files` are digests of the files that it names; `options` are the
+/// options that change the results.
 pub fn plan(world: World, scenario: &Scenario, files: &Digests, options: Value) -> Plan {
     let (world, model) = match world {
         World::Sim => ("sim", SIMULATOR),
@@ -38,7 +38,7 @@ pub fn plan(world: World, scenario: &Scenario, files: &Digests, options: Value) 
     }
 }
 
-/// Opens `path` for the runs of `scenario`, and says which of them it has.
+/// Opens `path` for the runs of `scenario`, and prints how many of them it has.
 pub fn open(
     path: &Path,
     plan: &Plan,
@@ -51,18 +51,18 @@ pub fn open(
     let directory = OutputDirectory::open(path, plan, existing, room as u64)?;
     let (shown, kept) = (path.display(), runs - missing_runs(scenario, path).len());
     if directory.has_replaced() {
-        eprintln!("{shown}: the results that were there are replaced");
+        eprintln!("{shown}: replaced the previous results");
     }
     if kept > 0 {
-        eprintln!("{shown}: {kept} of {} kept", count(runs, "run"));
+        eprintln!("{shown}: kept {kept} of {}", count(runs, "run"));
     }
     if kept > 0 && directory.is_of_other_sources() {
-        eprintln!("{shown}: another build of onramp made them; --force makes them again");
+        eprintln!("{shown}: another build of onramp made these results; --force replaces them");
     }
     Ok(directory)
 }
 
-/// A summary whose runs somebody ended early is an error with an exit code of its own.
+/// A partial summary is an error, with its own exit code.
 pub fn whole(summary: &SummaryFile) -> Result<()> {
     match summary.partial {
         true => Err(Error::new(Interrupted {
@@ -73,13 +73,13 @@ pub fn whole(summary: &SummaryFile) -> Result<()> {
     }
 }
 
-/// `error`, and what it leaves behind in `path`.
+/// `error`, with the number of complete runs in `path`.
 pub fn keeping(error: Error, scenario: &Scenario, path: &Path) -> Error {
     let runs = scenario.runs().len();
     match runs - missing_runs(scenario, path).len() {
         0 => error,
         whole => error.context(format!(
-            "{} keeps {whole} of {}; the same command resumes once this is mended",
+            "{} has {whole} of {}; fix the cause and repeat the command to resume",
             path.display(),
             count(runs, "run")
         )),

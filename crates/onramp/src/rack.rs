@@ -1,5 +1,5 @@
-//! `onramp rack`: a scenario on real TCP stacks. Reads the file, shows progress, prints the table;
-//! the rack crate does the rest.
+//! `onramp rack`: runs a scenario on real TCP stacks. Reads the file, shows progress and prints the table;
+//! the rack crate runs it.
 use std::{
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
@@ -18,12 +18,12 @@ use crate::output::{self, World};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run a scenario: here if this kernel can, else in virtual machines in virtual time
+    /// Run a scenario: on this kernel if it can, or else in virtual machines in virtual time
     #[command(
         after_help = "Example: onramp rack run scenarios/incast.toml --set duration='120 ms'"
     )]
     Run(RunArgs),
-    /// One run, on this kernel; what `run` starts in its virtual machines
+    /// One run on this kernel: `run` starts this in its virtual machines
     #[command(hide = true)]
     Guest(GuestArgs),
 }
@@ -34,17 +34,17 @@ pub struct RunArgs {
     scenario: ScenarioArgs,
     #[command(flatten)]
     out: OutArgs,
-    /// On this kernel, in real time
+    /// Run on this kernel, in real time
     #[arg(long, conflicts_with = "vm")]
     native: bool,
-    /// In virtual machines, even where this kernel could
+    /// Run in virtual machines, even if this kernel could run it
     #[arg(long)]
     vm: bool,
     #[command(flatten)]
     machines: Machines,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Measure the CPU time per frame too; takes two to three times as long
+    /// Also measure the CPU time per frame; takes two to three times as long
     #[arg(long)]
     measure_cpu: bool,
     /// Print summary.json instead of the table
@@ -111,7 +111,7 @@ fn run_scenario(args: RunArgs) -> Result<()> {
     output::whole(&summary)
 }
 
-/// A scenario to run in virtual machines.
+/// A scenario that runs in virtual machines.
 pub struct InMachines<'a> {
     pub scenario: &'a Scenario,
     pub out: &'a Path,
@@ -123,8 +123,8 @@ pub struct InMachines<'a> {
     pub label: &'a (dyn Fn(f64) -> String + Sync),
 }
 
-/// Makes the runs of a figure that are missing, in virtual machines even where this kernel could: their
-/// time does not depend on how busy it is.
+/// Makes the missing runs of a figure, in virtual machines even if this kernel could run them, because
+/// virtual time does not depend on the load of this machine.
 pub fn run_in_machines(runs: &InMachines<'_>) -> Result<SummaryFile> {
     let options = Options {
         place: Place::Vm,
@@ -139,7 +139,7 @@ pub fn run_in_machines(runs: &InMachines<'_>) -> Result<SummaryFile> {
     run_on_rack(runs.scenario, &options, runs.label)
 }
 
-/// Makes the runs that are missing, with progress whose lines begin with `label` of the part done.
+/// Makes the missing runs. Lines of progress begin with `label` of the fraction done.
 fn run_on_rack(
     scenario: &Scenario,
     options: &Options<'_>,

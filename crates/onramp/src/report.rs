@@ -1,4 +1,4 @@
-//! `onramp report`: reads results, has the report crate make a page of them, writes it.
+//! `onramp report`: reads results, makes a page of them (report crate) and writes it.
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use onramp_results::figure::Figure;
 use onramp_results::{measured_series, read_json, request_times, write_whole, SummaryFile, SCHEMA};
 use serde::Deserialize;
 
-/// What a directory of results may hold, the first that it has, and what makes it.
+/// Files of results with the commands that write them. A directory counts by the first that it has.
 const KINDS: [(&str, &str); 3] = [
     ("figure.json", "onramp reproduce"),
     ("summary.json", "onramp sim run or onramp rack run"),
@@ -22,11 +22,11 @@ const DEPTH: usize = 2;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Directories with figure.json, summary.json or matrix.json, or with such directories below them;
-    /// or the file that `onramp clock matrix --json` printed
+    /// Directories with figure.json, summary.json or matrix.json, or parents of such directories; or the
+    /// output of `onramp clock matrix --json`
     #[arg(required = true, value_name = "DIR")]
     results: Vec<PathBuf>,
-    /// The page; one that is there is replaced when the new one is whole
+    /// File for the page. An existing file is replaced when the new page is complete
     #[arg(long, default_value = "report.html")]
     out: PathBuf,
 }
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Files of results that `given` names: itself, its own, or those of the directories below it.
+/// Files of results at `given`: the file itself, or those in the directory or below it.
 fn files(given: &Path) -> Result<Vec<PathBuf>> {
     let shown = given.display();
     let kind = std::fs::metadata(given).with_context(|| format!("cannot read {shown}"))?;
@@ -62,22 +62,22 @@ fn files(given: &Path) -> Result<Vec<PathBuf>> {
         return Ok(found);
     }
     if given.join("run-0.json").exists() {
-        bail!("{shown} has runs but no summary.json: whatever ran there was killed; run it again");
+        bail!("{shown} has runs but no summary.json, because the command was killed; repeat the command");
     }
     bail!(
-        "{shown} has no results: no {}, nor has a directory below it",
+        "{shown} and the directories below it have no results, expected one of {}",
         known()
     );
 }
 
-/// The files of results, and what makes them.
+/// The files of results, and the commands that write them.
 fn known() -> String {
     KINDS
         .map(|(file, from)| format!("{file} ({from})"))
         .join(", ")
 }
 
-/// The results of `directory`, or else of those in it, `depth` levels down.
+/// The results in `directory`, or else in the directories up to `depth` levels below it.
 fn below(directory: &Path, depth: usize) -> std::io::Result<Vec<PathBuf>> {
     if let Some(file) = file_of(directory) {
         return Ok(vec![file]);
@@ -124,7 +124,7 @@ fn section(file: &Path) -> Result<Section> {
     }
 }
 
-/// Reads a file of results if it has the layout of this onramp. `remedy` is how to make it again.
+/// Reads a file of results if its schema is this version's. `remedy` makes it again.
 fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Result<T> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -138,19 +138,21 @@ fn of_this_schema<T: for<'de> Deserialize<'de>>(file: &Path, remedy: &str) -> Re
             "a newer"
         };
         let shown = file.display();
-        bail!("{shown} is of {age} onramp: its schema is {schema}, this one's {SCHEMA}; {remedy} again");
+        bail!(
+            "{shown} is of {age} onramp: its schema is {schema}, expected {SCHEMA}; {remedy} again"
+        );
     }
     Ok(read_json(file)?)
 }
 
 fn delays(file: &Path) -> Result<Section> {
     let status: Status = read_json(file)
-        .with_context(|| format!("this is no file of results: those are {}", known()))?;
+        .with_context(|| format!("not a file of results, expected one of {}", known()))?;
     if status.ways.is_empty() {
         let shown = file.display();
-        bail!("{shown} has no one-way delays: the first come after two windows of 2 s");
+        bail!("{shown} has no one-way delays: wait for two windows of 2 s, then run onramp clock matrix again");
     }
-    // A port that all have tells nothing.
+    // A port that is the same for all hosts carries no information.
     let port = status.membership.own.port();
     let has_port =
         |way: &onramp_clock::status::Way| [way.from, way.to].map(|host| host.port()) == [port; 2];
@@ -169,7 +171,7 @@ fn delays(file: &Path) -> Result<Section> {
         .clock
         .map(|clock| format!("{:.1} us", clock.sigma_ns as f64 / 1e3));
     let facts = vec![
-        ("Told by", status.membership.own.to_string()),
+        ("Reported by", status.membership.own.to_string()),
         (
             "Coordinator",
             status

@@ -1,5 +1,5 @@
-//! `onramp reproduce`: the paper's figures. Runs their scenarios ([`worlds`]), writes figure.json and
-//! prints the paper's numbers beside ours; what a figure is, the reproduce crate knows.
+//! `onramp reproduce`: reproduces the paper's figures. Runs their scenarios ([`worlds`]), writes figure.json
+//! and prints the paper's numbers beside ours. The reproduce crate defines figures.
 mod marks;
 mod model;
 mod record;
@@ -24,16 +24,16 @@ use crate::sim::memory;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Figures and tables, such as f9 or table1; or all
+    /// Figures and tables, such as f9 or table1, or all
     ids: Vec<String>,
-    /// Small: about a minute a figure [default]
+    /// Run at small scale: about a minute for each figure [default]
     #[arg(long, conflicts_with_all = ["full", "rack"])]
     quick: bool,
-    /// At the paper's scale: hours
+    /// Run at the paper's scale: hours
     #[arg(long, conflicts_with = "rack")]
     full: bool,
-    /// On real kernels in virtual machines, and in the simulator with the same settings: ten minutes or
-    /// more a figure. Only for figures with a section [rack]
+    /// Run on real kernels in virtual machines, and in the simulator with the same settings: ten minutes
+    /// or more for each figure. Only for figures with a section [rack]
     #[arg(long)]
     rack: bool,
     /// Directory for the results
@@ -41,13 +41,13 @@ pub struct Args {
     out: PathBuf,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Make runs again that are there already. Without it, an interrupted command resumes
+    /// Repeat runs that have results. Without --force, an interrupted command resumes
     #[arg(long, visible_alias = "again")]
     force: bool,
-    /// Directory with figures/ and scenarios/, instead of those built in
+    /// Directory with figures/ and scenarios/ to use instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
-    /// Write docs/reproduction.md from all results in --out and all that docs/reproduction/ has
+    /// Write docs/reproduction.md from the results in --out and docs/reproduction/
     #[arg(long)]
     table: bool,
     /// Print figure.json instead of the table
@@ -68,7 +68,10 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
     };
     if args.ids.is_empty() && !args.table {
         let known = library.ids().context("cannot read the figures")?;
-        bail!("which figure? all, or some of {}", known.join(", "));
+        bail!(
+            "no figure is given, expected all or some of {}",
+            known.join(", ")
+        );
     }
     let scale = match (args.full, args.rack) {
         (true, _) => ScaleName::Full,
@@ -99,8 +102,8 @@ fn reproduce(args: &Args, cancel: &AtomicBool) -> Result<()> {
     }
 }
 
-/// Writes docs/reproduction.md and what it is made of. The digests that the page shows are those
-/// that this binary was built with: when they change, it must be built and called once more.
+/// Writes docs/reproduction.md and its records. The page has the digests that this binary was built with.
+/// If they have changed, the binary must be built and run again.
 fn write_table(library: &Library, args: &Args, threads: usize) -> Result<()> {
     let docs = Path::new("docs");
     let models = model::models(library, threads)?;
@@ -111,7 +114,7 @@ fn write_table(library: &Library, args: &Args, threads: usize) -> Result<()> {
         eprintln!("marked {}", page.display());
     }
     if models != onramp_reproduce::models() {
-        bail!("the model has changed: build onramp, and run `onramp reproduce --table` once more");
+        bail!("the model has changed: build onramp, then run `onramp reproduce --table` again");
     }
     Ok(())
 }
@@ -130,18 +133,18 @@ fn plan(library: &Library, ids: &[String], scale: ScaleName) -> Result<Vec<Plann
     Ok(planned)
 }
 
-/// What all figures of a command share.
+/// State that all figures of a command share.
 struct Session<'a> {
     args: &'a Args,
     threads: usize,
     cancel: &'a AtomicBool,
     started: Instant,
-    /// Seconds that all of them are said to take.
+    /// Estimated seconds of all figures.
     all_s: f64,
 }
 
 impl Session<'_> {
-    /// Runs what is missing of a figure, writes figure.json, prints.
+    /// Makes the missing runs of a figure, writes figure.json, and prints it.
     fn figure(&self, figure: &Planned, place: &str, before_s: f64) -> Result<()> {
         let out = self
             .args
@@ -177,7 +180,7 @@ impl Session<'_> {
         interrupted.map_or(Ok(()), |interrupted| Err(interrupted.into()))
     }
 
-    /// Time left over all figures, by what they are said to take and how it went so far.
+    /// Remaining time of all figures, from their estimates and the progress so far.
     fn left(&self, done_s: f64) -> String {
         let elapsed_s = self.started.elapsed().as_secs_f64();
         let pace = if done_s > 0.0 {
@@ -305,7 +308,7 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         assert_eq!(whole.plots[0].series[1].y.len(), 1);
         assert!(whole.plots[1].series[0].x.len() > 10);
 
-        // Somebody ended it in run 1: the others stay as they are.
+        // Interrupted in run 1: the results of other runs stay.
         let before = (written(&args, 0), written(&args, 1));
         std::fs::remove_file(args.out.join("quick/tiny/run-1.json")).unwrap();
         reproduce(&args, &go_on).unwrap();
@@ -368,7 +371,10 @@ show.time = { series = "queue_us", places = ["switch0-host0"], by = "onramp.law"
         let (root, mut args) = repository();
         args.ids = vec!["f99".to_owned()];
         let error = reproduce(&args, &AtomicBool::new(false)).unwrap_err();
-        assert_eq!(error.to_string(), "there is no figure f99; there are tiny");
+        assert_eq!(
+            error.to_string(),
+            "unknown figure f99, expected one of tiny"
+        );
         args.ids = vec!["tiny".to_owned()];
         args.out = root.path().join("figures/tiny.toml");
         let error = reproduce(&args, &AtomicBool::new(false)).unwrap_err();

@@ -1,4 +1,4 @@
-//! `onramp scenario`: reads scenario files; what they mean is the scenario crate's affair.
+//! `onramp scenario`: reads scenario files; the scenario crate checks them.
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use onramp_scenario::Scenario;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Check files: every error with line, key, value and bound
+    /// Check files; prints every error with line, key, value and bound
     #[command(after_help = "Example: onramp scenario validate scenarios/*.toml")]
     Validate {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Print every key with unit, default, bounds and meaning
+    /// Print every key with its unit, bounds, default and meaning
     #[command(after_help = "Example: onramp scenario explain | less")]
     Explain {
-        /// As docs/scenario.md has it
+        /// Print it as docs/scenario.md
         #[arg(long)]
         markdown: bool,
     },
@@ -55,7 +55,7 @@ fn validate(files: &[PathBuf]) -> Result<()> {
         }
     }
     if wrong > 0 {
-        bail!("{wrong} of {} files are not valid", files.len());
+        bail!("{wrong} of {} invalid", count(files.len(), "file"));
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ pub fn read(file: &Path, set: &[(String, String)]) -> Result<Read> {
         .with_context(|| format!("cannot read the scenario {}", file.display()))?;
     let set: Vec<(&str, &str)> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let files = RefCell::new(Digests::new());
-    // What it names lies beside it.
+    // Paths in a scenario are relative to its directory.
     let beside = |path: &str| {
         let bytes = std::fs::read(file.parent().unwrap_or(Path::new("")).join(path))?;
         let digest = onramp_runs::digest(&bytes);

@@ -1,4 +1,4 @@
-//! `onramp sim`: scenarios in the simulator. Reads files, prints tables; the sim crate does the rest.
+//! `onramp sim`: runs scenarios in the simulator. Reads files and prints tables; the sim crate simulates.
 mod bench;
 mod clocks;
 pub mod memory;
@@ -19,15 +19,15 @@ use crate::output::{self, World};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Simulate a scenario: the same tables as the rack's
+    /// Simulate a scenario; prints the same table as onramp rack run
     #[command(after_help = "Example: onramp sim run scenarios/fabric.toml --threads 2")]
     Run(RunArgs),
-    /// Simulate a list of flows on a network file, both in the HPCC simulator's formats; prints CSV
+    /// Simulate a list of flows on a network, both in the HPCC simulator's file formats; prints CSV
     #[command(
         after_help = "Example: onramp sim replay star4.topo long2short1.flow --cc timely --rounding ns3"
     )]
     Replay(replay::Args),
-    /// Packet-hops per second on the papers' fabric: 320 hosts, web search at 60 %
+    /// Measure packet-hops per second on the papers' fabric: 320 hosts, web search at 60 %
     #[command(after_help = "Example: onramp sim bench --cc dcqcn")]
     Bench(bench::Args),
 }
@@ -55,7 +55,7 @@ pub fn run(command: Command) -> Result<()> {
     }
 }
 
-/// `onramp clock simulate`: what Huygens makes of a scenario's clocks.
+/// `onramp clock simulate`: simulates Huygens with the clocks of a scenario.
 pub fn simulate_clocks(mut args: RunArgs) -> Result<()> {
     args.scenario.set("clock.sync", "huygens");
     run_scenario(args, clocks::table)

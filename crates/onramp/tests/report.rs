@@ -159,11 +159,11 @@ fn what_cannot_be_read_is_named() {
     desk.write("empty/notes.txt", "");
     assert!(desk
         .refusal("empty")
-        .contains("empty has no results: no figure.json (onramp reproduce)"));
+        .contains("empty and the directories below it have no results, expected one of figure.json (onramp reproduce)"));
     desk.write("killed/run-0.json", "{}");
     assert!(desk
         .refusal("killed")
-        .contains("no summary.json: whatever ran there was killed"));
+        .contains("no summary.json, because the command was killed"));
 
     desk.write("old/figure.json", "{\"schema\": 1}");
     let old = desk.refusal("old");
@@ -187,7 +187,7 @@ fn what_cannot_be_read_is_named() {
     desk.write("other.json", "{\"some\": 1}");
     let other = desk.refusal("other.json");
     assert!(
-        other.contains("this is no file of results: those are figure.json (onramp reproduce)"),
+        other.contains("not a file of results, expected one of figure.json (onramp reproduce)"),
         "{other}"
     );
 
@@ -197,7 +197,7 @@ fn what_cannot_be_read_is_named() {
     write_json(&desk.path("uneven/figure.json"), &figure).unwrap();
     let uneven = desk.refusal("uneven");
     assert!(
-        uneven.contains("series \"off\": x has 12 values, y has 11"),
+        uneven.contains("series \"off\": x has 12 values, but y has 11"),
         "{uneven}"
     );
 }

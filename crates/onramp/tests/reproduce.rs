@@ -154,14 +154,14 @@ fn both_worlds_run_the_same_scenario_and_what_is_there_stays() {
         );
     }
 
-    // Somebody ended it in the rack's run 1: the others stay as they are.
+    // The rack's run 1 is missing: the others stay.
     let runs = ["sim/run-0.json", "sim/run-1.json", "rack/run-0.json"];
     let before = runs.map(|run| desk.written(run));
     std::fs::remove_file(desk.out("rack/run-1.json")).unwrap();
     let output = desk.reproduce(&cache());
     let stderr = text(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("rack: 1 of 2 runs kept"), "{stderr}");
+    assert!(stderr.contains("rack: kept 1 of 2 runs"), "{stderr}");
     assert_eq!(runs.map(|run| desk.written(run)), before);
     let again: Figure = read_json(&desk.out("figure.json")).unwrap();
     assert!(!again.partial && again.rows == figure.rows);

@@ -94,7 +94,7 @@ fn an_interrupted_command_exits_with_130_marks_what_is_partial_and_resumes() {
     let again = desk.simulate(&[]).spawn().unwrap();
     let output = interrupt_once_it_runs(again, &desk);
     assert!(
-        text(&output).contains("2 of 3 runs kept"),
+        text(&output).contains("kept 2 of 3 runs"),
         "{}",
         text(&output)
     );

@@ -1,5 +1,5 @@
-//! Marks on pages with recorded results: a page says by itself when the data path that made its
-//! numbers is not the one of this version.
+//! Marks on pages with recorded results: a page states if another version of the data path made its
+//! numbers.
 //!
 //! Such a page has a line `<!-- data path DIGEST -->`; the line below it is the mark, or empty.
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ const BEGIN: &str = "<!-- data path ";
 const END: &str = " -->";
 const STALE: &str = "**Stale:** the data path has changed since these numbers were recorded.";
 
-/// Marks all pages of the repository `root` that have a digest. Answers with those that changed.
+/// Marks all pages of the repository `root` that have a digest. Returns those that changed.
 pub fn mark_pages(root: &Path, data_path: &str) -> Result<Vec<PathBuf>> {
     let mut changed = Vec::new();
     for page in pages(root)? {
@@ -42,7 +42,7 @@ fn pages(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// `text` with the mark that each of its digests asks for.
+/// `text` with the mark that each of its digests needs.
 fn marked(text: &str, data_path: &str) -> String {
     let mut marked = String::new();
     let lines = text.lines().filter(|line| *line != STALE);

@@ -1,4 +1,4 @@
-//! The digest of what the simulator does in each figure's scenario (docs/reproduction/models.json).
+//! The digest of the simulator's results in each figure's scenario (docs/reproduction/models.json).
 use std::hash::Hasher;
 use std::sync::Mutex;
 
@@ -9,10 +9,10 @@ use onramp_scenario::Run;
 use onramp_sim::run::{run, Progress, Watch};
 use siphasher::sip::SipHasher13;
 
-/// A probe ends after so many transmissions over a link: the digests of all figures take seconds.
+/// A probe ends after so many transmissions over a link, so that the digests of all figures take seconds.
 const ENOUGH: u64 = 60_000;
 
-/// Of all figures that have a scenario, `threads` at a time.
+/// The digests of all figures that have a scenario, `threads` at a time.
 pub fn models(library: &Library, threads: usize) -> Result<Models> {
     let planned = Planned::all(library, ScaleName::Quick)?;
     let todo = Mutex::new(planned.iter().filter(|figure| figure.scenario.is_some()));
@@ -44,7 +44,7 @@ fn model(figure: &Planned) -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Adds what the flows of a run came to.
+/// Adds the results of a run's flows.
 fn add(hasher: &mut SipHasher13, of: &Run) -> Result<()> {
     let go_on = &mut |progress: Progress| progress.packet_hops < ENOUGH;
     let report = run(of, 0, Watch::default(), go_on)?;
@@ -56,7 +56,7 @@ fn add(hasher: &mut SipHasher13, of: &Run) -> Result<()> {
     Ok(())
 }
 
-/// What a change of the model may change. Times that did not come are -1.
+/// The results that a change of the model may change. Missing times are -1.
 fn outcome(flow: &FlowRow) -> [i64; 7] {
     let simulated = flow.simulated.as_ref();
     [

@@ -1,4 +1,5 @@
-//! docs/reproduction/, which keeps what was reproduced, a file a figure; and docs/reproduction.md, which shows it.
+//! Writes docs/reproduction/, the recorded results with one file for each figure, and docs/reproduction.md,
+//! which shows them.
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,8 @@ use onramp_results::{read_json, write_json};
 /// Digests of the model, beside the records.
 pub const MODELS: &str = "models.json";
 
-/// Adds what `results` has to the records in `docs`/reproduction, and writes `docs`/reproduction.md.
-/// Of a figure's results at the scales quick and full the fullest current ones stay.
+/// Adds `results` to the records in `docs`/reproduction, and writes `docs`/reproduction.md. If a figure has
+/// current results at the scales quick and full, those at full stay.
 pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()> {
     let records = docs.join("reproduction");
     std::fs::create_dir_all(&records)
@@ -19,7 +20,7 @@ pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()>
     let mut figures = recorded(&records)?;
     for figure in found(results)? {
         if figure.partial {
-            eprintln!("{} ({}) is partial: left out", figure.id, figure.scale);
+            eprintln!("{} ({}) is partial: not recorded", figure.id, figure.scale);
             continue;
         }
         figures.retain(|old| (&old.id, &old.scale) != (&figure.id, &figure.scale));
@@ -37,8 +38,8 @@ pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()>
     Ok(())
 }
 
-/// Drops the simulator's stale results of figures that have current ones at another scale: current
-/// ones at scale quick say more than stale ones at scale full.
+/// Drops the simulator's stale results of figures that have current ones at another scale: current results
+/// at scale quick are better than stale ones at scale full.
 fn drop_stale(figures: &mut Vec<Figure>, now: &dyn Fn(&str) -> MadeBy) {
     let is_stale = |figure: &Figure| figure.made_by.stale(&now(&figure.id)).is_some();
     let current: BTreeSet<String> = figures
@@ -57,7 +58,7 @@ pub fn page(library: &Library, mut figures: Vec<Figure>) -> Result<String> {
         if !annotate(library, figure)? {
             let (id, scale) = (&figure.id, &figure.scale);
             bail!(
-                "docs/reproduction/{id}.json ({scale}) has other rows than figures/{id}.toml declares: \
+                "the rows of docs/reproduction/{id}.json ({scale}) differ from those of figures/{id}.toml: \
                  run `onramp reproduce {id} --{scale} --table`"
             );
         }

@@ -1,4 +1,4 @@
-//! A figure's runs in its worlds: what is missing is run, what is there and whole stays.
+//! Runs a figure in its worlds: makes missing runs and keeps complete ones.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -15,29 +15,29 @@ use crate::output::{self, World};
 use crate::rack::{run_in_machines, InMachines};
 use crate::sim::{watch::Watch, Simulations};
 
-/// How a figure is run.
+/// Options of a figure's runs.
 pub struct Runner<'a> {
     pub figure: &'a Planned,
-    /// Takes all results of the figure.
+    /// Directory for all results of the figure.
     pub out: &'a Path,
     /// Simulated runs, or virtual machines, at a time.
     pub threads: usize,
-    /// What becomes of results that are there.
+    /// What to do with existing results.
     pub existing: Existing,
     #[cfg_attr(not(feature = "rack"), allow(dead_code))]
     pub machines: &'a Machines,
     pub cancel: &'a AtomicBool,
 }
 
-/// What progress begins with, by the part of a world's runs that is done.
+/// First words of a line of progress, by the fraction of a world's runs that is done.
 pub type Label<'a> = &'a (dyn Fn(f64) -> String + Sync);
 
-/// What came of a figure's runs.
+/// The results of a figure's runs.
 #[derive(Default)]
 pub struct Worlds {
-    /// With the runs that are whole, the simulator first.
+    /// The complete runs of each world, the simulator first.
     pub worlds: Vec<onramp_reproduce::World>,
-    /// Whether somebody ended it before all runs were.
+    /// Whether it was interrupted before all runs were complete.
     pub interrupted: Option<Interrupted>,
     pub made_by: MadeBy,
 }
@@ -45,7 +45,7 @@ pub struct Worlds {
 /// The runs of one world.
 struct Made {
     summary: SummaryFile,
-    /// Some were there, and other sources made them.
+    /// Whether other sources made some of them.
     by_another_model: bool,
 }
 
@@ -59,7 +59,7 @@ impl Made {
 }
 
 impl Runner<'_> {
-    /// Runs what is missing in the worlds of the figure's scale.
+    /// Makes the missing runs in the worlds of the figure's scale.
     pub fn worlds(&self, label: Label<'_>) -> Result<Worlds> {
         let Some(scenario) = &self.figure.scenario else {
             return Ok(Worlds::default());
@@ -68,7 +68,7 @@ impl Runner<'_> {
         let mut summaries = Vec::new();
         if self.figure.scale == ScaleName::Rack {
             let [sim, rack] = ["sim", "rack"].map(|world| self.out.join(world));
-            // Next to what the rack takes, the simulator takes no time.
+            // The simulator's time is negligible beside the rack's.
             let made = self.simulate(scenario, &sim, &|_| label(0.0));
             summaries.push((made.with_context(|| format!("simulating {id}"))?, sim));
             let made = self.on_rack(scenario, &rack, label);
@@ -123,7 +123,7 @@ impl Runner<'_> {
     }
 
     #[cfg(feature = "rack")]
-    /// In virtual machines, whatever this kernel can: their time does not depend on how busy this one is.
+    /// In virtual machines always, because virtual time does not depend on the load of this machine.
     fn on_rack(&self, scenario: &Scenario, out: &Path, label: Label<'_>) -> Result<Made> {
         let measure_cpu = self.figure.measures_cpu();
         let options = json!({ "measure_cpu": measure_cpu });
@@ -153,7 +153,7 @@ impl Runner<'_> {
         options: Value,
     ) -> Result<OutputDirectory> {
         let mut plan = output::plan(world, scenario, &self.figure.files, options);
-        // What the simulator does in this figure decides whether its runs are kept, not how it is written.
+        // Runs are kept if the simulator's results in this figure are unchanged, even if its source changed.
         let model = onramp_reproduce::made_by(&self.figure.id).model;
         if let (World::Sim, Some(model)) = (world, model) {
             plan.model = model;

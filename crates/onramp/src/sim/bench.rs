@@ -1,6 +1,6 @@
-//! `onramp sim bench`: how fast the simulator is on the reference fabric, on one thread and on several,
-//! and where the time goes. Numbers of threads take turns, so that what else the machine does hits all;
-//! then there is a run with a clock around some of the events.
+//! `onramp sim bench`: measures the simulator's speed on the reference fabric, on one thread and on several,
+//! and the time of each kind of event. Runs with different numbers of threads alternate, so that other load
+//! of the machine affects all of them. One more run measures the time of some events.
 use std::time::{Duration, Instant};
 
 use crate::args::ThreadArgs;
@@ -33,7 +33,7 @@ workload = "websearch"
 load = "60 %"
 "#;
 
-/// One event in so many is timed: a prime, so as to keep step with nothing.
+/// One event in so many is timed. It is a prime, so that it does not match a period of the simulation.
 const SAMPLE_EVERY: u64 = 31;
 
 const STEPS: [(Step, &str); 6] = [
@@ -55,7 +55,7 @@ pub struct Args {
     duration: Span,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Times that each is measured; medians are shown
+    /// Number of measurements of each; prints their medians
     #[arg(long, default_value_t = 3)]
     repeat: usize,
 }
@@ -95,9 +95,9 @@ pub fn run(args: &Args) -> Result<()> {
             median(measured, |m| m.processor / m.hops * 1e9),
         );
     }
-    println!("{:.2} M packet-hops a second of one processor", 1e3 / one);
+    println!("{:.2} M packet-hops per second of one processor", 1e3 / one);
     if let Some(memory) = peak_memory() {
-        println!("{memory} at most in memory");
+        println!("{memory} of memory at most");
     }
     println!("\n{:<22}  events/hop  ns/event  ns/hop", "");
     for (name, events_per_hop, share) in profile(args)? {
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Simulates it on so many threads.
+/// Simulates it on that number of threads.
 fn measure(args: &Args, threads: usize) -> Result<Measured> {
     let mut simulation = simulation(args, threads)?;
     let started = (Instant::now(), cpu_time()?);
@@ -128,7 +128,7 @@ fn median(measured: &[Measured], value: impl Fn(&Measured) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-/// What is simulated, by its counters.
+/// The counters of the simulation, as text.
 fn describe(args: &Args) -> Result<()> {
     let mut simulation = simulation(args, 1)?;
     simulation.run_until(Time::ZERO + args.duration);
@@ -156,8 +156,8 @@ fn simulation(args: &Args, threads: usize) -> Result<Simulation> {
     Ok(build_in_parts(run, &plan(run), Parts::Forced(threads))?)
 }
 
-/// For each kind of event: events per hop and its part of the time. The clock's own time is taken
-/// off, and taking an event from the queue is part of it.
+/// Events per hop and share of the time for each kind of event. The cost of reading the clock is
+/// subtracted; the cost of taking an event from the queue is included.
 fn profile(args: &Args) -> Result<Vec<(&'static str, f64, f64)>> {
     let mut simulation = simulation(args, 1)?;
     let end = Time::ZERO + args.duration;
@@ -195,12 +195,12 @@ fn profile(args: &Args) -> Result<Vec<(&'static str, f64, f64)>> {
     Ok(rows.map(row).collect())
 }
 
-/// Processor time of this process: what others do at the same time costs none.
+/// Processor time of this process, which other processes do not affect.
 fn cpu_time() -> Result<Duration> {
     Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
 }
 
-/// What reading the clock twice takes.
+/// Time to read the clock twice.
 fn clock_ns() -> f64 {
     const READS: u32 = 10_000;
     let sum: u128 = (0..READS)
@@ -209,7 +209,7 @@ fn clock_ns() -> f64 {
     sum as f64 / f64::from(READS)
 }
 
-/// Largest resident memory of this process so far, where /proc tells.
+/// Largest resident memory of this process so far, if /proc has it.
 fn peak_memory() -> Option<String> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

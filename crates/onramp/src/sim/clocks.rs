@@ -4,7 +4,7 @@ use onramp_results::{RunResult, SummaryFile};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// How wrong the hosts' clocks were at the end of each window, and of all together.
+/// The errors of the hosts' clocks at the end of each window, and over all windows.
 pub fn table(summary: &SummaryFile) -> String {
     let mut out = String::new();
     for run in &summary.runs {
@@ -58,7 +58,7 @@ fn all(out: &mut String, run: &RunResult) {
 }
 
 fn errors(out: &mut String, what: &str, errors: &Value, honest: &Value, rest: &str) {
-    // Nobody knows the time before the first correction.
+    // No host has fleet time before the first correction.
     if errors.is_null() {
         let _ = writeln!(out, "{what}      0{:>49}{rest}", "");
         return;

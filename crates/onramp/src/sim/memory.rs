@@ -1,4 +1,4 @@
-//! Refuses runs for which there is not enough memory, before anything is written.
+//! Refuses runs that need more memory than is available, before anything is written.
 use anyhow::{bail, Result};
 use onramp_scenario::Scenario;
 use onramp_sim::run::memory_needed;
@@ -10,7 +10,7 @@ pub fn check(scenario: &Scenario, threads: usize, available: Option<Bytes>) -> R
     for run in scenario.runs() {
         needed.push(memory_needed(run, threads)?.get());
     }
-    // The largest at once.
+    // The largest runs at the same time.
     needed.sort_unstable_by(|a, b| b.cmp(a));
     let at_once = threads.clamp(1, needed.len().max(1));
     let needed: u64 = needed.iter().take(at_once).sum();
@@ -25,7 +25,7 @@ pub fn check(scenario: &Scenario, threads: usize, available: Option<Bytes>) -> R
     }
 }
 
-/// Memory that could be had without swapping, where /proc tells.
+/// Memory that is available without swapping, if /proc has it.
 pub fn available() -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text

@@ -1,5 +1,5 @@
-//! `onramp sim replay`: a list of flows on a network file, both in the HPCC simulator's formats.
-//! Prints CSV in that simulator's columns.
+//! `onramp sim replay`: simulates a list of flows on a network, both in the HPCC simulator's file formats.
+//! Prints CSV with that simulator's columns.
 use std::{collections::HashMap, path::Path, path::PathBuf, time::Instant};
 
 use anyhow::{bail, Context, Result};
@@ -14,23 +14,23 @@ use onramp_units::{Bytes, Rate, Span, Time};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Nodes, switches and links
+    /// File with nodes, switches and links
     topology: PathBuf,
-    /// Flows in the order of their starts
+    /// File with flows, sorted by start
     flows: PathBuf,
     /// Congestion control
     #[arg(long, value_parser = PossibleValuesParser::new(cc::presets().map(|preset| preset.name)))]
     cc: String,
-    /// Times as they are, or rounded as the HPCC authors' ns-3 rounds them
+    /// Exact times, or times rounded as in the HPCC authors' ns-3
     #[arg(long, value_parser = ["exact", "ns3"], default_value = "exact")]
     rounding: String,
-    /// Memory of each switch
+    /// Buffer of each switch
     #[arg(long, default_value = "32 MiB")]
     buffer: Bytes,
-    /// Of random marks; with ns3 rounding its RngRun
+    /// Seed of random marks; with ns3 rounding its RngRun
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Give up flows that are not over so long after the last start
+    /// Time after the last start at which flows that are unfinished are given up
     #[arg(long, default_value = "2 s")]
     patience: Span,
 }
@@ -56,7 +56,10 @@ pub fn run(args: &Args) -> Result<()> {
     print!("{}", csv(&simulation, &flows, rounding));
     match simulation.unfinished() {
         0 => Ok(()),
-        n => bail!("{n} of {} flows are not over", flows.len()),
+        n => bail!(
+            "{n} of {} flows are unfinished: raise --patience",
+            flows.len()
+        ),
     }
 }
 
@@ -90,8 +93,8 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
     })
 }
 
-/// The reference's columns, a line a flow in the order of their ends, in ns or, exactly, in ps. An
-/// empty completion time is a flow that is not over.
+/// The reference's columns, one line for each flow in the order of their ends, in ns or, if exact, in ps.
+/// The completion time of an unfinished flow is empty.
 fn csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
     let (unit, ps_per_unit) = match rounding {
         Rounding::Ns3 => ("ns", 1000),

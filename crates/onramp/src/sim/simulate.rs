@@ -1,4 +1,4 @@
-//! Simulates the runs that a scenario lacks, several at a time, and merges the results.
+//! Simulates the missing runs of a scenario, several at a time, and merges the results.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,22 +20,22 @@ use crate::output::keeping;
 pub struct Simulations<'a> {
     pub scenario: &'a Scenario,
     pub watch: &'a Watch,
-    /// Directory for the results; whole runs that it has are kept.
+    /// Directory for the results; complete runs in it are kept.
     pub out: &'a Path,
     /// Runs at a time, or threads of one.
     pub threads: usize,
-    /// Ends it early.
+    /// Interrupts it.
     pub cancel: &'a AtomicBool,
-    /// What progress begins with, by the part that is done.
+    /// First words of a line of progress, by the fraction done.
     pub label: &'a (dyn Fn(f64) -> String + Sync),
 }
 
-/// What all runs come to, beside their results.
+/// Counters of all runs.
 struct Tally {
     started: Instant,
     /// Packet-hops of each run of the scenario.
     hops: Vec<AtomicU64>,
-    /// Why a run had one thread though more were free.
+    /// Why a run had one thread although more were free.
     why_one_thread: Mutex<BTreeSet<&'static str>>,
 }
 
@@ -58,7 +58,7 @@ impl Tally {
         format!("{:.2} M packet-hops/s", self.hops() as f64 / seconds / 1e6)
     }
 
-    /// Says how fast it was.
+    /// Prints the speed.
     fn tell(&self) {
         let seconds = self.started.elapsed().as_secs_f64();
         let (hops, speed) = (self.hops(), self.speed());
@@ -70,8 +70,8 @@ impl Tally {
 }
 
 impl Simulations<'_> {
-    /// Simulates the runs that are missing in the directory and merges all. The summary is partial when
-    /// it was ended early.
+    /// Simulates the runs that are missing in the directory and merges all. The summary is partial after
+    /// an interrupt.
     pub fn run(&self) -> Result<SummaryFile> {
         let (scenario, out) = (self.scenario, self.out);
         let missing = missing_runs(scenario, out);
@@ -121,7 +121,7 @@ impl Simulations<'_> {
         let report = run_in_parts(run, index, watch, parts, &mut progress)?;
         let (flows, requests) = (report.flows(), report.requests());
         write_tables(self.out, report.result(), flows, requests, report.series())?;
-        // Last: a run with this file is over.
+        // Last, because a run with this file is complete.
         write_json(&part(self.out, "run", index, "json"), report.result())?;
         let mut why = tally.why_one_thread.lock().expect("no run panicked");
         why.extend(report.why_one_thread);
@@ -129,7 +129,7 @@ impl Simulations<'_> {
     }
 }
 
-/// How long a run takes beside others of its scenario: hosts send all the time.
+/// Weight of a run among those of its scenario. Hosts send all the time, so it grows with their number.
 fn weight(run: &Run) -> f64 {
     run.duration.as_s_f64() * f64::from(run.network.topology.hosts())
 }

@@ -1,4 +1,4 @@
-//! What of a run is watched beside its results: packets of ports, series of ports and flows.
+//! Options that record more of a run: packets of ports, and series of ports and flows.
 use std::{collections::BTreeSet, fs::File, io::BufWriter, path::Path};
 
 use anyhow::{Context, Result};
@@ -11,19 +11,19 @@ use onramp_sim::{
 
 #[derive(clap::Args, Default, serde::Serialize)]
 pub struct Watch {
-    /// Write the packets that ports send to PORT-<run>.pcapng: host3 is host 3's NIC,
-    /// switch0-host3 the port of switch 0 to host 3, switch0-switch4 that to switch 4
+    /// Write the packets that ports send to PORT-<run>.pcapng: host3 is the NIC of host 3,
+    /// switch0-host3 the port of switch 0 to host 3, switch0-switch4 the port to switch 4
     #[arg(long, value_name = "PORT,...", value_delimiter = ',')]
     pcap: Vec<String>,
-    /// Add the series of places to series.parquet: ports as above, flow7 (row 7 of its run in
-    /// flows.parquet), ports (all), flows (all), pairs (of
-    /// kernel hosts: delays of packets, and what their senders knew)
+    /// Add series to series.parquet: a port as above, flow7 (row 7 of its run in flows.parquet),
+    /// ports (all), flows (all), pairs (kernel hosts: delay of a packet, and the last delays that its
+    /// sender knew)
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',')]
     series: Vec<String>,
 }
 
 impl Watch {
-    /// Series of places, and no packets.
+    /// Series only, and no packets.
     pub fn series(places: Vec<String>) -> Watch {
         Watch {
             pcap: Vec::new(),
@@ -31,7 +31,7 @@ impl Watch {
         }
     }
 
-    /// Checks that every run has what is to be watched, before anything is written.
+    /// Checks that every run has these ports and flows, before anything is written.
     pub fn check(&self, scenario: &Scenario) -> Result<()> {
         for run in scenario.runs() {
             check_watch(run, &self.pcap, &self.series).context("--pcap, --series")?;
@@ -39,7 +39,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What run `index` watches, its captures opened in `out`.
+    /// The series and captures of run `index`, whose files are opened in `out`.
     pub fn open(&self, out: &Path, index: usize) -> Result<run::Watch> {
         let open = |port: &String| {
             let path = part(out, port, index, "pcapng");
@@ -75,7 +75,7 @@ flows = 2
 "#;
 
     #[test]
-    fn a_port_or_place_that_one_run_lacks_is_refused() {
+    fn a_port_that_one_run_lacks_is_refused() {
         let scenario = Scenario::parse(STAR, "t").unwrap();
         let watch = |pcap: &str, series: &str| Watch {
             pcap: vec![pcap.to_owned()],
