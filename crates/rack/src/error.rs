@@ -1,18 +1,18 @@
-//! What can go wrong in a rack, with the values that tell why.
+//! Errors of a rack, with the values that explain them.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a rack could not be built, run or measured.
+/// A rack could not be built, run or measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused something.
+    /// The kernel refused an operation.
     #[error("{doing}: {source}")]
     System {
-        /// What was being done, to what.
+        /// The operation and its object.
         doing: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A file could not be read or written.
@@ -26,7 +26,7 @@ pub enum Error {
     /// Results could not be read or written.
     #[error(transparent)]
     Results(#[from] onramp_results::Error),
-    /// A file is not what this version writes.
+    /// A file has another format than this version's.
     #[error("{path}: {reason}")]
     Format {
         /// Which.
@@ -45,12 +45,12 @@ pub enum Error {
     /// A BPF program was not accepted.
     #[error("{doing}: {source}")]
     Bpf {
-        /// What was being done, to what.
+        /// The operation and its object.
         doing: String,
-        /// libbpf's answer.
+        /// libbpf's error.
         source: libbpf_rs::Error,
     },
-    /// The agent of a host did not do its part.
+    /// The agent of a host failed.
     #[error("On-Ramp agent of host {host}: {reason}")]
     Agent {
         /// Host number.
@@ -58,23 +58,23 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// Connections that were to exist before the measured time do not.
+    /// Connections were not established before the measured time.
     #[error("{missing} of {wanted} connections not established after {waited_s} s")]
     Unconnected {
-        /// How many.
+        /// Number of missing connections.
         missing: usize,
-        /// Of how many.
+        /// Number of required connections.
         wanted: usize,
-        /// For how long the rack waited, in its own (dilated) time.
+        /// Time for which the rack waited, in its own (dilated) time.
         waited_s: u64,
     },
     /// The scenario is too much for a rack.
     #[error("{0}")]
     Limit(onramp_scenario::RackLimit),
-    /// Somebody ended it.
+    /// The run was interrupted.
     #[error("ended before it had finished")]
     Cancelled,
-    /// This kernel lacks what the rack needs, and no virtual machine was asked for.
+    /// This kernel lacks requirements of the rack, and no virtual machine was requested.
     #[error("this kernel cannot be a rack: {}", list(.0))]
     Incapable(Vec<Missing>),
     /// The virtual machine failed.
@@ -82,12 +82,12 @@ pub enum Error {
     Vm(#[from] crate::vm::VmError),
 }
 
-/// Something that this machine lacks.
+/// A requirement that this machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What the rack needs.
+    /// The requirement.
     pub what: String,
-    /// What the machine says.
+    /// The machine's error.
     pub because: String,
 }
 
@@ -108,7 +108,7 @@ fn list(missing: &[Missing]) -> String {
 /// Result of the rack.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Adds what was being done to an error of the kernel.
+/// Adds the operation to an error of the kernel.
 pub(crate) trait Doing<T> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
 }

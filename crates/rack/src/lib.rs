@@ -1,8 +1,8 @@
 //! The virtual rack: a scenario on real Linux TCP, between network namespaces, on this kernel or
 //! in a virtual machine.
 //!
-//! Does: build the network, run the traffic, measure, write results.
-//! Does not: compute what the kernel can measure, simulate, or know the control laws.
+//! Builds the network, runs the traffic, measures and writes results. Does not compute anything that the
+//! kernel can measure, does not simulate, and does not know the control laws.
 
 pub mod error;
 pub mod measure;

@@ -1,8 +1,8 @@
-//! A domain: a part of the network with all that happens there. Its loop takes events and hands them to the
-//! fabric, to hosts, to what starts flows.
+//! A domain: a part of the network with its events. Its loop takes events and passes them to the fabric, the
+//! hosts and the flow starter.
 //!
-//! A domain owns its nodes, and the ends of flows that are on its hosts. What goes to another domain is a
-//! packet (net/mail.rs).
+//! A domain owns its nodes, and the ends of flows at its hosts. Only packets go to other domains
+//! (net/mail.rs).
 
 use crate::engine::events::Event;
 use crate::engine::team::Part;
@@ -39,7 +39,7 @@ pub enum Step {
     HostLine,
     /// A host's next packet is due.
     Wake,
-    /// A flow starts, stops or has waited too long.
+    /// A flow starts, stops or has a timeout.
     Flow,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Hosts {
     Kernel(Kernels),
 }
 
-/// What all domains of a simulation begin with.
+/// The initial state that all domains of a simulation share.
 pub(crate) struct Beginning {
     pub fabric: fabric::Beginning,
     pub network: Arc<Network>,
@@ -69,7 +69,7 @@ pub(crate) struct Beginning {
 }
 
 impl Domain {
-    /// Number `me`, in which nothing has happened yet.
+    /// Domain number `me` at time zero.
     pub fn new(beginning: &Beginning, me: usize) -> Domain {
         let Beginning {
             network, config, ..
@@ -108,7 +108,7 @@ impl Domain {
         domain
     }
 
-    /// All probes look.
+    /// All probes take a sample.
     pub fn look(&mut self, now: Time<Sim>) {
         self.probes.look(&self.site.net, now);
     }
@@ -124,7 +124,7 @@ impl Domain {
         }
     }
 
-    /// Reads what the next event will need, so that it is on its way from memory meanwhile.
+    /// Prefetches the memory that the next event needs.
     fn touch_next(&self) {
         let net = &self.site.net;
         match net.events.next_soon() {
@@ -138,7 +138,7 @@ impl Domain {
         }
     }
 
-    /// Handles one event, if there is one up to `end`. What it was.
+    /// Handles one event, if there is one up to `end`, and returns its kind.
     pub fn step(&mut self, end: Time<Sim>) -> Option<Step> {
         let net = &mut self.site.net;
         let event = net.events.pop(end)?;
@@ -199,7 +199,7 @@ impl Domain {
         }
     }
 
-    /// The line of a port is free: its node looks for something to send there.
+    /// The line of a port is free: its node sends the next packet there.
     fn line_freed(&mut self, port: u32) {
         let line = &mut self.site.net.ports[port as usize];
         line.awaited = false;
@@ -210,7 +210,7 @@ impl Domain {
         self.hosts.send(&mut self.site, host);
     }
 
-    /// Tells the outcomes what is known of flows that are under way.
+    /// Updates the outcomes of flows in progress.
     pub fn note_outcomes(&self) {
         let outcomes = &self.site.network.outcomes;
         match &self.hosts {
@@ -249,7 +249,7 @@ impl Part for Domain {
 }
 
 impl Hosts {
-    /// Sends what is next at a host, if its line is free and anything may go.
+    /// Sends the next packet of a host, if its line is free and a packet may leave.
     #[inline(never)]
     fn send(&mut self, site: &mut Site, host: u32) {
         match self {

@@ -2,11 +2,11 @@
 //! with shared buffers, the papers' congestion controls and On-Ramp, to the picosecond.
 //!
 //! [`Simulation`] is one network with its traffic; [`run`] makes one of a scenario and reports it.
-//! The model, and what it was compared with: docs/simulator.md.
+//! docs/simulator.md describes the model and its validation.
 //!
-//! Does: events, packets, queues, routes, congestion controls, and runs of scenarios, a run's parts
-//! on several threads. Does not: read files or clocks, or know scenarios' text. Every input is an
-//! argument, so the same inputs give the same bytes, for any number of threads.
+//! Handles events, packets, queues, routes, congestion controls, and runs of scenarios, also on several
+//! threads. Does not read files or clocks, and does not know the text of scenarios. Every input is an
+//! argument, so the same inputs give the same bytes for any number of threads.
 //!
 //! ```
 //! use onramp_cc::nic::{hpcc, Algorithm};

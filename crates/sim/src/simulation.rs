@@ -1,5 +1,5 @@
-//! One simulation: a network with its traffic, as a whole, made of one domain or of several that are
-//! simulated side by side. Which, no result tells.
+//! One simulation: a network with its traffic, in one domain or in several that run in parallel. Results do
+//! not depend on the number of domains.
 
 use crate::domain::{Beginning, Domain, Hosts, Step};
 use crate::engine::rounding::{Rounding, WireTimes};
@@ -30,7 +30,7 @@ use std::sync::{Arc, MutexGuard};
 /// Largest packet on the wire.
 const MAX_WIRE_BYTES: u32 = 9_216;
 
-/// Why a simulation cannot be made.
+/// Errors of a simulation's flows and network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum ConfigError {
@@ -56,11 +56,10 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// A network in which nothing has happened yet. `flows` come in the order of their starts.
+    /// A network at time zero. `flows` must be sorted by start.
     ///
     /// # Errors
-    /// Flows that are not in order, or not between two hosts; more link rates than telemetry can
-    /// name.
+    /// Flows that are not sorted, or not between two hosts; more link rates than telemetry can encode.
     pub fn new(
         config: Config,
         topology: &Topology,
@@ -69,8 +68,9 @@ impl Simulation {
         Simulation::in_parts(config, topology, flows, Partition::whole(topology))
     }
 
-    /// The same with a thread for each domain of `partition`; with one in the `ns3` rounding, whose order
-    /// is that of one thread, and for kernel hosts with flows that wait for others.
+    /// Like [`Simulation::new`], with a thread for each domain of `partition`. It uses one thread with `ns3`
+    /// rounding, whose order of events is that of one thread, and for kernel hosts with flows that wait for
+    /// others.
     ///
     /// # Errors
     /// As [`Simulation::new`].
@@ -81,7 +81,8 @@ impl Simulation {
         partition: Partition,
     ) -> Result<Simulation, ConfigError> {
         check(topology, &flows, config.chains.as_deref())?;
-        // Kernel hosts' flows that wait for others ask for their connections without delay.
+        // Kernel hosts' flows that wait for others request their connections without delay, so there is
+        // no lookahead.
         let in_one = waits_in_kernels(&config);
         let partition = match config.rounding {
             Rounding::Exact if !in_one => partition,
@@ -96,7 +97,7 @@ impl Simulation {
         );
         let mut ports = make_ports(topology, &network);
         let rates = number_rates(&mut ports);
-        // What marks and thresholds are in proportion to.
+        // Marks and thresholds are proportional to this rate.
         let host_rate = topology.host_rate();
         let memories = provision(&config, topology, &mut ports, host_rate);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
@@ -148,7 +149,7 @@ impl Simulation {
         })
     }
 
-    /// Lets time go by, to `end` or until nothing is left to do.
+    /// Simulates up to `end`, or until no event remains.
     pub fn run_until(&mut self, end: Time<Sim>) {
         let window_end = |s: &Simulation| s.synchroniser.as_ref().map(|s| s.end);
         while let Some(at) = window_end(self).filter(|at| *at <= end) {
@@ -164,12 +165,12 @@ impl Simulation {
         self.team.run_until(end);
     }
 
-    /// What each window of clock synchronisation has come to, if there is any.
+    /// The result of each window of clock synchronisation, if there is any.
     pub fn clock_windows(&self) -> &[ClockWindow] {
         self.synchroniser.as_ref().map_or(&[], |s| &s.windows)
     }
 
-    /// Handles one event, if there is one up to `end`; for profiles. What it was.
+    /// Handles one event, if there is one up to `end`, and returns its kind; for profiles.
     ///
     /// # Panics
     /// There are several domains.
@@ -178,7 +179,7 @@ impl Simulation {
         self.team.domain(0).step(end)
     }
 
-    /// Parts that are simulated side by side.
+    /// Number of domains.
     pub fn domains(&self) -> usize {
         self.network.partition.count()
     }
@@ -208,7 +209,7 @@ impl Simulation {
         times.max().unwrap_or(Time::ZERO)
     }
 
-    /// Flows that are not over.
+    /// Number of unfinished flows.
     pub fn unfinished(&self) -> usize {
         let in_time = self.network.in_time();
         let started: usize = self.each().map(|d| d.site.starts.started).sum();
@@ -216,19 +217,19 @@ impl Simulation {
         in_time + started - ended
     }
 
-    /// What has become of each flow of the plan by now.
+    /// The outcome of each flow of the plan so far.
     pub fn outcomes(&self) -> Vec<Outcome> {
         self.each_outcome().collect()
     }
 
-    /// The same, one after the other.
+    /// The outcomes as an iterator.
     pub(crate) fn each_outcome(&self) -> impl Iterator<Item = Outcome> + '_ {
         self.note_outcomes();
         let flows = 0..self.network.flows.len();
         flows.map(|plan| self.network.outcome(plan))
     }
 
-    /// Tells the outcomes what is known of flows that are under way.
+    /// Updates the outcomes of flows in progress.
     fn note_outcomes(&self) {
         self.each().for_each(|domain| domain.note_outcomes());
     }
@@ -239,13 +240,13 @@ impl Simulation {
         domain.arrivals.measure(host);
     }
 
-    /// Those so far; they are no longer measured.
+    /// Stops the measurement and returns its delays.
     pub(crate) fn measured_delays(&mut self, host: u32) -> Option<Delays> {
         let mut domain = self.domain_of(self.network.port_of(host));
         domain.arrivals.take_measured()
     }
 
-    /// Notes what senders know, and the delays that their packets meet, from now on.
+    /// Records the delays of packets and the last measurements of their senders from now on.
     pub(crate) fn watch_signals(&mut self) {
         self.each().for_each(|mut domain| match &mut domain.hosts {
             Hosts::Kernel(kernels) => kernels.signals = Some(Signals::default()),
@@ -253,7 +254,7 @@ impl Simulation {
         });
     }
 
-    /// Those so far, by time.
+    /// The records so far, by time.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         let of = |domain: &Domain| match &domain.hosts {
             Hosts::Kernel(kernels) => Some(kernels.signals.as_ref()?.pairs.clone()),
@@ -280,15 +281,14 @@ impl Simulation {
             .sum()
     }
 
-    /// Payload that the receiver of each flow of the plan has in order.
+    /// Payload that the receiver of each flow of the plan has received in order.
     pub fn received(&self) -> Vec<Bytes> {
         self.each_outcome().map(|o| o.received).collect()
     }
 
-    /// Completion time of flow `plan` in an otherwise empty network, as the HPCC authors define
-    /// it: the base round-trip time, and its bytes with headers but without telemetry at the rate
-    /// of the slowest line on its way.
-    /// `None`: it has no size.
+    /// Completion time of flow `plan` in an empty network, as the HPCC authors define it: the base
+    /// round-trip time, plus its bytes with headers but without telemetry at the rate of the slowest line
+    /// on its path. `None`: it has no size.
     pub fn ideal_fct(&self, plan: usize) -> Option<Span> {
         self.network.ideal_fct(plan)
     }
@@ -302,7 +302,7 @@ impl Simulation {
         self.domain_of(port).site.net.port_state(port, now)
     }
 
-    /// From now on writes all packets that `port` sends to `out`, as those of interface `name`.
+    /// Writes all packets that `port` sends from now on to `out`, as packets of interface `name`.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -321,7 +321,7 @@ impl Simulation {
     /// Ends all captures.
     ///
     /// # Errors
-    /// The first that could not be written.
+    /// The first capture that could not be written.
     pub(crate) fn end_captures(&mut self) -> Result<(), CaptureError> {
         self.each().try_for_each(|mut domain| domain.captures.end())
     }
@@ -370,7 +370,7 @@ fn make_ports(topology: &Topology, network: &Network) -> Vec<Port> {
     topology.links().iter().flat_map(ends).collect()
 }
 
-/// The different rates, and which one each port has.
+/// The distinct rates, and the index of each port's rate.
 fn number_rates(ports: &mut [Port]) -> Vec<Rate> {
     let mut rates: Vec<Rate> = ports.iter().map(|port| port.rate).collect();
     rates.sort();

@@ -5,10 +5,10 @@ use crate::error::{Doing, Result};
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut};
 use std::ptr::{null, NonNull};
 
-/// Where on a device a program runs.
+/// The hook of a device at which a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// tcx, on the side that the program's section says.
+    /// tcx, in the direction of the program's section.
     Tcx,
     /// netkit, on transmission by the primary device.
     Netkit,
@@ -37,7 +37,7 @@ fn link(program: &ProgramMut<'_>, ifindex: i32, hook: Hook) -> Result<Link, libb
         }
     };
     match NonNull::new(link) {
-        // SAFETY: a link nobody else owns.
+        // SAFETY: a link that has no other owner.
         Some(link) => Ok(unsafe { Link::from_ptr(link) }),
         None => Err(std::io::Error::last_os_error().into()),
     }

@@ -1,13 +1,13 @@
-//! The rack's slow motion: every time multiplied and every rate divided by the same factor, so
-//! that queues, windows and buffers in bytes stay what they are. Results are scaled back.
+//! Time dilation: multiplies every time and divides every rate by the same factor, so that queues, windows
+//! and buffers in bytes are unchanged. Results are scaled back.
 //!
-//! docs/fidelity.md lists which constants of the kernel follow, and which do not.
+//! docs/fidelity.md lists the kernel's constants that are scaled, and those that are not.
 
 use onramp_units::{Rate, Span};
 use std::num::NonZeroU64;
 
-/// Whether the minimum RTO slows down with the rest of the world. True is faithful: a timeout then
-/// costs 200 ms of the real network. False leaves 200 ms of the rack's time, 200 ms / d.
+/// Whether the minimum RTO is dilated. If it is, a timeout costs 200 ms of the real network, as it should.
+/// If not, a timeout costs 200 ms of the rack's time, which is 200 ms / d of the real network.
 pub const DILATE_RTO: bool = true;
 
 /// Linux's TCP_RTO_MIN.
@@ -18,7 +18,7 @@ const RTO_MIN: Span = Span::from_ms(200);
 pub struct Dilation(NonZeroU64);
 
 impl Dilation {
-    /// Slows the world down `times` times.
+    /// A dilation by the factor `times`.
     pub fn new(times: NonZeroU64) -> Dilation {
         Dilation(times)
     }
@@ -28,12 +28,12 @@ impl Dilation {
         self.0.get()
     }
 
-    /// A real time in the rack's world.
+    /// A real time in the rack's time.
     pub fn slow(self, real: Span) -> Span {
         Span::from_ps(real.as_ps().saturating_mul(self.times() as i64))
     }
 
-    /// A real rate in the rack's world.
+    /// A real rate in the rack's time.
     pub fn slow_rate(self, real: Rate) -> Rate {
         real.slowed(self.0)
     }

@@ -1,5 +1,5 @@
-//! The On-Ramp daemons of a rack: one `onramp agent run` in each host, as an operator would start
-//! it, asked for its counters over its socket and told to stop. Knows nothing of what they do.
+//! The On-Ramp daemons of a rack: starts one `onramp agent run` in each host, as an operator does, reads its
+//! counters over its socket, and stops it. Does not know what daemons do.
 
 use super::clocks;
 use super::dilation::Dilation;
@@ -51,8 +51,8 @@ struct Agent {
 }
 
 impl Edges {
-    /// Starts a daemon in each host and waits until all answer. `progress` is told which part of the
-    /// time that takes is over.
+    /// Starts a daemon in each host and waits until all answer. `progress` gets the fraction of the start-up
+    /// time that has passed.
     pub fn start(
         run: &Run,
         hosts: &[NetNs],
@@ -72,7 +72,7 @@ impl Edges {
                 .agents
                 .push(Agent::spawn(host, namespace, agent, &line, socket)?);
         }
-        // They load side by side, and answer at about the same time.
+        // They load in parallel, and answer at about the same time.
         let (started, takes) = (Instant::now(), LOADING.mul_f64(hosts.len() as f64));
         let mut loading = || progress(started.elapsed().div_duration_f64(takes).min(1.0));
         for agent in &mut edges.agents {
@@ -89,7 +89,7 @@ impl Edges {
         Ok(edges)
     }
 
-    /// Counters of all daemons, added up; of a maximum, the largest.
+    /// Sum of each counter over all daemons; the largest value of a maximum.
     pub fn counters(&self) -> Result<BTreeMap<String, u64>> {
         let mut sums = BTreeMap::new();
         for agent in &self.agents {
@@ -101,8 +101,8 @@ impl Edges {
         Ok(sums)
     }
 
-    /// What the fleet times of the hosts that know it are at CLOCK_MONOTONIC `at_ns`, and the sigmas
-    /// that they claim, ns.
+    /// Fleet times of the hosts that have it at CLOCK_MONOTONIC `at_ns`, and their estimated standard
+    /// deviations, ns.
     pub fn fleet_times(&self, at_ns: i64) -> Vec<(i64, f64)> {
         let at = Time::from_ticks(at_ns);
         let told = |agent: &Agent| {
@@ -132,14 +132,14 @@ impl Drop for Edges {
     }
 }
 
-/// Arguments of a host's daemon: everything in the rack's time.
+/// Arguments of a host's daemon, all in the rack's time.
 fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     let dilation = Dilation::new(run.time_dilation);
     let rate = dilation.slow_rate(run.network.link.rate).to_string();
     let slow = |span: Span| dilation.slow(span).to_string();
     let onramp = &run.onramp;
     let gain = f64::from(onramp.gain.q16()) / 65536.0;
-    // With nothing held, segments are what they are without On-Ramp.
+    // With law off, segments have the same size as without On-Ramp.
     let gso = if onramp.law == Law::Off {
         run.host.gso
     } else {
@@ -174,13 +174,13 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     .collect()
 }
 
-/// What a host's clock is, and what corrects it.
+/// Options of a host's clock and of its synchronisation.
 fn clock_arguments(run: &Run, clock: &Oscillator, host: u32) -> Vec<String> {
     let dilation = Dilation::new(run.time_dilation);
     let mut options = vec![("--synthetic-clock", clock.to_string())];
     if run.clock.sync == ClockSync::Huygens {
         let members = (0..run.network.topology.hosts()).map(|host| links::ipv4(host).to_string());
-        // Stamps are slowed down with all else: they are as noisy as they are already.
+        // Dilation also scales the noise of stamps, so no noise is added.
         let noise = dilation.times() - 1;
         options.extend([
             ("--clock", "huygens".to_owned()),
@@ -215,7 +215,7 @@ fn fleet_time(status: &Status) -> Option<Correction> {
     })
 }
 
-/// Adds the counters of a daemon, which count all of its peers. Of a maximum the larger stays.
+/// Adds the counters of a daemon over all its peers. For a maximum the larger value stays.
 fn add_counters(status: &Status, sums: &mut BTreeMap<String, u64>) {
     for (name, &value) in &status.counters {
         let sum = sums.entry(name.clone()).or_default();
@@ -278,7 +278,8 @@ impl Agent {
         }
     }
 
-    /// Waits until the daemon's status is `right`: it then does `what`. Calls `waiting` now and then.
+    /// Waits until `right` holds for the daemon's status; `what` describes this state. Calls `waiting` from
+    /// time to time.
     fn wait_until(
         &mut self,
         what: &str,
@@ -312,7 +313,7 @@ impl Agent {
 
     fn terminate(&self) {
         let pid = Pid::from_child(&self.child);
-        // Already gone is as good.
+        // The process may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
 

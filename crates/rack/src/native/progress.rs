@@ -1,17 +1,16 @@
-//! How far a run is, as a value and as a line that a guest prints.
+//! The progress of a run, as a value and as a line that a guest prints.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// The network is being built.
     Building,
-    /// The hosts' daemons start: the part of the time it takes that is over, 0 to 1.
+    /// The hosts' daemons start: the fraction of the start-up time that has passed, 0 to 1.
     Daemons(f64),
-    /// Traffic: the part of its duration that has passed, 0 to 1; above 1 while the last flows
-    /// finish.
+    /// Traffic: the fraction of its duration that has passed, 0 to 1; above 1 while the last flows finish.
     Traffic(f64),
     /// Results are being written.
     Writing,

@@ -1,6 +1,6 @@
-//! How much CPU time a rack takes. The kernel's own accounting counts interrupts that wake an idle
-//! CPU as idle time, and nearly all of a rack's work happens there. So a thread of the lowest
-//! class counts as long as nobody else wants the CPU, and what it did not count was work.
+//! Measures the CPU time of a rack. The kernel's accounting counts interrupts that wake an idle CPU as idle
+//! time, and nearly all of a rack's work happens there. So a thread of the lowest class counts while the CPU
+//! is otherwise idle; the remaining time is the rack's work.
 //!
 //! For a machine with one CPU. In the virtual machine it turns skipped idle time into emulated
 //! instructions, so a measured run takes two to three times as long.

@@ -71,8 +71,8 @@ impl Switch {
         })
     }
 
-    /// Opens host i's way into the switch. Separate, because what is attached first runs first,
-    /// and this program ends the chain.
+    /// Attaches the program that takes frames of host i into the switch. This is a separate step, because
+    /// programs run in the order of attachment, and this program ends the chain.
     pub fn connect(&mut self, namespace: &NetNs, hosts: u32) -> Result<()> {
         for host in 0..hosts {
             let up = format!("up{host}");
@@ -86,7 +86,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Frames that named no host.
+    /// Frames without the address of a host.
     pub fn unknown_frames(&self) -> u64 {
         self.skel
             .maps

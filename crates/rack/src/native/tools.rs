@@ -1,4 +1,4 @@
-//! Runs `ip` and `tc` of iproute2 and reads what `tc` tells.
+//! Runs `ip` and `tc` of iproute2, and reads the counters of `tc`.
 
 use super::sys::NetNs;
 use crate::error::{Doing, Error, Result};
@@ -13,7 +13,7 @@ pub fn batch(namespace: &NetNs, tool: &str, script: &str) -> Result<()> {
     }
     let mut child = start(namespace, tool, &["-batch", "-"])?;
     let mut stdin = child.stdin.take().expect("stdin is piped");
-    // A tool that stops at a bad line closes the pipe; its own message says more.
+    // A tool that stops at a bad line closes the pipe; its own message is better.
     let _ = stdin.write_all(script.as_bytes());
     drop(stdin);
     let done = child
@@ -29,7 +29,7 @@ pub fn batch(namespace: &NetNs, tool: &str, script: &str) -> Result<()> {
     })
 }
 
-/// What a qdisc has counted.
+/// Counters of a qdisc.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 pub struct QdiscStats {
     /// "tbf", "netem", ...
@@ -47,8 +47,8 @@ pub struct QdiscStats {
     pub drops: u64,
 }
 
-/// A `tc` that reads the counters of all qdiscs in a namespace, at this moment. It takes some
-/// milliseconds, which traffic need not wait for.
+/// A `tc` process that reads the counters of all qdiscs in a namespace. It takes some milliseconds, and
+/// traffic continues meanwhile.
 #[derive(Debug)]
 pub struct Reading(Child);
 
@@ -58,7 +58,7 @@ impl Reading {
         start(namespace, "tc", &["-s", "-j", "qdisc", "show"]).map(Reading)
     }
 
-    /// What was read.
+    /// The counters.
     pub fn finish(self) -> Result<Vec<QdiscStats>> {
         let done = self.0.wait_with_output().doing(|| "running tc".into())?;
         let failed = |message: String| Error::Tool {

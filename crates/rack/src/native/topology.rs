@@ -1,9 +1,8 @@
 //! Builds the rack: a namespace for each host and one for the switch, wired as links.rs says, with
 //! the switch's and the probes' BPF programs attached. Carries no traffic itself.
 //!
-//! Nothing is named outside the rack: namespaces are descriptors, programs are links. When the
-//! process ends, by whatever means, all of it is gone, so there is nothing to clean up after a
-//! crash.
+//! The rack has no names outside of the process: namespaces are descriptors, programs are links. When the
+//! process ends for any reason, the kernel removes all of it, so a crash leaves nothing to clean up.
 
 use super::links;
 use super::probe::Probe;
@@ -15,7 +14,7 @@ use onramp_scenario::{HostId, Run};
 use std::fs;
 use std::io;
 
-/// A network, up and idle.
+/// An idle network.
 #[derive(Debug)]
 pub struct Rack {
     hosts: Vec<NetNs>,
@@ -29,14 +28,14 @@ impl Rack {
     /// Builds the network of `run`; `measured` is the host whose switch port is observed.
     ///
     /// # Errors
-    /// Whatever the kernel, `ip`, `tc` or the BPF verifier refuse.
+    /// Errors of the kernel, `ip`, `tc` or the BPF verifier.
     pub fn build(run: &Run, measured: HostId) -> Result<Rack> {
         let count = run.network.topology.hosts();
         let new = || NetNs::create().doing(|| "creating a network namespace".into());
         let switch = new()?;
         let hosts = (0..count).map(|_| new()).collect::<Result<Vec<_>>>()?;
 
-        // Frames only: a switch has no addresses, and asks nobody for one.
+        // A switch only forwards frames: it has no addresses and requests none.
         sysctl(&switch, "net/ipv6/conf/default/disable_ipv6", "1")?;
         let paths: Vec<_> = hosts.iter().map(NetNs::path).collect();
         tools::batch(&switch, "ip", &links::switch_links(&paths))?;
@@ -62,7 +61,7 @@ impl Rack {
         &self.hosts
     }
 
-    /// The hosts, and what can be read while traffic runs between them.
+    /// The hosts, and the counters that can be read while traffic runs.
     pub fn split(&mut self) -> (&[NetNs], Instruments<'_>) {
         let Rack {
             hosts,
@@ -83,7 +82,7 @@ impl Rack {
     }
 }
 
-/// What a rack's switch and probes tell.
+/// The counters of a rack's switch and probes.
 #[derive(Debug)]
 pub struct Instruments<'a> {
     /// The probes.
@@ -94,7 +93,7 @@ pub struct Instruments<'a> {
 }
 
 impl Instruments<'_> {
-    /// Frames for nobody, so far.
+    /// Frames without a receiving host, so far.
     pub fn unknown_frames(&self) -> u64 {
         self.programs.unknown_frames()
     }
@@ -161,15 +160,15 @@ fn sysctl(namespace: &NetNs, path: &str, value: &str) -> Result<()> {
         .doing(|| format!("setting {path} = {value}"))
 }
 
-/// CUBIC's module parameters, which no namespace has of its own; put back when dropped. The one
-/// thing that outlives a rack ended by SIGKILL, and only a dilated one: not a real network's.
+/// CUBIC's module parameters, which all namespaces share; restored when dropped. They are the only state
+/// that remains after SIGKILL, and only a dilated rack changes them.
 #[derive(Debug)]
 struct CubicSettings(Vec<(&'static str, String)>);
 
 impl CubicSettings {
     const DIRECTORY: &'static str = "/sys/module/tcp_cubic/parameters";
 
-    /// Slows HyStart down with the world; dilation.rs says why its delay test goes.
+    /// Dilates HyStart; dilation.rs explains why its delay test is off.
     fn apply(run: &Run) -> Result<CubicSettings> {
         let times = run.time_dilation.get();
         let mut before = CubicSettings(Vec::new());

@@ -1,11 +1,11 @@
-//! What can go wrong with the virtual machine, in words that say what to do.
+//! Errors of the virtual machine, with their remedies.
 
 use std::path::{Path, PathBuf};
 
 /// Lines of guest output an error carries.
 const TAIL_LINES: usize = 20;
 
-/// Why a job has no outcome.
+/// A job has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
     /// No kernel was found where the set-up puts it.
@@ -32,7 +32,7 @@ pub enum VmError {
     NoProgram {
         /// The program.
         program: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// A file of the host cannot be read or written.
@@ -40,7 +40,7 @@ pub enum VmError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The guest ended without handing over results.
@@ -49,10 +49,10 @@ pub enum VmError {
         /// Last lines of the emulator, the kernel and the command.
         tail: String,
     },
-    /// The guest no longer got on.
+    /// The guest was stuck.
     #[error("the guest is stuck: {why}; its last lines:\n{tail}")]
     Stuck {
-        /// How that is known.
+        /// The reason for the decision.
         why: super::Stuck,
         /// Last lines of the kernel and the command.
         tail: String,
@@ -78,10 +78,10 @@ pub(super) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> VmError + '_ {
     }
 }
 
-/// How the kernel's account of its end begins; a trace as long as it likes follows.
+/// First words of the kernel's report of a panic; a trace of any length follows.
 const TROUBLE: &[&str] = &["sysrq:", "Kernel panic", "BUG:", "Oops", "Out of memory"];
 
-/// What the kernel said of its trouble from the beginning, else its last lines.
+/// The kernel's report of a panic from its beginning, or else its last lines.
 pub(super) fn trouble(console: &str) -> String {
     let lines: Vec<&str> = console.lines().collect();
     let is_trouble = |line: &&str| TROUBLE.iter().any(|word| line.contains(word));

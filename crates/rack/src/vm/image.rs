@@ -1,4 +1,4 @@
-//! Builds the guest's initial RAM disk: what every guest needs, cached, then what this job needs.
+//! Builds the guest's initial RAM disk: the cached archive that every guest needs, then the archive of this job.
 //!
 //! The kernel unpacks concatenated cpio archives one after the other.
 
@@ -50,7 +50,7 @@ const DIRECTORIES: &[&str] = &[
 /// Process 1 of the guest.
 const INIT: &[u8] = include_bytes!("init.sh");
 
-/// What a signed module ends with (include/linux/module_signature.h).
+/// The end of a signed module (include/linux/module_signature.h).
 const SIGNED: &[u8] = b"~Module signature appended~\n";
 
 /// The two files the emulator boots.
@@ -59,7 +59,7 @@ pub(super) struct Image {
     pub initrd: Vec<u8>,
 }
 
-/// Builds the image of `job`, reusing what `cache` has.
+/// Builds the image of `job`, and reuses the archives in `cache`.
 pub(super) fn build(kernel: &Kernel, cache: &Path, job: &Job) -> Result<Image, VmError> {
     let cache = cache.join("vm");
     fs::create_dir_all(&cache).map_err(at(&cache))?;
@@ -71,7 +71,7 @@ pub(super) fn build(kernel: &Kernel, cache: &Path, job: &Job) -> Result<Image, V
     })
 }
 
-/// Writes `bytes` to `path` so that no other process or thread ever sees half of it.
+/// Writes `bytes` to `path` atomically.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), VmError> {
     let write = |dir: &Path| {
         let mut part = tempfile::NamedTempFile::new_in(dir)?;
@@ -81,8 +81,8 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), VmError> {
     write(path.parent().unwrap_or(Path::new("."))).map_err(at(path))
 }
 
-/// The archive every guest of `kernel` shares: `/init`, programs, modules. Kept in `cache` under
-/// a name that changes with everything in it.
+/// The archive that all guests of `kernel` share: `/init`, programs, modules. Its name in `cache` has a
+/// digest of its content.
 fn base(kernel: &Kernel, cache: &Path) -> Result<Vec<u8>, VmError> {
     let programs: Vec<PathBuf> = ["busybox"]
         .iter()

@@ -1,11 +1,11 @@
 //! A virtual machine that runs one command on Debian's stock cloud kernel in virtual time.
 //!
-//! Does: build an initial RAM disk, boot QEMU's software emulation with an instruction-counted
-//! clock, pass on the lines the command prints, unpack the files it leaves in `/out`.
-//! Does not: fetch the kernel (tools/setup does), network with the host, know what a rack is.
+//! Builds an initial RAM disk, boots QEMU's software emulation with an instruction-counted clock, passes on
+//! the lines that the command prints, and unpacks the files in `/out`. Does not download the kernel
+//! (tools/setup does), has no network to the host, and does not know racks.
 //!
-//! One guest instruction takes 1 ns of guest time and idle time is skipped, so what the guest
-//! measures does not depend on how busy the host is.
+//! One guest instruction takes 1 ns of guest time, and idle time is skipped. So measurements of the guest do
+//! not depend on the load of the host.
 
 mod error;
 mod image;
@@ -26,7 +26,7 @@ pub use watchdog::Stuck;
 pub struct Vm {
     /// Kernel that is booted.
     pub kernel: Kernel,
-    /// Where the archives made from the kernel and the host's tools are kept between runs.
+    /// Directory of the archives with the kernel's modules and the host's tools, which runs share.
     pub cache: PathBuf,
     /// Guest memory, MiB.
     pub memory_mib: u32,
@@ -68,14 +68,14 @@ pub enum Content {
     Host(PathBuf),
 }
 
-/// What came out of a guest that powered itself off.
+/// The outcome of a guest that powered itself off.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Exit code of the command.
     pub exit_code: i32,
     /// Standard output and error of the command, interleaved.
     pub output: String,
-    /// What the guest's kernel printed.
+    /// Output of the guest's kernel.
     pub console: String,
     /// Wall-clock time from power-on to power-off.
     pub wall: Duration,

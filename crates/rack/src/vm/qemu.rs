@@ -1,4 +1,4 @@
-//! Runs the emulator: its arguments, its life, what comes out of it.
+//! Runs the emulator: arguments, process and output.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,11 +18,11 @@ use super::{Job, Outcome, Vm, VmError};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// How often the host looks for new output, life and cancellation.
+/// Interval at which the host checks for output, the end of the process and cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What every kernel is told. A wait that spins costs 0.5 us of the host's time for each 10 ns of
-/// the guest's, because the emulator leaves its loop at every `pause`.
+/// Command line of every kernel. A spinning wait costs 0.5 us of host time for each 10 ns of guest time,
+/// because the emulator leaves its loop at every `pause`.
 const KERNEL_ARGUMENTS: &[&str] = &[
     "console=ttyS0 quiet",
     // The same addresses and the same clock in every run.
@@ -34,7 +34,7 @@ const KERNEL_ARGUMENTS: &[&str] = &[
     "nolapic_timer no_timer_check",
     // The kernel's own certificates cost 0.3 s to parse and serve only to check modules.
     "initcall_blacklist=load_system_certificate_list",
-    // A kernel that is in trouble ends the guest.
+    // A kernel that panics ends the guest.
     "oops=panic panic=-1 reboot=t",
 ];
 
@@ -156,7 +156,7 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(File::create(&errors).map_err(at(&errors))?)
-        // A group of its own: Ctrl-C reaches this process, which decides what becomes of the guest.
+        // A group of its own, so that Ctrl-C reaches this process, which decides about the guest.
         .process_group(0);
     // SAFETY: the closure makes two system calls and touches no memory of the parent.
     unsafe { command.pre_exec(move || end_with(ourselves)) };

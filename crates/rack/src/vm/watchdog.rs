@@ -1,18 +1,18 @@
-//! Decides that a guest no longer gets on, by its own time: how slow the host is does not matter.
+//! Decides whether a guest is stuck, by the guest's own time, so that the speed of the host does not matter.
 //!
-//! The guest tells its uptime every few seconds of it (init.sh), and its command prints lines. A guest is
-//! stuck when its command has printed nothing for too much of the guest's time, or when the guest does not
-//! even tell its time although the emulator has worked, or slept, for long.
+//! The guest reports its uptime every few seconds of guest time (init.sh), and its command prints lines. A
+//! guest is stuck if its command has printed nothing for too long in guest time, or if the guest does not
+//! report its uptime although the emulator has worked, or slept, for long.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Work of the emulator without word of the guest's time. The guest tells every 5 s, 5e9 instructions,
-/// which take an idle processor of 2024 about 20 s.
+/// Processor time of the emulator without a report of the guest's uptime. The guest reports every 5 s, or
+/// 5e9 instructions, which take an idle processor of 2024 about 20 s.
 const MOST_WORK: Duration = Duration::from_secs(600);
-/// Wall-clock time in which an emulator that does not work at all is given up.
+/// Wall-clock time after which an emulator that does not work at all is given up.
 const MOST_SLEEP: Duration = Duration::from_secs(600);
-/// Part of the time that an emulator works even at low priority on a crowded host.
+/// Fraction of the time in which an emulator works, even at low priority on a loaded host.
 const LEAST_LOAD: f64 = 0.001;
 
 /// Times of the emulator's process so far.
@@ -29,9 +29,9 @@ pub struct Emulator {
 pub enum Stuck {
     /// The command printed nothing for this much of the guest's time.
     Silent(Duration),
-    /// The guest did not tell its time while the emulator worked for so long.
+    /// The guest did not report its uptime while the emulator worked for this time.
     Deaf(Duration),
-    /// The emulator did not work for so long.
+    /// The emulator did not work for this time.
     Asleep(Duration),
 }
 
@@ -57,14 +57,14 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// What was heard of a guest last.
+/// The last reports of a guest.
 #[derive(Debug)]
 pub struct Watchdog {
     patience: Duration,
     uptime: Duration,
     /// Uptime when the last line was printed.
     line_at: Duration,
-    /// When the uptime was told.
+    /// Time of the last uptime report.
     told_at: Emulator,
 }
 
@@ -84,7 +84,7 @@ impl Watchdog {
         self.line_at = self.uptime;
     }
 
-    /// The guest told its uptime.
+    /// The guest reported its uptime.
     pub fn uptime(&mut self, uptime: Duration, now: Emulator) {
         self.uptime = uptime;
         self.told_at = now;

@@ -1,23 +1,23 @@
-//! Where threads wait for each other: a while awake, because a window is short, then asleep.
+//! A barrier for threads. A waiting thread polls first, because a window is short, and then sleeps.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Looks at the generation before a thread goes to sleep: half a millisecond, about a window's work. Next
-/// to none where threads have to share processors. Without a pause between looks: a hypervisor takes the
-/// processor away from who pauses often.
+/// Polls of the generation before a thread sleeps: half a millisecond, about the work of a window. Almost
+/// none if threads share processors. There is no pause instruction between polls, because a hypervisor takes
+/// the processor away from a guest that pauses often.
 const LOOKS: u32 = 500_000;
 const FEW_LOOKS: u32 = 10;
-/// A sleeper looks this often whether the barrier has been broken.
+/// Interval at which a sleeping thread checks whether the barrier is broken.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A barrier for a number of threads, to be used again and again.
+/// A reusable barrier for a number of threads.
 pub(crate) struct Barrier {
     threads: usize,
     looks: u32,
     here: AtomicUsize,
-    /// Times that all were here.
+    /// Number of times that all threads reached the barrier.
     generation: AtomicUsize,
     sleepers: AtomicUsize,
     broken: AtomicBool,
@@ -54,17 +54,17 @@ impl Barrier {
         }
     }
 
-    /// Until it is dropped, a panic of this thread ends the others' waiting with a panic too.
+    /// Until the guard is dropped, a panic of this thread makes the waiting threads panic too.
     pub fn break_on_panic(&self) -> BreakOnPanic<'_> {
         BreakOnPanic(self)
     }
 
-    /// Ends the others' waiting with a panic.
+    /// Makes the waiting threads panic.
     pub fn give_up(&self) {
         self.broken.store(true, SeqCst);
     }
 
-    /// Waits until all threads wait. What they did before is seen by all after.
+    /// Waits until all threads wait. Writes before the barrier are visible to all threads after it.
     ///
     /// # Panics
     /// Another thread has panicked.
@@ -74,7 +74,7 @@ impl Barrier {
             self.here.store(0, SeqCst);
             self.generation.store(generation + 1, SeqCst);
             if self.sleepers.load(SeqCst) > 0 {
-                // A sleeper that has not slept yet holds the mutex, and looks once more.
+                // A thread that is about to sleep holds the mutex and polls once more.
                 drop(self.mutex.lock());
                 self.everybody.notify_all();
             }

@@ -1,19 +1,17 @@
-//! The event queue: what happens next, in one total order.
+//! The event queue: events in one total order.
 //!
-//! **Order.** Events come by time; of the same picosecond by [`Rank`]: arrivals in an order that is
-//! different each time (else the lowest port would get the last room in every buffer), lines by port,
-//! what nodes have planned for themselves in the order in which they did, flows by the plan.
-//! Nodes reach each other over lines alone, which takes time, so only the order of one node's events
-//! of a picosecond means anything; and that one depends neither on the other nodes nor on how nodes
-//! are spread over threads.
+//! **Order.** Events are ordered by time, and within the same picosecond by [`Rank`]: arrivals in a
+//! pseudo-random order (otherwise the lowest port would get the last room in every buffer), then lines by
+//! port, then events that a node has scheduled for itself in scheduling order, then flows in the order of
+//! the plan. Nodes affect each other only over lines, which takes time. So within a picosecond only the
+//! order of one node's events matters, and this order depends neither on other nodes nor on the threads.
 //!
-//! To compare with ns-3 its order is kept instead: that in which events were scheduled, where the end
-//! of a transmission takes its place when the transmission starts, whether or not anybody will wait
-//! for it; flows come last.
+//! For comparison with ns-3 the queue can use the order of ns-3: the order in which events were scheduled.
+//! The end of a transmission gets its rank when the transmission starts, even if nothing waits for it, and
+//! flows come last.
 //!
-//! A timing wheel of buckets holds the next 2 us; what is further away waits in a heap. A bucket is
-//! sorted when its turn comes. In a bucket an event is 16 bytes: its time within the bucket and its place
-//! are one number.
+//! A timing wheel of buckets has the next 2 us; later events are in a heap. A bucket is sorted when the time
+//! reaches it. In a bucket an event has 16 bytes: its time within the bucket and its rank are one number.
 
 use crate::engine::rounding::Rounding;
 use onramp_units::{Sim, Time};
@@ -24,23 +22,23 @@ use std::collections::BinaryHeap;
 const BUCKET_BITS: u32 = 10;
 /// Buckets of the wheel, a power of two: 2 us, beyond a link's delay of 1 us.
 const BUCKETS: usize = 1 << 11;
-/// Of a place; above them there is room for a time within a bucket.
+/// Bits of a place; the bits above hold a time within a bucket.
 const PLACE_BITS: u32 = u64::BITS - BUCKET_BITS;
 
-/// Place among the events of the same picosecond.
+/// Rank among the events of the same picosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// At a port; two packets cannot be there at once.
+    /// At a port; two packets cannot arrive there at the same time.
     Arrival(u32),
     /// Of a port.
     Line(u32),
-    /// What a node plans for itself, in the order in which it does.
+    /// An event that a node schedules for itself, in scheduling order.
     Own,
     /// Of the plan.
     Flow(u32),
 }
 
-/// When it happens, its place among those of that time, and what.
+/// Time, place among the events of that time, and event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event<W> {
     pub at: Time<Sim>,
@@ -58,7 +56,7 @@ struct Entry<W> {
 
 /// Events to come.
 pub(crate) struct Events<W> {
-    /// The bucket under way, its next event last.
+    /// The current bucket, its next event last.
     current: Vec<Entry<W>>,
     /// Number of that bucket since time zero.
     bucket: i64,
@@ -76,8 +74,8 @@ const LINE: u64 = 1 << (PLACE_BITS - 2);
 const OWN: u64 = 2 * LINE;
 const FLOW: u64 = 3 * LINE;
 
-/// A place among arrivals that is different for each port, and for each time in another order: the
-/// mixing of SplitMix64 (Steele et al., OOPSLA 2014).
+/// A place among arrivals that differs between ports, in another order at each time: the mixing function
+/// of SplitMix64 (Steele et al., OOPSLA 2014).
 fn drawn(at: Time<Sim>, port: u32) -> u64 {
     let mixed = (at.ticks() as u64 ^ u64::from(port) << 44).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -120,7 +118,7 @@ impl<W: Copy + Ord> Events<W> {
         }
     }
 
-    /// The place of an event at `at`, that is scheduled now or may be later.
+    /// Reserves the place of an event at `at`, which is scheduled now or later.
     #[inline]
     pub fn place(&mut self, at: Time<Sim>, rank: Rank) -> u64 {
         match rank {
@@ -134,7 +132,7 @@ impl<W: Copy + Ord> Events<W> {
         }
     }
 
-    /// Schedules `what`; its place.
+    /// Schedules `what` and returns its place.
     #[inline]
     pub fn schedule(&mut self, at: Time<Sim>, rank: Rank, what: W) -> u64 {
         let place = self.place(at, rank);
@@ -142,7 +140,7 @@ impl<W: Copy + Ord> Events<W> {
         place
     }
 
-    /// Schedules `what` in a place from [`Events::place`]. `(at, place)` is still to come.
+    /// Schedules `what` at a place from [`Events::place`]. `(at, place)` must be in the future.
     #[inline]
     pub fn schedule_in_place(&mut self, at: Time<Sim>, place: u64, what: W) {
         let bucket = bucket_of(at);
@@ -154,7 +152,7 @@ impl<W: Copy + Ord> Events<W> {
         }
     }
 
-    /// In the bucket under way, or beyond the wheel.
+    /// An event in the current bucket, or beyond the wheel.
     #[inline(never)]
     fn schedule_off_wheel(&mut self, event: Event<W>) {
         if bucket_of(event.at) == self.bucket {
@@ -187,12 +185,12 @@ impl<W: Copy + Ord> Events<W> {
         Some(event)
     }
 
-    /// What comes next, if that is soon.
+    /// The next event, if it is in the current bucket.
     pub fn next_soon(&self) -> Option<W> {
         Some(self.current.last()?.what)
     }
 
-    /// When the next event is, if there is one.
+    /// Time of the next event, if there is one.
     pub fn next_at(&self) -> Option<Time<Sim>> {
         if let Some(entry) = self.current.last() {
             return Some(entry.event(self.bucket).at);
@@ -207,7 +205,7 @@ impl<W: Copy + Ord> Events<W> {
         }
     }
 
-    /// Goes to the next bucket that holds an event, if it begins by `end`.
+    /// Advances to the next bucket with an event, if it begins by `end`.
     #[inline(never)]
     fn turn(&mut self, end: Time<Sim>) {
         let on_wheel = self.next_on_wheel();
@@ -322,7 +320,7 @@ mod tests {
         assert!(events.pop(at(10)).is_some());
     }
 
-    /// What another thread sends may come before anything that is here already.
+    /// Events from another thread may precede all events in the queue.
     #[test]
     fn after_an_end_events_may_be_scheduled_before_the_next() {
         let mut events = events();
@@ -346,7 +344,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is scheduled while time goes by comes out in the order of (time, place).
+        /// Events that are scheduled while time advances come out in the order of (time, place).
         #[test]
         fn events_come_in_their_order(
             steps in prop::collection::vec(

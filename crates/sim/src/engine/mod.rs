@@ -1,6 +1,6 @@
-//! The engine: events in their total order, times on a line, random numbers, threads.
+//! The engine: events in total order, transmission times, random numbers, threads.
 //!
-//! Does not: know what an event means, or what hosts and switches are.
+//! Does not know the meaning of events, hosts or switches.
 
 pub(crate) mod barrier;
 pub(crate) mod events;

@@ -1,8 +1,8 @@
-//! Random numbers of a simulation: for marks, where a switch marks a part of the packets.
+//! Random numbers of a simulation, which decide about marks.
 //!
-//! Exact runs draw from ChaCha8, each switch from a stream of its own. To compare with ns-3 its
-//! numbers are drawn: that simulator opens a new stream of MRG32k3a (L'Ecuyer, Operations Research
-//! 47(1), 1999) for every mark and takes its first number.
+//! Exact runs use ChaCha8 with one stream for each switch. For comparison, the numbers of ns-3 are
+//! available: ns-3 opens a new stream of MRG32k3a (L'Ecuyer, Operations Research 47(1), 1999) for every
+//! mark and uses its first number.
 
 use crate::engine::rounding::Rounding;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -34,7 +34,7 @@ impl Random {
         }
     }
 
-    /// A PFC frame is made: ns-3 draws its identification.
+    /// Called for each PFC frame: ns-3 draws a number for its identification.
     pub fn pfc_frame(&mut self) {
         if let Random::Ns3(streams) = self {
             streams.next();
@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// What numbers are for: streams of different purposes are different.
+/// Purpose of the numbers. Different purposes have different streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     Marks,
@@ -54,7 +54,7 @@ pub(crate) enum Purpose {
 pub(crate) struct Streams {
     seed: u64,
     purpose: Purpose,
-    /// By node, those that have been asked.
+    /// By node, for the nodes that have drawn.
     streams: Vec<Option<Box<ChaCha8Rng>>>,
 }
 
@@ -86,7 +86,7 @@ struct Component {
     modulus: u64,
     /// State at the start of the next stream.
     state: Vector,
-    /// The recurrence, to the start of the next stream (2^127 steps), and to the run's substream.
+    /// The recurrence as matrices: to the start of the next stream (2^127 steps), and to the run's substream.
     step: Matrix,
     to_next_stream: Matrix,
     to_substream: Matrix,
@@ -144,7 +144,7 @@ impl Ns3Streams {
 }
 
 fn times(matrix: &Matrix, vector: &Vector, modulus: u64) -> Vector {
-    // Products are below 2^64, the sum of three is not.
+    // Products are below 2^64, but the sum of three is not.
     matrix.map(|row| {
         let sum: u128 = row.iter().zip(vector).map(|(a, b)| u128::from(a * b)).sum();
         (sum % u128::from(modulus)) as u64

@@ -1,4 +1,4 @@
-//! How long bytes take on a line: exact, or rounded as ns-3 rounds, to compare with it.
+//! Transmission times: exact, or rounded as in ns-3, for comparison.
 
 use onramp_units::{Bytes, Rate, Span};
 
@@ -9,7 +9,7 @@ pub enum Rounding {
     #[default]
     Exact,
     /// To the nanosecond, down, as ns-3 before 3.22 converts seconds in floating point to time.
-    /// The rest of that simulator's habits come with it: see [`crate::Config::rounding`].
+    /// It also selects other behaviour of that simulator: see [`crate::Config::rounding`].
     Ns3,
 }
 
@@ -23,8 +23,8 @@ impl Rounding {
     }
 }
 
-/// ns-3's `Seconds(double)`: to 64 binary places, times 10^9, and the whole part of that. So 80 ns,
-/// which no double holds exactly, become 79.
+/// ns-3's `Seconds(double)`: 64 binary places, times 10^9, rounded down. So 80 ns, which no double
+/// represents exactly, become 79 ns.
 pub(crate) fn ns3_time(seconds: f64) -> Span {
     let fixed = (seconds * 2f64.powi(64)) as u128;
     Span::from_ns(((fixed * 1_000_000_000) >> 64) as i64)

@@ -1,4 +1,4 @@
-//! Values by number; numbers of removed values are given out again.
+//! A table of values by number, which reuses the numbers of removed values.
 
 /// Values by number.
 pub(crate) struct Slab<T> {
@@ -27,12 +27,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Lets number `id` be given out again.
+    /// Removes value `id`, whose number may be reused.
     pub fn free(&mut self, id: u32) {
         self.free.push(id);
     }
 
-    /// Values that are there now.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

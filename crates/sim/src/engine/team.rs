@@ -1,10 +1,10 @@
-//! Domains and the threads that simulate them, one each, the caller's among them.
+//! Domains and their threads: one thread for each domain, one of them the caller's.
 //!
-//! Threads go from window to window. A window begins with the next event of all domains and is as long
-//! as the lookahead: nothing that happens in it means anything to another domain before its end. Then
-//! they hand over their mail, wait for each other, and see alike where the next window begins.
+//! Threads proceed in windows. A window begins with the first event of all domains and is as long as the
+//! lookahead, so that no event in it affects another domain before its end. After a window threads exchange
+//! their mail and wait for each other. All of them then compute the same start of the next window.
 //!
-//! Does: windows, mail, waiting. Does not: know what events mean.
+//! Handles windows, mail and waiting. Does not know the meaning of events.
 
 use crate::engine::barrier::Barrier;
 use onramp_units::{Sim, Span, Time};
@@ -17,18 +17,18 @@ const NEVER: i64 = i64::MAX;
 
 /// A part of a simulation, for one thread.
 pub(crate) trait Part: Send + 'static {
-    /// What a part sends to another one in a window.
+    /// Packets that a part sends to another one in a window.
     type Mail: Default + Send;
 
-    /// Lets time go by, to `end`.
+    /// Simulates up to `end`.
     fn run_until(&mut self, end: Time<Sim>);
-    /// When its next event is due.
+    /// Time of its next event.
     fn next_at(&self) -> Option<Time<Sim>>;
     /// By part: the mail for it.
     fn outgoing(&mut self) -> &mut [Self::Mail];
-    /// When the first of some mail is due; `None`: it is empty.
+    /// Time of the first packet of some mail; `None`: it is empty.
     fn due(mail: &Self::Mail) -> Option<Time<Sim>>;
-    /// Takes what another part has sent; `mail` is empty then.
+    /// Takes the mail of another part and leaves `mail` empty.
     fn take_mail(&mut self, mail: &mut Self::Mail);
 }
 
@@ -38,23 +38,23 @@ pub(crate) struct Team<P: Part> {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What threads share. Of what is there twice they use one half in one window and the other in the
-/// next, so that waiting once a window is enough.
+/// State that threads share. It is double buffered: threads use one half in one window and the other half
+/// in the next, so that one barrier for each window is enough.
 struct Common<P: Part> {
     domains: Vec<Mutex<P>>,
     lookahead: Span,
     barrier: Barrier,
-    /// How far to go, and whether to come back.
+    /// The end of the simulation, and whether threads return.
     end: AtomicI64,
     over: AtomicBool,
-    /// By half and domain: when there is something to do, in it or in mail from it.
+    /// By half and domain: time of the first event in the domain or in its mail.
     next: [Vec<AtomicI64>; 2],
     /// By half, sender and receiver.
     mail: [Vec<Vec<Mutex<P::Mail>>>; 2],
 }
 
 impl<P: Part> Team<P> {
-    /// Of `domains`, which need not look at each other within `lookahead`.
+    /// A team of `domains`, which do not affect each other within `lookahead`.
     pub fn new(domains: Vec<P>, lookahead: Span) -> Team<P> {
         let count = domains.len();
         let next = || (0..count).map(|_| AtomicI64::new(NEVER)).collect();
@@ -84,7 +84,7 @@ impl<P: Part> Team<P> {
         self.common.domain(n)
     }
 
-    /// Lets time go by in all domains, to `end` or until nothing is left to do.
+    /// Simulates all domains up to `end`, or until no event remains.
     pub fn run_until(&mut self, end: Time<Sim>) {
         if self.threads.is_empty() {
             return self.domain(0).run_until(end);
@@ -92,7 +92,7 @@ impl<P: Part> Team<P> {
         self.common.end.store(end.ticks(), Relaxed);
         self.common.barrier.wait();
         self.common.go(0);
-        // So that nobody else has a domain when this returns.
+        // So that no other thread has a domain when this returns.
         self.common.barrier.wait();
     }
 }
@@ -108,7 +108,7 @@ impl<P: Part> Drop for Team<P> {
         self.common.over.store(true, Relaxed);
         self.common.barrier.wait();
         for thread in self.threads.drain(..) {
-            // One that panicked has said so, and the barrier has told the others.
+            // A thread that panicked has printed its message and broken the barrier.
             let _ = thread.join();
         }
     }
@@ -119,7 +119,7 @@ impl<P: Part> Common<P> {
         lock(&self.domains[n])
     }
 
-    /// What thread `me` does while the team exists.
+    /// The loop of thread `me`.
     fn work(&self, me: usize) {
         let _breaks = self.barrier.break_on_panic();
         loop {
@@ -147,8 +147,8 @@ impl<P: Part> Common<P> {
             let Some(start) = first.map(Time::from_ticks).filter(|&first| first <= end) else {
                 return domain.run_until(end);
             };
-            // Of what a packet does at the very end of a window the next one takes care, for lines take
-            // time beside their delay.
+            // Events at the end of a window belong to the next one, because a line adds transmission time
+            // to its delay.
             domain.run_until(end.min(start + self.lookahead));
             let mail = self.give_mail(me, now, &mut domain);
             let next = domain.next_at().into_iter().chain(mail).min();
@@ -160,7 +160,7 @@ impl<P: Part> Common<P> {
         self.next[half][me].store(next.map_or(NEVER, Time::ticks), Relaxed);
     }
 
-    /// Hands over what a domain has for others; when the first of it is due.
+    /// Hands over the mail of a domain, and returns the time of its first packet.
     fn give_mail(&self, me: usize, half: usize, domain: &mut P) -> Option<Time<Sim>> {
         let mut first = None;
         for (mail, outgoing) in self.mail[half][me].iter().zip(domain.outgoing()) {
@@ -179,7 +179,7 @@ impl<P: Part> Common<P> {
     }
 }
 
-/// Nobody reads what a thread left behind that panicked: the barrier is broken then.
+/// The state after a panic is never read, because the barrier is broken.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no thread panicked")
 }

@@ -1,16 +1,16 @@
-//! The hosts' clocks: how wrong the receiver's time stamp is on the sender's clock.
+//! The hosts' clocks, which give the receiver's time stamp on the sender's clock.
 //!
-//! A host's clock differs from true time by a constant offset and a constant drift, each Gaussian
-//! over the hosts, and by a drift that swings with its temperature; a time stamp is off by Gaussian
-//! noise on top. Only stamps are wrong: what a host waits for passes at the true rate.
-//! Where clocks are synchronised (huygens/), a stamp is in fleet time, as each end knows it.
+//! A host's clock differs from true time by a constant offset and a constant drift, both Gaussian over the
+//! hosts, and by a drift that changes with its temperature. A time stamp also has Gaussian noise. Only time
+//! stamps have errors: timers run at the true rate. If clocks are synchronised (huygens/), a stamp is in
+//! fleet time, as each host estimates it.
 
 use crate::engine::random::{Purpose, Streams};
 use onramp_sync::correction::Correction;
 use onramp_sync::synthetic::{gaussian, oscillators, Oscillator, Spread};
 use onramp_units::{Mono, Sim, Span, Time};
 
-/// How wrong clocks are. The default: not at all.
+/// Errors of clocks. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClockErrors {
     /// Of the hosts' clocks.
@@ -23,7 +23,7 @@ pub struct ClockErrors {
 pub(crate) struct Clocks {
     /// By node.
     clocks: Vec<Oscillator>,
-    /// Whether anybody corrects them, and the corrections by node.
+    /// Whether clocks are synchronised, and the corrections by node.
     synchronised: bool,
     corrections: Vec<Option<Correction>>,
     noise_ns: f64,
@@ -41,13 +41,13 @@ impl Clocks {
         }
     }
 
-    /// What the clock of `host` reads.
+    /// The reading of the clock of `host`.
     pub fn reads(&self, host: u32, now: Time<Sim>) -> Time<Mono> {
         let true_ns = now.ticks() / 1000;
         Time::from_ticks(self.clocks[host as usize].read(true_ns))
     }
 
-    /// What `host` knows of fleet time, from now on.
+    /// Sets the estimate of fleet time of `host` from now on.
     pub fn correct(&mut self, host: u32, correction: Option<Correction>) {
         self.corrections[host as usize] = correction;
     }
@@ -56,8 +56,8 @@ impl Clocks {
         self.corrections[host as usize]
     }
 
-    /// The instant `now` as `receiver` stamps it, converted to the clock of `sender`. `None`: one of
-    /// the two does not know fleet time.
+    /// The receiver's time stamp of the instant `now`, converted to the clock of `sender`. `None`: one of the
+    /// two has no fleet time.
     pub fn stamp(&mut self, now: Time<Sim>, receiver: u32, sender: u32) -> Option<Time<Mono>> {
         let mut error_ns = match self.synchronised {
             true => (self.fleet_ns(receiver, now)? - self.fleet_ns(sender, now)?) as f64,

@@ -1,4 +1,4 @@
-//! The configuration of a simulation: everything beside its topology and its flows.
+//! The configuration of a simulation: all input except topology and flows.
 
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
@@ -13,37 +13,36 @@ use onramp_scenario::Transport;
 use onramp_units::{Bytes, Rate, Span};
 use std::sync::Arc;
 
-/// Everything that all hosts and switches have in common.
+/// Settings of all hosts and switches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Exact, or as the HPCC authors' ns-3, for comparison: then times are whole nanoseconds, a NIC
-    /// looks at blocked flows too when it decides how long to sleep, and duplicates are not
-    /// acknowledged.
+    /// Exact, or as in the HPCC authors' ns-3, for comparison. In ns-3 times are whole nanoseconds, a NIC
+    /// also considers blocked flows for its next wake, and duplicates are not acknowledged.
     pub rounding: Rounding,
-    /// What hosts are.
+    /// The kind of hosts.
     pub hosts: Hosts,
     /// On-Ramp's control law, if any.
     pub law: Option<onramp_law::Config>,
     /// First and last host that has it; `None`: all.
     pub managed: Option<(u32, u32)>,
-    /// How wrong the hosts' clocks are, by which the law measures.
+    /// Errors of the hosts' clocks, which the law uses.
     pub clocks: ClockErrors,
-    /// A flow begins with the last delay to its receiver, unless that is older than this.
+    /// A new flow uses the last delay to its receiver, unless that is older than this.
     pub reuse: Option<Span>,
-    /// Packets that hold a multiple of so many bytes of their connection are OR-ACKed; 1: all.
+    /// Packets with a multiple of this number of bytes of their connection get an OR-ACK; 1: all packets.
     pub or_ack_every: u32,
     /// Flows that wait for others.
     pub chains: Option<Arc<Chains>>,
-    /// How hosts probe each other to synchronise their clocks, if they do.
+    /// Clock synchronisation, if any.
     pub probing: Option<Probing>,
     /// The switches.
     pub switch: Switch,
-    /// Of random marks and clocks.
+    /// Seed of random marks and clocks.
     pub seed: u64,
 }
 
 impl Config {
-    /// Hosts and switches with nothing else: exact times and clocks, no On-Ramp, seed 1.
+    /// Hosts and switches with exact times and clocks, no On-Ramp, and seed 1.
     pub fn new(hosts: Hosts, switch: Switch) -> Config {
         Config {
             rounding: Rounding::Exact,
@@ -61,7 +60,7 @@ impl Config {
     }
 }
 
-/// What all hosts are.
+/// The kind of all hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hosts {
     /// RDMA-like NICs.
@@ -77,14 +76,14 @@ pub struct Nic {
     pub algorithm: Algorithm,
     /// Payload of a full packet.
     pub payload: u16,
-    /// A receiver asks for the same packet again at most this often.
+    /// Shortest time between two requests of a receiver for the same packet.
     pub nack_interval: Span,
-    /// Acknowledgements say what OR-ACKs would, which there are none of.
+    /// Acknowledgements carry arrival times; there are no OR-ACKs.
     pub piggyback: bool,
-    /// A pause of the data class holds acknowledgements back here too. At switches they are in the
-    /// data class in any case.
+    /// A pause of the data class also stops acknowledgements here. At switches they are always in the data
+    /// class.
     pub hold_acks: bool,
-    /// Go back after so long without progress; `None`: never, as in a network without loss.
+    /// Go back after this time without progress; `None`: never, for a network without loss.
     pub timeout: Option<Span>,
 }
 
@@ -97,19 +96,19 @@ pub struct Kernel {
     pub transport: Arc<Transport>,
     /// Largest segment handed to the NIC.
     pub gso: Bytes,
-    /// The same of a host that has On-Ramp's law.
+    /// Largest segment on a host with On-Ramp's law.
     pub managed_gso: Bytes,
     /// Packets that are handled together are acknowledged together.
     pub gro: bool,
-    /// Segments are spaced by TCP's pace, as with sch_fq; BBR's are in any case.
+    /// Segments leave at TCP's pacing rate, as with sch_fq; those of BBR always do.
     pub paced: bool,
-    /// The same where On-Ramp's law holds.
+    /// Segments leave at TCP's pacing rate on hosts with On-Ramp's law.
     pub managed_paced: bool,
-    /// Flows take idle connections, if there are any.
+    /// Flows use idle connections, if there are any.
     pub persistent: bool,
-    /// Its queueing discipline drops what has waited too long, as sch_fq_codel does.
+    /// Its queueing discipline drops segments that have waited too long, as sch_fq_codel does.
     pub codel: bool,
-    /// The NIC interrupts so long after the first packet.
+    /// Time between the first packet and the NIC's interrupt.
     pub coalescing: Span,
 }
 
@@ -118,7 +117,7 @@ impl Hosts {
         matches!(self, Hosts::Kernel(_))
     }
 
-    /// What packets carry for their senders.
+    /// Additional content of packets.
     pub(crate) fn feedback(&self) -> Feedback {
         match self {
             Hosts::Nic(nic) => nic.algorithm.feedback(),
@@ -156,7 +155,7 @@ impl Nic {
         }
     }
 
-    /// The same with a preset's congestion control, for a line rate.
+    /// The HPCC authors' simulator's NIC with a preset's congestion control, for a line rate.
     pub fn of(preset: &Preset, line: Rate) -> Nic {
         Nic {
             hold_acks: preset.hold_acks,

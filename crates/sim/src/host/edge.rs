@@ -1,10 +1,10 @@
-//! On-Ramp in the NIC: a packet waits while its way is congested, as the control law of `law/` says,
-//! which the receiver's OR-ACKs feed.
+//! On-Ramp in the NIC: a packet waits while its path is congested. The control law of `law/` decides, with
+//! the delays that the receiver's OR-ACKs report.
 //!
-//! Every data packet, unless the scenario spaces them, is answered with an OR-ACK: a packet of the
-//! data class, which waits behind data and takes bandwidth; or its acknowledgement says the same
-//! (`onramp.piggyback`). What the law remembers of a transmission travels with the packet and its
-//! answer instead of waiting in a table. Acknowledgements are never held.
+//! The receiver answers every data packet with an OR-ACK, unless `onramp.orack_every` is larger. An OR-ACK is
+//! a packet of the data class, which waits behind data and uses bandwidth. With `onramp.piggyback` the
+//! acknowledgement carries the arrival time instead. The law's record of a transmission travels with the
+//! packet and its answer; there is no table. Acknowledgements are never held.
 
 use crate::host::clock::{mono, sim};
 use crate::net::packet::{Kind, Packet, Path, NONE};
@@ -14,7 +14,7 @@ use onramp_units::{Mono, Sim, Span, Time};
 /// An OR-ACK on the wire (On-Ramp, section 4.1).
 pub(crate) const OR_ACK_BYTES: u16 = 78;
 
-/// The OR-ACK of `data`, which it takes sequence number, length and time from.
+/// The OR-ACK of `data`, with its sequence number, length and time.
 pub(crate) fn or_ack(data: &Packet, path: Path) -> Packet {
     Packet {
         next: NONE,
@@ -36,7 +36,7 @@ pub(crate) fn law_of(
     laws.get(host as usize)?.as_ref()
 }
 
-/// Asks the law for the head of a flow: until when it is held, if it is.
+/// The time until which the law holds the head of a flow, if it does.
 pub(crate) fn held_until(
     law: &onramp_law::Config,
     flow: &mut onramp_law::Flow,
@@ -48,8 +48,8 @@ pub(crate) fn held_until(
     Some(sim(again))
 }
 
-/// The law's state of a flow that starts where the last delay to its receiver was `owd`: as if its
-/// OR-ACK had come just now.
+/// The law's state of a flow that starts with the last delay `owd` to its receiver, as if an OR-ACK had just
+/// reported it.
 pub(crate) fn reuse(
     law: &onramp_law::Config,
     flow: &mut onramp_law::Flow,

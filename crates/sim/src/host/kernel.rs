@@ -1,18 +1,20 @@
 //! The kernel host: TCP (tcp/) above a queueing discipline above a plain NIC.
 //!
-//! A connection hands down GSO segments at its pace, if it has one (then a segment's time stamp is
-//! that of its departure, as in Linux since 4.20), as many as TCP small queues let wait (TSQ); connections
-//! take turns by bytes (deficit round robin, as sch_fq); a segment leaves as one burst at line rate.
-//! Acknowledgements leave between bursts. Packets that arrive within the coalescing time are handled
-//! together. With On-Ramp the control law is asked before a segment leaves, and every 14,480 bytes
-//! an OR-ACK answers, as law/sample.h says.
-//! Connections are persistent, as the rack's, unless the scenario wants new ones: a flow takes the idle one
-//! of its hosts that was used last, with the window and the control law's state that it has, else a new
-//! one. Which one, its receiver says when it asks for the flow; the question takes half of an idle round
-//! trip, no line, and acknowledges what came before. Flows that go in order (streams.rs) have a connection
-//! of their own, and one goes behind the other without being asked for.
-//! Does not: model processors or receive windows; a new connection's handshake is over, and has
-//! found the round-trip time of the idle network.
+//! **Sending.** A connection hands GSO segments to the queueing discipline, at its pacing rate if it has one
+//! (a segment's time stamp is then its departure time, as in Linux since 4.20), and no more than TCP small
+//! queues (TSQ) allow. The discipline serves connections by deficit round robin, as sch_fq does. A segment
+//! leaves as one burst at line rate. Acknowledgements leave between bursts. Packets that arrive within the
+//! coalescing time are handled together. With On-Ramp the control law decides before a segment leaves, and
+//! an OR-ACK answers every 14,480 bytes (law/sample.h).
+//!
+//! **Connections** are persistent, as in the rack, unless the scenario sets new ones. A flow uses the idle
+//! connection of its hosts that was used last, with its window and its state of the control law, or a new
+//! one. The receiver chooses the connection when it requests the flow. The request takes half of an idle
+//! round trip, uses no line, and acknowledges earlier data. Flows in order (streams.rs) share a connection
+//! without requests.
+//!
+//! Does not model processors or receive windows. The handshake of a new connection is complete, and has
+//! measured the round-trip time of the idle network.
 
 mod codel;
 mod edge;
@@ -42,11 +44,11 @@ use std::collections::{HashMap, VecDeque};
 
 /// Payload of a full packet: 1500 B less IPv4 and TCP headers with time stamps.
 pub(crate) const MSS: u16 = 1448;
-/// Ethernet, IPv4 and TCP headers; an acknowledgement is nothing else.
+/// Ethernet, IPv4 and TCP headers, which are all of an acknowledgement.
 pub(crate) const HEADER: u16 = 66;
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
-/// A time that does not come.
+/// A time that is never reached.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
 /// A kernel host.
@@ -54,7 +56,7 @@ const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 pub(crate) struct KernelHost {
     /// Connections with segments to send.
     turns: Vec<Turn>,
-    /// Whose turn it is.
+    /// The connection that is served.
     current: usize,
     burst: Option<Burst>,
     wake: Option<(Time<Sim>, u64)>,
@@ -62,12 +64,12 @@ pub(crate) struct KernelHost {
     arrived: Vec<u32>,
 }
 
-/// A connection in the round robin, by the place of its sending end.
+/// A connection in the round robin, by the index of its sending end.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     connection: u32,
     credit: i64,
-    /// When the control law is to be asked again.
+    /// Time at which the control law decides again.
     held_until: Time<Sim>,
 }
 
@@ -79,41 +81,41 @@ struct Burst {
     sent: u32,
 }
 
-/// Where packet `number` begins in its connection's sequence, bytes. All packets before it count as full,
-/// so a flow begins where a packet does.
+/// First byte of packet `number` in its connection's sequence. All packets before it count as full, so a
+/// flow begins with a packet.
 fn position(number: u32) -> u64 {
     u64::from(number) * u64::from(MSS)
 }
 
 /// The sending end of a connection.
 pub(crate) struct Outgoing {
-    /// The flow under way, the first of those that are; its number among those of its hosts; and the one that
-    /// opened it.
+    /// The first flow in progress, its number among those of its hosts, and the flow that opened the
+    /// connection.
     pub plan: u32,
     ordinal: u16,
     number: u32,
-    /// That one's number among those of its hosts: names the way.
+    /// Number of the opening flow among those of its hosts, which identifies the path.
     path: u16,
     pub(crate) src: u32,
     sender: Sender,
-    /// The bytes of flows that have a size: first those of `ended_parts` flows that have ended but may have copies
-    /// below TCP, then those under way.
+    /// The bytes of flows with a size: first `ended_parts` flows that have ended but may have copies below
+    /// TCP, then the flows in progress.
     parts: VecDeque<Part>,
     ended_parts: usize,
     there: Path,
-    /// Segments in the queueing discipline, with the times at which they came, and packets there and
-    /// in the burst.
+    /// Segments in the queueing discipline with their arrival times, and the number of packets there and in
+    /// the burst.
     queue: VecDeque<(Time<Sim>, Segment)>,
     queued: u32,
     codel: Codel,
-    /// When the pace lets TCP hand down more, and when it waits for that.
+    /// Earliest time of the next segment by the pacing rate, and whether an event waits for it.
     paced_until: Time<Sim>,
     resume_at: Option<Time<Sim>>,
     law: onramp_law::Flow,
-    /// What the law remembers of transmissions, if it holds.
+    /// The law's records of transmissions, if the host has the law.
     records: Option<Records>,
     pub held_since: Option<Time<Sim>>,
-    /// For how long the law has held the flow.
+    /// Time for which the law has held the flow.
     pub held: Span,
     /// The timer event that is scheduled.
     timer_at: Time<Sim>,
@@ -145,7 +147,7 @@ impl Outgoing {
         (segment.count - 1) * u32::from(MSS) + u32::from(self.packet(last).1)
     }
 
-    /// Forgets ended flows that have no packet from `lowest` on.
+    /// Removes ended flows without packets from `lowest` on.
     fn forget_parts(&mut self, lowest: u32) {
         let gone = self.parts.iter().take(self.ended_parts);
         let gone = gone.take_while(|part| part.end <= position(lowest)).count();
@@ -153,7 +155,7 @@ impl Outgoing {
         self.ended_parts -= gone;
     }
 
-    /// Ends the first flow under way, if it is all acknowledged.
+    /// Ends the first flow in progress, if it is completely acknowledged.
     fn acknowledged_flow(&mut self) -> Option<u32> {
         let part = self.parts.get(self.ended_parts)?;
         let flow = (part.end <= position(self.sender.unacked())).then_some(part.flow)?;
@@ -161,7 +163,7 @@ impl Outgoing {
         Some(flow)
     }
 
-    /// What happens from now on is noted with flow `plan`, which is behind the one before.
+    /// Assigns events from now on to flow `plan`, which follows the previous one.
     fn begin(&mut self, plan: u32) {
         self.plan = plan;
         self.held = Span::ZERO;
@@ -187,7 +189,7 @@ impl Outgoing {
         self.sender.next()
     }
 
-    /// Packets in the network, as far as the sender knows.
+    /// Packets in flight, by the sender's estimate.
     pub fn in_flight_packets(&self) -> u32 {
         self.sender.in_flight()
     }
@@ -202,7 +204,7 @@ impl Outgoing {
         self.queued
     }
 
-    /// TCP's pace, payload.
+    /// TCP's pacing rate, payload.
     pub fn pace(&self) -> Option<Rate> {
         let packet_bits = f64::from(MSS) * 8.0;
         Rate::from_bits_per_s((self.sender.packets_per_s()? * packet_bits) as u64)
@@ -238,7 +240,7 @@ pub(crate) struct Kernels {
     incoming_ends: FlowTable<Incoming>,
     /// By sender and receiver here: receiving ends without a flow.
     idle: HashMap<(u32, u32), Vec<u32>>,
-    /// What senders know, if somebody wants to see it.
+    /// Records of the senders' measurements, if requested.
     pub signals: Option<Signals>,
 }
 
@@ -255,7 +257,7 @@ impl Kernels {
         }
     }
 
-    /// Tells `outcomes` what is known of flows that are under way.
+    /// Updates `outcomes` of flows in progress.
     pub fn note_outcomes(&self, outcomes: &Outcomes) {
         for (_, connection) in self.outgoing.iter() {
             connection.note_outcome(outcomes);
@@ -265,8 +267,8 @@ impl Kernels {
         }
     }
 
-    /// A flow of the plan starts: one that has waited for others on an idle connection if there is one,
-    /// as if it had just been asked for; else on a new one, without being asked for.
+    /// Starts a flow of the plan without a request. A flow that has waited for others uses an idle connection
+    /// if there is one, as if it had just been requested; other flows use a new one.
     pub(crate) fn start(&mut self, site: &mut Site, plan: u32) {
         let opener = site.network.opener(plan);
         if let Some(place) = self.outgoing.place(opener) {
@@ -281,7 +283,7 @@ impl Kernels {
         self.start_on(site, place, plan, ordinal);
     }
 
-    /// A flow of the plan is asked for, and starts.
+    /// Starts a requested flow of the plan.
     pub(crate) fn asked(&mut self, site: &mut Site, id: u32) {
         let Packet {
             flow, connection, ..
@@ -298,7 +300,7 @@ impl Kernels {
         self.start_on(site, place, flow, ordinal);
     }
 
-    /// Flow `plan` starts on the connection at `place`, which is idle.
+    /// Starts flow `plan` on the idle connection at `place`.
     fn start_on(&mut self, site: &mut Site, place: u32, plan: u32, ordinal: u16) {
         let connection = &mut self.outgoing[place];
         connection.ordinal = ordinal;
@@ -306,7 +308,7 @@ impl Kernels {
         self.append(site, place, plan);
     }
 
-    /// Flow `plan` goes behind what the connection at `place` has to send.
+    /// Appends flow `plan` to the data of the connection at `place`.
     fn append(&mut self, site: &mut Site, place: u32, plan: u32) {
         let flow = site.network.flows[plan as usize];
         if self.outgoing[place].over {
@@ -373,7 +375,7 @@ impl Kernels {
         self.outgoing.add(plan, connection)
     }
 
-    /// A flow without size sends nothing new from now on.
+    /// Stops a flow without size: it sends no new data.
     pub(crate) fn stop_connection(&mut self, site: &mut Site, number: u32) {
         if let Some(place) = self.outgoing.place(number) {
             self.outgoing[place].sender.stop();
@@ -381,7 +383,7 @@ impl Kernels {
         }
     }
 
-    /// TCP hands down what window, small queue and pace allow.
+    /// TCP hands down the segments that window, small queue and pacing rate allow.
     fn hand_down(&mut self, site: &mut Site, id: u32) {
         let managed = law_of(&site.laws, self.outgoing[id].src).is_some();
         let kernel = &self.own;
@@ -418,7 +420,7 @@ impl Kernels {
         self.send(site, host);
     }
 
-    /// Sees to it that the sender's next timer gets its event.
+    /// Ensures that the sender's next timer has an event.
     fn set_timer(&mut self, site: &mut Site, id: u32) {
         let connection = &mut self.outgoing[id];
         let timers = [connection.sender.timer(), connection.resume_at];
@@ -436,7 +438,7 @@ impl Kernels {
         }
     }
 
-    /// A timer of a sender may be due.
+    /// Handles a timer of a sender, if it has expired.
     pub(crate) fn look_at_timers(&mut self, site: &mut Site, number: u32) {
         let Some(id) = self.outgoing.place(number) else {
             return;
@@ -460,7 +462,7 @@ impl Kernels {
         self.set_timer(site, id);
     }
 
-    /// The sending end of the connection at `place` hears of its data.
+    /// Handles an acknowledgement at the sending end of the connection at `place`.
     fn take_acknowledgement(&mut self, site: &mut Site, id: u32, place: u32) {
         let connection = &mut self.outgoing[place];
         if connection.over {
@@ -475,7 +477,7 @@ impl Kernels {
         }
     }
 
-    /// Ends the flows that are all acknowledged. Whether the connection has none under way.
+    /// Ends completely acknowledged flows. Returns whether no flow is in progress on the connection.
     fn end_if_done(&mut self, site: &mut Site, id: u32) -> bool {
         if self.outgoing[id].over {
             return true;
@@ -487,7 +489,7 @@ impl Kernels {
             return false;
         }
         connection.over = true;
-        // What was to be sent again is not, and leaves the small queue.
+        // Scheduled retransmissions are cancelled, and leave the small queue.
         let unsent = connection.queue.drain(..).map(|(_, segment)| segment.count);
         connection.queued -= unsent.sum::<u32>();
         connection.resume_at = None;
@@ -499,8 +501,8 @@ impl Kernels {
         true
     }
 
-    /// Tells the outcomes which flows of the connection are all acknowledged. Whether another one will go behind
-    /// the last of them.
+    /// Reports the connection's completely acknowledged flows to the outcomes. Returns whether another flow
+    /// follows the last of them.
     fn end_flows(&mut self, site: &mut Site, id: u32) -> bool {
         let connection = &mut self.outgoing[id];
         let is_done = connection.sender.is_done();
@@ -528,7 +530,7 @@ impl Kernels {
     }
 }
 
-/// Packets that so many bytes take.
+/// Number of packets for this number of bytes.
 fn packets(bytes: u64) -> u32 {
     bytes.div_ceil(u64::from(MSS)) as u32
 }

@@ -1,8 +1,8 @@
 //! The RDMA-like host: a NIC that paces packets and acknowledges each, with go-back-N.
 //!
-//! Acknowledgements go first, then OR-ACKs; then queue pairs take turns, a packet each, if their window is open
-//! and their time has come. Does not: queue data (a packet is made when the line is free), or
-//! decide rates or hold packets: that is the congestion control's affair, and On-Ramp's (edge.rs).
+//! Acknowledgements leave first, then OR-ACKs, then data. A round-robin scheduler serves the queue pairs with
+//! an open window whose send time has come, one packet each. Does not queue data: a packet is made when the
+//! line is free. Rates are decided by the congestion control, and On-Ramp (edge.rs) holds packets.
 
 mod edge;
 mod receiver;
@@ -41,8 +41,8 @@ pub(crate) fn data_header(feedback: Feedback) -> u16 {
         }
 }
 
-/// Bytes of an acknowledgement on the wire. With `piggyback` it carries the time of arrival too,
-/// which fits the smallest frame; telemetry does not.
+/// Bytes of an acknowledgement on the wire. With `piggyback` it also carries the arrival time, which fits
+/// into the smallest frame; telemetry does not fit.
 #[inline]
 fn ack_bytes(feedback: Feedback, piggyback: bool) -> u16 {
     match feedback {
@@ -55,11 +55,11 @@ fn ack_bytes(feedback: Feedback, piggyback: bool) -> u16 {
 pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
-    /// Flows from here that take turns.
+    /// Flows from this host in the round robin.
     pub flows: Vec<Turn>,
-    /// Who had the last turn.
+    /// The flow that sent last.
     pub last: usize,
-    /// When it wakes by itself, and the place of that event.
+    /// Time of its next wake, and the place of that event.
     pub wake: Option<(Time<Sim>, u64)>,
 }
 
@@ -95,7 +95,7 @@ impl Nics {
         }
     }
 
-    /// Tells `outcomes` what is known of flows that are under way.
+    /// Updates `outcomes` of flows in progress.
     pub fn note_outcomes(&self, outcomes: &Outcomes) {
         for (_, sender) in self.senders.iter() {
             outcomes.sent(sender.under_way.flow, sender.sent);
@@ -107,7 +107,7 @@ impl Nics {
 }
 
 impl Nics {
-    /// Handles an event of NIC hosts; others do not come.
+    /// Handles an event of NIC hosts.
     pub fn handle(&mut self, site: &mut Site, what: What) {
         match what {
             What::Wake { host } => self.woken(site, host),
@@ -118,7 +118,7 @@ impl Nics {
         }
     }
 
-    /// A packet is at a host.
+    /// Handles a packet that has arrived at a host.
     pub(crate) fn receive(&mut self, site: &mut Site, id: u32) {
         let port = u32::from(site.net.packets[id].at_port);
         let host = site.net.ports[port as usize].node;
@@ -165,7 +165,7 @@ impl Nics {
         }
     }
 
-    /// Sends what is next at a host, if its line is free and anything may go.
+    /// Sends the next packet of a host, if its line is free and a packet may leave.
     pub(crate) fn send(&mut self, site: &mut Site, host: u32) {
         let port = self.nics[host as usize].port;
         if !site.net.line_is_free(port) {
@@ -195,7 +195,7 @@ impl Nics {
         }
     }
 
-    /// A line-free event does nothing at a host without flows and acknowledgements.
+    /// Whether a host has flows or acknowledgements; otherwise a line-free event has no effect.
     fn await_line_if_busy_host(&mut self, site: &mut Site, host: u32) {
         let nic = &self.nics[host as usize];
         let (port, line) = (nic.port, &site.net.ports[nic.port as usize]);

@@ -1,5 +1,4 @@
-//! The site of hosts: what hosts of either kind need to work: the fabric, the plan, the clocks, and what
-//! On-Ramp's law has for each host.
+//! The state that both kinds of hosts use: the fabric, the plan, the clocks, and On-Ramp's law of each host.
 
 use super::clock::Clocks;
 use super::config::Config;
@@ -11,7 +10,7 @@ use onramp_units::{Sim, Span, Time};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the hosts of a domain share.
+/// State that the hosts of a domain share.
 pub(crate) struct Site {
     pub net: Fabric,
     pub network: Arc<Network>,
@@ -22,18 +21,18 @@ pub(crate) struct Site {
     pub prober: Option<Prober>,
     /// By node: the control law for its line; `None`: it has no law. Empty: no node has one.
     pub laws: Arc<[Option<onramp_law::Config>]>,
-    /// By sender here and receiver: the last delay, and when it was learned; if delays are reused.
+    /// By local sender and receiver: the last delay, and the time of its measurement; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
 }
 
 impl Site {
-    /// The last delay from `src` to `dst`, if flows that start use it.
+    /// The last delay from `src` to `dst`, if new flows reuse it.
     pub(crate) fn delay_to_reuse(&self, src: u32, dst: u32) -> Option<Span> {
         let &(owd, learned) = self.last_delays.get(&(src, dst))?;
         (self.net.now - learned <= self.config.reuse?).then_some(owd)
     }
 
-    /// The law has learned a delay of flow `plan`, which the next flow of its hosts may use.
+    /// Records a delay of flow `plan`, which the next flow of its hosts may reuse.
     pub(crate) fn keep_delay(&mut self, plan: u32, owd: Option<Span>) {
         if let (Some(_), Some(owd)) = (self.config.reuse, owd) {
             let flow = &self.network.flows[plan as usize];
@@ -42,7 +41,7 @@ impl Site {
         }
     }
 
-    /// All of flow `plan` is at its receiver here.
+    /// Flow `plan` has arrived completely at its local receiver.
     pub(crate) fn flow_arrived(&mut self, plan: u32) {
         let after = self.network.age(plan, self.net.now);
         self.network.outcomes.arrived(plan, after);

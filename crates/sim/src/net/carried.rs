@@ -1,32 +1,32 @@
-//! What some packets carry beside their headers: telemetry, time stamps of On-Ramp, TCP's acknowledgements.
+//! Additional content of some packets: telemetry, time stamps of On-Ramp, TCP's acknowledgements.
 
 use super::packet::PerPacket;
 use onramp_cc::int::IntStack;
 use onramp_law::Record;
 use onramp_units::{Mono, Time};
 
-/// What a data packet carries, and its OR-ACK or acknowledgement.
+/// Content of a data packet, which its OR-ACK or acknowledgement returns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamp {
     pub record: Record,
-    /// When the receiver had the packet, on the sender's clock, if it says so.
+    /// Arrival time at the receiver, on the sender's clock, if known.
     pub received: Option<Time<Mono>>,
 }
 
-/// What an acknowledgement says: RFC 9293 and the newest blocks of RFC 2018.
+/// Content of an acknowledgement: RFC 9293 and the newest blocks of RFC 2018.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Acknowledgement {
     /// All packets below this have arrived.
     pub cumulative: u32,
-    /// Runs of packets above it that have arrived, the newest first; an empty run is none.
+    /// Ranges of packets above it that have arrived, the newest first; an empty range is unused.
     pub blocks: [(u32, u32); 3],
-    /// Packets that it acknowledges and that were marked CE.
+    /// Number of packets that it acknowledges and that were marked CE.
     pub marked: u32,
-    /// Payload that the packet before `cumulative` lacks to be full.
+    /// Bytes by which the payload of the packet before `cumulative` is less than full.
     pub short: u16,
 }
 
-/// Which of these the packets of a network have.
+/// The kinds of content that packets of a network have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Carries {
     pub int: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Carries {
     pub acknowledgements: bool,
 }
 
-/// What the packets of a domain carry, by packet.
+/// The content of the packets of a domain, by packet.
 pub(crate) struct Carried {
     pub has: Carries,
     pub stacks: PerPacket<IntStack>,

@@ -6,44 +6,45 @@ use onramp_units::{Bytes, Rate};
 /// A switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Switch {
-    /// Where packets wait.
+    /// The buffer.
     pub buffer: Buffer,
     /// Congestion marks, if any.
     pub ecn: Option<Ecn>,
-    /// Dynamic threshold: alpha is 2 to this; `None`: 1 if shared, 1/8 at the hosts' rate if lossless.
+    /// Dynamic threshold: alpha is 2 to the power of this; `None`: 1 if shared, 1/8 at the hosts' rate if
+    /// lossless.
     pub alpha_log2: Option<i8>,
 }
 
 /// How packets share a switch's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
-    /// Each egress port has its own; what does not fit is dropped.
+    /// Each egress port has its own; packets that do not fit are dropped.
     PerPort(Bytes),
-    /// All ports share it; a queue may take alpha times what is free (dynamic threshold), the rest is
-    /// dropped.
+    /// All ports share it; a queue may use alpha times the free memory (dynamic threshold), and packets
+    /// above that are dropped.
     Shared(Bytes),
     /// All ports share it; priority flow control stops the sender before it is full.
     Lossless(Bytes),
 }
 
-/// Marks by the length of the egress queue. Lengths are for ports at the hosts' rate, and in
-/// proportion at others.
+/// Marks by the length of the egress queue. Lengths apply to ports at the hosts' rate, and are proportional
+/// to the rate at others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ecn {
-    /// None at or below this.
+    /// No packet is marked at or below this length.
     pub min: Bytes,
-    /// All above this.
+    /// All packets are marked above this length.
     pub max: Bytes,
-    /// Part of the packets marked just below `max`; it grows from zero at `min`.
+    /// Fraction of packets marked just below `max`; it grows from zero at `min`.
     pub max_fraction: f64,
-    /// It grows in so many equal steps; `None`: steadily.
+    /// Number of equal steps in which it grows; `None`: it grows continuously.
     pub steps: Option<u32>,
-    /// Marked is what finds such a queue, else what leaves one behind.
+    /// Whether the queue on arrival decides; if not, the queue on departure does.
     pub at_enqueue: bool,
 }
 
 impl Ecn {
-    /// `length` of a port at the hosts' rate `line`, at a port of `rate`.
+    /// Scales `length`, which applies at the hosts' rate `line`, to a port of `rate`.
     pub(crate) fn at_rate(length: Bytes, line: Rate, rate: Rate) -> u64 {
         let bytes = u128::from(length.get()) * u128::from(rate.bits_per_s());
         (bytes / u128::from(line.bits_per_s())) as u64

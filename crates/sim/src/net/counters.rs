@@ -5,13 +5,13 @@
 pub struct Counters {
     /// Events handled.
     pub events: u64,
-    /// Transmissions of data and acknowledgements over one link each.
+    /// Transmissions of a data packet or acknowledgement over one link.
     pub packet_hops: u64,
-    /// Data packets sent, again or not.
+    /// Data packets sent, including retransmissions.
     pub data_packets: u64,
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     pub retransmissions: u64,
-    /// Times that a flow waited in vain for an acknowledgement.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// OR-ACKs sent.
     pub or_acks: u64,

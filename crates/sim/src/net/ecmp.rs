@@ -1,12 +1,12 @@
-//! The hash by which a switch chooses among equal ways: MurmurHash3 (32 bits, A. Appleby) of a
-//! flow's addresses and ports, seeded with the switch's number, as in the HPCC authors' simulator.
+//! The hash by which a switch chooses among equal-cost paths: MurmurHash3 (32 bits, A. Appleby) of a flow's
+//! addresses and ports, seeded with the switch's number, as in the HPCC authors' simulator.
 
 /// IPv4 address of a host: 11.x.y.1, as the HPCC authors' simulator numbers them.
 pub fn address(host: u32) -> u32 {
     0x0b00_0001 + ((host / 256) << 16) + ((host % 256) << 8)
 }
 
-/// Source port of the n-th flow of a pair of hosts, and the destination port, as there.
+/// Source port of the n-th flow of a pair of hosts, and the destination port, as in that simulator.
 pub fn flow_ports(n: u32) -> (u16, u16) {
     (10_000u16.wrapping_add(n as u16), 100)
 }

@@ -1,8 +1,8 @@
 //! The fabric: ports, switches' memories and packets, at one instant of simulated time.
 //!
 //! A fabric has the ports and memories of all nodes, so that numbers are the same in every domain; only
-//! those of its own domain change. It moves packets from port to port. What a host does with a packet is
-//! not its affair.
+//! those of its own domain change. It moves packets from port to port, and does not know what hosts do with
+//! them.
 
 use super::carried::{Acknowledgement, Carried, Carries, Stamp};
 use super::config::Switch;
@@ -27,7 +27,7 @@ pub(crate) struct Fabric {
     pub(super) rounding: Rounding,
     pub(super) switch: Switch,
     pub int: IntFormat,
-    /// Time and place of the event under way, or of the last one.
+    /// Time and place of the current event, or of the last one.
     pub now: Time<Sim>,
     pub place: u64,
     pub events: Events<What>,
@@ -46,7 +46,7 @@ pub(crate) struct Fabric {
     pub captured: Vec<Sent>,
 }
 
-/// What all fabrics of a simulation begin with.
+/// The initial state that all fabrics of a simulation share.
 pub(crate) struct Beginning {
     pub rounding: Rounding,
     pub seed: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Sent {
 }
 
 impl Fabric {
-    /// The fabric of domain `me`, in which nothing has happened yet.
+    /// The fabric of domain `me` at time zero.
     pub fn new(beginning: &Beginning, me: usize) -> Fabric {
         let Beginning { rounding, seed, .. } = *beginning;
         Fabric {
@@ -98,7 +98,7 @@ impl Fabric {
         self.me
     }
 
-    /// The event under way is this one.
+    /// Sets the current event.
     #[inline]
     pub fn begin(&mut self, event: &Event<What>) {
         self.now = event.at;

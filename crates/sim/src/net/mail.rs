@@ -1,5 +1,5 @@
-//! Packets between domains. They are handed over by value, with what belongs to them, when the
-//! sending domain has done a window's work.
+//! Packets between domains. A domain hands them over by value, with their additional content, at the end of
+//! a window.
 
 use super::carried::{Acknowledgement, Stamp};
 use super::fabric::Fabric;
@@ -9,21 +9,20 @@ use crate::net::packet::{Kind, Packet};
 use onramp_cc::int::IntStack;
 use onramp_units::{Sim, Time};
 
-/// Packets from one domain to another, in the order in which they were sent. What belongs to them is
-/// there only where packets have it.
+/// Packets from one domain to another in sending order. Lists of additional content are empty if packets
+/// have none.
 #[derive(Default)]
 pub(crate) struct Mail {
     packets: Vec<(Time<Sim>, Packet)>,
     stacks: Vec<IntStack>,
     stamps: Vec<Stamp>,
     acknowledgements: Vec<Acknowledgement>,
-    /// When the first of them is due.
+    /// Time of the first packet.
     pub first: Option<Time<Sim>>,
 }
 
 impl Fabric {
-    /// A packet that leaves its sender now is somewhere else `at` that time: at a port, or a request at
-    /// its host.
+    /// A packet that leaves its sender now arrives at time `at`: at a port, or, for a request, at its host.
     #[inline]
     pub(crate) fn send_to(&mut self, domain: usize, at: Time<Sim>, id: u32) {
         if domain == self.me() {
@@ -63,7 +62,7 @@ impl Fabric {
         }
     }
 
-    /// Takes what another domain has sent; `mail` is empty then.
+    /// Takes the mail of another domain and leaves `mail` empty.
     pub(crate) fn take_mail(&mut self, mail: &mut Mail) {
         mail.first = None;
         let mut stacks = mail.stacks.drain(..);

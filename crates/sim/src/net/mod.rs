@@ -1,6 +1,6 @@
 //! The network: topologies, routes, packets, ports, switches.
 //!
-//! Does not: know what hosts do with packets.
+//! Does not know what hosts do with packets.
 
 pub(crate) mod carried;
 pub(crate) mod config;

@@ -1,4 +1,4 @@
-//! Packets, and the queues they stand in.
+//! Packets and queues of packets.
 
 use crate::engine::slab::Slab;
 use crate::net::topology::MAX_HOPS;
@@ -7,26 +7,26 @@ use onramp_units::{Sim, Time};
 /// No packet, no port.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What a packet is for.
+/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Payload of a flow.
     Data,
     /// Cumulative acknowledgement.
     Ack,
-    /// The same, and a request to go back to there.
+    /// Cumulative acknowledgement with a request to resend from there.
     Nack,
-    /// On-Ramp's: when a data packet arrived.
+    /// OR-ACK: the arrival time of a data packet.
     OrAck,
     /// PFC: stop sending data.
     Pause,
-    /// PFC: go on.
+    /// PFC: resume.
     Resume,
-    /// Between hosts that synchronise their clocks; its `flow` is the edge, its `seq` a number.
+    /// Probe of clock synchronisation; `flow` is the edge of the mesh, `seq` the probe's number.
     Probe,
-    /// What it is answered with at once.
+    /// Answer to a probe, sent at once.
     ProbeAnswer,
-    /// One kernel host asks another for a flow; takes no line.
+    /// Request of one kernel host to another for a flow; it uses no line.
     Request,
 }
 
@@ -34,22 +34,22 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// Data: first byte. Acknowledgement: the byte that is expected next.
+    /// Data: first byte. Acknowledgement: next expected byte.
     pub seq: u64,
-    /// When the data was handed to the line; an acknowledgement returns it.
+    /// Time at which the data was sent; an acknowledgement returns it.
     pub sent: Time<Sim>,
     /// Its flow in the plan.
     pub flow: u32,
-    /// The flow that opened its connection: of NICs, the same unless flows go in order.
+    /// The flow that opened its connection: at NICs, the same flow unless flows share a connection in order.
     pub connection: u32,
-    /// The packet behind this one in a queue.
+    /// The next packet in the queue.
     pub next: u32,
-    /// On the wire, headers and all.
+    /// Size on the wire, headers included.
     pub wire_bytes: u16,
     /// Payload; of an OR-ACK, that of the data.
     pub payload: u16,
-    /// How many flows its pair of hosts had had before its own, or before the one that opened the connection on
-    /// which it goes in order: names the flow to switches.
+    /// Number of flows of its pair of hosts before its own flow, or before the flow that opened its ordered
+    /// connection. Switches identify the flow by it.
     pub ordinal: u16,
     /// The port that receives it, of the link it is on.
     pub at_port: u16,
@@ -58,12 +58,12 @@ pub(crate) struct Packet {
     pub kind: Kind,
     /// CE on data, the echo of it on acknowledgements.
     pub marked: bool,
-    /// Egress port at each switch of the way.
+    /// Egress port at each switch of the path.
     pub path: Path,
 }
 
 impl Packet {
-    /// A packet of `kind` that is made at `now` and takes `path`: empty, of no flow.
+    /// An empty packet of `kind` without a flow, made at `now`, on `path`.
     pub fn new(kind: Kind, now: Time<Sim>, path: Path) -> Packet {
         Packet {
             seq: 0,
@@ -86,10 +86,10 @@ impl Packet {
 /// Egress ports of the switches between two hosts, in order.
 pub(crate) type Path = [u16; MAX_HOPS];
 
-/// All packets there are.
+/// All packets of a domain.
 pub(crate) type Packets = Slab<Packet>;
 
-/// What some packets carry beside, by the packet's number.
+/// Additional content of some packets, by the packet's number.
 pub(crate) struct PerPacket<T> {
     values: Vec<T>,
     none: T,
@@ -107,7 +107,7 @@ impl<T: Copy + Default> PerPacket<T> {
         *self.of_mut(packet) = value;
     }
 
-    /// What `packet` carries, or the default.
+    /// The content of `packet`, or the default.
     pub fn of(&self, packet: u32) -> &T {
         self.values.get(packet as usize).unwrap_or(&self.none)
     }

@@ -1,8 +1,8 @@
-//! Which part of a network each node belongs to. Parts are simulated side by side; a part need only
-//! look up from its work as often as the shortest line between two parts is long (conservative
-//! parallel simulation; Fujimoto, CACM 33(10), 1990). No result depends on the partition.
+//! Partitions a network into domains, which run in parallel. Domains synchronise at intervals of the
+//! shortest delay between two domains (conservative parallel simulation; Fujimoto, CACM 33(10), 1990).
+//! Results do not depend on the partition.
 //!
-//! Does not: run anything, or know traffic.
+//! Does not run anything, and does not know traffic.
 
 use crate::net::topology::Topology;
 use onramp_units::Span;
@@ -24,8 +24,8 @@ impl Partition {
         Partition::new(topology, vec![0; topology.nodes()])
     }
 
-    /// A domain for each different number in `domains`, which has a number for each node; those that a
-    /// line without delay joins are one.
+    /// A domain for each distinct number in `domains`, which has a number for each node. Domains that a line
+    /// without delay connects are merged.
     pub fn new(topology: &Topology, mut domains: Vec<u16>) -> Partition {
         domains.resize(topology.nodes(), 0);
         for link in topology
@@ -57,8 +57,8 @@ impl Partition {
         }
     }
 
-    /// At most `most` domains of about as many hosts each: hosts stay with their switch, switches
-    /// without hosts go where most of their capacity leads, if there is not more work than elsewhere.
+    /// At most `most` domains with about the same number of hosts. Hosts stay with their switch. A switch
+    /// without hosts goes to the domain with most of its capacity, unless that domain has too much work.
     pub fn of_racks(topology: &Topology, most: usize) -> Partition {
         let racks = racks(topology);
         let hosts: usize = racks.iter().map(|(_, hosts)| hosts).sum();
@@ -66,7 +66,7 @@ impl Partition {
         let mut domains: Vec<Option<u16>> = vec![None; topology.nodes()];
         let mut before = 0;
         for (switch, hosts_here) in &racks {
-            // By the rack's middle host, so that parts differ by half a rack at most.
+            // By the middle host of the rack, so that domains differ by half a rack at most.
             let middle = before + hosts_here / 2;
             domains[*switch as usize] = Some((middle * count / hosts) as u16);
             before += hosts_here;
@@ -89,18 +89,18 @@ impl Partition {
         usize::from(self.domains[node as usize])
     }
 
-    /// Domains.
+    /// Number of domains.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Nothing that happens in one domain means anything in another before so long.
+    /// An event in one domain does not affect another domain within this time.
     pub fn lookahead(&self) -> Span {
         self.lookahead
     }
 }
 
-/// Switches with hosts, and how many.
+/// Switches with hosts, and their number of hosts.
 fn racks(topology: &Topology) -> Vec<(u32, usize)> {
     let mut hosts = vec![0; topology.nodes()];
     for link in topology.links() {
@@ -113,14 +113,14 @@ fn racks(topology: &Topology) -> Vec<(u32, usize)> {
     with_hosts.filter(|(_, hosts)| *hosts > 0).collect()
 }
 
-/// Gives nodes without a domain one. A node's work is taken to be in proportion to its capacity.
+/// Assigns domains to nodes without one. A node's work is assumed to be proportional to its capacity.
 struct Spread {
-    /// Of each node: those that it is linked to, and the links' capacity.
+    /// Neighbours of each node, with the capacity of the links.
     links: Vec<Vec<(usize, u64)>>,
     domains: Vec<Option<u16>>,
     /// By domain.
     work: Vec<u64>,
-    /// No domain should have more.
+    /// Upper bound of a domain's work.
     fair: u64,
 }
 
@@ -153,7 +153,7 @@ impl Spread {
         self.links[node].iter().map(|(_, rate)| rate).sum()
     }
 
-    /// Domains that a node is linked to and the capacity there, the largest first.
+    /// Domains of a node's neighbours with the capacity of the links, the largest first.
     fn neighbours(&self, node: usize) -> Vec<(usize, u64)> {
         let mut capacity = vec![0; self.work.len()];
         for &(other, rate) in &self.links[node] {
@@ -167,8 +167,8 @@ impl Spread {
         found
     }
 
-    /// Gives nodes next to those with a domain one, those first that clearly belong somewhere. Whether
-    /// there were any.
+    /// Assigns domains to neighbours of assigned nodes, the clearest cases first. Returns whether there were
+    /// any.
     fn step(&mut self) -> bool {
         let margin = |found: &[(usize, u64)]| found[0].1 - found.get(1).map_or(0, |other| other.1);
         let mut nodes: Vec<(u64, usize)> = (0..self.domains.len())

@@ -1,4 +1,4 @@
-//! Ports: the two queues in front of a line, and the line itself.
+//! Ports: a line and its two queues.
 
 use super::fabric::Fabric;
 use super::switch::Ingress;
@@ -7,26 +7,26 @@ use crate::engine::events::Rank;
 use crate::net::packet::{Fifo, Kind};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
-/// One end of a link. Port n sends to port n ^ 1. Fields stand in the order of how often they are used:
-/// the first cache line does for a packet that leaves, with the second for one that comes in.
+/// One end of a link. Port n sends to port n ^ 1. Fields are ordered by frequency of use: a packet that
+/// leaves needs only the first cache line, and a packet that comes in also needs the second.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(crate) struct Port {
-    /// When the line is free, and the place of that event, scheduled or not.
+    /// Time at which the line is free, and the place of that event, which may not be scheduled.
     pub free_at: Time<Sim>,
     pub free_place: u64,
     pub data: Fifo,
     delay: Span,
-    /// Ever handed to the line.
+    /// Bytes sent so far.
     pub sent_bytes: u64,
     /// The domain of the other end.
     leads_to: u16,
-    /// Which of the network's rates it has.
+    /// Index of its rate among the network's rates.
     pub rate_index: u8,
     pub on_switch: bool,
-    /// A line-free event is scheduled.
+    /// Whether a line-free event is scheduled.
     pub awaited: bool,
-    /// Somebody wants to see what it sends.
+    /// Whether its packets are captured.
     pub captured: bool,
     /// PFC: the other end has paused the data class.
     pub paused: bool,
@@ -35,13 +35,13 @@ pub(crate) struct Port {
     pub control: Fifo,
     /// The node it belongs to.
     pub node: u32,
-    /// Of a lossless switch: what came in here.
+    /// At a lossless switch: the bytes that came in here.
     pub ingress: Ingress,
-    /// Marks start above this, and are certain above that.
+    /// A queue above the first length may be marked; one above the second always is.
     pub ecn_bytes: (u64, u64),
 
     pub rate: Rate,
-    /// Since when the data class has been paused, and for how long it had before.
+    /// Start of the current pause of the data class, and the total time of earlier pauses.
     paused_since: Time<Sim>,
     paused_before: Span,
     /// Packets for this port that found no room.
@@ -73,19 +73,19 @@ impl Port {
         }
     }
 
-    /// What the line holds.
+    /// Bytes in flight on the line.
     pub fn in_flight(&self) -> Bytes {
         self.rate.bytes_in(self.delay)
     }
 
-    /// PFC has paused the data class, or lets it go on.
+    /// Pauses or resumes the data class (PFC).
     pub fn set_paused(&mut self, paused: bool, now: Time<Sim>) {
         self.paused_before = self.paused_until(now);
         self.paused_since = now;
         self.paused = paused;
     }
 
-    /// For how long the data class has been paused, all in all.
+    /// Total time for which the data class has been paused.
     pub fn paused_until(&self, now: Time<Sim>) -> Span {
         match self.paused {
             true => self.paused_before + (now - self.paused_since),
@@ -93,7 +93,7 @@ impl Port {
         }
     }
 
-    /// Whether something could leave if the line were free.
+    /// Whether a packet could leave if the line were free.
     pub fn has_ready(&self) -> bool {
         !self.control.is_empty() || !self.paused && !self.data.is_empty()
     }
@@ -104,11 +104,11 @@ impl Port {
 pub struct PortState {
     /// Of its line.
     pub rate: Rate,
-    /// Bytes ever handed to the line.
+    /// Bytes sent so far.
     pub sent: Bytes,
     /// Packets dropped.
     pub drops: u64,
-    /// Bytes that wait, the packet under way not counted.
+    /// Bytes that wait, without the packet in transmission.
     pub queued: Bytes,
     /// Time until the line is free.
     pub wait: Span,
@@ -134,7 +134,7 @@ impl Fabric {
         (port.free_at, port.free_place) <= (self.now, self.place)
     }
 
-    /// Sees to it that the port's node is told when the line is free.
+    /// Ensures that a line-free event is scheduled.
     pub(crate) fn await_line(&mut self, port: u32) {
         let line = &mut self.ports[port as usize];
         if !line.awaited {

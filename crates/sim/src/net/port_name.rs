@@ -1,13 +1,13 @@
-//! Names of ports, as people ask for them: `host3` is what host 3's NIC sends, `switch0-host3` what
-//! switch 0 sends to host 3, `switch0-switch4` what it sends to switch 4. Switches count from 0 in
-//! the order of the topology: leaves before spines; ToR, then aggregation, then core switches.
+//! Names of ports. `host3` is the NIC of host 3, `switch0-host3` the port of switch 0 to host 3, and
+//! `switch0-switch4` its port to switch 4. Switches count from 0 in the order of the topology: leaves before
+//! spines; ToR, then aggregation, then core switches.
 
 use crate::net::topology::Topology;
 
-/// Ranges of names in an error, at most.
+/// Largest number of ranges of names in an error.
 const MOST_RANGES: usize = 24;
 
-/// A name that no port of the network has.
+/// No port of the network has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no port is named \"{name}\"; there are {valid}")]
 pub struct UnknownPort {
@@ -41,7 +41,7 @@ impl Topology {
 /// Number of the port with a name.
 ///
 /// # Errors
-/// There is none; the error says which there are, of the same node if there is that.
+/// No port has the name. The error lists valid names, those of the same node if it exists.
 pub(crate) fn find(names: &[String], name: &str) -> Result<u32, UnknownPort> {
     if let Some(port) = names.iter().position(|other| other == name) {
         return Ok(port as u32);
@@ -58,7 +58,7 @@ pub(crate) fn find(names: &[String], name: &str) -> Result<u32, UnknownPort> {
     })
 }
 
-/// Names as text, those that count up put together: "host0 to host3, switch0-host0".
+/// Names as text, with consecutive names as a range: "host0 to host3, switch0-host0".
 fn ranges(names: &[&String]) -> String {
     let split = |name: &str| {
         let text = name.trim_end_matches(|c: char| c.is_ascii_digit());

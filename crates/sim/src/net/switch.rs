@@ -1,9 +1,8 @@
 //! Switches: admission to the shared buffer, priority flow control, marks, telemetry.
 //!
-//! The lossless buffer is the HPCC authors' model of a shared-memory chip: bytes are counted at the
-//! port where they came in; they fill its reserve, then the shared pool up to a dynamic threshold
-//! (Choudhury and Hahne, 1998), then its headroom, which holds what is under way while a pause
-//! frame travels.
+//! The lossless buffer is the HPCC authors' model of a shared-memory chip. Bytes count for their ingress
+//! port. They fill the port's reserve, then the shared pool up to a dynamic threshold (Choudhury and Hahne,
+//! 1998), then the port's headroom, which has room for the packets in flight while a pause frame travels.
 
 use super::fabric::Fabric;
 use crate::engine::rounding::Rounding;
@@ -13,11 +12,11 @@ use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
 use onramp_units::Rate;
 
-/// Guaranteed to each ingress port.
+/// Reserve of each ingress port.
 const RESERVE: u64 = 4 * 1024;
 /// A paused port resumes when it is this far below the threshold.
 const RESUME_OFFSET: u64 = 3 * 1024;
-/// Threshold of a port at the hosts' rate: 1/8 of what is free.
+/// Threshold of a port at the hosts' rate: 1/8 of the free memory.
 const THRESHOLD_SHIFT: i8 = 3;
 /// A PFC frame on the wire.
 const PFC_BYTES: u16 = 43;
@@ -25,9 +24,9 @@ const PFC_BYTES: u16 = 43;
 /// One switch's memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Memory {
-    /// What ports share: lossless, without reserves and headrooms.
+    /// Memory that ports share; if lossless, without reserves and headrooms.
     pub shared: u64,
-    /// Taken of it.
+    /// Used bytes of it.
     pub used: u64,
 }
 
@@ -39,14 +38,14 @@ fn shifted(bytes: u64, shift: i8) -> u64 {
     }
 }
 
-/// What came in at a port and is in its switch: it fills the reserve, the shared pool, the headroom.
+/// The bytes in a switch that came in at one port: in its reserve, the shared pool and its headroom.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ingress {
     /// PFC: this end has paused the other's data class.
     pausing: bool,
     /// Alpha of the dynamic threshold is 2^-shift.
     threshold_shift: i8,
-    /// Bytes in reserve and shared pool; in headroom, and what it holds.
+    /// Bytes in reserve and shared pool; bytes in the headroom, and its size.
     pool_bytes: u64,
     headroom_used: u64,
     headroom: u64,
@@ -61,7 +60,7 @@ impl Ingress {
         shifted(memory.shared - memory.used, self.threshold_shift)
     }
 
-    /// Counts a packet that came in here, if there is room.
+    /// Adds a packet that came in here, if there is room.
     fn admit(&mut self, memory: &mut Memory, bytes: u64) -> bool {
         let threshold = self.threshold(memory);
         if bytes + self.headroom_used > self.headroom && bytes + self.shared_used() > threshold {
@@ -77,7 +76,7 @@ impl Ingress {
         true
     }
 
-    /// Counts it out, from the headroom first.
+    /// Removes a packet, from the headroom first.
     fn release(&mut self, memory: &mut Memory, bytes: u64) {
         let from_headroom = self.headroom_used.min(bytes);
         let rest = bytes - from_headroom;
@@ -99,10 +98,10 @@ impl Ingress {
 }
 
 impl Port {
-    /// Takes this port's reserve and headroom out of `memory`. Alpha of a port at the hosts' rate is 2
-    /// to `alpha_log2`, if given.
+    /// Subtracts this port's reserve and headroom from `memory`. Alpha of a port at the hosts' rate is
+    /// 2^`alpha_log2`, if given.
     pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate, alpha_log2: Option<i8>) {
-        // Three times what the line holds: what arrives until a pause takes effect.
+        // Three times the bytes in flight on the line, which arrive before a pause takes effect.
         let in_flight = self.in_flight().get();
         self.ingress.headroom = 3 * in_flight;
         memory.shared = memory
@@ -110,7 +109,7 @@ impl Port {
             .saturating_sub(self.ingress.headroom + RESERVE);
         let doublings = (self.rate.bits_per_s() / host_rate.bits_per_s()).max(1);
         let shift = alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
-        // More than all that is free only if asked for.
+        // More than the free memory only if the scenario sets it.
         self.ingress.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
     }
 
@@ -122,7 +121,7 @@ impl Port {
             return queue > max;
         }
         let part = (queue - min) as f64 / (max - min) as f64;
-        // Step i of n is marked as its middle would be: (i - 1/2)/n.
+        // Step i of n marks the fraction at its middle: (i - 1/2)/n.
         let part = match ecn.steps.map(f64::from) {
             Some(steps) => ((part * steps).ceil() - 0.5) / steps,
             None => part,
@@ -139,7 +138,7 @@ impl Port {
 }
 
 impl Fabric {
-    /// A packet is at a switch's port.
+    /// Handles a packet that has arrived at a switch's port.
     pub(crate) fn switch_receive(&mut self, id: u32) {
         let packet = &mut self.packets[id];
         let ingress = u32::from(packet.at_port);
@@ -164,7 +163,7 @@ impl Fabric {
         self.switch_send(egress);
     }
 
-    /// A PFC frame has come to a port of a switch or a host. Whether the port may send again.
+    /// Handles a PFC frame at a port of a switch or a host. Returns whether the port may send again.
     pub(crate) fn set_paused(&mut self, port: u32, frame: u32) -> bool {
         let paused = self.packets[frame].kind == Kind::Pause;
         self.packets.free(frame);
@@ -172,7 +171,7 @@ impl Fabric {
         !paused
     }
 
-    /// Finds room, or does not.
+    /// Admits a packet to the buffer. Returns whether there was room.
     fn admit(&mut self, ingress: u32, egress: u32, id: u32) -> bool {
         let bytes = u64::from(self.packets[id].wire_bytes);
         let queue = self.ports[egress as usize].data.bytes;
@@ -201,7 +200,7 @@ impl Fabric {
         }
     }
 
-    /// A packet leaves: gives its room back.
+    /// Frees the room of a packet that leaves.
     fn release(&mut self, ingress: u32, bytes: u64) {
         let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
         match self.switch.buffer {
@@ -235,7 +234,7 @@ impl Fabric {
         self.switch_send(port);
     }
 
-    /// Sends what is next at a switch's port, if anything is and the line is free.
+    /// Sends the next packet of a switch's port, if there is one and the line is free.
     pub(crate) fn switch_send(&mut self, egress: u32) {
         if !self.ports[egress as usize].has_ready() {
             return;
@@ -255,11 +254,11 @@ impl Fabric {
         }
     }
 
-    /// Marks a data packet by the queue that it finds or leaves behind.
+    /// Marks a data packet by the length of the queue on its arrival or departure.
     #[inline]
     fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
         let port = &self.ports[egress as usize];
-        // Most queues are short, and without marks all are.
+        // The common case: a short queue, or no marks.
         if port.data.bytes > port.ecn_bytes.0 {
             self.mark_by_chance(egress, id, at_enqueue);
         }
@@ -271,7 +270,7 @@ impl Fabric {
             return;
         };
         let is_data = self.packets[id].kind == Kind::Data;
-        // ns-3 marks acknowledgements too. Nobody reads that, but it draws.
+        // ns-3 marks acknowledgements too. The mark has no effect, but it draws a random number.
         if ecn.at_enqueue != at_enqueue || !is_data && self.rounding == Rounding::Exact {
             return;
         }
@@ -283,7 +282,7 @@ impl Fabric {
         }
     }
 
-    /// What a data-class packet meets on its way from the queue to the line.
+    /// Handles a data packet between the queue and the line: mark, telemetry, time stamp.
     fn leave(&mut self, egress: u32, id: u32) {
         let packet = &self.packets[id];
         let (ingress, bytes) = (u32::from(packet.at_port), u64::from(packet.wire_bytes));

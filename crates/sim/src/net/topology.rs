@@ -1,7 +1,7 @@
-//! What is connected to what: hosts with one port each, switches, links; and the shortest ways.
+//! Topologies: hosts with one port each, switches, links, and shortest paths.
 //!
-//! Does: build the usual shapes, read files of nodes and links, find next hops. Does not: know
-//! queues or packets.
+//! Builds the usual shapes, reads files of nodes and links, and finds next hops. Does not know queues or
+//! packets.
 
 use onramp_scenario::{Graph, GraphError};
 use onramp_units::{Rate, Span};
@@ -19,7 +19,7 @@ const MAX_PORTS: usize = u16::MAX as usize;
 pub struct Line {
     /// In each direction.
     pub rate: Rate,
-    /// One way.
+    /// In one direction.
     pub delay: Span,
 }
 
@@ -31,7 +31,7 @@ pub struct Topology {
     links: Vec<Link>,
 }
 
-/// What is wrong with a topology or its text.
+/// Errors of a topology or its text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum TopologyError {
@@ -163,7 +163,7 @@ impl Topology {
     /// Reads the HPCC simulator's format: see [`Graph::parse`].
     ///
     /// # Errors
-    /// Text that is not that; and as [`Topology::new`].
+    /// Text of another format; and as [`Topology::new`].
     pub fn parse(text: &str) -> Result<Topology, TopologyError> {
         Topology::of(Graph::parse(text)?)
     }
@@ -200,14 +200,14 @@ impl Topology {
         if ports > MAX_PORTS {
             return Err(TopologyError::TooManyPorts { ports });
         }
-        // One host a switch: its neighbours are as far from everything.
+        // One host for each switch: the other hosts of the switch have the same distances.
         let routes = Routes::new(self);
         let mut edges: Vec<NodeId> = self.hosts().collect();
         edges.sort_by_key(|&host| routes.edge[host as usize]);
         edges.dedup_by_key(|host| routes.edge[*host as usize]);
         for &to in &edges {
             for &from in &edges {
-                // A graph has a way between any two hosts.
+                // A graph has a path between any two hosts.
                 let hops = routes.switches_between(from, to).unwrap_or(0);
                 if hops > MAX_HOPS {
                     return Err(TopologyError::TooFar { from, to, hops });
@@ -217,9 +217,9 @@ impl Topology {
         Ok(())
     }
 
-    /// Ports of each node with the node at their other end, neighbours with high numbers first. The
-    /// order decides which of several equal ways a hash means; this one is the reference's, whose
-    /// nodes happen to lie in memory that way.
+    /// Ports of each node with the node at their other end, neighbours with high numbers first. The order
+    /// determines the path of a hash value among equal-cost paths. This is the order of the reference, which
+    /// follows from its memory layout.
     fn adjacent(&self) -> Vec<Vec<(u16, NodeId)>> {
         let mut adjacent = vec![Vec::new(); self.nodes()];
         for (n, link) in self.links.iter().enumerate() {
@@ -271,21 +271,21 @@ impl Builder {
     }
 }
 
-/// All shortest ways to every host.
+/// All shortest paths to every host.
 pub(crate) struct Routes {
     /// Switch of each host, by node.
     edge: Vec<NodeId>,
     /// Port of that switch to the host, by node.
     last: Vec<[u16; 1]>,
-    /// For each switch that has hosts, for each node: the ways there.
+    /// The paths to each switch with hosts, by node.
     ways: Vec<Option<Ways>>,
 }
 
-/// The shortest ways to one switch, by node.
+/// The shortest paths to one switch, by node.
 struct Ways {
-    /// Ports that lead closer.
+    /// Ports on a shortest path.
     next: Vec<Vec<u16>>,
-    /// Links to go.
+    /// Number of links to the switch.
     distance: Vec<Option<usize>>,
 }
 
@@ -307,7 +307,7 @@ impl Routes {
         routes
     }
 
-    /// Ports of `switch` on a shortest way to the host `to`.
+    /// Ports of `switch` on a shortest path to the host `to`.
     pub fn next(&self, switch: NodeId, to: NodeId) -> &[u16] {
         let edge = self.edge[to as usize];
         match &self.ways[edge as usize] {
@@ -321,7 +321,7 @@ impl Routes {
         self.edge[host as usize]
     }
 
-    /// Switches on a shortest way between two hosts, if there is a way.
+    /// Switches on a shortest path between two hosts, if there is a path.
     pub fn switches_between(&self, from: NodeId, to: NodeId) -> Option<usize> {
         let ways = self.ways[self.edge(to) as usize].as_ref()?;
         Some(ways.distance[self.edge(from) as usize]? + 1)

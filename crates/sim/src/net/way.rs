@@ -1,21 +1,21 @@
-//! How long an idle network takes from host to host, as the HPCC authors' simulator computes it.
+//! Base round-trip times of an idle network, as the HPCC authors' simulator computes them.
 
 use crate::engine::rounding::Rounding;
 use crate::net::topology::{Link, Routes, Topology};
 use onramp_units::{Bytes, Rate, Span};
 
-/// A way through an idle network.
+/// A path through an idle network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Propagation both ways and a full payload on each line.
+    /// Propagation in both directions, and the transmission of a full packet on each line.
     pub rtt: Span,
-    /// Of the slowest line.
+    /// Rate of the slowest line.
     pub rate: Rate,
-    /// What fits on it.
+    /// Bandwidth-delay product.
     pub bdp_bytes: u64,
 }
 
-/// Computes ways.
+/// Computes paths.
 pub(crate) struct Ways {
     rounding: Rounding,
     payload: u32,
@@ -50,7 +50,7 @@ impl Ways {
         }
     }
 
-    /// Any shortest way from `src` to `dst`, whose ports are in `host_ports`.
+    /// One shortest path from `src` to `dst`, whose ports are in `host_ports`.
     pub fn between(&self, src: u32, dst: u32, routes: &Routes, host_ports: &[u32]) -> Way {
         let mut port = host_ports[src as usize] as usize;
         let (mut rtt, mut rate) = (Span::ZERO, self.links[port / 2].rate);
@@ -72,8 +72,8 @@ impl Ways {
         }
     }
 
-    /// The longest way between any two hosts; hosts at the same switch with the same line are
-    /// alike, so two of each will do.
+    /// The longest path between any two hosts. Hosts at the same switch with the same line are equal, so
+    /// two of each are enough.
     pub fn longest(&self, topology: &Topology, routes: &Routes, host_ports: &[u32]) -> Way {
         let alike = |host: &u32| {
             let link = &self.links[host_ports[*host as usize] as usize / 2];

@@ -1,20 +1,19 @@
-//! What the events of a simulation are. Lines have two kinds; hosts have the others, of which the network
-//! knows the name alone.
+//! Kinds of events. Lines have two kinds. The others belong to hosts; the network only knows their names.
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
-    /// A packet is at the port that it was sent to.
+    /// A packet arrives at a port.
     Arrival { packet: u32 },
     /// A port's line is free.
     LineFree { port: u32 },
-    /// A host wanted to be asked again.
+    /// A host wakes to send.
     Wake { host: u32 },
-    /// A NIC's connection may have waited too long.
+    /// The retransmission timer of a NIC's connection expires.
     Timeout { connection: u32 },
-    /// A timer of a TCP sender may be due.
+    /// A timer of a TCP sender may expire.
     TcpTimer { connection: u32 },
-    /// A TCP receiver has put off an acknowledgement until now.
+    /// A delayed acknowledgement of a TCP receiver is due.
     Acknowledge { connection: u32 },
     /// A host's NIC interrupts.
     Interrupt { host: u32 },
@@ -24,8 +23,8 @@ pub(crate) enum What {
     Probe { edge: u32 },
     /// A flow of the plan starts.
     FlowStart { flow: u32 },
-    /// A kernel host asks another for a flow of the plan.
+    /// A kernel host sends a request for a flow of the plan.
     Ask { flow: u32 },
-    /// The question has come.
+    /// The request arrives.
     Asked { packet: u32 },
 }

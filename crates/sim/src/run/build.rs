@@ -1,4 +1,4 @@
-//! A scenario's run into a simulation.
+//! Builds the simulation of a scenario's run.
 
 use super::parts::{partition, Parts};
 use crate::engine::rounding::Rounding;
@@ -23,7 +23,7 @@ use onramp_sync::synthetic::Spread;
 use onramp_units::{Bytes, Time};
 use std::sync::Arc;
 
-/// Why a run cannot be simulated.
+/// A run cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum BuildError {
@@ -42,12 +42,12 @@ pub enum BuildError {
 /// The simulation of `run`, whose plan is `arrivals`.
 ///
 /// # Errors
-/// What the simulator cannot do.
+/// A run that the simulator does not support.
 pub fn build(run: &Run, arrivals: &[Arrival]) -> Result<Simulation, BuildError> {
     build_in_parts(run, arrivals, Parts::AtMost(1))
 }
 
-/// The same in several parts side by side.
+/// Like [`build`], in several domains in parallel.
 ///
 /// # Errors
 /// As [`build`].
@@ -59,7 +59,7 @@ pub fn build_in_parts(
     Setup::of(run, arrivals, parts)?.simulation()
 }
 
-/// All that a simulation is made of.
+/// The input of a simulation.
 pub(super) struct Setup {
     config: Config,
     topology: Topology,
@@ -94,7 +94,7 @@ impl Setup {
     }
 }
 
-/// What the simulation of `run` is made of.
+/// The configuration of the simulation of `run`.
 pub fn config(run: &Run) -> Config {
     let (hosts, ecn) = match run.host.cc {
         Cc::Kernel(entry) => kernel_hosts(run, entry),

@@ -1,4 +1,4 @@
-//! How wrong synchronised clocks were.
+//! Errors of synchronised clocks.
 
 use super::observe::Observer;
 use crate::host::huygens::ClockWindow as Window;
@@ -6,7 +6,7 @@ use onramp_results::{ClockCounters, ClockWindow, Summary};
 use onramp_sync::synthetic::FleetErrors;
 use onramp_units::Time;
 
-/// How wrong synchronised clocks were, in the windows that ended under the traffic that counts.
+/// Errors of synchronised clocks, in the windows that ended during the measured traffic.
 pub(super) fn clock_counters(observer: &Observer) -> ClockCounters {
     let told = observer.simulation.clock_windows();
     let counts = |w: &&Window| w.end > observer.warmup && w.end <= observer.end;

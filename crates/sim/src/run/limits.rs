@@ -1,4 +1,4 @@
-//! What limits each flow that is under way, and how much of it is in flight.
+//! Limits of each flow in progress, and its payload in flight.
 
 use crate::domain::{Domain, Hosts};
 use crate::host::edge::law_of;
@@ -11,25 +11,24 @@ use onramp_units::{Bytes, Rate, Sim, Span, Time};
 pub struct FlowLimits {
     /// Flow of the plan.
     pub plan: u32,
-    /// Pace of its packets, if it is paced.
+    /// Pacing rate, if it is paced.
     pub rate: Option<Rate>,
-    /// Payload that may be in flight, if that is limited.
+    /// Window: payload that may be in flight, if there is a limit.
     pub window: Option<Bytes>,
-    /// Payload in flight; of kernel hosts in full packets.
+    /// Payload in flight; for kernel hosts in full packets.
     pub in_flight: Bytes,
-    /// Payload sent so far over its connection, not counting what was sent again; of kernel hosts in
-    /// full packets.
+    /// Payload sent so far over its connection, without retransmissions; for kernel hosts in full packets.
     pub sent: Bytes,
     /// Whether its host has On-Ramp's law.
     pub has_law: bool,
-    /// For how long the law has held it, before it held it last.
+    /// Time for which the law has held it, without the current hold.
     pub held: Span,
-    /// Since when the law holds it.
+    /// Start of the current hold.
     pub held_since: Option<Time<Sim>>,
 }
 
 impl Simulation {
-    /// The limits of all flows that are under way, by the flows' numbers.
+    /// The limits of all flows in progress, by the flows' numbers.
     pub fn limits(&self) -> Vec<FlowLimits> {
         let mut limits: Vec<FlowLimits> = self.each().flat_map(|d| limits_in(&d)).collect();
         limits.sort_by_key(|flow| flow.plan);

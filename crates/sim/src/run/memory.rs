@@ -1,4 +1,4 @@
-//! How much memory a run will need, before anything is made.
+//! Estimates the memory of a run before it is made.
 
 use super::build::topology;
 use super::BuildError;
@@ -9,17 +9,17 @@ use onramp_units::Bytes;
 /// Of any run: tables, packets, the wheel of events, series.
 const FIXED: f64 = 100e6;
 /// Of a flow of the plan: 130 to 152 B by kind of traffic with 2 to 9.5 million flows (docs/simulator.md),
-/// and some more while tables grow. Those under way at the same time are few.
+/// plus a margin while tables grow. Few flows are in progress at the same time.
 const OF_A_FLOW: f64 = 200.0;
-/// Both ends of a connection that is over.
+/// Both ends of a finished connection.
 const OF_A_CONNECTION: f64 = (size_of::<Outgoing>() + size_of::<Incoming>()) as f64;
-/// Of a port, in each part: queues, and packets that wait.
+/// Of a port, in each domain: queues, and packets that wait.
 const OF_A_PORT: f64 = 10_000.0;
 
-/// Memory that a run in `parts` parts needs at most, about.
+/// Approximate upper bound of the memory of a run in `parts` domains.
 ///
 /// # Errors
-/// It is no network.
+/// An invalid network.
 pub fn memory_needed(run: &Run, parts: usize) -> Result<Bytes, BuildError> {
     let ports = 2 * topology(&run.network)?.links().len() * parts.max(1);
     let connection = match run.host.connections {

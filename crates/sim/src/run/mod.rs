@@ -1,6 +1,6 @@
-//! One run of a scenario: simulates it, and reports what the rack would report.
+//! Simulates one run of a scenario, and reports the same results as the rack.
 //!
-//! Does not: read scenarios, write files, or look at clocks; progress goes to whoever asks.
+//! Does not read scenarios, write files or read clocks. The caller receives progress.
 
 mod build;
 mod clocks;
@@ -29,19 +29,19 @@ pub use memory::memory_needed;
 pub use parts::Parts;
 pub use report::Report;
 
-/// What of a run is watched beside its results.
+/// Captures and series of a run.
 #[derive(Default)]
 pub struct Watch {
-    /// Names of ports, and where their packets go.
+    /// Names of ports, and the outputs for their packets.
     pub captures: Vec<(String, Output)>,
-    /// Places whose series are kept: names of ports, "ports", "flow7", "flows".
+    /// Requested series: names of ports, "ports", "flow7", "flows".
     pub series: Vec<String>,
 }
 
-/// Checks that the network of `run` has all these ports, and places for series.
+/// Checks that the network of `run` has all these ports.
 ///
 /// # Errors
-/// It has not; or it is no network. Numbers of flows are not looked at.
+/// A missing port, or an invalid network. Numbers of flows are not checked.
 pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(), BuildError> {
     let names = build::topology(&run.network)?.port_names();
     for port in ports {
@@ -53,22 +53,22 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
     Ok(())
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Simulated time.
     pub now: Time<Sim>,
-    /// Part of the run's duration.
+    /// Fraction of the run's duration.
     pub done: f64,
     /// Transmissions of packets over one link so far.
     pub packet_hops: u64,
 }
 
-/// Simulates `run` as number `index` of its scenario, on one thread. `progress` is told how far it is,
-/// and ends it with `false`: then the report is of what had happened by then.
+/// Simulates `run` as number `index` of its scenario, on one thread. It calls `progress`, which interrupts
+/// the run by returning `false`; the report then covers the time until the interrupt.
 ///
 /// # Errors
-/// A run that the simulator cannot do; captures that cannot be written.
+/// A run that the simulator does not support; captures that cannot be written.
 pub fn run(
     run: &Run,
     index: usize,
@@ -78,7 +78,7 @@ pub fn run(
     run_in_parts(run, index, watch, Parts::AtMost(1), progress)
 }
 
-/// The same in several parts side by side; the result is the same.
+/// Like [`run`], in several domains in parallel; the result is the same.
 ///
 /// # Errors
 /// As [`run`].
@@ -89,7 +89,7 @@ pub fn run_in_parts(
     parts: Parts,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Report, BuildError> {
-    // The plan is gone before the simulation is made: with many flows each is much memory.
+    // The plan is dropped before the simulation is made, because with many flows both need much memory.
     let (labels, setup) = {
         let arrivals = plan(run);
         let labels = Labels::of(run, &arrivals);

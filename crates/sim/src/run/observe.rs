@@ -1,4 +1,4 @@
-//! A run as it goes by: samples, progress, and what is noted on the way.
+//! Observes a run: samples, progress, and counters at the boundaries of the window.
 
 use super::rows::Labels;
 use super::series::{Place, Series};
@@ -11,25 +11,25 @@ use crate::watch::probe::Times;
 use onramp_scenario::{HostId, Kind, Receivers, Run, Traffic};
 use onramp_units::{Bytes, Sim, Span, Time};
 
-/// Samples of the measured port's queue in a run, at least as many as times that progress is told.
+/// Number of samples of the measured port's queue in a run; at least the number of progress reports.
 const SAMPLES: i64 = 20_000;
 const STOPS: i64 = 2_000;
-/// But not more often than this.
+/// Shortest interval between samples.
 const SAMPLE_INTERVAL: Span = Span::from_ns(100);
-/// What is not over so long after the traffic is unfinished, as in the rack.
+/// Flows that have not finished this long after the traffic are unfinished, as in the rack.
 const PATIENCE: Span = Span::from_s(2);
 
-/// A simulation and what has been seen of it.
+/// A simulation and its observations.
 pub(super) struct Observer {
     pub simulation: Simulation,
     pub labels: Labels,
     pub warmup: Time<Sim>,
     /// Of the traffic.
     pub end: Time<Sim>,
-    /// Whose port is measured.
+    /// The measured host.
     pub host: HostId,
     interval: Span,
-    /// How long a packet would have waited.
+    /// Queueing delays.
     pub waits: Vec<Span>,
     /// Of data packets to the measured host within the window.
     pub delays: Option<Delays>,
@@ -38,12 +38,12 @@ pub(super) struct Observer {
     pub at_end: Instant,
 }
 
-/// What had happened by an instant.
+/// Counters at an instant.
 #[derive(Clone)]
 pub(super) struct Instant {
     pub counters: Counters,
     pub port: PortState,
-    /// Payload that receivers had of Poisson, replayed and long flows, and of each long one.
+    /// Received payload of Poisson, replayed and long flows, and of each long one.
     pub background: Bytes,
     pub long: Vec<Bytes>,
 }
@@ -69,7 +69,7 @@ impl Instant {
 }
 
 impl Observer {
-    /// Of `simulation`, which is at the warm-up's end.
+    /// Starts to observe `simulation` at the end of the warm-up.
     pub fn new(
         run: &Run,
         simulation: Simulation,
@@ -102,12 +102,12 @@ impl Observer {
         }
     }
 
-    /// Lets the run go by until every flow is over; whether nobody has ended it before.
+    /// Simulates until every flow is finished. Returns whether the run was not interrupted.
     pub fn watch(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         self.sample(progress) && self.drain(progress)
     }
 
-    /// From the warm-up's end, which is now, to the end of the traffic.
+    /// Simulates from now, the end of the warm-up, to the end of the traffic.
     fn sample(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         self.simulation.measure_delays(self.host);
         let (per_point, end) = (self.series.per_point(), self.end);
@@ -140,7 +140,7 @@ impl Observer {
         true
     }
 
-    /// Until every flow is over, with patience.
+    /// Simulates until every flow is finished, or the time limit.
     fn drain(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         let mut now = self.end;
         while self.simulation.unfinished() > 0 && now < self.end + PATIENCE {
@@ -158,7 +158,7 @@ impl Observer {
     }
 }
 
-/// Lets `simulation` go by until the warm-up's end; whether nobody has ended it before.
+/// Simulates up to the end of the warm-up. Returns whether the run was not interrupted.
 pub(super) fn warm_up(
     run: &Run,
     simulation: &mut Simulation,
@@ -187,7 +187,7 @@ fn progress_of(simulation: &Simulation, now: Time<Sim>, end: Time<Sim>) -> Progr
     }
 }
 
-/// The first aggregator, else the first receiver.
+/// The first aggregator, or else the first receiver.
 fn measured_host(run: &Run) -> HostId {
     let incast = run.traffic.iter().find_map(|traffic| match traffic {
         Traffic::Incast(incast) => Some(first(incast.to)),

@@ -1,29 +1,29 @@
-//! Into how many parts a run is worth being split.
+//! Chooses the number of domains of a run.
 
 use crate::net::partition::Partition;
 use crate::net::topology::Topology;
 use crate::simulation::Simulation;
 use onramp_scenario::{Arrival, Run, Work};
 
-/// Packets that a thread should move between two looks at the others, so that looking costs next to
-/// nothing: some 20 us of work.
+/// Packets that a thread should move between two barriers, so that the cost of a barrier is negligible:
+/// about 20 us of work.
 const WORTH_A_WINDOW: f64 = 200.0;
-/// Lines and ends that a packet and its acknowledgement meet, about.
+/// Approximate number of lines and ends of a packet and its acknowledgement.
 const HOPS: f64 = 8.0;
 
 const PACKET_BYTES: f64 = 1_000.0;
 
-/// In how many parts, a thread each, a run is simulated.
+/// The number of domains of a run, each with a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
-    /// As many as pay, up to this.
+    /// As many as make the run faster, up to this.
     AtMost(usize),
-    /// As many as the network has racks, up to this, whether it pays or not.
+    /// As many as the network has racks, up to this, even if the run is not faster.
     Forced(usize),
 }
 
 impl Parts {
-    /// Threads at most.
+    /// Largest number of threads.
     fn most(self) -> usize {
         match self {
             Parts::AtMost(most) | Parts::Forced(most) => most,
@@ -31,7 +31,7 @@ impl Parts {
     }
 }
 
-/// Why one thread does what several were offered for, if one does.
+/// Why a run uses one thread although several are available, if it does.
 pub(super) fn why_one(
     topology: &Topology,
     parts: Parts,
@@ -65,7 +65,7 @@ pub(super) fn partition(
     Partition::whole(topology)
 }
 
-/// Packet-hops in a simulated second, about.
+/// Approximate number of packet-hops in a simulated second.
 fn hops_per_s(run: &Run, arrivals: &[Arrival]) -> f64 {
     let line = run.network.link.rate;
     let bytes = |arrival: &Arrival| match arrival.work {

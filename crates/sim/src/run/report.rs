@@ -1,5 +1,5 @@
-//! What a simulated run came to, as results: its rows (rows.rs, series.rs), and what it counted, of which
-//! crates/results makes the metrics.
+//! Results of a simulated run: its rows (rows.rs, series.rs), and its counters, from which crates/results
+//! computes the metrics.
 
 use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
@@ -16,19 +16,19 @@ use onramp_scenario::{HostKind, Qdisc, Run};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What a run came to. Rows are made while they are taken: all of them may be too much to hold.
+/// The results of a run. Rows are made one at a time, because all of them may need too much memory.
 pub struct Report {
     result: RunResult,
     requests: Requests,
     observer: Observer,
     /// Of ports.
     names: Vec<String>,
-    /// Why one thread did what several were offered for, if one did. Where threads are is no result.
+    /// Why the run used one thread although several were available, if it did. Threads are not a result.
     pub why_one_thread: Option<&'static str>,
 }
 
 impl Report {
-    /// Of number `index` of a scenario; `whole`: nobody has ended it before its time.
+    /// The report of run `index` of a scenario; `whole`: the run was not interrupted.
     pub(super) fn new(
         run: &Run,
         index: usize,
@@ -72,7 +72,7 @@ impl Report {
         }
     }
 
-    /// Metrics; of a run that was ended early none.
+    /// Metrics; an interrupted run has none.
     pub fn result(&self) -> &RunResult {
         &self.result
     }
@@ -97,7 +97,7 @@ impl Report {
         self.observer.series.rows().iter().cloned().chain(pairs)
     }
 
-    /// The same with all rows at once.
+    /// The results with all rows in memory.
     pub fn into_tables(self) -> (RunResult, Tables) {
         let tables = Tables {
             flows: self.flows().collect(),
@@ -117,7 +117,7 @@ fn rows(observer: &Observer) -> Rows<'_> {
     }
 }
 
-/// What the simulation counted.
+/// The counters of the simulation.
 fn counters(run: &Run, observer: &Observer, names: &[String]) -> Counters {
     let (warm, end): (&Instant, &Instant) = (&observer.at_warmup, &observer.at_end);
     let (before, after) = (warm.counters, observer.simulation.counters());

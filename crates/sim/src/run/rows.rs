@@ -1,5 +1,5 @@
-//! Rows of `flows.parquet` and `requests.parquet`, each made when somebody asks for it: a plan of
-//! millions of flows holds a few bytes of each.
+//! Rows of `flows.parquet` and `requests.parquet`. A row is made when it is needed, so that a plan of millions
+//! of flows needs only a few bytes for each.
 
 use crate::flows::flow::Outcome;
 use crate::net::packet::NONE;
@@ -8,7 +8,7 @@ use onramp_results::{FlowRow, RequestRow, Simulated};
 use onramp_scenario::{Arrival, Kind, Run, Work};
 use onramp_units::{Sim, Span, Time};
 
-/// What the flows of a plan are to their scenario.
+/// The labels of a plan's flows.
 pub(super) struct Labels {
     /// By entry of the scenario's traffic.
     kinds: Vec<Kind>,
@@ -16,7 +16,7 @@ pub(super) struct Labels {
     flows: Vec<Label>,
 }
 
-/// What a flow is: less than a plan has flows of everything.
+/// The labels of a flow, in few bytes.
 struct Label {
     traffic: u32,
     /// Or `NONE`.
@@ -53,18 +53,18 @@ pub(super) struct Rows<'a> {
     pub simulation: &'a Simulation,
     pub labels: &'a Labels,
     pub warmup: Time<Sim>,
-    /// Now: flows that have not started have none.
+    /// Current time: flows that have not started have no rows.
     pub now: Time<Sim>,
 }
 
 impl<'a> Rows<'a> {
-    /// Of those that have started, without their paths; and their numbers in the plan.
+    /// Rows of flows that have started, without their paths; and their numbers in the plan.
     pub fn each(self) -> impl Iterator<Item = (usize, FlowRow)> + 'a {
         let outcomes = self.simulation.each_outcome().enumerate();
         outcomes.filter_map(move |(plan, outcome)| Some((plan, self.row(plan, &outcome)?)))
     }
 
-    /// Entry and number of the request of each flow of one that has not started.
+    /// Entry and request number of each flow of a request that has not started.
     pub fn missing(self) -> impl Iterator<Item = (usize, usize)> + 'a {
         let network = self.simulation.network();
         let flows = self.labels.flows.iter().enumerate();
@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// `outcome` of a flow that started `late` after its plan, since that start.
+/// `outcome` of a flow that started `late` after its time in the plan, relative to the real start.
 fn since(outcome: &Outcome, late: Span) -> Outcome {
     Outcome {
         acked: outcome.acked.map(|acked| acked - late),
@@ -137,15 +137,15 @@ pub(super) struct Requests {
 #[derive(Clone, Copy)]
 struct Ends {
     start_ns: i64,
-    /// Of the last that has arrived.
+    /// Arrival of the last flow.
     end_ns: i64,
-    /// Of the last whose sender knows that it has; none: one of them does not.
+    /// Last acknowledgement; none if a flow is not completely acknowledged.
     acked_ns: Option<i64>,
     missing: u32,
 }
 
 impl Requests {
-    /// Takes a flow in, if it belongs to one.
+    /// Adds a flow, if it belongs to a request.
     pub fn add(&mut self, flow: &FlowRow) {
         let Some(request) = flow.request else {
             return;
@@ -169,7 +169,7 @@ impl Requests {
         ends.missing += u32::from(flow.fct_ns.is_none());
     }
 
-    /// Takes in that a flow of one has not started. For use after all that have.
+    /// Adds a flow that has not started. Call it after all flows that have started.
     pub fn miss(&mut self, traffic: usize, request: usize) {
         let entry = self.entries.get_mut(traffic);
         if let Some(Some(ends)) = entry.and_then(|entry| entry.get_mut(request)) {
@@ -205,7 +205,7 @@ impl Ends {
     }
 }
 
-/// Makes a place for `index`.
+/// Extends the list to `index`.
 fn grow<T: Default>(values: &mut Vec<T>, index: usize) {
     if index >= values.len() {
         values.resize_with(index + 1, T::default);

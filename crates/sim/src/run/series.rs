@@ -1,10 +1,10 @@
-//! Series: queues, rates, pauses and limits of places over time, for `series.parquet`.
+//! Series for `series.parquet`: queues, rates and pauses of ports, and limits of flows over time.
 //!
-//! A place is a port by its name (port_name.rs) or a flow by its row in `flows.parquet` ("flow7").
-//! Each point stands for the interval that ends at it: queues and delays are the largest of the
-//! interval (queues of samples, delays of all packets), rates and fractions its mean; limits of
-//! flows are those at its end. The number of rows is bounded: many places have fewer points.
-//! The measured port and its host are always there. Delays are true, whatever clocks say.
+//! A `place` is a port by its name (port_name.rs) or a flow by its row in `flows.parquet` ("flow7"). A point
+//! describes the interval that ends at its time. Queues are the largest sample and delays the largest of all
+//! packets in the interval, rates and fractions are means, and limits of flows are those at the end. The
+//! number of rows is bounded, so with more series each has fewer points. The measured port and its host
+//! always have series. Delays are true values, without errors of clocks.
 
 use super::limits::FlowLimits;
 use crate::host::kernel::signals::Pair;
@@ -16,7 +16,7 @@ use onramp_units::{Bytes, Sim, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Points of a series: enough for a picture a screen wide.
+/// Points of a series: enough for a chart as wide as a screen.
 const MOST_POINTS: i64 = 2_000;
 /// Rows of a run.
 const MOST_ROWS: i64 = 2_000_000;
@@ -24,14 +24,14 @@ const MOST_ROWS: i64 = 2_000_000;
 const SERIES_OF_PORT: usize = 5;
 const SERIES_OF_FLOW: usize = 3;
 
-/// What somebody wants to see over time.
+/// The requested series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Port(u32),
     AllPorts,
     Flow(u32),
     AllFlows,
-    /// What senders know, and the delays that their packets meet.
+    /// Delays of packets, and the last measurements of their senders.
     Pairs,
 }
 
@@ -56,18 +56,18 @@ struct PortSeries {
     place: Arc<str>,
     port: u32,
     probe: usize,
-    /// Until the last point.
+    /// State at the last point.
     sent: Bytes,
     paused: Span,
 }
 
-/// A flow that has been seen, and for how long it had been held by the last point.
+/// A flow in progress, and the time for which it had been held at the last point.
 struct FlowSeries {
     place: Arc<str>,
     held: Span,
 }
 
-/// Which flows.
+/// The flows with series.
 enum Flows {
     All,
     Some(BTreeSet<u32>),
@@ -117,7 +117,7 @@ impl Series {
         let of_port = |port: u32| PortSeries {
             place: names[port as usize].as_str().into(),
             port,
-            // Of the measured port all waits are kept; it is the first.
+            // The first port is the measured one, whose queueing delays are all kept.
             probe: domain(port)
                 .probes
                 .start(port, times, port == host_port ^ 1),
@@ -144,7 +144,7 @@ impl Series {
         self.per_point
     }
 
-    /// All waits that were seen at the measured port.
+    /// All queueing delays sampled at the measured port.
     pub fn waits(&self, simulation: &Simulation) -> Vec<Span> {
         let kept = self.ports.iter().filter_map(|port| {
             let mut domain = simulation.domain_of(port.port);
@@ -153,7 +153,7 @@ impl Series {
         kept.flatten().collect()
     }
 
-    /// An interval ends, after a sample.
+    /// Ends an interval, after a sample.
     pub fn point(&mut self, simulation: &Simulation, now: Time<Sim>) {
         let last = self.last_point.replace(now);
         let interval_s = (now - last.unwrap_or(Time::ZERO)).as_s_f64();
@@ -203,7 +203,7 @@ impl PortSeries {
         put("rate_gbps", sent_bits / interval_s / 1e9);
         let paused_s = (paused - self.paused).as_s_f64();
         put("pfc_paused_fraction", paused_s / interval_s);
-        // Of packets from anywhere to this host; none if there were none.
+        // Of all packets to this host; none if there were none.
         let delay = host.map_or(Span::ZERO, |host| domain.arrivals.take_longest(host));
         if delay > Span::ZERO {
             put("owd_us", us(delay));
@@ -251,7 +251,7 @@ pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
     rows.collect()
 }
 
-/// Of all flows that have begun and are not over; of those that go in order, the first.
+/// All flows in progress; of flows in order on a connection, the first.
 fn row(place: &Arc<str>, now: Time<Sim>, name: &'static str, value: f64) -> SeriesRow {
     SeriesRow {
         time_ns: (now - Time::ZERO).as_ns(),

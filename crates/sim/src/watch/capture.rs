@@ -1,10 +1,10 @@
 //! Captures: what a port sends, as a pcapng file (draft-ietf-opsawg-pcapng) for Wireshark.
 //!
-//! A packet is noted when its first bit is sent. Time stamps count from the start of the run and are
-//! whole nanoseconds: picoseconds are cut off. Only the first [`SNAPLEN`] bytes are kept; the rest
-//! of any frame is zeros. A comment tells the flow, by its row in flows.parquet.
+//! A packet is recorded when its first bit is sent. Time stamps count from the start of the run, in whole
+//! nanoseconds, rounded down. Only the first [`SNAPLEN`] bytes are kept; the rest of any frame is zeros. A
+//! comment has the flow's row in flows.parquet.
 //!
-//! Does not: open files, or see what a port drops.
+//! Does not open files, and does not record dropped packets.
 
 use crate::host::clock::mono;
 use crate::host::config::{Hosts, Nic};
@@ -35,7 +35,7 @@ const SNAPLEN: usize = 128;
 /// Time stamps are multiples of 10^-9 s.
 const TSRESOL: u8 = 9;
 
-/// Where a capture goes.
+/// The output of a capture.
 pub type Output = Box<dyn Write + Send>;
 
 /// A capture could not be written.
@@ -50,13 +50,13 @@ pub struct CaptureError {
 pub(crate) struct Capture {
     name: String,
     writer: PcapNgWriter<Output>,
-    /// What went wrong first; nothing is written after that.
+    /// The first error; nothing is written after it.
     error: Option<PcapError>,
 }
 
 impl Capture {
     fn new(name: &str, rate: Rate, out: Output) -> Result<Capture, PcapError> {
-        // Not the machine's byte order: the same bytes everywhere.
+        // Little endian on every machine, so that the bytes are the same.
         let mut writer = PcapNgWriter::with_endianness(out, Endianness::Little)?;
         let mut interface = InterfaceDescriptionBlock::new(DataLink::ETHERNET, SNAPLEN as u32);
         interface.options = vec![
@@ -111,7 +111,7 @@ fn failed(port: &str, error: &PcapError) -> CaptureError {
 pub(crate) struct Captures(BTreeMap<u32, Capture>);
 
 impl Captures {
-    /// From now on writes all packets that `port`, number `number`, sends to `out`, as those of interface
+    /// Writes all packets that `port`, number `number`, sends from now on to `out`, as packets of interface
     /// `name`.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Captures {
     /// Ends all captures.
     ///
     /// # Errors
-    /// The first that could not be written.
+    /// The first capture that could not be written.
     pub(crate) fn end(&mut self) -> Result<(), CaptureError> {
         let captures = std::mem::take(&mut self.0);
         captures.into_values().try_for_each(Capture::end)
@@ -142,7 +142,7 @@ impl Captures {
         !self.0.is_empty()
     }
 
-    /// Notes packets that ports have begun to send.
+    /// Records packets that ports have begun to send.
     pub(crate) fn note(&mut self, site: &mut Site) {
         let sent = std::mem::take(&mut site.net.captured);
         for sent in &sent {
@@ -155,7 +155,7 @@ impl Captures {
     }
 }
 
-/// A packet that is sent, and where.
+/// A packet that is sent, and its port.
 struct Scene<'a> {
     site: &'a Site,
     sent: &'a Sent,
@@ -193,7 +193,7 @@ impl Scene<'_> {
         (frame::probe(packet, &ends), comment)
     }
 
-    /// A flow's packet as a frame and in words.
+    /// A flow's packet as a frame, with its comment.
     fn flow_frame(&self, packet: &Packet) -> (Vec<u8>, String) {
         let flow = &self.site.network.flows[packet.flow as usize];
         let there = Ends {
@@ -253,12 +253,12 @@ impl Scene<'_> {
     }
 }
 
-/// Byte behind the last that is acknowledged.
+/// The byte after the last acknowledged one.
 fn tcp_seq(ack: &Acknowledgement) -> u64 {
     u64::from(ack.cumulative) * u64::from(MSS) - u64::from(ack.short)
 }
 
-/// Selective acknowledgements take no room on the simulated wire, so they are told here only.
+/// Selective acknowledgements use no room on the simulated wire, so only the comment has them.
 fn tcp_comment(ack: &Acknowledgement) -> String {
     let mut text = format!("ack {}", tcp_seq(ack));
     for (first, end) in ack.blocks.iter().filter(|(first, end)| first < end) {

@@ -1,13 +1,13 @@
-//! One-way delays of many packets: their mean exactly, their distribution to one part in a thousand.
+//! One-way delays of many packets: the exact mean, and the distribution with an error of 0.1 %.
 
 use hdrhistogram::Histogram;
 use onramp_units::Span;
 
 /// The delays of data packets to the hosts of a domain.
 pub(crate) struct Arrivals {
-    /// By node: the longest since somebody looked.
+    /// By node: the longest since the last call.
     longest: Vec<Span>,
-    /// The host of which all are kept, if any.
+    /// The host whose delays are all kept, if any.
     measured: Option<(u32, Delays)>,
 }
 
@@ -19,7 +19,7 @@ impl Arrivals {
         }
     }
 
-    /// A data packet is at `host` after `delay`.
+    /// Adds the `delay` of a data packet that arrives at `host`.
     #[inline]
     pub fn note(&mut self, host: u32, delay: Span) {
         let longest = &mut self.longest[host as usize];
@@ -31,17 +31,17 @@ impl Arrivals {
         }
     }
 
-    /// The longest at `host` since the last call.
+    /// The longest delay at `host` since the last call.
     pub fn take_longest(&mut self, host: u32) -> Span {
         std::mem::take(&mut self.longest[host as usize])
     }
 
-    /// Keeps all of `host` from now on.
+    /// Keeps all delays of `host` from now on.
     pub fn measure(&mut self, host: u32) {
         self.measured = Some((host, Delays::new()));
     }
 
-    /// Those so far; they are no longer kept.
+    /// Stops the recording and returns its delays.
     pub fn take_measured(&mut self) -> Option<Delays> {
         Some(self.measured.take()?.1)
     }
@@ -82,7 +82,7 @@ impl Delays {
         self.sum_ps as f64 / self.count().max(1) as f64 / 1e6
     }
 
-    /// Below which the part `quantile` lies.
+    /// The value below which the fraction `quantile` of the delays lies.
     pub fn quantile_us(&self, quantile: f64) -> f64 {
         self.histogram.value_at_quantile(quantile) as f64 / 1e3
     }

@@ -1,10 +1,10 @@
-//! Packets as the bytes of Ethernet frames, for captures. Nothing in the simulation reads them.
+//! Encodes packets as Ethernet frames, for captures. The simulation does not read them.
 //!
-//! Those of kernel hosts are TCP over IPv4, from sequence number 0, in one direction, without
-//! handshake; the time stamps option has the microsecond in which the packet was made. Selective
-//! acknowledgements take no room on the simulated wire, and so have none in the frame. Those of NICs
-//! are UDP over IPv4. Host n is 10.0.0.1 + n and 02:00:00:00:n, as in the
-//! rack; switches change no address and no TTL. The UDP payload, in network order:
+//! Packets of kernel hosts are TCP over IPv4, from sequence number 0, in one direction, without a
+//! handshake. The time stamps option has the microsecond in which the packet was made. Frames have no
+//! selective acknowledgements, which use no room on the simulated wire. Packets of NICs are UDP over IPv4.
+//! Host n has the addresses 10.0.0.1 + n and 02:00:00:00:n, as in the rack. Switches do not change addresses
+//! or the TTL. The UDP payload, in network order:
 //!
 //! ```text
 //! 1 B   0 data, 1 ACK, 2 NACK; +8: echo of a congestion mark; +16 for each hop of telemetry
@@ -16,9 +16,9 @@
 //!
 //! OR-ACKs are those of the data path (bpf/abi.h), without tag.
 //!
-//! PFC is IEEE 802.1Qbb's MAC control frame for the one class that the simulator has. Differs: a
-//! pause lasts until the resume, whatever its time says; frames are not padded to Ethernet's minimum,
-//! because the simulated ones are not. No frame check sequence.
+//! A PFC frame is IEEE 802.1Qbb's MAC control frame, for the simulator's only class. Differences: a pause
+//! lasts until the resume, at any value of its time field; frames are not padded to Ethernet's minimum,
+//! because the simulated ones are not; there is no frame check sequence.
 
 use crate::net::packet::{Kind, Packet};
 use etherparse::{
@@ -34,15 +34,15 @@ use onramp_units::{Mono, Time};
 const HEADERS: usize = 14 + 20 + 8;
 const OR_ACK_PORT: u16 = ONR_ORACK_PORT as u16;
 const OR_ACK_VERSION: u8 = ONR_ORACK_VERSION as u8;
-/// Where MAC control frames go: IEEE 802.1Q, table 8-1.
+/// Destination of MAC control frames: IEEE 802.1Q, table 8-1.
 const MAC_CONTROL: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
 /// IEEE 802.3, annex 31A.
 const MAC_CONTROL_TYPE: EtherType = EtherType(0x8808);
 const PFC_OPCODE: [u8; 2] = [0x01, 0x01];
-/// The class of everything that PFC stops: the reference's.
+/// The class that PFC stops, as in the reference.
 const CLASS: usize = 3;
 
-/// The ends of a packet's way, in its direction.
+/// The ends of a packet's path, in its direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub src: u32,
@@ -112,8 +112,8 @@ fn ecn_of_data(packet: &Packet) -> IpEcn {
     }
 }
 
-/// A NIC's data packet or acknowledgement. `telemetry` is read with [`Feedback::Int`] only; an
-/// acknowledgement may say when the data was `received`.
+/// A NIC's data packet or acknowledgement. `telemetry` is read only with [`Feedback::Int`]; `received` is
+/// the arrival time of the data, if the acknowledgement carries it.
 pub(crate) fn transport(
     packet: &Packet,
     ends: &Ends,
@@ -161,7 +161,7 @@ fn udp(ends: &Ends, ecn: IpEcn, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Lengths and checksums are the builder's affair.
+/// The builder computes lengths and checksums.
 fn ip(ends: &Ends, ecn: IpEcn, protocol: IpNumber) -> IpHeaders {
     let header = Ipv4Header {
         ecn,
@@ -175,7 +175,7 @@ fn ip(ends: &Ends, ecn: IpEcn, protocol: IpNumber) -> IpHeaders {
     IpHeaders::Ipv4(header, Default::default())
 }
 
-/// An OR-ACK from one end of `flow` to the other: when it had the `len` bytes from `seq`.
+/// An OR-ACK from one end of `flow` to the other, with the arrival time of the `len` bytes from `seq`.
 pub(crate) fn or_ack(flow: &Ends, seq: u64, len: u32, received: Time<Mono>) -> Vec<u8> {
     let mut payload = vec![OR_ACK_VERSION, 0, 0, 0]; // flags, key
     payload.extend((seq as u32).to_be_bytes());

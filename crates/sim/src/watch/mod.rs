@@ -1,4 +1,4 @@
-//! What watches a simulation: captures, probes of ports, delays.
+//! Observation of a simulation: captures, samples of ports, delays.
 
 pub(crate) mod capture;
 pub(crate) mod delays;

@@ -1,9 +1,9 @@
-//! Probes: how full ports are, looked at now and then while time goes by.
+//! Probes: samples of port queues at fixed times.
 
 use crate::net::fabric::Fabric;
 use onramp_units::{Bytes, Sim, Span, Time};
 
-/// When probes look: from a time on, every so often, up to before another.
+/// Sample times: from a start, at an interval, to before an end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub next: Time<Sim>,
@@ -18,12 +18,12 @@ pub(crate) struct Probes {
     probes: Vec<Probe>,
 }
 
-/// What was seen at a port since somebody took it away.
+/// Samples of a port since the last time they were taken.
 pub(crate) struct Probe {
     port: u32,
     pub longest_wait: Span,
     pub most_queued: Bytes,
-    /// How long a packet would have waited, each time, if that is kept.
+    /// Queueing delay of each sample, if all are kept.
     pub waits: Option<Vec<Span>>,
 }
 
@@ -35,7 +35,7 @@ impl Probes {
 }
 
 impl Probes {
-    /// Looks at `port` at these times, as all probes do; keeps each wait or only the longest. The
+    /// Samples `port` at the times of all probes; keeps every queueing delay or only the longest. Returns the
     /// probe's number.
     pub fn start(&mut self, port: u32, times: Times, keeps_waits: bool) -> usize {
         self.times = Some(times);
@@ -53,7 +53,7 @@ impl Probes {
         &mut self.probes[number]
     }
 
-    /// All probes look.
+    /// All probes take a sample.
     pub fn look(&mut self, net: &Fabric, now: Time<Sim>) {
         if let Some(times) = &mut self.times {
             times.next += times.interval;

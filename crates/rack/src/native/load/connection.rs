@@ -1,5 +1,5 @@
-//! One TCP connection inside the rack, both of whose ends this process holds: opened across two
-//! namespaces, it sends bytes that mean nothing and discards them at the other end.
+//! One TCP connection in the rack. This process holds both ends, which are in two namespaces. It sends bytes
+//! without content, and discards them at the other end.
 
 use super::super::links;
 use super::super::sys::{self, NetNs};
@@ -10,9 +10,9 @@ use std::net::{SocketAddr, SocketAddrV4};
 
 /// Port on which every host listens.
 const PORT: u16 = 5000;
-/// Bytes in which an aggregator asks a server.
+/// Size of an aggregator's request to a server.
 pub const REQUEST_BYTES: u64 = RACK_ASK_SIZE.get();
-/// A receiver wakes up once for so many bytes and for the end of a flow, not for every packet.
+/// A receiver wakes for this number of bytes and for the end of a flow, instead of every packet.
 const SLEEP_BYTES: u64 = 256 << 10;
 /// Unsent bytes that an endless flow keeps in its socket.
 const ENDLESS_BACKLOG_BYTES: u32 = 256 << 10;
@@ -26,9 +26,9 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 pub struct Route {
     /// Entry of the scenario's traffic.
     pub traffic: usize,
-    /// Where data comes from.
+    /// Sending host.
     pub src: HostId,
-    /// Where data goes.
+    /// Receiving host.
     pub dst: HostId,
     /// Parallel connection within the entry.
     pub slot: u32,
@@ -37,20 +37,20 @@ pub struct Route {
 /// Counters of a connection's two ends together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Payload that the data receiver's TCP has in order.
+    /// Payload that the data receiver's TCP received in order.
     pub received_bytes: u64,
-    /// Payload sent, repetitions included.
+    /// Payload sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload sent again.
+    /// Retransmitted payload.
     pub repeated_bytes: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
 
 impl Counters {
-    /// What was added since `before`.
+    /// The increase since `before`.
     pub fn since(self, before: Counters) -> Counters {
         Counters {
             received_bytes: self.received_bytes - before.received_bytes,
@@ -100,7 +100,7 @@ fn tcp_socket(namespace: &NetNs, cc: Cc) -> io::Result<Socket> {
 pub struct Connection {
     /// Where it goes.
     pub route: Route,
-    /// Whether the receiver asks for data.
+    /// Whether the receiver requests data.
     pub asked: bool,
     connector: Socket,
     acceptor: Option<Socket>,
@@ -137,7 +137,7 @@ impl Connection {
         })
     }
 
-    /// Host that listens, and address that connects: what tells accepted connections apart.
+    /// Listening host and connecting address, which identify an accepted connection.
     pub fn identity(&self) -> io::Result<(HostId, SocketAddr)> {
         let listener = if self.asked {
             self.route.src
@@ -176,7 +176,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Both ends are there.
+    /// Both ends are connected.
     pub fn is_up(&self) -> bool {
         self.connected && self.acceptor.is_some()
     }
@@ -207,7 +207,7 @@ impl Connection {
         }
     }
 
-    /// Takes on flow number `flow` of `size` bytes; nothing is sent yet.
+    /// Assigns flow number `flow` of `size` bytes; nothing is sent yet.
     pub fn prepare(&mut self, flow: usize, size: u64) -> io::Result<()> {
         self.flow = Some(flow);
         self.unread = size;
@@ -223,7 +223,7 @@ impl Connection {
         self.sleep_until_worth_reading()
     }
 
-    /// Asks for the flow, or sends it at once.
+    /// Requests the flow, or sends it at once.
     pub fn start(&mut self) -> io::Result<()> {
         if self.asked {
             send(&self.connector, &mut self.unasked)
@@ -237,7 +237,7 @@ impl Connection {
         self.unsent = 0;
     }
 
-    /// Goes on after an event at either end. True once, when all of the flow has been read.
+    /// Continues after an event at either end. Returns true once, when all of the flow has been read.
     pub fn progress(&mut self) -> io::Result<bool> {
         if !self.is_up() || self.flow.is_none() {
             return Ok(false);
@@ -273,7 +273,7 @@ impl Connection {
         sys::set_receive_low_water(self.receiver(), self.unread.min(SLEEP_BYTES) as u32)
     }
 
-    /// What the kernel has counted, or nothing before it is up.
+    /// The kernel's counters, or zeros before it is connected.
     pub fn counters(&self) -> io::Result<Counters> {
         if !self.is_up() {
             return Ok(Counters::default());

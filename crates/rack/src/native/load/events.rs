@@ -1,4 +1,4 @@
-//! Waiting: one epoll instance for all sockets, one timer for everything that is due.
+//! Waits for events: one epoll instance for all sockets, and one timer.
 
 use crate::error::{Doing, Result};
 use onramp_scenario::HostId;
@@ -12,11 +12,11 @@ const BATCH: usize = 256;
 /// Where an event comes from, packed into the 64 bits that epoll keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Something is due.
+    /// The timer has expired.
     Timer,
-    /// Somebody connects to a host.
+    /// A connection request at a host.
     Listener(HostId),
-    /// One end of a connection has something to do.
+    /// One end of a connection is ready.
     Connection(usize),
 }
 
@@ -41,7 +41,7 @@ impl From<EventData> for Source {
     }
 }
 
-/// What is waited for.
+/// The sources of events.
 #[derive(Debug)]
 pub struct Events {
     epoll: OwnedFd,
@@ -85,7 +85,7 @@ impl Events {
             .doing(|| "setting the timer".into())
     }
 
-    /// Waits until something happens.
+    /// Waits until an event occurs.
     pub fn wait(&self) -> Result<Vec<Source>> {
         let mut events = Vec::with_capacity(BATCH);
         let room = rustix::buffer::spare_capacity(&mut events);

@@ -1,4 +1,4 @@
-//! What the load generator reports of flows and requests, in the rack's (dilated) time.
+//! The load generator's reports of flows and requests, in the rack's (dilated) time.
 
 use super::connection::Counters;
 use crate::native::dilation::Dilation;
@@ -20,11 +20,11 @@ pub struct Flow {
     pub dst: HostId,
     /// Payload; none for an endless flow.
     pub size_bytes: Option<u64>,
-    /// When it was due, since the start of the measured time, ns.
+    /// Its time in the plan, since the start of the measured time, ns.
     pub start_ns: i64,
     /// From then to its last byte at the receiver, ns; none if it did not finish.
     pub fct_ns: Option<i64>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -39,22 +39,22 @@ pub struct Request {
     pub traffic: usize,
     /// Its number within the entry.
     pub number: u64,
-    /// When the aggregator asked, since the start of the measured time, ns.
+    /// Time of the aggregator's request, since the start of the measured time, ns.
     pub start_ns: i64,
-    /// From asking the first server to the last byte of the last answer, ns; none if unfinished.
+    /// From the request to the first server to the last byte of the last answer, ns; none if unfinished.
     pub rct_ns: Option<i64>,
-    /// Answers that are missing.
+    /// Number of missing answers.
     pub missing: u32,
 }
 
-/// A flow as it goes.
+/// The state of a flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FlowState {
     /// It was due.
     pub started: bool,
     /// It was endless and has been stopped.
     pub stopped: bool,
-    /// What carries it, or did.
+    /// Its connection.
     pub connection: Option<usize>,
     /// Counters of that connection before it.
     pub before: Counters,

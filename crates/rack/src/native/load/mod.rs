@@ -1,13 +1,12 @@
-//! The load generator: one thread and one event loop that own every socket of every host. Plays a
-//! run's traffic plan over real TCP and notes when flows and requests finish.
+//! The load generator: one thread and one event loop with every socket of every host. Runs the plan of a
+//! run's traffic over real TCP, and records when flows and requests finish.
 //!
-//! Does: connect before the measured time ([`pool`] says when later), start flows when the plan
-//! says, answer requests, discard what arrives.
-//! Does not: look at the network; an [`Observer`] is told when to.
+//! Connects before the measured time (later connections: [`pool`]), starts flows at their times in the plan,
+//! answers requests, and discards data. Does not measure the network; it calls an [`Observer`].
 //!
-//! A flow's time runs from when the plan has it due, however late this loop was, to when the
-//! receiver's TCP handed over the last byte. A request's time runs from the aggregator's first
-//! write. What has not finished [`DRAIN`] after the end is reported as unfinished.
+//! The completion time of a flow counts from its time in the plan, even if this loop started it late, to the
+//! last byte that the receiver's TCP delivers. The completion time of a request counts from the
+//! aggregator's first write. Flows that have not finished [`DRAIN`] after the end are unfinished.
 
 mod connection;
 mod events;
@@ -34,14 +33,14 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 /// Real time after the end of the traffic in which flows may still finish: ten minimum RTOs.
 pub const DRAIN: Span = Span::from_s(2);
-/// How often the observer may look, in the rack's time.
+/// Interval of the observer's calls, in the rack's time.
 const TICK_NS: i64 = 1_000_000_000;
-/// Rack time within which all initial connections must stand.
+/// Rack time within which all initial connections must be established.
 const CONNECT_NS: i64 = 30_000_000_000;
 /// Rack time between the last handshake and the measured time.
 const SETTLE_NS: i64 = 100_000_000;
 
-/// Is told about the measured time. Times are nanoseconds of CLOCK_MONOTONIC.
+/// Callbacks about the measured time. Times are nanoseconds of CLOCK_MONOTONIC.
 pub trait Observer {
     /// The measured time will start; the traffic's time zero is `zero_ns`.
     fn zero(&mut self, zero_ns: i64);
@@ -53,7 +52,7 @@ pub trait Observer {
     fn tick(&mut self, now_ns: i64) -> Result<()>;
 }
 
-/// What the traffic came to.
+/// The results of the traffic.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// All flows, by start.
@@ -66,7 +65,7 @@ pub struct Outcome {
     pub whole: Counters,
     /// Connections opened.
     pub connections: usize,
-    /// Most by which this loop started a flow too late, ns.
+    /// Largest delay with which this loop started a flow, ns.
     pub late_ns: i64,
 }
 
@@ -78,7 +77,7 @@ enum Due {
     Stop(usize),
 }
 
-/// Plays the plan of `run` between the hosts.
+/// Runs the plan of `run` between the hosts.
 ///
 /// # Errors
 /// Sockets that fail, connections that cannot be made, or the observer's.
@@ -202,8 +201,8 @@ impl<'a> Generator<'a> {
         self.zero_ns + since_zero.as_ns()
     }
 
-    /// Starts what is due. Flows due together are prepared together first, so that an aggregator's
-    /// requests go out back to back.
+    /// Starts flows that are due. All of them are prepared first, so that an aggregator's requests leave back
+    /// to back.
     fn start_due_flows(&mut self) -> Result<()> {
         while let Some(first) = self.plan.get(self.next) {
             let late_ns = now_ns() - self.arrival_ns(first);
@@ -245,7 +244,7 @@ impl<'a> Generator<'a> {
         self.requests[index].missing += 1;
     }
 
-    /// Prepares a flow on a connection, if there is one at once: which.
+    /// Prepares a flow on a connection, if one is available, and returns it.
     fn assign(&mut self, flow: usize) -> Result<Option<usize>> {
         let arrival = self.plan[flow];
         let route = route(&arrival);

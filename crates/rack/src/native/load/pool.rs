@@ -1,7 +1,7 @@
-//! Persistent connections by route. The one used last is used next, because its window and round
-//! trip time are the freshest. A route always keeps one idle connection in reserve: taking the
-//! last one has another opened at once, so that a flow meets a handshake only if two arrive within
-//! a round trip. Beyond [`MOST`] connections of a route, flows wait for one, which counts.
+//! Persistent connections by route. The connection that was used last is used next, because its window and
+//! round-trip time are the most recent. A route keeps one idle connection in reserve: when a flow uses the
+//! last one, another is opened at once, so that a flow waits for a handshake only if two flows start within
+//! a round trip. If a route has [`MOST`] connections, flows wait for one, and the wait counts.
 
 use super::connection::Route;
 use std::collections::{HashMap, VecDeque};
@@ -22,7 +22,7 @@ struct Pool {
 #[derive(Debug, Default)]
 pub struct Pools(HashMap<Route, Pool>);
 
-/// What to do for a flow.
+/// The actions for a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Take {
     /// Connection that carries it; none: it waits.

@@ -1,5 +1,5 @@
-//! All sockets of all hosts: listeners, connections, and which accepted socket belongs to which
-//! connection. Knows no flows.
+//! All sockets of all hosts: listeners, connections, and the connection of each accepted socket. Does not
+//! know flows.
 
 use super::connection::{self, Connection, Route};
 use super::events::{Events, Source};
@@ -71,7 +71,7 @@ impl<'a> Sockets<'a> {
         Ok(())
     }
 
-    /// Accepts what waits at a host: the connections concerned.
+    /// Accepts pending connections at a host, and returns them.
     pub fn accept(&mut self, host: HostId) -> Result<Vec<usize>> {
         let doing = || format!("accepting at host {host}");
         let mut accepted = Vec::new();

@@ -1,14 +1,14 @@
-//! Huygens: hosts probe each other with packets of this network, and every window all of their
-//! clocks are corrected by what crates/sync makes of the stamps. The truth is known here, so how wrong
-//! the corrected clocks are is measured ([`ClockWindow`]).
+//! Huygens: hosts probe each other over this network. At the end of every window, crates/sync computes
+//! corrections of all clocks from the time stamps. The simulator knows true time, so it measures the errors
+//! of the corrected clocks ([`ClockWindow`]).
 //!
-//! An edge of the mesh sends a pair of probes every interval; each is answered at once by the far
-//! host, so that there is a pair both ways. Probes are packets of the data class. Stamps are taken when
-//! a probe leaves for the line and when it arrives, on the host's own clock, with the noise of who
-//! takes them (facts/huygens.md, "Synthetic test").
+//! An edge of the mesh sends a pair of probes every interval. The far host answers each at once, so that
+//! there is a pair in both directions. Probes are packets of the data class. A probe is stamped when it is
+//! sent and when it arrives, on the host's own clock, with the noise of the NIC or kernel
+//! (facts/huygens.md, "Synthetic test").
 //!
-//! [`probes`] sends, answers and stamps; [`window`] is the central step. Not simulated: the messages
-//! between hosts and coordinator; a correction is there at the end of its window.
+//! [`probes`] sends, answers and stamps; [`window`] is the central step. The messages between hosts and
+//! coordinator are not simulated: a correction applies at the end of its window.
 
 mod probes;
 mod window;
@@ -25,9 +25,9 @@ use onramp_units::Span;
 /// How hosts probe each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probing {
-    /// Who stamps probes.
+    /// What stamps probes.
     pub stamps: Stamps,
-    /// Hosts that each host probes.
+    /// Number of hosts that each host probes.
     pub degree: u32,
     /// Between two pairs of an edge.
     pub interval: Span,
@@ -43,7 +43,7 @@ pub(crate) struct Edge {
     pub far: u32,
 }
 
-/// Who probes whom: each host its successor, so that all are connected, and others at random.
+/// The edges of the mesh: each host probes its successor, so that all are connected, and random others.
 pub(crate) fn mesh(hosts: &[u32], degree: u32, seed: u64) -> Vec<Edge> {
     // A stream that no host has.
     let own = hosts.iter().max().map_or(0, |last| last + 1);

@@ -1,4 +1,4 @@
-//! Probes as packets, and their stamps.
+//! Probes as packets, and their time stamps.
 
 use super::{Edge, Probing};
 use crate::engine::events::Rank;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 /// A probe on the wire (facts/huygens.md); the daemon's are 86 B.
 const PROBE_BYTES: u16 = 84;
-/// UDP ports of edge 0; its answers go the other way. Others follow, so that ECMP spreads them.
+/// UDP ports of edge 0, whose answers use them in reverse. Other edges have the next ports, so that ECMP
+/// spreads them.
 const PORTS: (u16, u16) = (20_000, 319);
 /// Those of an edge's probes.
 fn ports(edge: u32) -> (u16, u16) {
@@ -22,15 +23,15 @@ fn ports(edge: u32) -> (u16, u16) {
 /// No stamp.
 pub(super) const ABSENT: i64 = i64::MIN;
 
-/// Stamps of one probe and its answer, ns of the clocks of who took them, in the order in which they
-/// were taken: near sends, far receives, far sends, near receives.
+/// Time stamps of one probe and its answer in ns, each on the clock of the host that took it, in order:
+/// near sends, far receives, far sends, near receives.
 pub(super) type Four = [i64; 4];
 
-/// What a domain keeps of probes: stamps by its hosts.
+/// The time stamps of a domain's hosts.
 pub(crate) struct Prober {
     probing: Probing,
     edges: Arc<[Edge]>,
-    /// By edge: there and back.
+    /// By edge: both directions.
     ways: Vec<(Path, Path)>,
     /// By edge: the next probe's number, and the window's first one.
     next: Vec<u64>,
@@ -65,7 +66,7 @@ impl Prober {
         }
     }
 
-    /// How late or early a stamp is, ns.
+    /// Error of a time stamp, ns.
     fn noise_ns(&mut self, host: u32, on_arrival: bool) -> f64 {
         let rng = self.noise.of(host);
         match on_arrival {
@@ -76,7 +77,7 @@ impl Prober {
 
     fn note(&mut self, edge: u32, number: u64, which: usize, stamp: i64) {
         let edge = edge as usize;
-        // Of the window before: too late.
+        // A stamp of the previous window is too late.
         let Some(place) = number.checked_sub(self.first[edge]) else {
             return;
         };
@@ -92,7 +93,7 @@ impl Prober {
         &self.next
     }
 
-    /// Hands over the window's stamps; the next window begins with the probes of these numbers.
+    /// Returns the window's stamps. The next window begins with the probes of these numbers.
     pub(super) fn end_window(&mut self, first: &[u64]) -> Vec<Vec<Four>> {
         self.first.copy_from_slice(first);
         let empty = vec![Vec::new(); self.stamps.len()];
@@ -127,7 +128,7 @@ impl Site {
             .schedule(at, Rank::Own, What::Probe { edge });
     }
 
-    /// Queues the next probe of an edge, which is due, at a host: that one.
+    /// Queues the next probe of an edge, which is due, and returns its host.
     pub(crate) fn queue_next_probe(&mut self, edge: u32) -> u32 {
         let prober = self.prober.as_mut().expect("a probe is due");
         let (spacing, interval) = (prober.probing.stamps.spacing(), prober.probing.interval);
@@ -158,7 +159,7 @@ impl Site {
             .push(&mut self.net.packets, id);
     }
 
-    /// A host hands a packet to its line: if it is a probe, it is stamped.
+    /// Stamps a probe that a host sends.
     #[inline]
     pub(crate) fn stamp_probe(&mut self, host: u32, id: u32) {
         match self.net.packets[id].kind {
@@ -168,7 +169,7 @@ impl Site {
         }
     }
 
-    /// A probe or an answer is at its host. Whether there is an answer to send.
+    /// Handles a probe or an answer at its host. Returns whether there is an answer to send.
     pub(crate) fn probe_arrived(&mut self, host: u32, id: u32) -> bool {
         let packet = self.net.packets[id];
         self.net.packets.free(id);

@@ -1,4 +1,4 @@
-//! The central step: all stamps of a window into all hosts' corrections, and how wrong those are.
+//! The central step: computes all hosts' corrections from all time stamps of a window, and their errors.
 
 use super::probes::{Four, ABSENT};
 use super::{Edge, Probing};
@@ -13,16 +13,16 @@ use onramp_units::{Clock, Sim, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a window has come to.
+/// The result of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockWindow {
     /// When it ended.
     pub end: Time<Sim>,
-    /// Of the hosts that knew fleet time until then, at the very end, when what they knew was oldest.
+    /// Errors of the hosts with fleet time at the end of the window, when their corrections are oldest.
     pub errors: FleetErrors,
     /// Hosts without a correction after it.
     pub lost: usize,
-    /// Pairs of probes and of answers whose stamps are all there, and those among them that were pure.
+    /// Pairs of probes and of answers with all time stamps, and the pure ones among them.
     pub pairs: usize,
     /// As above.
     pub pure: usize,
@@ -30,13 +30,13 @@ pub struct ClockWindow {
     pub edge_sigma_ns: f64,
 }
 
-/// Who corrects clocks.
+/// The coordinator, which corrects clocks.
 pub(crate) struct Synchroniser {
     probing: Probing,
     edges: Arc<[Edge]>,
     hosts: Vec<u32>,
     fleet: Fleet,
-    /// Stamps of the windows that a line is fitted to, by edge; the last window's are last.
+    /// Time stamps of the windows to which a line is fitted, by edge, the last window last.
     stamps: VecDeque<Vec<Vec<Four>>>,
     /// When the window ends.
     pub end: Time<Sim>,
@@ -58,7 +58,7 @@ impl Synchroniser {
 
     /// Ends the window at all `sites`, with all events until then.
     pub fn synchronise(&mut self, sites: &mut [&mut Site]) {
-        // The next window begins with whole pairs.
+        // The next window begins with complete pairs.
         let mut first = vec![0; self.edges.len()];
         for site in sites.iter() {
             let next = site.prober.iter().flat_map(|prober| prober.next());
@@ -84,7 +84,7 @@ impl Synchroniser {
         }
     }
 
-    /// Ends the window: measures how wrong `clocks` are, and says how to correct them, by host.
+    /// Ends the window: measures the errors of `clocks`, and returns the corrections by host.
     fn end_window(
         &mut self,
         clocks: &Clocks,
@@ -120,7 +120,7 @@ impl Synchroniser {
         corrections
     }
 
-    /// Of the hosts that know fleet time.
+    /// Errors of the hosts with fleet time.
     fn errors(&self, clocks: &Clocks, now: Time<Sim>) -> FleetErrors {
         let known = |&host: &u32| {
             let (correction, reads) = (clocks.correction(host)?, clocks.reads(host, now));
@@ -130,7 +130,7 @@ impl Synchroniser {
         FleetErrors::of(&self.hosts.iter().filter_map(known).collect::<Vec<_>>())
     }
 
-    /// What each edge's line says; all its pairs, and the pure ones among them.
+    /// The fitted line of each edge, with the number of its pairs and of the pure ones.
     fn reports(&self) -> (Vec<Report>, usize, usize) {
         let place = |host: u32| self.hosts.binary_search(&host).expect("hosts are sorted");
         let purity = self.probing.stamps.purity();
@@ -157,7 +157,7 @@ impl Synchroniser {
     }
 }
 
-/// The pairs whose four stamps are there: those `from` (sent) and behind it (received).
+/// The pairs with all four stamps: stamp `from` (sent) and the next one (received).
 fn pairs_of<From: Clock, To: Clock>(stamps: &[Four], from: usize) -> Vec<Pair<From, To>> {
     let probe = |four: &Four| {
         let (sent, received) = (four[from], four[from + 1]);
@@ -175,7 +175,7 @@ fn pairs_of<From: Clock, To: Clock>(stamps: &[Four], from: usize) -> Vec<Pair<Fr
     stamps.chunks_exact(2).filter_map(pair).collect()
 }
 
-/// Adds stamps that another domain has taken of the same probes.
+/// Adds another domain's stamps of the same probes.
 fn merge(all: &mut Vec<Four>, some: &[Four]) {
     all.resize(all.len().max(some.len()), [ABSENT; 4]);
     for (all, some) in all.iter_mut().zip(some) {

@@ -1,7 +1,7 @@
-//! CoDel at the head of each connection's queue, as sch_fq_codel has it (RFC 8289, RFC 8290): what has
-//! waited longer than the target for a whole interval is dropped, then more and more often.
+//! CoDel at the head of each connection's queue, as in sch_fq_codel (RFC 8289, RFC 8290). If segments wait
+//! longer than the target for a whole interval, it drops segments at increasing frequency.
 //!
-//! Segments are dropped whole, as Linux drops packets of its own offload; without marks, as by default.
+//! Whole segments are dropped, as Linux drops its offloaded segments. There are no marks, as by default.
 
 use super::Kernels;
 use super::MSS;
@@ -11,17 +11,17 @@ use onramp_units::{Sim, Span, Time};
 /// Of Linux and RFC 8289 §4.2 and §4.3.
 const TARGET: Span = Span::from_ms(5);
 const INTERVAL: Span = Span::from_ms(100);
-/// A queue of at most a full packet is no standing queue.
+/// A queue of at most one full packet is not a standing queue.
 const MTU: u32 = 1514;
 
 /// State of one queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Codel {
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval.
     first_above: Option<Time<Sim>>,
     dropping: bool,
     next_drop: Time<Sim>,
-    /// Drops of this phase, and of the one before.
+    /// Drops of this phase, and of the previous one.
     count: u32,
     last_count: u32,
 }
@@ -35,8 +35,8 @@ impl Codel {
         last_count: 0,
     };
 
-    /// Whether the head, which came at `since`, is dropped now; asked again of the next head until it
-    /// is not. `backlog` is the queue's, the head included.
+    /// Whether the head, which arrived at `since`, is dropped now. It is called for the next head until it
+    /// returns false. `backlog` includes the head.
     pub fn drops(&mut self, now: Time<Sim>, since: Time<Sim>, backlog: u32) -> bool {
         let may_drop = self.has_stood(now, now - since, backlog);
         if !may_drop {
@@ -64,7 +64,7 @@ impl Codel {
         now >= *self.first_above.get_or_insert(now + INTERVAL)
     }
 
-    /// A phase soon after another goes on at about its rate.
+    /// A phase that starts soon after another continues at about its rate.
     fn start_dropping(&mut self, now: Time<Sim>) {
         self.dropping = true;
         let of_last = self.count - self.last_count;
@@ -82,8 +82,8 @@ impl Codel {
 }
 
 impl Kernels {
-    /// Drops from the head of the connection at `place` what has waited too long. Whether nothing is
-    /// left of it there.
+    /// Drops segments that have waited too long from the head of the connection at `place`. Returns whether
+    /// its queue is empty.
     pub(super) fn drop_what_waited(&mut self, site: &mut Site, host: u32, place: usize) -> bool {
         let id = self.hosts[host as usize].turns[place].connection;
         let connection = &mut self.outgoing[id];
@@ -104,7 +104,7 @@ impl Kernels {
         }
         let is_empty = connection.queue.is_empty();
         if dropped > 0 {
-            // TCP gets its room back, but not from within the discipline.
+            // TCP gets its room back after the queueing discipline returns.
             connection.resume_at = Some(site.net.now);
             site.net.counters.host_drops += dropped;
             self.set_timer(site, id);

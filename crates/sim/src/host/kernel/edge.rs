@@ -1,7 +1,7 @@
-//! On-Ramp in the kernel host: a segment waits in the queueing discipline while its way is congested.
+//! On-Ramp in the kernel host: a segment waits in the queueing discipline while its path is congested.
 //!
-//! The law, its records and its rule of which bytes are sampled are those of `law/`, as the eBPF
-//! data path has them. OR-ACKs are made where a packet arrives, before coalescing.
+//! The law, its records and its sampling rule are those of `law/`, which the eBPF data path uses too. An
+//! OR-ACK is made when a packet arrives, before coalescing.
 
 use super::Kernels;
 use super::MSS;
@@ -14,7 +14,7 @@ use onramp_law::{sampled_byte, Records};
 use onramp_units::Time;
 
 impl Kernels {
-    /// A flow starts on the connection at `place`: its state may learn from the last delay.
+    /// Gives the last delay to the law when a flow starts on the connection at `place`, if delays are reused.
     pub(super) fn law_starts(&mut self, site: &mut Site, place: u32, src: u32, dst: u32) {
         let known = site.delay_to_reuse(src, dst);
         if let (Some(law), Some(owd)) = (law_of(&site.laws, src), known) {
@@ -23,7 +23,7 @@ impl Kernels {
         }
     }
 
-    /// Whether the law lets the head of the connection at `place` go. If not, its turn is put off.
+    /// Whether the law allows the head of the connection at `place` to leave. If not, the connection waits.
     pub(super) fn law_lets_segment_go(&mut self, site: &mut Site, host: u32, place: usize) -> bool {
         let Some(law) = law_of(&site.laws, host) else {
             return true;
@@ -36,7 +36,7 @@ impl Kernels {
         until.is_none()
     }
 
-    /// A segment is handed to the NIC.
+    /// Records a segment that is handed to the NIC.
     pub(super) fn law_sent_segment(&mut self, site: &mut Site, id: u32, segment: &Segment) {
         let connection = &mut self.outgoing[id];
         let Some(law) = law_of(&site.laws, connection.src) else {
@@ -59,7 +59,7 @@ impl Kernels {
         }
     }
 
-    /// A data packet has arrived: its OR-ACK, if it holds a sampled byte.
+    /// Sends the OR-ACK of a received data packet, if it has a sampled byte.
     pub(super) fn sample(&mut self, site: &mut Site, id: u32, host: u32) {
         let data = site.net.packets[id];
         let src = site.network.flows[data.flow as usize].src;
@@ -78,7 +78,7 @@ impl Kernels {
         let back = self.incoming_ends[place].back;
         let or_ack = site.net.packets.add(Packet {
             seq: u64::from(byte),
-            // When the data arrived, on the sender's clock.
+            // Arrival time of the data, on the sender's clock.
             sent: sim(received),
             ..or_ack(&data, back)
         });
@@ -90,7 +90,7 @@ impl Kernels {
         self.send(site, host);
     }
 
-    /// An OR-ACK is back at the sender: the law learns, and is asked again.
+    /// Handles an OR-ACK at the sender: gives the sample to the law, which then decides again.
     pub(super) fn connection_or_acked(&mut self, site: &mut Site, id: u32, host: u32) {
         let packet = site.net.packets[id];
         let byte = packet.seq as u32;
@@ -101,7 +101,7 @@ impl Kernels {
             let (byte, now, received) = (packet.seq as u32, mono(site.net.now), mono(packet.sent));
             let flow = &mut connection.law;
             if let Some(records) = &mut connection.records {
-                // The verdict only says whether the sample was of use.
+                // The verdict only states whether the law used the sample.
                 records.orack(law, flow, byte, now, received);
             }
             let turns = &mut self.hosts[host as usize].turns;

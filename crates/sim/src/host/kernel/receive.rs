@@ -1,5 +1,5 @@
-//! The receiving end of connections: questions, data in, acknowledgements out; what the NIC's interrupt
-//! brings, of both directions.
+//! The receiving end of connections: requests for flows, data and acknowledgements; and the NIC's interrupt,
+//! which handles packets of both directions.
 
 use super::Kernels;
 use super::{packets, position, HEADER};
@@ -15,7 +15,7 @@ use onramp_units::{Sim, Span, Time};
 
 /// The receiving end of a connection.
 pub(crate) struct Incoming {
-    /// The flow under way, or the last one if that has arrived; and its number among those of its hosts.
+    /// The current flow, or the last one if it has arrived; and its number among those of its hosts.
     pub under_way: Part,
     arrived: bool,
     ordinal: u16,
@@ -23,16 +23,17 @@ pub(crate) struct Incoming {
     number: u32,
     dst: u32,
     receiver: Receiver,
-    /// The packet behind the last flow that arrived, and the bytes that the one before it lacks to be full.
+    /// The packet after the last flow that arrived, and the bytes by which the packet before it is less than
+    /// full.
     behind: u32,
     short: u16,
     pub(super) back: Path,
-    /// When the event of the acknowledgement that is put off comes.
+    /// Time of the event of the delayed acknowledgement.
     delayed_at: Option<Time<Sim>>,
 }
 
 impl Incoming {
-    /// Payload of the flow that is there in order.
+    /// Payload of the flow received in order.
     pub fn received(&self) -> u64 {
         let Part { first, end, .. } = self.under_way;
         position(self.receiver.expected).min(end) - first
@@ -40,7 +41,7 @@ impl Incoming {
 }
 
 impl Kernels {
-    /// The receiver of flow `plan` asks for it.
+    /// The receiver of flow `plan` requests it.
     pub(crate) fn ask(&mut self, site: &mut Site, plan: u32) {
         let question = self.question(site, plan);
         let flow = &site.network.flows[plan as usize];
@@ -48,7 +49,7 @@ impl Kernels {
         site.net.send_to(there, flow.start, question);
     }
 
-    /// The question for flow `plan`, on an idle connection if there is one.
+    /// The request for flow `plan`, on an idle connection if there is one.
     pub(super) fn question(&mut self, site: &mut Site, plan: u32) -> u32 {
         let flow = site.network.flows[plan as usize];
         let idle = self.idle.get_mut(&(flow.src, flow.dst));
@@ -72,7 +73,7 @@ impl Kernels {
         question
     }
 
-    /// Handles an event of kernel hosts; others do not come.
+    /// Handles an event of kernel hosts.
     pub fn handle(&mut self, site: &mut Site, what: What) {
         match what {
             What::Wake { host } => self.woken(site, host),
@@ -90,7 +91,7 @@ impl Kernels {
         }
     }
 
-    /// A packet is at a kernel host.
+    /// Handles a packet that arrives at a kernel host.
     pub(crate) fn receive(&mut self, site: &mut Site, id: u32) {
         let port = u32::from(site.net.packets[id].at_port);
         let host = site.net.ports[port as usize].node;
@@ -125,7 +126,7 @@ impl Kernels {
         }
     }
 
-    /// The NIC interrupts: what has arrived is handled.
+    /// Handles the NIC's interrupt: processes the packets that have arrived.
     pub(crate) fn interrupt(&mut self, site: &mut Site, host: u32) {
         let arrived = std::mem::take(&mut self.hosts[host as usize].arrived);
         self.handle_arrivals(site, host, &arrived);
@@ -153,7 +154,7 @@ impl Kernels {
         self.send(site, host);
     }
 
-    /// The place of the receiving end of a data packet's connection.
+    /// The index of the receiving end of a data packet's connection.
     pub(super) fn incoming_of(&mut self, site: &mut Site, data: &Packet) -> u32 {
         if let Some(place) = self.incoming_ends.place(data.connection) {
             return place;
@@ -174,12 +175,12 @@ impl Kernels {
         self.incoming_ends.add(data.connection, incoming)
     }
 
-    /// The place of the connection.
+    /// The index of the connection.
     fn take_data(&mut self, site: &mut Site, data: &Packet) -> u32 {
         let place = self.incoming_of(site, data);
         let incoming = &mut self.incoming_ends[place];
         let number = data.seq as u32;
-        // The flow before is all there, so what is not a duplicate of its packets is the next one's.
+        // The previous flow is complete, so a packet that is not a duplicate belongs to the next flow.
         let expected = incoming.receiver.expected;
         if incoming.arrived && data.flow != incoming.under_way.flow && number >= expected {
             incoming.under_way = site.network.part(data.flow, position(expected));
@@ -192,8 +193,8 @@ impl Kernels {
         place
     }
 
-    /// The flow under way on the connection at `place`, if it is all there now: then the next one is under
-    /// way, or the connection is idle.
+    /// Ends the current flow on the connection at `place` if it is complete. Then the next flow is current,
+    /// or the connection is idle.
     fn arrived_flow(&mut self, site: &mut Site, place: u32) -> Option<u32> {
         let incoming = &mut self.incoming_ends[place];
         let Part {
@@ -229,7 +230,7 @@ impl Kernels {
         }
     }
 
-    /// Sees to it that an acknowledgement that is put off is sent in time.
+    /// Ensures that a delayed acknowledgement is sent in time.
     fn await_acknowledgement(&mut self, site: &mut Site, place: u32) {
         let incoming = &mut self.incoming_ends[place];
         let Some(due) = incoming.receiver.delayed_until else {
@@ -244,7 +245,7 @@ impl Kernels {
         }
     }
 
-    /// An acknowledgement may have been put off until now.
+    /// Sends the delayed acknowledgement, if one is due.
     pub(crate) fn acknowledge_late(&mut self, site: &mut Site, number: u32) {
         let Some(place) = self.incoming_ends.place(number) else {
             return;

@@ -1,5 +1,5 @@
-//! What a sender knew of the way when it sent a packet, and the delay that the packet then met (On-Ramp,
-//! figure 6). Kernel hosts only, of packets that hold a sampled byte; for whoever asks.
+//! Records the last measurements of a sender when it sends a packet, and the one-way delay of that packet
+//! (On-Ramp, figure 6), for `--series pairs`. Only for kernel hosts, and for packets with a sampled byte.
 
 use super::Kernels;
 use crate::host::clock::mono;
@@ -7,14 +7,14 @@ use crate::host::site::Site;
 use onramp_units::{Sim, Span, Time};
 use std::collections::HashMap;
 
-/// A packet's delay beside what its sender knew.
+/// A packet's delay, and the last measurements of its sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pair {
-    /// When its OR-ACK was back.
+    /// Time at which its OR-ACK arrived at the sender.
     pub at: Time<Sim>,
     /// Flow of the plan.
     pub plan: u32,
-    /// One-way delay that it met.
+    /// Its one-way delay.
     pub owd: Span,
     /// One-way delay of the last acknowledged packet, by the hosts' clocks.
     pub last_owd: Span,
@@ -22,13 +22,13 @@ pub(crate) struct Pair {
     pub last_rtt: Span,
 }
 
-/// When a packet left, and the last one-way delay and round-trip time, if both were known.
+/// Time at which a packet left, and the last one-way delay and round-trip time, if both were known.
 type Departure = (Time<Sim>, Option<(Span, Span)>);
 
 /// Of the connections of a domain's hosts.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// Packets under way by connection and sampled byte.
+    /// Packets in flight by connection and sampled byte.
     under_way: HashMap<(u32, u32), Departure>,
     /// Last one-way delay by connection.
     last_owd: HashMap<u32, Span>,
@@ -44,7 +44,7 @@ impl Signals {
 }
 
 impl Kernels {
-    /// The OR-ACK of `byte` is back: it was `received` by the clocks of flow `plan`'s hosts.
+    /// The OR-ACK of `byte` arrives at the sender; `received` is by the clocks of flow `plan`'s hosts.
     pub(crate) fn note_pair(
         &mut self,
         site: &mut Site,
@@ -60,7 +60,7 @@ impl Kernels {
             return;
         };
         let flow = &site.network.flows[plan as usize];
-        // Constant errors: those of now were those of then.
+        // Errors are assumed constant between then and now.
         let Some(stamp) = site.clocks.stamp(site.net.now, flow.dst, flow.src) else {
             return;
         };

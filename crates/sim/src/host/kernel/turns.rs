@@ -1,5 +1,5 @@
-//! What a kernel host's line sends next: acknowledgements and OR-ACKs between bursts, and connections in
-//! turns by bytes, a segment each.
+//! The scheduler of a kernel host's line: acknowledgements and OR-ACKs between bursts, and segments of
+//! connections by deficit round robin.
 
 use super::Kernels;
 use super::{Burst, KernelHost, HEADER, QUANTUM};
@@ -10,7 +10,7 @@ use crate::net::what::What;
 use onramp_units::{Sim, Time};
 
 impl Kernels {
-    /// A wake is due, unless another has replaced it.
+    /// Handles a wake, unless another one has replaced it.
     pub(crate) fn woken(&mut self, site: &mut Site, host: u32) {
         let wake = &mut self.hosts[host as usize].wake;
         if *wake == Some((site.net.now, site.net.place)) {
@@ -19,7 +19,7 @@ impl Kernels {
         }
     }
 
-    /// Sends what is next at a host, if its line is free and anything may go.
+    /// Sends the next packet of a host, if its line is free and a packet may leave.
     pub(crate) fn send(&mut self, site: &mut Site, host: u32) {
         let port = site.network.port_of(host);
         if !site.net.line_is_free(port) {
@@ -50,7 +50,7 @@ impl Kernels {
         }
     }
 
-    /// The place of the connection whose head leaves next.
+    /// The index of the connection whose head leaves next.
     fn choose_connection(&mut self, site: &mut Site, host: u32) -> Option<usize> {
         loop {
             let place = self.hosts[host as usize].choose(site.net.now)?;
@@ -61,7 +61,7 @@ impl Kernels {
         }
     }
 
-    /// The head of the connection at `place` leaves the queueing discipline.
+    /// Takes the head of the connection at `place` out of the queueing discipline.
     fn start_burst(&mut self, site: &mut Site, host: u32, place: usize) {
         let turn = &mut self.hosts[host as usize].turns[place];
         let id = turn.connection;
@@ -133,7 +133,7 @@ impl Kernels {
 }
 
 impl KernelHost {
-    /// Deficit round robin among the connections whose time has come.
+    /// Deficit round robin among the connections that may send now.
     fn choose(&mut self, now: Time<Sim>) -> Option<usize> {
         if !self.turns.iter().any(|turn| turn.held_until <= now) {
             return None;

@@ -1,4 +1,4 @@
-//! On-Ramp in the NIC: what the law lets go, what it learns.
+//! On-Ramp in the NIC: decisions of the law, and its samples.
 
 use super::{Nics, Turn};
 use crate::host::clock::mono;
@@ -10,7 +10,7 @@ use onramp_law::sampled_byte;
 use onramp_units::{Sim, Time};
 
 impl Nics {
-    /// Whether the law lets the head of a flow go, whose turn it is. If not, the turn is put off.
+    /// Whether the law allows the head of the scheduled flow to leave. If not, the flow waits.
     pub(crate) fn law_lets_go(&mut self, site: &mut Site, host: u32, place: usize) -> bool {
         let Some(law) = law_of(&site.laws, host) else {
             return true;
@@ -22,7 +22,7 @@ impl Nics {
         until.is_none()
     }
 
-    /// A data packet of `sender` is handed to the line.
+    /// Records a data packet that `sender` sends.
     pub(crate) fn law_sent(&mut self, site: &mut Site, sender: u32, id: u32) {
         let packet = &site.net.packets[id];
         let sender = &mut self.senders[sender];
@@ -41,8 +41,8 @@ impl Nics {
         site.net.carried.stamps.set(id, stamp);
     }
 
-    /// A receiver has a data packet: queues its OR-ACK, which goes `back`, or has its acknowledgement
-    /// carry the time, if there is a law to feed. Whether there is an OR-ACK.
+    /// Handles a received data packet: queues its OR-ACK on path `back`, or adds the time to its
+    /// acknowledgement, if the sender has a law. Returns whether there is an OR-ACK.
     pub(crate) fn answer_with_or_ack(&mut self, site: &mut Site, id: u32, back: Path) -> bool {
         let data = site.net.packets[id];
         let port = u32::from(data.at_port);
@@ -80,8 +80,8 @@ impl Nics {
         true
     }
 
-    /// An OR-ACK, or an acknowledgement that may say the same, is back at the sender: the law learns,
-    /// and is asked again.
+    /// Handles an OR-ACK, or an acknowledgement with an arrival time, at the sender: gives the sample to the
+    /// law, which then decides again.
     pub(crate) fn or_acked(&mut self, site: &mut Site, id: u32) {
         let Packet {
             flow, connection, ..
@@ -98,7 +98,7 @@ impl Nics {
         let seq = record.first_byte();
         let place = self.senders.place(connection);
         let sender = place.map(|place| &mut self.senders[place]);
-        // The verdict only says whether the sample was of use.
+        // The verdict only states whether the law used the sample.
         let owd = match sender.filter(|sender| !sender.is_over()) {
             Some(sender) => {
                 sender.law.orack(law, record, seq, now, received);
@@ -108,7 +108,7 @@ impl Nics {
                 }
                 sender.law.owd()
             }
-            // What it tells is of use to the next flow, if delays are reused.
+            // The next flow may use this delay, if delays are reused.
             None => {
                 let mut over = onramp_law::Flow::default();
                 over.orack(law, record, seq, now, received);
@@ -120,7 +120,7 @@ impl Nics {
 }
 
 impl Turn {
-    /// When both pace and law let the next packet go, as far as is known.
+    /// Earliest time at which both pacing and law allow the next packet, as far as is known.
     pub fn due(&self) -> Time<Sim> {
         self.next_at.max(self.held_until)
     }

@@ -1,4 +1,4 @@
-//! The receiving end of a connection: what is there in order, and the answers.
+//! The receiving end of a connection: data received in order, and acknowledgements.
 
 use super::Nics;
 use crate::engine::rounding::Rounding;
@@ -9,25 +9,25 @@ use onramp_units::{Sim, Time};
 
 /// The receiving end of a connection, from its first packet to its last.
 pub(crate) struct Receiver {
-    /// The flow that is not all here.
+    /// The first flow that is not completely received.
     pub under_way: Part,
-    /// Byte expected next.
+    /// Next expected byte.
     expected: u64,
-    /// When the same byte may be asked for again, and which it was.
+    /// Earliest time of another request for the same byte, and that byte.
     nack_at: Time<Sim>,
     nacked: u64,
     back: Path,
 }
 
 impl Receiver {
-    /// Payload of its flow that is there in order.
+    /// Payload of its flow received in order.
     pub fn received(&self) -> u64 {
         self.expected - self.under_way.first
     }
 }
 
 impl Nics {
-    /// The receiving end of a data packet's connection, unless it has everything; and the way of answers.
+    /// The receiving end of a data packet's connection, unless that is complete; and the path of answers.
     pub(super) fn receiver_of(&mut self, site: &mut Site, id: u32) -> (Option<u32>, Path) {
         let Packet {
             flow,
@@ -52,7 +52,7 @@ impl Nics {
         (Some(self.receivers.add(connection, receiver)), back)
     }
 
-    /// Turns a data packet into its acknowledgement, if it gets one.
+    /// Makes a data packet's acknowledgement, if it gets one.
     pub(super) fn answer(
         &mut self,
         site: &mut Site,
@@ -77,7 +77,7 @@ impl Nics {
         true
     }
 
-    /// A receiver has a data packet: its answer and the byte expected next, if it gets one.
+    /// Handles a received data packet: returns its answer and the next expected byte, if it gets one.
     fn take_in(&mut self, site: &mut Site, id: u32, place: u32) -> Option<(Kind, u64)> {
         let packet = &site.net.packets[id];
         let receiver = &mut self.receivers[place];
@@ -105,7 +105,7 @@ impl Nics {
         Some((Kind::Ack, expected))
     }
 
-    /// The answer to a duplicate: the first one's may be lost. ns-3 has none.
+    /// The answer to a duplicate, because the first answer may be lost. ns-3 does not answer duplicates.
     fn duplicate(&self, site: &Site, expected: u64) -> Option<(Kind, u64)> {
         (site.config.rounding == Rounding::Exact).then_some((Kind::Ack, expected))
     }

@@ -1,5 +1,5 @@
-//! The sending end of a connection: packets, acknowledgements, going back. A connection is one flow's, or
-//! that of flows that go in order (streams.rs).
+//! The sending end of a connection: packets, acknowledgements, go-back-N. A connection carries one flow, or
+//! flows in order (streams.rs).
 
 use super::turns::Turn;
 use super::Nics;
@@ -23,26 +23,26 @@ pub(crate) struct Sender {
     /// The flow that opened it, and its number among those of its hosts.
     pub(super) connection: u32,
     ordinal: u16,
-    /// The first flow that is not all acknowledged, and that of byte `next`.
+    /// The first flow that is not completely acknowledged, and the flow of byte `next`.
     pub under_way: Part,
     sending: Part,
-    /// Whether another flow will go behind the one that started last.
+    /// Whether another flow follows the one that started last.
     pub(super) goes_on: bool,
     last_wire_bytes: u16,
     pub src: u32,
-    /// Its place in its NIC's round robin; `NONE` while it takes no turns.
+    /// Its index in its NIC's round robin; `NONE` if it is not in it.
     pub turn: u32,
-    /// Payload of the flows that have started; of one without size, until it stops, without end.
+    /// Payload of the flows that have started; infinite for a flow without size until it stops.
     pub(super) size: u64,
     pub(super) next: u64,
     pub(super) unacked: u64,
     pub limits: Limits,
     pub(super) cc: Control,
     there: Path,
-    /// The control law's state, and since when it holds the head.
+    /// The control law's state, and the time since which it holds the head.
     pub law: onramp_law::Flow,
     pub held_since: Option<Time<Sim>>,
-    /// When it gives up waiting for an acknowledgement, and whether an event will look at that.
+    /// Time of the retransmission timeout, and whether its event is scheduled.
     timeout_at: Time<Sim>,
     timed: bool,
     endless: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Go-back-N; answers with the packets to be sent again.
+    /// Go-back-N; returns the number of packets to retransmit.
     fn go_back(&mut self, payload: u16) -> u32 {
         let again = self.next.saturating_sub(self.unacked);
         self.next = self.unacked;
@@ -60,7 +60,7 @@ impl Sender {
         again
     }
 
-    /// Tells the outcomes which flows are all acknowledged now, and answers how many.
+    /// Reports completely acknowledged flows to the outcomes, and returns their number.
     fn end_flows(&mut self, network: &Network, now: Time<Sim>) -> usize {
         let mut ended = 0;
         if let Some(since) = self.held_since.take_if(|_| self.unacked >= self.size) {
@@ -81,7 +81,7 @@ impl Sender {
         ended
     }
 
-    /// Bytes sent so far, not counting what was sent again.
+    /// Bytes sent so far, without retransmissions.
     pub fn sent_bytes(&self) -> u64 {
         self.next
     }
@@ -91,19 +91,19 @@ impl Sender {
         self.next.saturating_sub(self.unacked)
     }
 
-    /// Whether everything that there has been is acknowledged.
+    /// Whether all data so far is acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
         self.unacked >= self.size
     }
 
-    /// Whether nothing comes behind that either.
+    /// Whether all data is acknowledged and no flow follows.
     pub(crate) fn is_over(&self) -> bool {
         self.is_idle() && !self.goes_on
     }
 }
 
 impl Nics {
-    /// A flow of the plan starts: on a new connection, unless it goes behind another one.
+    /// Starts a flow of the plan, on a new connection unless it follows another flow on its connection.
     pub(crate) fn start(&mut self, site: &mut Site, plan: u32) {
         let opener = site.network.opener(plan);
         match self.senders.place(opener) {
@@ -112,7 +112,7 @@ impl Nics {
         }
     }
 
-    /// Flow `plan` goes behind those of the connection at `at`.
+    /// Appends flow `plan` to those of the connection at `at`.
     fn append_flow(&mut self, site: &mut Site, at: u32, plan: u32) {
         let src = self.senders[at].src;
         if self.senders[at].is_idle() {
@@ -126,7 +126,7 @@ impl Nics {
         self.send(site, src);
     }
 
-    /// The law of the connection at `at`, on which flow `plan` starts, may know a delay already.
+    /// Gives the law of the connection at `at`, on which flow `plan` starts, the last delay, if reused.
     fn reuse_delay(&mut self, site: &mut Site, at: u32, plan: u32) {
         let flow = &site.network.flows[plan as usize];
         let known = site.delay_to_reuse(flow.src, flow.dst);
@@ -191,7 +191,7 @@ impl Nics {
         self.send(site, src);
     }
 
-    /// A flow without size sends nothing new from now on.
+    /// Stops a flow without size: it sends no new data.
     pub(crate) fn stop_flow(&mut self, site: &mut Site, plan: u32) {
         let Some(place) = self.senders.place(plan) else {
             return;
@@ -259,7 +259,7 @@ impl Nics {
         site.net.transmit(port, id);
     }
 
-    /// The sender hears of its data.
+    /// Handles an acknowledgement at the sender.
     pub(super) fn acknowledged(&mut self, site: &mut Site, id: u32) {
         let packet = site.net.packets[id];
         let Some(at) = self.senders.place(packet.connection) else {
@@ -304,8 +304,8 @@ impl Nics {
         self.free_if_unused(site, at);
     }
 
-    /// The rate of a flow was `before`: its next packet goes when the new one lets it. ns-3 looks at
-    /// its NIC's wake even if the rate is the same.
+    /// Reschedules the next packet of a flow whose rate was `before`. ns-3 reconsiders its NIC's wake even if
+    /// the rate is unchanged.
     fn move_next_packet(&mut self, site: &mut Site, at: u32, before: Rate) {
         let sender = &self.senders[at];
         let (host, place, after) = (sender.src, sender.turn, sender.limits.rate);
@@ -320,7 +320,7 @@ impl Nics {
         self.wake_earlier(site, host, next_at);
     }
 
-    /// A flow may have waited too long for an acknowledgement: then it starts again from there.
+    /// Checks the retransmission timeout of a flow, and resends from the first unacknowledged byte.
     pub(crate) fn look_for_timeout(&mut self, site: &mut Site, connection: u32) {
         let Some(at) = self.senders.place(connection) else {
             return;
@@ -349,7 +349,7 @@ impl Nics {
         }
     }
 
-    /// Forgets a flow that is over; what is still under way of it finds nobody.
+    /// Removes a finished flow. Packets of it that are still in flight are ignored.
     fn free_if_unused(&mut self, site: &mut Site, at: u32) {
         let sender = &self.senders[at];
         if sender.is_over() && sender.turn == NONE {

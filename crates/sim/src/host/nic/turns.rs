@@ -1,4 +1,4 @@
-//! Which flow of a NIC sends next: the round robin, and when the NIC wakes for it.
+//! The scheduler of a NIC: round robin among flows, and the time of the NIC's next wake.
 
 use super::Nics;
 use super::{Nic, Sender};
@@ -10,25 +10,25 @@ use crate::net::what::What;
 use onramp_cc::nic::CongestionControl;
 use onramp_units::{Sim, Time};
 
-/// A flow in the round robin: all that choosing needs to look at.
+/// A flow in the round robin: the state that the scheduler reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// Place of its sender's state.
+    /// Index of its sender's state.
     pub sender: u32,
     pub(super) state: State,
-    /// When its pace lets the next packet go.
+    /// Earliest time of the next packet by its pacing rate.
     pub next_at: Time<Sim>,
-    /// When the control law is to be asked again.
+    /// Time at which the control law decides again.
     pub held_until: Time<Sim>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// May send when its time comes.
+    /// May send at its time.
     Ready,
     /// Has data, but its window is full.
     Blocked,
-    /// Everything is sent, not everything is acknowledged.
+    /// All data is sent, but not all is acknowledged.
     Sent,
     Finished,
 }
@@ -48,8 +48,8 @@ impl Sender {
 }
 
 impl Nic {
-    /// The place of the flow whose turn is next, if one may send now; and the first place of a
-    /// finished flow that was passed over.
+    /// The index of the next flow that may send now, and the index of the first finished flow that was
+    /// skipped.
     fn choose(&self, now: Time<Sim>, paused: bool) -> (Option<usize>, Option<usize>) {
         let (count, mut finished) = (self.flows.len(), None);
         let mut place = self.last;
@@ -67,7 +67,7 @@ impl Nic {
         (None, finished)
     }
 
-    /// When the first flow's time comes.
+    /// Earliest send time of the flows.
     fn next_due(&self, rounding: Rounding) -> Option<Time<Sim>> {
         let counts = |turn: &&Turn| match turn.state {
             State::Ready => true,
@@ -80,8 +80,8 @@ impl Nic {
 }
 
 impl Nics {
-    /// Lets a connection take turns as long as it has or will have data to send. In ns-3 it stays until its
-    /// NIC passes it over.
+    /// Keeps a connection in the round robin while it has or will have data to send. In ns-3 it stays until
+    /// the NIC skips it.
     pub(super) fn update_turn(&mut self, site: &mut Site, at: u32) {
         let sender = &mut self.senders[at];
         let state = sender.state();
@@ -108,14 +108,14 @@ impl Nics {
                     self.senders[moved.sender].turn = place as u32;
                 }
                 if nic.last == place {
-                    // Whoever has moved here is next.
+                    // The flow that has moved here is next.
                     nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
                 }
             }
         }
     }
 
-    /// The place of the flow that sends next: whose turn it is, and whom the law does not hold.
+    /// The index of the flow that sends next: the first one that the law does not hold.
     pub(super) fn choose(&mut self, site: &mut Site, host: u32, paused: bool) -> Option<usize> {
         if self.own.algorithm.window_follows_time() {
             self.update_windows(site.net.now, host);
@@ -132,7 +132,7 @@ impl Nics {
         }
     }
 
-    /// Lets the timers of a host's flows pass, which may open or close their windows.
+    /// Handles timers of a host's flows, which may change their windows.
     fn update_windows(&mut self, now: Time<Sim>, host: u32) {
         for turn in &mut self.nics[host as usize].flows {
             let sender = &mut self.senders[turn.sender];
@@ -142,8 +142,8 @@ impl Nics {
         }
     }
 
-    /// Takes finished flows out of the round robin, from place `first` on, as ns-3 does. Answers
-    /// with the new place of the chosen one.
+    /// Removes finished flows from the round robin, from index `first` on, as ns-3 does. Returns the new
+    /// index of the chosen one.
     fn forget_finished(
         &mut self,
         site: &mut Site,
@@ -205,7 +205,7 @@ impl Nics {
         self.nics[host as usize].wake = Some((at, place));
     }
 
-    /// A wake is due, unless another has replaced it.
+    /// Handles a wake, unless another one has replaced it.
     pub(crate) fn woken(&mut self, site: &mut Site, host: u32) {
         let nic = &mut self.nics[host as usize];
         if nic.wake == Some((site.net.now, site.net.place)) {
