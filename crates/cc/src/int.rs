@@ -1,6 +1,5 @@
-//! In-band telemetry: what each switch writes into a packet, in the 64 bits that HPCC's header has
-//! for it (Li et al., SIGCOMM 2019, fig. 7): 24 bits of time, 20 of bytes sent, 17 of queue, 3 of
-//! rate.
+//! In-band telemetry: each switch writes 64 bits into a packet, as in HPCC's header (Li et al., SIGCOMM 2019,
+//! fig. 7): 24 bits of time, 20 of bytes sent, 17 of queue, 3 of rate.
 
 use onramp_units::{Rate, Sim, Time};
 
@@ -9,7 +8,7 @@ pub const MAX_INT_HOPS: usize = 5;
 const TIME_BITS: u32 = 24;
 const BYTES_BITS: u32 = 20;
 const QUEUE_BITS: u32 = 17;
-/// Rates that three bits can name.
+/// Number of rates that three bits can encode.
 const MAX_RATES: usize = 8;
 
 /// What one switch wrote, from the highest bit: number of the rate; ns of its clock, modulo 2^24; units
@@ -44,7 +43,7 @@ fn folded(value: u64, bits: u32) -> u64 {
     value & ((1 << bits) - 1)
 }
 
-/// What all switches wrote into one packet, in one cache line.
+/// The telemetry of all switches in one packet, in one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub struct IntStack {

@@ -1,8 +1,8 @@
-//! Congestion controls: how fast and how much a flow may send, from what its acknowledgements say.
+//! Congestion controls: the rate and window of a flow, from its acknowledgements.
 //!
-//! Does: the decisions of each congestion control, for NICs ([`nic`]) and for kernels ([`tcp`]), one
-//! file each, which also declares its names and its parameters; the registry of all ([`Cc`]).
-//! Does not: know clocks, queues, packets or the network. Every input is an argument, time included.
+//! Has one file for each congestion control, for NICs ([`nic`]) or for kernels ([`tcp`]), which also declares
+//! its names and parameters; and the registry of all ([`Cc`]). Does not know clocks, queues, packets or the
+//! network. Every input is an argument, time included.
 
 pub mod int;
 pub mod nic;

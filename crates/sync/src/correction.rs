@@ -1,32 +1,32 @@
-//! What a host is told: fleet time over its own monotonic clock, a line that bends a little as the host
-//! grows warmer or colder, with what it may be off.
+//! A host's correction: fleet time as a function of its own monotonic clock, a line that bends with the
+//! host's temperature, with its uncertainty.
 
 use onramp_law::FleetLine;
 use onramp_units::{Fleet, Mono, Span, Time};
 
-/// Fleet time of one host, good for a while. The data path's clock map holds its tangent.
+/// Fleet time of one host, valid for a limited time. The data path's clock map has its tangent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correction {
-    /// Where the line is told, on the host's clock.
+    /// Reference point of the line, on the host's clock.
     pub reference: Time<Mono>,
-    /// Fleet time less the host's clock there, ns.
+    /// Fleet time minus the host's clock at the reference, ns.
     pub offset_ns: i64,
-    /// What that grows by there, ns a ns of the host's clock.
+    /// Growth of that difference at the reference, ns a ns of the host's clock.
     pub drift: f64,
-    /// What the drift grows by in a second.
+    /// Change of the drift in a second.
     pub bend: f64,
-    /// How far off that is, at the reference.
+    /// Its uncertainty at the reference.
     pub error: Error,
 }
 
-/// How far off an estimated clock is: standard deviations, and what grows with its age.
+/// Uncertainty of an estimated clock: standard deviations, and their growth with age.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Error {
     /// Of the offset, ns.
     pub sigma_ns: f64,
     /// Of the drift.
     pub drift_sigma: f64,
-    /// By how much the drift may change in a second.
+    /// Possible change of the drift in a second.
     pub wander_per_s: f64,
 }
 
@@ -40,10 +40,10 @@ impl Error {
     }
 }
 
-/// Further from its reference than this a correction bends no more.
+/// Beyond this distance from its reference a correction does not bend any more.
 const LONGEST_BEND_S: f64 = 20.0;
 
-/// Fleet time that is further off than this has been stepped: it is not steered to but taken.
+/// Fleet time that differs by more than this was stepped: it is set at once, without slewing.
 pub const STEP: Span = Span::from_ms(1);
 
 impl Correction {

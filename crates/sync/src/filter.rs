@@ -1,9 +1,9 @@
-//! What is known of one host's clock, carried on from window to window: a Kalman filter of its offset, its
-//! drift, and its bend (what the drift grows by as the host grows warmer or colder). A window moves a clock by how
-//! well the clock is known, and by how much the window's edges agree.
+//! Estimates one host's clock from window to window: a Kalman filter of its offset, its drift, and its bend
+//! (the rate at which the drift changes with temperature). The weight of a window depends on the uncertainty
+//! of the estimate and on the agreement of the window's edges.
 //!
-//! A bend goes on for a while and is forgotten, as Singer models the manoeuvres of a target (IEEE Transactions on
-//! Aerospace and Electronic Systems, 1970).
+//! A bend decays over time, as in Singer's model of a target's manoeuvres (IEEE Transactions on Aerospace and
+//! Electronic Systems, 1970).
 
 use crate::correction::Error;
 
@@ -17,11 +17,11 @@ pub(crate) struct State {
     pub offset_ns: f64,
     /// ns a ns.
     pub drift: f64,
-    /// What the drift grows by in a second.
+    /// Change of the drift in a second.
     pub bend: f64,
 }
 
-/// What a window says of a clock, and the variances of that.
+/// A window's measurement of a clock, with its variances.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     pub offset_ns: f64,
@@ -31,16 +31,17 @@ pub(crate) struct Measured {
     pub drift_variance: f64,
 }
 
-/// A correction is followed until so many windows after the middle of what it was made from.
+/// A correction is used until this number of windows after the middle of its data.
 const USED_UNTIL: f64 = 2.5;
-/// What is more standard deviations from what was foretold is another clock: it was set, or its rate was.
+/// A measurement more standard deviations from the prediction means another clock: its time or its rate was
+/// set.
 const SURPRISE: f64 = 6.0;
 /// ns a second in ns a ns.
 const PER_S: f64 = 1e9;
-/// For how long a bend goes on: temperatures change over minutes, s. Beyond that nothing is foretold.
+/// Decay time of a bend, s: temperatures change over minutes. It is also the longest prediction.
 pub(crate) const BEND_TIME_S: f64 = 200.0;
-/// Besides, a drift walks at random, by so much in a second, ns a second: oscillators do by 1
-/// (facts/huygens.md, "Synthetic test"), and whoever steers a kernel's clock turns its rate by more.
+/// Random walk of a drift in a second, ns a second. Oscillators have 1 (facts/huygens.md, "Synthetic test"),
+/// and software that steers a kernel's clock changes its rate by more.
 const WALK: f64 = 20.0;
 
 impl State {
@@ -55,7 +56,7 @@ impl State {
     }
 }
 
-/// What `seconds` make of offset, drift and bend; of the past, no more than [`BEND_TIME_S`] is told.
+/// Prediction matrix of offset, drift and bend after `seconds`; into the past at most [`BEND_TIME_S`].
 fn step(seconds: f64) -> [[f64; 3]; 3] {
     let left = libm::exp(-seconds.max(-BEND_TIME_S) / BEND_TIME_S);
     let turned = BEND_TIME_S * (1.0 - left);
@@ -64,7 +65,7 @@ fn step(seconds: f64) -> [[f64; 3]; 3] {
 }
 
 impl Filter {
-    /// After a first window. `bend`: what a drift may grow by in a second.
+    /// The estimate after a first window. `bend`: possible change of a drift in a second.
     pub fn new(measured: &Measured, bend: f64) -> Filter {
         let mut known = [[0.0; 3]; 3];
         known[0][0] = measured.offset_variance;
@@ -96,7 +97,7 @@ impl Filter {
         Filter(each.map(|i| each.map(|j| product(i, j) + noise[i][j])))
     }
 
-    /// What is known with a window that was `measured`, when `foretold` was expected of it.
+    /// The estimate with a window's measurement `measured`, whose prediction was `foretold`.
     pub fn with(self, foretold: State, measured: &Measured, bend: f64) -> (Filter, State) {
         let off = [
             measured.offset_ns - foretold.offset_ns,
@@ -137,10 +138,10 @@ impl Filter {
         (Filter(known), state)
     }
 
-    /// As a correction tells it that a window of `window_s` was made of.
+    /// The estimate as a correction, made from a window of `window_s`.
     pub fn error(&self, window_s: f64) -> Error {
         let [[offset, both, _], [_, drift, _], [_, _, bend]] = self.0;
-        // Offset and drift are wrong together; when a correction is oldest this comes to the same.
+        // Errors of offset and drift are correlated; when a correction is oldest this gives the same.
         let age_s = (USED_UNTIL * window_s).max(f64::MIN_POSITIVE);
         let drift = (drift + 2.0 * both / age_s).max(0.0);
         Error {

@@ -1,16 +1,16 @@
-//! The network effect: clocks around a loop of edges differ by nothing in sum. Every edge's offset
-//! is explained as the difference of two hosts' offsets, as well as all of them can be.
+//! The network effect: clock differences around a loop of edges sum to 0. The least-squares solution
+//! explains every edge's offset as the difference of two hosts' offsets.
 //!
 //! Node form, the least squares of `offset_far - offset_near = ahead` over the hosts' offsets, by
 //! conjugate gradients: a random mesh of degree 10 is an expander, on which 30 steps reach 10^-9
 //! whatever its size, where elimination would fill a matrix of all pairs. It gives the loop form's
 //! answer (the least change of the edges after which every loop sums to 0), which a test holds.
 //!
-//! Edges that disagree with all others lose their say: least squares, reweighted a few times, first
-//! by Huber's weights, which find the neighbourhood of the majority from anywhere, then by Tukey's,
-//! which give a wild edge no say at all.
+//! Edges that disagree with all others lose their weight: iteratively reweighted least squares, first with
+//! Huber's weights, which find the neighbourhood of the majority from any start, then with Tukey's, which
+//! give an outlier the weight 0.
 
-/// An edge's claim: `far` is ahead of `near` by so much.
+/// An edge's measurement: `far` is ahead of `near` by `ahead`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
     /// Host, from 0.
@@ -19,39 +19,40 @@ pub struct Edge {
     pub far: usize,
     /// The far clock less the near one, in any unit.
     pub ahead: f64,
-    /// How much the claim counts: 1 / variance, in any unit. Not negative.
+    /// Weight of the measurement: 1 / variance, in any unit. Not negative.
     pub weight: f64,
 }
 
-/// What the edges say together.
+/// The solution of all edges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
-    /// By host: its clock's offset, relative to the mean of its island's.
+    /// By host: its clock's offset, relative to the mean of its connected component.
     pub offsets: Vec<f64>,
-    /// By edge: what it claims less what was agreed.
+    /// By edge: residual, its measurement minus the solution.
     pub residuals: Vec<f64>,
-    /// By edge: what is left of its say, 0 (out) to 1.
+    /// By edge: robust weight, from 0 (excluded) to 1.
     pub trust: Vec<f64>,
     /// Standard deviation of an edge's error, from all residuals; 0 if no edge is redundant.
     pub sigma: f64,
-    /// By host: number of its island, 0 the largest. Offsets of two islands cannot be compared.
+    /// By host: number of its connected component, 0 the largest. Offsets of different components cannot be
+    /// compared.
     pub islands: Vec<usize>,
 }
 
-/// Residual beyond which an edge counts for less, and has no say, in standard deviations (Huber's
-/// and Tukey's for 95 % efficiency).
+/// Residuals in standard deviations, beyond which an edge has less weight (Huber) or none (Tukey), for 95 %
+/// efficiency.
 const LESS: f64 = 1.345;
 const OUT: f64 = 4.685;
 /// Median of the absolute value of a standard normal variable.
 const MAD_TO_SIGMA: f64 = 1.0 / 0.6745;
 const HUBER_STEPS: usize = 8;
 const TUKEY_STEPS: usize = 4;
-/// Residuals that small beside the largest claim are the arithmetic's, and tell nothing of edges.
+/// Residuals this small relative to the largest measurement are rounding errors.
 const ROUNDING: f64 = 1e-10;
 /// Relative accuracy of the least squares.
 const ACCURACY: f64 = 1e-12;
 
-/// Agrees on the offsets of `hosts` hosts. Deterministic.
+/// Solves for the offsets of `hosts` hosts. Deterministic.
 ///
 /// # Panics
 /// An edge names a host that does not exist.
@@ -77,7 +78,7 @@ pub fn agree(hosts: usize, edges: &[Edge]) -> Agreement {
     agreement
 }
 
-/// What is left of an edge's say whose residual is `r` standard deviations.
+/// Robust weight of an edge whose residual is `r` standard deviations.
 fn huber(r: f64) -> f64 {
     if r < LESS {
         1.0
@@ -95,7 +96,7 @@ fn tukey(r: f64) -> f64 {
     }
 }
 
-/// `start`: offsets near the answer make it cheap.
+/// `start`: offsets near the solution make it fast.
 fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> Agreement {
     let weights: Vec<f64> = edges.iter().zip(trust).map(|(e, t)| e.weight * t).collect();
     let islands = islands(hosts, edges, &weights);
@@ -111,8 +112,8 @@ fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> A
     }
 }
 
-/// Standard deviation of the trusted edges' errors: the residuals have E - V + islands degrees of
-/// freedom.
+/// Standard deviation of the trusted edges' errors: the residuals have E - V + C degrees of freedom, for C
+/// connected components.
 fn sigma(hosts: usize, residuals: &[f64], trust: &[f64], islands: &[usize]) -> f64 {
     let count = islands.iter().max().map_or(0, |most| most + 1);
     let said: f64 = trust.iter().sum();
@@ -124,7 +125,7 @@ fn sigma(hosts: usize, residuals: &[f64], trust: &[f64], islands: &[usize]) -> f
     (squares / free).sqrt()
 }
 
-/// The same from the median, which a few wild edges do not move.
+/// Standard deviation from the median, which a few outliers do not change.
 fn robust_sigma(residuals: &[f64], hosts: usize, edges: usize) -> f64 {
     if edges <= hosts {
         return 0.0;
@@ -136,7 +137,7 @@ fn robust_sigma(residuals: &[f64], hosts: usize, edges: usize) -> f64 {
     median * MAD_TO_SIGMA / shrunk
 }
 
-/// By host, the number of its island, the largest first; a host without edges is one of its own.
+/// By host, the number of its connected component, the largest first; a host without edges is a component.
 fn islands(hosts: usize, edges: &[Edge], weights: &[f64]) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..hosts).collect();
     fn root(parent: &mut [usize], mut host: usize) -> usize {
@@ -164,7 +165,7 @@ fn islands(hosts: usize, edges: &[Edge], weights: &[f64]) -> Vec<usize> {
 }
 
 /// Minimises sum weight (ahead - (x_far - x_near))^2 by conjugate gradients on the weighted graph's
-/// Laplacian, scaled by its diagonal; then centres every island on 0.
+/// Laplacian, scaled by its diagonal; then centres every connected component on 0.
 fn least_squares(edges: &[Edge], weights: &[f64], islands: &[usize], start: Vec<f64>) -> Vec<f64> {
     let hosts = start.len();
     let mut diagonal = vec![0.0; hosts];

@@ -1,72 +1,72 @@
-//! Congestion controls: how fast and how much a flow may send, from what its acknowledgements say.
+//! Congestion controls of NICs: the rate and window of a flow, from its acknowledgements.
 //!
-//! One file each, with its source's parameters as defaults. Adding one is a file and a line in the
-//! list below (docs/architecture.md). They know no clock, queue or packet: every input is an argument.
+//! Each has one file, with its source's parameters as defaults. A new one needs a file and a line in the list
+//! below (docs/architecture.md). They do not know clocks, queues or packets: every input is an argument.
 
 use crate::int::{IntFormat, IntHop};
 use crate::parameter::{Parameter, Setting, Tuning};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
-/// What one acknowledgement tells the sender.
+/// Content of one acknowledgement.
 #[derive(Clone, Copy)]
 pub struct Ack<'a> {
-    /// When it arrived.
+    /// Its arrival time.
     pub now: Time<Sim>,
     /// All bytes below this have arrived.
     pub acked: u64,
-    /// The byte to be sent next.
+    /// The next byte to send.
     pub next: u64,
-    /// Since the acknowledged packet was handed to the line.
+    /// Round-trip time: since the acknowledged packet was sent.
     pub rtt: Span,
     /// Whether that packet was marked CE.
     pub marked: bool,
-    /// What each switch wrote into that packet.
+    /// Telemetry of each switch in that packet.
     pub hops: &'a [IntHop],
-    /// How to read it.
+    /// Units of the telemetry.
     pub int: &'a IntFormat,
 }
 
-/// What a flow may do.
+/// Limits of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Pace of its packets.
+    /// Pacing rate.
     pub rate: Rate,
     /// Payload that may be unacknowledged; at the limit nothing more is sent.
     pub window_bytes: u64,
 }
 
-/// What a flow's way is like, before anything is sent.
+/// A flow's path, before anything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathFacts {
     /// Rate of the sender's line.
     pub line_rate: Rate,
     /// Round-trip time of an idle network between the hosts that are furthest apart.
     pub base_rtt: Span,
-    /// Bytes in flight that fill such a way.
+    /// Bandwidth-delay product of that path.
     pub bdp_bytes: u64,
     /// Payload of a full packet.
     pub payload_bytes: u64,
 }
 
-/// What a congestion control needs from switches and receivers.
+/// Feedback that a congestion control needs from switches and receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feedback {
     /// Nothing but marks.
     Marks,
-    /// The packet's time stamp back.
+    /// The packet's time stamp, returned.
     TimeStamp,
     /// Telemetry of each switch.
     Int,
 }
 
-/// Which packets switches mark, by the length of the queue that a packet leaves behind.
+/// Marks of switches, by the length of the queue when a packet leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Marks {
-    /// None at or below this length.
+    /// No packet is marked at or below this length.
     pub min: Bytes,
-    /// All above this length.
+    /// All packets are marked above this length.
     pub max: Bytes,
-    /// Part of the packets that is marked just below `max`; it grows from zero at `min`.
+    /// Fraction of packets that are marked just below `max`; it grows from zero at `min`.
     pub max_fraction: f64,
 }
 
@@ -74,9 +74,9 @@ pub struct Marks {
 pub trait CongestionControl {
     /// An acknowledgement has arrived.
     fn on_ack(&mut self, ack: &Ack<'_>);
-    /// Time has come to `now`; asked before limits that depend on time are read.
+    /// Advances the time to `now`; called before limits that depend on time are read.
     fn advance(&mut self, _now: Time<Sim>) {}
-    /// What the flow may do now.
+    /// The current limits of the flow.
     fn limits(&self) -> Limits;
 }
 
@@ -128,7 +128,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// What it needs from the network.
+            /// Feedback that it needs from the network.
             #[inline]
             pub fn feedback(&self) -> Feedback {
                 match self {
@@ -144,7 +144,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Whether a new rate also moves the packet that already has its time.
+            /// Whether a new rate also changes the time of a packet that is already scheduled.
             #[inline]
             pub fn moves_next_packet(&self) -> bool {
                 match self {
@@ -188,11 +188,11 @@ congestion_controls! {
 /// A congestion control with the parameters, and the switches' settings, of the HPCC authors'
 /// experiments, which On-Ramp's build on.
 pub struct Preset {
-    /// As scenarios have it.
+    /// Name in scenarios.
     pub name: &'static str,
     /// What it is, with its source.
     pub about: &'static str,
-    /// What scenarios can set.
+    /// Parameters that scenarios can set.
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first is not above the second.
     pub ordered: &'static [(&'static str, &'static str)],

@@ -1,4 +1,5 @@
-//! DCTCP: cuts in proportion to the part of marked packets, once a window (RFC 8257, as Linux).
+//! DCTCP: reduces the window in proportion to the fraction of marked packets, once per window (RFC 8257, as
+//! in Linux).
 
 use super::reno::{self, Reno};
 use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};

@@ -1,7 +1,7 @@
-//! Congestion controls of TCP: how the window grows, and how far it falls.
+//! Congestion controls of TCP: growth of the window, and its reduction at losses.
 //!
-//! One file each. Adding one is a file and a line in the list below (docs/architecture.md). Windows
-//! are in packets.
+//! Each has one file. A new one needs a file and a line in the list below (docs/architecture.md). Windows are
+//! in packets.
 
 use crate::parameter::{Parameter, Setting, Tuning};
 use onramp_units::{Sim, Span, Time};
@@ -29,8 +29,8 @@ impl Window {
         self.packets < self.slow_start_below
     }
 
-    /// RFC 5681 §3.1, as Linux: grows by what is acknowledged, up to the threshold. Answers with
-    /// what is left of it.
+    /// RFC 5681 §3.1, as in Linux: the window grows by the acknowledged packets, up to the threshold. Returns
+    /// the remaining acknowledged packets.
     #[inline]
     fn slow_start(&mut self, acked: u32) -> u32 {
         let to = self
@@ -43,7 +43,7 @@ impl Window {
     }
 }
 
-/// What segments are handed down to.
+/// The layer below TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Device {
     /// Packets of the largest segment.
@@ -52,7 +52,7 @@ pub struct Device {
     pub paces: bool,
 }
 
-/// What an acknowledgement tells a congestion control.
+/// Content of an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub struct Acked {
     pub now: Time<Sim>,
@@ -66,9 +66,9 @@ pub struct Acked {
     /// Of this acknowledgement.
     pub rtt: Span,
     pub min_rtt: Span,
-    /// Whether the window was what limited the sender.
+    /// Whether the window limited the sender.
     pub may_grow: bool,
-    /// Packets in the network now; packets delivered so far.
+    /// Packets in flight; packets delivered so far.
     pub in_flight: u32,
     pub delivered: u64,
     /// Whether a packet was found lost just now, and whether any loss is being repaired.
@@ -83,32 +83,32 @@ pub struct Acked {
 pub struct Pacing {
     /// TCP's pacing rate, in packets a second; none before it has one.
     pub packets_per_s: Option<f64>,
-    /// How much may wait below TCP, as time at the pacing rate. It decides how large segments become.
+    /// Data that may wait below TCP, as time at the pacing rate. It bounds the size of segments.
     pub small_queue: Span,
     pub device: Device,
 }
 
-/// How fast packets were delivered (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation).
+/// A sample of the delivery rate (Cheng et al., draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateSample {
     pub packets_per_s: Option<f64>,
-    /// Packets that had been delivered when the one that this is about was sent.
+    /// Packets that had been delivered when the sample's packet was sent.
     pub prior_delivered: u64,
-    /// Whether there was too little to send for it to say what the path can do.
+    /// Application limited: there was too little data to fill the path.
     pub app_limited: bool,
 }
 
-/// A congestion control as scenarios have it.
+/// A congestion control, as a scenario names it.
 pub struct Entry {
-    /// In scenarios and in Linux.
+    /// Name in scenarios and in Linux.
     pub name: &'static str,
-    /// What it is, with its source.
+    /// Full name, with its source.
     pub about: &'static str,
     /// Whether the rack's Linux has it.
     pub linux: bool,
-    /// Whether its connections ask for marks, without which it does not work.
+    /// Whether it needs marks.
     pub marks: bool,
-    /// What scenarios can set.
+    /// Parameters that scenarios can set.
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first is not above the second.
     pub ordered: &'static [(&'static str, &'static str)],
@@ -129,7 +129,7 @@ pub trait WindowControl {
     fn begin(&mut self, _window: &Window) {}
     /// Packets have been delivered.
     fn on_ack(&mut self, window: &mut Window, acked: &Acked);
-    /// Packets are lost: the slow-start threshold to fall to.
+    /// Packets are lost: returns the new slow-start threshold.
     fn on_loss(&mut self, window: &Window) -> u32;
     /// A retransmission timeout has passed; the window is one packet.
     fn on_timeout(&mut self) {}
@@ -142,7 +142,7 @@ pub trait WindowControl {
     }
     /// Then: losses are being repaired from now on, `in_flight` packets and `delivered` so far.
     fn repairing_from(&mut self, _in_flight: u32, _delivered: u64, _window: &mut Window) {}
-    /// Its pace, if it has one of its own.
+    /// Its own pacing rate, if it has one.
     #[inline]
     fn packets_per_s(&self, _smoothed_rtt: Span) -> Option<f64> {
         None

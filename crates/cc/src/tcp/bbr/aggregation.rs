@@ -1,12 +1,12 @@
-//! How many more packets are acknowledged at once than the bandwidth explains: receivers merge
-//! packets, and hosts answer in bursts. BBR lets so many more be in flight (Cheng and Cardwell,
-//! IETF 101 ICCRG, 2018; constants as in Linux's tcp_bbr.c).
+//! Estimates aggregation: the number of packets that are acknowledged at once beyond the bandwidth, because
+//! receivers merge packets and hosts answer in bursts. BBR adds this number to its window (Cheng and
+//! Cardwell, IETF 101 ICCRG, 2018; constants as in Linux's tcp_bbr.c).
 
 use onramp_units::{Sim, Time};
 
 /// Half of the rounds for which the largest excess counts.
 const ROUNDS: u32 = 5;
-/// An excess is never worth more than so many seconds of the bandwidth.
+/// Upper bound of an excess, in seconds of the bandwidth.
 const MOST_S: f64 = 0.1;
 
 #[derive(Debug, Clone)]
