@@ -64,7 +64,7 @@ const RUN: [(&str, &str); 6] = [
 /// The page.
 pub fn explain_markdown() -> String {
     let mut out = format!(
-        "<!-- Generated, which a test compares: cargo run -p onramp-results --example reference > docs/results.md -->\n\n\
+        "<!-- Generated, which a test compares: cargo run -p onramp-results --example results-reference > docs/results.md -->\n\n\
          # Results\n\n\
          This page describes the files that `onramp sim run`, `onramp rack run` and `onramp reproduce` write, for those \
          who read them. This is schema {SCHEMA}.\n\n\
@@ -191,7 +191,7 @@ mod tests {
     fn the_page_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
         let page = std::fs::read_to_string(path).unwrap();
-        let hint = "run: cargo run -p onramp-results --example reference > docs/results.md";
+        let hint = "run: cargo run -p onramp-results --example results-reference > docs/results.md";
         assert!(page == explain_markdown(), "{hint}");
     }
 

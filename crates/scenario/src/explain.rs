@@ -95,7 +95,7 @@ pub fn explain() -> String {
 /// The whole of docs/scenario.md.
 pub fn explain_markdown() -> String {
     let mut out = String::from("# Scenario files\n\n");
-    line(&mut out, "<!-- Generated from the table of keys, which a test compares: cargo run -p onramp-scenario --example reference > docs/scenario.md -->\n");
+    line(&mut out, "<!-- Generated from the table of keys, which a test compares: cargo run -p onramp-scenario --example scenario-reference > docs/scenario.md -->\n");
     line(&mut out, INTRO);
     for (prefix, heading, about) in SECTIONS {
         line(&mut out, &format!("## {heading}\n\n{about}\n"));

@@ -74,7 +74,7 @@ fn every_case_sees_the_same_traffic() {
 #[test]
 fn the_reference_is_current() {
     let path = root().join("docs/scenario.md");
-    let hint = "run: cargo run -p onramp-scenario --example reference > docs/scenario.md";
+    let hint = "run: cargo run -p onramp-scenario --example scenario-reference > docs/scenario.md";
     assert!(
         read(&path) == explain_markdown(),
         "{} is stale; {hint}",
