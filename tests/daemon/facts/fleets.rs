@@ -70,11 +70,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
     fleet.await_synchrony();
     let status = fleet.agent(1).clock_status();
     let host = |n: u8| SocketAddr::from(([10, 0, 0, n], PORT));
-    assert_eq!(
-        status.membership.coordinator,
-        Some(host(1)),
-        "{status:#?}"
-    );
+    assert_eq!(status.membership.coordinator, Some(host(1)), "{status:#?}");
     let (from, to) = (fleet.star.hosts[1].clone(), fleet.star.hosts[2].clone());
     let counters = Counters::of(fleet.agent(1));
     finish_all(transfers(&from, &to, Load::seconds(1.0), 2));

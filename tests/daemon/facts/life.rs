@@ -46,7 +46,10 @@ fn assert_ours(host: &Host) {
 
 fn assert_clean(ended: &Ended) {
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.text.contains("eth0 has its former qdisc again"), "{ended:?}");
+    assert!(
+        ended.text.contains("eth0 has its former qdisc again"),
+        "{ended:?}"
+    );
 }
 
 /// Starts a daemon on the first host, stops it, and compares the device.
