@@ -9,15 +9,15 @@ const Q32: f64 = (1u64 << 32) as f64;
 /// Fleet time as a line over a host's monotonic clock (law/clock.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FleetLine {
-    /// Where the line is told.
+    /// The line's reference point.
     pub reference: Time<Mono>,
-    /// Fleet time less the host's clock there, ns.
+    /// Fleet time minus the host's clock at that point, ns.
     pub offset_ns: i64,
     drift_q32: i64,
 }
 
 impl FleetLine {
-    /// `drift`: what the offset grows by, ns a ns; taken as at most 2^-10 either way.
+    /// `drift`: growth of the offset, ns per ns, limited to 2^-10 in both directions.
     pub fn new(reference: Time<Mono>, offset_ns: i64, drift: f64) -> FleetLine {
         let steepest = i64::from(raw::ONR_CLOCK_STEEPEST_Q32);
         FleetLine {
@@ -32,7 +32,7 @@ impl FleetLine {
         self.drift_q32
     }
 
-    /// Fleet time less the host's clock at `now`, ns; saturates.
+    /// Fleet time minus the host's clock at `now`, ns; saturates.
     pub fn offset_at(&self, now: Time<Mono>) -> i64 {
         let (now, reference) = (now.ticks(), self.reference.ticks());
         // SAFETY: a pure function of integers; `new` keeps the drift in its bounds.

@@ -1,4 +1,4 @@
-//! What a law is told: [`Config`].
+//! The configuration of a law: [`Config`].
 
 use crate::{defaults, raw, Law};
 use onramp_units::{Bytes, Rate, Span};
@@ -23,25 +23,25 @@ impl Config {
         })
     }
 
-    /// T is each flow's own; a flow that has none is not held.
+    /// Each flow has its own T. A flow without T is not held.
     pub fn threshold_of_peer(mut self) -> Config {
         self.0.threshold_ns = raw::ONR_THRESHOLD_OF_PEER as i64;
         self
     }
 
-    /// No head is held longer than this, whatever arrives; zero holds nothing.
+    /// Longest hold of a head, whatever arrives; zero holds nothing.
     pub fn max_pause(mut self, longest: Span) -> Config {
         self.0.max_pause_ns = longest.as_ns();
         self
     }
 
-    /// A sample with a delay beyond this, either way, is absurd.
+    /// Largest plausible delay, of either sign; a larger sample is absurd.
     pub fn max_owd(mut self, largest: Span) -> Config {
         self.0.max_owd_ns = largest.as_ns();
         self
     }
 
-    /// g of eq. 3 in units of 2^-16; above 1 it is taken as 1.
+    /// g of eq. 3 in units of 2^-16, limited to 1.
     pub fn gain_q16(mut self, gain: u32) -> Config {
         self.0.gain_q16 = gain;
         self
@@ -59,19 +59,19 @@ impl Config {
         self
     }
 
-    /// a of the gate: bytes in flight that it does not count; saturates at 4 GiB.
+    /// The gate's allowance a: bytes in flight that it does not count; saturates at 4 GiB.
     pub fn gate_allowance(mut self, allowance: Bytes) -> Config {
         self.0.gate_allowance_bytes = u32::try_from(allowance.get()).unwrap_or(u32::MAX);
         self
     }
 
-    /// As C has it.
+    /// The C structure.
     pub fn abi(&self) -> &raw::onr_cfg {
         &self.0
     }
 }
 
-/// What a byte takes at `rate`, in units of 2^-16 ns, rounded down to at least 1; saturates.
+/// Time of a byte at `rate`, in units of 2^-16 ns, rounded down to at least 1; saturates.
 pub fn ns_per_byte_q16(rate: Rate) -> u32 {
     // The time of 2^16 bytes in ns is the time of one in units of 2^-16 ns.
     let q16 = rate.time_to_send(Bytes::new(1 << 16)).as_ns();

@@ -7,20 +7,20 @@ use onramp_units::{Mono, Span, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flow(pub(crate) raw::onr_flow);
 
-/// What to remember of one transmission until its OR-ACK comes.
+/// The record of one transmission, kept until its OR-ACK comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record(raw::onr_record);
 
 impl Record {
-    /// What it was made with.
+    /// The configuration under which it was made.
     pub fn first_byte(&self) -> u32 {
         self.0.seq
     }
 }
 
 impl Flow {
-    /// Bytes `seq .. seq + len` are handed to the device. Use this where the transport keeps a
-    /// record with the packet, else [`crate::Records::sent`].
+    /// Bytes `seq .. seq + len` are handed to the device. Use this if the transport keeps the
+    /// record with the packet, and [`crate::Records::sent`] otherwise.
     pub fn sent(&mut self, config: &Config, now: Time<Mono>, seq: u32, len: u32) -> Record {
         let mut record = raw::onr_record::default();
         // SAFETY: the references are valid for the call, which keeps none of them.
@@ -44,15 +44,15 @@ impl Flow {
         unsafe { raw::onr_orack_arrived(&config.0, &mut self.0, &record.0, seq, now, rx) }
     }
 
-    /// `None`: the head may go. Else when to ask again: after `now`, and at most the longest pause
-    /// after the head was first refused. `now` is not negative.
+    /// `None`: the head may go. Otherwise the time of the next decision: after `now`, and at most the longest
+    /// pause after the first refusal of the head. `now` is not negative.
     pub fn may_go(&mut self, config: &Config, now: Time<Mono>) -> Option<Time<Mono>> {
         // SAFETY: as in `sent`.
         let again_ns = unsafe { raw::onr_may_go(&config.0, &mut self.0, now.ticks()) };
         (again_ns != 0).then(|| Time::from_ticks(again_ns))
     }
 
-    /// T to this flow's peer, from now on, in whole ns of at most 4 s; zero: the configuration's.
+    /// Sets T to this flow's peer, in whole ns of at most 4 s; zero: the configuration's T.
     pub fn set_threshold(&mut self, threshold: Span) {
         let ns = threshold.as_ns().clamp(0, u32::MAX.into());
         self.0.threshold_ns = ns as u32;
@@ -68,26 +68,26 @@ impl Flow {
         self.0.beta_q16
     }
 
-    /// A(now): for how long pause has been asserted in the flow's life.
+    /// A(now): total time of asserted pause since the flow began.
     pub fn paused(&self, now: Time<Mono>) -> Span {
         // SAFETY: as in `sent`.
         let ns = unsafe { raw::onr_pause_clock(&self.0, now.ticks()) };
         Span::from_ns(i64::try_from(ns).unwrap_or(i64::MAX))
     }
 
-    /// Whether the head, which may go, may only because it was held for the longest pause.
+    /// Whether the head may go only because it was held for the longest pause.
     pub fn capped(&self) -> bool {
         self.0.capped != 0
     }
 
-    /// As C has it.
+    /// The C structure.
     pub fn abi(&self) -> &raw::onr_flow {
         &self.0
     }
 }
 
 impl Record {
-    /// As C has it.
+    /// The C structure.
     pub fn abi(&self) -> &raw::onr_record {
         &self.0
     }

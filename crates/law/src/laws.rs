@@ -11,7 +11,7 @@ pub struct UnknownLaw {
 }
 
 impl Law {
-    /// What scenarios, options and status call the laws, in the order of their numbers.
+    /// The names of the laws in scenarios, options and status, in the order of their numbers.
     pub const NAMES: &'static [&'static str] = lists::LAW_NAMES;
 
     /// Every law, in the order of its number.
@@ -19,7 +19,7 @@ impl Law {
         lists::LAWS.iter().map(|(law, ..)| *law)
     }
 
-    /// What scenarios, options and status call it.
+    /// Its name in scenarios, options and status.
     pub fn name(self) -> &'static str {
         lists::LAWS[self as usize].1
     }

@@ -1,5 +1,6 @@
-//! The control laws of `law/*.h`, for Rust: the same lines that the kernel runs; and what crosses between
-//! the kernel's programs and Rust (`bpf/abi.h`). Generated bindings and a safe face over them; no logic, no clock, no I/O. What the laws compute: docs/law.md.
+//! The control laws of `law/*.h`, for Rust: the same lines that the kernel runs; and the
+//! structures that the kernel's programs and Rust share (`bpf/abi.h`). Generated bindings with a safe interface; no
+//! logic, no clock, no I/O. Equations of the laws: docs/law.md.
 //!
 //! ```
 //! use onramp_law::{Config, Flow, Law, Records, Verdict};
@@ -39,5 +40,5 @@ pub use laws::UnknownLaw;
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
 pub use records::{next_sampled_byte, sampled_byte, Records};
 
-/// Every this many bytes of sequence space a segment is sampled, unless set otherwise (law/sample.h).
+/// Default distance of two sampled bytes in sequence space (law/sample.h).
 pub const SAMPLE_BYTES: u32 = raw::ONR_SAMPLE_BYTES;

@@ -11,14 +11,14 @@ pub struct Records {
 }
 
 impl Default for Records {
-    /// As hosts sample unless told otherwise.
+    /// With the default distance of samples.
     fn default() -> Records {
         Records::sampling(SAMPLE_BYTES)
     }
 }
 
 impl Records {
-    /// None yet; multiples of `every` bytes, at least 1, will be sampled.
+    /// Empty. Multiples of `every` bytes, at least 1, are sampled.
     pub fn sampling(every: u32) -> Records {
         Records {
             ring: Box::default(),
@@ -26,7 +26,7 @@ impl Records {
         }
     }
 
-    /// Bytes `seq .. seq + len` are handed to the device: tells the law, and remembers them if they
+    /// Bytes `seq .. seq + len` are handed to the device. The law counts them, and a record is kept if they
     /// are sampled and new.
     pub fn sent(&mut self, config: &Config, flow: &mut Flow, now: Time<Mono>, seq: u32, len: u32) {
         // SAFETY: the references are valid for the call, which keeps none of them.
@@ -56,7 +56,7 @@ impl Records {
         unsafe { raw::onr_records_reset(&mut *self.ring) }
     }
 
-    /// As C has it.
+    /// The C structure.
     pub fn abi(&self) -> &raw::onr_records {
         &self.ring
     }

@@ -22,56 +22,56 @@ mod waiting;
 /// One flow, answer or long flow that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the sender has the data; of an incast, when the aggregator asks. If `after` is given,
-    /// the earliest time at which that could be.
+    /// When the sender has the data; for an incast, when the aggregator sends its request. If `after` is given,
+    /// the earliest such time.
     pub at: Time<Sim>,
-    /// What it waits for, if for anything.
+    /// The group of flows that it waits for, if any.
     pub after: Option<After>,
-    /// The group that waits for it, if any does.
+    /// The group to which it belongs, if flows wait for it.
     pub joins: Option<u32>,
     /// Kind of the traffic entry.
     pub kind: Kind,
-    /// Which entry of [`Run::traffic`].
+    /// Index of the entry of [`Run::traffic`].
     pub traffic: usize,
     /// Sending host.
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// How much.
+    /// Amount of data.
     pub work: Work,
-    /// Incast: number of the request within its entry, from 0; the same of a request and its answer,
-    /// and of the steps of all_to_all.
+    /// Incast: number of the request within its entry, from 0. A request and its answer have the same number. For
+    /// all_to_all: number of the step.
     pub request: Option<u64>,
     /// Parallel connection from `src` to `dst` within the entry, from 0: the n-th answer of a
     /// server to one request, or the n-th long flow between the two. 0 for Poisson flows.
     pub slot: u32,
-    /// Whether it goes over one connection with the flows of its entry and hosts, in the plan's order, each
-    /// behind the one before.
+    /// Whether all flows of its entry between its hosts use one connection, one after the other in the plan's
+    /// order.
     pub in_order: bool,
 }
 
-/// A flow starts `delay` after all flows that join `group` have arrived: if they are of its own request, or
-/// step, or if that is within the duration. All of them arrive at the host from which it starts.
+/// A flow starts `delay` after all flows of `group` have arrived, if they belong to its own request or step, or if
+/// that time is within the duration. All of them arrive at the host that sends the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct After {
     /// Counts from 0 in the whole plan.
     pub group: u32,
-    /// From the last byte of the last.
+    /// Time from the last byte of the last flow.
     pub delay: Span,
 }
 
-/// How much a flow sends.
+/// Amount of data of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// This much payload.
+    /// This payload.
     Send(Bytes),
-    /// Whatever fits until then.
+    /// As much as possible until this time.
     Until(Time<Sim>),
 }
 
 /// All arrivals of a run with `0 <= at < duration` (answers of an incast may come later), by time; at
-/// the same time by traffic entry, then in the order in which the entry makes them. Those that wait
-/// for others come last: as many as could be, if the network took no time for anything but its links.
+/// the same time by traffic entry, then in the order in which the entry makes them. Flows that wait
+/// for others come last: as many as a network without queues could have.
 ///
 /// ```
 /// # use onramp_scenario::{plan, Scenario, Work};
@@ -117,8 +117,8 @@ pub fn plan(run: &Run) -> Vec<Arrival> {
     arrivals
 }
 
-/// The plan as the rack plays it: its aggregators ask by themselves, so what they ask with is no flow,
-/// and answers are due when they ask.
+/// The plan of the rack. Its aggregators send their requests themselves, so requests are not flows, and answers
+/// are due when the request is sent.
 pub fn rack_plan(run: &Run) -> Vec<Arrival> {
     let mut run = run.clone();
     for traffic in &mut run.traffic {
@@ -313,7 +313,7 @@ impl Sources {
     }
 }
 
-/// One of them at random; where there is no choice nothing is drawn.
+/// A random host; without a choice no random number is used.
 fn pick(hosts: &[HostId], rng: &mut ChaCha8Rng) -> HostId {
     match hosts {
         [host] => *host,
@@ -349,7 +349,7 @@ impl Poisson {
 }
 
 impl Receivers {
-    /// All of them, ascending.
+    /// All hosts, in ascending order.
     pub(crate) fn hosts(self, run: &Run) -> Vec<HostId> {
         match self {
             Receivers::Host(host) => vec![host],
@@ -365,7 +365,7 @@ fn others(run: &Run, host: HostId) -> Vec<HostId> {
         .collect()
 }
 
-/// What a stream of random numbers is for.
+/// Purpose of a stream of random numbers.
 #[derive(Clone, Copy)]
 enum Purpose {
     Gaps = 0,

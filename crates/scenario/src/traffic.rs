@@ -1,5 +1,5 @@
-//! What traffic a checked scenario has: its `[[traffic]]` entries. As of the other [types](crate::types),
-//! whoever holds one need not check it again.
+//! The traffic of a checked scenario: its `[[traffic]]` entries. Like the other [types](crate::types) they need
+//! no further check.
 
 use crate::section::section;
 use crate::types::HostId;
@@ -29,13 +29,13 @@ pub enum Kind {
 /// One `[[traffic]]` entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
-    /// An aggregator asks many servers at once.
+    /// An aggregator sends a request to many servers at once.
     Incast(Incast),
     /// Flows that never run out of data.
     Long(Long),
     /// Independent flows of random sizes.
     Poisson(Poisson),
-    /// Clients that ask and are answered.
+    /// Clients that send requests, and servers that answer.
     Request(Request),
     /// Hosts that all send to each other, step by step.
     AllToAll(AllToAll),
@@ -44,66 +44,66 @@ pub enum Traffic {
 }
 
 section! {
-    /// Aggregators each ask `fanout` servers, every one answers `size` bytes at once, or one after the other. The
-    /// request completion time runs from the first answer's start to the last byte of the last to come.
+    /// Each aggregator requests `size` bytes from each of `fanout` servers, which answer at once or one after the
+    /// other. The request completion time runs from the start of the first answer to the last byte that arrives.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Incast in "traffic" {
-        /// The aggregators: each asks on its own.
+        /// The aggregators, which are independent.
         to: Receivers;
         /// Servers.
         from: Sources;
-        /// Answers to a request. Beyond the number of servers, some answer more than once, on
+        /// Number of answers to a request. If there are more than servers, some servers answer more than once, on
         /// separate connections.
         fanout: u32;
-        /// Of one answer.
+        /// Size of one answer.
         size: Bytes;
-        /// Of what a server is asked with; 0: it knows without being asked.
+        /// Size of the request to a server; 0: servers answer without a request.
         ask_size: Bytes;
-        /// How regular requests are.
+        /// Distribution of the times between requests.
         arrivals: Arrivals;
-        /// Stop after so many.
+        /// Stop after this number.
         requests: Option<u64>;
-        /// Each answer starts so much later than the one before.
+        /// Delay between the starts of two successive answers.
         stagger: Span;
-        /// And at random up to this much later still.
+        /// Largest random delay in addition.
         jitter: Span;
     } and {
-        /// How far apart requests are.
+        /// Mean time between requests.
         spacing: Spacing;
     }
 }
 
-/// How far apart requests are on average.
+/// Mean time between requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spacing {
-    /// Such that the answers take this fraction of the aggregator's link (payload bytes).
+    /// The answers take this fraction of the aggregator's link (payload bytes).
     Load(Fraction),
-    /// This far.
+    /// This time.
     Interval(Span),
 }
 
-/// How regular requests are.
+/// Distribution of the times between requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Arrivals {
-    /// Exponential gaps.
+    /// Exponential times.
     Poisson,
-    /// Equal gaps; the first request after one gap.
+    /// Constant times; the first request comes after one of them.
     Periodic,
 }
 
 /// Flows that always have data to send between `start` and `stop`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Long {
-    /// Where flows come from; several hosts take turns, the lowest number first.
+    /// The senders: several hosts send in round robin, the lowest number first.
     pub from: Sources,
-    /// Where they go.
+    /// The receivers.
     pub to: HostId,
-    /// How many.
+    /// Number of flows.
     pub flows: u32,
-    /// First byte, since the run's start.
+    /// Time of the first byte since the start of the run.
     pub start: Span,
-    /// Last byte, since the run's start; at most the duration.
+    /// Time of the last byte since the start of the run; at most the duration.
     pub stop: Span,
 }
 
@@ -113,115 +113,114 @@ pub struct Long {
 pub struct Poisson {
     /// Distribution of flow sizes.
     pub workload: Workload,
-    /// Of each receiver's link.
+    /// Fraction of each receiver's link.
     pub load: Fraction,
-    /// Where flows come from; of several hosts, each flow picks one at random.
+    /// The senders: each flow has a random one.
     pub from: Sources,
-    /// Where they go.
+    /// The receivers.
     pub to: Receivers,
 }
 
 section! {
-    /// Clients that send a server a request, which it answers when it has all of it. A request is over
-    /// when the client has the answer.
+    /// Clients that send a request to a server. The server answers when the request has arrived. The request is
+    /// complete when the client has the answer.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Request in "traffic" {
         /// The clients.
         to: Receivers;
-        /// Servers; each request picks one at random.
+        /// The servers: each request has a random one.
         from: Sources;
-        /// Of a request.
+        /// Size of a request.
         request_size: Bytes;
-        /// Of an answer.
+        /// Size of an answer.
         size: Bytes;
-        /// How regular its gaps are.
+        /// Distribution of the times between requests.
         arrivals: Arrivals;
-        /// Each client stops after so many.
+        /// Each client stops after this number.
         requests: Option<u64>;
     } and {
-        /// When a client asks.
+        /// When a client sends a request.
         asking: Asking;
     }
 }
 
-/// When a client asks.
+/// When a client sends a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Asking {
-    /// Such that the answers take this fraction of its link, whatever is not answered yet.
+    /// Independent of answers: the answers take this fraction of the client's link.
     Load(Fraction),
-    /// This long after an answer, with so many requests under way.
+    /// A time after an answer, with a limited number of requests in progress.
     Think {
-        /// On average.
+        /// Mean of that time.
         time: Span,
-        /// At most under way.
+        /// Largest number of requests in progress.
         concurrency: u32,
     },
 }
 
 section! {
-    /// Steps of a collective operation. A host begins its next step `interval` after it has everything
-    /// that it is sent in this one. A step's completion time runs from its first flow's start to its last
-    /// byte.
+    /// Steps of a collective operation. A host begins its next step `interval` after all data of this step has
+    /// arrived there. The completion time of a step runs from the start of its first flow to its last byte.
     #[derive(Debug, Clone, PartialEq)]
     pub struct AllToAll in "traffic" {
-        /// Which hosts.
+        /// The hosts.
         among: Receivers;
         /// Who sends to whom.
         pattern: Pattern;
-        /// Of each flow; with [`Pattern::Ring`], of what is reduced.
+        /// Size of each flow; with [`Pattern::Ring`], of the data that is reduced.
         size: Bytes;
-        /// What a host does between two steps.
+        /// Time that a host computes between two steps.
         interval: Option<Span>;
         /// When the first step starts.
         start: Span;
-        /// Stop after so many.
+        /// Stop after this number.
         steps: Option<u64>;
     }
 }
 
 impl AllToAll {
-    /// What a host does between two steps takes this long.
+    /// Time that a host computes between two steps.
     pub fn pause(&self) -> Span {
         self.interval.unwrap_or(Span::ZERO)
     }
 }
 
-/// What a step of [`AllToAll`] is.
+/// The flows of a step of [`AllToAll`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Pattern {
-    /// Every host sends to every other at once.
+    /// Every host sends to every other host at once.
     Direct,
     /// All-reduce: of `n` hosts each passes an n-th of the data to the next one, 2 (n - 1) times.
     Ring,
 }
 
-/// The flows of a file.
+/// Flows from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
-    /// As the scenario gives it.
+    /// Path as the scenario gives it.
     pub path: String,
-    /// In the order of their starts.
+    /// Flows in the order of their starts.
     pub flows: Arc<Vec<ListedFlow>>,
 }
 
 /// Sending hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sources {
-    /// This one.
+    /// One host.
     Host(HostId),
-    /// These, first to last, but for the receiver.
+    /// These hosts, first to last, except the receiver.
     Range(HostId, HostId),
-    /// All but the receiver.
+    /// All hosts except the receiver.
     Others,
 }
 
 /// Receiving hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receivers {
-    /// This one.
+    /// One host.
     Host(HostId),
-    /// These, first to last.
+    /// These hosts, first to last.
     Range(HostId, HostId),
     /// Every host.
     All,
@@ -230,9 +229,9 @@ pub enum Receivers {
 /// A distribution of flow sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// Of workloads/, or the path of a file.
+    /// A name of workloads/, or the path of a file.
     pub name: String,
-    /// Of its flows.
+    /// Distribution of flow sizes.
     pub distribution: Arc<Distribution>,
 }
 
@@ -249,7 +248,7 @@ pub enum BuiltIn {
 }
 
 impl Kind {
-    /// As scenarios have it.
+    /// Its name in scenarios.
     pub fn name(self) -> &'static str {
         self.into()
     }

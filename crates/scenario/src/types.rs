@@ -1,5 +1,5 @@
-//! What a checked scenario consists of. All values are the real network's: `time_dilation` is
-//! applied by the rack, never here.
+//! The parts of a checked scenario. All values are those of the real network: only the rack applies
+//! `time_dilation`.
 //!
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
@@ -18,26 +18,26 @@ pub type HostId = u32;
 /// One fully resolved experiment: a case at a sweep point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// What tells this run from the others of its scenario: "case" and every key that a case or
+    /// The difference between this run and others of its scenario: "case" and every key that a case or
     /// the sweep sets, with its value and unit.
     pub params: BTreeMap<String, String>,
     /// One line for people.
     pub title: String,
-    /// Seed of the traffic plan, and of whatever else is random in a world.
+    /// Seed of the traffic plan and of all other random numbers.
     pub seed: u64,
     /// Traffic starts within [0, duration).
     pub duration: Span,
-    /// What starts before it is left out of the measures.
+    /// Measures leave out traffic that starts before it.
     pub warmup: Span,
-    /// The rack runs this many times slower, and scales its results back.
+    /// The rack runs slower by this factor and scales its results back.
     pub time_dilation: NonZeroU64,
     /// Links and switches.
     pub network: Network,
-    /// What all hosts have in common.
+    /// Properties of all hosts.
     pub host: Host,
-    /// Parameters of `host.cc` that differ from their source's.
+    /// Parameters of `host.cc` that differ from its source's.
     pub tuning: Tuning,
-    /// How wrong their clocks are.
+    /// Errors of the hosts' clocks.
     pub clock: Clock,
     /// The control law.
     pub onramp: OnRamp,
@@ -48,32 +48,32 @@ pub struct Run {
 /// Links and switches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// What is connected to what.
+    /// Nodes and their connections.
     pub topology: Topology,
-    /// Links of hosts; a path from host to host over one switch has two. Of a file the fastest one's.
+    /// Links of hosts; a path from host to host over one switch has two. For a file: the fastest one.
     pub link: Link,
-    /// Each host's, in a network whose hosts may differ; else empty.
+    /// The link of each host in a network whose hosts may differ; otherwise empty.
     pub host_links: Vec<Link>,
     /// Links between switches.
     pub fabric: Link,
-    /// Waiting room: of each switch port, or of each switch.
+    /// Buffer of each switch port, or of each switch.
     pub buffer: Bytes,
-    /// Whose it is.
+    /// Who shares the buffer.
     pub sharing: Sharing,
-    /// Dynamic threshold: the part of what is free that a queue may take is 2 to this, if given.
+    /// Dynamic threshold: a queue may take the free memory times 2 to the power of this, if given.
     pub alpha_log2: Option<i8>,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
 }
 
-/// What is connected to what.
+/// Nodes and their connections.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Topology {
     /// Nodes and links of a file, hosts first.
     File {
-        /// As the scenario gives it.
+        /// Path as the scenario gives it.
         path: String,
-        /// What it says.
+        /// Its content.
         graph: Arc<Graph>,
     },
     /// Nodes and links of the scenario itself, hosts first.
@@ -112,9 +112,9 @@ pub enum Topology {
 /// A network that a scenario writes out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inline {
-    /// As the scenario gives it.
+    /// The table as the scenario gives it.
     pub table: toml::Table,
-    /// What it says.
+    /// Its content.
     pub graph: Arc<Graph>,
 }
 
@@ -163,11 +163,11 @@ pub enum TopologyKind {
     Inline,
 }
 
-/// Whose the switches' memory is.
+/// Who shares the memory of the switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Sharing {
-    /// Each port has its own; what does not fit is dropped.
+    /// Each port has its own and drops packets that do not fit.
     PerPort,
     /// The ports of a switch share it; a queue may take as much as is free.
     Shared,
@@ -184,35 +184,35 @@ pub struct Link {
     pub delay: Span,
 }
 
-/// Marks by a port's queue: none up to the threshold, all above `max`, a growing part in between.
-/// With both equal, a step.
+/// Marks by the length of a port's queue: no packet up to the threshold, every packet above `max`, and a
+/// growing fraction in between. If both are equal, a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ecn {
     /// Queue above which packets are marked.
     pub threshold: Bytes,
-    /// Queue above which all are.
+    /// Queue above which all packets are marked.
     pub max: Bytes,
-    /// Part that is marked just below `max`.
+    /// Fraction that is marked just below `max`.
     pub max_fraction: Fraction,
-    /// The part grows in so many equal steps; `None`: steadily.
+    /// The fraction grows in this number of equal steps; `None`: continuously.
     pub steps: Option<u32>,
-    /// Which queue counts.
+    /// The queue that decides.
     pub mark: Mark,
 }
 
-/// By which queue a packet is marked.
+/// The queue that decides on a packet's mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Mark {
-    /// That which it finds.
+    /// The queue that the packet finds.
     Enqueue,
-    /// That which it leaves behind.
+    /// The queue that the packet leaves behind.
     Dequeue,
 }
 
 impl Network {
-    /// Most propagation between two hosts, one way: the one-way delay of the idle path but for the
-    /// frame's own wire time.
+    /// Largest propagation delay between two hosts in one direction: the one-way delay of the idle path
+    /// without the frame's own transmission time.
     pub fn base_delay(&self) -> Span {
         let between_switches = match &self.topology {
             Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. }) => {

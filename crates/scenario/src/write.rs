@@ -1,5 +1,4 @@
-//! Scenarios and runs back into text: TOML that parses to the same, and JSON of the same shape
-//! for results.
+//! Writes scenarios and runs as text: TOML that parses to an equal value, and JSON of the same shape for results.
 
 use crate::field::{Field, Writer};
 use crate::key::Key;

@@ -15,16 +15,16 @@ pub struct Correction {
     pub drift: f64,
     /// Change of the drift in a second.
     pub bend: f64,
-    /// Its uncertainty at the reference.
+    /// Uncertainty at the reference.
     pub error: Error,
 }
 
 /// Uncertainty of an estimated clock: standard deviations, and their growth with age.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Error {
-    /// Of the offset, ns.
+    /// Standard deviation of the offset, ns.
     pub sigma_ns: f64,
-    /// Of the drift.
+    /// Standard deviation of the drift.
     pub drift_sigma: f64,
     /// Possible change of the drift in a second.
     pub wander_per_s: f64,
@@ -47,14 +47,14 @@ const LONGEST_BEND_S: f64 = 20.0;
 pub const STEP: Span = Span::from_ms(1);
 
 impl Correction {
-    /// Fleet time less the host's clock at `now`, ns.
+    /// Fleet time minus the host's clock at `now`, ns.
     pub fn offset_at(&self, now: Time<Mono>) -> i64 {
         let bent_ns = 0.5 * self.bend * self.bent_s(now).powi(2) * 1e9;
         let line_ns = self.line().offset_at(now);
         line_ns.saturating_add(bent_ns.round() as i64)
     }
 
-    /// What that grows by at `now`.
+    /// Growth of that difference at `now`.
     pub fn drift_at(&self, now: Time<Mono>) -> f64 {
         self.drift + self.bend * self.bent_s(now)
     }
@@ -79,9 +79,9 @@ impl Correction {
         self.error.sigma_after(now - self.reference)
     }
 
-    /// The straight line to follow from `now` on when `self` is in force and `target` is better known: it
-    /// goes on where `self` is, and meets `target` after `over`, so that fleet time never jumps.
-    /// Further apart than [`STEP`], something has happened to a clock: `target` itself.
+    /// The line to follow from `now` on when `self` is in force and `target` is the better estimate. It starts at
+    /// `self` and meets `target` after `over`, so fleet time does not jump. If they differ by more than [`STEP`], a
+    /// clock was stepped: the result is `target` itself.
     pub fn steer(&self, target: &Correction, now: Time<Mono>, over: Span) -> Correction {
         let (is, should) = (self.offset_at(now), target.offset_at(now));
         let gap_ns = should.saturating_sub(is);

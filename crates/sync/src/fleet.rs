@@ -1,7 +1,7 @@
-//! The fleet's clocks from window to window: the central step that a coordinator does every 2 s.
+//! The fleet's clocks from window to window: the central step, which the leader does every 2 s.
 //!
-//! Fleet time is nobody's clock but the middle of all: it goes on at the hosts' median rate, so that
-//! it does not jump when a host leaves, however important. A host's clock reads, at fleet time t,
+//! Fleet time is not the clock of one host. It advances at the median rate of all hosts, so it does not jump
+//! when a host leaves. A host's clock reads, at fleet time t,
 //!
 //!   t + base + offset + drift (t - at)
 //!
@@ -18,10 +18,10 @@ use crate::{
 };
 use found::Found;
 
-/// What a host found out about one of its neighbours in a window.
+/// A host's measurement of one neighbour in a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Report {
-    /// The host that speaks, on whose clock the line is, from 0.
+    /// The host that reports, from 0. The line is on its clock.
     pub near: usize,
     /// Its neighbour.
     pub far: usize,
@@ -32,9 +32,9 @@ pub struct Report {
 /// Why a host has no correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// It has no edge to the part of the fleet that goes on as the fleet.
+    /// It has no edge to the connected component that continues as the fleet.
     Apart,
-    /// Most of its edges contradict everybody else.
+    /// Most of its edges contradict the other hosts.
     Contradictory,
 }
 
@@ -44,33 +44,33 @@ pub(crate) struct Clock {
     base_ns: i64,
     offset_ns: f64,
     drift: f64,
-    /// What the drift grows by in a second, as windows have shown.
+    /// Estimated growth of the drift in a second.
     bend: f64,
-    /// How well it is known; none before the first window.
+    /// Uncertainty of the estimate; none before the first window.
     known: Option<Filter>,
-    /// Mean square of what windows have found other than foretold, ns^2; none before the second.
+    /// Mean square of the prediction errors, ns^2; none before the second window.
     surprise: Option<f64>,
-    /// For how many windows it has been known.
+    /// Number of windows since the host is known.
     windows: usize,
 }
 
-/// What a window has shown.
+/// Result of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// By host: its correction, or why it has none.
+    /// By host: its correction, or the reason why it has none.
     pub corrections: Vec<Result<Correction, Lost>>,
-    /// By report: what it claims less what was agreed, ns.
+    /// By report: its residual, the reported minus the agreed offset, ns.
     pub residuals_ns: Vec<f64>,
-    /// By report: what is left of its say, 0 (excluded) to 1.
+    /// By report: its weight, from 0 (excluded) to 1.
     pub trust: Vec<f64>,
     /// Standard deviation of an edge's error, ns.
     pub edge_sigma_ns: f64,
 }
 
-/// How clocks behave, beyond what a window shows.
+/// Model of a clock's behaviour between windows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wander {
-    /// By how much a clock's drift may change in a second.
+    /// Largest change of a clock's drift in a second.
     pub per_s: f64,
 }
 
@@ -83,13 +83,13 @@ impl Default for Wander {
 
 /// Standard deviation of a host's first correction at least, ns: its drift is that of one window.
 const FIRST_SIGMA_NS: f64 = 1_000.0;
-/// Of the mean square of surprises: weight of the newest. They say what residuals of the mesh do not: of an edge
-/// that is in no loop, and of what all edges of a host have in common.
+/// Weight of the newest prediction error in its mean square. Prediction errors show what the residuals of the
+/// mesh do not: errors of an edge that is in no loop, and errors common to all edges of a host.
 const SURPRISE_GAIN: f64 = 0.25;
-/// Nobody grows warm faster, 1/s.
+/// Bound of the drift's growth by temperature, 1/s.
 const STEEPEST_BEND: f64 = 1e-7;
 
-/// The hosts' clocks as last known.
+/// The last estimates of the hosts' clocks.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
     clocks: Vec<Option<Clock>>,
@@ -98,7 +98,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// A fleet of which nothing is known.
+    /// A fleet without any estimate.
     pub fn new(wander: Wander) -> Fleet {
         Fleet {
             wander,
@@ -106,8 +106,8 @@ impl Fleet {
         }
     }
 
-    /// A host still follows this correction, which a coordinator before this one has made: fleet time
-    /// goes on from there. For use before the first window.
+    /// A host still follows this correction of an earlier leader: fleet time continues from it. For use before the
+    /// first window.
     pub fn recall(&mut self, host: usize, correction: &Correction) {
         let told = correction.fleet(correction.reference);
         let at = *self.at.get_or_insert(told);
@@ -127,13 +127,13 @@ impl Fleet {
         });
     }
 
-    /// Hosts come and go: host n is from now on the one that was `old[n]`, or one of whom nothing is known.
+    /// Members changed: host n is the host that was `old[n]`, or a new one.
     pub fn renumber(&mut self, old: &[Option<usize>]) {
         let clock = |host: &Option<usize>| host.and_then(|n| *self.clocks.get(n)?);
         self.clocks = old.iter().map(clock).collect();
     }
 
-    /// Takes in a window's reports from hosts 0 to `hosts` - 1. Deterministic in their order.
+    /// Processes a window's reports from hosts 0 to `hosts` - 1. Deterministic in their order.
     ///
     /// # Panics
     /// A report names a host that does not exist.
@@ -162,8 +162,8 @@ impl Fleet {
         window
     }
 
-    /// What was known of each host; a host not known gets a base from a neighbour that has one, or
-    /// is the first of all.
+    /// The estimate of each host. A new host gets its base from a neighbour that has one, or is the first host of
+    /// all.
     fn bases(&self, hosts: usize, reports: &[Report]) -> Vec<Clock> {
         let mut clocks: Vec<Option<Clock>> = self.clocks.clone();
         clocks.resize(hosts, None);
@@ -194,7 +194,7 @@ impl Fleet {
             .collect()
     }
 
-    /// The middle of the window in fleet time: the median of what the lines' hosts take it for.
+    /// The middle of the window in fleet time: the median of the hosts' estimates.
     fn middle(&self, clocks: &[Clock], reports: &[Report]) -> Time<FleetTime> {
         let at = |report: &Report| {
             let clock = &clocks[report.near];
@@ -215,13 +215,13 @@ impl Fleet {
         Time::from_ticks(median.unwrap_or(0))
     }
 
-    /// Since the last window. Negative after [`Fleet::recall`]: what hosts follow is told where they began to
-    /// follow it, which is after the middle of the pairs that the next window is made of.
+    /// Time since the last window. It is negative after [`Fleet::recall`]: the reference of a correction that hosts
+    /// follow is after the middle of the next window's pairs.
     fn elapsed_s(&self, at: Time<FleetTime>) -> f64 {
         self.at.map_or(0.0, |before| (at - before).as_s_f64())
     }
 
-    /// Lets the clocks run until `at`.
+    /// Extrapolates the clocks to `at`.
     fn advance(&self, clocks: &mut [Clock], at: Time<FleetTime>) {
         let elapsed_s = self.elapsed_s(at);
         for clock in clocks {
@@ -233,8 +233,8 @@ impl Fleet {
         }
     }
 
-    /// Sets the clocks of the island that goes on as the fleet. Only differences were found: the
-    /// median host goes on as it was.
+    /// Sets the clocks of the connected component that continues as the fleet. The mesh gives only differences, so
+    /// the median host keeps its clock.
     fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
         let known = |host: &usize| self.clocks.get(*host).is_some_and(Option::is_some);
         let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
@@ -256,7 +256,7 @@ impl Fleet {
         }
     }
 
-    /// Clocks as a window has found them, with what was foretold of them: by how well each is known.
+    /// Combines measured and predicted clocks, weighted by their uncertainties.
     fn filter(&self, clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
         for ((clock, foretold), error) in clocks.iter_mut().zip(foretold).zip(errors) {
             // Lines share all pairs but one window's, and what a host's edges have in common, such as the queue at
@@ -322,7 +322,7 @@ impl Fleet {
 }
 
 impl Clock {
-    /// What windows measure of it.
+    /// The part of the state that windows measure.
     pub(crate) fn state(&self) -> State {
         State {
             offset_ns: self.offset_ns,
@@ -331,7 +331,7 @@ impl Clock {
         }
     }
 
-    /// Of a host that is lost: what was foretold, while that is better than what a first window tells.
+    /// The prediction for a lost host, while it is better than the estimate of a first window.
     fn remembered(self) -> Option<Clock> {
         let foretold = self.known?.error(0.0);
         (foretold.sigma_ns < FIRST_SIGMA_NS).then_some(self)
@@ -343,7 +343,7 @@ impl Clock {
         self.bend = state.bend.clamp(-STEEPEST_BEND, STEEPEST_BEND);
     }
 
-    /// What it reads at fleet time `at`, and the part of that which is no small number, ns.
+    /// Its reading at fleet time `at`, and the base of that reading, ns.
     pub(crate) fn reads(&self, at: Time<FleetTime>) -> (i64, i64) {
         let small_ns = self.offset_ns.round() as i64;
         let reads = at.ticks().saturating_add(self.base_ns);
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// Host 0 leaves, and one of which nothing is known comes: those that stay go on as they were.
+    /// Host 0 leaves and a new host joins: the clocks of the other hosts stay as they are.
     #[test]
     fn who_comes_and_goes_moves_nobody() {
         let mut fleet = Fleet::new(Wander::default());
@@ -446,8 +446,8 @@ mod tests {
         }
     }
 
-    /// Fleet time is 20 ppm faster than any of the clocks here, and hosts follow a verdict from after the middle of
-    /// the pairs that the next window is made of.
+    /// Fleet time is 20 ppm faster than all clocks here, and hosts follow a correction from a time after the middle
+    /// of the next window's pairs.
     #[test]
     fn another_coordinator_goes_on_where_the_last_one_stopped() {
         let mut first = Fleet::new(Wander::default());

@@ -36,7 +36,7 @@ pub struct Agreement {
     pub sigma: f64,
     /// By host: number of its connected component, 0 the largest. Offsets of different components cannot be
     /// compared.
-    pub islands: Vec<usize>,
+    pub components: Vec<usize>,
 }
 
 /// Residuals in standard deviations, beyond which an edge has less weight (Huber) or none (Tukey), for 95 %
@@ -99,23 +99,23 @@ fn tukey(r: f64) -> f64 {
 /// `start`: offsets near the solution make it fast.
 fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> Agreement {
     let weights: Vec<f64> = edges.iter().zip(trust).map(|(e, t)| e.weight * t).collect();
-    let islands = islands(hosts, edges, &weights);
-    let offsets = least_squares(edges, &weights, &islands, start);
+    let components = components(hosts, edges, &weights);
+    let offsets = least_squares(edges, &weights, &components, start);
     let claim = |e: &Edge| e.ahead - (offsets[e.far] - offsets[e.near]);
     let residuals: Vec<f64> = edges.iter().map(claim).collect();
     Agreement {
-        sigma: sigma(hosts, &residuals, trust, &islands),
+        sigma: sigma(hosts, &residuals, trust, &components),
         offsets,
         residuals,
         trust: trust.to_vec(),
-        islands,
+        components,
     }
 }
 
 /// Standard deviation of the trusted edges' errors: the residuals have E - V + C degrees of freedom, for C
 /// connected components.
-fn sigma(hosts: usize, residuals: &[f64], trust: &[f64], islands: &[usize]) -> f64 {
-    let count = islands.iter().max().map_or(0, |most| most + 1);
+fn sigma(hosts: usize, residuals: &[f64], trust: &[f64], components: &[usize]) -> f64 {
+    let count = components.iter().max().map_or(0, |most| most + 1);
     let said: f64 = trust.iter().sum();
     let free = said - hosts as f64 + count as f64;
     if free < 0.5 {
@@ -138,7 +138,7 @@ fn robust_sigma(residuals: &[f64], hosts: usize, edges: usize) -> f64 {
 }
 
 /// By host, the number of its connected component, the largest first; a host without edges is a component.
-fn islands(hosts: usize, edges: &[Edge], weights: &[f64]) -> Vec<usize> {
+fn components(hosts: usize, edges: &[Edge], weights: &[f64]) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..hosts).collect();
     fn root(parent: &mut [usize], mut host: usize) -> usize {
         while parent[host] != host {
@@ -166,7 +166,12 @@ fn islands(hosts: usize, edges: &[Edge], weights: &[f64]) -> Vec<usize> {
 
 /// Minimises sum weight (ahead - (x_far - x_near))^2 by conjugate gradients on the weighted graph's
 /// Laplacian, scaled by its diagonal; then centres every connected component on 0.
-fn least_squares(edges: &[Edge], weights: &[f64], islands: &[usize], start: Vec<f64>) -> Vec<f64> {
+fn least_squares(
+    edges: &[Edge],
+    weights: &[f64],
+    components: &[usize],
+    start: Vec<f64>,
+) -> Vec<f64> {
     let hosts = start.len();
     let mut diagonal = vec![0.0; hosts];
     let mut claims = vec![0.0; hosts];
@@ -200,7 +205,7 @@ fn least_squares(edges: &[Edge], weights: &[f64], islands: &[usize], start: Vec<
         let image = laplacian(edges, weights, &direction);
         let curvature = dot(&direction, &image);
         if curvature <= 0.0 {
-            break; // it shifts an island, which changes no edge
+            break; // it shifts a component, which changes no edge
         }
         let step = strength / curvature;
         for host in 0..hosts {
@@ -215,7 +220,7 @@ fn least_squares(edges: &[Edge], weights: &[f64], islands: &[usize], start: Vec<
         }
         strength = next;
     }
-    centre(&mut x, islands);
+    centre(&mut x, components);
     x
 }
 
@@ -233,14 +238,14 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn centre(x: &mut [f64], islands: &[usize]) {
+fn centre(x: &mut [f64], components: &[usize]) {
     let mut sums = vec![(0.0, 0.0); x.len()];
-    for (value, island) in x.iter().zip(islands) {
-        sums[*island].0 += value;
-        sums[*island].1 += 1.0;
+    for (value, component) in x.iter().zip(components) {
+        sums[*component].0 += value;
+        sums[*component].1 += 1.0;
     }
-    for (value, island) in x.iter_mut().zip(islands) {
-        *value -= sums[*island].0 / sums[*island].1;
+    for (value, component) in x.iter_mut().zip(components) {
+        *value -= sums[*component].0 / sums[*component].1;
     }
 }
 
@@ -280,7 +285,7 @@ mod tests {
     #[test]
     fn islands_are_told_apart() {
         let all = agree(5, &[edge(3, 4, 7.0), edge(0, 1, 1.0), edge(1, 2, 1.0)]);
-        assert_eq!(all.islands, [0, 0, 0, 1, 1]);
+        assert_eq!(all.components, [0, 0, 0, 1, 1]);
         assert!((agreed(&all, 0, 2) - 2.0).abs() < 1e-9);
         assert!((agreed(&all, 3, 4) - 7.0).abs() < 1e-9);
     }
@@ -288,7 +293,7 @@ mod tests {
     #[test]
     fn nobody_and_nothing_is_an_answer() {
         assert_eq!(agree(0, &[]).offsets, Vec::<f64>::new());
-        assert_eq!(agree(2, &[]).islands, [0, 1]);
+        assert_eq!(agree(2, &[]).components, [0, 1]);
     }
 
     /// A random mesh: a ring that connects all, and `degree` - 1 further edges a host.

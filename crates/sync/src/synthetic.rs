@@ -1,5 +1,5 @@
-//! Clocks and time stamps that are wrong in a known way, for the simulator, the rack and tests: there
-//! the truth is known, and Huygens is not told. Sizes: facts/huygens.md, section "Synthetic test".
+//! Clocks and time stamps with known errors, for the simulator, the rack and tests. Huygens does not know the
+//! errors. Sizes: facts/huygens.md, section "Synthetic test".
 
 use std::{f64::consts::TAU, fmt, str::FromStr};
 
@@ -15,28 +15,28 @@ const PERIODS_S: (f64, f64) = (600.0, 3600.0);
 /// The clocks' stream of random numbers: no other one of a seed has this number.
 const STREAM: u64 = u64::MAX;
 
-/// What a host's clock counts by, and how wrong it is. The default is right.
+/// The error of a host's clock. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Oscillator {
     /// Ahead at true time 0.
     pub offset: Span,
     /// Too fast by this, ns a ns.
     pub drift: f64,
-    /// Amplitude of what the drift swings by with temperature.
+    /// Amplitude of the drift's oscillation with temperature.
     pub wander: f64,
-    /// Time of a swing; 0: there is none.
+    /// Period of the oscillation; 0: none.
     pub period: Span,
-    /// Where in a swing it is at true time 0, in turns.
+    /// Phase of the oscillation at true time 0, in periods.
     pub phase: f64,
 }
 
 impl Oscillator {
-    /// What the clock reads at true time `true_ns`, ns.
+    /// Reading of the clock at true time `true_ns`, ns.
     pub fn read(&self, true_ns: i64) -> i64 {
         true_ns + self.ahead_ns(true_ns).round() as i64
     }
 
-    /// How far it is ahead then, ns.
+    /// Its error at that time, ns.
     pub fn ahead_ns(&self, true_ns: i64) -> f64 {
         let steady_ns = self.offset.as_ps() as f64 / 1e3 + self.drift * true_ns as f64;
         let Some(per_ns) = self.angular() else {
@@ -47,13 +47,13 @@ impl Oscillator {
         steady_ns + self.wander / per_ns * swung
     }
 
-    /// How fast it runs then, less 1.
+    /// Its rate at that time, minus 1.
     pub fn drift_at(&self, true_ns: i64) -> f64 {
         let swing = |per_ns: f64| libm::sin(TAU * self.phase + per_ns * true_ns as f64);
         self.drift + self.angular().map_or(0.0, |a| self.wander * swing(a))
     }
 
-    /// Of its swing, 1/ns.
+    /// Angular frequency of the oscillation, 1/ns.
     fn angular(&self) -> Option<f64> {
         let swings = self.wander != 0.0 && self.period > Span::ZERO;
         swings.then(|| TAU * 1e3 / self.period.as_ps() as f64)
@@ -103,23 +103,23 @@ impl fmt::Display for Oscillator {
     }
 }
 
-/// How wrong one host's time is, for a daemon under test. The default is right.
+/// The error of one host's time, for a daemon under test. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Synthetic {
     /// Its clock.
     pub oscillator: Oscillator,
-    /// Its stamps are so many times as noisy as software stamps are, on top of what they are.
+    /// Noise added to its stamps, in multiples of the noise of software stamps.
     pub noise: f64,
 }
 
-/// How wrong the clocks of a fleet are.
+/// The errors of a fleet's clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
     /// Standard deviation of a host's offset.
     pub offset: Span,
-    /// Of a host's drift.
+    /// Standard deviation of a host's drift.
     pub drift: f64,
-    /// Amplitude of each drift's swing, in a period of 10 to 60 minutes.
+    /// Amplitude of each drift's oscillation, which has a period of 10 to 60 minutes.
     pub wander: f64,
 }
 
@@ -141,17 +141,17 @@ pub fn oscillators(spread: &Spread, seed: u64, hosts: usize) -> Vec<Oscillator> 
     (0..hosts).map(draw).collect()
 }
 
-/// How far the fleet times of some hosts are from their median, at one instant or at several.
+/// Differences of some hosts' fleet times from their median, at one instant or at several.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FleetErrors {
-    /// Of each host, ns.
+    /// The difference of each host, ns.
     pub ns: Vec<f64>,
-    /// The same in units of the sigma that the host was told.
+    /// The same in units of the host's sigma.
     pub in_sigmas: Vec<f64>,
 }
 
 impl FleetErrors {
-    /// Of hosts whose clocks show so much (ns) at one instant, and claim such a sigma (ns).
+    /// For hosts with these readings (ns) and sigmas (ns) at one instant.
     pub fn of(hosts: &[(i64, f64)]) -> FleetErrors {
         let mut times: Vec<i64> = hosts.iter().map(|(time, _)| *time).collect();
         times.sort_unstable();
@@ -166,13 +166,13 @@ impl FleetErrors {
         FleetErrors { ns, in_sigmas }
     }
 
-    /// These and those of another instant.
+    /// Adds those of another instant.
     pub fn extend(&mut self, other: FleetErrors) {
         self.ns.extend(other.ns);
         self.in_sigmas.extend(other.in_sigmas);
     }
 
-    /// Part of the errors within two sigmas, if there are any.
+    /// Fraction of the errors within two sigmas, if there are any.
     pub fn within_2_sigma(&self) -> Option<f64> {
         let within = self.in_sigmas.iter().filter(|error| error.abs() <= 2.0);
         let all = self.in_sigmas.len();
@@ -181,7 +181,7 @@ impl FleetErrors {
 }
 
 impl Stamps {
-    /// How late or early the stamp of what leaves is, ns.
+    /// Error of the stamp of a packet that leaves, ns.
     pub fn sent_noise_ns(self, rng: &mut impl RngCore) -> f64 {
         match self {
             Stamps::Hardware => 5.0 * gaussian(rng),
@@ -189,7 +189,7 @@ impl Stamps {
         }
     }
 
-    /// The same of what arrives: it is late, a little in a NIC, by an interrupt in a kernel.
+    /// Error of the stamp of a packet that arrives, ns: a little late in a NIC, late by an interrupt in a kernel.
     pub fn received_noise_ns(self, rng: &mut impl RngCore) -> f64 {
         match self {
             Stamps::Hardware if uniform(rng) < 0.05 => -100.0 * libm::log(uniform(rng)),
@@ -201,7 +201,7 @@ impl Stamps {
     }
 }
 
-/// Between 0 and 1, neither included.
+/// Uniform between 0 and 1, both excluded.
 pub fn uniform(rng: &mut impl RngCore) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }

@@ -1,4 +1,4 @@
-//! Flows that wait for others: answers for questions, steps for the steps before.
+//! Flows that wait for others: answers wait for requests, steps for the previous steps.
 
 use super::{pick, After, Arrival, Entry, Purpose, Work};
 use crate::{AllToAll, Asking, HostId, Link, Pattern, Request, Run};
@@ -6,8 +6,8 @@ use onramp_units::{Bytes, Span};
 use rand_chacha::ChaCha8Rng;
 
 impl Arrival {
-    /// The question, of `size`, and this answer to it, which starts when the question is there; `group` is
-    /// that of the question.
+    /// A request of `size` and this answer, which starts when the request has arrived; `group` is that of the
+    /// request.
     pub(super) fn asked_for(self, size: Bytes, group: u32) -> [Arrival; 2] {
         let question = Arrival {
             joins: Some(group),
@@ -51,7 +51,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Step by step and round by round; a host waits for what it is sent in the round before.
+    /// Step by step and round by round. A host waits for the data of the previous round.
     pub(super) fn all_to_all(&self, all: &AllToAll, groups: &mut u32, arrivals: &mut Vec<Arrival>) {
         let hosts = all.among.hosts(self.run);
         let rounds = all.rounds(hosts.len()) as u64;
@@ -120,7 +120,7 @@ struct Asks<'a> {
 }
 
 impl Asks<'_> {
-    /// Whatever is not answered yet.
+    /// At random times, independent of answers.
     fn at_load(&mut self, load: f64, arrivals: &mut Vec<Arrival>) {
         let size = self.request.size;
         let gap_ps = self.link.rate.time_to_send(size).as_ps() as f64 / load;
@@ -134,14 +134,14 @@ impl Asks<'_> {
         }
     }
 
-    /// Each after the answer to the one before.
+    /// Each request after the answer to the previous one.
     fn in_turn(&mut self, think: Span, concurrency: u32, arrivals: &mut Vec<Arrival>) {
         let least_ps = self.request.answer_ps(self.link);
         let end_ps = self.entry.run.duration.as_ps() as f64;
-        let mut turns = vec![(0.0, None); concurrency as usize];
-        // The slots take turns, so that a limit on requests stops all of them.
-        while !self.is_done() && turns.iter().any(|(at_ps, _)| *at_ps < end_ps) {
-            for (slot, (at_ps, before)) in (0..).zip(&mut turns) {
+        let mut slots = vec![(0.0, None); concurrency as usize];
+        // A round robin over the slots, so that a limit on requests stops all of them.
+        while !self.is_done() && slots.iter().any(|(at_ps, _)| *at_ps < end_ps) {
+            for (slot, (at_ps, before)) in (0..).zip(&mut slots) {
                 if *at_ps >= end_ps || self.is_done() {
                     continue;
                 }
@@ -166,7 +166,7 @@ impl Asks<'_> {
         self.request.requests.is_some_and(|most| self.asked >= most)
     }
 
-    /// A request and its answer, whose group it tells.
+    /// A request and its answer. Returns the answer's group.
     fn ask(
         &mut self,
         at_ps: i64,

@@ -19,8 +19,8 @@
 mod codel;
 mod edge;
 mod receive;
+mod scheduler;
 pub(crate) mod signals;
-mod turns;
 
 pub(crate) use receive::Incoming;
 
@@ -55,7 +55,7 @@ const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 #[derive(Default)]
 pub(crate) struct KernelHost {
     /// Connections with segments to send.
-    turns: Vec<Turn>,
+    entries: Vec<Entry>,
     /// The connection that is served.
     current: usize,
     burst: Option<Burst>,
@@ -66,7 +66,7 @@ pub(crate) struct KernelHost {
 
 /// A connection in the round robin, by the index of its sending end.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct Entry {
     connection: u32,
     credit: i64,
     /// Time at which the control law decides again.
@@ -408,7 +408,7 @@ impl Kernels {
             connection.queued += segment.count;
             connection.queue.push_back((site.net.now, segment));
             if connection.queue.len() == 1 {
-                self.hosts[connection.src as usize].turns.push(Turn {
+                self.hosts[connection.src as usize].entries.push(Entry {
                     connection: id,
                     credit: QUANTUM,
                     held_until: Time::ZERO,
@@ -497,7 +497,7 @@ impl Kernels {
             connection.records = None;
         }
         let host = &mut self.hosts[connection.src as usize];
-        host.turns.retain(|turn| turn.connection != id);
+        host.entries.retain(|entry| entry.connection != id);
         true
     }
 

@@ -6,8 +6,8 @@
 
 mod edge;
 mod receiver;
+mod scheduler;
 mod sender;
-mod turns;
 
 use crate::flows::outcomes::Outcomes;
 use crate::flows::table::FlowTable;
@@ -19,8 +19,8 @@ use onramp_cc::nic::Feedback;
 use onramp_units::{Sim, Time};
 
 pub(crate) use receiver::Receiver;
+pub(crate) use scheduler::Entry;
 pub(crate) use sender::Sender;
-pub(crate) use turns::Turn;
 
 /// Ethernet (here PPP), IPv4, UDP, sequence number.
 pub(crate) const DATA_HEADER: u16 = 48;
@@ -56,7 +56,7 @@ pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
     /// Flows from this host in the round robin.
-    pub flows: Vec<Turn>,
+    pub flows: Vec<Entry>,
     /// The flow that sent last.
     pub last: usize,
     /// Time of its next wake, and the place of that event.

@@ -1,4 +1,4 @@
-//! What a window's reports come to: all edges reconciled, who is left out, and how sure each host is.
+//! The result of a window's reports: all edges reconciled, the excluded hosts, the uncertainty of each host.
 
 use onramp_units::{Fleet as FleetTime, Time};
 
@@ -10,15 +10,15 @@ use crate::{
     probe::Near,
 };
 
-/// Edges of little trust, of all that a host has, beyond which the host itself is not believed.
+/// A host is excluded if more than this fraction of its edges has little weight.
 const CONTRADICTORY: f64 = 0.5;
 const LITTLE_TRUST: f64 = 0.1;
-/// Stamps and corrections are whole ns: what that adds to an error.
+/// Error from rounding of stamps and corrections to whole ns.
 const WHOLE_NS: f64 = 1.0;
-/// Points beyond which a line does not count for more.
+/// Number of points beyond which the weight of a line does not grow.
 const ENOUGH_POINTS: usize = 50;
 
-/// How much a line counts for. One by which packets come before they leave is no line at all.
+/// Weight of a line. It is 0 if packets would arrive before they leave.
 fn say(line: &Line) -> f64 {
     if line.delay_ns < 0.0 {
         return 0.0;
@@ -26,16 +26,16 @@ fn say(line: &Line) -> f64 {
     line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64
 }
 
-/// What all edges say together, of offsets and of drifts.
+/// Agreement of all edges on offsets and drifts.
 pub(super) struct Found {
     pub offsets: Agreement,
     pub drifts: Agreement,
-    /// By host: why it is none of the fleet's.
+    /// By host: the reason of its exclusion, if it is excluded.
     pub lost: Vec<Option<Lost>>,
 }
 
 impl Found {
-    /// What the reports come to when clocks read what they are thought to at `at`.
+    /// Evaluates the reports relative to the predicted clocks at `at`.
     pub fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
         let edges: Vec<Edge> = reports.iter().map(|r| edge(r, clocks, at)).collect();
         let all = mesh::agree(hosts, &edges);
@@ -62,7 +62,7 @@ impl Found {
             spoken_of[edge.near] = true;
             spoken_of[edge.far] = true;
         }
-        let lost = |host: usize| match (liars[host], offsets.islands[host]) {
+        let lost = |host: usize| match (liars[host], offsets.components[host]) {
             (true, _) => Some(Lost::Contradictory),
             (false, 0) if spoken_of[host] => None,
             _ => Some(Lost::Apart),
@@ -74,12 +74,12 @@ impl Found {
         }
     }
 
-    /// Whether it is in the part that goes on as the fleet.
+    /// Whether it is in the connected component that continues as the fleet.
     pub fn is_member(&self, host: usize) -> bool {
         self.lost[host].is_none()
     }
 
-    /// How far off each host is: an edge's error over the root of the edges that speak of it.
+    /// Uncertainty of each host: the error of an edge, divided by the square root of the host's number of edges.
     pub fn errors(&self, hosts: usize, reports: &[Report]) -> Vec<Error> {
         let mut say = vec![0.0; hosts];
         let mut squares = vec![0.0; hosts];
@@ -124,7 +124,7 @@ fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
     }
 }
 
-/// Hosts most of whose edges have lost their say.
+/// Hosts most of whose edges are excluded.
 fn contradictory(hosts: usize, reports: &[Report], trust: &[f64]) -> Vec<bool> {
     let mut edges = vec![(0.0, 0.0); hosts];
     for (report, trust) in reports.iter().zip(trust) {

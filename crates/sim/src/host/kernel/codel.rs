@@ -85,7 +85,7 @@ impl Kernels {
     /// Drops segments that have waited too long from the head of the connection at `place`. Returns whether
     /// its queue is empty.
     pub(super) fn drop_what_waited(&mut self, site: &mut Site, host: u32, place: usize) -> bool {
-        let id = self.hosts[host as usize].turns[place].connection;
+        let id = self.hosts[host as usize].entries[place].connection;
         let connection = &mut self.outgoing[id];
         let mut dropped = 0;
         while let Some(&(since, segment)) = connection.queue.front() {
@@ -110,7 +110,7 @@ impl Kernels {
             self.set_timer(site, id);
         }
         if is_empty {
-            self.hosts[host as usize].turns.remove(place);
+            self.hosts[host as usize].entries.remove(place);
         }
         is_empty
     }

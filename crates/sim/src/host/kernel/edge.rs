@@ -28,11 +28,11 @@ impl Kernels {
         let Some(law) = law_of(&site.laws, host) else {
             return true;
         };
-        let turn = &mut self.hosts[host as usize].turns[place];
-        let connection = &mut self.outgoing[turn.connection];
+        let entry = &mut self.hosts[host as usize].entries[place];
+        let connection = &mut self.outgoing[entry.connection];
         let (flow, since) = (&mut connection.law, &mut connection.held_since);
         let until = held_until(law, flow, since, site.net.now);
-        turn.held_until = until.unwrap_or(turn.held_until);
+        entry.held_until = until.unwrap_or(entry.held_until);
         until.is_none()
     }
 
@@ -104,11 +104,11 @@ impl Kernels {
                 // The verdict only states whether the law used the sample.
                 records.orack(law, flow, byte, now, received);
             }
-            let turns = &mut self.hosts[host as usize].turns;
-            turns
+            let entries = &mut self.hosts[host as usize].entries;
+            entries
                 .iter_mut()
-                .filter(|turn| turn.connection == place)
-                .for_each(|turn| turn.held_until = Time::ZERO);
+                .filter(|entry| entry.connection == place)
+                .for_each(|entry| entry.held_until = Time::ZERO);
             let owd = self.outgoing[place].law.owd();
             site.keep_delay(packet.flow, owd);
         }

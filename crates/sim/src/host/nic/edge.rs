@@ -1,6 +1,6 @@
 //! On-Ramp in the NIC: decisions of the law, and its samples.
 
-use super::{Nics, Turn};
+use super::{Entry, Nics};
 use crate::host::clock::mono;
 use crate::host::edge::{held_until, law_of, or_ack};
 use crate::host::site::Site;
@@ -15,10 +15,10 @@ impl Nics {
         let Some(law) = law_of(&site.laws, host) else {
             return true;
         };
-        let turn = &mut self.nics[host as usize].flows[place];
-        let sender = &mut self.senders[turn.sender];
+        let entry = &mut self.nics[host as usize].flows[place];
+        let sender = &mut self.senders[entry.sender];
         let until = held_until(law, &mut sender.law, &mut sender.held_since, site.net.now);
-        turn.held_until = until.unwrap_or(turn.held_until);
+        entry.held_until = until.unwrap_or(entry.held_until);
         until.is_none()
     }
 
@@ -102,9 +102,9 @@ impl Nics {
         let owd = match sender.filter(|sender| !sender.is_over()) {
             Some(sender) => {
                 sender.law.orack(law, record, seq, now, received);
-                if sender.turn != NONE {
-                    let turns = &mut self.nics[src as usize].flows;
-                    turns[sender.turn as usize].held_until = Time::ZERO;
+                if sender.entry != NONE {
+                    let entries = &mut self.nics[src as usize].flows;
+                    entries[sender.entry as usize].held_until = Time::ZERO;
                 }
                 sender.law.owd()
             }
@@ -119,7 +119,7 @@ impl Nics {
     }
 }
 
-impl Turn {
+impl Entry {
     /// Earliest time at which both pacing and law allow the next packet, as far as is known.
     pub fn due(&self) -> Time<Sim> {
         self.next_at.max(self.held_until)

@@ -1,7 +1,7 @@
 //! The sending end of a connection: packets, acknowledgements, go-back-N. A connection carries one flow, or
 //! flows in order (streams.rs).
 
-use super::turns::Turn;
+use super::scheduler::Entry;
 use super::Nics;
 use crate::engine::events::Rank;
 use crate::engine::rounding::Rounding;
@@ -31,7 +31,7 @@ pub(crate) struct Sender {
     last_wire_bytes: u16,
     pub src: u32,
     /// Its index in its NIC's round robin; `NONE` if it is not in it.
-    pub turn: u32,
+    pub entry: u32,
     /// Payload of the flows that have started; infinite for a flow without size until it stops.
     pub(super) size: u64,
     pub(super) next: u64,
@@ -122,7 +122,7 @@ impl Nics {
         sender.size = site.network.part(plan, sender.size).end;
         sender.goes_on = site.network.next_in_stream(plan).is_some();
         site.network.outcomes.path(plan, sender.ordinal);
-        self.update_turn(site, at);
+        self.update_entry(site, at);
         self.send(site, src);
     }
 
@@ -158,7 +158,7 @@ impl Nics {
             src,
             size: part.end,
             endless: stop.is_some(),
-            turn: self.nics[src as usize].flows.len() as u32,
+            entry: self.nics[src as usize].flows.len() as u32,
             next: 0,
             unacked: 0,
             limits: cc.limits(),
@@ -171,7 +171,7 @@ impl Nics {
             timed: false,
             sent: Sent::default(),
         };
-        let turn = Turn {
+        let entry = Entry {
             sender: NONE,
             state: sender.state(),
             next_at: site.net.now,
@@ -180,9 +180,9 @@ impl Nics {
         let place = self.senders.add(plan, sender);
         self.reuse_delay(site, place, plan);
         let nic = &mut self.nics[src as usize];
-        nic.flows.push(Turn {
+        nic.flows.push(Entry {
             sender: place,
-            ..turn
+            ..entry
         });
         if let Some(stop) = stop {
             let what = What::Stop { flow: plan };
@@ -203,7 +203,7 @@ impl Nics {
         if sender.is_over() {
             site.starts.ended += 1;
         }
-        self.update_turn(site, place);
+        self.update_entry(site, place);
         self.free_if_unused(site, place);
     }
 
@@ -250,7 +250,7 @@ impl Nics {
             .rounding
             .wire_time(u32::from(wire_bytes), sender.limits.rate);
         nic.flows[place].next_at = site.net.now + gap;
-        self.update_turn(site, at);
+        self.update_entry(site, at);
         if site.net.carried.has.int {
             site.net.carried.stacks.set(id, IntStack::default());
         }
@@ -297,7 +297,7 @@ impl Nics {
         });
         let before = sender.limits.rate;
         sender.limits = sender.cc.limits();
-        self.update_turn(site, at);
+        self.update_entry(site, at);
         if self.own.algorithm.moves_next_packet() {
             self.move_next_packet(site, at, before);
         }
@@ -308,15 +308,15 @@ impl Nics {
     /// the rate is unchanged.
     fn move_next_packet(&mut self, site: &mut Site, at: u32, before: Rate) {
         let sender = &self.senders[at];
-        let (host, place, after) = (sender.src, sender.turn, sender.limits.rate);
+        let (host, place, after) = (sender.src, sender.entry, sender.limits.rate);
         if place == NONE || (after == before && site.config.rounding == Rounding::Exact) {
             return;
         }
         let wire_bytes = u32::from(sender.last_wire_bytes);
         let gap = |rate| site.config.rounding.wire_time(wire_bytes, rate);
-        let turn = &mut self.nics[host as usize].flows[place as usize];
-        turn.next_at += gap(after) - gap(before);
-        let next_at = turn.next_at;
+        let entry = &mut self.nics[host as usize].flows[place as usize];
+        entry.next_at += gap(after) - gap(before);
+        let next_at = entry.next_at;
         self.wake_earlier(site, host, next_at);
     }
 
@@ -344,7 +344,7 @@ impl Nics {
         let what = What::Timeout { connection };
         site.net.events.schedule(sender.timeout_at, Rank::Own, what);
         if waited {
-            self.update_turn(site, at);
+            self.update_entry(site, at);
             self.send(site, host);
         }
     }
@@ -352,7 +352,7 @@ impl Nics {
     /// Removes a finished flow. Packets of it that are still in flight are ignored.
     fn free_if_unused(&mut self, site: &mut Site, at: u32) {
         let sender = &self.senders[at];
-        if sender.is_over() && sender.turn == NONE {
+        if sender.is_over() && sender.entry == NONE {
             let (flow, connection) = (sender.under_way.flow, sender.connection);
             site.network.outcomes.sent(flow, sender.sent);
             self.senders.remove(connection);

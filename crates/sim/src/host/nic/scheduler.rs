@@ -12,7 +12,7 @@ use onramp_units::{Sim, Time};
 
 /// A flow in the round robin: the state that the scheduler reads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct Entry {
     /// Index of its sender's state.
     pub sender: u32,
     pub(super) state: State,
@@ -55,9 +55,9 @@ impl Nic {
         let mut place = self.last;
         for _ in 0..count {
             place = if place + 1 >= count { 0 } else { place + 1 };
-            let turn = &self.flows[place];
-            match turn.state {
-                State::Ready if !paused && turn.due() <= now => return (Some(place), finished),
+            let entry = &self.flows[place];
+            match entry.state {
+                State::Ready if !paused && entry.due() <= now => return (Some(place), finished),
                 State::Finished => {
                     finished = Some(finished.map_or(place, |first: usize| first.min(place)));
                 }
@@ -69,12 +69,12 @@ impl Nic {
 
     /// Earliest send time of the flows.
     fn next_due(&self, rounding: Rounding) -> Option<Time<Sim>> {
-        let counts = |turn: &&Turn| match turn.state {
+        let counts = |entry: &&Entry| match entry.state {
             State::Ready => true,
             State::Blocked => rounding == Rounding::Ns3,
             State::Sent | State::Finished => false,
         };
-        let due = self.flows.iter().filter(counts).map(Turn::due);
+        let due = self.flows.iter().filter(counts).map(Entry::due);
         due.min()
     }
 }
@@ -82,17 +82,17 @@ impl Nic {
 impl Nics {
     /// Keeps a connection in the round robin while it has or will have data to send. In ns-3 it stays until
     /// the NIC skips it.
-    pub(super) fn update_turn(&mut self, site: &mut Site, at: u32) {
+    pub(super) fn update_entry(&mut self, site: &mut Site, at: u32) {
         let sender = &mut self.senders[at];
         let state = sender.state();
         let has_data = matches!(state, State::Ready | State::Blocked);
         let stays = has_data || sender.goes_on || site.config.rounding == Rounding::Ns3;
         let nic = &mut self.nics[sender.src as usize];
-        match (sender.turn, stays) {
+        match (sender.entry, stays) {
             (NONE, false) => {}
             (NONE, true) => {
-                sender.turn = nic.flows.len() as u32;
-                nic.flows.push(Turn {
+                sender.entry = nic.flows.len() as u32;
+                nic.flows.push(Entry {
                     sender: at,
                     state,
                     next_at: site.net.now,
@@ -101,11 +101,11 @@ impl Nics {
             }
             (place, true) => nic.flows[place as usize].state = state,
             (place, false) => {
-                sender.turn = NONE;
+                sender.entry = NONE;
                 let place = place as usize;
                 nic.flows.swap_remove(place);
                 if let Some(moved) = nic.flows.get(place) {
-                    self.senders[moved.sender].turn = place as u32;
+                    self.senders[moved.sender].entry = place as u32;
                 }
                 if nic.last == place {
                     // The flow that has moved here is next.
@@ -134,11 +134,11 @@ impl Nics {
 
     /// Handles timers of a host's flows, which may change their windows.
     fn update_windows(&mut self, now: Time<Sim>, host: u32) {
-        for turn in &mut self.nics[host as usize].flows {
-            let sender = &mut self.senders[turn.sender];
+        for entry in &mut self.nics[host as usize].flows {
+            let sender = &mut self.senders[entry.sender];
             sender.cc.advance(now);
             sender.limits = sender.cc.limits();
-            turn.state = sender.state();
+            entry.state = sender.state();
         }
     }
 
@@ -154,10 +154,10 @@ impl Nics {
         let flows = &mut self.nics[host as usize].flows;
         let (mut to, mut chosen_to) = (first, chosen);
         for from in first..flows.len() {
-            let turn = flows[from];
-            let sender = &mut self.senders[turn.sender];
-            if turn.state == State::Finished {
-                sender.turn = NONE;
+            let entry = flows[from];
+            let sender = &mut self.senders[entry.sender];
+            if entry.state == State::Finished {
+                sender.entry = NONE;
                 let connection = sender.connection;
                 site.network
                     .outcomes
@@ -168,8 +168,8 @@ impl Nics {
             if chosen == Some(from) {
                 chosen_to = Some(to);
             }
-            sender.turn = to as u32;
-            flows[to] = turn;
+            sender.entry = to as u32;
+            flows[to] = entry;
             to += 1;
         }
         flows.truncate(to);

@@ -63,12 +63,15 @@ impl Kernels {
 
     /// Takes the head of the connection at `place` out of the queueing discipline.
     fn start_burst(&mut self, site: &mut Site, host: u32, place: usize) {
-        let turn = &mut self.hosts[host as usize].turns[place];
-        let id = turn.connection;
+        let entry = &mut self.hosts[host as usize].entries[place];
+        let id = entry.connection;
         let connection = &mut self.outgoing[id];
-        let (_, segment) = connection.queue.pop_front().expect("it has a turn");
+        let (_, segment) = connection
+            .queue
+            .pop_front()
+            .expect("a connection in the round robin has a segment");
         let bytes = connection.bytes(&segment);
-        turn.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
+        entry.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
         if segment.again {
             site.net.counters.retransmissions += u64::from(segment.count);
         }
@@ -81,7 +84,7 @@ impl Kernels {
             sent: 0,
         });
         if empty {
-            state.turns.remove(place);
+            state.entries.remove(place);
         }
     }
 
@@ -119,7 +122,7 @@ impl Kernels {
 
     fn sleep(&mut self, site: &mut Site, host: u32) {
         let state = &self.hosts[host as usize];
-        let Some(due) = state.turns.iter().map(|turn| turn.held_until).min() else {
+        let Some(due) = state.entries.iter().map(|entry| entry.held_until).min() else {
             return;
         };
         if due > site.net.now && state.wake.is_none_or(|(at, _)| due < at) {
@@ -135,17 +138,17 @@ impl Kernels {
 impl KernelHost {
     /// Deficit round robin among the connections that may send now.
     fn choose(&mut self, now: Time<Sim>) -> Option<usize> {
-        if !self.turns.iter().any(|turn| turn.held_until <= now) {
+        if !self.entries.iter().any(|entry| entry.held_until <= now) {
             return None;
         }
         loop {
-            self.current %= self.turns.len();
-            let turn = &mut self.turns[self.current];
-            if turn.held_until <= now {
-                if turn.credit > 0 {
+            self.current %= self.entries.len();
+            let entry = &mut self.entries[self.current];
+            if entry.held_until <= now {
+                if entry.credit > 0 {
                     return Some(self.current);
                 }
-                turn.credit += QUANTUM;
+                entry.credit += QUANTUM;
             }
             self.current += 1;
         }
