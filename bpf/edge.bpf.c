@@ -179,10 +179,10 @@ SEC("struct_ops")
 struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 {
 	struct sk_buff *skb = NULL;
-	u32 i, s = 0, q = 0;
 	struct queue *queue;
 	struct slot *slot;
 	struct held *top;
+	u32 i, q, s;
 	s64 now;
 
 	if (!sch->q.qlen)
@@ -196,15 +196,18 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns, 0);
 		return NULL;
 	}
-	if (step(now, &s, &q) && !s) { /* mostly the first queue has a head that may go */
+	q = step(now);
+	if (q == MOVED_ON) { /* mostly the first queue has a head that may go */
 		bpf_for(i, 0, 4 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
-			if (!step(now, &s, &q) || s)
+			q = step(now);
+			if (q != MOVED_ON)
 				break;
 		}
 	}
-	slot = slot_at(s);
 	queue = queue_at(q);
-	if (!s || !slot || !queue) {
+	s = queue ? queue->head : 0;
+	slot = slot_at(s);
+	if (!q || !queue || !s || !slot) {
 		top = held_at(0);
 		if (st.heap_len && top)
 			bpf_qdisc_watchdog_schedule(sch, top->until_ns, 0);

@@ -55,11 +55,17 @@ static bool queue_reclaim(u32 q, struct queue *queue, s64 now)
 /* When no packet is left, the queues still listed are those that nobody has found empty yet. */
 static void lists_clear(void)
 {
-	u32 i, s = 0, q = 0;
+	u32 i;
 
-	bpf_for(i, 0, 2 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
-		if (!step(st.last_ns, &s, &q))
+	bpf_for(i, 0, FIRST_FLOW + ONR_MAX_FLOWS) {
+		struct list *l = st.fresh.head ? &st.fresh : &st.old;
+		struct queue *queue = queue_at(l->head);
+
+		if (!l->head || !queue)
 			break;
+		l->head = queue->next;
+		queue->state = QUEUE_IDLE;
+		queue->idle_since_ns = st.last_ns;
 	}
 }
 

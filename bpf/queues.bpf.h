@@ -123,9 +123,9 @@ static __always_inline void list_append(struct list *l, u32 q, struct queue *que
 	l->tail = q;
 }
 
-/* ---- heap of held queues ---- */
+/* ---- heap of held queues. Global functions, which the verifier checks once, and which return a number ---- */
 
-static bool heap_push(s64 until_ns, u32 q)
+__noinline bool heap_push(s64 until_ns, u32 q)
 {
 	u32 i = st.heap_len, level;
 	struct held *to = held_at(i);
@@ -150,14 +150,14 @@ static bool heap_push(s64 until_ns, u32 q)
 	return true;
 }
 
-static void heap_pop(void)
+__noinline int heap_pop(void)
 {
 	u32 i = 0, level, len = st.heap_len - 1;
 	struct held *to = held_at(0), *last = held_at(len), *child, *right;
 
 	st.heap_len = len;
 	if (!to || !last)
-		return;
+		return 0;
 	bpf_for(level, 0, HEAP_DEPTH) {
 		u32 c = 2 * i + 1;
 
@@ -176,6 +176,7 @@ static void heap_pop(void)
 		i = c;
 	}
 	*to = *last;
+	return 0;
 }
 
 /* ---- slots ---- */

@@ -132,23 +132,24 @@ static __always_inline void queue_emptied(u32 q, struct queue *queue, bool fresh
 	queue->idle_since_ns = now;
 }
 
-/* One step of the round robin. Sets *out to the slot that goes now, or leaves it 0 and has
- * moved one queue on; false when no listed queue is left. Global, because the verifier then checks it
- * once; a static function it checks anew for each state of each caller, which took most of a daemon's
- * start. */
-__noinline bool step(s64 now, u32 *out __arg_nonnull, u32 *out_q __arg_nonnull)
+/* One step of the round robin. Returns the queue whose head goes now; MOVED_ON if one queue has moved on
+ * instead; 0 when no listed queue is left. Global, because the verifier then checks it once; a static
+ * function it checks anew for each state of each caller. It takes no pointer into the caller's stack,
+ * because following that took the verifier most of a daemon's start. */
+#define MOVED_ON (~0u)
+__noinline u32 step(s64 now)
 {
 	bool fresh = st.fresh.head != 0;
 	struct list *l = fresh ? &st.fresh : &st.old;
-	u32 q = l->head, s;
+	u32 q = l->head;
 	struct queue *queue = queue_at(q);
 	struct onr_ctl *ctl;
 	struct slot *slot;
 	s64 until;
-	u32 next;
+	u32 next, s;
 
 	if (!q || !queue)
-		return false;
+		return 0;
 	if (queue->idle_since_ns) {
 		if (now - queue->idle_since_ns > REFILL_NS && queue->credit < (s32)cfg.quantum_bytes)
 			queue->credit = cfg.quantum_bytes;
@@ -159,13 +160,13 @@ __noinline bool step(s64 now, u32 *out __arg_nonnull, u32 *out_q __arg_nonnull)
 		queue->credit += cfg.quantum_bytes;
 		l->head = queue->next;
 		list_append(&st.old, q, queue);
-		return true;
+		return MOVED_ON;
 	}
 	slot = slot_at(s);
 	if (!s || !slot) {
 		l->head = queue->next;
 		queue_emptied(q, queue, fresh, now);
-		return true;
+		return MOVED_ON;
 	}
 	ctl = q >= FIRST_FLOW && slot->len ? ctl_of(q) : NULL;
 	if (ctl) {
@@ -173,19 +174,17 @@ __noinline bool step(s64 now, u32 *out __arg_nonnull, u32 *out_q __arg_nonnull)
 		until = queue->paced_until_ns;
 		if (until > now && queue_park(q, queue, until)) {
 			l->head = next;
-			return true;
+			return MOVED_ON;
 		}
 		until = hold_until(ctl, slot, now);
 		if (until && queue_hold(q, queue, ctl, until, now)) {
 			l->head = next;
-			return true;
+			return MOVED_ON;
 		}
 		if (queue->hold_start_ns)
 			account_hold(ctl, queue, now);
 	}
-	*out = s;
-	*out_q = q;
-	return true;
+	return q;
 }
 
 /* ---- pace and shape ---- */

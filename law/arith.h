@@ -16,24 +16,29 @@ ONR_FN s64 onr_min(s64 a, s64 b)
 	return a < b ? a : b;
 }
 
+/* Returns exact or, if the sign bit of overflow is set, the end of s64 that has the sign of a. Without a
+ * branch, because the BPF verifier follows both sides of each branch, and the laws add often. */
+ONR_FN s64 onr_saturate(u64 exact, s64 a, u64 overflow)
+{
+	u64 mask = (u64)((s64)overflow >> 63);
+
+	return (s64)((exact & ~mask) | ((u64)((a >> 63) ^ ONR_S64_MAX) & mask));
+}
+
 /* a + b, held at the ends of s64. */
 ONR_FN s64 onr_add(s64 a, s64 b)
 {
-	s64 sum;
+	u64 sum = (u64)a + (u64)b;
 
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? ONR_S64_MIN : ONR_S64_MAX;
-	return sum;
+	return onr_saturate(sum, a, ((u64)a ^ sum) & ((u64)b ^ sum));
 }
 
 /* a - b, held at the ends of s64. */
 ONR_FN s64 onr_sub(s64 a, s64 b)
 {
-	s64 difference;
+	u64 difference = (u64)a - (u64)b;
 
-	if (__builtin_sub_overflow(a, b, &difference))
-		return b < 0 ? ONR_S64_MAX : ONR_S64_MIN;
-	return difference;
+	return onr_saturate(difference, a, (u64)(a ^ b) & ((u64)a ^ difference));
 }
 
 /* v * factor_q16 / 2^16, rounded down; exact in 64 bits as long as
