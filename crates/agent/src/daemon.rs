@@ -15,7 +15,8 @@ use onramp_clock::{stamps::now_mono_ns, status::Way};
 use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS};
 
 use onramp_status::{
-    clock_socket_path, netns_inode, query, socket_path, Clock, Peer, Reasons, Status,
+    clock_socket_path, netns_inode, query, socket_path, Clock, Health, Peer, Reasons, RootQdisc,
+    Status,
 };
 
 use crate::args::{Args, Threshold};
@@ -23,6 +24,10 @@ use crate::datapath::{self, Datapath};
 use crate::server::{answer, block_signals, listen, wait};
 use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
+use crate::trouble::Trouble;
+
+/// Time between two looks at the device and at the peers.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A running daemon: the data path, its clock and its thresholds.
 struct Daemon<'a> {
@@ -31,9 +36,10 @@ struct Daemon<'a> {
     datapath: Datapath,
     clock: Source,
     params: onr_clock_params,
+    health: Health,
+    qdisc_trouble: Trouble,
     /// By peer, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
-    thresholds_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -89,8 +95,9 @@ pub fn run(args: &Args) -> Result<()> {
         datapath,
         clock,
         params,
+        health: Health::default(),
+        qdisc_trouble: Trouble::of("the root qdisc is not watched"),
         thresholds: BTreeMap::new(),
-        thresholds_due: Instant::now(),
     };
     if let Err(error) = daemon.datapath.limit_gso(args.link.gso_max.get() as u32) {
         warn!("{dev}: {error:#}; flows are controlled in larger bursts");
@@ -116,8 +123,10 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let detached = daemon.datapath.detach();
     outcome?;
-    detached.with_context(|| format!("cannot restore the qdisc of {dev}"))?;
-    info!("{dev} has its former qdisc again");
+    match detached.with_context(|| format!("cannot restore the qdisc of {dev}"))? {
+        RootQdisc::Foreign(kind) => info!("{dev} keeps the {kind} qdisc of another program"),
+        RootQdisc::Own | RootQdisc::Default => info!("{dev} has its former qdisc again"),
+    }
     Ok(())
 }
 
@@ -128,15 +137,19 @@ impl Daemon<'_> {
         listener: &UnixListener,
         clock_listener: Option<&UnixListener>,
     ) -> Result<()> {
-        let period_ms = (self.clock.period_ns() / 1_000_000).max(1);
-        let timeout = PollTimeout::try_from(period_ms).unwrap_or(PollTimeout::MAX);
+        let period = Duration::from_nanos(self.clock.period_ns().max(1_000_000) as u64);
+        let (mut renewal_due, mut look_due) = (Instant::now(), Instant::now());
         let mut fds = vec![signals.as_fd(), listener.as_fd()];
         fds.extend(clock_listener.map(|listener| listener.as_fd()));
         loop {
-            self.params = self.clock.renew();
-            self.datapath.set_clock(&self.params)?;
-            self.set_thresholds()?;
-            let ready = wait(&fds, timeout)?;
+            if is_due(&mut renewal_due, period) {
+                self.params = self.clock.renew();
+                self.datapath.set_clock(&self.params)?;
+            }
+            if is_due(&mut look_due, LOOK) {
+                self.look()?;
+            }
+            let ready = wait(&fds, until(renewal_due.min(look_due)))?;
             if ready[0] {
                 return Ok(());
             }
@@ -148,21 +161,49 @@ impl Daemon<'_> {
             {
                 crate::server::answer_next(listener, || part.status());
             }
-            if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
-                bail!(
-                    "device {} was removed; start the daemon again when it is back",
-                    self.args.dev
-                );
-            }
         }
     }
 
-    /// With `--threshold auto`, writes changed thresholds into the data path once a second.
-    fn set_thresholds(&mut self) -> Result<()> {
-        if self.args.law.threshold != Threshold::Auto || Instant::now() < self.thresholds_due {
+    /// What is done once a second.
+    fn look(&mut self) -> Result<()> {
+        if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
+            bail!(
+                "device {} was removed; start the daemon again when it is back",
+                self.args.dev
+            );
+        }
+        let watched = self.watch_qdisc();
+        self.qdisc_trouble.note(watched);
+        self.set_thresholds()
+    }
+
+    /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
+    /// other's qdisc would drop packets without end.
+    fn watch_qdisc(&mut self) -> Result<()> {
+        let owner = self.datapath.root_qdisc()?;
+        if owner == self.health.root_qdisc {
             return Ok(());
         }
-        self.thresholds_due = Instant::now() + Duration::from_secs(1);
+        let dev = &self.args.dev;
+        let how = "no flow is held; to hold flows again, restart the daemon";
+        match &owner {
+            RootQdisc::Own => info!("{dev} has On-Ramp's qdisc again: flows are held"),
+            RootQdisc::Default => {
+                warn!("another program removed On-Ramp's qdisc from {dev}: {how}")
+            }
+            RootQdisc::Foreign(kind) => {
+                warn!("another program made {kind} the root qdisc of {dev}: {how}");
+            }
+        }
+        self.health.root_qdisc = owner;
+        Ok(())
+    }
+
+    /// With `--threshold auto`, writes changed thresholds into the data path.
+    fn set_thresholds(&mut self) -> Result<()> {
+        if self.args.law.threshold != Threshold::Auto {
+            return Ok(());
+        }
         let way = |way: Way| (way.to.ip(), way.min_ns);
         let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
@@ -229,6 +270,7 @@ impl Daemon<'_> {
                 sigma_ns: self.params.sigma_ns,
                 lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },
+            health: self.health.clone(),
             flows: self.datapath.flows() as u32,
             max_flows: self.args.limits.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
@@ -239,6 +281,22 @@ impl Daemon<'_> {
                 .collect(),
         })
     }
+}
+
+/// Whether `due` has come; then it is due again after `period`.
+fn is_due(due: &mut Instant, period: Duration) -> bool {
+    let now = Instant::now();
+    let is_due = now >= *due;
+    if is_due {
+        *due = now + period;
+    }
+    is_due
+}
+
+/// The time to wait until `due`, rounded up to whole milliseconds, so that it has come then.
+fn until(due: Instant) -> PollTimeout {
+    let left = due.saturating_duration_since(Instant::now());
+    PollTimeout::try_from(left.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX)
 }
 
 fn check_device(dev: &str) -> Result<i32> {

@@ -20,7 +20,7 @@ use onramp_law::abi::{
     ONR_BUCKETS,
 };
 
-use onramp_status::RUN_DIR;
+use onramp_status::{RootQdisc, RUN_DIR};
 
 use crate::{prefix::Prefix, qdisc};
 
@@ -49,10 +49,13 @@ struct Maps {
 
 /// A loaded data path on one device.
 pub struct Datapath {
+    id: String,
     device: qdisc::Device,
     before: qdisc::Before,
     /// File that keeps `before` for the next daemon, if this one is killed.
     before_file: PathBuf,
+    /// The largest GSO segment of the device as this daemon left it.
+    gso_limit_bytes: u32,
     maps: Maps,
     _tcx: [OwnedFd; 2],
     _edge: Link,
@@ -77,6 +80,7 @@ impl Datapath {
         let device = qdisc::Device::open(ifindex)?;
         let before_file = Path::new(RUN_DIR).join(format!("{id}.before"));
         let before = qdisc::Before::of(&device, &before_file)?;
+        let gso_limit_bytes = device.gso_max_size()?;
 
         let mut edge_object = MaybeUninit::uninit();
         let mut edge = open_edge(&mut edge_object, id, cfg)?;
@@ -136,14 +140,16 @@ impl Datapath {
         let tcx = match tcx {
             Ok(links) => links,
             Err(error) => {
-                before.restore(&device)?;
+                before.restore(&device, id, gso_limit_bytes)?;
                 return Err(error);
             }
         };
         Ok(Self {
+            id: id.to_owned(),
             device,
             before,
             before_file,
+            gso_limit_bytes,
             maps,
             _tcx: tcx,
             _edge: link,
@@ -151,19 +157,28 @@ impl Datapath {
     }
 
     /// Keeps GSO segments at or below `bytes` while attached.
-    pub fn limit_gso(&self, bytes: u32) -> Result<()> {
+    pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
         let wanted = bytes.min(self.before.gso_max_bytes);
-        if self.device.gso_max_size()? == wanted {
-            return Ok(());
+        if self.device.gso_max_size()? != wanted {
+            self.device.set_gso_max_size(wanted)?;
         }
-        self.device.set_gso_max_size(wanted)
+        self.gso_limit_bytes = wanted;
+        Ok(())
     }
 
-    /// Removes everything and restores the former qdisc and GSO limit.
-    pub fn detach(self) -> Result<()> {
-        self.before.restore(&self.device)?;
+    /// Removes everything and restores the former qdisc and GSO limit, except what another program has
+    /// changed. Returns who had the root qdisc.
+    pub fn detach(self) -> Result<RootQdisc> {
+        let owner = self
+            .before
+            .restore(&self.device, &self.id, self.gso_limit_bytes)?;
         let _ = std::fs::remove_file(&self.before_file);
-        Ok(())
+        Ok(owner)
+    }
+
+    /// Who has the root qdisc of the device now.
+    pub fn root_qdisc(&self) -> Result<RootQdisc> {
+        self.device.owner(&self.id)
     }
 
     /// Gives both programs a new clock, atomically.

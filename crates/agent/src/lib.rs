@@ -13,6 +13,7 @@ mod qdisc;
 mod server;
 mod source;
 mod threshold;
+mod trouble;
 
 pub use args::Args;
 pub use daemon::run;

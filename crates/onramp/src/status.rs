@@ -3,7 +3,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context, Result};
 use onramp_law::abi::COUNTERS;
-use onramp_status::{netns_inode, query, sockets, Status};
+use onramp_status::{netns_inode, query, sockets, RootQdisc, Status};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -57,6 +57,7 @@ fn table(s: &Status) -> String {
         s.dev, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
         micros(s.clock.sigma_ns), s.flows, s.max_flows,
     );
+    out.push_str(&warnings(s));
     let _ = writeln!(
         out,
         "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10}",
@@ -97,6 +98,18 @@ fn table(s: &Status) -> String {
         );
     }
     out
+}
+
+/// What keeps flows from being held.
+fn warnings(s: &Status) -> String {
+    let how = "no flow is held; restart the daemon to hold flows again";
+    match &s.health.root_qdisc {
+        RootQdisc::Own => String::new(),
+        RootQdisc::Default => format!("NO QDISC: another program removed it, {how}\n\n"),
+        RootQdisc::Foreign(kind) => {
+            format!("NO QDISC: another program made {kind} the root qdisc, {how}\n\n")
+        }
+    }
 }
 
 fn micros(ns: i64) -> String {

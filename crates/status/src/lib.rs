@@ -39,6 +39,8 @@ pub struct Status {
     pub authenticated: bool,
     /// The clock that the data path uses now.
     pub clock: Clock,
+    /// What keeps flows from being held.
+    pub health: Health,
     /// Entries in the flow table.
     pub flows: u32,
     /// Size of the flow table.
@@ -47,6 +49,26 @@ pub struct Status {
     pub peers: Vec<Peer>,
     /// Counters by name; `ONR_COUNTERS` of bpf/abi.h lists them.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// Whether the data path can do its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// Who has the root qdisc of the device.
+    pub root_qdisc: RootQdisc,
+}
+
+/// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RootQdisc {
+    /// The daemon.
+    #[default]
+    Own,
+    /// The kernel: another program has removed the daemon's qdisc.
+    Default,
+    /// Another program has replaced the daemon's qdisc by one of this kind.
+    Foreign(String),
 }
 
 /// Fleet time as a line over CLOCK_MONOTONIC.

@@ -7,6 +7,7 @@ use std::{
 
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use nix::sys::signal::Signal;
+use onramp_status::RootQdisc;
 use serde_json::Value;
 
 use crate::{
@@ -114,6 +115,56 @@ pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
         assert_eq!(root(host), before);
         host.ns.run("tc qdisc del dev eth0 root");
     }
+}
+
+/// Waits until the status names this owner of the root qdisc.
+fn await_owner(agent: &Agent, owner: &RootQdisc) {
+    let deadline = Instant::now() + Duration::from_secs(3);
+    while agent.status().health.root_qdisc != *owner {
+        assert!(Instant::now() < deadline, "{:?}", agent.status().health);
+        pause_s(0.1);
+    }
+}
+
+/// Two programs that replace each other's qdisc would drop packets without end; so the daemon says what has
+/// happened, once, and takes nothing away that is not its own.
+pub fn what_another_program_makes_of_the_root_qdisc_stays() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    let agent = Agent::start(from, &[]);
+    assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq_codel limit 888");
+    from.ns.run("ip link set dev eth0 gso_max_size 30000");
+    let theirs = (root(from), gso_max(from));
+    await_owner(&agent, &RootQdisc::Foreign("fq_codel".to_owned()));
+    pause_s(2.5);
+    let says = "another program made fq_codel the root qdisc of eth0";
+    assert_eq!(agent.text().matches(says).count(), 1, "{}", agent.text());
+    assert!(agent.text().contains("restart the daemon"));
+    finish_all(transfers(from, to, Load::bytes(1_000_000), 2));
+    let ended = agent.stop(Signal::SIGTERM);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let says = "eth0 keeps the fq_codel qdisc of another program";
+    assert!(ended.text.contains(says), "{ended:?}");
+    assert_eq!((root(from), gso_max(from)), theirs);
+}
+
+pub fn a_removed_qdisc_is_noticed_and_the_former_one_comes_back() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    host.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    let before = (root(host), gso_max(host));
+    let agent = Agent::start(host, &[]);
+    host.ns.run("tc qdisc del dev eth0 root");
+    await_owner(&agent, &RootQdisc::Default);
+    let says = "another program removed On-Ramp's qdisc from eth0";
+    assert!(agent.text().contains(says), "{}", agent.text());
+    assert_clean(&agent.stop(Signal::SIGTERM));
+    assert_eq!((root(host), gso_max(host)), before);
 }
 
 /// SIGTERM under load: what was held leaves or is sent again; nothing is stuck.

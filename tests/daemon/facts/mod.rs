@@ -102,6 +102,8 @@ facts! {
         sigint_puts_the_default_back: 5,
         a_configured_qdisc_comes_back_with_its_options: 5,
         a_qdisc_that_could_not_come_back_is_left_alone: 5,
+        what_another_program_makes_of_the_root_qdisc_stays: 6,
+        a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 4,
         stopping_under_load_loses_no_transfer: 5,
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
         down_and_up_under_load_loses_no_transfer: 5,

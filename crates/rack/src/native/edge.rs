@@ -390,6 +390,7 @@ mod tests {
             max_pause_ns: 0,
             authenticated: false,
             clock: onramp_status::Clock::default(),
+            health: onramp_status::Health::default(),
             flows: 0,
             max_flows: 0,
             peers: vec![onramp_status::Peer {
