@@ -9,18 +9,23 @@
 
 /* ---- sender: an OR-ACK arrives ---- */
 
-static __always_inline void peer_owd(const struct onr_addr *addr, s64 owd_ns)
+static __always_inline void peer_owd(const struct onr_addr *addr, s64 owd_ns, s64 now)
 {
 	struct onr_peer *p = bpf_map_lookup_elem(&peers, addr);
 
 	if (!p) {
-		struct onr_peer fresh = { .owd_min_ns = owd_ns, .owd_ewma_ns = owd_ns };
+		struct onr_peer fresh = {
+			.heard_mono_ns = now,
+			.owd_min_ns = owd_ns,
+			.owd_ewma_ns = owd_ns,
+		};
 
 		bpf_map_update_elem(&peers, addr, &fresh, BPF_NOEXIST);
 		p = bpf_map_lookup_elem(&peers, addr);
 		if (!p)
 			return;
 	}
+	p->heard_mono_ns = now;
 	p->owd_last_ns = owd_ns;
 	p->owd_ewma_ns += (owd_ns - p->owd_ewma_ns) >> EWMA_SHIFT;
 	if (owd_ns < p->owd_min_ns)
@@ -85,7 +90,7 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 
 	count_verdict(verdict);
 	if (verdict == ONR_USED)
-		peer_owd(&s->flow.daddr, owd_ns);
+		peer_owd(&s->flow.daddr, owd_ns, now);
 	return kick;
 }
 

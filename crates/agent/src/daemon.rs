@@ -28,6 +28,8 @@ use crate::trouble::Trouble;
 
 /// Time between two looks at the device and at the peers.
 const LOOK: Duration = Duration::from_secs(1);
+/// A peer that was not heard for this time is forgotten.
+const FORGOTTEN_NS: i64 = 60_000_000_000;
 
 /// A running daemon: the data path, its clock and its thresholds.
 struct Daemon<'a> {
@@ -38,6 +40,7 @@ struct Daemon<'a> {
     params: onr_clock_params,
     health: Health,
     qdisc_trouble: Trouble,
+    peer_trouble: Trouble,
     /// By peer, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
 }
@@ -97,6 +100,7 @@ pub fn run(args: &Args) -> Result<()> {
         params,
         health: Health::default(),
         qdisc_trouble: Trouble::of("the root qdisc is not watched"),
+        peer_trouble: Trouble::of("what is known of peers is not up to date"),
         thresholds: BTreeMap::new(),
     };
     if let Err(error) = daemon.datapath.limit_gso(args.link.gso_max.get() as u32) {
@@ -174,7 +178,9 @@ impl Daemon<'_> {
         }
         let watched = self.watch_qdisc();
         self.qdisc_trouble.note(watched);
-        self.set_thresholds()
+        let kept = self.keep_peers();
+        self.peer_trouble.note(kept);
+        Ok(())
     }
 
     /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
@@ -199,34 +205,57 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// With `--threshold auto`, writes changed thresholds into the data path.
-    fn set_thresholds(&mut self) -> Result<()> {
-        if self.args.law.threshold != Threshold::Auto {
-            return Ok(());
+    /// Forgets silent peers. With `--threshold auto`, sets the thresholds of the others.
+    fn keep_peers(&mut self) -> Result<()> {
+        let now = now_mono_ns();
+        let is_heard = |(_, peer): &(_, onr_peer)| now - peer.heard_mono_ns < FORGOTTEN_NS;
+        let (heard, silent): (Vec<_>, Vec<_>) =
+            self.datapath.peers()?.into_iter().partition(is_heard);
+        for (peer, _) in silent {
+            self.datapath.forget_peer(peer)?;
         }
+        match self.args.law.threshold {
+            Threshold::Fixed(_) => Ok(()),
+            Threshold::Auto => self.set_thresholds(&heard),
+        }
+    }
+
+    /// Writes changed thresholds into the data path. Those that do not fit are counted: flows to these peers
+    /// are not held.
+    fn set_thresholds(&mut self, heard: &[(IpAddr, onr_peer)]) -> Result<()> {
         let way = |way: Way| (way.to.ip(), way.min_ns);
         let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
-        let acked = |(addr, peer): (_, onr_peer)| (addr, peer.owd_min_ns);
-        let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
+        let acked = |(addr, peer): &(_, onr_peer)| (*addr, peer.owd_min_ns);
+        let acked: Vec<_> = heard.iter().map(acked).collect();
         let margin = Margin {
             headroom_ns: self.args.law.headroom.as_ns(),
             sigma_ns: self.params.sigma_ns,
             burst_ns: self.args.burst()?.as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);
-        for (peer, reasons) in &wanted {
-            let is = self
-                .thresholds
-                .get(peer)
-                .map(|reasons| reasons.threshold_ns);
-            if is != Some(reasons.threshold_ns) {
-                self.datapath
-                    .set_threshold(*peer, reasons.threshold_ns as u32)?;
-            }
+        let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);
+        let gone: Vec<IpAddr> = self.thresholds.keys().filter(is_gone).copied().collect();
+        for peer in gone {
+            self.datapath.remove_threshold(peer)?;
+            self.thresholds.remove(&peer);
         }
-        self.thresholds = wanted;
-        Ok(())
+        self.health.peers_without_threshold = 0;
+        let mut outcome = Ok(());
+        for (peer, reasons) in wanted {
+            let t_ns = reasons.threshold_ns;
+            let is = self.thresholds.get(&peer).map(|is| is.threshold_ns);
+            if is != Some(t_ns) {
+                if let Err(error) = self.datapath.set_threshold(peer, t_ns as u32) {
+                    let what = format!("cannot set the threshold of {peer}");
+                    outcome = Err(error.context(what));
+                    self.health.peers_without_threshold += 1;
+                    continue;
+                }
+            }
+            self.thresholds.insert(peer, reasons);
+        }
+        outcome
     }
 
     fn answer(&self, listener: &UnixListener) {

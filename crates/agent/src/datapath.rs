@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{anyhow, bail, Context, Result};
-use bytemuck::{bytes_of, cast, pod_read_unaligned, try_pod_read_unaligned};
+use bytemuck::{bytes_of, cast, pod_read_unaligned};
 use libbpf_rs::{
     skel::{OpenSkel, SkelBuilder},
     ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
@@ -17,7 +17,7 @@ use libbpf_rs::{
 use onramp_clock::keys::Key;
 use onramp_law::abi::{
     onr_addr, onr_clock, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS,
-    ONR_BUCKETS,
+    ONR_BUCKETS, ONR_MAX_PEERS,
 };
 
 use onramp_status::{RootQdisc, RUN_DIR};
@@ -193,6 +193,16 @@ impl Datapath {
         Ok(map.update(bytes_of(&key), &threshold_ns.to_ne_bytes(), MapFlags::ANY)?)
     }
 
+    /// Removes T to a peer, so that its flows are not held with `--threshold auto`.
+    pub fn remove_threshold(&self, peer: IpAddr) -> Result<()> {
+        remove(&self.maps.thresholds, peer)
+    }
+
+    /// Removes what is known of a peer.
+    pub fn forget_peer(&self, peer: IpAddr) -> Result<()> {
+        remove(&self.maps.peers, peer)
+    }
+
     /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
     pub fn counters(&self) -> Result<Vec<u64>> {
         let read = |(index, (name, _)): (usize, &(&str, &str))| {
@@ -213,14 +223,14 @@ impl Datapath {
 
     /// The delays and counters of each peer.
     pub fn peers(&self) -> Result<Vec<(IpAddr, onr_peer)>> {
-        let mut peers = Vec::new();
-        for key in self.maps.peers.keys() {
-            let Some(value) = self.maps.peers.lookup(&key, MapFlags::ANY)? else {
-                continue;
-            };
-            let addr = try_pod_read_unaligned::<onr_addr>(&key).map_err(|e| anyhow!("{e}"))?;
-            peers.push((addr.ip(), pod_read_unaligned(&value)));
-        }
+        // In one batch: libbpf-rs ends at the first one that is not full, and the kernel fills none but by chance.
+        let all = &self.maps.peers;
+        let all = all.lookup_batch(ONR_MAX_PEERS, MapFlags::ANY, MapFlags::ANY)?;
+        let peer = |(key, value): (Vec<u8>, Vec<u8>)| {
+            let addr = pod_read_unaligned::<onr_addr>(&key);
+            (addr.ip(), pod_read_unaligned(&value))
+        };
+        let mut peers: Vec<_> = all.map(peer).collect();
         peers.sort_by_key(|(addr, _)| *addr);
         Ok(peers)
     }
@@ -240,6 +250,14 @@ impl Maps {
         self.clock
             .update(&0u32.to_ne_bytes(), bytes_of(&value), MapFlags::LOCK)?;
         Ok(())
+    }
+}
+
+/// Removes a peer's entry, if there is one.
+fn remove(map: &MapHandle, peer: IpAddr) -> Result<()> {
+    match map.delete(bytes_of(&onr_addr::of(peer))) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

@@ -103,13 +103,21 @@ fn table(s: &Status) -> String {
 /// What keeps flows from being held.
 fn warnings(s: &Status) -> String {
     let how = "no flow is held; restart the daemon to hold flows again";
-    match &s.health.root_qdisc {
+    let mut out = match &s.health.root_qdisc {
         RootQdisc::Own => String::new(),
         RootQdisc::Default => format!("NO QDISC: another program removed it, {how}\n\n"),
         RootQdisc::Foreign(kind) => {
             format!("NO QDISC: another program made {kind} the root qdisc, {how}\n\n")
         }
+    };
+    if s.health.peers_without_threshold > 0 {
+        let _ = writeln!(
+            out,
+            "{} PEERS WITHOUT A THRESHOLD: the table is full, flows to them are not held\n",
+            s.health.peers_without_threshold
+        );
     }
+    out
 }
 
 fn micros(ns: i64) -> String {

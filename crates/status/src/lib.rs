@@ -56,6 +56,8 @@ pub struct Status {
 pub struct Health {
     /// Who has the root qdisc of the device.
     pub root_qdisc: RootQdisc,
+    /// Peers whose threshold could not be set, with `--threshold auto`; flows to them are not held.
+    pub peers_without_threshold: u32,
 }
 
 /// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.

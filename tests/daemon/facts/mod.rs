@@ -122,6 +122,7 @@ facts! {
         idle_flows_make_room_for_new_ones: 5,
         a_full_queue_drops_and_counts_and_tcp_recovers: 5,
         a_flood_fills_its_own_queue_only: 4,
+        more_peers_than_fit_and_silent_peers_harm_nobody: 12,
     }
     scale {
         thousands_of_held_flows_cost_no_scan: 25,
