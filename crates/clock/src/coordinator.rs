@@ -6,7 +6,10 @@ use std::{
     net::SocketAddr,
 };
 
-use onramp_sync::fleet::{Fleet, Lost, Report, Wander, Window};
+use onramp_sync::{
+    correction::Correction,
+    fleet::{Fleet, Lost, Report, Wander, Window},
+};
 
 use crate::{
     members::Members,
@@ -101,11 +104,28 @@ impl Coordinator {
         let hosts = self.members.all().len();
         let window = self.fleet.window(hosts, &reports);
         self.measure(&taken, &window);
-        let spoken_of = |host: &usize| reports.iter().any(|r| r.near == *host || r.far == *host);
-        (0..hosts)
-            .filter(spoken_of)
-            .map(|host| (self.members.all()[host], self.verdict(host, &window)))
+        let mut spoken_of = vec![false; hosts];
+        for report in &reports {
+            spoken_of[report.near] = true;
+            spoken_of[report.far] = true;
+        }
+        let delays = self.delays_by_host();
+        let each = delays.into_iter().zip(&window.corrections).zip(spoken_of);
+        each.enumerate()
+            .filter(|(_, (_, spoken_of))| *spoken_of)
+            .map(|(host, ((delays, found), _))| (self.members.all()[host], verdict(*found, delays)))
             .collect()
+    }
+
+    /// By host, its neighbours and the delays between it and them.
+    fn delays_by_host(&self) -> Vec<Vec<(SocketAddr, Delays)>> {
+        let name = |host: usize| self.members.all()[host];
+        let mut delays_by_host = vec![vec![]; self.members.all().len()];
+        for ((near, far), delays) in &self.ways {
+            delays_by_host[*near].push((name(*far), *delays));
+            delays_by_host[*far].push((name(*near), turned(delays)));
+        }
+        delays_by_host
     }
 
     /// One-way delays of all edges, both ways.
@@ -154,24 +174,19 @@ impl Coordinator {
             self.ways.insert(*ends, delays);
         }
     }
+}
 
-    fn verdict(&self, host: usize, window: &Window) -> Verdict {
-        let state = match window.corrections[host] {
-            Ok(correction) => State::Synchronised(correction),
-            Err(Lost::Apart) => State::Apart,
-            Err(Lost::Contradictory) => State::Contradictory,
-        };
-        let of_host = |((near, far), delays): (&Ends, &Delays)| match host {
-            _ if host == *near => Some((self.members.all()[*far], *delays)),
-            _ if host == *far => Some((self.members.all()[*near], turned(delays))),
-            _ => None,
-        };
-        let delays = self.ways.iter().filter_map(of_host).take(MOST_NEIGHBOURS);
-        Verdict {
-            state,
-            wall: None,
-            delays: delays.collect(),
-        }
+fn verdict(found: Result<Correction, Lost>, mut delays: Vec<(SocketAddr, Delays)>) -> Verdict {
+    delays.truncate(MOST_NEIGHBOURS);
+    let state = match found {
+        Ok(correction) => State::Synchronised(correction),
+        Err(Lost::Apart) => State::Apart,
+        Err(Lost::Contradictory) => State::Contradictory,
+    };
+    Verdict {
+        state,
+        wall: None,
+        delays,
     }
 }
 

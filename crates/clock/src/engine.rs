@@ -4,6 +4,7 @@
 //! It sleeps between ticks. In each tick it processes the packets that arrived since the last one, which the
 //! kernel has stamped, and sends a pair to every neighbour.
 
+mod central;
 mod fresh;
 mod roster;
 mod system;
@@ -25,7 +26,6 @@ use tracing::{info, warn};
 
 use crate::{
     config::Config,
-    coordinator::Coordinator,
     exchange::{FarEnd, NearEnd},
     own::OwnClock,
     published::{Course, Published},
@@ -37,6 +37,7 @@ use crate::{
     wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
+use central::Central;
 use fresh::{Age, Fresh};
 
 /// Time after the end of a window in which the coordinator waits for reports.
@@ -106,7 +107,7 @@ pub(crate) struct Engine {
     window: i64,
     began_mono_ns: i64,
     started_mono_ns: i64,
-    coordinator: Option<Coordinator>,
+    central: Option<Central>,
     step_mono_ns: Option<i64>,
     /// The reports of the last window, for a new leader that lacks them, and when to send them.
     last_edges: Vec<EdgeReport>,
@@ -142,7 +143,7 @@ impl Engine {
             window: 0,
             began_mono_ns: now,
             started_mono_ns: now,
-            coordinator: None,
+            central: None,
             step_mono_ns: None,
             last_edges: vec![],
             tell_mono_ns: None,
@@ -231,7 +232,7 @@ impl Engine {
             }
             return counters.strangers += 1;
         };
-        let leads = self.coordinator.is_some();
+        let leads = self.central.is_some();
         let is_led = self.roster.leader == Some(from) && message.term == self.roster.term;
         match &message.body {
             Body::Notice => return self.depose(message.term, now),
@@ -271,8 +272,8 @@ impl Engine {
             }
             Body::Report(report) => {
                 counters.reports_taken += 1;
-                if let Some(coordinator) = &mut self.coordinator {
-                    coordinator.take(from, &report);
+                if let Some(central) = &mut self.central {
+                    central.take(from, report);
                 }
             }
             Body::Verdict(verdict) => self.follow(&verdict, now),
@@ -407,8 +408,11 @@ impl Engine {
         }
         if self.step_mono_ns.is_some_and(|at| at <= now) {
             self.step_mono_ns = None;
-            self.step(socket);
+            if let Some(central) = &mut self.central {
+                central.begin();
+            }
         }
+        self.tell_verdicts(socket);
     }
 
     fn end_window(&mut self, socket: &Socket, now: i64) {
@@ -439,7 +443,7 @@ impl Engine {
         self.told.edges = edges;
         self.last_edges = reports;
         self.report(socket, now);
-        self.step_mono_ns = self.coordinator.is_some().then_some(now + GATHER_NS);
+        self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);
         self.publish(now);
     }
 
@@ -467,12 +471,13 @@ impl Engine {
         })
     }
 
-    fn step(&mut self, socket: &Socket) {
-        let wall = self.wall(now_mono_ns());
-        let Some(coordinator) = &mut self.coordinator else {
+    /// Sends the verdicts of a central step that has ended.
+    fn tell_verdicts(&mut self, socket: &Socket) {
+        let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
             return;
         };
-        for (to, verdict) in coordinator.step() {
+        let wall = self.wall(now_mono_ns());
+        for (to, verdict) in verdicts {
             self.say(socket, to, Body::Verdict(Verdict { wall, ..verdict }));
         }
     }
@@ -496,8 +501,8 @@ impl Engine {
         }
         let own = self.config.own;
         let ways = |(neighbour, delays): &(SocketAddr, Delays)| Way::both(own, *neighbour, delays);
-        self.told.ways = match &self.coordinator {
-            Some(coordinator) => coordinator.ways(),
+        self.told.ways = match &self.central {
+            Some(central) => central.ways(),
             None => verdict.delays.iter().flat_map(ways).collect(),
         };
         self.publish(now);
@@ -534,7 +539,7 @@ impl Engine {
     fn publish(&mut self, now: i64) {
         self.told.cost.wall_ns = now - self.started_mono_ns;
         self.told.cost.cpu_ns = now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID);
-        self.told.members = self.roster.members.all().len();
+        self.told.members = self.roster.members.clone();
         self.told.leader = self.roster.leader;
         self.told.term = self.roster.term;
         self.told.scale = self.own.scale;

@@ -13,6 +13,7 @@ use std::{
 use crate::{
     config::Config,
     engine::Engine,
+    members::Members,
     published::Published,
     roster::Roster,
     stamps::{now_mono_ns, Socket, SOURCE},
@@ -68,7 +69,13 @@ impl Host {
     pub fn delays(&self) -> Vec<Way> {
         let own = self.config.own;
         let ways = self.published().ways;
-        ways.into_iter().filter(|way| way.from == own).collect()
+        let from_here = ways.iter().filter(|way| way.from == own);
+        from_here.copied().collect()
+    }
+
+    /// The members of the fleet, this host included.
+    pub fn members(&self) -> Members {
+        self.published().members
     }
 
     /// The status now, without the fleet in etcd, which the caller knows.
@@ -77,7 +84,7 @@ impl Host {
         let told = self.published();
         let clock = self.clock();
         let state = match (clock, told.leader) {
-            (None, _) if told.members < 2 => "alone",
+            (None, _) if told.members.all().len() < 2 => "alone",
             (None, None) => "without a leader",
             (None, _) if told.state == "synchronised" => "expired",
             _ => told.state,
@@ -89,7 +96,7 @@ impl Host {
                 own: config.own,
                 coordinator: told.leader,
                 term: told.term,
-                members: told.members,
+                members: told.members.all().len(),
                 fleet: None,
                 other_versions: told.other_versions.into_iter().collect(),
             },
@@ -102,7 +109,7 @@ impl Host {
                 ..told.system
             },
             edges: told.edges,
-            ways: told.ways,
+            ways: told.ways.to_vec(),
             cost: told.cost,
             counters: told.counters.list(),
         }
