@@ -12,7 +12,7 @@ use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
 use onramp_clock::{stamps::now_mono_ns, status::Way};
-use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS};
+use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
 
 use onramp_status::{
     clock_socket_path, netns_inode, query, socket_path, Clock, Health, Peer, Reasons, RootQdisc,
@@ -105,6 +105,9 @@ pub fn run(args: &Args) -> Result<()> {
     };
     if let Err(error) = daemon.datapath.limit_gso(args.link.gso_max.get() as u32) {
         warn!("{dev}: {error:#}; flows are controlled in larger bursts");
+    }
+    if let Some(warning) = args.line_rate_warning() {
+        warn!("{warning}");
     }
     if args.peers.key_file.is_none() {
         warn!(
@@ -226,12 +229,12 @@ impl Daemon<'_> {
         let way = |way: Way| (way.to.ip(), way.min_ns);
         let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
-        let acked = |(addr, peer): &(_, onr_peer)| (*addr, peer.owd_min_ns);
-        let acked: Vec<_> = heard.iter().map(acked).collect();
+        let acked = |(addr, peer): &(_, onr_peer)| Some((*addr, min_owd_ns(peer)?));
+        let acked: Vec<_> = heard.iter().filter_map(acked).collect();
         let margin = Margin {
             headroom_ns: self.args.law.headroom.as_ns(),
             sigma_ns: self.params.sigma_ns,
-            burst_ns: self.args.burst()?.as_ns(),
+            burst_ns: self.args.burst().as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);
         let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);
@@ -273,7 +276,7 @@ impl Daemon<'_> {
         let peer = |(addr, p): (_, onr_peer)| Peer {
             addr,
             owd_last_ns: p.owd_last_ns,
-            owd_min_ns: p.owd_min_ns,
+            owd_min_ns: min_owd_ns(&p),
             owd_ewma_ns: p.owd_ewma_ns,
             oracks: p.oracks,
             holds: p.holds,
@@ -310,6 +313,12 @@ impl Daemon<'_> {
                 .collect(),
         })
     }
+}
+
+/// The least delay to a peer in the last two windows.
+fn min_owd_ns(peer: &onr_peer) -> Option<i64> {
+    let min_ns = peer.owd_min_ns.min(peer.owd_min_before_ns);
+    (min_ns != ONR_NO_OWD as i64).then_some(min_ns)
 }
 
 /// Whether `due` has come; then it is due again after `period`.

@@ -69,7 +69,7 @@ fn table(s: &Status) -> String {
             "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10.3}",
             p.addr.to_string(),
             micros(p.owd_last_ns),
-            micros(p.owd_min_ns),
+            p.owd_min_ns.map_or("-".to_owned(), micros),
             micros(p.owd_ewma_ns),
             p.oracks,
             p.holds,

@@ -97,8 +97,8 @@ pub struct Peer {
     pub addr: IpAddr,
     /// The latest one-way delay.
     pub owd_last_ns: i64,
-    /// The minimum.
-    pub owd_min_ns: i64,
+    /// The minimum of the last 15 to 30 s; none if all delays were implausible.
+    pub owd_min_ns: Option<i64>,
     /// Moving average with gain 1/16.
     pub owd_ewma_ns: i64,
     /// OR-ACKs from the peer.
@@ -118,7 +118,7 @@ pub struct Reasons {
     pub threshold_ns: i64,
     /// Minimum one-way delay.
     pub min_ns: i64,
-    /// True if probes of the last half minute measured the minimum, false if OR-ACKs since the daemon began.
+    /// True if probes measured the minimum, false if OR-ACKs did; both over the last half minute.
     pub by_probes: bool,
     /// The larger of `--headroom` and 2 sigma of the clock.
     pub headroom_ns: i64,

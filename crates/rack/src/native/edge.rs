@@ -396,7 +396,7 @@ mod tests {
             peers: vec![onramp_status::Peer {
                 addr: "10.0.0.1".parse().unwrap(),
                 owd_last_ns: 0,
-                owd_min_ns: 0,
+                owd_min_ns: None,
                 owd_ewma_ns: 0,
                 oracks: 0,
                 holds: n,
