@@ -21,7 +21,7 @@ use onramp_status::{
 
 use crate::args::{Args, Threshold};
 use crate::datapath::{self, Datapath};
-use crate::server::{answer, block_signals, listen, wait};
+use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
 use crate::trouble::Trouble;
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> Result<()> {
         ifindex,
         &datapath::qdisc_id(netns, ifindex),
         &cfg,
-        keys.all(),
+        &keys,
         &peers,
         &params,
     );
@@ -158,7 +158,10 @@ impl Daemon<'_> {
             }
             let ready = wait(&fds, until(renewal_due.min(look_due)))?;
             if ready[0] {
-                return Ok(());
+                if !is_hangup(signals)? {
+                    return Ok(());
+                }
+                self.reload_keys();
             }
             if ready[1] {
                 self.answer(listener);
@@ -169,6 +172,17 @@ impl Daemon<'_> {
                 crate::server::answer_next(listener, || part.status());
             }
         }
+    }
+
+    /// Gives the data path and the clock the keys of the key file as it is now.
+    fn reload_keys(&mut self) {
+        reload_keys(self.args.peers.key_file.as_deref(), |keys| {
+            self.datapath.set_keys(&keys)?;
+            if let Some(part) = self.clock.part() {
+                part.set_keys(keys);
+            }
+            Ok(())
+        });
     }
 
     /// What is done once a second.

@@ -14,10 +14,10 @@ use libbpf_rs::{
     ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
 };
 
-use onramp_clock::keys::Key;
+use onramp_clock::keys::Keys;
 use onramp_law::abi::{
     onr_addr, onr_clock, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS,
-    ONR_BUCKETS, ONR_MAX_PEERS,
+    ONR_BUCKETS, ONR_KEYS, ONR_MAX_PEERS,
 };
 
 use onramp_status::{RootQdisc, RUN_DIR};
@@ -45,6 +45,8 @@ struct Maps {
     clock: MapHandle,
     flow_ids: MapHandle,
     thresholds: MapHandle,
+    keys: MapHandle,
+    orack_cfg: MapHandle,
 }
 
 /// A loaded data path on one device.
@@ -57,6 +59,7 @@ pub struct Datapath {
     /// The largest GSO segment of the device as this daemon left it.
     gso_limit_bytes: u32,
     maps: Maps,
+    cfg: onr_dev_cfg,
     _tcx: [OwnedFd; 2],
     _edge: Link,
 }
@@ -73,7 +76,7 @@ impl Datapath {
         ifindex: i32,
         id: &str,
         cfg: &onr_dev_cfg,
-        keys: &[Key],
+        keys: &Keys,
         peers: &[Prefix],
         clock: &onr_clock_params,
     ) -> Result<Self> {
@@ -86,19 +89,6 @@ impl Datapath {
         let mut edge = open_edge(&mut edge_object, id, cfg)?;
         let mut orack_object = MaybeUninit::uninit();
         let orack = load_orack(&mut orack_object, cfg, &edge.maps)?;
-        for key in keys {
-            let [k0, k1] = cast(key.bytes);
-            let value = onr_key {
-                k0,
-                k1,
-                valid: 1,
-                ..Default::default()
-            };
-            orack
-                .maps
-                .keys
-                .update(&key.id.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
-        }
         for peer in peers {
             orack
                 .maps
@@ -111,7 +101,10 @@ impl Datapath {
             clock: MapHandle::try_from(&edge.maps.clock)?,
             flow_ids: MapHandle::try_from(&edge.maps.flow_ids)?,
             thresholds: MapHandle::try_from(&orack.maps.thresholds)?,
+            keys: MapHandle::try_from(&orack.maps.keys)?,
+            orack_cfg: MapHandle::try_from(&orack.maps.data_cfg)?,
         };
+        maps.set_keys(keys, cfg)?;
         maps.set_clock(clock)?;
 
         let link = edge.maps.edge.attach_struct_ops().with_context(|| {
@@ -151,6 +144,7 @@ impl Datapath {
             before_file,
             gso_limit_bytes,
             maps,
+            cfg: *cfg,
             _tcx: tcx,
             _edge: link,
         })
@@ -184,6 +178,11 @@ impl Datapath {
     /// Gives both programs a new clock, atomically.
     pub fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
         self.maps.set_clock(clock)
+    }
+
+    /// Accepts these keys, and no others, from now on; signs with the first.
+    pub fn set_keys(&self, keys: &Keys) -> Result<()> {
+        self.maps.set_keys(keys, &self.cfg)
     }
 
     /// Sets T to a peer, ns. It is used if the configuration says that each peer has its own T.
@@ -242,6 +241,32 @@ impl Datapath {
 }
 
 impl Maps {
+    fn set_keys(&self, keys: &Keys, cfg: &onr_dev_cfg) -> Result<()> {
+        let mut values = [onr_key::default(); ONR_KEYS as usize];
+        for key in keys.all() {
+            let [k0, k1] = cast(key.bytes);
+            values[key.id as usize] = onr_key {
+                k0,
+                k1,
+                valid: 1,
+                ..Default::default()
+            };
+        }
+        for (id, value) in values.iter().enumerate() {
+            let id = id as u32;
+            self.keys
+                .update(&id.to_ne_bytes(), bytes_of(value), MapFlags::ANY)?;
+        }
+        let cfg = onr_dev_cfg {
+            key_id: keys.signing().id,
+            ..*cfg
+        };
+        let first = 0u32.to_ne_bytes();
+        Ok(self
+            .orack_cfg
+            .update(&first, bytes_of(&cfg), MapFlags::ANY)?)
+    }
+
     fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
         let value = onr_clock {
             params: *clock,

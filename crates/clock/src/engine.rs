@@ -27,6 +27,7 @@ use tracing::{info, warn};
 use crate::{
     config::Config,
     exchange::{FarEnd, NearEnd},
+    keys::Keys,
     own::OwnClock,
     published::{Course, Published},
     roster::Roster,
@@ -84,6 +85,14 @@ struct Member {
     verdicts: Fresh,
 }
 
+/// What others tell the thread.
+pub(crate) struct News {
+    /// Every change of the fleet.
+    pub rosters: Receiver<Roster>,
+    /// Every change of the keys.
+    pub keys: Receiver<Keys>,
+}
+
 /// The thread's state.
 pub(crate) struct Engine {
     config: Config,
@@ -91,8 +100,7 @@ pub(crate) struct Engine {
     system: SystemClock,
     /// Change of the system clock's rate that it needs, without slewing.
     needed: f64,
-    /// Receives every change of the fleet.
-    rosters: Receiver<Roster>,
+    news: News,
     roster: Roster,
     shared: Arc<Mutex<Published>>,
     told: Published,
@@ -124,14 +132,14 @@ impl Engine {
     pub fn new(
         config: Config,
         system: SystemClock,
-        rosters: Receiver<Roster>,
+        news: News,
         shared: Arc<Mutex<Published>>,
     ) -> Engine {
         let now = now_mono_ns();
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
         Engine {
-            rosters,
+            news,
             roster: Roster::unknown(),
             told: Published::new(config.discipline),
             probed: vec![],
@@ -164,9 +172,7 @@ impl Engine {
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut next = now_mono_ns();
         while !stop.load(Ordering::Relaxed) {
-            while let Ok(roster) = self.rosters.try_recv() {
-                self.adopt(roster, now_mono_ns());
-            }
+            self.take_news(now_mono_ns());
             self.repeat(&socket);
             self.correct(&socket);
             self.turn(&socket, now_mono_ns());
@@ -179,6 +185,15 @@ impl Engine {
             sleep_until(next);
         }
         self.coast(now_mono_ns());
+    }
+
+    fn take_news(&mut self, now: i64) {
+        while let Ok(keys) = self.news.keys.try_recv() {
+            self.config.keys = keys;
+        }
+        while let Ok(roster) = self.news.rosters.try_recv() {
+            self.adopt(roster, now);
+        }
     }
 
     // ---- what comes in ----

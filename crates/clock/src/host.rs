@@ -4,7 +4,7 @@ use std::{
     io,
     sync::{
         atomic::{AtomicBool, Ordering},
-        mpsc::Receiver,
+        mpsc::{channel, Receiver, Sender},
         Arc, Mutex,
     },
     thread::JoinHandle,
@@ -12,7 +12,8 @@ use std::{
 
 use crate::{
     config::Config,
-    engine::Engine,
+    engine::{Engine, News},
+    keys::Keys,
     members::Members,
     published::Published,
     roster::Roster,
@@ -25,6 +26,7 @@ use crate::{
 pub struct Host {
     config: Config,
     shared: Arc<Mutex<Published>>,
+    keys: Sender<Keys>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -38,7 +40,12 @@ impl Host {
         let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
         let stop = Arc::new(AtomicBool::new(false));
         let system = SystemClock::of(&config)?;
-        let mut engine = Engine::new(config.clone(), system, rosters, Arc::clone(&shared));
+        let (keys, new_keys) = channel();
+        let news = News {
+            rosters,
+            keys: new_keys,
+        };
+        let mut engine = Engine::new(config.clone(), system, news, Arc::clone(&shared));
         let stopped = Arc::clone(&stop);
         let run = move || engine.run(socket, &stopped);
         let thread = std::thread::Builder::new()
@@ -47,9 +54,15 @@ impl Host {
         Ok(Host {
             config,
             shared,
+            keys,
             stop,
             thread: Some(thread),
         })
+    }
+
+    /// Signs and checks messages with these keys from now on.
+    pub fn set_keys(&self, keys: Keys) {
+        let _ = self.keys.send(keys); // the thread lives as long as this
     }
 
     fn published(&self) -> Published {

@@ -11,7 +11,7 @@ use onramp_status::RootQdisc;
 use serde_json::Value;
 
 use crate::{
-    agent::{Agent, Ended, USUAL},
+    agent::{write_keys, Agent, Ended, USUAL},
     net::{shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
 };
@@ -238,6 +238,49 @@ pub fn down_and_up_under_load_loses_no_transfer() {
     assert!(held_max <= 102_000_000, "{held_max} ns");
     assert_clean(&sender.stop(Signal::SIGTERM));
     assert_clean(&receiver.stop(Signal::SIGTERM));
+}
+
+/// Keys are changed host by host; a file that is refused changes nothing.
+pub fn sighup_reads_the_keys_again() {
+    const OLD: &str = "0 000102030405060708090a0b0c0d0e0f\n";
+    const NEW: &str = "1 f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n";
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let start = |host: &Host, file: &str| {
+        write_keys(file, OLD);
+        Agent::start(host, &["--key-file", file])
+    };
+    let (sender, receiver) = (start(from, "/tmp/from-keys"), start(to, "/tmp/to-keys"));
+    let change = |agent: &Agent, file: &str, keys: &str| {
+        write_keys(file, keys);
+        agent.signal(Signal::SIGHUP);
+        pause_s(0.3);
+    };
+    // OR-ACKs that the sender believes, and others, of one transfer.
+    let counts = || {
+        let of = |name| sender.counter(name);
+        let before = (of("oracks_used"), of("oracks_bad_tag"));
+        finish_all(transfers(from, to, Load::bytes(1_000_000), 1));
+        (
+            of("oracks_used") - before.0,
+            of("oracks_bad_tag") - before.1,
+        )
+    };
+    let is_believed = |(used, bad)| used > 10 && bad == 0;
+    assert!(is_believed(counts()));
+    change(&receiver, "/tmp/to-keys", NEW);
+    let (used, bad) = counts();
+    assert!(used == 0 && bad > 10, "{used} used, {bad} bad");
+    change(&sender, "/tmp/from-keys", &[NEW, OLD].concat());
+    assert!(is_believed(counts()));
+    change(&sender, "/tmp/from-keys", "1 zz\n");
+    let text = sender.text();
+    let says = ["the key has 2 hex digits", "the former keys stay in use"];
+    assert!(says.iter().all(|part| text.contains(part)), "{text}");
+    assert!(is_believed(counts()));
+    change(&sender, "/tmp/from-keys", OLD);
+    assert!(counts().0 == 0, "a removed key is believed");
+    assert_clean(&sender.stop(Signal::SIGTERM));
 }
 
 pub fn it_ends_with_its_device() {

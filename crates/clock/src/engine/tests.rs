@@ -30,7 +30,10 @@ fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
         discipline,
         synthetic,
     };
-    let never = std::sync::mpsc::channel().1;
+    let never = News {
+        rosters: std::sync::mpsc::channel().1,
+        keys: std::sync::mpsc::channel().1,
+    };
     let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
     let system = SystemClock::of(&config).expect("it is only read");
     let mut engine = Engine::new(config, system, never, shared);
@@ -90,6 +93,32 @@ fn offset(engine: &Engine, now: i64) -> Option<i64> {
             .at(Time::from_ticks(now))
             .offset_at(Time::from_ticks(now)),
     )
+}
+
+/// Keys may change while it runs: the former one is refused from then on.
+#[test]
+fn new_keys_take_the_place_of_the_former_ones() {
+    let mut engine = engine();
+    let (say, keys) = std::sync::mpsc::channel();
+    engine.news.keys = keys;
+    let path = std::env::temp_dir().join(format!("onramp-new-keys-{}", std::process::id()));
+    std::fs::write(&path, "1 000102030405060708090a0b0c0d0eff\n").unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, private).unwrap();
+    let new = Keys::read(&path).expect("keys");
+    std::fs::remove_file(&path).unwrap();
+    say.send(new.clone()).unwrap();
+    engine.take_news(NOW);
+    hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    assert_eq!(engine.told.counters.bad_tag, 1);
+    let message = Message {
+        seq: 2,
+        term: 0,
+        body: verdict(correction(NOW, 1_000)),
+    };
+    let datagram = message.encode(&new, address(1), engine.config.own);
+    engine.arrived(address(1), &datagram, Some(NOW), NOW);
+    assert_eq!(offset(&engine, NOW), Some(1_000));
 }
 
 #[test]
