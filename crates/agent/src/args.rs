@@ -9,7 +9,9 @@ use onramp_law::{
     defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
 };
 use onramp_units::{Bytes, Rate, Span};
+use rustix::thread::CapabilitySet;
 
+use crate::capabilities;
 use crate::fleet::FleetArgs;
 use crate::prefix::Prefix;
 use crate::source::{self, Source};
@@ -204,6 +206,15 @@ impl Args {
             orack_every_bytes: self.peers.orack_every.get() as u32,
             paced: self.link.pace.into(),
         })
+    }
+
+    /// The capabilities that the daemon needs with these options.
+    pub fn capabilities(&self) -> CapabilitySet {
+        let of_clock = match self.clock.source {
+            source::Kind::Local => CapabilitySet::empty(),
+            source::Kind::Huygens => capabilities::of_clock(self.clock.fleet.discipline),
+        };
+        capabilities::of_data_path() | of_clock
     }
 
     fn line_rate(&self) -> Option<Rate> {

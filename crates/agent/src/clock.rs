@@ -7,6 +7,7 @@ use onramp_clock::status::Status;
 use onramp_status::{clock_socket_path, netns_inode, query};
 use onramp_units::Span;
 
+use crate::capabilities;
 use crate::fleet::FleetArgs;
 use crate::server::{answer_next, block_signals, is_hangup, listen, reload_keys, wait};
 
@@ -45,6 +46,7 @@ pub fn run(args: &Args) -> Result<()> {
             other.pid
         );
     }
+    capabilities::keep_only(capabilities::of_clock(args.fleet.discipline))?;
     let signals = block_signals()?;
     let part = args
         .fleet

@@ -20,6 +20,7 @@ use onramp_status::{
 };
 
 use crate::args::{Args, Threshold};
+use crate::capabilities;
 use crate::datapath::{self, Datapath};
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::source::Source;
@@ -53,6 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
     let dev = &args.dev;
     let ifindex = check_device(dev)?;
     check_privilege()?;
+    capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
     let socket = args
         .socket

@@ -4,6 +4,7 @@
 //! Does not: print status for people. crates/onramp does, with the types of crates/status and crates/clock.
 
 mod args;
+mod capabilities;
 pub mod clock;
 mod daemon;
 mod datapath;

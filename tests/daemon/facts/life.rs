@@ -240,6 +240,36 @@ pub fn down_and_up_under_load_loses_no_transfer() {
     assert_clean(&receiver.stop(Signal::SIGTERM));
 }
 
+/// Each of its threads; detaching needs no more.
+pub fn it_keeps_the_capabilities_that_it_needs_and_no_others() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let member = ["--member", "10.0.0.1,10.0.0.2"];
+    let agent = Agent::start(host, &[&["--clock", "huygens"], &member[..]].concat());
+    const NET_ADMIN: u64 = 1 << 12;
+    const PERFMON: u64 = 1 << 38;
+    const BPF: u64 = 1 << 39;
+    let tasks = format!("/proc/{}/task", agent.pid());
+    let mut threads = 0;
+    for task in std::fs::read_dir(&tasks).expect("it runs").flatten() {
+        let status = std::fs::read_to_string(task.path().join("status")).expect("it runs");
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            u64::from_str_radix(line.expect("a field").trim(), 16).expect("hexadecimal")
+        };
+        for set in ["CapEff:", "CapPrm:"] {
+            assert_eq!(field(set), NET_ADMIN | PERFMON | BPF, "{status}");
+        }
+        assert_eq!(field("NoNewPrivs:"), 1);
+        threads += 1;
+    }
+    assert!(
+        threads >= 3,
+        "{threads}: the main one, the clock's and netlink's"
+    );
+    assert_clean(&agent.stop(Signal::SIGTERM));
+}
+
 /// Keys are changed host by host; a file that is refused changes nothing.
 pub fn sighup_reads_the_keys_again() {
     const OLD: &str = "0 000102030405060708090a0b0c0d0e0f\n";

@@ -109,6 +109,7 @@ facts! {
         stopping_under_load_loses_no_transfer: 5,
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
         down_and_up_under_load_loses_no_transfer: 5,
+        it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
         sighup_reads_the_keys_again: 6,
         it_ends_with_its_device: 5,
         the_kernel_verifies_its_programs_quickly: 3,
