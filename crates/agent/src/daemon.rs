@@ -216,11 +216,9 @@ impl Daemon<'_> {
         }
         let watched = self.watch_qdisc();
         self.qdisc_trouble.note(watched);
-        let kept = self
-            .keep_members()
-            .and_then(|()| self.keep_peers())
-            .and_then(|()| self.check_silence());
-        self.peer_trouble.note(kept);
+        let (members, peers) = (self.keep_members(), self.keep_peers());
+        let checked = self.check_silence();
+        self.peer_trouble.note(members.and(peers).and(checked));
         Ok(())
     }
 
