@@ -275,7 +275,7 @@ impl Args {
         Ok(Source::Huygens { part, lease_ns })
     }
 
-    /// `--peers`, or the subnets of the device's addresses.
+    /// `--peers`, or the subnets of the device's addresses and the fleet.
     ///
     /// # Errors
     /// The addresses cannot be read.
@@ -285,7 +285,8 @@ impl Args {
         }
         let own = nix::ifaddrs::getifaddrs()?.filter(|a| a.interface_name == self.dev);
         let subnets = own.filter_map(|a| Prefix::of_interface(&a));
-        Ok(Peers::around(subnets.collect()))
+        let has_fleet = self.clock.source == source::Kind::Huygens;
+        Ok(Peers::around(subnets.collect(), has_fleet))
     }
 }
 

@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Result<()> {
         args.law.threshold,
         daemon.peers.text()
     );
-    if daemon.peers.are_none() && daemon.clock.part().is_none() {
+    if daemon.peers.are_none() {
         warn!(
             "no host is a peer, so nothing is held: {dev} has no subnet, and --clock {} no members; add \
              --peers, e.g. --peers 10.0.0.0/8",

@@ -6,7 +6,9 @@ use crate::prefix::Prefix;
 /// The peers of a daemon.
 pub struct Peers {
     prefixes: Vec<Prefix>,
-    /// Whether members of the fleet are peers.
+    /// Whether an operator named them.
+    are_named: bool,
+    /// Whether members of a fleet are peers.
     with_members: bool,
     members: BTreeSet<IpAddr>,
 }
@@ -23,16 +25,18 @@ impl Peers {
     pub fn named(prefixes: Vec<Prefix>) -> Peers {
         Peers {
             prefixes,
+            are_named: true,
             with_members: false,
             members: BTreeSet::new(),
         }
     }
 
-    /// Hosts of the subnets of a device with these addresses, and the members of the fleet.
-    pub fn around(prefixes: Vec<Prefix>) -> Peers {
+    /// Hosts of the subnets of a device, and the members of the fleet if there is one.
+    pub fn around(subnets: Vec<Prefix>, has_fleet: bool) -> Peers {
         Peers {
-            with_members: true,
-            ..Peers::named(prefixes)
+            are_named: false,
+            with_members: has_fleet,
+            ..Peers::named(subnets)
         }
     }
 
@@ -64,10 +68,9 @@ impl Peers {
         self.members.contains(&addr) || self.prefixes.iter().any(|prefix| prefix.contains(addr))
     }
 
-    /// Whether no other host can be a peer, unless a fleet has members: no address of the device has a subnet in
-    /// which others are found.
+    /// Whether no other host can be a peer: there is no fleet, and no subnet in which others are found.
     pub fn are_none(&self) -> bool {
-        self.with_members && !self.prefixes.iter().any(Prefix::has_others)
+        !self.are_named && !self.with_members && !self.prefixes.iter().any(Prefix::has_others)
     }
 
     /// For the log.
@@ -95,8 +98,9 @@ mod tests {
     #[test]
     fn members_are_peers_unless_an_operator_names_the_peers() {
         let cloud = vec![prefix("10.0.0.1/32"), prefix("fe80::1/64")];
-        let mut peers = Peers::around(cloud);
-        assert!(peers.are_none());
+        assert!(Peers::around(cloud.clone(), false).are_none());
+        let mut peers = Peers::around(cloud, true);
+        assert!(!peers.are_none());
         let change = peers.change_members(hosts(&["10.0.0.1", "10.0.0.2"]));
         assert_eq!(change.new, [prefix("10.0.0.2/32")]);
         assert!(peers.contains("10.0.0.2".parse().unwrap()));
