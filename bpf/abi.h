@@ -38,9 +38,10 @@ struct onr_clock_params {
 	s64 lease_expires_mono_ns;
 };
 
-struct onr_clock { /* value of the map clock; update it with BPF_F_LOCK */
-	struct bpf_spin_lock lock;
-	u32 reserved;
+/* Value of the map clock, which has two: the one with the larger epoch is valid. The daemon writes the other
+ * one, its epoch last, so no reader waits and none reads half of an update. */
+struct onr_clock {
+	u64 epoch;
 	struct onr_clock_params params;
 };
 
@@ -118,9 +119,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 #define ONR_COUNTERS(X)                                                                            \
 	X(flows_created, "flows entered into the flow table")                                      \
 	X(flows_aged, "idle flows removed from the flow table")                                    \
+	X(flows_ended, "flows removed from the flow table after their connection ended")           \
 	X(flow_table_full, "segments passed unheld because the flow table was full")               \
 	X(limit_drops, "packets dropped because the qdisc was at its limit")                       \
 	X(flow_limit_drops, "packets dropped because their flow was at its limit")                 \
+	X(departures_ignored, "departure times more than 10 s ahead, ignored")                     \
 	X(holds, "times a flow was paused")                                                        \
 	X(held_ns, "total time that flows were paused, ns")                                        \
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \
@@ -128,6 +131,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \
 	X(oracks_sent, "OR-ACKs sent")                                                             \
 	X(oracks_unsent, "OR-ACKs not sent: no room, or the ACK to follow came too late")          \
+	X(oracks_intercepted, "OR-ACKs that another tcx program kept from being made")             \
+	X(oracks_muted, "OR-ACKs not sent until On-Ramp's tcx program is the first again")         \
+	X(oracks_strayed, "clones for OR-ACKs that reached the device unchanged, dropped")         \
+	X(oracks_refused, "OR-ACKs answered with port unreachable")                                \
+	X(oracks_unwanted, "OR-ACKs not sent to a host that refused one in the last second")       \
 	X(oracks_received, "authentic OR-ACKs received")                                           \
 	X(oracks_used, "OR-ACKs that gave the law a sample")                                       \
 	X(oracks_malformed, "packets to the OR-ACK port that are not OR-ACKs, passed on")          \

@@ -41,6 +41,8 @@ int orack_ingress(struct __sk_buff *ctx)
 	struct segment segment;
 	struct packet p;
 
+	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
+		return ONR_TCX_NEXT;
 	pull_headers(ctx);
 	if (!parse_frame(ctx, &p))
 		return ONR_TCX_NEXT;
@@ -57,6 +59,8 @@ int orack_ingress(struct __sk_buff *ctx)
 
 		if (udp->dest == bpf_htons(ONR_ORACK_PORT) && l4_len(&p))
 			return orack_arrives(ctx, &p);
+	} else {
+		icmp_arrives(ctx, &p);
 	}
 	return ONR_TCX_NEXT;
 }

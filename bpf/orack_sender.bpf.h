@@ -98,6 +98,29 @@ static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
 	return bpf_redirect(ctx->ifindex, 0);
 }
 
+/* Would this host forward the packet? Then it is none of ours, unless the flow is in our table. */
+static __always_inline bool passes_through(struct __sk_buff *ctx, const struct packet *p)
+{
+	struct bpf_fib_lookup path = { .l4_protocol = IPPROTO_UDP, .ifindex = ctx->ifindex };
+	long answer;
+
+	if (p->ip6) {
+		const struct ipv6hdr *ip = p->l3;
+
+		path.family = 10; /* AF_INET6 */
+		__builtin_memcpy(path.ipv6_src, &ip->saddr, 16);
+		__builtin_memcpy(path.ipv6_dst, &ip->daddr, 16);
+	} else {
+		const struct iphdr *ip = p->l3;
+
+		path.family = 2; /* AF_INET */
+		path.ipv4_src = ip->saddr;
+		path.ipv4_dst = ip->daddr;
+	}
+	answer = bpf_fib_lookup(ctx, &path, sizeof(path), 0);
+	return answer != BPF_FIB_LKUP_RET_NOT_FWDED && answer != BPF_FIB_LKUP_RET_FWD_DISABLED;
+}
+
 static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct packet *p)
 {
 	const struct udphdr *udp = p->l4;
@@ -120,10 +143,12 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 	s.seq = bpf_ntohl(o->seq);
 	s.len = bpf_ntohl(o->len);
 	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
-	key_id = bpf_ntohs(o->key_id);
-	key = key_of(key_id);
 	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
 	ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
+	if (!ctl && passes_through(ctx, p))
+		return ONR_TCX_NEXT;
+	key_id = bpf_ntohs(o->key_id);
+	key = key_of(key_id);
 	/* A recycled entry speaks for another flow; feed_law finds that out. */
 	if (!key || !((ctl && ctl->known_peer) || known_peer(&s.flow.daddr)) ||
 	    tag_of(&s, key_id, key) != o->tag) {

@@ -10,13 +10,18 @@ use onramp_law::{
 };
 use onramp_units::{Bytes, Rate, Span};
 
+use crate::datapath;
 use crate::fleet::FleetArgs;
 use crate::prefix::Prefix;
 use crate::source::{self, Source};
 
 /// 1 in units of 2^-16.
 const Q16: f64 = 65536.0;
-const MTU: u32 = 1514;
+/// MTU of a device that does not report one.
+const USUAL_MTU: u32 = 1500;
+/// IPv4 and TCP headers with a time stamp: an MTU less its largest payload.
+const HEADERS: u32 = 52;
+const ETHERNET_HEADER: u32 = 14;
 
 /// `--threshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,14 @@ impl std::fmt::Display for Threshold {
             Threshold::Auto => f.write_str("auto"),
         }
     }
+}
+
+/// `--pace`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Pace {
+    Auto,
+    On,
+    Off,
 }
 
 /// Options of `onramp agent run`.
@@ -111,13 +124,15 @@ pub struct LinkArgs {
     /// keeps the queue in this host
     #[arg(long)]
     pub shape: Option<Rate>,
-    /// Largest GSO segment of new connections. A segment leaves as one burst, so smaller segments give
-    /// finer control; 64kB does not change the device
-    #[arg(long, default_value = "16kB")]
-    pub gso_max: Bytes,
-    /// Send segments at TCP's pacing rate, as the fq qdisc does, instead of as early as possible
+    /// Set the largest GSO segment of the device [default: leave it]. A segment leaves as one burst, so
+    /// smaller segments give finer control. Connections that are open by then keep longer segments, which
+    /// the kernel then splits in software, at a cost
     #[arg(long)]
-    pub pace: bool,
+    pub gso_max: Option<Bytes>,
+    /// Send segments at TCP's pacing rate, as the fq qdisc does, instead of as early as possible. With
+    /// `auto`, do so if the device had fq. A pace that an application has set is always kept
+    #[arg(long, value_enum, default_value = "auto")]
+    pub pace: Pace,
 }
 
 /// Which hosts take part, and how they exchange OR-ACKs.
@@ -127,6 +142,10 @@ pub struct PeerArgs {
     /// Addresses of hosts that also run On-Ramp, e.g. 10.0.0.0/8 [default: the subnets of the device]
     #[arg(long = "peers", value_delimiter = ',')]
     pub prefixes: Vec<Prefix>,
+    /// Addresses of pods or containers behind this host, whose flows it treats as its own. It leaves other
+    /// flows alone that it forwards
+    #[arg(long, value_delimiter = ',')]
+    pub serve: Vec<Prefix>,
     /// File with the fleet's keys, mode 600. Each line has an ID (0-3) and 32 hex digits. The first key
     /// signs; all are accepted
     #[arg(long)]
@@ -187,19 +206,39 @@ impl Args {
         if self.law.law == Law::Gate && line_rate.is_none() {
             return Err(self.no_line_rate("--law gate"));
         }
+        let mtu = mtu(&self.dev);
+        let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
+        let config = self.law.config(line_rate).gate_allowance(segment);
         Ok(onr_dev_cfg {
-            law: *self.law.config(line_rate).abi(),
+            law: *config.abi(),
             flow_age_ns: self.limits.flow_age.as_ns(),
             orack_fresh_ns: self.law.max_owd.as_ns(),
             limit_packets: self.limits.limit,
             max_flows: self.limits.flows,
-            quantum_bytes: 2 * MTU,
+            quantum_bytes: 2 * (mtu + ETHERNET_HEADER),
             shape_ns_per_byte_q16: self.link.shape.map_or(0, ns_per_byte_q16),
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
-            paced: self.link.pace.into(),
+            paced: self.paces()?.into(),
         })
+    }
+
+    /// Do all flows leave at TCP's pace?
+    fn paces(&self) -> Result<bool> {
+        Ok(match self.link.pace {
+            Pace::On => true,
+            Pace::Off => false,
+            Pace::Auto => datapath::had_fq(&self.dev)?,
+        })
+    }
+
+    /// The longest GSO segment that the device will send.
+    fn longest_segment(&self) -> Result<Bytes> {
+        match self.link.gso_max {
+            Some(bytes) => Ok(bytes),
+            None => datapath::gso_max(&self.dev),
+        }
     }
 
     fn line_rate(&self) -> Option<Rate> {
@@ -213,7 +252,7 @@ impl Args {
     pub fn burst(&self) -> Result<Span> {
         let rate = self.link.shape.or_else(|| self.line_rate());
         let rate = rate.ok_or_else(|| self.no_line_rate("--threshold auto"))?;
-        Ok(rate.time_to_send(self.link.gso_max))
+        Ok(rate.time_to_send(self.longest_segment()?))
     }
 
     fn no_line_rate(&self, needed_by: &str) -> anyhow::Error {
@@ -329,10 +368,12 @@ impl LawArgs {
 
 impl LinkArgs {
     fn check(&self) -> Result<()> {
-        if !(1_448..=65_536).contains(&self.gso_max.get()) {
-            bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
+        match self.gso_max {
+            Some(bytes) if !(1_448..=65_536).contains(&bytes.get()) => {
+                bail!("--gso-max is {bytes}, outside 1448 B to 65536 B")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -360,9 +401,26 @@ fn law_parser() -> impl TypedValueParser<Value = Law> {
 
 /// The rate that the driver reports, in Mbit/s; virtual devices often report nothing or -1.
 fn driver_rate(dev: &str) -> Option<Rate> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/speed")).ok()?;
-    let mbit: u64 = text.trim().parse().ok()?;
+    let mbit: u64 = attribute(dev, "speed")?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
+}
+
+fn mtu(dev: &str) -> u32 {
+    attribute(dev, "mtu").unwrap_or(USUAL_MTU)
+}
+
+/// A number that the kernel reports of a device.
+fn attribute<T: FromStr>(dev: &str, name: &str) -> Option<T> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/{name}")).ok()?;
+    text.trim().parse().ok()
+}
+
+/// The number of the device's transmit queues.
+pub fn transmit_queues(dev: &str) -> usize {
+    let entries = std::fs::read_dir(format!("/sys/class/net/{dev}/queues"));
+    let names = entries.into_iter().flatten().flatten();
+    let is_tx = |name: std::fs::DirEntry| name.file_name().to_string_lossy().starts_with("tx-");
+    names.map(is_tx).filter(|tx| *tx).count()
 }
 
 #[cfg(test)]
@@ -382,8 +440,12 @@ mod tests {
     }
 
     fn args(options: &[&str]) -> Args {
-        let usual = ["run", "--dev", "eth0", "--line-rate", "10Gbit/s"];
-        let command = Command::try_parse_from(usual.iter().chain(options)).unwrap();
+        let device = ["--dev", "eth0", "--gso-max", "64kB", "--pace", "off"];
+        let usual = ["run"]
+            .iter()
+            .chain(&device)
+            .chain(&["--line-rate", "10Gbit/s"]);
+        let command = Command::try_parse_from(usual.chain(options)).unwrap();
         command.args
     }
 

@@ -18,11 +18,14 @@ use onramp_status::{
     clock_socket_path, netns_inode, query, socket_path, Clock, Peer, Reasons, Status,
 };
 
-use crate::args::{Args, Threshold};
+use crate::args::{transmit_queues, Args, Threshold};
 use crate::datapath::{self, Datapath};
 use crate::server::{answer, block_signals, listen, wait};
 use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
+
+/// Shortest time between two moves of the tcx programs to the front.
+const FRONT_PERIOD: Duration = Duration::from_secs(60);
 
 /// A running daemon: the data path, its clock and its thresholds.
 struct Daemon<'a> {
@@ -34,6 +37,8 @@ struct Daemon<'a> {
     /// By peer, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
     thresholds_due: Instant,
+    /// When the tcx programs may be put in front again.
+    front_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -74,6 +79,7 @@ pub fn run(args: &Args) -> Result<()> {
         &cfg,
         keys.all(),
         &peers,
+        &args.peers.serve,
         &params,
     );
     let datapath = match attached {
@@ -91,9 +97,19 @@ pub fn run(args: &Args) -> Result<()> {
         params,
         thresholds: BTreeMap::new(),
         thresholds_due: Instant::now(),
+        front_due: Instant::now(),
     };
-    if let Err(error) = daemon.datapath.limit_gso(args.link.gso_max.get() as u32) {
-        warn!("{dev}: {error:#}; flows are controlled in larger bursts");
+    if let Some(bytes) = args.link.gso_max {
+        if let Err(error) = daemon.datapath.limit_gso(bytes.get() as u32) {
+            warn!("{dev}: {error:#}; flows are controlled in larger bursts");
+        }
+    }
+    let queues = transmit_queues(dev);
+    if queues > 1 {
+        warn!(
+            "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
+             line faster than 10 Gbit/s compare the throughput with and without it"
+        );
     }
     if args.peers.key_file.is_none() {
         warn!(
@@ -136,6 +152,9 @@ impl Daemon<'_> {
             self.params = self.clock.renew();
             self.datapath.set_clock(&self.params)?;
             self.set_thresholds()?;
+            if let Err(error) = self.stay_in_front() {
+                warn!("{}: {error:#}", self.args.dev);
+            }
             let ready = wait(&fds, timeout)?;
             if ready[0] {
                 return Ok(());
@@ -155,6 +174,29 @@ impl Daemon<'_> {
                 );
             }
         }
+    }
+
+    /// Puts the tcx programs in front of those that were attached before them meanwhile, but does not fight: at
+    /// most once in `FRONT_PERIOD`. Until then OR-ACKs are sent as long as the others let them pass.
+    fn stay_in_front(&mut self) -> Result<()> {
+        if Instant::now() < self.front_due {
+            return Ok(());
+        }
+        let (before, muted) = (self.datapath.before_us()?, self.datapath.is_muted()?);
+        if before.is_empty() && !muted {
+            return Ok(());
+        }
+        self.front_due = Instant::now() + FRONT_PERIOD;
+        let effect = match muted {
+            true => "it ended the chain, so no OR-ACKs were sent",
+            false => "it let OR-ACKs pass",
+        };
+        warn!(
+            "{}: tcx program {before:?} was attached before On-Ramp's (bpftool prog show id names it); {effect}; \
+             On-Ramp's is the first again",
+            self.args.dev
+        );
+        self.datapath.move_to_front()
     }
 
     /// With `--threshold auto`, writes changed thresholds into the data path once a second.

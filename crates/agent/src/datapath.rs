@@ -3,7 +3,7 @@
 use std::{
     mem::MaybeUninit,
     net::IpAddr,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
@@ -16,13 +16,13 @@ use libbpf_rs::{
 
 use onramp_clock::keys::Key;
 use onramp_law::abi::{
-    onr_addr, onr_clock, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS,
-    ONR_BUCKETS,
+    onr_addr, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS, ONR_BUCKETS,
 };
 
-use onramp_status::RUN_DIR;
+use onramp_status::{netns_inode, RUN_DIR};
+use onramp_units::Bytes;
 
-use crate::{prefix::Prefix, qdisc};
+use crate::{clock_map, prefix::Prefix, qdisc, tcx::Tcx};
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod edge_skel {
@@ -38,6 +38,9 @@ use orack_skel::OrackSkelBuilder;
 /// Value in the map of prefixes, whose keys alone have a meaning.
 const PRESENT: [u8; 4] = 1u32.to_ne_bytes();
 
+/// Key of the only element of an array.
+const FIRST: [u8; 4] = [0; 4];
+
 /// The maps that the daemon writes and reads while it runs.
 struct Maps {
     counters: MapHandle,
@@ -45,6 +48,7 @@ struct Maps {
     clock: MapHandle,
     flow_ids: MapHandle,
     thresholds: MapHandle,
+    muted: MapHandle,
 }
 
 /// A loaded data path on one device.
@@ -54,7 +58,7 @@ pub struct Datapath {
     /// File that keeps `before` for the next daemon, if this one is killed.
     before_file: PathBuf,
     maps: Maps,
-    _tcx: [OwnedFd; 2],
+    tcx: Tcx,
     _edge: Link,
 }
 
@@ -62,6 +66,28 @@ pub struct Datapath {
 /// characters, so it contains the network namespace and the device.
 pub fn qdisc_id(netns_inode: u64, ifindex: i32) -> String {
     format!("{}{:05x}_{ifindex}", qdisc::PREFIX, netns_inode & 0xf_ffff)
+}
+
+/// Is fq the root qdisc of the device, or was it before a daemon attached, or would the kernel make it so?
+pub fn had_fq(dev: &str) -> Result<bool> {
+    let ifindex = nix::net::if_::if_nametoindex(dev)? as i32;
+    let device = qdisc::Device::open(ifindex)?;
+    let id = qdisc_id(netns_inode()?, ifindex);
+    Ok(match qdisc::Before::of(&device, &before_file(&id)) {
+        Ok(before) => before.qdisc.kind() == "fq",
+        Err(_) => false, // attach() says why
+    })
+}
+
+/// The largest GSO segment of a device as it is, or as it was before a daemon attached.
+pub fn gso_max(dev: &str) -> Result<Bytes> {
+    let ifindex = nix::net::if_::if_nametoindex(dev)? as i32;
+    let device = qdisc::Device::open(ifindex)?;
+    Ok(Bytes::new(device.gso_max_size()?.into()))
+}
+
+fn before_file(id: &str) -> PathBuf {
+    Path::new(RUN_DIR).join(format!("{id}.before"))
 }
 
 impl Datapath {
@@ -72,10 +98,11 @@ impl Datapath {
         cfg: &onr_dev_cfg,
         keys: &[Key],
         peers: &[Prefix],
+        served: &[Prefix],
         clock: &onr_clock_params,
     ) -> Result<Self> {
         let device = qdisc::Device::open(ifindex)?;
-        let before_file = Path::new(RUN_DIR).join(format!("{id}.before"));
+        let before_file = before_file(id);
         let before = qdisc::Before::of(&device, &before_file)?;
 
         let mut edge_object = MaybeUninit::uninit();
@@ -96,10 +123,14 @@ impl Datapath {
                 .update(&key.id.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
         }
         for peer in peers {
-            orack
-                .maps
-                .prefixes
-                .update(bytes_of(&prefix_key(*peer)), &PRESENT, MapFlags::ANY)?;
+            let key = prefix_key(*peer);
+            let prefixes = &edge.maps.prefixes;
+            prefixes.update(bytes_of(&key), &PRESENT, MapFlags::ANY)?;
+        }
+        for addresses in served {
+            let key = prefix_key(*addresses);
+            let map = &edge.maps.served;
+            map.update(bytes_of(&key), &PRESENT, MapFlags::ANY)?;
         }
         let maps = Maps {
             counters: MapHandle::try_from(&edge.maps.counters)?,
@@ -107,8 +138,9 @@ impl Datapath {
             clock: MapHandle::try_from(&edge.maps.clock)?,
             flow_ids: MapHandle::try_from(&edge.maps.flow_ids)?,
             thresholds: MapHandle::try_from(&orack.maps.thresholds)?,
+            muted: MapHandle::try_from(&orack.maps.data_muted)?,
         };
-        maps.set_clock(clock)?;
+        clock_map::write(&maps.clock, clock)?;
 
         let link = edge.maps.edge.attach_struct_ops().with_context(|| {
             format!(
@@ -120,21 +152,10 @@ impl Datapath {
             device.delete()?; // replacing a qdisc by one of the same name would keep the old program
         }
         device.install(id, &[])?;
-        let tcx = attach_tcx(
-            ifindex,
-            orack.progs.orack_ingress.as_fd(),
-            libbpf_sys::BPF_TCX_INGRESS,
-        )
-        .and_then(|ingress| {
-            attach_tcx(
-                ifindex,
-                orack.progs.orack_egress.as_fd(),
-                libbpf_sys::BPF_TCX_EGRESS,
-            )
-            .map(|egress| [ingress, egress])
-        });
-        let tcx = match tcx {
-            Ok(links) => links,
+        let ingress = orack.progs.orack_ingress.as_fd();
+        let egress = orack.progs.orack_egress.as_fd();
+        let tcx = match Tcx::attach(ifindex, ingress, egress) {
+            Ok(tcx) => tcx,
             Err(error) => {
                 before.restore(&device)?;
                 return Err(error);
@@ -145,7 +166,7 @@ impl Datapath {
             before,
             before_file,
             maps,
-            _tcx: tcx,
+            tcx,
             _edge: link,
         })
     }
@@ -168,7 +189,24 @@ impl Datapath {
 
     /// Gives both programs a new clock, atomically.
     pub fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
-        self.maps.set_clock(clock)
+        clock_map::write(&self.maps.clock, clock)
+    }
+
+    /// The ids of the tcx programs that run before ours.
+    pub fn before_us(&self) -> Result<Vec<u32>> {
+        self.tcx.before_us()
+    }
+
+    /// True once another program has kept ours from making an OR-ACK: none is sent since.
+    pub fn is_muted(&self) -> Result<bool> {
+        let muted = self.maps.muted.lookup(&FIRST, MapFlags::ANY)?;
+        Ok(muted.is_some_and(|value| value.iter().any(|byte| *byte != 0)))
+    }
+
+    /// Puts our tcx programs in front of all others, and lets OR-ACKs be sent again.
+    pub fn move_to_front(&mut self) -> Result<()> {
+        self.tcx.move_to_front()?;
+        Ok(self.maps.muted.update(&FIRST, &[0; 4], MapFlags::ANY)?)
     }
 
     /// Sets T to a peer, ns. It is used if the configuration says that each peer has its own T.
@@ -216,18 +254,6 @@ impl Datapath {
     }
 }
 
-impl Maps {
-    fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
-        let value = onr_clock {
-            params: *clock,
-            ..Default::default()
-        };
-        self.clock
-            .update(&0u32.to_ne_bytes(), bytes_of(&value), MapFlags::LOCK)?;
-        Ok(())
-    }
-}
-
 fn open_edge<'o>(
     object: &'o mut MaybeUninit<OpenObject>,
     id: &str,
@@ -259,6 +285,8 @@ fn load_orack<'o>(
     open.maps.ctls.reuse_fd(edge.ctls.as_fd())?;
     open.maps.flow_ids.reuse_fd(edge.flow_ids.as_fd())?;
     open.maps.peers.reuse_fd(edge.peers.as_fd())?;
+    open.maps.prefixes.reuse_fd(edge.prefixes.as_fd())?;
+    open.maps.served.reuse_fd(edge.served.as_fd())?;
     open.maps.counters.reuse_fd(edge.counters.as_fd())?;
     open.maps.clock.reuse_fd(edge.clock.as_fd())?;
     set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
@@ -295,20 +323,6 @@ fn prefix_key(prefix: Prefix) -> onr_prefix {
         bits: u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 },
         addr: onr_addr::of(prefix.addr),
     }
-}
-
-fn attach_tcx(ifindex: i32, program: BorrowedFd<'_>, direction: u32) -> Result<OwnedFd> {
-    // SAFETY: a NULL options pointer means defaults; the returned descriptor is ours.
-    let fd = unsafe {
-        libbpf_sys::bpf_link_create(program.as_raw_fd(), ifindex, direction, std::ptr::null())
-    };
-    if fd < 0 {
-        let error = std::io::Error::from_raw_os_error(-fd);
-        return Err(anyhow!(error))
-            .context("cannot attach the tcx programs, which need Linux >= 6.6");
-    }
-    // SAFETY: as above.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn explain_load(error: libbpf_rs::Error, object: &str) -> anyhow::Error {

@@ -5,6 +5,7 @@
 
 mod args;
 pub mod clock;
+pub mod clock_map;
 mod daemon;
 mod datapath;
 mod fleet;
@@ -12,6 +13,7 @@ mod prefix;
 mod qdisc;
 mod server;
 mod source;
+mod tcx;
 mod threshold;
 
 pub use args::Args;

@@ -152,6 +152,7 @@ pub fn killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over(
     assert_ours(from);
 
     let successor = Agent::start(from, options);
+    pause_s(1.0); // for a second the receiver sends no OR-ACKs to a host that has refused one
     finish_all(transfers(from, to, Load::seconds(0.5), 2));
     assert!(successor.counter("holds") > 0, "the successor holds");
     successor.assert_harmless();

@@ -157,14 +157,17 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
         ("--max-owd", slow(defaults::MAX_OWD)),
         ("--gate-tau", slow(defaults::GATE_TAU)),
         ("--gso-max", gso.to_string()),
+        (
+            "--pace",
+            if onramp.pacing { "on" } else { "off" }.to_owned(),
+        ),
         ("--shape", rate.clone()),
         ("--line-rate", rate),
         ("--peers", "10.0.0.0/8".to_owned()),
         ("--flows", FLOWS.to_string()),
         ("--socket", socket.display().to_string()),
     ];
-    let pace = onramp.pacing.then_some("--pace");
-    let run = ["agent", "run"].into_iter().chain(pace).map(str::to_owned);
+    let run = ["agent", "run"].into_iter().map(str::to_owned);
     run.chain(
         options
             .into_iter()
