@@ -32,7 +32,7 @@ test: setup ## runs all checks and tests, including those in the rack's virtual 
 bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-hop, the clock estimator's per fleet
 	cargo bench --locked --package onramp-bench --bench cost
 	cargo bench --locked --package onramp-rack --bench vm
-	cargo bench --locked --package onramp-sim --package onramp-sync
+	cargo bench --locked --package onramp-sim --package onramp-sync --package onramp-clock
 
 bench-ns3: build ## compares the simulator's speed with that of ns-3; needs Debian's libns3-dev and libgsl-dev
 	bench/ns3/run.sh $(ONRAMP)

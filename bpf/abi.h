@@ -11,6 +11,7 @@
 #define ONR_MAX_FLOWS 16384u /* default of agent --flows */
 #define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
 #define ONR_KEYS 4u	     /* keys valid at a time, for rotation */
+#define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
 #define ONR_KEY_BYTES 16u
 
 /* Configuration of one device, written by the daemon. Both BPF objects hold a copy. */
@@ -82,11 +83,20 @@ struct onr_key { /* a fleet's key, as SipHash takes it */
 };
 _Static_assert(sizeof(struct onr_key) == ONR_KEY_BYTES + 8, "two halves of a key");
 
-/* What is known of one peer, by its address. Written at the sender. */
+/* The least delay to a peer is that of two windows: a path that has grown, or a clock that was wrong for a
+ * moment, is forgotten after half a minute at most. */
+#define ONR_OWD_WINDOW_NS 15000000000ll
+#define ONR_NO_OWD 0x7fffffffffffffffll
+
+/* What is known of one peer, by its address. Written at the sender; the daemon removes a peer that was not
+ * heard for a minute. */
 struct onr_peer {
+	s64 heard_mono_ns; /* the last OR-ACK that gave the law a sample */
 	s64 owd_last_ns;
-	s64 owd_min_ns;
 	s64 owd_ewma_ns; /* gain 1/16 */
+	s64 window_mono_ns; /* when the present window of the minima began */
+	s64 owd_min_ns; /* of the present window; ONR_NO_OWD before its first sample */
+	s64 owd_min_before_ns; /* of the window before it */
 	u64 oracks;
 	u64 holds;   /* times a flow to this peer was paused */
 	u64 held_ns; /* total, over all flows to this peer */

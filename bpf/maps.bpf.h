@@ -54,10 +54,11 @@ struct {
 	__type(value, u32);
 } served SEC(".maps");
 
-/* What is known of each peer. Writers: orack (delays), edge (holds). Reader: daemon. */
+/* What is known of each peer. Writers: orack (delays), edge (holds), daemon (removes the silent). Reader:
+ * daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, ONR_MAX_PEERS);
 	__type(key, struct onr_addr);
 	__type(value, struct onr_peer);
 } peers SEC(".maps");

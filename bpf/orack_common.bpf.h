@@ -21,7 +21,7 @@ struct {
  * without an entry are not held. Writer: daemon. Reader: orack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, ONR_MAX_PEERS);
 	__type(key, struct onr_addr);
 	__type(value, u32);
 } thresholds SEC(".maps");

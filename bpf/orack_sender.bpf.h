@@ -6,25 +6,45 @@
 #include "orack_common.bpf.h"
 
 #define EWMA_SHIFT 4
+#define PLAUSIBLE_SIGMAS 4 /* a delay further below 0 shows that a clock is wrong */
 
 /* ---- sender: an OR-ACK arrives ---- */
 
-static __always_inline void peer_owd(const struct onr_addr *addr, s64 owd_ns)
+static __always_inline void peer_min(struct onr_peer *p, s64 owd_ns, s64 now, s64 sigma_ns)
+{
+	s64 age = now - p->window_mono_ns;
+
+	if (age >= ONR_OWD_WINDOW_NS) {
+		p->owd_min_before_ns = age < 2 * ONR_OWD_WINDOW_NS ? p->owd_min_ns : ONR_NO_OWD;
+		p->owd_min_ns = ONR_NO_OWD;
+		p->window_mono_ns = now;
+	}
+	if (owd_ns < p->owd_min_ns && owd_ns >= -PLAUSIBLE_SIGMAS * sigma_ns)
+		p->owd_min_ns = owd_ns;
+}
+
+static __always_inline void peer_owd(const struct onr_addr *addr, s64 owd_ns, s64 now,
+				     s64 sigma_ns)
 {
 	struct onr_peer *p = bpf_map_lookup_elem(&peers, addr);
 
 	if (!p) {
-		struct onr_peer fresh = { .owd_min_ns = owd_ns, .owd_ewma_ns = owd_ns };
+		struct onr_peer fresh = {
+			.owd_ewma_ns = owd_ns,
+			.window_mono_ns = now,
+			.owd_min_ns = ONR_NO_OWD,
+			.owd_min_before_ns = ONR_NO_OWD,
+		};
 
 		bpf_map_update_elem(&peers, addr, &fresh, BPF_NOEXIST);
 		p = bpf_map_lookup_elem(&peers, addr);
 		if (!p)
 			return;
 	}
+	p->heard_mono_ns = now;
 	p->owd_last_ns = owd_ns;
 	p->owd_ewma_ns += (owd_ns - p->owd_ewma_ns) >> EWMA_SHIFT;
-	if (owd_ns < p->owd_min_ns)
-		p->owd_min_ns = owd_ns;
+	peer_min(p, owd_ns, now, sigma_ns);
 	p->oracks++;
 }
 
@@ -60,7 +80,7 @@ static __always_inline u32 threshold_to(const struct onr_addr *addr)
 /* An authentic sample of a known peer's flow. Returns whether the qdisc should look at the flow again:
  * it is held, and may go earlier than the qdisc thinks. */
 static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl, s64 now,
-				     s64 rx_mono_ns)
+				     s64 rx_mono_ns, s64 sigma_ns)
 {
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false;
@@ -85,7 +105,7 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 
 	count_verdict(verdict);
 	if (verdict == ONR_USED)
-		peer_owd(&s->flow.daddr, owd_ns);
+		peer_owd(&s->flow.daddr, owd_ns, now, sigma_ns);
 	return kick;
 }
 
@@ -173,7 +193,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		count(ONR_CNT_oracks_unknown_flow);
 		return ONR_TCX_DROP;
 	}
-	if (feed_law(&s, ctl, now, s.rx_fleet_ns - offset))
+	if (feed_law(&s, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
 		return kick_qdisc(ctx, *id);
 	return ONR_TCX_DROP;
 }

@@ -1,7 +1,7 @@
 //! The daemon's options, their bounds, and the configuration of the data path that follows from them.
 use std::{path::PathBuf, str::FromStr, sync::Arc};
 
-use anyhow::{anyhow, bail, Result};
+use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onramp_clock::keys::Keys;
 use onramp_law::{
@@ -9,7 +9,9 @@ use onramp_law::{
     defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
 };
 use onramp_units::{Bytes, Rate, Span};
+use rustix::thread::CapabilitySet;
 
+use crate::capabilities;
 use crate::datapath;
 use crate::fleet::FleetArgs;
 use crate::prefix::Prefix;
@@ -22,6 +24,11 @@ const USUAL_MTU: u32 = 1500;
 /// IPv4 and TCP headers with a time stamp: an MTU less its largest payload.
 const HEADERS: u32 = 52;
 const ETHERNET_HEADER: u32 = 14;
+/// The longest GSO segment of a device that does not report one.
+const USUAL_GSO_MAX: Bytes = Bytes::new(65_536);
+/// The rate of a line whose rate is not known. It makes the thresholds of --threshold auto too large rather than
+/// too small: a threshold that is too small costs throughput.
+const SLOWEST_LINE: Rate = Rate::from_bits_per_s(100_000_000).expect("it is above 0");
 
 /// `--threshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +96,9 @@ pub struct Args {
 #[command(next_help_heading = "Control law")]
 pub struct LawArgs {
     /// Threshold T: a flow whose one-way delay is above T is held. With `auto`, each peer has its own
-    /// T: its minimum delay + headroom (the larger of --headroom and 2 sigma of the clock) + the time to
-    /// send one segment at the line rate
-    #[arg(long, default_value = "50us")]
+    /// T: its minimum delay of the last half minute + headroom (the larger of --headroom and 2 sigma of
+    /// the clock) + the time to send one segment at the line rate
+    #[arg(long, default_value = "auto")]
     pub threshold: Threshold,
     /// Minimum headroom of --threshold auto
     #[arg(long, default_value = "10us")]
@@ -199,12 +206,13 @@ impl Args {
         self.peers.check()?;
         above_0("--lease", self.clock.lease)?;
         above_0("--flow-age", self.limits.flow_age)?;
-        if self.law.threshold == Threshold::Auto {
-            self.burst()?;
-        }
         let line_rate = self.line_rate();
         if self.law.law == Law::Gate && line_rate.is_none() {
-            return Err(self.no_line_rate("--law gate"));
+            bail!(
+                "--law gate needs the line rate, and the driver of {} does not report it; add \
+                 --line-rate, e.g. --line-rate 10Gbit/s",
+                self.dev
+            );
         }
         let mtu = mtu(&self.dev);
         let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
@@ -234,11 +242,18 @@ impl Args {
     }
 
     /// The longest GSO segment that the device will send.
-    fn longest_segment(&self) -> Result<Bytes> {
-        match self.link.gso_max {
-            Some(bytes) => Ok(bytes),
-            None => datapath::gso_max(&self.dev),
-        }
+    fn longest_segment(&self) -> Bytes {
+        let of_device = || datapath::gso_max(&self.dev).unwrap_or(USUAL_GSO_MAX);
+        self.link.gso_max.unwrap_or_else(of_device)
+    }
+
+    /// The capabilities that the daemon needs with these options.
+    pub fn capabilities(&self) -> CapabilitySet {
+        let of_clock = match self.clock.source {
+            source::Kind::Local => CapabilitySet::empty(),
+            source::Kind::Huygens => capabilities::of_clock(self.clock.fleet.discipline),
+        };
+        capabilities::of_data_path() | of_clock
     }
 
     fn line_rate(&self) -> Option<Rate> {
@@ -246,21 +261,22 @@ impl Args {
     }
 
     /// The time to send the longest segment at the line rate.
-    ///
-    /// # Errors
-    /// The line rate is not known.
-    pub fn burst(&self) -> Result<Span> {
+    pub fn burst(&self) -> Span {
         let rate = self.link.shape.or_else(|| self.line_rate());
-        let rate = rate.ok_or_else(|| self.no_line_rate("--threshold auto"))?;
-        Ok(rate.time_to_send(self.longest_segment()?))
+        rate.unwrap_or(SLOWEST_LINE)
+            .time_to_send(self.longest_segment())
     }
 
-    fn no_line_rate(&self, needed_by: &str) -> anyhow::Error {
-        anyhow!(
-            "{needed_by} needs the line rate, and the driver of {} does not report it; add --line-rate, \
-             e.g. --line-rate 10Gbit/s",
-            self.dev
-        )
+    /// What to tell an operator whose device needs --line-rate.
+    pub fn line_rate_warning(&self) -> Option<String> {
+        let is_needed = self.law.threshold == Threshold::Auto && self.link.shape.is_none();
+        (is_needed && self.line_rate().is_none()).then(|| {
+            format!(
+                "the driver of {} does not report the line rate, so --threshold auto assumes {SLOWEST_LINE}, \
+                 and flows are held late; add --line-rate, e.g. --line-rate 10Gbit/s",
+                self.dev
+            )
+        })
     }
 
     /// The keys of `--key-file`; without it, one well-known key that authenticates nothing.
@@ -481,6 +497,22 @@ mod tests {
             "{error}"
         );
         config(&["--threshold", "100ms", "--max-owd", "100ms"]);
+    }
+
+    #[test]
+    fn an_automatic_threshold_without_a_line_rate_is_large_and_says_so() {
+        let unknown = Command::try_parse_from(["run", "--dev", "none", "--gso-max", "16kB"]);
+        let unknown = unknown.unwrap().args;
+        assert_eq!(unknown.law.threshold, Threshold::Auto);
+        assert_eq!(unknown.burst(), "1280us".parse().unwrap());
+        let warning = unknown.line_rate_warning().unwrap();
+        assert!(warning.contains("add --line-rate"), "{warning}");
+        for option in [["--shape", "1Gbit/s"], ["--threshold", "50us"]] {
+            assert_eq!(args(&option).line_rate_warning(), None);
+        }
+        assert_eq!(args(&[]).line_rate_warning(), None);
+        let known = args(&["--gso-max", "16kB"]);
+        assert_eq!(known.burst(), "12800ns".parse().unwrap());
     }
 
     #[test]

@@ -7,8 +7,9 @@ use onramp_clock::status::Status;
 use onramp_status::{clock_socket_path, netns_inode, query};
 use onramp_units::Span;
 
+use crate::capabilities;
 use crate::fleet::FleetArgs;
-use crate::server::{answer_next, block_signals, listen, wait};
+use crate::server::{answer_next, block_signals, is_hangup, listen, reload_keys, wait};
 
 /// Options of `onramp clock run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,6 +46,7 @@ pub fn run(args: &Args) -> Result<()> {
             other.pid
         );
     }
+    capabilities::keep_only(capabilities::of_clock(args.fleet.discipline))?;
     let signals = block_signals()?;
     let part = args
         .fleet
@@ -56,7 +58,13 @@ pub fn run(args: &Args) -> Result<()> {
     let outcome = loop {
         let ready = wait(&[signals.as_fd(), listener.as_fd()], PollTimeout::NONE);
         match ready.as_deref() {
-            Ok([true, _]) => break Ok(()),
+            Ok([true, _]) => match is_hangup(&signals) {
+                Ok(true) => reload_keys(args.key_file.as_deref(), |keys| {
+                    part.set_keys(keys);
+                    Ok(())
+                }),
+                stop => break stop.map(|_| ()),
+            },
             Ok(_) => answer_next(&listener, || part.status()),
             Err(_) => break ready.map(|_| ()),
         }

@@ -12,17 +12,25 @@ use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
 use onramp_clock::{stamps::now_mono_ns, status::Way};
-use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS};
+use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
 
 use onramp_status::{
-    clock_socket_path, netns_inode, query, socket_path, Clock, Peer, Reasons, Status,
+    clock_socket_path, netns_inode, query, socket_path, Clock, Health, Peer, Reasons, RootQdisc,
+    Status,
 };
 
 use crate::args::{transmit_queues, Args, Threshold};
+use crate::capabilities;
 use crate::datapath::{self, Datapath};
-use crate::server::{answer, block_signals, listen, wait};
+use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
+use crate::trouble::Trouble;
+
+/// Time between two looks at the device and at the peers.
+const LOOK: Duration = Duration::from_secs(1);
+/// A peer that was not heard for this time is forgotten.
+const FORGOTTEN_NS: i64 = 60_000_000_000;
 
 /// Shortest time between two moves of the tcx programs to the front.
 const FRONT_PERIOD: Duration = Duration::from_secs(60);
@@ -34,9 +42,12 @@ struct Daemon<'a> {
     datapath: Datapath,
     clock: Source,
     params: onr_clock_params,
+    health: Health,
+    qdisc_trouble: Trouble,
+    front_trouble: Trouble,
+    peer_trouble: Trouble,
     /// By peer, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
-    thresholds_due: Instant,
     /// When the tcx programs may be put in front again.
     front_due: Instant,
 }
@@ -49,6 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     let dev = &args.dev;
     let ifindex = check_device(dev)?;
     check_privilege()?;
+    capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
     let socket = args
         .socket
@@ -77,7 +89,7 @@ pub fn run(args: &Args) -> Result<()> {
         ifindex,
         &datapath::qdisc_id(netns, ifindex),
         &cfg,
-        keys.all(),
+        &keys,
         &peers,
         &args.peers.serve,
         &params,
@@ -95,8 +107,11 @@ pub fn run(args: &Args) -> Result<()> {
         datapath,
         clock,
         params,
+        health: Health::default(),
+        qdisc_trouble: Trouble::of("the root qdisc is not watched"),
+        front_trouble: Trouble::of("the order of the tcx programs is not watched"),
+        peer_trouble: Trouble::of("what is known of peers is not up to date"),
         thresholds: BTreeMap::new(),
-        thresholds_due: Instant::now(),
         front_due: Instant::now(),
     };
     if let Some(bytes) = args.link.gso_max {
@@ -110,6 +125,9 @@ pub fn run(args: &Args) -> Result<()> {
             "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
              line faster than 10 Gbit/s compare the throughput with and without it"
         );
+    }
+    if let Some(warning) = args.line_rate_warning() {
+        warn!("{warning}");
     }
     if args.peers.key_file.is_none() {
         warn!(
@@ -132,8 +150,10 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let detached = daemon.datapath.detach();
     outcome?;
-    detached.with_context(|| format!("cannot restore the qdisc of {dev}"))?;
-    info!("{dev} has its former qdisc again");
+    match detached.with_context(|| format!("cannot restore the qdisc of {dev}"))? {
+        RootQdisc::Foreign(kind) => info!("{dev} keeps the {kind} qdisc of another program"),
+        RootQdisc::Own | RootQdisc::Default => info!("{dev} has its former qdisc again"),
+    }
     Ok(())
 }
 
@@ -144,20 +164,24 @@ impl Daemon<'_> {
         listener: &UnixListener,
         clock_listener: Option<&UnixListener>,
     ) -> Result<()> {
-        let period_ms = (self.clock.period_ns() / 1_000_000).max(1);
-        let timeout = PollTimeout::try_from(period_ms).unwrap_or(PollTimeout::MAX);
+        let period = Duration::from_nanos(self.clock.period_ns().max(1_000_000) as u64);
+        let (mut renewal_due, mut look_due) = (Instant::now(), Instant::now());
         let mut fds = vec![signals.as_fd(), listener.as_fd()];
         fds.extend(clock_listener.map(|listener| listener.as_fd()));
         loop {
-            self.params = self.clock.renew();
-            self.datapath.set_clock(&self.params)?;
-            self.set_thresholds()?;
-            if let Err(error) = self.stay_in_front() {
-                warn!("{}: {error:#}", self.args.dev);
+            if is_due(&mut renewal_due, period) {
+                self.params = self.clock.renew();
+                self.datapath.set_clock(&self.params)?;
             }
-            let ready = wait(&fds, timeout)?;
+            if is_due(&mut look_due, LOOK) {
+                self.look()?;
+            }
+            let ready = wait(&fds, until(renewal_due.min(look_due)))?;
             if ready[0] {
-                return Ok(());
+                if !is_hangup(signals)? {
+                    return Ok(());
+                }
+                self.reload_keys();
             }
             if ready[1] {
                 self.answer(listener);
@@ -166,12 +190,6 @@ impl Daemon<'_> {
                 (ready.get(2), clock_listener, self.clock.part())
             {
                 crate::server::answer_next(listener, || part.status());
-            }
-            if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
-                bail!(
-                    "device {} was removed; start the daemon again when it is back",
-                    self.args.dev
-                );
             }
         }
     }
@@ -199,35 +217,107 @@ impl Daemon<'_> {
         self.datapath.move_to_front()
     }
 
-    /// With `--threshold auto`, writes changed thresholds into the data path once a second.
-    fn set_thresholds(&mut self) -> Result<()> {
-        if self.args.law.threshold != Threshold::Auto || Instant::now() < self.thresholds_due {
+    /// Gives the data path and the clock the keys of the key file as it is now.
+    fn reload_keys(&mut self) {
+        reload_keys(self.args.peers.key_file.as_deref(), |keys| {
+            self.datapath.set_keys(&keys)?;
+            if let Some(part) = self.clock.part() {
+                part.set_keys(keys);
+            }
+            Ok(())
+        });
+    }
+
+    /// What is done once a second.
+    fn look(&mut self) -> Result<()> {
+        if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
+            bail!(
+                "device {} was removed; start the daemon again when it is back",
+                self.args.dev
+            );
+        }
+        let watched = self.watch_qdisc();
+        self.qdisc_trouble.note(watched);
+        let front = self.stay_in_front();
+        self.front_trouble.note(front);
+        let kept = self.keep_peers();
+        self.peer_trouble.note(kept);
+        Ok(())
+    }
+
+    /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
+    /// other's qdisc would drop packets without end.
+    fn watch_qdisc(&mut self) -> Result<()> {
+        let owner = self.datapath.root_qdisc()?;
+        if owner == self.health.root_qdisc {
             return Ok(());
         }
-        self.thresholds_due = Instant::now() + Duration::from_secs(1);
+        let dev = &self.args.dev;
+        let how = "no flow is held; to hold flows again, restart the daemon";
+        match &owner {
+            RootQdisc::Own => info!("{dev} has On-Ramp's qdisc again: flows are held"),
+            RootQdisc::Default => {
+                warn!("another program removed On-Ramp's qdisc from {dev}: {how}")
+            }
+            RootQdisc::Foreign(kind) => {
+                warn!("another program made {kind} the root qdisc of {dev}: {how}");
+            }
+        }
+        self.health.root_qdisc = owner;
+        Ok(())
+    }
+
+    /// Forgets silent peers. With `--threshold auto`, sets the thresholds of the others.
+    fn keep_peers(&mut self) -> Result<()> {
+        let now = now_mono_ns();
+        let is_heard = |(_, peer): &(_, onr_peer)| now - peer.heard_mono_ns < FORGOTTEN_NS;
+        let (heard, silent): (Vec<_>, Vec<_>) =
+            self.datapath.peers()?.into_iter().partition(is_heard);
+        for (peer, _) in silent {
+            self.datapath.forget_peer(peer)?;
+        }
+        match self.args.law.threshold {
+            Threshold::Fixed(_) => Ok(()),
+            Threshold::Auto => self.set_thresholds(&heard),
+        }
+    }
+
+    /// Writes changed thresholds into the data path. Those that do not fit are counted: flows to these peers
+    /// are not held.
+    fn set_thresholds(&mut self, heard: &[(IpAddr, onr_peer)]) -> Result<()> {
         let way = |way: Way| (way.to.ip(), way.min_ns);
         let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
-        let acked = |(addr, peer): (_, onr_peer)| (addr, peer.owd_min_ns);
-        let acked: Vec<_> = self.datapath.peers()?.into_iter().map(acked).collect();
+        let acked = |(addr, peer): &(_, onr_peer)| Some((*addr, min_owd_ns(peer)?));
+        let acked: Vec<_> = heard.iter().filter_map(acked).collect();
         let margin = Margin {
             headroom_ns: self.args.law.headroom.as_ns(),
             sigma_ns: self.params.sigma_ns,
-            burst_ns: self.args.burst()?.as_ns(),
+            burst_ns: self.args.burst().as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);
-        for (peer, reasons) in &wanted {
-            let is = self
-                .thresholds
-                .get(peer)
-                .map(|reasons| reasons.threshold_ns);
-            if is != Some(reasons.threshold_ns) {
-                self.datapath
-                    .set_threshold(*peer, reasons.threshold_ns as u32)?;
-            }
+        let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);
+        let gone: Vec<IpAddr> = self.thresholds.keys().filter(is_gone).copied().collect();
+        for peer in gone {
+            self.datapath.remove_threshold(peer)?;
+            self.thresholds.remove(&peer);
         }
-        self.thresholds = wanted;
-        Ok(())
+        self.health.peers_without_threshold = 0;
+        let mut outcome = Ok(());
+        for (peer, reasons) in wanted {
+            let t_ns = reasons.threshold_ns;
+            let is = self.thresholds.get(&peer).map(|is| is.threshold_ns);
+            if is != Some(t_ns) {
+                if let Err(error) = self.datapath.set_threshold(peer, t_ns as u32) {
+                    let what = format!("cannot set the threshold of {peer}");
+                    outcome = Err(error.context(what));
+                    self.health.peers_without_threshold += 1;
+                    continue;
+                }
+            }
+            self.thresholds.insert(peer, reasons);
+        }
+        outcome
     }
 
     fn answer(&self, listener: &UnixListener) {
@@ -245,7 +335,7 @@ impl Daemon<'_> {
         let peer = |(addr, p): (_, onr_peer)| Peer {
             addr,
             owd_last_ns: p.owd_last_ns,
-            owd_min_ns: p.owd_min_ns,
+            owd_min_ns: min_owd_ns(&p),
             owd_ewma_ns: p.owd_ewma_ns,
             oracks: p.oracks,
             holds: p.holds,
@@ -271,6 +361,7 @@ impl Daemon<'_> {
                 sigma_ns: self.params.sigma_ns,
                 lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
             },
+            health: self.health.clone(),
             flows: self.datapath.flows() as u32,
             max_flows: self.args.limits.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
@@ -281,6 +372,28 @@ impl Daemon<'_> {
                 .collect(),
         })
     }
+}
+
+/// The least delay to a peer in the last two windows.
+fn min_owd_ns(peer: &onr_peer) -> Option<i64> {
+    let min_ns = peer.owd_min_ns.min(peer.owd_min_before_ns);
+    (min_ns != ONR_NO_OWD as i64).then_some(min_ns)
+}
+
+/// Whether `due` has come; then it is due again after `period`.
+fn is_due(due: &mut Instant, period: Duration) -> bool {
+    let now = Instant::now();
+    let is_due = now >= *due;
+    if is_due {
+        *due = now + period;
+    }
+    is_due
+}
+
+/// The time to wait until `due`, rounded up to whole milliseconds, so that it has come then.
+fn until(due: Instant) -> PollTimeout {
+    let left = due.saturating_duration_since(Instant::now());
+    PollTimeout::try_from(left.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX)
 }
 
 fn check_device(dev: &str) -> Result<i32> {

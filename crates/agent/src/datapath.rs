@@ -8,18 +8,19 @@ use std::{
 };
 
 use anyhow::{anyhow, bail, Context, Result};
-use bytemuck::{bytes_of, cast, pod_read_unaligned, try_pod_read_unaligned};
+use bytemuck::{bytes_of, cast, pod_read_unaligned};
 use libbpf_rs::{
     skel::{OpenSkel, SkelBuilder},
     ErrorKind, Link, MapCore, MapFlags, MapHandle, OpenObject,
 };
 
-use onramp_clock::keys::Key;
+use onramp_clock::keys::Keys;
 use onramp_law::abi::{
     onr_addr, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS, ONR_BUCKETS,
+    ONR_KEYS, ONR_MAX_PEERS,
 };
 
-use onramp_status::{netns_inode, RUN_DIR};
+use onramp_status::{netns_inode, RootQdisc, RUN_DIR};
 use onramp_units::Bytes;
 
 use crate::{clock_map, prefix::Prefix, qdisc, tcx::Tcx};
@@ -49,16 +50,22 @@ struct Maps {
     flow_ids: MapHandle,
     thresholds: MapHandle,
     muted: MapHandle,
+    keys: MapHandle,
+    orack_cfg: MapHandle,
 }
 
 /// A loaded data path on one device.
 pub struct Datapath {
+    id: String,
     device: qdisc::Device,
     before: qdisc::Before,
     /// File that keeps `before` for the next daemon, if this one is killed.
     before_file: PathBuf,
+    /// The largest GSO segment of the device as this daemon left it.
+    gso_limit_bytes: u32,
     maps: Maps,
     tcx: Tcx,
+    cfg: onr_dev_cfg,
     _edge: Link,
 }
 
@@ -96,7 +103,7 @@ impl Datapath {
         ifindex: i32,
         id: &str,
         cfg: &onr_dev_cfg,
-        keys: &[Key],
+        keys: &Keys,
         peers: &[Prefix],
         served: &[Prefix],
         clock: &onr_clock_params,
@@ -104,24 +111,12 @@ impl Datapath {
         let device = qdisc::Device::open(ifindex)?;
         let before_file = before_file(id);
         let before = qdisc::Before::of(&device, &before_file)?;
+        let gso_limit_bytes = device.gso_max_size()?;
 
         let mut edge_object = MaybeUninit::uninit();
         let mut edge = open_edge(&mut edge_object, id, cfg)?;
         let mut orack_object = MaybeUninit::uninit();
         let orack = load_orack(&mut orack_object, cfg, &edge.maps)?;
-        for key in keys {
-            let [k0, k1] = cast(key.bytes);
-            let value = onr_key {
-                k0,
-                k1,
-                valid: 1,
-                ..Default::default()
-            };
-            orack
-                .maps
-                .keys
-                .update(&key.id.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
-        }
         for peer in peers {
             let key = prefix_key(*peer);
             let prefixes = &edge.maps.prefixes;
@@ -139,7 +134,10 @@ impl Datapath {
             flow_ids: MapHandle::try_from(&edge.maps.flow_ids)?,
             thresholds: MapHandle::try_from(&orack.maps.thresholds)?,
             muted: MapHandle::try_from(&orack.maps.data_muted)?,
+            keys: MapHandle::try_from(&orack.maps.keys)?,
+            orack_cfg: MapHandle::try_from(&orack.maps.data_cfg)?,
         };
+        maps.set_keys(keys, cfg)?;
         clock_map::write(&maps.clock, clock)?;
 
         let link = edge.maps.edge.attach_struct_ops().with_context(|| {
@@ -157,34 +155,46 @@ impl Datapath {
         let tcx = match Tcx::attach(ifindex, ingress, egress) {
             Ok(tcx) => tcx,
             Err(error) => {
-                before.restore(&device)?;
+                before.restore(&device, id, gso_limit_bytes)?;
                 return Err(error);
             }
         };
         Ok(Self {
+            id: id.to_owned(),
             device,
             before,
             before_file,
+            gso_limit_bytes,
             maps,
             tcx,
+            cfg: *cfg,
             _edge: link,
         })
     }
 
     /// Keeps GSO segments at or below `bytes` while attached.
-    pub fn limit_gso(&self, bytes: u32) -> Result<()> {
+    pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
         let wanted = bytes.min(self.before.gso_max_bytes);
-        if self.device.gso_max_size()? == wanted {
-            return Ok(());
+        if self.device.gso_max_size()? != wanted {
+            self.device.set_gso_max_size(wanted)?;
         }
-        self.device.set_gso_max_size(wanted)
+        self.gso_limit_bytes = wanted;
+        Ok(())
     }
 
-    /// Removes everything and restores the former qdisc and GSO limit.
-    pub fn detach(self) -> Result<()> {
-        self.before.restore(&self.device)?;
+    /// Removes everything and restores the former qdisc and GSO limit, except what another program has
+    /// changed. Returns who had the root qdisc.
+    pub fn detach(self) -> Result<RootQdisc> {
+        let owner = self
+            .before
+            .restore(&self.device, &self.id, self.gso_limit_bytes)?;
         let _ = std::fs::remove_file(&self.before_file);
-        Ok(())
+        Ok(owner)
+    }
+
+    /// Who has the root qdisc of the device now.
+    pub fn root_qdisc(&self) -> Result<RootQdisc> {
+        self.device.owner(&self.id)
     }
 
     /// Gives both programs a new clock, atomically.
@@ -209,11 +219,26 @@ impl Datapath {
         Ok(self.maps.muted.update(&FIRST, &[0; 4], MapFlags::ANY)?)
     }
 
+    /// Accepts these keys, and no others, from now on; signs with the first.
+    pub fn set_keys(&self, keys: &Keys) -> Result<()> {
+        self.maps.set_keys(keys, &self.cfg)
+    }
+
     /// Sets T to a peer, ns. It is used if the configuration says that each peer has its own T.
     pub fn set_threshold(&self, peer: IpAddr, threshold_ns: u32) -> Result<()> {
         let key = onr_addr::of(peer);
         let map = &self.maps.thresholds;
         Ok(map.update(bytes_of(&key), &threshold_ns.to_ne_bytes(), MapFlags::ANY)?)
+    }
+
+    /// Removes T to a peer, so that its flows are not held with `--threshold auto`.
+    pub fn remove_threshold(&self, peer: IpAddr) -> Result<()> {
+        remove(&self.maps.thresholds, peer)
+    }
+
+    /// Removes what is known of a peer.
+    pub fn forget_peer(&self, peer: IpAddr) -> Result<()> {
+        remove(&self.maps.peers, peer)
     }
 
     /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
@@ -236,14 +261,14 @@ impl Datapath {
 
     /// The delays and counters of each peer.
     pub fn peers(&self) -> Result<Vec<(IpAddr, onr_peer)>> {
-        let mut peers = Vec::new();
-        for key in self.maps.peers.keys() {
-            let Some(value) = self.maps.peers.lookup(&key, MapFlags::ANY)? else {
-                continue;
-            };
-            let addr = try_pod_read_unaligned::<onr_addr>(&key).map_err(|e| anyhow!("{e}"))?;
-            peers.push((addr.ip(), pod_read_unaligned(&value)));
-        }
+        // In one batch: libbpf-rs ends at the first one that is not full, and the kernel fills none but by chance.
+        let all = &self.maps.peers;
+        let all = all.lookup_batch(ONR_MAX_PEERS, MapFlags::ANY, MapFlags::ANY)?;
+        let peer = |(key, value): (Vec<u8>, Vec<u8>)| {
+            let addr = pod_read_unaligned::<onr_addr>(&key);
+            (addr.ip(), pod_read_unaligned(&value))
+        };
+        let mut peers: Vec<_> = all.map(peer).collect();
         peers.sort_by_key(|(addr, _)| *addr);
         Ok(peers)
     }
@@ -251,6 +276,42 @@ impl Datapath {
     /// Number of flows in the table.
     pub fn flows(&self) -> usize {
         self.maps.flow_ids.keys().count()
+    }
+}
+
+impl Maps {
+    fn set_keys(&self, keys: &Keys, cfg: &onr_dev_cfg) -> Result<()> {
+        let mut values = [onr_key::default(); ONR_KEYS as usize];
+        for key in keys.all() {
+            let [k0, k1] = cast(key.bytes);
+            values[key.id as usize] = onr_key {
+                k0,
+                k1,
+                valid: 1,
+                ..Default::default()
+            };
+        }
+        for (id, value) in values.iter().enumerate() {
+            let id = id as u32;
+            self.keys
+                .update(&id.to_ne_bytes(), bytes_of(value), MapFlags::ANY)?;
+        }
+        let cfg = onr_dev_cfg {
+            key_id: keys.signing().id,
+            ..*cfg
+        };
+        let first = 0u32.to_ne_bytes();
+        Ok(self
+            .orack_cfg
+            .update(&first, bytes_of(&cfg), MapFlags::ANY)?)
+    }
+}
+
+/// Removes a peer's entry, if there is one.
+fn remove(map: &MapHandle, peer: IpAddr) -> Result<()> {
+    match map.delete(bytes_of(&onr_addr::of(peer))) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

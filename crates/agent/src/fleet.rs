@@ -114,6 +114,11 @@ impl Part {
         self.host.delays()
     }
 
+    /// Signs and checks messages with these keys from now on.
+    pub fn set_keys(&self, keys: Keys) {
+        self.host.set_keys(keys);
+    }
+
     /// The status of the clock and of the fleet.
     pub fn status(&self) -> Status {
         let mut status = self.host.status();

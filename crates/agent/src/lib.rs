@@ -4,6 +4,7 @@
 //! Does not: print status for people. crates/onramp does, with the types of crates/status and crates/clock.
 
 mod args;
+mod capabilities;
 pub mod clock;
 pub mod clock_map;
 mod daemon;
@@ -15,6 +16,7 @@ mod server;
 mod source;
 mod tcx;
 mod threshold;
+mod trouble;
 
 pub use args::Args;
 pub use daemon::run;

@@ -1,5 +1,6 @@
 //! The root qdisc and the largest GSO segment of a device, by rtnetlink: reads, replaces and restores them.
-//! Restores only what a dump describes completely: a classless qdisc, or the kernel's default.
+//! Restores only what a dump describes completely: a classless qdisc, or the kernel's default. Restores
+//! nothing that another program has changed since.
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
@@ -15,6 +16,7 @@ use neli::{
     types::{Buffer, RtBuffer},
     utils::Groups,
 };
+use onramp_status::RootQdisc;
 use serde::{Deserialize, Serialize};
 
 /// TC_H_ROOT: the parent of a root qdisc.
@@ -92,19 +94,24 @@ impl Before {
             .with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Restores the device.
-    pub fn restore(&self, device: &Device) -> Result<()> {
-        if device.gso_max_size()? != self.gso_max_bytes {
+    /// Restores what is still as On-Ramp left it: a GSO limit of `gso_limit_bytes`, and a root qdisc that is
+    /// `id` or was removed. Returns the owner of the root qdisc that it found.
+    pub fn restore(&self, device: &Device, id: &str, gso_limit_bytes: u32) -> Result<RootQdisc> {
+        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
             device.set_gso_max_size(self.gso_max_bytes)?;
+            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
+                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
+            }
         }
-        if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
-            device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
+        let owner = device.owner(id)?;
+        if owner == RootQdisc::Own {
+            device.delete()?;
         }
-        device.delete()?;
-        match &self.qdisc {
-            Found::Default => Ok(()),
-            Found::Configured { kind, options } => device.install(kind, options),
+        match (&owner, &self.qdisc) {
+            (RootQdisc::Foreign(_), _) | (_, Found::Default) => {}
+            (_, Found::Configured { kind, options }) => device.install(kind, options)?,
         }
+        Ok(owner)
     }
 }
 
@@ -113,6 +120,13 @@ impl Before {
 fn default_kind() -> String {
     let text = std::fs::read_to_string("/proc/sys/net/core/default_qdisc");
     text.unwrap_or_default().trim().to_owned()
+}
+
+/// A qdisc of the device, as a dump describes it.
+struct Dumped {
+    kind: String,
+    parent: u32,
+    options: Vec<u8>,
 }
 
 /// A netlink socket and one device.
@@ -134,12 +148,46 @@ impl Device {
 
     /// The root qdisc, none if it is an On-Ramp qdisc; an error if it could not be put back.
     pub fn root(&self) -> Result<Option<Found>> {
+        let mut found = Some(Found::Default);
+        for Dumped {
+            kind,
+            parent,
+            mut options,
+        } in self.dump()?
+        {
+            if kind.starts_with(PREFIX) {
+                found = None;
+            } else if parent != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
+                bail!(
+                    "it has a {kind} qdisc, which On-Ramp could not restore when it stops; \
+                     remove it first: tc qdisc del dev DEV root"
+                );
+            } else {
+                round_codel_times_up(&kind, &mut options);
+                found = Some(Found::Configured { kind, options });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Who has the root qdisc now, if `id` is the daemon's own.
+    pub fn owner(&self, id: &str) -> Result<RootQdisc> {
+        let root = self.dump()?.into_iter().find(|qdisc| qdisc.parent == ROOT);
+        Ok(match root {
+            None => RootQdisc::Default,
+            Some(root) if root.kind == id => RootQdisc::Own,
+            Some(root) => RootQdisc::Foreign(root.kind),
+        })
+    }
+
+    /// The qdiscs of the device, without those that the kernel creates and those for ingress.
+    fn dump(&self) -> Result<Vec<Dumped>> {
         let query = self.message(0, 0, RtBuffer::new())?;
         let replies = self
             .router
             .send::<_, _, Rtm, Tcmsg>(Rtm::Getqdisc, NlmF::DUMP, NlPayload::Payload(query))
             .context("netlink: requesting the qdiscs")?;
-        let mut found = Some(Found::Default);
+        let mut all = vec![];
         for reply in replies {
             let reply = reply.context("netlink: reading qdiscs")?;
             let Some(qdisc) = reply.get_payload() else {
@@ -154,23 +202,16 @@ impl Device {
             if *qdisc.tcm_handle() >> 16 == 0 && !kind.starts_with(PREFIX) {
                 continue; // created by the kernel, with its children
             }
-            if kind.starts_with(PREFIX) {
-                found = None;
-            } else if *qdisc.tcm_parent() != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
-                bail!(
-                    "it has a {kind} qdisc, which On-Ramp could not restore when it stops; \
-                     remove it first: tc qdisc del dev DEV root"
-                );
-            } else {
-                let mut options = attributes
-                    .get_attribute(Tca::Options)
+            let options = attributes.get_attribute(Tca::Options);
+            all.push(Dumped {
+                kind,
+                parent: *qdisc.tcm_parent(),
+                options: options
                     .map(|a| a.rta_payload().as_ref().to_vec())
-                    .unwrap_or_default();
-                round_codel_times_up(&kind, &mut options);
-                found = Some(Found::Configured { kind, options });
-            }
+                    .unwrap_or_default(),
+            });
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// Makes `kind` the root qdisc, with raw options.

@@ -1,4 +1,4 @@
-//! Common to all daemons: wait for signals, and answer status requests.
+//! Common to all daemons: wait for signals, read keys again, and answer status requests.
 use std::{
     io::Write,
     os::{
@@ -17,16 +17,36 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
     },
 };
+use onramp_clock::keys::Keys;
 use serde::Serialize;
-use tracing::warn;
+use tracing::{error, info, warn};
 
-/// A descriptor that becomes readable on SIGINT or SIGTERM.
+/// A descriptor that becomes readable on SIGINT, SIGTERM or SIGHUP.
 pub fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
     set.add(Signal::SIGTERM);
+    set.add(Signal::SIGHUP);
     set.thread_block()?;
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
+}
+
+/// Whether the signal that has arrived is SIGHUP, which asks to read the keys again; the others ask to stop.
+pub fn is_hangup(signals: &SignalFd) -> Result<bool> {
+    let signal = signals.read_signal()?;
+    Ok(signal.is_some_and(|signal| signal.ssi_signo == Signal::SIGHUP as u32))
+}
+
+/// Reads the key file again and hands its keys over. A file that is refused changes nothing.
+pub fn reload_keys(key_file: Option<&Path>, take: impl FnOnce(Keys) -> Result<()>) {
+    let Some(path) = key_file else {
+        return info!("SIGHUP: there is no --key-file to read again");
+    };
+    let read = Keys::read(path).map_err(anyhow::Error::from);
+    match read.and_then(take) {
+        Ok(()) => info!("SIGHUP: the keys of {} are in use", path.display()),
+        Err(error) => error!("SIGHUP: {error:#}; the former keys stay in use"),
+    }
 }
 
 /// Listens at `socket` for status requests.

@@ -15,9 +15,9 @@ pub struct Margin {
     pub burst_ns: i64,
 }
 
-/// T by peer. `probed` and `acked` are the minimum delays measured by probes and by OR-ACKs. Probes take
-/// precedence because their minimum covers only the last half minute. An error of the clocks can make a
-/// minimum negative; then 0 is used.
+/// T by peer. `probed` and `acked` are the minimum delays measured by probes and by OR-ACKs. Both are of
+/// the last half minute. Probes take precedence because data often waits in a queue that it has built itself.
+/// An error of the clocks can make a minimum negative; then 0 is used.
 pub fn thresholds(
     probed: &[(IpAddr, i64)],
     acked: &[(IpAddr, i64)],

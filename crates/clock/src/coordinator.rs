@@ -6,7 +6,10 @@ use std::{
     net::SocketAddr,
 };
 
-use onramp_sync::fleet::{Fleet, Lost, Report, Wander, Window};
+use onramp_sync::{
+    correction::Correction,
+    fleet::{Fleet, Lost, Report, Wander, Window},
+};
 
 use crate::{
     members::Members,
@@ -16,10 +19,19 @@ use crate::{
 
 /// Windows over which a delay is the minimum: a path that has become longer is believed after half a
 /// minute.
-const MEMORY: usize = 16;
+const MEMORY: u64 = 16;
+/// A delay that is negative by more standard deviations of an edge's error shows that a clock was wrong.
+const PLAUSIBLE_SIGMAS: f64 = 4.0;
 
 /// An edge by the numbers of its ends.
 type Ends = (usize, usize);
+
+/// The shortest delays of an edge in a window.
+struct Shortest {
+    window: u64,
+    out_ns: i64,
+    back_ns: i64,
+}
 
 /// The coordinator of a fleet.
 pub struct Coordinator {
@@ -29,8 +41,10 @@ pub struct Coordinator {
     is_new: bool,
     /// What was reported since the last step.
     reports: BTreeMap<Ends, EdgeReport>,
-    /// Of each edge the shortest delays of past windows, out and back.
-    shortest: BTreeMap<Ends, VecDeque<(i64, i64)>>,
+    /// Number of steps so far.
+    windows: u64,
+    /// Of each edge the shortest delays of the last windows.
+    shortest: BTreeMap<Ends, VecDeque<Shortest>>,
     /// One-way delays after the last step.
     ways: BTreeMap<Ends, Delays>,
 }
@@ -43,6 +57,7 @@ impl Coordinator {
             fleet: Fleet::new(Wander::default()),
             is_new: true,
             reports: BTreeMap::new(),
+            windows: 0,
             shortest: BTreeMap::new(),
             ways: BTreeMap::new(),
         }
@@ -101,11 +116,28 @@ impl Coordinator {
         let hosts = self.members.all().len();
         let window = self.fleet.window(hosts, &reports);
         self.measure(&taken, &window);
-        let spoken_of = |host: &usize| reports.iter().any(|r| r.near == *host || r.far == *host);
-        (0..hosts)
-            .filter(spoken_of)
-            .map(|host| (self.members.all()[host], self.verdict(host, &window)))
+        let mut spoken_of = vec![false; hosts];
+        for report in &reports {
+            spoken_of[report.near] = true;
+            spoken_of[report.far] = true;
+        }
+        let delays = self.delays_by_host();
+        let each = delays.into_iter().zip(&window.corrections).zip(spoken_of);
+        each.enumerate()
+            .filter(|(_, (_, spoken_of))| *spoken_of)
+            .map(|(host, ((delays, found), _))| (self.members.all()[host], verdict(*found, delays)))
             .collect()
+    }
+
+    /// By host, its neighbours and the delays between it and them.
+    fn delays_by_host(&self) -> Vec<Vec<(SocketAddr, Delays)>> {
+        let name = |host: usize| self.members.all()[host];
+        let mut delays_by_host = vec![vec![]; self.members.all().len()];
+        for ((near, far), delays) in &self.ways {
+            delays_by_host[*near].push((name(*far), *delays));
+            delays_by_host[*far].push((name(*near), turned(delays)));
+        }
+        delays_by_host
     }
 
     /// One-way delays of all edges, both ways.
@@ -135,43 +167,56 @@ impl Coordinator {
     /// Delays by the clocks that were agreed upon: what an edge's own line says of its offset is
     /// wrong by the edge's residual.
     fn measure(&mut self, taken: &BTreeMap<Ends, EdgeReport>, window: &Window) {
+        self.windows += 1;
+        let since = self.windows.saturating_sub(MEMORY);
+        self.shortest.retain(|_, shortest| {
+            shortest.retain(|past| past.window > since);
+            !shortest.is_empty()
+        });
+        let least_ns = -(PLAUSIBLE_SIGMAS * window.edge_sigma_ns) as i64;
         self.ways.clear();
         for ((ends, edge), residual) in taken.iter().zip(&window.residuals_ns) {
             let wrong = residual.round() as i64;
             let out = |ns: i64| ns.saturating_add(wrong);
             let back = |ns: i64| ns.saturating_sub(wrong);
+            let now = Shortest {
+                window: self.windows,
+                out_ns: out(edge.delays.out_min_ns),
+                back_ns: back(edge.delays.back_min_ns),
+            };
             let shortest = self.shortest.entry(*ends).or_default();
-            if shortest.len() == MEMORY {
-                shortest.pop_front();
+            if now.out_ns.min(now.back_ns) >= least_ns {
+                shortest.push_back(now);
             }
-            shortest.push_back((out(edge.delays.out_min_ns), back(edge.delays.back_min_ns)));
+            let (outs, backs) = (
+                shortest.iter().map(|past| past.out_ns),
+                shortest.iter().map(|past| past.back_ns),
+            );
+            let (Some(out_min_ns), Some(back_min_ns)) = (outs.min(), backs.min()) else {
+                continue;
+            };
             let delays = Delays {
-                out_min_ns: shortest.iter().map(|s| s.0).min().unwrap_or(0),
-                back_min_ns: shortest.iter().map(|s| s.1).min().unwrap_or(0),
+                out_min_ns,
+                back_min_ns,
                 out_now_ns: out(edge.delays.out_now_ns),
                 back_now_ns: back(edge.delays.back_now_ns),
             };
             self.ways.insert(*ends, delays);
         }
     }
+}
 
-    fn verdict(&self, host: usize, window: &Window) -> Verdict {
-        let state = match window.corrections[host] {
-            Ok(correction) => State::Synchronised(correction),
-            Err(Lost::Apart) => State::Apart,
-            Err(Lost::Contradictory) => State::Contradictory,
-        };
-        let of_host = |((near, far), delays): (&Ends, &Delays)| match host {
-            _ if host == *near => Some((self.members.all()[*far], *delays)),
-            _ if host == *far => Some((self.members.all()[*near], turned(delays))),
-            _ => None,
-        };
-        let delays = self.ways.iter().filter_map(of_host).take(MOST_NEIGHBOURS);
-        Verdict {
-            state,
-            wall: None,
-            delays: delays.collect(),
-        }
+fn verdict(found: Result<Correction, Lost>, mut delays: Vec<(SocketAddr, Delays)>) -> Verdict {
+    delays.truncate(MOST_NEIGHBOURS);
+    let state = match found {
+        Ok(correction) => State::Synchronised(correction),
+        Err(Lost::Apart) => State::Apart,
+        Err(Lost::Contradictory) => State::Contradictory,
+    };
+    Verdict {
+        state,
+        wall: None,
+        delays,
     }
 }
 
@@ -318,6 +363,53 @@ mod tests {
         let all = [&[newcomer], members.all()].concat();
         coordinator.renumber(Members::registered(all));
         assert_eq!(both(&mut coordinator, &[(0, 1), (1, 2)]).len(), 3);
+    }
+
+    /// A window's minimum delay of the edge from member 0 to 1, out and back; all others say the usual.
+    fn measured(coordinator: &mut Coordinator, out_min_ns: i64, back_min_ns: i64) -> Option<Way> {
+        let members = members();
+        for (near, far) in [(0, 1), (1, 2), (0, 2)] {
+            let (from, mut edge) = report(&members, near, far);
+            if (near, far) == (0, 1) {
+                edge.delays.out_min_ns = out_min_ns;
+                edge.delays.back_min_ns = back_min_ns;
+            }
+            coordinator.take(from, &alone(edge));
+        }
+        coordinator.step();
+        let (from, to) = (members.all()[0], members.all()[1]);
+        let ways = coordinator.ways();
+        ways.into_iter().find(|w| (w.from, w.to) == (from, to))
+    }
+
+    #[test]
+    fn a_minimum_is_forgotten_after_half_a_minute_and_a_negative_delay_is_none() {
+        let mut coordinator = Coordinator::new(members());
+        let about = |way: Option<Way>, ns: i64| (way.expect("a way").min_ns - ns).abs() < 2_000;
+        assert_eq!(measured(&mut coordinator, -40_000_000, 5_000), None);
+        assert!(about(measured(&mut coordinator, 20_000, 20_000), 20_000));
+        let glitch = measured(&mut coordinator, 40_000_000, -40_000_000);
+        assert!(about(glitch, 20_000), "{glitch:?}");
+        // The path has grown.
+        for _ in 0..14 {
+            let old = measured(&mut coordinator, 20_000_000, 20_000_000);
+            assert!(about(old, 20_000), "{old:?}");
+        }
+        let grown = measured(&mut coordinator, 20_000_000, 20_000_000);
+        assert!(about(grown, 20_000_000), "{grown:?}");
+    }
+
+    #[test]
+    fn an_edge_that_was_silent_for_long_is_measured_anew() {
+        let mut coordinator = Coordinator::new(members());
+        measured(&mut coordinator, 20_000, 20_000);
+        for _ in 0..MEMORY {
+            let (near, edge) = report(&members(), 1, 2);
+            coordinator.take(near, &alone(edge));
+            coordinator.step();
+        }
+        let way = measured(&mut coordinator, 20_000_000, 20_000_000);
+        assert!(way.expect("a way").min_ns > 19_000_000, "{way:?}");
     }
 
     /// Two hosts make no loop: only time shows that their edge is noisy.

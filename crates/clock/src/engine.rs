@@ -4,6 +4,7 @@
 //! It sleeps between ticks. In each tick it processes the packets that arrived since the last one, which the
 //! kernel has stamped, and sends a pair to every neighbour.
 
+mod central;
 mod fresh;
 mod roster;
 mod system;
@@ -25,8 +26,8 @@ use tracing::{info, warn};
 
 use crate::{
     config::Config,
-    coordinator::Coordinator,
     exchange::{FarEnd, NearEnd},
+    keys::Keys,
     own::OwnClock,
     published::{Course, Published},
     roster::Roster,
@@ -37,6 +38,7 @@ use crate::{
     wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
 };
 
+use central::Central;
 use fresh::{Age, Fresh};
 
 /// Time after the end of a window in which the coordinator waits for reports.
@@ -83,6 +85,14 @@ struct Member {
     verdicts: Fresh,
 }
 
+/// What others tell the thread.
+pub(crate) struct News {
+    /// Every change of the fleet.
+    pub rosters: Receiver<Roster>,
+    /// Every change of the keys.
+    pub keys: Receiver<Keys>,
+}
+
 /// The thread's state.
 pub(crate) struct Engine {
     config: Config,
@@ -90,8 +100,7 @@ pub(crate) struct Engine {
     system: SystemClock,
     /// Change of the system clock's rate that it needs, without slewing.
     needed: f64,
-    /// Receives every change of the fleet.
-    rosters: Receiver<Roster>,
+    news: News,
     roster: Roster,
     shared: Arc<Mutex<Published>>,
     told: Published,
@@ -106,7 +115,7 @@ pub(crate) struct Engine {
     window: i64,
     began_mono_ns: i64,
     started_mono_ns: i64,
-    coordinator: Option<Coordinator>,
+    central: Option<Central>,
     step_mono_ns: Option<i64>,
     /// The reports of the last window, for a new leader that lacks them, and when to send them.
     last_edges: Vec<EdgeReport>,
@@ -123,14 +132,14 @@ impl Engine {
     pub fn new(
         config: Config,
         system: SystemClock,
-        rosters: Receiver<Roster>,
+        news: News,
         shared: Arc<Mutex<Published>>,
     ) -> Engine {
         let now = now_mono_ns();
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
         Engine {
-            rosters,
+            news,
             roster: Roster::unknown(),
             told: Published::new(config.discipline),
             probed: vec![],
@@ -142,7 +151,7 @@ impl Engine {
             window: 0,
             began_mono_ns: now,
             started_mono_ns: now,
-            coordinator: None,
+            central: None,
             step_mono_ns: None,
             last_edges: vec![],
             tell_mono_ns: None,
@@ -163,9 +172,7 @@ impl Engine {
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut next = now_mono_ns();
         while !stop.load(Ordering::Relaxed) {
-            while let Ok(roster) = self.rosters.try_recv() {
-                self.adopt(roster, now_mono_ns());
-            }
+            self.take_news(now_mono_ns());
             self.repeat(&socket);
             self.correct(&socket);
             self.turn(&socket, now_mono_ns());
@@ -178,6 +185,15 @@ impl Engine {
             sleep_until(next);
         }
         self.coast(now_mono_ns());
+    }
+
+    fn take_news(&mut self, now: i64) {
+        while let Ok(keys) = self.news.keys.try_recv() {
+            self.config.keys = keys;
+        }
+        while let Ok(roster) = self.news.rosters.try_recv() {
+            self.adopt(roster, now);
+        }
     }
 
     // ---- what comes in ----
@@ -231,7 +247,7 @@ impl Engine {
             }
             return counters.strangers += 1;
         };
-        let leads = self.coordinator.is_some();
+        let leads = self.central.is_some();
         let is_led = self.roster.leader == Some(from) && message.term == self.roster.term;
         match &message.body {
             Body::Notice => return self.depose(message.term, now),
@@ -271,8 +287,8 @@ impl Engine {
             }
             Body::Report(report) => {
                 counters.reports_taken += 1;
-                if let Some(coordinator) = &mut self.coordinator {
-                    coordinator.take(from, &report);
+                if let Some(central) = &mut self.central {
+                    central.take(from, report);
                 }
             }
             Body::Verdict(verdict) => self.follow(&verdict, now),
@@ -407,8 +423,11 @@ impl Engine {
         }
         if self.step_mono_ns.is_some_and(|at| at <= now) {
             self.step_mono_ns = None;
-            self.step(socket);
+            if let Some(central) = &mut self.central {
+                central.begin();
+            }
         }
+        self.tell_verdicts(socket);
     }
 
     fn end_window(&mut self, socket: &Socket, now: i64) {
@@ -439,7 +458,7 @@ impl Engine {
         self.told.edges = edges;
         self.last_edges = reports;
         self.report(socket, now);
-        self.step_mono_ns = self.coordinator.is_some().then_some(now + GATHER_NS);
+        self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);
         self.publish(now);
     }
 
@@ -467,12 +486,13 @@ impl Engine {
         })
     }
 
-    fn step(&mut self, socket: &Socket) {
-        let wall = self.wall(now_mono_ns());
-        let Some(coordinator) = &mut self.coordinator else {
+    /// Sends the verdicts of a central step that has ended.
+    fn tell_verdicts(&mut self, socket: &Socket) {
+        let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
             return;
         };
-        for (to, verdict) in coordinator.step() {
+        let wall = self.wall(now_mono_ns());
+        for (to, verdict) in verdicts {
             self.say(socket, to, Body::Verdict(Verdict { wall, ..verdict }));
         }
     }
@@ -496,8 +516,8 @@ impl Engine {
         }
         let own = self.config.own;
         let ways = |(neighbour, delays): &(SocketAddr, Delays)| Way::both(own, *neighbour, delays);
-        self.told.ways = match &self.coordinator {
-            Some(coordinator) => coordinator.ways(),
+        self.told.ways = match &self.central {
+            Some(central) => central.ways(),
             None => verdict.delays.iter().flat_map(ways).collect(),
         };
         self.publish(now);
@@ -534,7 +554,7 @@ impl Engine {
     fn publish(&mut self, now: i64) {
         self.told.cost.wall_ns = now - self.started_mono_ns;
         self.told.cost.cpu_ns = now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID);
-        self.told.members = self.roster.members.all().len();
+        self.told.members = self.roster.members.clone();
         self.told.leader = self.roster.leader;
         self.told.term = self.roster.term;
         self.told.scale = self.own.scale;

@@ -4,7 +4,7 @@ use std::{
     io,
     sync::{
         atomic::{AtomicBool, Ordering},
-        mpsc::Receiver,
+        mpsc::{channel, Receiver, Sender},
         Arc, Mutex,
     },
     thread::JoinHandle,
@@ -12,7 +12,9 @@ use std::{
 
 use crate::{
     config::Config,
-    engine::Engine,
+    engine::{Engine, News},
+    keys::Keys,
+    members::Members,
     published::Published,
     roster::Roster,
     stamps::{now_mono_ns, Socket, SOURCE},
@@ -24,6 +26,7 @@ use crate::{
 pub struct Host {
     config: Config,
     shared: Arc<Mutex<Published>>,
+    keys: Sender<Keys>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -37,7 +40,12 @@ impl Host {
         let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
         let stop = Arc::new(AtomicBool::new(false));
         let system = SystemClock::of(&config)?;
-        let mut engine = Engine::new(config.clone(), system, rosters, Arc::clone(&shared));
+        let (keys, new_keys) = channel();
+        let news = News {
+            rosters,
+            keys: new_keys,
+        };
+        let mut engine = Engine::new(config.clone(), system, news, Arc::clone(&shared));
         let stopped = Arc::clone(&stop);
         let run = move || engine.run(socket, &stopped);
         let thread = std::thread::Builder::new()
@@ -46,9 +54,15 @@ impl Host {
         Ok(Host {
             config,
             shared,
+            keys,
             stop,
             thread: Some(thread),
         })
+    }
+
+    /// Signs and checks messages with these keys from now on.
+    pub fn set_keys(&self, keys: Keys) {
+        let _ = self.keys.send(keys); // the thread lives as long as this
     }
 
     fn published(&self) -> Published {
@@ -68,7 +82,13 @@ impl Host {
     pub fn delays(&self) -> Vec<Way> {
         let own = self.config.own;
         let ways = self.published().ways;
-        ways.into_iter().filter(|way| way.from == own).collect()
+        let from_here = ways.iter().filter(|way| way.from == own);
+        from_here.copied().collect()
+    }
+
+    /// The members of the fleet, this host included.
+    pub fn members(&self) -> Members {
+        self.published().members
     }
 
     /// The status now, without the fleet in etcd, which the caller knows.
@@ -77,7 +97,7 @@ impl Host {
         let told = self.published();
         let clock = self.clock();
         let state = match (clock, told.leader) {
-            (None, _) if told.members < 2 => "alone",
+            (None, _) if told.members.all().len() < 2 => "alone",
             (None, None) => "without a leader",
             (None, _) if told.state == "synchronised" => "expired",
             _ => told.state,
@@ -89,7 +109,7 @@ impl Host {
                 own: config.own,
                 coordinator: told.leader,
                 term: told.term,
-                members: told.members,
+                members: told.members.all().len(),
                 fleet: None,
                 other_versions: told.other_versions.into_iter().collect(),
             },
@@ -102,7 +122,7 @@ impl Host {
                 ..told.system
             },
             edges: told.edges,
-            ways: told.ways,
+            ways: told.ways.to_vec(),
             cost: told.cost,
             counters: told.counters.list(),
         }

@@ -5,7 +5,12 @@
 //! comes or goes changes only its neighbours. In each ring a host probes the next one, so it reports half
 //! of its edges. A fleet no larger than the degree has all edges.
 
-use std::{hash::Hasher, net::SocketAddr};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hasher,
+    net::SocketAddr,
+    sync::Arc,
+};
 
 use siphasher::sip::SipHasher24;
 
@@ -37,9 +42,15 @@ pub enum MembersError {
     TooFew(usize),
 }
 
-/// The hosts of a fleet, in the same order on all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Members(Vec<SocketAddr>);
+/// The hosts of a fleet, in the same order on all of them. A copy costs nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Members(Arc<Numbered>);
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Numbered {
+    all: Vec<SocketAddr>,
+    numbers: HashMap<SocketAddr, usize>,
+}
 
 /// An edge of the mesh: `near` probes `far` and reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,28 +70,34 @@ impl Members {
         if list.len() < 2 {
             return Err(MembersError::TooFew(list.len()));
         }
-        let twice = |(n, member): &(usize, &SocketAddr)| list[..*n].contains(member);
-        if let Some((_, member)) = list.iter().enumerate().find(twice) {
-            return Err(MembersError::Twice(*member));
+        let mut before = HashSet::new();
+        if let Some(twice) = list.iter().find(|member| !before.insert(**member)) {
+            return Err(MembersError::Twice(*twice));
         }
-        Ok(Members(list))
+        Ok(Members::of(list))
     }
 
     /// The members in a registry, possibly none; duplicates count once.
     pub fn registered(mut list: Vec<SocketAddr>) -> Members {
         list.sort();
         list.dedup();
-        Members(list)
+        Members::of(list)
+    }
+
+    fn of(all: Vec<SocketAddr>) -> Members {
+        let numbers = all.iter().enumerate().map(|(n, member)| (*member, n));
+        let numbers = numbers.collect();
+        Members(Arc::new(Numbered { all, numbers }))
     }
 
     /// All members, in the order of the list.
     pub fn all(&self) -> &[SocketAddr] {
-        &self.0
+        &self.0.all
     }
 
     /// Number of a member.
     pub fn number(&self, member: SocketAddr) -> Option<usize> {
-        self.0.iter().position(|m| *m == member)
+        self.0.numbers.get(&member).copied()
     }
 
     /// The member that has one of these addresses.
@@ -88,31 +105,30 @@ impl Members {
     /// # Errors
     /// No member has.
     pub fn own(&self, addresses: &[std::net::IpAddr]) -> Result<SocketAddr, MembersError> {
-        let own = self.0.iter().find(|m| addresses.contains(&m.ip()));
+        let own = self.all().iter().find(|m| addresses.contains(&m.ip()));
         own.copied().ok_or_else(|| {
             let text = |all: Vec<String>| all.join(", ");
             MembersError::Stranger {
                 own: text(addresses.iter().map(ToString::to_string).collect()),
-                list: text(self.0.iter().map(ToString::to_string).collect()),
+                list: text(self.all().iter().map(ToString::to_string).collect()),
             }
         })
     }
 
     /// The edges of the mesh of this degree.
     pub fn mesh(&self, degree: usize) -> Vec<Link> {
-        let hosts = self.0.len();
+        let hosts = self.all().len();
         if hosts <= degree + 1 {
             return complete(hosts);
         }
         let mut links: Vec<Link> = vec![];
+        let mut linked = HashSet::new();
         for ring in 0..degree.div_ceil(2) as u64 {
             let mut order: Vec<usize> = (0..hosts).collect();
-            order.sort_by_key(|host| (place(ring, self.0[*host]), *host));
+            order.sort_by_cached_key(|host| (place(ring, self.all()[*host]), *host));
             for (n, near) in order.iter().enumerate() {
                 let (near, far) = (*near, order[(n + 1) % hosts]);
-                let same =
-                    |l: &Link| (l.near, l.far) == (near, far) || (l.far, l.near) == (near, far);
-                if !links.iter().any(same) {
+                if linked.insert((near.min(far), near.max(far))) {
                     links.push(Link { near, far });
                 }
             }
@@ -179,17 +195,38 @@ mod tests {
         assert!(reached.iter().all(|r| *r));
     }
 
+    /// By the definition, and as earlier versions chose them: pairs that follow each other in a ring, each
+    /// pair once.
+    #[test]
+    fn its_links_are_the_neighbours_of_each_ring() {
+        let members = fleet(60);
+        let mut expected: Vec<Link> = vec![];
+        for ring in 0..5 {
+            let mut order: Vec<usize> = (0..60).collect();
+            order.sort_by_key(|host| (place(ring, members.all()[*host]), *host));
+            for n in 0..60 {
+                let (near, far) = (order[n], order[(n + 1) % 60]);
+                let same = |l: &Link| [(near, far), (far, near)].contains(&(l.near, l.far));
+                if !expected.iter().any(same) {
+                    expected.push(Link { near, far });
+                }
+            }
+        }
+        assert!(expected.len() < 300, "no pair is in two rings");
+        assert_eq!(members.mesh(10), expected);
+    }
+
     /// The mesh does not depend on the order of the list, and a newcomer changes little of it.
     #[test]
     fn a_newcomer_moves_its_neighbours_only() {
         let named = |members: &Members| {
-            let name = |l: &Link| (members.0[l.near], members.0[l.far]);
+            let name = |l: &Link| (members.all()[l.near], members.all()[l.far]);
             let mut names: Vec<_> = members.mesh(10).iter().map(name).collect();
             names.sort();
             names
         };
-        let mut reversed = fleet(100);
-        reversed.0.reverse();
+        let reversed = fleet(100).all().iter().rev().copied().collect();
+        let reversed = Members::new(reversed).expect("a fleet");
         assert_eq!(named(&fleet(100)), named(&reversed));
         let (before, after) = (named(&fleet(100)), named(&fleet(101)));
         let kept = before.iter().filter(|link| after.contains(link)).count();
@@ -198,7 +235,7 @@ mod tests {
 
     #[test]
     fn duplicates_strangers_and_hermits_are_refused() {
-        let one = fleet(2).0;
+        let one = fleet(2).all().to_vec();
         assert_eq!(Members::new(vec![one[0]]), Err(MembersError::TooFew(1)));
         let twice = vec![one[0], one[1], one[0]];
         assert_eq!(Members::new(twice), Err(MembersError::Twice(one[0])));

@@ -1,11 +1,12 @@
 //! What the synchronisation's thread publishes for readers on other threads.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use onramp_sync::correction::Correction;
 use onramp_units::{Mono, Time};
 
 use crate::{
+    members::Members,
     own::Scale,
     status::{Cost, Counters, Edge, FleetClock, Follows, System, Way},
 };
@@ -14,7 +15,7 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Published {
     pub state: &'static str,
-    pub members: usize,
+    pub members: Members,
     pub leader: Option<SocketAddr>,
     pub term: u64,
     pub other_versions: BTreeMap<SocketAddr, u8>,
@@ -22,7 +23,7 @@ pub(crate) struct Published {
     pub scale: Scale,
     pub system: System,
     pub edges: Vec<Edge>,
-    pub ways: Vec<Way>,
+    pub ways: Arc<[Way]>,
     pub cost: Cost,
     pub counters: Counters,
 }

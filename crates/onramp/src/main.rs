@@ -67,7 +67,7 @@ enum Command {
 #[derive(Subcommand)]
 enum AgentCommand {
     /// Attach to a device and hold its flows until SIGINT or SIGTERM
-    #[command(after_help = "Example: onramp agent run --dev eth0 --threshold 50us")]
+    #[command(after_help = "Example: onramp agent run --dev eth0 --key-file /etc/onramp/keys")]
     Run(Box<onramp_agent::Args>),
 }
 

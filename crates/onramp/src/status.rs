@@ -3,7 +3,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context, Result};
 use onramp_law::abi::COUNTERS;
-use onramp_status::{netns_inode, query, sockets, Status};
+use onramp_status::{netns_inode, query, sockets, RootQdisc, Status};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -57,6 +57,7 @@ fn table(s: &Status) -> String {
         s.dev, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
         micros(s.clock.sigma_ns), s.flows, s.max_flows,
     );
+    out.push_str(&warnings(s));
     let _ = writeln!(
         out,
         "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10}",
@@ -68,7 +69,7 @@ fn table(s: &Status) -> String {
             "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10.3}",
             p.addr.to_string(),
             micros(p.owd_last_ns),
-            micros(p.owd_min_ns),
+            p.owd_min_ns.map_or("-".to_owned(), micros),
             micros(p.owd_ewma_ns),
             p.oracks,
             p.holds,
@@ -94,6 +95,26 @@ fn table(s: &Status) -> String {
             out,
             "{:>16}  {meaning}",
             s.counters.get(*name).copied().unwrap_or(0)
+        );
+    }
+    out
+}
+
+/// What keeps flows from being held.
+fn warnings(s: &Status) -> String {
+    let how = "no flow is held; restart the daemon to hold flows again";
+    let mut out = match &s.health.root_qdisc {
+        RootQdisc::Own => String::new(),
+        RootQdisc::Default => format!("NO QDISC: another program removed it, {how}\n\n"),
+        RootQdisc::Foreign(kind) => {
+            format!("NO QDISC: another program made {kind} the root qdisc, {how}\n\n")
+        }
+    };
+    if s.health.peers_without_threshold > 0 {
+        let _ = writeln!(
+            out,
+            "{} PEERS WITHOUT A THRESHOLD: the table is full, flows to them are not held\n",
+            s.health.peers_without_threshold
         );
     }
     out

@@ -39,6 +39,8 @@ pub struct Status {
     pub authenticated: bool,
     /// The clock that the data path uses now.
     pub clock: Clock,
+    /// What keeps flows from being held.
+    pub health: Health,
     /// Entries in the flow table.
     pub flows: u32,
     /// Size of the flow table.
@@ -47,6 +49,28 @@ pub struct Status {
     pub peers: Vec<Peer>,
     /// Counters by name; `ONR_COUNTERS` of bpf/abi.h lists them.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// Whether the data path can do its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// Who has the root qdisc of the device.
+    pub root_qdisc: RootQdisc,
+    /// Peers whose threshold could not be set, with `--threshold auto`; flows to them are not held.
+    pub peers_without_threshold: u32,
+}
+
+/// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RootQdisc {
+    /// The daemon.
+    #[default]
+    Own,
+    /// The kernel: another program has removed the daemon's qdisc.
+    Default,
+    /// Another program has replaced the daemon's qdisc by one of this kind.
+    Foreign(String),
 }
 
 /// Fleet time as a line over CLOCK_MONOTONIC.
@@ -73,8 +97,8 @@ pub struct Peer {
     pub addr: IpAddr,
     /// The latest one-way delay.
     pub owd_last_ns: i64,
-    /// The minimum.
-    pub owd_min_ns: i64,
+    /// The minimum of the last 15 to 30 s; none if all delays were implausible.
+    pub owd_min_ns: Option<i64>,
     /// Moving average with gain 1/16.
     pub owd_ewma_ns: i64,
     /// OR-ACKs from the peer.
@@ -94,7 +118,7 @@ pub struct Reasons {
     pub threshold_ns: i64,
     /// Minimum one-way delay.
     pub min_ns: i64,
-    /// True if probes of the last half minute measured the minimum, false if OR-ACKs since the daemon began.
+    /// True if probes measured the minimum, false if OR-ACKs did; both over the last half minute.
     pub by_probes: bool,
     /// The larger of `--headroom` and 2 sigma of the clock.
     pub headroom_ns: i64,

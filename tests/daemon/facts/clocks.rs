@@ -207,3 +207,56 @@ pub fn a_receiver_without_a_lease_sends_no_oracks() {
     assert!(sender.counter("holds") > 0);
     sender.assert_harmless();
 }
+
+/// Two hosts with T of their own, and a delay on the way to the second.
+fn far_pair(ms: u32) -> (Star, Agent, Agent) {
+    let (star, sender, receiver) = pair(&["--threshold", "auto"]);
+    delay(&star, ms);
+    (star, sender, receiver)
+}
+
+fn delay(star: &Star, ms: u32) {
+    star.switch.run(&format!(
+        "tc qdisc replace dev p2 root netem delay {ms}ms rate 100mbit limit 400"
+    ));
+}
+
+/// A few OR-ACKs over some time; what the daemon then takes for the least delay, ms.
+fn least_ms(star: &Star, sender: &Agent, seconds: f64) -> i64 {
+    let (from, to) = star.pair();
+    for _ in 0..(2.0 * seconds) as usize {
+        Transfer::start(from, to, Load::bytes(30_000)).finish();
+        pause_s(0.5);
+    }
+    pause_s(1.1);
+    sender.peer(to).threshold.map_or(-1, |t| t.min_ns / MS)
+}
+
+/// For a quarter of a second the receiver is behind: by more than the way takes, which is noticed, and by a
+/// little less, which is forgotten.
+pub fn an_automatic_threshold_outlives_a_glitch_of_the_clock() {
+    let (star, sender, receiver) = far_pair(45);
+    assert_eq!(least_ms(&star, &sender, 2.0), 45);
+    let glitch = |ms: i64| {
+        step_clock(&receiver, -ms * MS);
+        Transfer::start(star.pair().0, star.pair().1, Load::bytes(30_000)).finish();
+        step_clock(&receiver, 0);
+    };
+    glitch(60);
+    assert_eq!(least_ms(&star, &sender, 1.0), 45);
+    glitch(40);
+    assert_eq!(least_ms(&star, &sender, 1.0), 5);
+    assert_eq!(least_ms(&star, &sender, 30.0), 45);
+}
+
+pub fn an_automatic_threshold_follows_a_route_that_grows() {
+    let (star, sender, _receiver) = far_pair(2);
+    assert_eq!(least_ms(&star, &sender, 2.0), 2);
+    delay(&star, 20);
+    assert_eq!(least_ms(&star, &sender, 31.0), 20);
+    let (from, to) = star.pair();
+    let goodput = finish_all(transfers(from, to, Load::seconds(2.0), 2));
+    println!("{goodput:.1} Mbit/s");
+    assert!(goodput > 60.0, "{goodput} Mbit/s");
+    sender.assert_harmless();
+}

@@ -7,10 +7,11 @@ use std::{
 
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use nix::sys::signal::Signal;
+use onramp_status::RootQdisc;
 use serde_json::Value;
 
 use crate::{
-    agent::{Agent, Ended, USUAL},
+    agent::{write_keys, Agent, Ended, USUAL},
     net::{shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
 };
@@ -116,6 +117,56 @@ pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
     }
 }
 
+/// Waits until the status names this owner of the root qdisc.
+fn await_owner(agent: &Agent, owner: &RootQdisc) {
+    let deadline = Instant::now() + Duration::from_secs(3);
+    while agent.status().health.root_qdisc != *owner {
+        assert!(Instant::now() < deadline, "{:?}", agent.status().health);
+        pause_s(0.1);
+    }
+}
+
+/// Two programs that replace each other's qdisc would drop packets without end; so the daemon says what has
+/// happened, once, and takes nothing away that is not its own.
+pub fn what_another_program_makes_of_the_root_qdisc_stays() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    let agent = Agent::start(from, &[]);
+    assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq_codel limit 888");
+    from.ns.run("ip link set dev eth0 gso_max_size 30000");
+    let theirs = (root(from), gso_max(from));
+    await_owner(&agent, &RootQdisc::Foreign("fq_codel".to_owned()));
+    pause_s(2.5);
+    let says = "another program made fq_codel the root qdisc of eth0";
+    assert_eq!(agent.text().matches(says).count(), 1, "{}", agent.text());
+    assert!(agent.text().contains("restart the daemon"));
+    finish_all(transfers(from, to, Load::bytes(1_000_000), 2));
+    let ended = agent.stop(Signal::SIGTERM);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let says = "eth0 keeps the fq_codel qdisc of another program";
+    assert!(ended.text.contains(says), "{ended:?}");
+    assert_eq!((root(from), gso_max(from)), theirs);
+}
+
+pub fn a_removed_qdisc_is_noticed_and_the_former_one_comes_back() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    host.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    let before = (root(host), gso_max(host));
+    let agent = Agent::start(host, &[]);
+    host.ns.run("tc qdisc del dev eth0 root");
+    await_owner(&agent, &RootQdisc::Default);
+    let says = "another program removed On-Ramp's qdisc from eth0";
+    assert!(agent.text().contains(says), "{}", agent.text());
+    assert_clean(&agent.stop(Signal::SIGTERM));
+    assert_eq!((root(host), gso_max(host)), before);
+}
+
 /// SIGTERM under load: what was held leaves or is sent again; nothing is stuck.
 pub fn stopping_under_load_loses_no_transfer() {
     let star = Star::build(&Plan::USUAL);
@@ -188,6 +239,79 @@ pub fn down_and_up_under_load_loses_no_transfer() {
     assert!(held_max <= 102_000_000, "{held_max} ns");
     assert_clean(&sender.stop(Signal::SIGTERM));
     assert_clean(&receiver.stop(Signal::SIGTERM));
+}
+
+/// Each of its threads; detaching needs no more.
+pub fn it_keeps_the_capabilities_that_it_needs_and_no_others() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let member = ["--member", "10.0.0.1,10.0.0.2"];
+    let agent = Agent::start(host, &[&["--clock", "huygens"], &member[..]].concat());
+    const NET_ADMIN: u64 = 1 << 12;
+    const PERFMON: u64 = 1 << 38;
+    const BPF: u64 = 1 << 39;
+    let tasks = format!("/proc/{}/task", agent.pid());
+    let mut threads = 0;
+    for task in std::fs::read_dir(&tasks).expect("it runs").flatten() {
+        let status = std::fs::read_to_string(task.path().join("status")).expect("it runs");
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            u64::from_str_radix(line.expect("a field").trim(), 16).expect("hexadecimal")
+        };
+        for set in ["CapEff:", "CapPrm:"] {
+            assert_eq!(field(set), NET_ADMIN | PERFMON | BPF, "{status}");
+        }
+        assert_eq!(field("NoNewPrivs:"), 1);
+        threads += 1;
+    }
+    assert!(
+        threads >= 3,
+        "{threads}: the main one, the clock's and netlink's"
+    );
+    assert_clean(&agent.stop(Signal::SIGTERM));
+}
+
+/// Keys are changed host by host; a file that is refused changes nothing.
+pub fn sighup_reads_the_keys_again() {
+    const OLD: &str = "0 000102030405060708090a0b0c0d0e0f\n";
+    const NEW: &str = "1 f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n";
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let start = |host: &Host, file: &str| {
+        write_keys(file, OLD);
+        Agent::start(host, &["--key-file", file])
+    };
+    let (sender, receiver) = (start(from, "/tmp/from-keys"), start(to, "/tmp/to-keys"));
+    let change = |agent: &Agent, file: &str, keys: &str| {
+        write_keys(file, keys);
+        agent.signal(Signal::SIGHUP);
+        pause_s(0.3);
+    };
+    // OR-ACKs that the sender believes, and others, of one transfer.
+    let counts = || {
+        let of = |name| sender.counter(name);
+        let before = (of("oracks_used"), of("oracks_bad_tag"));
+        finish_all(transfers(from, to, Load::bytes(1_000_000), 1));
+        (
+            of("oracks_used") - before.0,
+            of("oracks_bad_tag") - before.1,
+        )
+    };
+    let is_believed = |(used, bad)| used > 10 && bad == 0;
+    assert!(is_believed(counts()));
+    change(&receiver, "/tmp/to-keys", NEW);
+    let (used, bad) = counts();
+    assert!(used == 0 && bad > 10, "{used} used, {bad} bad");
+    change(&sender, "/tmp/from-keys", &[NEW, OLD].concat());
+    assert!(is_believed(counts()));
+    change(&sender, "/tmp/from-keys", "1 zz\n");
+    let text = sender.text();
+    let says = ["the key has 2 hex digits", "the former keys stay in use"];
+    assert!(says.iter().all(|part| text.contains(part)), "{text}");
+    assert!(is_believed(counts()));
+    change(&sender, "/tmp/from-keys", OLD);
+    assert!(counts().0 == 0, "a removed key is believed");
+    assert_clean(&sender.stop(Signal::SIGTERM));
 }
 
 pub fn it_ends_with_its_device() {

@@ -1,8 +1,19 @@
 //! Bounded resources at their bound: the flow table and the queue.
-use std::{io::Write, net::TcpListener, thread, time::Duration};
+use std::{
+    io::Write,
+    net::{Ipv4Addr, TcpListener},
+    ops::Range,
+    thread,
+    time::Duration,
+};
+
+use bytemuck::bytes_of;
+use libbpf_rs::{MapCore, MapFlags};
+use onramp_law::abi::{onr_addr, onr_peer, ONR_MAX_PEERS};
 
 use crate::{
     agent::{Agent, LATENESS_NS},
+    maps::{map, now_mono_ns},
     net::{Plan, Star},
     tcp::{connect, finish_all, transfers, Load},
 };
@@ -100,4 +111,81 @@ pub fn a_flood_fills_its_own_queue_only() {
         sender.counter("flow_limit_drops"),
         "tc and the daemon agree"
     );
+}
+
+/// A key in the maps of peers: a host outside the network.
+fn host(number: u32) -> onr_addr {
+    onr_addr::of(Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 1, 0, 0)) + number).into())
+}
+
+/// Makes hosts peers, as their OR-ACKs of some time ago would.
+fn hear(agent: &Agent, hosts: Range<u32>, ago: Duration) {
+    let peer = onr_peer {
+        heard_mono_ns: now_mono_ns() - ago.as_nanos() as i64,
+        owd_min_ns: 1_000_000,
+        ..Default::default()
+    };
+    let peers = map(agent, "peers");
+    for number in hosts {
+        let written = peers.update(bytes_of(&host(number)), bytes_of(&peer), MapFlags::ANY);
+        written.expect("the oldest peers make room");
+    }
+}
+
+fn entries(agent: &Agent, name: &str) -> usize {
+    map(agent, name).keys().count()
+}
+
+/// Longer than the daemon needs to look at its peers.
+const A_LOOK: Duration = Duration::from_millis(1_500);
+const NOW: Duration = Duration::ZERO;
+
+pub fn more_peers_than_fit_and_silent_peers_harm_nobody() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--threshold", "auto"]);
+    let _receiver = Agent::start(to, &[]);
+    // A table that takes no threshold: counted, and said once.
+    let thresholds = map(&sender, "thresholds");
+    let strangers = 20_000..20_000 + ONR_MAX_PEERS;
+    for number in strangers.clone() {
+        let key = host(number);
+        let written = thresholds.update(bytes_of(&key), &1u32.to_ne_bytes(), MapFlags::ANY);
+        written.expect("as many fit");
+    }
+    hear(&sender, 0..10, NOW);
+    thread::sleep(2 * A_LOOK);
+    assert_eq!(sender.status().health.peers_without_threshold, 10);
+    let said = |what| sender.text().matches(what).count();
+    assert_eq!(said("cannot set the threshold of 10.1."), 1);
+    for number in strangers {
+        let removed = thresholds.delete(bytes_of(&host(number)));
+        removed.expect("it is there");
+    }
+    thread::sleep(A_LOOK);
+    assert_eq!(sender.status().health.peers_without_threshold, 0);
+    assert_eq!(entries(&sender, "thresholds"), 10);
+
+    let most = ONR_MAX_PEERS as usize;
+    hear(&sender, 10..3_000, NOW);
+    thread::sleep(A_LOOK);
+    assert_eq!(entries(&sender, "thresholds"), 3_000);
+    hear(&sender, 3_000..9_000, NOW);
+    thread::sleep(A_LOOK);
+    let known = entries(&sender, "thresholds");
+    println!("9,000 peers: {known} thresholds");
+    assert!((most / 2..=most).contains(&known), "{known}");
+
+    let silent: Vec<_> = map(&sender, "peers").keys().collect();
+    assert!(silent.len() > most / 2, "{}", silent.len());
+    hear(&sender, 0..9_000, Duration::from_secs(61));
+    thread::sleep(A_LOOK);
+    assert_eq!(
+        (entries(&sender, "peers"), entries(&sender, "thresholds")),
+        (0, 0)
+    );
+    finish_all(transfers(from, to, Load::bytes(1_000_000), 1));
+    thread::sleep(A_LOOK);
+    assert!(sender.peer(to).threshold.is_some());
+    sender.assert_harmless();
 }

@@ -80,6 +80,8 @@ facts! {
         without_a_lease_nothing_is_held_until_it_is_renewed: 8,
         a_pause_ends_with_the_lease: 8,
         a_receiver_without_a_lease_sends_no_oracks: 8,
+        an_automatic_threshold_outlives_a_glitch_of_the_clock: 20,
+        an_automatic_threshold_follows_a_route_that_grows: 20,
     }
     huygens {
         wrong_clocks_agree_under_load: 60,
@@ -104,9 +106,13 @@ facts! {
         sigint_puts_the_default_back: 5,
         a_configured_qdisc_comes_back_with_its_options: 5,
         a_qdisc_that_could_not_come_back_is_left_alone: 5,
+        what_another_program_makes_of_the_root_qdisc_stays: 6,
+        a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 4,
         stopping_under_load_loses_no_transfer: 5,
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
         down_and_up_under_load_loses_no_transfer: 5,
+        it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
+        sighup_reads_the_keys_again: 6,
         it_ends_with_its_device: 5,
         the_kernel_verifies_its_programs_quickly: 3,
     }
@@ -136,6 +142,7 @@ facts! {
         idle_flows_make_room_for_new_ones: 5,
         a_full_queue_drops_and_counts_and_tcp_recovers: 5,
         a_flood_fills_its_own_queue_only: 4,
+        more_peers_than_fit_and_silent_peers_harm_nobody: 12,
     }
     scale {
         thousands_of_held_flows_cost_no_scan: 25,

@@ -4,9 +4,8 @@ use std::{collections::BTreeMap, net::SocketAddr};
 
 use tracing::{info, warn};
 
-use super::{Engine, Probed, GATHER_NS};
+use super::{central::Central, Engine, Probed, GATHER_NS};
 use crate::{
-    coordinator::Coordinator,
     exchange::NearEnd,
     members::Members,
     roster::Roster,
@@ -28,10 +27,10 @@ impl Engine {
             self.meet(&roster.members);
         }
         let leads = roster.leader == Some(self.config.own);
-        match &mut self.coordinator {
-            Some(coordinator) if leads => coordinator.renumber(roster.members.clone()),
+        match &mut self.central {
+            Some(central) if leads => central.renumber(roster.members.clone()),
             none if leads => {
-                *none = Some(Coordinator::new(roster.members.clone()));
+                *none = Some(Central::new(roster.members.clone()));
                 self.step_mono_ns = Some(now + TAKEOVER_NS);
             }
             some => *some = None,
@@ -94,7 +93,7 @@ impl Engine {
         warn!("clock: another host was elected leader: no fleet time until etcd answers");
         self.told.counters.deposed += 1;
         self.roster.leader = None;
-        self.coordinator = None;
+        self.central = None;
         self.told.course = None;
         self.publish(now);
     }

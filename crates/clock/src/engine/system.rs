@@ -37,7 +37,7 @@ impl Engine {
         let (reads_ns, fast) = self.system.read(&self.own.scale, now);
         let ahead_ns = reads_ns.saturating_sub(wall.read(clock.fleet(now)));
         self.told.system.ahead_ns = Some(ahead_ns);
-        if self.coordinator.is_some() {
+        if self.central.is_some() {
             return self.coast(now);
         }
         if self.told.system.follows != Follows::Leader {

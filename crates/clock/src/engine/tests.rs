@@ -30,7 +30,10 @@ fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
         discipline,
         synthetic,
     };
-    let never = std::sync::mpsc::channel().1;
+    let never = News {
+        rosters: std::sync::mpsc::channel().1,
+        keys: std::sync::mpsc::channel().1,
+    };
     let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
     let system = SystemClock::of(&config).expect("it is only read");
     let mut engine = Engine::new(config, system, never, shared);
@@ -72,6 +75,17 @@ fn hear_of(engine: &mut Engine, term: u64, from: u8, seq: u64, body: Body, now: 
     engine.arrived(address(from), &datagram, Some(now), now);
 }
 
+/// The verdicts of a central step.
+fn stepped(central: &mut Central) -> central::Verdicts {
+    central.begin();
+    loop {
+        if let Some(verdicts) = central.finished() {
+            return verdicts;
+        }
+        std::thread::yield_now();
+    }
+}
+
 fn offset(engine: &Engine, now: i64) -> Option<i64> {
     let course = engine.told.course.as_ref()?;
     Some(
@@ -79,6 +93,32 @@ fn offset(engine: &Engine, now: i64) -> Option<i64> {
             .at(Time::from_ticks(now))
             .offset_at(Time::from_ticks(now)),
     )
+}
+
+/// Keys may change while it runs: the former one is refused from then on.
+#[test]
+fn new_keys_take_the_place_of_the_former_ones() {
+    let mut engine = engine();
+    let (say, keys) = std::sync::mpsc::channel();
+    engine.news.keys = keys;
+    let path = std::env::temp_dir().join(format!("onramp-new-keys-{}", std::process::id()));
+    std::fs::write(&path, "1 000102030405060708090a0b0c0d0eff\n").unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, private).unwrap();
+    let new = Keys::read(&path).expect("keys");
+    std::fs::remove_file(&path).unwrap();
+    say.send(new.clone()).unwrap();
+    engine.take_news(NOW);
+    hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    assert_eq!(engine.told.counters.bad_tag, 1);
+    let message = Message {
+        seq: 2,
+        term: 0,
+        body: verdict(correction(NOW, 1_000)),
+    };
+    let datagram = message.encode(&new, address(1), engine.config.own);
+    engine.arrived(address(1), &datagram, Some(NOW), NOW);
+    assert_eq!(offset(&engine, NOW), Some(1_000));
 }
 
 #[test]
@@ -284,7 +324,7 @@ fn a_member_that_comes_or_goes_leaves_the_other_edges_as_they_are() {
     assert!(!far.contains(&address(3)), "{far:?}");
     // Who is not registered, or not any more, has nobody.
     engine.adopt(roster(&[2, 4], 2, 6), NOW);
-    assert!(engine.probed.is_empty() && engine.coordinator.is_none());
+    assert!(engine.probed.is_empty() && engine.central.is_none());
 }
 
 /// Only while the registry is silent does a newer term say more than it did.
@@ -294,12 +334,12 @@ fn a_leader_cut_off_with_its_followers_gives_way_to_a_newer_one() {
     engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
     hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
     hear_of(&mut engine, 9, 3, 1, Body::Notice, NOW);
-    assert!(engine.coordinator.is_some() && engine.told.course.is_some());
+    assert!(engine.central.is_some() && engine.told.course.is_some());
     engine.roster.certain = false;
     hear_of(&mut engine, 5, 3, 2, Body::Notice, NOW);
-    assert!(engine.coordinator.is_some() && engine.told.course.is_some());
+    assert!(engine.central.is_some() && engine.told.course.is_some());
     hear_of(&mut engine, 9, 3, 3, Body::Notice, NOW);
-    assert!(engine.coordinator.is_none() && engine.told.course.is_none());
+    assert!(engine.central.is_none() && engine.told.course.is_none());
     assert_eq!(engine.told.counters.deposed, 1);
     engine.adopt(roster(&[1, 2, 3], 3, 9), NOW);
     hear_of(&mut engine, 9, 3, 4, verdict(correction(NOW, 2_000)), NOW);
@@ -398,7 +438,7 @@ proptest! {
         for (n, (from, message)) in said.into_iter().enumerate() {
             let now = NOW + n as i64 * 100_000_000;
             hear_of(&mut engine, message.term, from, message.seq, message.body, now);
-            let verdicts = engine.coordinator.as_mut().expect("it leads").step();
+            let verdicts = stepped(engine.central.as_mut().expect("it leads"));
             prop_assert!(verdicts.len() <= 3);
             for (to, verdict) in verdicts {
                 let datagram = Message { seq: n as u64, term: 0, body: Body::Verdict(verdict) };

@@ -1,0 +1,34 @@
+//! The capabilities of a daemon: it drops all that it does not need before it starts its threads and attaches
+//! anything, so that an intruder gains little. Files must therefore belong to root, or be readable by all.
+use anyhow::{Context, Result};
+use rustix::thread::{
+    capabilities, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets,
+};
+
+/// Of the data path: qdiscs and tcx; programs and maps; programs that read kernel structures.
+pub fn of_data_path() -> CapabilitySet {
+    CapabilitySet::NET_ADMIN | CapabilitySet::BPF | CapabilitySet::PERFMON
+}
+
+/// Of a synchronised clock: a large receive buffer, and the system clock with `--discipline`.
+pub fn of_clock(disciplines: bool) -> CapabilitySet {
+    let sets_clock = match disciplines {
+        true => CapabilitySet::SYS_TIME,
+        false => CapabilitySet::empty(),
+    };
+    CapabilitySet::NET_ADMIN | sets_clock
+}
+
+/// Drops all capabilities but `needed`, for this thread and for all that it starts. No program that they execute
+/// regains them.
+pub fn keep_only(needed: CapabilitySet) -> Result<()> {
+    let dropping = "dropping the capabilities that the daemon does not need";
+    let kept = capabilities(None).context(dropping)?.permitted & needed;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, sets).context(dropping)?;
+    set_no_new_privs(true).context(dropping)
+}

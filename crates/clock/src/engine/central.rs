@@ -1,0 +1,181 @@
+//! The central step of a leading host, on a thread of its own: with thousands of hosts it takes longer than the
+//! time between two probes.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use tracing::warn;
+
+use crate::{
+    coordinator::Coordinator,
+    members::Members,
+    status::Way,
+    wire::{Report, Verdict},
+};
+
+/// What to tell whom.
+pub(super) type Verdicts = Vec<(SocketAddr, Verdict)>;
+
+/// A coordinator, and its step while one runs.
+pub(super) struct Central {
+    members: Members,
+    /// None while a step runs.
+    coordinator: Option<Coordinator>,
+    step: Option<JoinHandle<Stepped>>,
+    /// What has come since the step began, in its order.
+    missed: Vec<News>,
+    /// One-way delays of all edges after the last step.
+    ways: Arc<[Way]>,
+}
+
+struct Stepped {
+    coordinator: Coordinator,
+    verdicts: Verdicts,
+    ways: Arc<[Way]>,
+}
+
+enum News {
+    Report(SocketAddr, Report),
+    Members(Members),
+}
+
+impl Central {
+    /// A coordinator that knows nothing yet.
+    pub fn new(members: Members) -> Central {
+        Central {
+            coordinator: Some(Coordinator::new(members.clone())),
+            members,
+            step: None,
+            missed: vec![],
+            ways: Arc::from([]),
+        }
+    }
+
+    /// Takes a member's report; a running step does not see it.
+    pub fn take(&mut self, from: SocketAddr, report: Report) {
+        self.learn(News::Report(from, report));
+    }
+
+    /// Members have come or gone.
+    pub fn renumber(&mut self, members: Members) {
+        self.members = members.clone();
+        self.learn(News::Members(members));
+    }
+
+    /// One-way delays of all edges after the last step.
+    pub fn ways(&self) -> Arc<[Way]> {
+        Arc::clone(&self.ways)
+    }
+
+    /// Begins a step, unless one runs.
+    pub fn begin(&mut self) {
+        let Some(mut coordinator) = self.coordinator.take() else {
+            return;
+        };
+        let step = move || Stepped {
+            verdicts: coordinator.step(),
+            ways: coordinator.ways().into(),
+            coordinator,
+        };
+        let thread = thread::Builder::new().name("central step".into());
+        match thread.spawn(step) {
+            Ok(step) => self.step = Some(step),
+            Err(error) => self.begin_anew(&error.to_string()),
+        }
+    }
+
+    /// The verdicts of a step that has ended since the last call.
+    pub fn finished(&mut self) -> Option<Verdicts> {
+        let step = self.step.take_if(|step| step.is_finished())?;
+        let Ok(stepped) = step.join() else {
+            self.begin_anew("it failed");
+            return None;
+        };
+        self.coordinator = Some(stepped.coordinator);
+        self.ways = stepped.ways;
+        for news in std::mem::take(&mut self.missed) {
+            self.learn(news);
+        }
+        Some(stepped.verdicts)
+    }
+
+    /// A coordinator keeps nothing that it could not learn again in two windows.
+    fn begin_anew(&mut self, why: &str) {
+        warn!("clock: a central step is lost: {why}");
+        self.missed.clear();
+        self.coordinator = Some(Coordinator::new(self.members.clone()));
+    }
+
+    fn learn(&mut self, news: News) {
+        match (&mut self.coordinator, news) {
+            (None, news) => self.missed.push(news),
+            (Some(coordinator), News::Report(from, report)) => coordinator.take(from, &report),
+            (Some(coordinator), News::Members(members)) => coordinator.renumber(members),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Delays, EdgeReport};
+    use onramp_sync::line::Line;
+    use onramp_units::Time;
+
+    fn host(n: u8) -> SocketAddr {
+        SocketAddr::from(([10, 0, 0, n], 5198))
+    }
+
+    fn report(far: u8) -> Report {
+        let line = Line {
+            at: Time::from_ticks(1_000_000_000),
+            about_ns: 0,
+            ahead_ns: 0.0,
+            drift: 0.0,
+            delay_ns: 5_000.0,
+            points: 60,
+        };
+        let delays = Delays {
+            out_min_ns: 5_000,
+            back_min_ns: 5_000,
+            out_now_ns: 6_000,
+            back_now_ns: 6_000,
+        };
+        let far = host(far);
+        Report {
+            follows: None,
+            edges: vec![EdgeReport { far, line, delays }],
+        }
+    }
+
+    fn stepped(central: &mut Central) -> Vec<SocketAddr> {
+        central.begin();
+        finished(central)
+    }
+
+    fn finished(central: &mut Central) -> Vec<SocketAddr> {
+        loop {
+            if let Some(verdicts) = central.finished() {
+                return verdicts.into_iter().map(|(to, _)| to).collect();
+            }
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_comes_during_a_step_belongs_to_the_next_one() {
+        let mut central = Central::new(Members::registered(vec![host(1), host(2)]));
+        central.take(host(1), report(2));
+        central.begin();
+        central.take(host(2), report(3)); // of a host that is no member yet
+        central.renumber(Members::registered(vec![host(1), host(2), host(3)]));
+        central.take(host(2), report(3));
+        assert_eq!(finished(&mut central), [host(1), host(2)]);
+        assert_eq!(central.ways().len(), 2);
+        assert_eq!(stepped(&mut central), [host(2), host(3)]);
+        assert_eq!(central.finished(), None);
+    }
+}
