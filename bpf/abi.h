@@ -8,7 +8,8 @@
 #include "../law/records.h"
 
 #define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
-#define ONR_MAX_FLOWS 16384u /* default of agent --flows */
+#define ONR_FLOWS 4096u	     /* default of agent --flows */
+#define ONR_MAX_FLOWS 65536u /* its bound */
 #define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
 #define ONR_KEYS 4u	     /* keys valid at a time, for rotation */
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */

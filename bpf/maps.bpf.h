@@ -21,7 +21,7 @@ struct onr_dev_cfg cfg SEC(".data.cfg");
 /* The flows. Writers: edge (creates, recycles, records), orack (law state). Readers: both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ONR_MAX_FLOWS);
+	__uint(max_entries, ONR_FLOWS);
 	__type(key, u32);
 	__type(value, struct onr_ctl);
 } ctls SEC(".maps");
@@ -29,7 +29,7 @@ struct {
 /* Flow to its index in ctls. Writer: edge. Readers: edge, orack, daemon (counts them). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ONR_MAX_FLOWS);
+	__uint(max_entries, ONR_FLOWS);
 	__type(key, struct onr_tuple);
 	__type(value, u32);
 } flow_ids SEC(".maps");

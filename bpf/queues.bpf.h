@@ -7,7 +7,7 @@
 
 #include "maps.bpf.h"
 
-#define HEAP_DEPTH 17 /* levels of a heap of 2 * 65536 entries */
+#define HEAP_DEPTH 17 /* levels of a heap of 2 * ONR_MAX_FLOWS entries */
 
 struct slot {
 	struct sk_buff __kptr *skb;
@@ -49,7 +49,7 @@ struct queue {
 #define FIRST_FLOW (1 + ONR_BUCKETS)
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FIRST_FLOW + ONR_MAX_FLOWS);
+	__uint(max_entries, FIRST_FLOW + ONR_FLOWS);
 	__type(key, u32);
 	__type(value, struct queue);
 } queues SEC(".maps");
@@ -65,7 +65,7 @@ struct held {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * ONR_MAX_FLOWS);
+	__uint(max_entries, 2 * ONR_FLOWS);
 	__type(key, u32);
 	__type(value, struct held);
 } heap SEC(".maps");

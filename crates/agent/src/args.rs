@@ -5,7 +5,7 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onramp_clock::keys::Keys;
 use onramp_law::{
-    abi::{onr_dev_cfg, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
+    abi::{onr_dev_cfg, ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
     defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
 };
 use onramp_units::{Bytes, Rate, Span};
@@ -167,8 +167,8 @@ pub struct PeerArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Maximum number of tracked flows; each takes about 6 kB of kernel memory
-    #[arg(long, default_value_t = ONR_MAX_FLOWS, value_parser = clap::value_parser!(u32).range(16..=65536))]
+    /// Maximum number of tracked flows; others pass unheld. Each takes 6.5 kB of kernel memory
+    #[arg(long, default_value_t = ONR_FLOWS, value_parser = clap::value_parser!(u32).range(16..=i64::from(ONR_MAX_FLOWS)))]
     pub flows: u32,
     /// Maximum number of queued packets
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=ONR_MAX_SLOTS as i64))]
