@@ -34,12 +34,12 @@ struct {
 	__type(value, u32);
 } flow_ids SEC(".maps");
 
-/* The peers: hosts to which flows are held, to which OR-ACKs are sent and from which they are believed.
- * Writer: daemon. Readers: edge, orack. */
+/* The peers, of --peers or of the device's subnets and the fleet: hosts to which flows are held, to which
+ * OR-ACKs are sent and from which they are believed. Writer: daemon. Readers: edge, orack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 2 * ONR_MAX_PEERS);
 	__type(key, struct onr_prefix);
 	__type(value, u32);
 } prefixes SEC(".maps");

@@ -189,6 +189,17 @@ fn build_host(i: u8, plan: &Plan) -> Host {
     }
 }
 
+/// Gives a host addresses without subnets, as clouds do, and a route to the others.
+pub fn leave_subnets(host: &Host, number: usize) {
+    host.ns
+        .run(&format!("ip addr del fd00::{number:x}/64 dev eth0"));
+    host.ns
+        .run(&format!("ip addr del 10.0.0.{number}/24 dev eth0"));
+    host.ns
+        .run(&format!("ip addr add 10.0.0.{number}/32 dev eth0"));
+    host.ns.run("ip route add 10.0.0.0/24 dev eth0");
+}
+
 /// Runs a command of the guest, which must succeed.
 pub fn shell(line: &str) {
     let mut words = line.split_whitespace();

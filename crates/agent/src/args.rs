@@ -14,6 +14,7 @@ use rustix::thread::CapabilitySet;
 use crate::capabilities;
 use crate::datapath;
 use crate::fleet::FleetArgs;
+use crate::peers::Peers;
 use crate::prefix::Prefix;
 use crate::source::{self, Source};
 
@@ -146,7 +147,8 @@ pub struct LinkArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Peers")]
 pub struct PeerArgs {
-    /// Addresses of hosts that also run On-Ramp, e.g. 10.0.0.0/8 [default: the subnets of the device]
+    /// Addresses of hosts that also run On-Ramp, e.g. 10.0.0.0/8 [default: the subnets of the device, and the
+    /// members of the fleet]
     #[arg(long = "peers", value_delimiter = ',')]
     pub prefixes: Vec<Prefix>,
     /// Addresses of pods or containers behind this host, whose flows it treats as its own. It leaves other
@@ -316,30 +318,14 @@ impl Args {
     /// `--peers`, or the subnets of the device's addresses.
     ///
     /// # Errors
-    /// There is neither.
-    pub fn peer_prefixes(&self) -> Result<Vec<Prefix>> {
+    /// The addresses cannot be read.
+    pub fn peers(&self) -> Result<Peers> {
         if !self.peers.prefixes.is_empty() {
-            return Ok(self.peers.prefixes.clone());
+            return Ok(Peers::named(self.peers.prefixes.clone()));
         }
-        let own: Vec<Prefix> = nix::ifaddrs::getifaddrs()?
-            .filter(|a| a.interface_name == self.dev)
-            .filter_map(|a| Prefix::of_interface(&a))
-            .collect();
-        if own.is_empty() {
-            bail!(
-                "{} has no IP address, so its subnets cannot be the peers; add --peers, e.g. --peers 10.0.0.0/8",
-                self.dev
-            );
-        }
-        Ok(own)
-    }
-
-    pub fn peers_text(&self, peers: &[Prefix]) -> String {
-        peers
-            .iter()
-            .map(Prefix::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let own = nix::ifaddrs::getifaddrs()?.filter(|a| a.interface_name == self.dev);
+        let subnets = own.filter_map(|a| Prefix::of_interface(&a));
+        Ok(Peers::around(subnets.collect()))
     }
 }
 

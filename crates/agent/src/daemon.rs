@@ -1,7 +1,7 @@
 //! `onramp agent run`: attaches the data path to one device until a signal stops it, renews the clock's
 //! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     os::{fd::AsFd, unix::net::UnixListener},
     time::{Duration, Instant},
@@ -12,7 +12,7 @@ use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
 use onramp_clock::{stamps::now_mono_ns, status::Way};
-use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
+use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD, ONR_ORACK_PORT};
 
 use onramp_status::{
     clock_socket_path, netns_inode, query, socket_path, Clock, Health, Peer, Reasons, RootQdisc,
@@ -22,7 +22,9 @@ use onramp_status::{
 use crate::args::{transmit_queues, Args, Threshold};
 use crate::capabilities;
 use crate::datapath::{self, Datapath};
+use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
+use crate::silence::Silence;
 use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
 use crate::trouble::Trouble;
@@ -31,6 +33,10 @@ use crate::trouble::Trouble;
 const LOOK: Duration = Duration::from_secs(1);
 /// A peer that was not heard for this time is forgotten.
 const FORGOTTEN_NS: i64 = 60_000_000_000;
+/// Time between two checks whether peers answer.
+const CHECK_NS: i64 = 5_000_000_000;
+/// Most silent peers that the log names; the status lists all.
+const MOST_NAMED: usize = 16;
 
 /// Shortest time between two moves of the tcx programs to the front.
 const FRONT_PERIOD: Duration = Duration::from_secs(60);
@@ -42,6 +48,9 @@ struct Daemon<'a> {
     datapath: Datapath,
     clock: Source,
     params: onr_clock_params,
+    peers: Peers,
+    silence: Silence,
+    checked_mono_ns: i64,
     health: Health,
     qdisc_trouble: Trouble,
     front_trouble: Trouble,
@@ -74,7 +83,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 
     let keys = args.keys()?;
-    let peers = args.peer_prefixes()?;
+    let peers = args.peers()?;
     let cfg = args.device_config()?;
     let signals = block_signals()?;
     let listener = listen(&socket)?;
@@ -90,7 +99,7 @@ pub fn run(args: &Args) -> Result<()> {
         &datapath::qdisc_id(netns, ifindex),
         &cfg,
         &keys,
-        &peers,
+        peers.prefixes(),
         &args.peers.serve,
         &params,
     );
@@ -107,6 +116,9 @@ pub fn run(args: &Args) -> Result<()> {
         datapath,
         clock,
         params,
+        peers,
+        silence: Silence::default(),
+        checked_mono_ns: now_mono_ns(),
         health: Health::default(),
         qdisc_trouble: Trouble::of("the root qdisc is not watched"),
         front_trouble: Trouble::of("the order of the tcx programs is not watched"),
@@ -140,8 +152,15 @@ pub fn run(args: &Args) -> Result<()> {
         "holding on {dev}: law {}, threshold {}, peers {}",
         args.law.law.name(),
         args.law.threshold,
-        args.peers_text(&peers)
+        daemon.peers.text()
     );
+    if daemon.peers.are_none() && daemon.clock.part().is_none() {
+        warn!(
+            "no host is a peer, so nothing is held: {dev} has no subnet, and --clock {} no members; add \
+             --peers, e.g. --peers 10.0.0.0/8",
+            daemon.clock.name()
+        );
+    }
 
     let outcome = daemon.serve(&signals, &listener, clock_listener.as_ref());
     let _ = std::fs::remove_file(&socket);
@@ -240,8 +259,51 @@ impl Daemon<'_> {
         self.qdisc_trouble.note(watched);
         let front = self.stay_in_front();
         self.front_trouble.note(front);
-        let kept = self.keep_peers();
+        let kept = self
+            .keep_members()
+            .and_then(|()| self.keep_peers())
+            .and_then(|()| self.check_silence());
         self.peer_trouble.note(kept);
+        Ok(())
+    }
+
+    /// Makes the members of the fleet peers.
+    fn keep_members(&mut self) -> Result<()> {
+        let Some(part) = self.clock.part() else {
+            return Ok(());
+        };
+        let change = self.peers.change_members(part.members());
+        for peer in change.new {
+            self.datapath.add_peer(peer)?;
+        }
+        for peer in change.gone {
+            self.datapath.remove_peer(peer)?;
+        }
+        Ok(())
+    }
+
+    /// Logs and keeps which peers get data and do not answer. Without a lease nobody's OR-ACKs are used.
+    fn check_silence(&mut self) -> Result<()> {
+        let now = now_mono_ns();
+        let since = self.checked_mono_ns;
+        if now - since < CHECK_NS || self.params.lease_expires_mono_ns <= now {
+            return Ok(());
+        }
+        self.checked_mono_ns = now;
+        let peers = self.datapath.peers()?.into_iter();
+        let heard = peers.filter(|(_, peer)| peer.heard_mono_ns >= since);
+        let heard: BTreeSet<IpAddr> = heard.map(|(addr, _)| addr).collect();
+        let wanted = |addr| !heard.contains(&addr) && self.peers.contains(addr);
+        let unanswered = self.datapath.sampled_since(since, wanted)?;
+        let named = self.health.silent_peers.len();
+        let new = self.silence.check(&heard, unanswered);
+        for peer in new.iter().take(MOST_NAMED.saturating_sub(named)) {
+            warn!(
+                "{peer} gets data and sends no usable OR-ACK, so flows to it are not held: does On-Ramp run \
+                 there with the same keys and clock, and does the network pass UDP {ONR_ORACK_PORT}?"
+            );
+        }
+        self.health.silent_peers = self.silence.peers();
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Loads the BPF programs and attaches them to one device. Dropping it detaches them. If the process is
 //! killed, the qdisc stays and forwards packets, and holds nothing once the lease has ended.
 use std::{
+    collections::BTreeSet,
     mem::MaybeUninit,
     net::IpAddr,
     os::fd::AsFd,
@@ -16,8 +17,8 @@ use libbpf_rs::{
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
-    onr_addr, onr_clock_params, onr_dev_cfg, onr_key, onr_peer, onr_prefix, COUNTERS, ONR_BUCKETS,
-    ONR_KEYS, ONR_MAX_PEERS,
+    onr_addr, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_peer, onr_prefix, onr_tuple,
+    COUNTERS, ONR_BUCKETS, ONR_KEYS, ONR_MAX_PEERS,
 };
 
 use onramp_status::{netns_inode, RootQdisc, RUN_DIR};
@@ -41,6 +42,8 @@ const PRESENT: [u8; 4] = 1u32.to_ne_bytes();
 
 /// Key of the only element of an array.
 const FIRST: [u8; 4] = [0; 4];
+/// Most flows whose records are read at a time; each has 6 kB.
+const MOST_FLOWS_READ: usize = 1_024;
 
 /// The maps that the daemon writes and reads while it runs.
 struct Maps {
@@ -50,6 +53,8 @@ struct Maps {
     flow_ids: MapHandle,
     thresholds: MapHandle,
     muted: MapHandle,
+    ctls: MapHandle,
+    prefixes: MapHandle,
     keys: MapHandle,
     orack_cfg: MapHandle,
 }
@@ -117,11 +122,6 @@ impl Datapath {
         let mut edge = open_edge(&mut edge_object, id, cfg)?;
         let mut orack_object = MaybeUninit::uninit();
         let orack = load_orack(&mut orack_object, cfg, &edge.maps)?;
-        for peer in peers {
-            let key = prefix_key(*peer);
-            let prefixes = &edge.maps.prefixes;
-            prefixes.update(bytes_of(&key), &PRESENT, MapFlags::ANY)?;
-        }
         for addresses in served {
             let key = prefix_key(*addresses);
             let map = &edge.maps.served;
@@ -134,10 +134,15 @@ impl Datapath {
             flow_ids: MapHandle::try_from(&edge.maps.flow_ids)?,
             thresholds: MapHandle::try_from(&orack.maps.thresholds)?,
             muted: MapHandle::try_from(&orack.maps.data_muted)?,
+            ctls: MapHandle::try_from(&edge.maps.ctls)?,
+            prefixes: MapHandle::try_from(&orack.maps.prefixes)?,
             keys: MapHandle::try_from(&orack.maps.keys)?,
             orack_cfg: MapHandle::try_from(&orack.maps.data_cfg)?,
         };
         maps.set_keys(keys, cfg)?;
+        for peer in peers {
+            maps.add_peer(*peer)?;
+        }
         clock_map::write(&maps.clock, clock)?;
 
         let link = edge.maps.edge.attach_struct_ops().with_context(|| {
@@ -233,12 +238,12 @@ impl Datapath {
 
     /// Removes T to a peer, so that its flows are not held with `--threshold auto`.
     pub fn remove_threshold(&self, peer: IpAddr) -> Result<()> {
-        remove(&self.maps.thresholds, peer)
+        remove(&self.maps.thresholds, &onr_addr::of(peer))
     }
 
     /// Removes what is known of a peer.
     pub fn forget_peer(&self, peer: IpAddr) -> Result<()> {
-        remove(&self.maps.peers, peer)
+        remove(&self.maps.peers, &onr_addr::of(peer))
     }
 
     /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
@@ -273,6 +278,48 @@ impl Datapath {
         Ok(peers)
     }
 
+    /// Sends OR-ACKs to these hosts too, and believes theirs.
+    pub fn add_peer(&self, peer: Prefix) -> Result<()> {
+        self.maps.add_peer(peer)
+    }
+
+    /// Sends no OR-ACKs to these hosts any more.
+    pub fn remove_peer(&self, peer: Prefix) -> Result<()> {
+        remove(&self.maps.prefixes, &prefix_key(peer))
+    }
+
+    /// Of the `wanted` hosts, those to which a sampled segment was sent since then, CLOCK_MONOTONIC. Looks at a
+    /// limited number of flows.
+    pub fn sampled_since(
+        &self,
+        mono_ns: i64,
+        wanted: impl Fn(IpAddr) -> bool,
+    ) -> Result<BTreeSet<IpAddr>> {
+        let mut sampled = BTreeSet::new();
+        let ids = &self.maps.flow_ids;
+        // In one batch, as the peers.
+        let ids = ids.lookup_batch(self.cfg.max_flows, MapFlags::ANY, MapFlags::ANY)?;
+        let flow = |(key, id): (Vec<u8>, Vec<u8>)| {
+            let key = pod_read_unaligned::<onr_tuple>(&key);
+            (key.daddr.ip(), id)
+        };
+        let wanted = ids.map(flow).filter(|(to, _)| wanted(*to));
+        for (to, id) in wanted.take(MOST_FLOWS_READ) {
+            if sampled.contains(&to) {
+                continue;
+            }
+            let Some(ctl) = self.maps.ctls.lookup(&id, MapFlags::ANY)? else {
+                continue;
+            };
+            let records = pod_read_unaligned::<onr_ctl>(&ctl).records;
+            let newest = records.next.wrapping_sub(1) as usize % records.ring.len();
+            if records.count > 0 && records.ring[newest].sent_mono_ns >= mono_ns {
+                sampled.insert(to);
+            }
+        }
+        Ok(sampled)
+    }
+
     /// Number of flows in the table.
     pub fn flows(&self) -> usize {
         self.maps.flow_ids.keys().count()
@@ -280,6 +327,13 @@ impl Datapath {
 }
 
 impl Maps {
+    fn add_peer(&self, peer: Prefix) -> Result<()> {
+        let key = prefix_key(peer);
+        Ok(self
+            .prefixes
+            .update(bytes_of(&key), &PRESENT, MapFlags::ANY)?)
+    }
+
     fn set_keys(&self, keys: &Keys, cfg: &onr_dev_cfg) -> Result<()> {
         let mut values = [onr_key::default(); ONR_KEYS as usize];
         for key in keys.all() {
@@ -307,9 +361,9 @@ impl Maps {
     }
 }
 
-/// Removes a peer's entry, if there is one.
-fn remove(map: &MapHandle, peer: IpAddr) -> Result<()> {
-    match map.delete(bytes_of(&onr_addr::of(peer))) {
+/// Removes an entry, if there is one.
+fn remove(map: &MapHandle, key: &impl bytemuck::NoUninit) -> Result<()> {
+    match map.delete(bytes_of(key)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }

@@ -4,6 +4,7 @@ mod etcd;
 pub mod metrics;
 
 use std::{
+    collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
     sync::{mpsc, Weak},
@@ -117,6 +118,12 @@ impl Part {
     /// Signs and checks messages with these keys from now on.
     pub fn set_keys(&self, keys: Keys) {
         self.host.set_keys(keys);
+    }
+
+    /// The addresses of the members, this host's included.
+    pub fn members(&self) -> BTreeSet<IpAddr> {
+        let members = self.host.members();
+        members.all().iter().map(SocketAddr::ip).collect()
     }
 
     /// The status of the clock and of the fleet.

@@ -1,8 +1,8 @@
 //! `onramp status`: the status of daemons as a table or as JSON.
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, net::IpAddr, path::PathBuf};
 
 use anyhow::{Context, Result};
-use onramp_law::abi::COUNTERS;
+use onramp_law::abi::{COUNTERS, ONR_ORACK_PORT};
 use onramp_status::{netns_inode, query, sockets, RootQdisc, Status};
 
 #[derive(clap::Args)]
@@ -115,6 +115,19 @@ fn warnings(s: &Status) -> String {
             out,
             "{} PEERS WITHOUT A THRESHOLD: the table is full, flows to them are not held\n",
             s.health.peers_without_threshold
+        );
+    }
+    if !s.health.silent_peers.is_empty() {
+        let peers: Vec<String> = s
+            .health
+            .silent_peers
+            .iter()
+            .map(IpAddr::to_string)
+            .collect();
+        let _ = writeln!(
+            out,
+            "NO OR-ACKS FROM {}: flows to them are not held; does the network pass UDP {ONR_ORACK_PORT}?\n",
+            peers.join(", ")
         );
     }
     out

@@ -58,6 +58,8 @@ pub struct Health {
     pub root_qdisc: RootQdisc,
     /// Peers whose threshold could not be set, with `--threshold auto`; flows to them are not held.
     pub peers_without_threshold: u32,
+    /// Peers that get data and send no usable OR-ACK; flows to them are not held.
+    pub silent_peers: Vec<IpAddr>,
 }
 
 /// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.

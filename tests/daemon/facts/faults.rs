@@ -1,6 +1,6 @@
 //! OR-ACKs that a network loses, doubles, delays or cuts, and OR-ACKs that somebody forges.
 //! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, thread, time::Duration};
 
 use onramp_law::SAMPLE_BYTES;
 
@@ -104,6 +104,31 @@ pub fn without_any_orack_nothing_is_held() {
     assert_eq!(outcome.counter("oracks_received"), 0);
     assert_eq!(outcome.counter("holds"), 0);
     assert!(outcome.mbit_per_s > 80.0);
+}
+
+/// A firewall, or a host without On-Ramp: said once, with the port, until an OR-ACK comes.
+pub fn a_peer_that_sends_no_oracks_is_named() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &[]);
+    let send_for_12_s = || {
+        for _ in 0..24 {
+            Transfer::start(from, to, Load::bytes(30_000)).finish();
+            thread::sleep(Duration::from_millis(500));
+        }
+    };
+    let silent = || sender.status().health.silent_peers;
+    assert!(silent().is_empty());
+    send_for_12_s();
+    assert_eq!(silent(), [to.v4]);
+    let says = "10.0.0.2 gets data and sends no usable OR-ACK";
+    let text = sender.text();
+    assert_eq!(text.matches(says).count(), 1, "{text}");
+    assert!(text.contains("does the network pass UDP 5199?"), "{text}");
+    let _receiver = Agent::start(to, &[]);
+    send_for_12_s();
+    assert!(silent().is_empty());
+    assert_eq!(sender.text().matches(says).count(), 1);
 }
 
 pub fn doubled_oracks_are_ignored_and_counted() {

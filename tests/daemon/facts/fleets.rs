@@ -12,7 +12,7 @@ use onramp_clock::wire::PORT;
 use super::huygens::{pause_s, Fleet};
 use crate::{
     maps::{now_mono_ns, Counters},
-    net::Host,
+    net::{leave_subnets, Host},
     tcp::{finish_all, transfers, Load},
 };
 
@@ -121,4 +121,21 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
         .kill()
         .and_then(|()| running.wait())
         .expect("it ran");
+}
+
+/// Clouds give a host the address of one host: /32.
+pub fn its_members_are_peers_though_no_subnet_has_them() {
+    let mut fleet = Fleet::unborn(2);
+    for (n, host) in fleet.star.hosts.iter().enumerate() {
+        leave_subnets(host, n + 1);
+    }
+    fleet.known_by = ["--member".into(), "10.0.0.1,10.0.0.2".into()];
+    (0..2).for_each(|n| fleet.launch(n, &["--shape", "200Mbit/s"]));
+    fleet.await_synchrony();
+    let (from, to) = fleet.star.pair();
+    finish_all(transfers(from, to, Load::seconds(2.0), 2));
+    let sender = fleet.agent(0);
+    assert!(sender.counter("holds") > 0, "{:#?}", sender.status());
+    assert!(sender.peer(to).oracks > 0);
+    sender.assert_harmless();
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     agent::{write_keys, Agent, Ended, USUAL},
-    net::{shell, Host, Plan, Star},
+    net::{leave_subnets, shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
 };
 
@@ -239,6 +239,22 @@ pub fn down_and_up_under_load_loses_no_transfer() {
     assert!(held_max <= 102_000_000, "{held_max} ns");
     assert_clean(&sender.stop(Signal::SIGTERM));
     assert_clean(&receiver.stop(Signal::SIGTERM));
+}
+
+pub fn a_daemon_without_peers_names_the_option_that_mends_it() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let says = "no host is a peer, so nothing is held: eth0 has no subnet";
+    leave_subnets(host, 1);
+    let agent = Agent::start(host, &[]);
+    let text = agent.text();
+    assert!(
+        text.contains(says) && text.contains("add --peers"),
+        "{text}"
+    );
+    agent.stop(Signal::SIGTERM);
+    let agent = Agent::start(host, &["--peers", "10.0.0.0/24"]);
+    assert!(!agent.text().contains(says), "{}", agent.text());
 }
 
 /// Each of its threads; detaching needs no more.

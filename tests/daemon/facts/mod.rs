@@ -51,6 +51,7 @@ facts! {
         one_lost_orack_in_a_hundred_changes_little: 7,
         half_of_the_oracks_are_enough_to_hold: 7,
         without_any_orack_nothing_is_held: 7,
+        a_peer_that_sends_no_oracks_is_named: 12,
         doubled_oracks_are_ignored_and_counted: 7,
         oracks_that_others_overtook_are_ignored_and_counted: 7,
         oracks_that_are_seconds_late_are_stale: 7,
@@ -100,6 +101,7 @@ facts! {
     }
     fleets {
         one_outlives_its_leader_and_fails_open_without_etcd: 60,
+        its_members_are_peers_though_no_subnet_has_them: 40,
     }
     life {
         sigterm_puts_the_default_back: 5,
@@ -113,6 +115,7 @@ facts! {
         down_and_up_under_load_loses_no_transfer: 5,
         it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
         sighup_reads_the_keys_again: 6,
+        a_daemon_without_peers_names_the_option_that_mends_it: 4,
         it_ends_with_its_device: 5,
         the_kernel_verifies_its_programs_quickly: 3,
     }
