@@ -27,7 +27,8 @@ struct onr_dev_cfg {
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
-	u32 paced;		   /* segments leave at TCP's pace */
+	u16 paced;		   /* segments leave at TCP's pace */
+	u16 observes;		   /* there is no qdisc: nothing is held */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 48, "daemon and BPF disagree");
 
@@ -139,6 +140,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(held_ns, "total time that flows were paused, ns")                                        \
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \
 	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
+	X(would_hold, "with --observe: pauses that On-Ramp would have made")                       \
+	X(would_hold_ns, "their total time, ns")                                                   \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \
 	X(oracks_sent, "OR-ACKs sent")                                                             \
 	X(oracks_unsent, "OR-ACKs not sent: no room, or the ACK to follow came too late")          \

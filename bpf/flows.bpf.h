@@ -20,19 +20,6 @@ struct {
 	__type(value, u32);
 } hints SEC(".maps");
 
-static void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
-{
-	struct onr_flow fresh = {};
-
-	bpf_spin_lock(&ctl->lock);
-	ctl->held = 0;
-	ctl->known_peer = 0;
-	ctl->law = fresh;
-	onr_records_reset(&ctl->records);
-	ctl->key = *key;
-	bpf_spin_unlock(&ctl->lock);
-}
-
 /* Takes an idle queue away from its flow if it has been idle for that long; returns whether it is free. */
 static bool queue_reclaim(u32 q, struct queue *queue, s64 now, s64 age_ns)
 {

@@ -18,7 +18,8 @@
 /* Each object has its own. Writer: the daemon, before it loads the object. Reader: the object. */
 struct onr_dev_cfg cfg SEC(".data.cfg");
 
-/* The flows. Writers: edge (creates, recycles, records), orack (law state). Readers: both. */
+/* The flows. Writers: edge, or an observer in its place (creates, recycles, records), orack (law state).
+ * Readers: both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ONR_FLOWS);
@@ -26,7 +27,7 @@ struct {
 	__type(value, struct onr_ctl);
 } ctls SEC(".maps");
 
-/* Flow to its index in ctls. Writer: edge. Readers: edge, orack, daemon (counts them). */
+/* Flow to its index in ctls. Writer: edge, or an observer. Readers: edge, orack, daemon (counts them). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ONR_FLOWS);
@@ -120,6 +121,20 @@ static __always_inline void count_max(enum onr_counter id, u64 n)
 
 	if (value && n > *value)
 		*value = n;
+}
+
+/* The entry is another flow's from now on. */
+static __always_inline void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
+{
+	struct onr_flow fresh = {};
+
+	bpf_spin_lock(&ctl->lock);
+	ctl->held = 0;
+	ctl->known_peer = 0;
+	ctl->law = fresh;
+	onr_records_reset(&ctl->records);
+	ctl->key = *key;
+	bpf_spin_unlock(&ctl->lock);
 }
 
 static __always_inline void clock_read(struct onr_clock_params *out)

@@ -11,6 +11,7 @@
  * Reads cfg, clock, keys, prefixes, flow_ids; updates the law state in ctls; writes peers and
  * counters. Does not need BPF qdisc support in the kernel. Never drops a packet that is not an
  * authentic OR-ACK. */
+#include "orack_observer.bpf.h"
 #include "orack_receiver.bpf.h"
 #include "orack_sender.bpf.h"
 
@@ -23,6 +24,8 @@ int orack_egress(struct __sk_buff *ctx)
 		return make_orack(ctx);
 	if (waiting && ctx->len <= LONGEST_ACK)
 		ack_leaves(ctx);
+	if (cfg.observes)
+		observe(ctx);
 	return ONR_TCX_NEXT;
 }
 

@@ -67,7 +67,18 @@ pub struct Agent {
 impl Agent {
     /// Starts a daemon with the usual options and these, and waits until it holds.
     pub fn start(host: &Host, options: &[&str]) -> Self {
-        let mut agent = Self::spawn(host, &[USUAL, options].concat());
+        Self::start_exactly(host, &[USUAL, options].concat())
+    }
+
+    /// Starts a daemon that only observes, with the usual options otherwise.
+    pub fn observe(host: &Host) -> Self {
+        let usual = USUAL.chunks(2).filter(|option| option[0] != "--gso-max");
+        let usual: Vec<&str> = usual.flatten().copied().collect();
+        Self::start_exactly(host, &[usual, vec!["--observe"]].concat())
+    }
+
+    fn start_exactly(host: &Host, options: &[&str]) -> Self {
+        let mut agent = Self::spawn(host, options);
         let deadline = Instant::now() + START;
         while agent.try_status().is_none() {
             if let Some(ended) = agent.ended_by(Instant::now()) {

@@ -12,7 +12,7 @@ use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
 use crate::capabilities;
-use crate::datapath;
+use crate::edge;
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
@@ -77,6 +77,10 @@ pub struct Args {
     /// Network device whose outgoing traffic is held
     #[arg(long)]
     pub dev: String,
+    /// Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have
+    /// been held
+    #[arg(long, conflicts_with_all = ["shape", "gso_max", "pace"])]
+    pub observe: bool,
     /// Socket that `onramp status` connects to [default: one in /run/onramp]
     #[arg(long)]
     pub socket: Option<PathBuf>,
@@ -231,6 +235,7 @@ impl Args {
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
             paced: self.paces()?.into(),
+            observes: self.observe.into(),
         })
     }
 
@@ -239,13 +244,13 @@ impl Args {
         Ok(match self.link.pace {
             Pace::On => true,
             Pace::Off => false,
-            Pace::Auto => datapath::had_fq(&self.dev)?,
+            Pace::Auto => edge::had_fq(&self.dev)?,
         })
     }
 
     /// The longest GSO segment that the device will send.
     fn longest_segment(&self) -> Bytes {
-        let of_device = || datapath::gso_max(&self.dev).unwrap_or(USUAL_GSO_MAX);
+        let of_device = || edge::gso_max(&self.dev).unwrap_or(USUAL_GSO_MAX);
         self.link.gso_max.unwrap_or_else(of_device)
     }
 

@@ -21,7 +21,8 @@ use onramp_status::{
 
 use crate::args::{transmit_queues, Args, Threshold};
 use crate::capabilities;
-use crate::datapath::{self, Datapath};
+use crate::datapath::Datapath;
+use crate::edge::{self, Edge};
 use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::silence::Silence;
@@ -96,7 +97,7 @@ pub fn run(args: &Args) -> Result<()> {
     let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
-        &datapath::qdisc_id(netns, ifindex),
+        &edge::qdisc_id(netns, ifindex),
         &cfg,
         &keys,
         peers.prefixes(),
@@ -126,17 +127,8 @@ pub fn run(args: &Args) -> Result<()> {
         thresholds: BTreeMap::new(),
         front_due: Instant::now(),
     };
-    if let Some(bytes) = args.link.gso_max {
-        if let Err(error) = daemon.datapath.limit_gso(bytes.get() as u32) {
-            warn!("{dev}: {error:#}; flows are controlled in larger bursts");
-        }
-    }
-    let queues = transmit_queues(dev);
-    if queues > 1 {
-        warn!(
-            "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
-             line faster than 10 Gbit/s compare the throughput with and without it"
-        );
+    if let Some(edge) = daemon.datapath.edge() {
+        set_up(edge, args);
     }
     if let Some(warning) = args.line_rate_warning() {
         warn!("{warning}");
@@ -149,7 +141,12 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     info!(
-        "holding on {dev}: law {}, threshold {}, peers {}",
+        "{} {dev}: law {}, threshold {}, peers {}",
+        if args.observe {
+            "observing"
+        } else {
+            "holding on"
+        },
         args.law.law.name(),
         args.law.threshold,
         daemon.peers.text()
@@ -170,10 +167,28 @@ pub fn run(args: &Args) -> Result<()> {
     let detached = daemon.datapath.detach();
     outcome?;
     match detached.with_context(|| format!("cannot restore the qdisc of {dev}"))? {
-        RootQdisc::Foreign(kind) => info!("{dev} keeps the {kind} qdisc of another program"),
-        RootQdisc::Own | RootQdisc::Default => info!("{dev} has its former qdisc again"),
+        None | Some(RootQdisc::NotTaken) => info!("{dev} is no longer observed"),
+        Some(RootQdisc::Foreign(kind)) => info!("{dev} keeps the {kind} qdisc of another program"),
+        Some(_) => info!("{dev} has its former qdisc again"),
     }
     Ok(())
+}
+
+/// Limits GSO segments as asked, and warns of a device with several queues.
+fn set_up(edge: &mut Edge, args: &Args) {
+    let dev = &args.dev;
+    if let Some(bytes) = args.link.gso_max {
+        if let Err(error) = edge.limit_gso(bytes.get() as u32) {
+            warn!("{dev}: {error:#}; flows are controlled in larger bursts");
+        }
+    }
+    let queues = transmit_queues(dev);
+    if queues > 1 {
+        warn!(
+            "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
+             line faster than 10 Gbit/s compare the throughput with and without it"
+        );
+    }
 }
 
 impl Daemon<'_> {
@@ -310,13 +325,17 @@ impl Daemon<'_> {
     /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
     /// other's qdisc would drop packets without end.
     fn watch_qdisc(&mut self) -> Result<()> {
-        let owner = self.datapath.root_qdisc()?;
+        let owner = match self.datapath.edge() {
+            Some(edge) => edge.owner()?,
+            None => RootQdisc::NotTaken,
+        };
         if owner == self.health.root_qdisc {
             return Ok(());
         }
         let dev = &self.args.dev;
         let how = "no flow is held; to hold flows again, restart the daemon";
         match &owner {
+            RootQdisc::NotTaken => {}
             RootQdisc::Own => info!("{dev} has On-Ramp's qdisc again: flows are held"),
             RootQdisc::Default => {
                 warn!("another program removed On-Ramp's qdisc from {dev}: {how}")

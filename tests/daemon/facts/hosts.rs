@@ -209,6 +209,45 @@ pub fn flows_leave_the_table_with_their_connections() {
     sender.assert_harmless();
 }
 
+/// What On-Ramp would do is known before it does anything.
+pub fn an_observer_measures_and_changes_nothing() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    from.ns.run("tc qdisc replace dev eth0 root fq limit 777");
+    let device = || {
+        let qdisc = from.ns.qdisc("eth0").expect("fq");
+        let link = from.ns.run("ip -j -d link show dev eth0");
+        let link: serde_json::Value = serde_json::from_str(&link).expect("ip prints JSON");
+        let gso = link[0]["gso_max_size"].clone();
+        (
+            qdisc["kind"].clone(),
+            qdisc["options"]["limit"].clone(),
+            gso,
+        )
+    };
+    let before = device();
+    let sender = Agent::observe(from);
+    let receiver = Agent::observe(to);
+    let goodput = finish_all(transfers(from, to, Load::seconds(1.0), 2));
+    let status = sender.status();
+    println!("{goodput:.1} Mbit/s: {status:?}");
+    assert_eq!(device(), before);
+    assert!(goodput > 85.0, "{goodput} Mbit/s");
+    assert!(sender.counter("oracks_used") > 100);
+    assert!(sender.owd_ms(to) > 5.0, "the queue is seen");
+    assert_eq!(sender.counter("holds"), 0);
+    // The port's queue stands above T from slow start on, so each OR-ACK would have made a pause.
+    assert!(sender.counter("would_hold") > 10);
+    let would_hold_s = sender.counter("would_hold_ns") as f64 / 1e9;
+    assert!((0.2..3.0).contains(&would_hold_s), "{would_hold_s} s");
+    for agent in [sender, receiver] {
+        let ended = agent.stop(nix::sys::signal::Signal::SIGTERM);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.text.contains("no longer observed"), "{ended:?}");
+    }
+    assert_eq!(device(), before);
+}
+
 /// Marks belong to the administrator.
 pub fn packets_with_our_marks_arrive() {
     let star = Star::build(&Plan::USUAL);

@@ -134,6 +134,7 @@ facts! {
         flows_to_strangers_take_no_room: 4,
         flows_leave_the_table_with_their_connections: 4,
         packets_with_our_marks_arrive: 3,
+        an_observer_measures_and_changes_nothing: 6,
         a_pace_that_an_application_has_set_is_kept: 3,
         a_paced_connection_keeps_its_pace_when_fq_goes: 4,
         packets_leave_at_the_time_that_they_name: 3,
