@@ -1,7 +1,5 @@
 //! System clocks that follow the leader's. Those of hosts with a synthetic clock are computed: nothing is
 //! done to this machine's.
-use std::{fs::Permissions, os::unix::fs::PermissionsExt};
-
 use nix::sys::signal::Signal;
 
 use onramp_clock::status::Follows;
@@ -17,10 +15,8 @@ fn ahead_ns(agent: &Agent) -> Option<i64> {
 #[test]
 fn system_clocks_follow_the_leaders_and_the_next_ones() {
     let mut fleet = Fleet::empty(51, &[]);
-    let (url, keys) = (fleet.etcd.url.clone(), fleet.dir.join("keys"));
-    std::fs::write(&keys, "1 000102030405060708090a0b0c0d0e0f\n").expect("written");
-    std::fs::set_permissions(&keys, Permissions::from_mode(0o600)).expect("it is ours");
-    let keys = keys.to_string_lossy().into_owned();
+    let url = fleet.etcd.url.clone();
+    let keys = fleet.write_keys("1 000102030405060708090a0b0c0d0e0f\n");
     for n in 1..=3 {
         fleet.launch(n, &["--etcd", &url, "--key-file", &keys, "--discipline"]);
     }

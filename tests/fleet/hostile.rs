@@ -1,6 +1,7 @@
 //! Nonsense in etcd, and from those that it names.
 use std::{net::UdpSocket, thread, time::Duration};
 
+use nix::sys::signal::Signal;
 use onramp_clock::{
     keys::Keys,
     wire::{Body, Message, State, Verdict, VERSION},
@@ -184,4 +185,32 @@ fn nodes_of_another_protocol_are_named_and_never_followed() {
     );
     fleet.etcd.revoke(lease);
     fleet.settle();
+}
+
+/// In the three steps of docs/clock.md: nobody loses the fleet's time, and nobody refuses anybody.
+#[test]
+fn keys_are_changed_without_a_gap() {
+    const OLD: &str = "0 000102030405060708090a0b0c0d0e0f\n";
+    const NEW: &str = "1 f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff\n";
+    let mut fleet = Fleet::empty(44, &[]);
+    let (url, keys) = (fleet.etcd.url.clone(), fleet.write_keys(OLD));
+    for n in 1..=3 {
+        fleet.launch(n, &["--etcd", &url, "--key-file", &keys]);
+    }
+    fleet.settle();
+    for text in [[OLD, NEW].concat(), [NEW, OLD].concat(), NEW.to_owned()] {
+        fleet.write_keys(&text);
+        fleet
+            .running()
+            .for_each(|agent| agent.signal(Signal::SIGHUP));
+        fleet.watch(2.0 * WINDOW.as_secs_f64());
+        assert!(fleet.is_whole(), "with the keys {text}");
+    }
+    assert!(fleet.running().all(|agent| agent.count("bad_tag") == 0));
+    // Who has the old key alone is refused.
+    fleet.write_keys(OLD);
+    fleet.agent(1).signal(Signal::SIGHUP);
+    within(SLACK, "its messages are refused", || {
+        fleet.agent(2).count("bad_tag") > 0
+    });
 }

@@ -1,7 +1,8 @@
 //! An etcd, agents, and the ways between them, on one 127.0.x.0/24 a test.
 use std::{
-    fs::File,
+    fs::{File, Permissions},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -330,6 +331,15 @@ impl Fleet {
             jump: 0.0,
             worst_ns: 0.0,
         }
+    }
+
+    /// Writes the key file of the fleet; its path.
+    pub fn write_keys(&self, text: &str) -> String {
+        let path = self.dir.join("keys");
+        std::fs::write(&path, text).expect("written");
+        let private = Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, private).expect("it is ours");
+        path.to_string_lossy().into_owned()
     }
 
     pub fn address(&self, n: usize) -> SocketAddr {

@@ -1,7 +1,9 @@
 //! `onramp agent run`: attaches the data path to one device until a signal stops it, renews the clock's
 //! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
+mod look;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     net::IpAddr,
     os::{fd::AsFd, unix::net::UnixListener},
     time::{Duration, Instant},
@@ -11,8 +13,8 @@ use anyhow::{anyhow, bail, Context, Result};
 use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
-use onramp_clock::{stamps::now_mono_ns, status::Way};
-use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD, ONR_ORACK_PORT};
+use onramp_clock::stamps::now_mono_ns;
+use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
 
 use onramp_status::{
     clock_socket_path, netns_inode, query, socket_path, Clock, Health, Peer, Reasons, RootQdisc,
@@ -27,21 +29,10 @@ use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::silence::Silence;
 use crate::source::Source;
-use crate::threshold::{thresholds, Margin};
 use crate::trouble::Trouble;
 
 /// Time between two looks at the device and at the peers.
 const LOOK: Duration = Duration::from_secs(1);
-/// A peer that was not heard for this time is forgotten.
-const FORGOTTEN_NS: i64 = 60_000_000_000;
-/// Time between two checks whether peers answer.
-const CHECK_NS: i64 = 5_000_000_000;
-/// Most silent peers that the log names; the status lists all.
-const MOST_NAMED: usize = 16;
-
-/// Shortest time between two moves of the tcx programs to the front.
-const FRONT_PERIOD: Duration = Duration::from_secs(60);
-
 /// A running daemon: the data path, its clock and its thresholds.
 struct Daemon<'a> {
     args: &'a Args,
@@ -56,7 +47,7 @@ struct Daemon<'a> {
     qdisc_trouble: Trouble,
     front_trouble: Trouble,
     peer_trouble: Trouble,
-    /// By peer, with `--threshold auto`.
+    /// In the data path, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
     /// When the tcx programs may be put in front again.
     front_due: Instant,
@@ -228,29 +219,6 @@ impl Daemon<'_> {
         }
     }
 
-    /// Puts the tcx programs in front of those that were attached before them meanwhile, but does not fight: at
-    /// most once in `FRONT_PERIOD`. Until then OR-ACKs are sent as long as the others let them pass.
-    fn stay_in_front(&mut self) -> Result<()> {
-        if Instant::now() < self.front_due {
-            return Ok(());
-        }
-        let (before, muted) = (self.datapath.before_us()?, self.datapath.is_muted()?);
-        if before.is_empty() && !muted {
-            return Ok(());
-        }
-        self.front_due = Instant::now() + FRONT_PERIOD;
-        let effect = match muted {
-            true => "it ended the chain, so no OR-ACKs were sent",
-            false => "it let OR-ACKs pass",
-        };
-        warn!(
-            "{}: tcx program {before:?} was attached before On-Ramp's (bpftool prog show id names it); {effect}; \
-             On-Ramp's is the first again",
-            self.args.dev
-        );
-        self.datapath.move_to_front()
-    }
-
     /// Gives the data path and the clock the keys of the key file as it is now.
     fn reload_keys(&mut self) {
         reload_keys(self.args.peers.key_file.as_deref(), |keys| {
@@ -260,145 +228,6 @@ impl Daemon<'_> {
             }
             Ok(())
         });
-    }
-
-    /// What is done once a second.
-    fn look(&mut self) -> Result<()> {
-        if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
-            bail!(
-                "device {} was removed; start the daemon again when it is back",
-                self.args.dev
-            );
-        }
-        let watched = self.watch_qdisc();
-        self.qdisc_trouble.note(watched);
-        let front = self.stay_in_front();
-        self.front_trouble.note(front);
-        let kept = self
-            .keep_members()
-            .and_then(|()| self.keep_peers())
-            .and_then(|()| self.check_silence());
-        self.peer_trouble.note(kept);
-        Ok(())
-    }
-
-    /// Makes the members of the fleet peers.
-    fn keep_members(&mut self) -> Result<()> {
-        let Some(part) = self.clock.part() else {
-            return Ok(());
-        };
-        let change = self.peers.change_members(part.members());
-        for peer in change.new {
-            self.datapath.add_peer(peer)?;
-        }
-        for peer in change.gone {
-            self.datapath.remove_peer(peer)?;
-        }
-        Ok(())
-    }
-
-    /// Logs and keeps which peers get data and do not answer. Without a lease nobody's OR-ACKs are used.
-    fn check_silence(&mut self) -> Result<()> {
-        let now = now_mono_ns();
-        let since = self.checked_mono_ns;
-        if now - since < CHECK_NS || self.params.lease_expires_mono_ns <= now {
-            return Ok(());
-        }
-        self.checked_mono_ns = now;
-        let peers = self.datapath.peers()?.into_iter();
-        let heard = peers.filter(|(_, peer)| peer.heard_mono_ns >= since);
-        let heard: BTreeSet<IpAddr> = heard.map(|(addr, _)| addr).collect();
-        let wanted = |addr| !heard.contains(&addr) && self.peers.contains(addr);
-        let unanswered = self.datapath.sampled_since(since, wanted)?;
-        let named = self.health.silent_peers.len();
-        let new = self.silence.check(&heard, unanswered);
-        for peer in new.iter().take(MOST_NAMED.saturating_sub(named)) {
-            warn!(
-                "{peer} gets data and sends no usable OR-ACK, so flows to it are not held: does On-Ramp run \
-                 there with the same keys and clock, and does the network pass UDP {ONR_ORACK_PORT}?"
-            );
-        }
-        self.health.silent_peers = self.silence.peers();
-        Ok(())
-    }
-
-    /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
-    /// other's qdisc would drop packets without end.
-    fn watch_qdisc(&mut self) -> Result<()> {
-        let owner = match self.datapath.edge() {
-            Some(edge) => edge.owner()?,
-            None => RootQdisc::NotTaken,
-        };
-        if owner == self.health.root_qdisc {
-            return Ok(());
-        }
-        let dev = &self.args.dev;
-        let how = "no flow is held; to hold flows again, restart the daemon";
-        match &owner {
-            RootQdisc::NotTaken => {}
-            RootQdisc::Own => info!("{dev} has On-Ramp's qdisc again: flows are held"),
-            RootQdisc::Default => {
-                warn!("another program removed On-Ramp's qdisc from {dev}: {how}")
-            }
-            RootQdisc::Foreign(kind) => {
-                warn!("another program made {kind} the root qdisc of {dev}: {how}");
-            }
-        }
-        self.health.root_qdisc = owner;
-        Ok(())
-    }
-
-    /// Forgets silent peers. With `--threshold auto`, sets the thresholds of the others.
-    fn keep_peers(&mut self) -> Result<()> {
-        let now = now_mono_ns();
-        let is_heard = |(_, peer): &(_, onr_peer)| now - peer.heard_mono_ns < FORGOTTEN_NS;
-        let (heard, silent): (Vec<_>, Vec<_>) =
-            self.datapath.peers()?.into_iter().partition(is_heard);
-        for (peer, _) in silent {
-            self.datapath.forget_peer(peer)?;
-        }
-        match self.args.law.threshold {
-            Threshold::Fixed(_) => Ok(()),
-            Threshold::Auto => self.set_thresholds(&heard),
-        }
-    }
-
-    /// Writes changed thresholds into the data path. Those that do not fit are counted: flows to these peers
-    /// are not held.
-    fn set_thresholds(&mut self, heard: &[(IpAddr, onr_peer)]) -> Result<()> {
-        let way = |way: Way| (way.to.ip(), way.min_ns);
-        let probed = self.clock.part().map_or(vec![], |part| part.delays());
-        let probed: Vec<_> = probed.into_iter().map(way).collect();
-        let acked = |(addr, peer): &(_, onr_peer)| Some((*addr, min_owd_ns(peer)?));
-        let acked: Vec<_> = heard.iter().filter_map(acked).collect();
-        let margin = Margin {
-            headroom_ns: self.args.law.headroom.as_ns(),
-            sigma_ns: self.params.sigma_ns,
-            burst_ns: self.args.burst().as_ns(),
-        };
-        let wanted = thresholds(&probed, &acked, margin);
-        let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);
-        let gone: Vec<IpAddr> = self.thresholds.keys().filter(is_gone).copied().collect();
-        for peer in gone {
-            self.datapath.remove_threshold(peer)?;
-            self.thresholds.remove(&peer);
-        }
-        self.health.peers_without_threshold = 0;
-        let mut outcome = Ok(());
-        for (peer, reasons) in wanted {
-            let t_ns = reasons.threshold_ns;
-            let is = self.thresholds.get(&peer).map(|is| is.threshold_ns);
-            if is != Some(t_ns) {
-                if let Err(error) = self.datapath.set_threshold(peer, t_ns as u32) {
-                    let what = format!("cannot set the threshold of {peer}");
-                    outcome = Err(error.context(what));
-                    self.health.peers_without_threshold += 1;
-                    continue;
-                }
-            }
-            self.thresholds.insert(peer, reasons);
-        }
-        outcome
     }
 
     fn answer(&self, listener: &UnixListener) {

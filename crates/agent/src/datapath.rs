@@ -1,5 +1,5 @@
 //! Loads the BPF programs and attaches them to one device. Dropping it detaches them.
-use std::{collections::BTreeSet, mem::MaybeUninit, net::IpAddr, os::fd::AsFd};
+use std::{collections::BTreeMap, mem::MaybeUninit, net::IpAddr, os::fd::AsFd};
 
 use anyhow::{anyhow, Context, Result};
 use bytemuck::{bytes_of, cast, pod_read_unaligned};
@@ -208,14 +208,14 @@ impl Datapath {
         remove(&self.maps.prefixes, &prefix_key(peer))
     }
 
-    /// Of the `wanted` hosts, those to which a sampled segment was sent since then, CLOCK_MONOTONIC. Looks at a
-    /// limited number of flows.
-    pub fn sampled_since(
+    /// Number of sampled segments that were sent since then, CLOCK_MONOTONIC, to each of the `wanted` hosts. Looks at
+    /// a limited number of flows.
+    pub fn samples_since(
         &self,
         mono_ns: i64,
         wanted: impl Fn(IpAddr) -> bool,
-    ) -> Result<BTreeSet<IpAddr>> {
-        let mut sampled = BTreeSet::new();
+    ) -> Result<BTreeMap<IpAddr, usize>> {
+        let mut samples = BTreeMap::new();
         let ids = &self.maps.flow_ids;
         // In one batch, as the peers.
         let ids = ids.lookup_batch(self.cfg.max_flows, MapFlags::ANY, MapFlags::ANY)?;
@@ -225,19 +225,18 @@ impl Datapath {
         };
         let wanted = ids.map(flow).filter(|(to, _)| wanted(*to));
         for (to, id) in wanted.take(MOST_FLOWS_READ) {
-            if sampled.contains(&to) {
-                continue;
-            }
             let Some(ctl) = self.maps.ctls.lookup(&id, MapFlags::ANY)? else {
                 continue;
             };
             let records = pod_read_unaligned::<onr_ctl>(&ctl).records;
-            let newest = records.next.wrapping_sub(1) as usize % records.ring.len();
-            if records.count > 0 && records.ring[newest].sent_mono_ns >= mono_ns {
-                sampled.insert(to);
-            }
+            let newest_first = (1..=records.count).map(|age| {
+                let slot = records.next.wrapping_sub(age) as usize % records.ring.len();
+                records.ring[slot]
+            });
+            let since = newest_first.take_while(|record| record.sent_mono_ns >= mono_ns);
+            *samples.entry(to).or_default() += since.count();
         }
-        Ok(sampled)
+        Ok(samples)
     }
 
     /// Number of flows in the table.

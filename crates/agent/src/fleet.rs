@@ -209,8 +209,7 @@ impl FleetArgs {
     fn members(&self) -> Result<Members> {
         let mut list = self.member.clone();
         if let Some(path) = &self.members_file {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read --members-file {}", path.display()))?;
+            let text = read(path).context("--members-file")?;
             let lines = text.lines().map(str::trim);
             list.extend(
                 lines
@@ -329,7 +328,12 @@ fn host_and_port(url: &str) -> Result<(String, u16)> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "cannot read {}; it must belong to the user that runs the daemon, or be readable by all",
+            path.display()
+        )
+    })
 }
 
 fn address(text: &str) -> Result<SocketAddr> {

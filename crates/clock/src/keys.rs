@@ -34,6 +34,15 @@ pub enum KeyError {
         /// Why.
         source: std::io::Error,
     },
+    /// It belongs to another user: daemons drop the capability to read such files.
+    #[error(
+        "cannot read the key file {path}: it must belong to the user that runs the daemon, and a daemon of \
+         root reads no files of others either; run: chown root {path}"
+    )]
+    Foreign {
+        /// The file.
+        path: String,
+    },
     /// Group or others may read or write it.
     #[error(
         "the key file {path} has mode {mode:03o}: group or others can read or write it, \
@@ -79,10 +88,14 @@ impl Keys {
     /// The file cannot be read, group or others can read or write it, a line is malformed, or it has no key.
     pub fn read(path: &Path) -> Result<Keys, KeyError> {
         let name = path.display().to_string();
-        let (mode, text) = mode_and_text(path).map_err(|source| KeyError::Unreadable {
-            path: name.clone(),
-            source,
-        })?;
+        let unreadable = |source: std::io::Error| {
+            let path = name.clone();
+            match source.kind() {
+                std::io::ErrorKind::PermissionDenied => KeyError::Foreign { path },
+                _ => KeyError::Unreadable { path, source },
+            }
+        };
+        let (mode, text) = mode_and_text(path).map_err(unreadable)?;
         if mode & SHARED != 0 {
             return Err(KeyError::Shared { path: name, mode });
         }

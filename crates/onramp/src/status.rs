@@ -3,7 +3,7 @@ use std::{fmt::Write as _, net::IpAddr, path::PathBuf};
 
 use anyhow::{Context, Result};
 use onramp_law::abi::{COUNTERS, ONR_ORACK_PORT};
-use onramp_status::{netns_inode, query, sockets, RootQdisc, Status};
+use onramp_status::{netns_inode, query, sockets, Health, RootQdisc, Status};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -57,7 +57,7 @@ fn table(s: &Status) -> String {
         s.dev, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
         micros(s.clock.sigma_ns), s.flows, s.max_flows,
     );
-    out.push_str(&warnings(s));
+    out.push_str(&warnings(&s.health));
     let _ = writeln!(
         out,
         "{:<39} {:>10} {:>10} {:>10} {:>9} {:>8} {:>10}",
@@ -101,9 +101,9 @@ fn table(s: &Status) -> String {
 }
 
 /// What keeps flows from being held.
-fn warnings(s: &Status) -> String {
+fn warnings(health: &Health) -> String {
     let how = "no flow is held; restart the daemon to hold flows again";
-    let mut out = match &s.health.root_qdisc {
+    let mut out = match &health.root_qdisc {
         RootQdisc::Own => String::new(),
         RootQdisc::NotTaken => "OBSERVING: no flow is held\n\n".to_owned(),
         RootQdisc::Default => format!("NO QDISC: another program removed it, {how}\n\n"),
@@ -111,20 +111,15 @@ fn warnings(s: &Status) -> String {
             format!("NO QDISC: another program made {kind} the root qdisc, {how}\n\n")
         }
     };
-    if s.health.peers_without_threshold > 0 {
+    if health.peers_without_threshold > 0 {
         let _ = writeln!(
             out,
             "{} PEERS WITHOUT A THRESHOLD: the table is full, flows to them are not held\n",
-            s.health.peers_without_threshold
+            health.peers_without_threshold
         );
     }
-    if !s.health.silent_peers.is_empty() {
-        let peers: Vec<String> = s
-            .health
-            .silent_peers
-            .iter()
-            .map(IpAddr::to_string)
-            .collect();
+    if !health.silent_peers.is_empty() {
+        let peers: Vec<String> = health.silent_peers.iter().map(IpAddr::to_string).collect();
         let _ = writeln!(
             out,
             "NO OR-ACKS FROM {}: flows to them are not held; does the network pass UDP {ONR_ORACK_PORT}?\n",
@@ -140,4 +135,29 @@ fn micros(ns: i64) -> String {
 
 fn seconds(ns: i64) -> String {
     format!("{:.1}", ns as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_flows_from_being_held_is_at_the_top() {
+        assert_eq!(warnings(&Health::default()), "");
+        let health = Health {
+            root_qdisc: RootQdisc::Foreign("fq".to_owned()),
+            peers_without_threshold: 3,
+            silent_peers: vec!["10.0.0.2".parse().unwrap(), "10.0.0.3".parse().unwrap()],
+        };
+        let text = warnings(&health);
+        for part in [
+            "NO QDISC: another program made fq the root qdisc",
+            "restart the daemon",
+            "3 PEERS WITHOUT A THRESHOLD",
+            "NO OR-ACKS FROM 10.0.0.2, 10.0.0.3",
+            "UDP 5199",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing in: {text}");
+        }
+    }
 }

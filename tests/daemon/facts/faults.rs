@@ -113,7 +113,7 @@ pub fn a_peer_that_sends_no_oracks_is_named() {
     let sender = Agent::start(from, &[]);
     let send_for_12_s = || {
         for _ in 0..24 {
-            Transfer::start(from, to, Load::bytes(30_000)).finish();
+            Transfer::start(from, to, Load::bytes(60_000)).finish();
             thread::sleep(Duration::from_millis(500));
         }
     };

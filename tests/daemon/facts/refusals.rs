@@ -116,5 +116,11 @@ pub fn key_files_that_are_none() {
         println!("{}", ended.text.trim());
         assert_says(&ended.text, says);
     }
+    // Of another user, as when somebody runs the daemon by sudo.
+    write_keys("/tmp/keys", "0 00112233445566778899aabbccddeeff\n");
+    std::os::unix::fs::chown("/tmp/keys", Some(65534), None).expect("root may");
+    let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
+    std::fs::remove_file("/tmp/keys").expect("it is there");
+    assert_says(&ended.text, &["/tmp/keys", "run: chown root /tmp/keys"]);
     assert!(host.ns.qdisc("eth0").is_none(), "the device was touched");
 }
