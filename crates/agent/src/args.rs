@@ -502,8 +502,7 @@ mod tests {
             assert_eq!(args(&option).line_rate_warning(), None);
         }
         assert_eq!(args(&[]).line_rate_warning(), None);
-        let known = args(&["--gso-max", "16kB"]);
-        assert_eq!(known.burst(), "12800ns".parse().unwrap());
+        assert_eq!(args(&[]).burst(), "51200ns".parse().unwrap());
     }
 
     #[test]

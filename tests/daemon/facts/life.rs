@@ -301,7 +301,8 @@ pub fn sighup_reads_the_keys_again() {
     let change = |agent: &Agent, file: &str, keys: &str| {
         write_keys(file, keys);
         agent.signal(Signal::SIGHUP);
-        pause_s(0.3);
+        // For a second no OR-ACKs go to a host that has refused one, as one does that does not believe them.
+        pause_s(1.2);
     };
     // OR-ACKs that the sender believes, and others, of one transfer.
     let counts = || {
@@ -317,7 +318,7 @@ pub fn sighup_reads_the_keys_again() {
     assert!(is_believed(counts()));
     change(&receiver, "/tmp/to-keys", NEW);
     let (used, bad) = counts();
-    assert!(used == 0 && bad > 10, "{used} used, {bad} bad");
+    assert!(used == 0 && bad > 0, "{used} used, {bad} bad");
     change(&sender, "/tmp/from-keys", &[NEW, OLD].concat());
     assert!(is_believed(counts()));
     change(&sender, "/tmp/from-keys", "1 zz\n");
