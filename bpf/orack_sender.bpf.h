@@ -83,16 +83,18 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 				     s64 rx_mono_ns, s64 sigma_ns)
 {
 	enum onr_verdict verdict = ONR_UNKNOWN;
-	bool kick = false;
-	s64 owd_ns = 0, opens;
+	bool kick = false, raised = false;
+	s64 owd_ns = 0, opens, guard_ns;
 	u32 threshold_ns = threshold_to(&s->flow.daddr);
 
 	bpf_spin_lock(&ctl->lock);
 	if (same_flow(&ctl->key, &s->flow)) {
 		ctl->known_peer = 1;
 		ctl->law.threshold_ns = threshold_ns;
+		guard_ns = ctl->law.guard_threshold_ns;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
+		raised = ctl->law.guard_threshold_ns > guard_ns;
 	}
 	if (verdict == ONR_USED) {
 		owd_ns = ctl->law.sample_owd_ns;
@@ -104,6 +106,8 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 	bpf_spin_unlock(&ctl->lock);
 
 	count_verdict(verdict);
+	if (raised)
+		count(ONR_CNT_guard_raises);
 	if (verdict == ONR_USED)
 		peer_owd(&s->flow.daddr, owd_ns, now, sigma_ns);
 	return kick;

@@ -71,6 +71,24 @@ pub enum Pace {
     Off,
 }
 
+/// `--guard`: the window, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard(Option<Span>);
+
+impl FromStr for Guard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Guard(None)),
+            _ => text
+                .parse()
+                .map(|window| Guard(Some(window)))
+                .map_err(|error: onramp_units::ParseError| format!("{error}; or write off")),
+        }
+    }
+}
+
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
@@ -117,6 +135,10 @@ pub struct LawArgs {
     /// Averaging time of the delivery rate of the gate law
     #[arg(long, default_value_t = defaults::GATE_TAU)]
     pub gate_tau: Span,
+    /// Time after which the guard judges holding: it raises T of a flow that is held in vain, e.g. because
+    /// T is below the delay of the path. `off`: no guard
+    #[arg(long, default_value = "50ms")]
+    pub guard: Guard,
     /// Longest pause: no packet is held longer
     #[arg(long, default_value_t = defaults::MAX_PAUSE)]
     pub max_pause: Span,
@@ -341,6 +363,9 @@ impl LawArgs {
         }
         above_0("--headroom", self.headroom)?;
         above_0("--gate-tau", self.gate_tau)?;
+        if let Guard(Some(window)) = self.guard {
+            above_0("--guard", window)?;
+        }
         above_0("--max-pause", self.max_pause)?;
         above_0("--max-owd", self.max_owd)?;
         let (name, least) = match self.threshold {
@@ -368,6 +393,7 @@ impl LawArgs {
             .max_pause(self.max_pause)
             .max_owd(self.max_owd)
             .gate_tau(self.gate_tau)
+            .guard(self.guard.0.unwrap_or(Span::ZERO))
             .gain_q16((self.gain * Q16).round() as u32);
         line_rate.map_or(config, |rate| config.line_rate(rate))
     }

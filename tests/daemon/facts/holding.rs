@@ -159,7 +159,7 @@ pub fn paced_flows_do_not_overflow_a_port_together() {
     let star = Star::build(&PLAN);
     let to = &star.hosts[2];
     let lost = |pace: &[&str]| {
-        let options = [OPTIONS, &["--gso-max", "64kB"], pace].concat();
+        let options = [OPTIONS, &["--gso-max", "64kB", "--guard", "off"], pace].concat();
         let agents: Vec<Agent> = star
             .hosts
             .iter()

@@ -154,6 +154,7 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
         ("--threshold", slow(onramp.threshold)),
         ("--gain", gain.to_string()),
         ("--max-pause", slow(onramp.max_pause)),
+        ("--guard", onramp.guard.map_or("off".to_owned(), slow)),
         ("--max-owd", slow(defaults::MAX_OWD)),
         ("--gate-tau", slow(defaults::GATE_TAU)),
         ("--gso-max", gso.to_string()),
