@@ -8,7 +8,8 @@
 #include "../law/records.h"
 
 #define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
-#define ONR_MAX_FLOWS 16384u /* default of agent --flows */
+#define ONR_FLOWS 4096u	     /* default of agent --flows */
+#define ONR_MAX_FLOWS 65536u /* its bound */
 #define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
 #define ONR_KEYS 4u	     /* keys valid at a time, for rotation */
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
@@ -26,7 +27,8 @@ struct onr_dev_cfg {
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
-	u32 paced;		   /* segments leave at TCP's pace */
+	u16 paced;		   /* segments leave at TCP's pace */
+	u16 observes;		   /* there is no qdisc: nothing is held */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 48, "daemon and BPF disagree");
 
@@ -39,9 +41,10 @@ struct onr_clock_params {
 	s64 lease_expires_mono_ns;
 };
 
-struct onr_clock { /* value of the map clock; update it with BPF_F_LOCK */
-	struct bpf_spin_lock lock;
-	u32 reserved;
+/* Value of the map clock, which has two: the one with the larger epoch is valid. The daemon writes the other
+ * one, its epoch last, so no reader waits and none reads half of an update. */
+struct onr_clock {
+	u64 epoch;
 	struct onr_clock_params params;
 };
 
@@ -128,16 +131,26 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 #define ONR_COUNTERS(X)                                                                            \
 	X(flows_created, "flows entered into the flow table")                                      \
 	X(flows_aged, "idle flows removed from the flow table")                                    \
+	X(flows_ended, "flows removed from the flow table after their connection ended")           \
 	X(flow_table_full, "segments passed unheld because the flow table was full")               \
 	X(limit_drops, "packets dropped because the qdisc was at its limit")                       \
 	X(flow_limit_drops, "packets dropped because their flow was at its limit")                 \
+	X(departures_ignored, "departure times more than 10 s ahead, ignored")                     \
 	X(holds, "times a flow was paused")                                                        \
 	X(held_ns, "total time that flows were paused, ns")                                        \
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \
 	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
+	X(guard_raises, "times the guard raised T of a flow that was held in vain")                \
+	X(would_hold, "with --observe: pauses that On-Ramp would have made")                       \
+	X(would_hold_ns, "their total time, ns")                                                   \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \
 	X(oracks_sent, "OR-ACKs sent")                                                             \
 	X(oracks_unsent, "OR-ACKs not sent: no room, or the ACK to follow came too late")          \
+	X(oracks_intercepted, "OR-ACKs that another tcx program kept from being made")             \
+	X(oracks_muted, "OR-ACKs not sent until On-Ramp's tcx program is the first again")         \
+	X(oracks_strayed, "clones for OR-ACKs that reached the device unchanged, dropped")         \
+	X(oracks_refused, "OR-ACKs answered with port unreachable")                                \
+	X(oracks_unwanted, "OR-ACKs not sent to a host that refused one in the last second")       \
 	X(oracks_received, "authentic OR-ACKs received")                                           \
 	X(oracks_used, "OR-ACKs that gave the law a sample")                                       \
 	X(oracks_malformed, "packets to the OR-ACK port that are not OR-ACKs, passed on")          \

@@ -63,10 +63,17 @@ static __always_inline u32 bucket_of(struct sk_buff *skb)
 	return 1 + bpf_skb_get_hash(skb) % ONR_BUCKETS;
 }
 
-/* Is it a TCP segment with payload or FIN: what On-Ramp may hold? A pure ACK leaves early. */
-static __always_inline bool may_be_held(const struct packet *p, struct segment *seg)
+/* Is it a TCP segment that stays in order with its flow's others: with payload, or FIN, or RST? A pure ACK
+ * leaves early. */
+static __always_inline bool stays_in_order(const struct packet *p, struct segment *seg)
 {
-	return segment_of(p, seg) && (seg->len || seg->flags & TCP_FIN);
+	return segment_of(p, seg) && (seg->len || seg->flags & TCP_ENDS);
+}
+
+/* Is this host the sender, or does it speak for the sender? Else it forwards a stranger's flow. */
+static __always_inline bool is_ours(const struct sk_buff *skb, const struct onr_tuple *flow)
+{
+	return skb->sk || is_served(&flow->saddr);
 }
 
 /* The queue for such a segment. Sets seg->len to 0 when the law does not see it. */
@@ -80,26 +87,35 @@ static __always_inline u32 classify(struct sk_buff *skb, const struct packet *p,
 	q = flow_find(&flow, skb->hash);
 	if (q)
 		return q;
-	if (!seg->len) /* FIN of a flow that is not held here */
-		return bucket_of(skb);
+	/* The end of a flow that is not held here, or not a flow between this host and a peer. */
+	if (!seg->len || !is_ours(skb, &flow) || !is_peer(&flow.daddr))
+		goto unseen;
 	q = flow_create(&flow, sch, bpf_ktime_get_ns());
 	if (q)
 		return q;
 	count(ONR_CNT_flow_table_full);
+unseen:
 	seg->len = 0;
 	return bucket_of(skb);
 }
 
 /* ---- enqueue ---- */
 
-/* A used OR-ACK has moved the release time of a held flow forward: look at it in this dequeue. */
-static void kick(struct sk_buff *skb)
+/* Is it a packet that the data path has sent to itself? */
+static __always_inline bool is_own(const struct sk_buff *skb)
 {
-	u32 *cb = (u32 *)qdisc_cb(skb)->data;
-	u32 q = FIRST_FLOW + cb[1];
+	u32 mark = skb->mark;
+
+	return (mark == ONR_MARK_KICK || mark == ONR_MARK_ORACK) && *(u32 *)qdisc_cb(skb)->data == mark;
+}
+
+/* A used OR-ACK has moved the release time of a held flow forward: look at it in this dequeue. */
+static void kick(const struct sk_buff *skb)
+{
+	u32 q = FIRST_FLOW + ((u32 *)qdisc_cb(skb)->data)[1];
 	struct queue *queue = queue_at(q);
 
-	if (cb[0] != ONR_MARK_KICK || !queue || queue->state != QUEUE_HELD)
+	if (!queue || queue->state != QUEUE_HELD)
 		return;
 	if (heap_push(0, q)) {
 		queue->until_ns = 0;
@@ -110,25 +126,37 @@ static void kick(struct sk_buff *skb)
 SEC("struct_ops")
 int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
-	struct segment seg = {};
+	struct segment seg = {}; /* without flags: no TCP */
 	struct packet packet;
-	struct slot *slot, *tail;
+	struct onr_tuple flow;
+	struct slot *slot;
 	enum onr_counter full = ONR_CNT_limit_drops;
 	struct queue *queue;
 	u32 s, q, bytes;
+	s64 at;
 
-	if (skb->mark == ONR_MARK_KICK) {
-		kick(skb);
+	if (is_own(skb)) {
+		if (skb->mark == ONR_MARK_KICK)
+			kick(skb);
+		else /* egress has not made an OR-ACK of it: it is a copy of somebody's packet */
+			count(ONR_CNT_oracks_strayed);
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | NET_XMIT_STOLEN;
 	}
 	if (sch->q.qlen >= sch->limit)
 		goto drop;
-	if (parse_skb(skb, &packet) && may_be_held(&packet, &seg)) {
+	bytes = qdisc_cb(skb)->pkt_len;
+	if (parse_skb(skb, &packet) && stays_in_order(&packet, &seg)) {
 		q = classify(skb, &packet, &seg, sch);
-	} else if (express_open(sch)) {
-		return express_put(skb, sch, to_free);
+		at = q < FIRST_FLOW ? send_at(skb, bytes) : skb->tstamp;
 	} else {
+		if (seg.flags & TCP_SYN) {
+			flow_of(&packet, &flow);
+			flow_restart(&flow);
+		}
+		at = seg.flags ? 0 : send_at(skb, bytes); /* ACKs do not wait for the pace of data */
+		if (!at && express_open(sch))
+			return express_put(skb, sch, to_free);
 		seg.len = 0;
 		q = bucket_of(skb);
 	}
@@ -142,26 +170,17 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	if (!queue || !slot || !s)
 		goto drop;
 
-	bytes = qdisc_cb(skb)->pkt_len;
-	slot->next = 0;
 	slot->bytes = bytes;
 	slot->seq = seg.seq;
 	slot->len = seg.len;
+	slot->ends = seg.flags & TCP_ENDS;
+	slot->send_at_ns = at;
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
 
-	tail = queue->head ? slot_at(queue->tail) : NULL;
-	if (tail)
-		tail->next = s;
-	else
-		queue->head = s;
-	queue->tail = s;
 	queue->packets++;
-	if (queue->state == QUEUE_IDLE) {
-		queue->state = QUEUE_LISTED;
-		list_append(&st.fresh, q, queue);
-	}
+	queue_put(q, queue, s, slot);
 	sch->q.qlen++;
 	sch->qstats.backlog += bytes;
 	return NET_XMIT_SUCCESS;
@@ -222,6 +241,8 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	sch->qstats.backlog -= slot->bytes;
 	if (cfg.shape_ns_per_byte_q16)
 		line_take(now, slot->bytes);
+	if (slot->ends && q >= FIRST_FLOW)
+		queue_ends(q, queue);
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (cfg.paced && skb && slot->len)
 		queue->paced_until_ns = next_by_pace(queue, skb, slot->bytes, now);

@@ -21,6 +21,8 @@
 #include <bpf/bpf_endian.h>
 #include "../law/types.h"
 
+#define PACKET_HOST 0 /* linux/if_packet.h: addressed to this host */
+
 /* Verdicts of tcx programs; uapi headers before 6.6 do not have them. */
 enum { ONR_TCX_NEXT = -1, ONR_TCX_PASS = 0, ONR_TCX_DROP = 2 };
 
@@ -40,9 +42,17 @@ struct qdisc_skb_cb {
 struct sock {
 	unsigned long sk_pacing_rate; /* bytes a second */
 	u32 sk_pacing_status;
+	u16 sk_protocol;
 };
 
-enum { SK_PACING_NEEDED = 1 }; /* TCP spaces segments by itself */
+/* NEEDED: TCP spaces its segments by itself; of other protocols the qdisc is asked to. FQ: an fq qdisc has
+ * served the socket, so TCP writes the time of departure into the packet and leaves the rest to the qdisc. */
+enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
+
+struct tcp_sock {
+	u32 rcv_nxt;
+	u32 rcv_wnd;
+};
 
 struct Qdisc;
 
@@ -53,6 +63,7 @@ struct net_device {
 struct sk_buff {
 	struct sock *sk;
 	struct net_device *dev;
+	s64 tstamp;
 	unsigned int len;
 	__be16 protocol;
 	u16 network_header;

@@ -10,29 +10,50 @@
 
 #define NSEC_PER_SEC 1000000000ll
 
-/* skb->mark of packets that the data path sends to itself, and the first word of their cb. An
- * application needs CAP_NET_ADMIN to set a mark; both words must match. */
+/* skb->mark of packets that the data path sends to itself, and the first word of their cb. Other programs
+ * set marks too, so both words must match. */
 #define ONR_MARK_ORACK 0x4f524143u /* a clone that egress turns into an OR-ACK */
 #define ONR_MARK_KICK 0x4f524b49u  /* a used OR-ACK that asks the qdisc to look at a flow again */
 
 /* Each object has its own. Writer: the daemon, before it loads the object. Reader: the object. */
 struct onr_dev_cfg cfg SEC(".data.cfg");
 
-/* The flows. Writers: edge (creates, recycles, records), orack (law state). Readers: both. */
+/* The flows. Writers: edge, or an observer in its place (creates, recycles, records), orack (law state).
+ * Readers: both. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, ONR_MAX_FLOWS);
+	__uint(max_entries, ONR_FLOWS);
 	__type(key, u32);
 	__type(value, struct onr_ctl);
 } ctls SEC(".maps");
 
-/* Flow to its index in ctls. Writer: edge. Readers: edge, orack, daemon (counts them). */
+/* Flow to its index in ctls. Writer: edge, or an observer. Readers: edge, orack, daemon (counts them). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ONR_MAX_FLOWS);
+	__uint(max_entries, ONR_FLOWS);
 	__type(key, struct onr_tuple);
 	__type(value, u32);
 } flow_ids SEC(".maps");
+
+/* The peers, of --peers or of the device's subnets and the fleet: hosts to which flows are held, to which
+ * OR-ACKs are sent and from which they are believed. Writer: daemon. Readers: edge, orack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 2 * ONR_MAX_PEERS);
+	__type(key, struct onr_prefix);
+	__type(value, u32);
+} prefixes SEC(".maps");
+
+/* The addresses of pods and containers behind this host, whose flows it treats as its own. Other flows that
+ * it forwards are left alone. Writer: daemon. Readers: edge, orack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct onr_prefix);
+	__type(value, u32);
+} served SEC(".maps");
 
 /* What is known of each peer. Writers: orack (delays), edge (holds), daemon (removes the silent). Reader:
  * daemon. */
@@ -51,18 +72,39 @@ struct {
 	__type(value, u64);
 } counters SEC(".maps");
 
-/* One element. Writer: the daemon's clock source (BPF_F_LOCK). Readers: edge, orack. */
+/* Two elements, of which one is valid (struct onr_clock). Writer: the daemon. Readers: edge, orack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, u32);
 	__type(value, struct onr_clock);
 } clock SEC(".maps");
 
-static __always_inline void count_add(enum onr_counter id, u64 n)
+static __always_inline bool known_peer(const struct onr_addr *addr)
+{
+	struct onr_prefix key = { .bits = 128, .addr = *addr };
+
+	return bpf_map_lookup_elem(&prefixes, &key) != NULL;
+}
+
+/* Does this host speak for an address that has no sockets here? */
+static __always_inline bool is_served(const struct onr_addr *addr)
+{
+	struct onr_prefix key = { .bits = 128, .addr = *addr };
+
+	return bpf_map_lookup_elem(&served, &key) != NULL;
+}
+
+static __always_inline u64 *counter(enum onr_counter id)
 {
 	u32 key = id;
-	u64 *value = bpf_map_lookup_elem(&counters, &key);
+
+	return bpf_map_lookup_elem(&counters, &key);
+}
+
+static __always_inline void count_add(enum onr_counter id, u64 n)
+{
+	u64 *value = counter(id);
 
 	if (value)
 		*value += n;
@@ -75,25 +117,36 @@ static __always_inline void count(enum onr_counter id)
 
 static __always_inline void count_max(enum onr_counter id, u64 n)
 {
-	u32 key = id;
-	u64 *value = bpf_map_lookup_elem(&counters, &key);
+	u64 *value = counter(id);
 
 	if (value && n > *value)
 		*value = n;
 }
 
+/* The entry is another flow's from now on. */
+static __always_inline void ctl_reset(struct onr_ctl *ctl, const struct onr_tuple *key)
+{
+	struct onr_flow fresh = {};
+
+	bpf_spin_lock(&ctl->lock);
+	ctl->held = 0;
+	ctl->known_peer = 0;
+	ctl->law = fresh;
+	onr_records_reset(&ctl->records);
+	ctl->key = *key;
+	bpf_spin_unlock(&ctl->lock);
+}
+
 static __always_inline void clock_read(struct onr_clock_params *out)
 {
-	u32 key = 0;
-	struct onr_clock *c = bpf_map_lookup_elem(&clock, &key);
+	u32 first = 0, second = 1;
+	const struct onr_clock *a = bpf_map_lookup_elem(&clock, &first);
+	const struct onr_clock *b = bpf_map_lookup_elem(&clock, &second);
 
-	if (!c) {
-		out->lease_expires_mono_ns = 0;
-		return;
-	}
-	bpf_spin_lock(&c->lock);
-	*out = c->params;
-	bpf_spin_unlock(&c->lock);
+	if (a && b)
+		*out = a->epoch > b->epoch ? a->params : b->params;
+	else /* never; without a lease */
+		__builtin_memset(out, 0, sizeof(*out));
 }
 
 #endif

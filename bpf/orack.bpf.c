@@ -11,6 +11,7 @@
  * Reads cfg, clock, keys, prefixes, flow_ids; updates the law state in ctls; writes peers and
  * counters. Does not need BPF qdisc support in the kernel. Never drops a packet that is not an
  * authentic OR-ACK. */
+#include "orack_observer.bpf.h"
 #include "orack_receiver.bpf.h"
 #include "orack_sender.bpf.h"
 
@@ -23,6 +24,8 @@ int orack_egress(struct __sk_buff *ctx)
 		return make_orack(ctx);
 	if (waiting && ctx->len <= LONGEST_ACK)
 		ack_leaves(ctx);
+	if (cfg.observes)
+		observe(ctx);
 	return ONR_TCX_NEXT;
 }
 
@@ -41,6 +44,8 @@ int orack_ingress(struct __sk_buff *ctx)
 	struct segment segment;
 	struct packet p;
 
+	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
+		return ONR_TCX_NEXT;
 	pull_headers(ctx);
 	if (!parse_frame(ctx, &p))
 		return ONR_TCX_NEXT;
@@ -57,6 +62,8 @@ int orack_ingress(struct __sk_buff *ctx)
 
 		if (udp->dest == bpf_htons(ONR_ORACK_PORT) && l4_len(&p))
 			return orack_arrives(ctx, &p);
+	} else {
+		icmp_arrives(ctx, &p);
 	}
 	return ONR_TCX_NEXT;
 }

@@ -17,16 +17,6 @@ struct {
 	__type(value, struct onr_key);
 } keys SEC(".maps");
 
-/* The peers, of --peers or of the device's subnets and the fleet: hosts to which OR-ACKs are sent and from which they are believed. Writer: daemon.
- * Reader: orack. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 2 * ONR_MAX_PEERS);
-	__type(key, struct onr_prefix);
-	__type(value, u32);
-} prefixes SEC(".maps");
-
 /* T to a peer, ns, by its address; used if the configuration says that T is the peer's. Flows to a peer
  * without an entry are not held. Writer: daemon. Reader: orack. */
 struct {
@@ -44,13 +34,6 @@ struct sample {
 	u32 dscp; /* of the data, where the type of service has it; the receiver alone knows */
 	s64 rx_fleet_ns;
 };
-
-static __always_inline bool known_peer(const struct onr_addr *addr)
-{
-	struct onr_prefix key = { .bits = 128, .addr = *addr };
-
-	return bpf_map_lookup_elem(&prefixes, &key) != NULL;
-}
 
 /* The tag of an OR-ACK covers all of its fields except the scratch of the checksum. */
 static __always_inline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)

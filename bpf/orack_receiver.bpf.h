@@ -33,9 +33,97 @@ struct {
 volatile u32 waiting;
 #define LONGEST_ACK (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 60)
 
+/* Set when another program keeps ours from making OR-ACKs. Writers: send_clone, daemon (back to 0). */
+volatile u32 muted SEC(".data.muted");
+
+/* ---- receiver: hosts that refuse OR-ACKs ---- */
+
+#define DEAF_NS NSEC_PER_SEC /* one OR-ACK a second finds out when it has an agent */
+
+/* Until when a host is sent no OR-ACKs, because it has answered one with "port unreachable": it runs no
+ * agent. Writer and reader: orack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct onr_addr);
+	__type(value, s64);
+} deaf SEC(".maps");
+
+s64 deaf_until_ns; /* the latest of them */
+
+static __always_inline bool is_deaf(const struct onr_addr *addr, s64 now)
+{
+	const s64 *until;
+
+	if (now >= deaf_until_ns)
+		return false;
+	until = bpf_map_lookup_elem(&deaf, addr);
+	if (!until || now >= *until)
+		return false;
+	count(ONR_CNT_oracks_unwanted);
+	return true;
+}
+
+static __always_inline void orack_refused(const struct onr_addr *by)
+{
+	s64 until = (s64)bpf_ktime_get_ns() + DEAF_NS;
+
+	bpf_map_update_elem(&deaf, by, &until, BPF_ANY);
+	deaf_until_ns = until;
+	count(ONR_CNT_oracks_refused);
+}
+
+struct icmp_start {
+	u8 type;
+	u8 code;
+	u8 rest[6];
+};
+struct refused4 {
+	struct icmp_start icmp;
+	struct iphdr ip;
+	struct udphdr udp;
+};
+struct refused6 {
+	struct icmp_start icmp;
+	struct ipv6hdr ip;
+	struct udphdr udp;
+};
+
+static __always_inline bool is_orack_port(const struct udphdr *udp)
+{
+	return udp->source == bpf_htons(ONR_ORACK_PORT) && udp->dest == bpf_htons(ONR_ORACK_PORT);
+}
+
+/* An ICMP message. Does its sender say that nobody listens there for the OR-ACK of ours that it quotes? */
+static __always_inline void icmp_arrives(struct __sk_buff *ctx, const struct packet *p)
+{
+	const void *end = (const void *)(long)ctx->data_end;
+	struct onr_addr by, own;
+
+	addresses(p, &by, &own);
+	if (p->ip6) {
+		const struct refused6 *m = p->l4;
+
+		if (p->protocol == IPPROTO_ICMPV6 && (const void *)(m + 1) <= end &&
+		    m->icmp.type == 1 && m->icmp.code == 4 && m->ip.nexthdr == IPPROTO_UDP &&
+		    is_orack_port(&m->udp) &&
+		    m->ip.daddr.in6_u.u6_addr32[3] == by.word[3] &&
+		    m->ip.saddr.in6_u.u6_addr32[3] == own.word[3])
+			orack_refused(&by);
+	} else {
+		const struct refused4 *m = p->l4;
+
+		if (p->protocol == IPPROTO_ICMP && (const void *)(m + 1) <= end &&
+		    m->icmp.type == 3 && m->icmp.code == 3 && m->ip.protocol == IPPROTO_UDP &&
+		    m->ip.ihl == 5 && is_orack_port(&m->udp) && m->ip.daddr == by.word[3] &&
+		    m->ip.saddr == own.word[3])
+			orack_refused(&by);
+	}
+}
+
 /* ---- receiver: a sampled segment has arrived ---- */
 
-/* The clone carries these in cb: mark, whether it is already directed at the sender, the sample. */
+/* The clone carries these in cb: mark, the sample, whether it is already directed at the sender. */
 enum { CB_MARK, CB_SEQ, CB_LEN, CB_RX_HI, CB_RX_LO };
 /* CB_LEN: the length, the DSCP of the data, and whether the clone is a pure ACK, which is directed
  * at the sender already. */
@@ -43,19 +131,40 @@ enum { CB_MARK, CB_SEQ, CB_LEN, CB_RX_HI, CB_RX_LO };
 #define LEN_DSCP_SHIFT 22
 #define LEN_IS_ACK 0x80000000u
 
-/* Sends a clone of ctx out of this device; egress makes it the OR-ACK. */
+/* Clones that our egress program has seen on this processor: it counts each as sent or unsent. */
+static __always_inline u64 clones_seen(void)
+{
+	const u64 *sent = counter(ONR_CNT_oracks_sent), *unsent = counter(ONR_CNT_oracks_unsent);
+
+	return sent && unsent ? *sent + *unsent : 0;
+}
+
+/* Sends a clone of ctx out of this device; egress makes it the OR-ACK before bpf_clone_redirect returns. If
+ * egress has not seen it, a program before ours has ended the chain, and the clone, a stranger's copy of
+ * data, is on its way. Then no other is sent until the daemon has put ours in front again. */
 static __always_inline void send_clone(struct __sk_buff *ctx, const struct sample *s, u32 is_ack)
 {
 	u32 mark = ctx->mark;
+	u64 seen = clones_seen();
+	long error;
 
+	if (muted) {
+		count(ONR_CNT_oracks_muted);
+		return;
+	}
 	ctx->cb[CB_MARK] = ONR_MARK_ORACK;
 	ctx->cb[CB_SEQ] = s->seq;
 	ctx->cb[CB_LEN] = (s->len & LEN_BYTES) | s->dscp << LEN_DSCP_SHIFT | is_ack;
 	ctx->cb[CB_RX_HI] = (u64)s->rx_fleet_ns >> 32;
 	ctx->cb[CB_RX_LO] = (u32)s->rx_fleet_ns;
 	ctx->mark = ONR_MARK_ORACK;
-	if (bpf_clone_redirect(ctx, ctx->ifindex, 0))
+	error = bpf_clone_redirect(ctx, ctx->ifindex, 0);
+	if (error >= 0 && clones_seen() == seen) {
+		muted = 1;
+		count(ONR_CNT_oracks_intercepted);
+	} else if (error) {
 		count(ONR_CNT_oracks_unsent);
+	}
 	ctx->mark = mark;
 	ctx->cb[CB_MARK] = 0;
 }
@@ -67,6 +176,49 @@ static __always_inline struct pending *pending_of(const struct onr_tuple *f)
 	u32 slot = (h >> 20 ^ h) % PENDING;
 
 	return bpf_map_lookup_elem(&pendings, &slot);
+}
+
+/* Will TCP take this segment to an address? Its connection ends in this host and has room for the segment. So
+ * a router makes no OR-ACKs for others, and who guesses addresses and ports obtains none. Of connections
+ * that end in pods behind this host only the address is known. */
+static __always_inline bool believed(struct __sk_buff *ctx, const struct packet *p,
+				     const struct segment *segment, const struct onr_addr *to)
+{
+	const struct tcphdr *tcp = p->l4;
+	struct bpf_sock_tuple tuple = {};
+	const struct tcp_sock *receiver;
+	struct bpf_sock *sk;
+	u32 room, bytes;
+	bool believed = false;
+
+	if (p->ip6) {
+		const struct ipv6hdr *ip = p->l3;
+
+		__builtin_memcpy(tuple.ipv6.saddr, &ip->saddr, 16);
+		__builtin_memcpy(tuple.ipv6.daddr, &ip->daddr, 16);
+		tuple.ipv6.sport = tcp->source;
+		tuple.ipv6.dport = tcp->dest;
+		bytes = sizeof(tuple.ipv6);
+	} else {
+		const struct iphdr *ip = p->l3;
+
+		tuple.ipv4.saddr = ip->saddr;
+		tuple.ipv4.daddr = ip->daddr;
+		tuple.ipv4.sport = tcp->source;
+		tuple.ipv4.dport = tcp->dest;
+		bytes = sizeof(tuple.ipv4);
+	}
+	sk = bpf_skc_lookup_tcp(ctx, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return is_served(to);
+	receiver = (const struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+	if (receiver) {
+		room = receiver->rcv_nxt + receiver->rcv_wnd;
+		believed = onr_seq_before(segment->seq, room) &&
+			   onr_seq_before(receiver->rcv_nxt, segment->seq + segment->len);
+	}
+	bpf_sk_release(sk);
+	return believed;
 }
 
 static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *packet,
@@ -91,6 +243,8 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 	clock_read(&clk);
 	if (clk.lease_expires_mono_ns <= now)
 		return; /* an untrusted time is not sent */
+	if (is_deaf(&s.flow.saddr, now) || !believed(ctx, packet, segment, &s.flow.daddr))
+		return;
 	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
 					       clk.reference_mono_ns);
 	bpf_spin_lock(&p->lock);
@@ -226,10 +380,11 @@ static __always_inline void ip6_header(struct ipv6hdr *ip, __be32 label, u8 tos,
 	__builtin_memcpy(&ip->daddr, to, 16);
 }
 
-/* Fills the UDP header and the payload. The UDP checksum is the constant 0xffff (a zero of one's
- * complement that is not "no checksum") and csum_scratch, where a TCP checksum would be, balances
- * it: a clone of a TCP packet may be CHECKSUM_PARTIAL, and then whoever completes it (a NIC, a
- * hypervisor) writes just there. */
+/* Fills the UDP header and the payload. A clone of a TCP packet may be CHECKSUM_PARTIAL. Who completes it
+ * then (a NIC, a hypervisor, the kernel) writes the complement of the sum into the place of a TCP
+ * checksum, csum_scratch, or, if it goes by the protocol, into that of UDP's. Both hold the sum of the
+ * pseudo header P before, so in both cases the whole adds up: the other P replaces the pseudo header's.
+ * Without CHECKSUM_PARTIAL, csum_scratch balances the rest. */
 static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, const struct sample *s,
 				     bool partial)
 {
@@ -243,7 +398,6 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 	udp->source = bpf_htons(ONR_ORACK_PORT);
 	udp->dest = bpf_htons(ONR_ORACK_PORT);
 	udp->len = bpf_htons(UDP_BYTES);
-	udp->check = 0xffff;
 	o->version = ONR_ORACK_VERSION;
 	o->flags = 0;
 	o->key_id = bpf_htons(id);
@@ -259,8 +413,9 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 
 	/* Mapped IPv4 addresses add 2 * 0xffff, a zero of one's complement. */
 	pseudo = csum_add(bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP), &f->saddr, 32);
+	udp->check = csum_fold(pseudo);
 	if (partial)
-		o->csum_scratch = csum_fold(pseudo);
+		o->csum_scratch = udp->check;
 	else
 		o->csum_scratch = ~csum_fold(csum_add(csum_add(pseudo, udp, sizeof(*udp)), o,
 						      sizeof(*o)));

@@ -83,16 +83,18 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 				     s64 rx_mono_ns, s64 sigma_ns)
 {
 	enum onr_verdict verdict = ONR_UNKNOWN;
-	bool kick = false;
-	s64 owd_ns = 0, opens;
+	bool kick = false, raised = false;
+	s64 owd_ns = 0, opens, guard_ns;
 	u32 threshold_ns = threshold_to(&s->flow.daddr);
 
 	bpf_spin_lock(&ctl->lock);
 	if (same_flow(&ctl->key, &s->flow)) {
 		ctl->known_peer = 1;
 		ctl->law.threshold_ns = threshold_ns;
+		guard_ns = ctl->law.guard_threshold_ns;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
+		raised = ctl->law.guard_threshold_ns > guard_ns;
 	}
 	if (verdict == ONR_USED) {
 		owd_ns = ctl->law.sample_owd_ns;
@@ -104,6 +106,8 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 	bpf_spin_unlock(&ctl->lock);
 
 	count_verdict(verdict);
+	if (raised)
+		count(ONR_CNT_guard_raises);
 	if (verdict == ONR_USED)
 		peer_owd(&s->flow.daddr, owd_ns, now, sigma_ns);
 	return kick;
@@ -116,6 +120,29 @@ static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
 	ctx->cb[0] = ONR_MARK_KICK;
 	ctx->cb[1] = id;
 	return bpf_redirect(ctx->ifindex, 0);
+}
+
+/* Would this host forward the packet? Then it is none of ours, unless the flow is in our table. */
+static __always_inline bool passes_through(struct __sk_buff *ctx, const struct packet *p)
+{
+	struct bpf_fib_lookup path = { .l4_protocol = IPPROTO_UDP, .ifindex = ctx->ifindex };
+	long answer;
+
+	if (p->ip6) {
+		const struct ipv6hdr *ip = p->l3;
+
+		path.family = 10; /* AF_INET6 */
+		__builtin_memcpy(path.ipv6_src, &ip->saddr, 16);
+		__builtin_memcpy(path.ipv6_dst, &ip->daddr, 16);
+	} else {
+		const struct iphdr *ip = p->l3;
+
+		path.family = 2; /* AF_INET */
+		path.ipv4_src = ip->saddr;
+		path.ipv4_dst = ip->daddr;
+	}
+	answer = bpf_fib_lookup(ctx, &path, sizeof(path), 0);
+	return answer != BPF_FIB_LKUP_RET_NOT_FWDED && answer != BPF_FIB_LKUP_RET_FWD_DISABLED;
 }
 
 static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct packet *p)
@@ -140,10 +167,12 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 	s.seq = bpf_ntohl(o->seq);
 	s.len = bpf_ntohl(o->len);
 	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
-	key_id = bpf_ntohs(o->key_id);
-	key = key_of(key_id);
 	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
 	ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
+	if (!ctl && passes_through(ctx, p))
+		return ONR_TCX_NEXT;
+	key_id = bpf_ntohs(o->key_id);
+	key = key_of(key_id);
 	/* A recycled entry speaks for another flow; feed_law finds that out. */
 	if (!key || !((ctl && ctl->known_peer) || known_peer(&s.flow.daddr)) ||
 	    tag_of(&s, key_id, key) != o->tag) {

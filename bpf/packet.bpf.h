@@ -15,7 +15,7 @@
 #define IP_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
 #define SHORTEST_L4 20	   /* a TCP header; an OR-ACK is longer */
 
-enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_ACK = 0x10 };
+enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_ENDS = TCP_FIN | TCP_RST, TCP_ACK = 0x10 };
 
 struct view {
 	const void *bytes;

@@ -7,7 +7,7 @@
 
 #include "maps.bpf.h"
 
-#define HEAP_DEPTH 17 /* levels of a heap of 2 * 65536 entries */
+#define HEAP_DEPTH 17 /* levels of a heap of 2 * ONR_MAX_FLOWS entries */
 
 struct slot {
 	struct sk_buff __kptr *skb;
@@ -15,6 +15,8 @@ struct slot {
 	u32 bytes; /* on the wire */
 	u32 seq;
 	u32 len; /* of payload; 0: not tracked by the law */
+	u32 ends; /* a FIN or RST: the connection's last, but for retransmissions */
+	s64 send_at_ns; /* not before */
 };
 
 struct {
@@ -34,6 +36,9 @@ struct queue {
 	u32 state;
 	u32 packets;
 	u32 in_use;	    /* a flow owns this queue; always for buckets */
+	u32 ended;	    /* its connection has ended */
+	u32 in_ended;	    /* is in the list of such queues, or was when it ended before */
+	u32 next_ended;
 	s64 until_ns;	    /* while held: key of the valid heap entry */
 	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
 	s64 idle_since_ns;  /* 0 once dequeue has seen that it is no longer idle */
@@ -44,21 +49,23 @@ struct queue {
 #define FIRST_FLOW (1 + ONR_BUCKETS)
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FIRST_FLOW + ONR_MAX_FLOWS);
+	__uint(max_entries, FIRST_FLOW + ONR_FLOWS);
 	__type(key, u32);
 	__type(value, struct queue);
 } queues SEC(".maps");
 
-/* Binary min-heap of held queues by until_ns. An entry is void when its queue is not held until
- * exactly that time: waking a queue early just adds a second entry. */
+/* Binary min-heap, by until_ns, of what waits for a time: queues and, out of the buckets, single packets. A
+ * queue's entry is void when the queue is not held until exactly that time: waking a queue early just adds
+ * a second entry. Packets with equal times stay in order. */
 struct held {
 	s64 until_ns;
-	u64 queue;
+	u64 what; /* a queue, or ONE_PACKET | order << 32 | slot */
 };
+#define ONE_PACKET (1ull << 63)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * ONR_MAX_FLOWS);
+	__uint(max_entries, 2 * ONR_FLOWS);
 	__type(key, u32);
 	__type(value, struct held);
 } heap SEC(".maps");
@@ -72,11 +79,13 @@ static struct {
 	u64 owner; /* the qdisc we serve */
 	struct list fresh;
 	struct list old;
+	struct list ended; /* queues of ended connections, by next_ended */
 	u32 free_slot;
 	u32 slots_used; /* slots above were never used */
 	u32 flows_used;
 	u32 gc_hand;
 	u32 heap_len;
+	u32 order; /* of the packets that wait for a time */
 	u32 express; /* slot 0 has a packet */
 	s64 last_ns; /* of the last packet that left a queue */
 	s64 line_free_ns;
@@ -123,9 +132,31 @@ static __always_inline void list_append(struct list *l, u32 q, struct queue *que
 	l->tail = q;
 }
 
+/* Puts a packet behind the others of its queue. */
+static __always_inline void queue_put(u32 q, struct queue *queue, u32 s, struct slot *slot)
+{
+	struct slot *tail = queue->head ? slot_at(queue->tail) : NULL;
+
+	slot->next = 0;
+	if (tail)
+		tail->next = s;
+	else
+		queue->head = s;
+	queue->tail = s;
+	if (queue->state == QUEUE_IDLE) {
+		queue->state = QUEUE_LISTED;
+		list_append(&st.fresh, q, queue);
+	}
+}
+
 /* ---- heap of held queues. Global functions, which the verifier checks once, and which return a number ---- */
 
-__noinline bool heap_push(s64 until_ns, u32 q)
+static __always_inline bool sooner(s64 until_ns, u64 what, const struct held *than)
+{
+	return until_ns < than->until_ns || (until_ns == than->until_ns && what < than->what);
+}
+
+__noinline bool heap_push(s64 until_ns, u64 what)
 {
 	u32 i = st.heap_len, level;
 	struct held *to = held_at(i);
@@ -139,14 +170,14 @@ __noinline bool heap_push(s64 until_ns, u32 q)
 		if (!i)
 			break;
 		parent = held_at((i - 1) / 2);
-		if (!parent || parent->until_ns <= until_ns)
+		if (!parent || !sooner(until_ns, what, parent))
 			break;
 		*to = *parent;
 		to = parent;
 		i = (i - 1) / 2;
 	}
 	to->until_ns = until_ns;
-	to->queue = q;
+	to->what = what;
 	return true;
 }
 
@@ -165,11 +196,11 @@ __noinline int heap_pop(void)
 			break;
 		child = held_at(c);
 		right = c + 1 < len ? held_at(c + 1) : NULL;
-		if (child && right && right->until_ns < child->until_ns) {
+		if (child && right && sooner(right->until_ns, right->what, child)) {
 			child = right;
 			c++;
 		}
-		if (!child || child->until_ns >= last->until_ns)
+		if (!child || !sooner(child->until_ns, child->what, last))
 			break;
 		*to = *child;
 		to = child;

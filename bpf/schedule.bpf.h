@@ -9,6 +9,7 @@
 
 #define REFILL_NS 40000000ll /* an idle flow earns new credit after this, as in sch_fq */
 #define DUE_BATCH 64	     /* held flows released in one dequeue */
+#define HORIZON_NS (10 * NSEC_PER_SEC) /* a departure time further ahead is no time of our clock, as in sch_fq */
 #define NS_PER_S 1000000000ull
 
 /* ---- holding ---- */
@@ -92,29 +93,65 @@ static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 unti
 	return true;
 }
 
-/* Lists the queues that are due. Global as step() is. */
+/* Takes a packet that may leave only later out of its bucket, whose others go on. False: heap full. */
+static bool packet_park(u32 q, struct queue *queue, u32 s, struct slot *slot)
+{
+	u64 order = st.order++ & 0x7fffffff;
+
+	if (!heap_push(slot->send_at_ns, ONE_PACKET | order << 32 | s))
+		return false;
+	queue->head = slot->next;
+	slot->next = q;
+	slot->send_at_ns = 0;
+	return true;
+}
+
+static void packet_due(u32 s)
+{
+	struct slot *slot = slot_at(s);
+	struct queue *queue = slot ? queue_at(slot->next) : NULL;
+
+	if (queue)
+		queue_put(slot->next, queue, s, slot);
+}
+
+static void queue_due(u32 q, s64 until_ns)
+{
+	struct queue *queue = queue_at(q);
+	struct onr_ctl *ctl = ctl_of(q);
+
+	if (!queue || !ctl || queue->state != QUEUE_HELD || queue->until_ns != until_ns)
+		return;
+	queue->state = QUEUE_LISTED;
+	ctl->held = 0;
+	list_append(&st.old, q, queue);
+}
+
+/* Lists the queues and packets that are due. Global as step() is. */
 __noinline int release_due(s64 now)
 {
 	u32 i;
 
 	bpf_for(i, 0, DUE_BATCH) {
 		struct held *top = held_at(0);
-		struct queue *queue;
-		struct onr_ctl *ctl;
-		u32 q;
 
 		if (!st.heap_len || !top || top->until_ns > now)
 			break;
-		q = top->queue;
-		queue = queue_at(q);
-		ctl = ctl_of(q);
-		if (queue && ctl && queue->state == QUEUE_HELD && queue->until_ns == top->until_ns) {
-			queue->state = QUEUE_LISTED;
-			ctl->held = 0;
-			list_append(&st.old, q, queue);
-		}
+		if (top->what & ONE_PACKET)
+			packet_due(top->what);
+		else
+			queue_due(top->what, top->until_ns);
 		heap_pop();
 	}
+	return 0;
+}
+
+/* The time before which the packet's sender does not want it to leave, or 0 if it cannot mean that. */
+static __always_inline s64 departure(const struct slot *slot, s64 now)
+{
+	if (slot->send_at_ns - now <= HORIZON_NS)
+		return slot->send_at_ns;
+	count(ONR_CNT_departures_ignored);
 	return 0;
 }
 
@@ -168,10 +205,14 @@ __noinline u32 step(s64 now)
 		queue_emptied(q, queue, fresh, now);
 		return MOVED_ON;
 	}
+	until = slot->send_at_ns > now ? departure(slot, now) : 0;
+	if (q < FIRST_FLOW && until && packet_park(q, queue, s, slot))
+		return MOVED_ON;
 	ctl = q >= FIRST_FLOW && slot->len ? ctl_of(q) : NULL;
 	if (ctl) {
 		next = queue->next;
-		until = queue->paced_until_ns;
+		if (until < queue->paced_until_ns)
+			until = queue->paced_until_ns;
 		if (until > now && queue_park(q, queue, until)) {
 			l->head = next;
 			return MOVED_ON;
@@ -190,7 +231,8 @@ __noinline u32 step(s64 now)
 /* ---- pace and shape ---- */
 
 /* A flow's segment leaves: when may the next, so that they go at TCP's pace as with sch_fq? What is
- * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR); lateness is made up for. */
+ * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR) or by times of departure;
+ * lateness is made up for. */
 static __always_inline s64 next_by_pace(const struct queue *queue, const struct sk_buff *skb,
 					u32 bytes, s64 now)
 {
@@ -198,12 +240,55 @@ static __always_inline s64 next_by_pace(const struct queue *queue, const struct 
 	s64 ns, late;
 	u64 rate;
 
-	if (queue->credit > 0 || !sk || sk->sk_pacing_status == SK_PACING_NEEDED)
+	if (queue->credit > 0 || !sk || sk->sk_pacing_status != SK_PACING_NONE)
 		return 0;
 	rate = sk->sk_pacing_rate;
 	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
 	late = queue->paced_until_ns ? now - queue->paced_until_ns : 0;
 	return now + ns - onr_min(late, ns / 2);
+}
+
+/* When packets of sockets with a pace may leave, of those that do not say so in the packet. Writer and reader:
+ * edge. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, s64);
+} paces SEC(".maps");
+
+/* Has the socket asked for a pace that nobody else keeps? */
+static __always_inline bool asks_for_pace(const struct sock *sk)
+{
+	if (!sk || sk->sk_pacing_rate + 1 <= 1) /* 0 and ~0 are none */
+		return false;
+	switch (sk->sk_pacing_status) {
+	case SK_PACING_NONE:
+		return cfg.paced && sk->sk_protocol == IPPROTO_TCP;
+	case SK_PACING_NEEDED:
+		return sk->sk_protocol != IPPROTO_TCP;
+	default:
+		return true;
+	}
+}
+
+/* When a packet that the law does not see may leave: the time in the packet, or the socket's pace. 0: now. */
+static __always_inline s64 send_at(const struct sk_buff *skb, u32 bytes)
+{
+	const struct sock *sk = skb->sk;
+	s64 now, at, after, *next;
+	u64 id = (u64)sk;
+
+	if (skb->tstamp)
+		return skb->tstamp;
+	if (!asks_for_pace(sk))
+		return 0;
+	now = bpf_ktime_get_ns();
+	next = bpf_map_lookup_elem(&paces, &id);
+	at = next && *next > now ? *next : now;
+	after = at + bytes * NS_PER_S / sk->sk_pacing_rate;
+	bpf_map_update_elem(&paces, &id, &after, BPF_ANY);
+	return at;
 }
 
 /* With shaping, the time when the line is free again; up to two quanta may catch up on lateness. */

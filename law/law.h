@@ -8,6 +8,7 @@
 #define ONR_LAW_H
 
 #include "gate.h"
+#include "guard.h"
 #include "onramp.h"
 
 /* Each law's rules; those of ONR_LAW_off where the number is unknown. */
@@ -63,6 +64,7 @@ ONR_FN void onr_segment_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	out->len = len;
 	out->mark = onr_law_sent(cfg, flow, now_ns);
 	flow->sent_bytes += len;
+	onr_guard_sent(cfg, flow, now_ns);
 	flow->held = 0;
 	flow->capped = 0;
 }
@@ -92,6 +94,7 @@ ONR_FN enum onr_verdict onr_orack_arrived(const struct onr_cfg *cfg,
 		flow->sample_sent_mono_ns = rec->sent_mono_ns;
 		flow->sample_offset = offset;
 		flow->sample_owd_ns = owd_ns;
+		onr_guard_sample(cfg, flow, now_ns, owd_ns);
 	}
 	return verdict;
 }

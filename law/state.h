@@ -9,7 +9,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 2
+#define ONR_ABI 3
 
 enum onr_law {
 #define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,
@@ -31,6 +31,7 @@ enum onr_verdict {
 #define ONR_DEFAULT_MAX_OWD_NS 100000000ll     /* 100 ms */
 #define ONR_DEFAULT_GATE_TAU_NS 1000000ll      /* 1 ms */
 #define ONR_DEFAULT_GATE_ALLOWANCE_BYTES 1448u /* 1 MSS */
+#define ONR_DEFAULT_GUARD_WINDOW_NS 50000000ll /* 50 ms */
 
 /* Above any delay: a flow whose peer has no T of its own is not held. */
 #define ONR_THRESHOLD_OF_PEER 0x7fffffffffffffffll
@@ -41,12 +42,13 @@ struct onr_cfg {
 	s64 max_pause_ns;          /* no head is held longer, whatever arrives; <= 0: none is held */
 	s64 max_owd_ns;            /* a sample with a larger |OWD| is absurd */
 	s64 gate_tau_ns;           /* averaging time of the delivery rate, taken into [1 ns, 2^30 ns] */
+	s64 guard_window_ns;       /* the guard judges holding after this time; <= 0: no guard */
 	u32 law;                   /* enum onr_law; an unknown value is ONR_LAW_off */
 	u32 gain_q16;              /* g of eq. 3, at most 1 */
 	u32 line_ns_per_byte_q16;  /* wire time of a byte at line rate; 0 = unknown */
 	u32 gate_allowance_bytes;  /* a of the gate, 1 MSS */
 };
-_Static_assert(sizeof(struct onr_cfg) == 48, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_cfg) == 56, "bump ONR_ABI");
 
 /* One per flow; all zero is a new flow. Each law has fields of its own, so that
  * a change of law at run time starts the new one from a state it knows. */
@@ -71,6 +73,12 @@ struct onr_flow {
 	u64 inv_q16;               /* ns per byte of the delivery rate; 0 = no sample yet */
 	s64 above_since_mono_ns;   /* since when each OR-ACK showed more than T; 0 = the last did not */
 	s64 far_since_mono_ns;     /* the same for more than managed flows can cause */
+	/* guard.h */
+	s64 guard_from_mono_ns;    /* when the window began */
+	s64 guard_held_ns;         /* for how long heads were held in it */
+	s64 guard_lowest_ns;       /* its lowest delay */
+	s64 guard_threshold_ns;    /* T is at least this; 0: the guard has not raised T */
+	s64 guard_raised_mono_ns;  /* when it raised T, or judged last without raising it */
 	/* Every law but beta. */
 	u32 beta_q16;              /* beta of eq. 3, in [0, 1] */
 	u32 sample_offset;         /* of the last used sample's byte in its segment */
@@ -80,7 +88,7 @@ struct onr_flow {
 	u8 capped;                 /* the head may go because max_pause_ns is over */
 	u8 gated;                  /* the gate refused a head since the last sample */
 };
-_Static_assert(sizeof(struct onr_flow) == 152, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_flow) == 192, "bump ONR_ABI");
 
 /* One transmission of bytes [seq, seq + len), sequence numbers modulo 2^32. */
 struct onr_record {

@@ -137,8 +137,8 @@ impl Bed {
     }
 }
 
-/// Option that leaves GSO segments as long as the device allows.
-const WHOLE: &[&str] = &["--gso-max", "64kB"];
+/// Option of the set-ups that measure On-Ramp alone: fq paces, and its work is not theirs.
+const UNPACED: &[&str] = &["--pace", "off"];
 
 /// Who runs On-Ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ pub enum Setup {
     LostLate,
     /// On-Ramp at both ends, law final: the receiver sends OR-ACKs.
     Both,
-    /// The same with the daemon's own limit of GSO segments; the others leave the device as it is.
+    /// The same with the daemon's defaults: it paces, as the device had fq.
     Shipped,
 }
 
@@ -176,11 +176,11 @@ impl Setup {
     pub fn start(self) -> Result<Vec<Agent>> {
         match self {
             Setup::Fq => Ok(vec![]),
-            Setup::EdgeOff => Ok(vec![Agent::start("a", "off", WHOLE)?]),
-            Setup::EdgeFinal => Ok(vec![Agent::start("a", "final", WHOLE)?]),
+            Setup::EdgeOff => Ok(vec![Agent::start("a", "off", UNPACED)?]),
+            Setup::EdgeFinal => Ok(vec![Agent::start("a", "final", UNPACED)?]),
             Setup::LostEarly | Setup::LostLate | Setup::Both => Ok(vec![
-                Agent::start("a", "final", WHOLE)?,
-                Agent::start("b", "final", WHOLE)?,
+                Agent::start("a", "final", UNPACED)?,
+                Agent::start("b", "final", UNPACED)?,
             ]),
             Setup::Shipped => Ok(vec![
                 Agent::start("a", "final", &[])?,

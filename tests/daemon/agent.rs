@@ -22,8 +22,8 @@ pub const PROGRAM: &str = "/job/onramp";
 const START: Duration = Duration::from_secs(20);
 /// How much later than asked a held flow may go: timers, and the packets before it.
 pub const LATENESS_NS: u64 = 2_000_000;
-/// For networks of 100 Mbit/s: a threshold above the burst of a few GSO segments, longer pauses and
-/// delays, a small table.
+/// For networks of 100 Mbit/s: shorter GSO segments and a threshold above the burst of a few of them, longer
+/// pauses and delays, a small table.
 pub const USUAL: &[&str] = &[
     "--threshold",
     "5ms",
@@ -35,6 +35,8 @@ pub const USUAL: &[&str] = &[
     "100Mbit/s",
     "--flows",
     "256",
+    "--gso-max",
+    "16kB",
 ];
 
 /// Writes a key file that only its owner can read, as daemons demand.
@@ -65,7 +67,18 @@ pub struct Agent {
 impl Agent {
     /// Starts a daemon with the usual options and these, and waits until it holds.
     pub fn start(host: &Host, options: &[&str]) -> Self {
-        let mut agent = Self::spawn(host, &[USUAL, options].concat());
+        Self::start_exactly(host, &[USUAL, options].concat())
+    }
+
+    /// Starts a daemon that only observes, with the usual options otherwise.
+    pub fn observe(host: &Host) -> Self {
+        let usual = USUAL.chunks(2).filter(|option| option[0] != "--gso-max");
+        let usual: Vec<&str> = usual.flatten().copied().collect();
+        Self::start_exactly(host, &[usual, vec!["--observe"]].concat())
+    }
+
+    fn start_exactly(host: &Host, options: &[&str]) -> Self {
+        let mut agent = Self::spawn(host, options);
         let deadline = Instant::now() + START;
         while agent.try_status().is_none() {
             if let Some(ended) = agent.ended_by(Instant::now()) {

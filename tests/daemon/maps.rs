@@ -1,13 +1,17 @@
 //! The maps of a running daemon, opened from outside: what a clock source beside the daemon would
 //! write, and counters of a daemon that cannot answer.
-use bytemuck::{bytes_of, pod_read_unaligned};
-use libbpf_rs::{query::ProgInfoIter, MapCore, MapFlags, MapHandle};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use onramp_law::abi::{onr_clock, onr_clock_params, COUNTERS};
+use libbpf_rs::{
+    libbpf_sys as sys,
+    query::{ProgInfoIter, ProgInfoQueryOptions, ProgramInfo},
+    MapCore, MapFlags, MapHandle,
+};
+
+use onramp_agent::clock_map;
+use onramp_law::abi::{onr_clock_params, COUNTERS};
 
 use crate::agent::Agent;
-
-const FIRST: [u8; 4] = [0; 4];
 
 /// Fleet time less CLOCK_MONOTONIC at `now_ns` by a data path's clock, ns: written once more, with
 /// exact drifts.
@@ -51,20 +55,12 @@ pub fn map(agent: &Agent, name: &str) -> MapHandle {
 
 /// Sets the clock of a daemon's data path, as its clock source does.
 pub fn set_clock(agent: &Agent, params: onr_clock_params) {
-    let value = onr_clock {
-        params,
-        ..Default::default()
-    };
-    map(agent, "clock")
-        .update(&FIRST, bytes_of(&value), MapFlags::LOCK)
-        .expect("an array element");
+    clock_map::write(&map(agent, "clock"), &params).expect("an array of two");
 }
 
 /// The clock of a daemon's data path, as its clock source has set it.
 pub fn clock(agent: &Agent) -> onr_clock_params {
-    let value = map(agent, "clock").lookup(&FIRST, MapFlags::LOCK);
-    let value = value.expect("a map can be read").expect("an array element");
-    pod_read_unaligned::<onr_clock>(&value).params
+    clock_map::read(&map(agent, "clock")).expect("an array of two")
 }
 
 /// Steps a daemon's clock by `offset_ns` from now on; it must have been started with a lease so
@@ -110,15 +106,47 @@ impl Counters {
 /// Time that a program of the daemon's qdisc ran so far, ns of virtual time, and how often; needs
 /// the sysctl kernel.bpf_stats_enabled.
 pub fn run_time(agent: &Agent, program: &str) -> (u64, u64) {
-    let own = ids(agent);
-    let mut programs = ProgInfoIter::with_query_opts(
-        libbpf_rs::query::ProgInfoQueryOptions::default().include_map_ids(true),
-    );
-    let is_it = |p: &libbpf_rs::query::ProgramInfo| {
-        p.name == program && p.map_ids.iter().any(|id| own.contains(id))
-    };
-    let info = programs
-        .find(is_it)
-        .unwrap_or_else(|| panic!("no program {program}"));
+    let info = program_info(agent, program);
     (info.run_time_ns, info.run_cnt)
+}
+
+fn program_info(agent: &Agent, program: &str) -> ProgramInfo {
+    let own = ids(agent);
+    let options = ProgInfoQueryOptions::default().include_map_ids(true);
+    let is_it = |p: &ProgramInfo| p.name == program && p.map_ids.iter().any(|id| own.contains(id));
+    let found = ProgInfoIter::with_query_opts(options).find(is_it);
+    found.unwrap_or_else(|| panic!("no program {program}"))
+}
+
+/// A program of the daemon, to be called without a network.
+pub struct Program(OwnedFd);
+
+impl Program {
+    pub fn of(agent: &Agent, name: &str) -> Self {
+        let id = program_info(agent, name).id;
+        // SAFETY: a new descriptor, which nobody else owns.
+        Self(unsafe {
+            let fd = sys::bpf_prog_get_fd_by_id(id);
+            assert!(
+                fd >= 0,
+                "{name}: {}",
+                std::io::Error::from_raw_os_error(-fd)
+            );
+            OwnedFd::from_raw_fd(fd)
+        })
+    }
+
+    /// Calls it with a frame that the loopback device of this namespace has received.
+    pub fn receive(&self, frame: &[u8]) {
+        let mut options = sys::bpf_test_run_opts {
+            sz: size_of::<sys::bpf_test_run_opts>() as u64,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            repeat: 1,
+            ..Default::default()
+        };
+        // SAFETY: the options and the frame are valid for the call.
+        let error = unsafe { sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &mut options) };
+        assert_eq!(error, 0, "{}", std::io::Error::from_raw_os_error(-error));
+    }
 }

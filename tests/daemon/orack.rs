@@ -137,6 +137,20 @@ impl Orack {
         self
     }
 
+    /// The frame over IPv4 with another UDP payload; lengths and the IP header's checksum fit it. It is to the
+    /// loopback device.
+    pub fn frame_with(&self, payload: &[u8]) -> Vec<u8> {
+        let mut frame = [&self.frame[..42], payload].concat();
+        frame[..6].fill(0);
+        let ip_bytes = (frame.len() - 14) as u16;
+        frame[16..18].copy_from_slice(&ip_bytes.to_be_bytes());
+        frame[38..40].copy_from_slice(&(ip_bytes - 20).to_be_bytes());
+        frame[24..26].fill(0);
+        let check = !(folded(sum(&frame[14..34])) as u16);
+        frame[24..26].copy_from_slice(&check.to_be_bytes());
+        frame
+    }
+
     /// Type of service over IPv4, traffic class over IPv6.
     pub fn tos(&self) -> u8 {
         if self.to.is_ipv4() {
@@ -144,6 +158,16 @@ impl Orack {
         } else {
             self.frame[14] << 4 | self.frame[15] >> 4
         }
+    }
+
+    /// The frame after a device has completed its checksum: it sums from the UDP header on, and writes the
+    /// complement at `offset` from there.
+    pub fn completed_at(&self, offset: usize) -> Self {
+        let mut frame = self.frame.clone();
+        let udp = udp_at(&frame);
+        let check = !(folded(sum(&frame[udp..])) as u16);
+        frame[udp + offset..][..2].copy_from_slice(&check.to_be_bytes());
+        Self::parse(&frame)
     }
 
     /// Is the UDP checksum right (RFC 768: the sum over pseudo header, header and payload is a

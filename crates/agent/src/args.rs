@@ -5,13 +5,14 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onramp_clock::keys::Keys;
 use onramp_law::{
-    abi::{onr_dev_cfg, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
+    abi::{onr_dev_cfg, ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
     defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
 };
 use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
 use crate::capabilities;
+use crate::edge;
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
@@ -19,7 +20,13 @@ use crate::source::{self, Source};
 
 /// 1 in units of 2^-16.
 const Q16: f64 = 65536.0;
-const MTU: u32 = 1514;
+/// MTU of a device that does not report one.
+const USUAL_MTU: u32 = 1500;
+/// IPv4 and TCP headers with a time stamp: an MTU less its largest payload.
+const HEADERS: u32 = 52;
+const ETHERNET_HEADER: u32 = 14;
+/// The longest GSO segment of a device that does not report one.
+const USUAL_GSO_MAX: Bytes = Bytes::new(65_536);
 /// The rate of a line whose rate is not known. It makes the thresholds of --threshold auto too large rather than
 /// too small: a threshold that is too small costs throughput.
 const SLOWEST_LINE: Rate = Rate::from_bits_per_s(100_000_000).expect("it is above 0");
@@ -56,12 +63,42 @@ impl std::fmt::Display for Threshold {
     }
 }
 
+/// `--pace`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Pace {
+    Auto,
+    On,
+    Off,
+}
+
+/// `--guard`: the window, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard(Option<Span>);
+
+impl FromStr for Guard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Guard(None)),
+            _ => text
+                .parse()
+                .map(|window| Guard(Some(window)))
+                .map_err(|error: onramp_units::ParseError| format!("{error}; or write off")),
+        }
+    }
+}
+
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Network device whose outgoing traffic is held
     #[arg(long)]
     pub dev: String,
+    /// Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have
+    /// been held
+    #[arg(long, conflicts_with_all = ["shape", "gso_max", "pace"])]
+    pub observe: bool,
     /// Socket that `onramp status` connects to [default: one in /run/onramp]
     #[arg(long)]
     pub socket: Option<PathBuf>,
@@ -98,6 +135,10 @@ pub struct LawArgs {
     /// Averaging time of the delivery rate of the gate law
     #[arg(long, default_value_t = defaults::GATE_TAU)]
     pub gate_tau: Span,
+    /// Time after which the guard judges holding: it raises T of a flow that is held in vain, e.g. because
+    /// T is below the delay of the path. `off`: no guard
+    #[arg(long, default_value = "50ms")]
+    pub guard: Guard,
     /// Longest pause: no packet is held longer
     #[arg(long, default_value_t = defaults::MAX_PAUSE)]
     pub max_pause: Span,
@@ -117,13 +158,15 @@ pub struct LinkArgs {
     /// keeps the queue in this host
     #[arg(long)]
     pub shape: Option<Rate>,
-    /// Largest GSO segment of new connections. A segment leaves as one burst, so smaller segments give
-    /// finer control; 64kB does not change the device
-    #[arg(long, default_value = "16kB")]
-    pub gso_max: Bytes,
-    /// Send segments at TCP's pacing rate, as the fq qdisc does, instead of as early as possible
+    /// Set the largest GSO segment of the device [default: leave it]. A segment leaves as one burst, so
+    /// smaller segments give finer control. Connections that are open by then keep longer segments, which
+    /// the kernel then splits in software, at a cost
     #[arg(long)]
-    pub pace: bool,
+    pub gso_max: Option<Bytes>,
+    /// Send segments at TCP's pacing rate, as the fq qdisc does, instead of as early as possible. With
+    /// `auto`, do so if the device had fq. A pace that an application has set is always kept
+    #[arg(long, value_enum, default_value = "auto")]
+    pub pace: Pace,
 }
 
 /// Which hosts take part, and how they exchange OR-ACKs.
@@ -134,6 +177,10 @@ pub struct PeerArgs {
     /// members of the fleet]
     #[arg(long = "peers", value_delimiter = ',')]
     pub prefixes: Vec<Prefix>,
+    /// Addresses of pods or containers behind this host, whose flows it treats as its own. It leaves other
+    /// flows alone that it forwards
+    #[arg(long, value_delimiter = ',')]
+    pub serve: Vec<Prefix>,
     /// File with the fleet's keys, mode 600. Each line has an ID (0-3) and 32 hex digits. The first key
     /// signs; all are accepted
     #[arg(long)]
@@ -148,8 +195,8 @@ pub struct PeerArgs {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// Maximum number of tracked flows; each takes about 6 kB of kernel memory
-    #[arg(long, default_value_t = ONR_MAX_FLOWS, value_parser = clap::value_parser!(u32).range(16..=65536))]
+    /// Maximum number of tracked flows; others pass unheld. Each takes 6.5 kB of kernel memory
+    #[arg(long, default_value_t = ONR_FLOWS, value_parser = clap::value_parser!(u32).range(16..=i64::from(ONR_MAX_FLOWS)))]
     pub flows: u32,
     /// Maximum number of queued packets
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=ONR_MAX_SLOTS as i64))]
@@ -195,19 +242,38 @@ impl Args {
                 self.dev
             );
         }
+        let mtu = mtu(&self.dev);
+        let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
+        let config = self.law.config(line_rate).gate_allowance(segment);
         Ok(onr_dev_cfg {
-            law: *self.law.config(line_rate).abi(),
+            law: *config.abi(),
             flow_age_ns: self.limits.flow_age.as_ns(),
             orack_fresh_ns: self.law.max_owd.as_ns(),
             limit_packets: self.limits.limit,
             max_flows: self.limits.flows,
-            quantum_bytes: 2 * MTU,
+            quantum_bytes: 2 * (mtu + ETHERNET_HEADER),
             shape_ns_per_byte_q16: self.link.shape.map_or(0, ns_per_byte_q16),
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
-            paced: self.link.pace.into(),
+            paced: self.paces()?.into(),
+            observes: self.observe.into(),
         })
+    }
+
+    /// Do all flows leave at TCP's pace?
+    fn paces(&self) -> Result<bool> {
+        Ok(match self.link.pace {
+            Pace::On => true,
+            Pace::Off => false,
+            Pace::Auto => edge::had_fq(&self.dev)?,
+        })
+    }
+
+    /// The longest GSO segment that the device will send.
+    fn longest_segment(&self) -> Bytes {
+        let of_device = || edge::gso_max(&self.dev).unwrap_or(USUAL_GSO_MAX);
+        self.link.gso_max.unwrap_or_else(of_device)
     }
 
     /// The capabilities that the daemon needs with these options.
@@ -226,7 +292,8 @@ impl Args {
     /// The time to send the longest segment at the line rate.
     pub fn burst(&self) -> Span {
         let rate = self.link.shape.or_else(|| self.line_rate());
-        rate.unwrap_or(SLOWEST_LINE).time_to_send(self.link.gso_max)
+        rate.unwrap_or(SLOWEST_LINE)
+            .time_to_send(self.longest_segment())
     }
 
     /// What to tell an operator whose device needs --line-rate.
@@ -297,6 +364,9 @@ impl LawArgs {
         }
         above_0("--headroom", self.headroom)?;
         above_0("--gate-tau", self.gate_tau)?;
+        if let Guard(Some(window)) = self.guard {
+            above_0("--guard", window)?;
+        }
         above_0("--max-pause", self.max_pause)?;
         above_0("--max-owd", self.max_owd)?;
         let (name, least) = match self.threshold {
@@ -324,6 +394,7 @@ impl LawArgs {
             .max_pause(self.max_pause)
             .max_owd(self.max_owd)
             .gate_tau(self.gate_tau)
+            .guard(self.guard.0.unwrap_or(Span::ZERO))
             .gain_q16((self.gain * Q16).round() as u32);
         line_rate.map_or(config, |rate| config.line_rate(rate))
     }
@@ -331,10 +402,12 @@ impl LawArgs {
 
 impl LinkArgs {
     fn check(&self) -> Result<()> {
-        if !(1_448..=65_536).contains(&self.gso_max.get()) {
-            bail!("--gso-max is {}, outside 1448 B to 65536 B", self.gso_max);
+        match self.gso_max {
+            Some(bytes) if !(1_448..=65_536).contains(&bytes.get()) => {
+                bail!("--gso-max is {bytes}, outside 1448 B to 65536 B")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -362,9 +435,26 @@ fn law_parser() -> impl TypedValueParser<Value = Law> {
 
 /// The rate that the driver reports, in Mbit/s; virtual devices often report nothing or -1.
 fn driver_rate(dev: &str) -> Option<Rate> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/speed")).ok()?;
-    let mbit: u64 = text.trim().parse().ok()?;
+    let mbit: u64 = attribute(dev, "speed")?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
+}
+
+fn mtu(dev: &str) -> u32 {
+    attribute(dev, "mtu").unwrap_or(USUAL_MTU)
+}
+
+/// A number that the kernel reports of a device.
+fn attribute<T: FromStr>(dev: &str, name: &str) -> Option<T> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/{name}")).ok()?;
+    text.trim().parse().ok()
+}
+
+/// The number of the device's transmit queues.
+pub fn transmit_queues(dev: &str) -> usize {
+    let entries = std::fs::read_dir(format!("/sys/class/net/{dev}/queues"));
+    let names = entries.into_iter().flatten().flatten();
+    let is_tx = |name: std::fs::DirEntry| name.file_name().to_string_lossy().starts_with("tx-");
+    names.map(is_tx).filter(|tx| *tx).count()
 }
 
 #[cfg(test)]
@@ -384,8 +474,12 @@ mod tests {
     }
 
     fn args(options: &[&str]) -> Args {
-        let usual = ["run", "--dev", "eth0", "--line-rate", "10Gbit/s"];
-        let command = Command::try_parse_from(usual.iter().chain(options)).unwrap();
+        let device = ["--dev", "eth0", "--gso-max", "64kB", "--pace", "off"];
+        let usual = ["run"]
+            .iter()
+            .chain(&device)
+            .chain(&["--line-rate", "10Gbit/s"]);
+        let command = Command::try_parse_from(usual.chain(options)).unwrap();
         command.args
     }
 
@@ -435,8 +529,7 @@ mod tests {
             assert_eq!(args(&option).line_rate_warning(), None);
         }
         assert_eq!(args(&[]).line_rate_warning(), None);
-        let known = args(&["--gso-max", "16kB"]);
-        assert_eq!(known.burst(), "12800ns".parse().unwrap());
+        assert_eq!(args(&[]).burst(), "51200ns".parse().unwrap());
     }
 
     #[test]

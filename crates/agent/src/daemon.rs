@@ -21,9 +21,10 @@ use onramp_status::{
     Status,
 };
 
-use crate::args::{Args, Threshold};
+use crate::args::{transmit_queues, Args, Threshold};
 use crate::capabilities;
-use crate::datapath::{self, Datapath};
+use crate::datapath::Datapath;
+use crate::edge::{self, Edge};
 use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::silence::Silence;
@@ -44,9 +45,12 @@ struct Daemon<'a> {
     checked_mono_ns: i64,
     health: Health,
     qdisc_trouble: Trouble,
+    front_trouble: Trouble,
     peer_trouble: Trouble,
     /// In the data path, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
+    /// When the tcx programs may be put in front again.
+    front_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -84,10 +88,11 @@ pub fn run(args: &Args) -> Result<()> {
     let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
-        &datapath::qdisc_id(netns, ifindex),
+        &edge::qdisc_id(netns, ifindex),
         &cfg,
         &keys,
         peers.prefixes(),
+        &args.peers.serve,
         &params,
     );
     let datapath = match attached {
@@ -108,11 +113,13 @@ pub fn run(args: &Args) -> Result<()> {
         checked_mono_ns: now_mono_ns(),
         health: Health::default(),
         qdisc_trouble: Trouble::of("the root qdisc is not watched"),
+        front_trouble: Trouble::of("the order of the tcx programs is not watched"),
         peer_trouble: Trouble::of("what is known of peers is not up to date"),
         thresholds: BTreeMap::new(),
+        front_due: Instant::now(),
     };
-    if let Err(error) = daemon.datapath.limit_gso(args.link.gso_max.get() as u32) {
-        warn!("{dev}: {error:#}; flows are controlled in larger bursts");
+    if let Some(edge) = daemon.datapath.edge() {
+        set_up(edge, args);
     }
     if let Some(warning) = args.line_rate_warning() {
         warn!("{warning}");
@@ -125,7 +132,12 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     info!(
-        "holding on {dev}: law {}, threshold {}, peers {}",
+        "{} {dev}: law {}, threshold {}, peers {}",
+        if args.observe {
+            "observing"
+        } else {
+            "holding on"
+        },
         args.law.law.name(),
         args.law.threshold,
         daemon.peers.text()
@@ -146,10 +158,28 @@ pub fn run(args: &Args) -> Result<()> {
     let detached = daemon.datapath.detach();
     outcome?;
     match detached.with_context(|| format!("cannot restore the qdisc of {dev}"))? {
-        RootQdisc::Foreign(kind) => info!("{dev} keeps the {kind} qdisc of another program"),
-        RootQdisc::Own | RootQdisc::Default => info!("{dev} has its former qdisc again"),
+        None | Some(RootQdisc::NotTaken) => info!("{dev} is no longer observed"),
+        Some(RootQdisc::Foreign(kind)) => info!("{dev} keeps the {kind} qdisc of another program"),
+        Some(_) => info!("{dev} has its former qdisc again"),
     }
     Ok(())
+}
+
+/// Limits GSO segments as asked, and warns of a device with several queues.
+fn set_up(edge: &mut Edge, args: &Args) {
+    let dev = &args.dev;
+    if let Some(bytes) = args.link.gso_max {
+        if let Err(error) = edge.limit_gso(bytes.get() as u32) {
+            warn!("{dev}: {error:#}; flows are controlled in larger bursts");
+        }
+    }
+    let queues = transmit_queues(dev);
+    if queues > 1 {
+        warn!(
+            "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
+             line faster than 10 Gbit/s compare the throughput with and without it"
+        );
+    }
 }
 
 impl Daemon<'_> {

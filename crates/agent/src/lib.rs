@@ -6,15 +6,19 @@
 mod args;
 mod capabilities;
 pub mod clock;
+pub mod clock_map;
 mod daemon;
 mod datapath;
+mod edge;
 mod fleet;
+mod object;
 mod peers;
 mod prefix;
 mod qdisc;
 mod server;
 mod silence;
 mod source;
+mod tcx;
 mod threshold;
 mod trouble;
 

@@ -30,6 +30,8 @@ const REPLAYABLE: &[&str] = &["fq", "fq_codel", "codel", "pfifo", "bfifo", "sfq"
 
 /// IFLA_TSO_MAX_SIZE (linux/if_link.h): the largest segment that the hardware takes.
 const TSO_MAX_SIZE: Ifla = Ifla::UnrecognizedConst(59);
+/// IFLA_GSO_IPV4_MAX_SIZE (linux/if_link.h).
+const GSO_IPV4_MAX_SIZE: Ifla = Ifla::UnrecognizedConst(63);
 /// GSO_LEGACY_MAX_SIZE (linux/netdevice.h).
 const GSO_DEFAULT_BYTES: u32 = 65_536;
 
@@ -42,12 +44,24 @@ pub enum Found {
     Configured { kind: String, options: Vec<u8> },
 }
 
+impl Found {
+    /// The kind of qdisc.
+    pub fn kind(&self) -> String {
+        match self {
+            Found::Default => default_kind(),
+            Found::Configured { kind, .. } => kind.clone(),
+        }
+    }
+}
+
 /// The state of a device before a daemon attached. It is in a file while the daemon is attached, so that
 /// the next daemon can restore it if this one is killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     pub qdisc: Found,
     pub gso_max_bytes: u32,
+    /// The same for IPv4, which differs where the other is above 64 kB (BIG TCP).
+    pub gso_ipv4_max_bytes: u32,
 }
 
 impl Before {
@@ -58,6 +72,7 @@ impl Before {
             return Ok(Self {
                 qdisc,
                 gso_max_bytes: device.gso_max_size()?,
+                gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
             });
         }
         let saved = std::fs::read(file).ok();
@@ -66,6 +81,7 @@ impl Before {
             None => Ok(Self {
                 qdisc: Found::Default,
                 gso_max_bytes: device.gso_default_size()?,
+                gso_ipv4_max_bytes: device.gso_default_size()?,
             }),
         }
     }
@@ -83,6 +99,9 @@ impl Before {
     pub fn restore(&self, device: &Device, id: &str, gso_limit_bytes: u32) -> Result<RootQdisc> {
         if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
             device.set_gso_max_size(self.gso_max_bytes)?;
+            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
+                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
+            }
         }
         let owner = device.owner(id)?;
         if owner == RootQdisc::Own {
@@ -94,6 +113,13 @@ impl Before {
         }
         Ok(owner)
     }
+}
+
+/// The qdisc that the kernel gives a device that nobody has configured (net.core.default_qdisc); empty in a
+/// network namespace other than the first, where it cannot be read.
+fn default_kind() -> String {
+    let text = std::fs::read_to_string("/proc/sys/net/core/default_qdisc");
+    text.unwrap_or_default().trim().to_owned()
 }
 
 /// A qdisc of the device, as a dump describes it.
@@ -212,6 +238,11 @@ impl Device {
         self.link_attribute(Ifla::GsoMaxSize)
     }
 
+    /// The same for IPv4.
+    pub fn gso_ipv4_max_size(&self) -> Result<u32> {
+        self.link_attribute(GSO_IPV4_MAX_SIZE)
+    }
+
     /// The same for a device that nobody has configured.
     pub fn gso_default_size(&self) -> Result<u32> {
         Ok(self.link_attribute(TSO_MAX_SIZE)?.min(GSO_DEFAULT_BYTES))
@@ -234,12 +265,21 @@ impl Device {
         bail!("the kernel does not report the largest GSO segment of the device")
     }
 
-    /// Sets the largest GSO segment of new connections. Established connections keep theirs.
+    /// Sets the largest GSO segment of new connections; below 64 kB that of IPv4 with it. Connections that
+    /// are open keep theirs.
     pub fn set_gso_max_size(&self, bytes: u32) -> Result<()> {
+        self.set_link_attribute(Ifla::GsoMaxSize, bytes)
+    }
+
+    pub fn set_gso_ipv4_max_size(&self, bytes: u32) -> Result<()> {
+        self.set_link_attribute(GSO_IPV4_MAX_SIZE, bytes)
+    }
+
+    fn set_link_attribute(&self, attribute: Ifla, bytes: u32) -> Result<()> {
         let mut attributes = RtBuffer::new();
         attributes.push(
             RtattrBuilder::default()
-                .rta_type(Ifla::GsoMaxSize)
+                .rta_type(attribute)
                 .rta_payload(bytes)
                 .build()?,
         );

@@ -9,13 +9,14 @@ pub struct Config(pub(crate) raw::onr_cfg);
 
 impl Config {
     /// `law` with threshold T and the defaults of law/state.h: g = 1/16, no hold longer than 5 ms,
-    /// delays above 100 ms absurd, the gate's tau 1 ms and a 1448 B; line rate unknown.
+    /// delays above 100 ms absurd, the gate's tau 1 ms and a 1448 B; line rate unknown; no guard.
     pub fn new(law: Law, threshold: Span) -> Config {
         Config(raw::onr_cfg {
             threshold_ns: threshold.as_ns(),
             max_pause_ns: defaults::MAX_PAUSE.as_ns(),
             max_owd_ns: defaults::MAX_OWD.as_ns(),
             gate_tau_ns: defaults::GATE_TAU.as_ns(),
+            guard_window_ns: 0,
             law: law as u32,
             gain_q16: defaults::GAIN_Q16,
             line_ns_per_byte_q16: 0,
@@ -62,6 +63,12 @@ impl Config {
     /// The gate's allowance a: bytes in flight that it does not count; saturates at 4 GiB.
     pub fn gate_allowance(mut self, allowance: Bytes) -> Config {
         self.0.gate_allowance_bytes = u32::try_from(allowance.get()).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// The guard judges after this time whether holding has an effect; zero: no guard.
+    pub fn guard(mut self, window: Span) -> Config {
+        self.0.guard_window_ns = window.as_ns();
         self
     }
 

@@ -13,3 +13,5 @@ pub const MAX_OWD: Span = Span::from_ns(raw::ONR_DEFAULT_MAX_OWD_NS as i64);
 pub const GATE_TAU: Span = Span::from_ns(raw::ONR_DEFAULT_GATE_TAU_NS as i64);
 /// Bytes in flight that the gate does not count.
 pub const GATE_ALLOWANCE: Bytes = Bytes::new(raw::ONR_DEFAULT_GATE_ALLOWANCE_BYTES as u64);
+/// Time after which the guard judges whether holding has an effect.
+pub const GUARD_WINDOW: Span = Span::from_ns(raw::ONR_DEFAULT_GUARD_WINDOW_NS as i64);

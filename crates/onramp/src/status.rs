@@ -105,6 +105,7 @@ fn warnings(health: &Health) -> String {
     let how = "no flow is held; restart the daemon to hold flows again";
     let mut out = match &health.root_qdisc {
         RootQdisc::Own => String::new(),
+        RootQdisc::NotTaken => "OBSERVING: no flow is held\n\n".to_owned(),
         RootQdisc::Default => format!("NO QDISC: another program removed it, {how}\n\n"),
         RootQdisc::Foreign(kind) => {
             format!("NO QDISC: another program made {kind} the root qdisc, {how}\n\n")

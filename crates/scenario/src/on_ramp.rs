@@ -22,11 +22,13 @@ section! {
             "Hosts with On-Ramp. The other hosts send as with law `off`.";
         // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
         threshold: Span = field(Form::SpanOrOff(Span::from_us(1), Span::from_ms(100)), Is("50 us")),
-            "Threshold T: a flow is held while its one-way delay is above T. Must be at least the delay of the idle path. `off` means law `off`.";
+            "Threshold T: a flow is held while its one-way delay is above T. Without `guard` it must be at least the delay of the idle path. `off` means law `off`.";
         gain: Fraction = field(Form::Fraction(0.0001, 1.0), Is("1/16")),
             "g of eq. 3: weight of a new sample in beta. Only law `final` uses it.";
         max_pause: Span = field(Form::Span(Span::from_us(1), Span::from_s(1)), Is("5 ms")),
             "Upper bound of the time for which a segment is held.";
+        guard: Option<Span> = field(Form::SpanOrOff(Span::from_ms(1), Span::from_s(10)), Is("off")).later(),
+            "Time after which the guard judges holding: it raises T of a flow that is held in vain. docs/law.md describes the rules. `off`: no guard, as in the paper. The daemon's default is 50 ms.";
         gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("16 kB")),
             "Largest segment on a host with On-Ramp, or `host.gso` if that is smaller. A segment leaves as one burst, so its size bounds the precision of On-Ramp's control (fig. 19).";
         reuse: Option<Span> = field(Form::SpanOrOff(Span::from_us(1), Span::from_s(10)), Is("off")).rack_has(Rack::Only(&["off"])),

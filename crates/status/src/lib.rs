@@ -71,6 +71,8 @@ pub enum RootQdisc {
     Own,
     /// The kernel: another program has removed the daemon's qdisc.
     Default,
+    /// Whoever had it: the daemon only observes.
+    NotTaken,
     /// Another program has replaced the daemon's qdisc by one of this kind.
     Foreign(String),
 }

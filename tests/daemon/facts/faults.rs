@@ -1,16 +1,16 @@
 //! OR-ACKs that a network loses, doubles, delays or cuts, and OR-ACKs that somebody forges.
 //! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
-use std::{thread, time::Duration};
+use std::{collections::BTreeMap, thread, time::Duration};
 
 use onramp_law::SAMPLE_BYTES;
 
 use crate::{
     agent::{write_keys, Agent},
-    maps::now_mono_ns,
+    maps::{now_mono_ns, Program},
     net::{Plan, Star},
-    orack::Orack,
+    orack::{Orack, PAYLOAD},
     tcp::{finish_all, transfers, Load, Transfer},
-    wire::{Middlebox, Treated},
+    wire::{Middlebox, Treated, Wire},
 };
 
 /// What a daemon counted, and what the flows achieved.
@@ -317,6 +317,109 @@ fn with_keys(own: &str, theirs: &str) -> (Outcome, bool) {
         },
         authenticated,
     )
+}
+
+/// What becomes of a forged OR-ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Forgery {
+    Changed,
+    Cut,
+    Random,
+    Replayed,
+    Stale,
+}
+
+pub fn forged_oracks_change_nothing() {
+    flood(100_000);
+}
+
+/// The data path gets `number` forged OR-ACKs of a flow that it knows, at the full speed of a processor. Each is
+/// counted as what it is, and none is used.
+pub fn flood(number: u64) {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &[]);
+    let _receiver = Agent::start(to, &[]);
+    let wire = Wire::open(&star.switch, &to.port);
+    Transfer::start(from, to, Load::bytes(3_000_000)).finish();
+    let genuine: Vec<Orack> = wire.drain().iter().map(|f| Orack::parse(f)).collect();
+    assert!(genuine.len() > 100);
+    let counters = |agent: &Agent| agent.status().counters;
+    let before = counters(&sender);
+
+    let program = Program::of(&sender, "orack_ingress");
+    let mut draws = Draws(1);
+    let mut sent: BTreeMap<Forgery, u64> = BTreeMap::new();
+    from.ns.enter(|| {
+        for _ in 0..number {
+            let orack = &genuine[draws.below(genuine.len() as u64) as usize];
+            let (forgery, payload) = forge(orack, &mut draws);
+            program.receive(&orack.frame_with(&payload));
+            *sent.entry(forgery).or_default() += 1;
+        }
+    });
+    let after = counters(&sender);
+    let grown = |name: &str| after[name] - before[name];
+    println!("{sent:?}: {after:?}");
+    let of = |forgery| sent[&forgery];
+    assert_eq!(grown("oracks_used"), 0);
+    assert_eq!(grown("holds"), 0);
+    assert!(grown("oracks_stale") >= of(Forgery::Stale));
+    let received = of(Forgery::Replayed) + of(Forgery::Stale);
+    assert_eq!(grown("oracks_received"), received);
+    let refused = grown("oracks_malformed") + grown("oracks_bad_tag");
+    assert_eq!(received + refused, number, "each is counted once");
+    assert!(grown("oracks_malformed") >= of(Forgery::Cut));
+}
+
+/// A forgery of an authentic OR-ACK, and its UDP payload.
+fn forge(orack: &Orack, draws: &mut Draws) -> (Forgery, Vec<u8>) {
+    let mut payload = orack.frame()[42..].to_vec();
+    match draws.below(64) {
+        0 => {
+            let mut old = orack.clone();
+            old.rx_fleet_ns -= 10_000_000_000;
+            (Forgery::Stale, old.signed().frame()[42..].to_vec())
+        }
+        1..16 => (Forgery::Replayed, payload),
+        16..32 => {
+            // What is shorter than a TCP header the data path does not look at.
+            payload.truncate(12 + draws.below(PAYLOAD as u64 - 12) as usize);
+            (Forgery::Cut, payload)
+        }
+        32..48 => {
+            payload.fill_with(|| draws.below(256) as u8);
+            payload[..2].copy_from_slice(&[1, 0]); // version and flags of an OR-ACK
+            (Forgery::Random, payload)
+        }
+        _ => {
+            let bit = draws.below(8 * (PAYLOAD as u64 - UNSIGNED.len() as u64)) as usize;
+            let byte = bit / 8;
+            let byte = byte
+                + if byte >= UNSIGNED.start {
+                    UNSIGNED.len()
+                } else {
+                    0
+                };
+            payload[byte] ^= 1 << (bit % 8);
+            (Forgery::Changed, payload)
+        }
+    }
+}
+
+/// Bytes of the payload that the tag does not cover: the scratch of the checksum.
+const UNSIGNED: std::ops::Range<usize> = 8..12;
+
+/// Pseudo-random numbers (xorshift).
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
 }
 
 pub fn hosts_that_share_a_key_believe_each_other() {

@@ -203,6 +203,7 @@ pub fn killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over(
     assert_ours(from);
 
     let successor = Agent::start(from, options);
+    pause_s(1.0); // for a second the receiver sends no OR-ACKs to a host that has refused one
     finish_all(transfers(from, to, Load::seconds(0.5), 2));
     assert!(successor.counter("holds") > 0, "the successor holds");
     successor.assert_harmless();
@@ -300,7 +301,8 @@ pub fn sighup_reads_the_keys_again() {
     let change = |agent: &Agent, file: &str, keys: &str| {
         write_keys(file, keys);
         agent.signal(Signal::SIGHUP);
-        pause_s(0.3);
+        // For a second no OR-ACKs go to a host that has refused one, as one does that does not believe them.
+        pause_s(1.2);
     };
     // OR-ACKs that the sender believes, and others, of one transfer.
     let counts = || {
@@ -316,7 +318,7 @@ pub fn sighup_reads_the_keys_again() {
     assert!(is_believed(counts()));
     change(&receiver, "/tmp/to-keys", NEW);
     let (used, bad) = counts();
-    assert!(used == 0 && bad > 10, "{used} used, {bad} bad");
+    assert!(used == 0 && bad > 0, "{used} used, {bad} bad");
     change(&sender, "/tmp/from-keys", &[NEW, OLD].concat());
     assert!(is_believed(counts()));
     change(&sender, "/tmp/from-keys", "1 zz\n");

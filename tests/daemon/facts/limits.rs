@@ -1,5 +1,11 @@
 //! Bounded resources at their bound: the flow table and the queue.
-use std::{net::Ipv4Addr, ops::Range, thread, time::Duration};
+use std::{
+    io::Write,
+    net::{Ipv4Addr, TcpListener},
+    ops::Range,
+    thread,
+    time::Duration,
+};
 
 use bytemuck::bytes_of;
 use libbpf_rs::{MapCore, MapFlags};
@@ -9,7 +15,7 @@ use crate::{
     agent::{Agent, LATENESS_NS},
     maps::{map, now_mono_ns},
     net::{Plan, Star},
-    tcp::{finish_all, transfers, Load},
+    tcp::{connect, finish_all, transfers, Load},
 };
 
 pub fn a_full_flow_table_passes_traffic_and_counts_it() {
@@ -19,7 +25,7 @@ pub fn a_full_flow_table_passes_traffic_and_counts_it() {
     let receiver = Agent::start(to, &["--flows", "16"]);
     finish_all(transfers(from, to, Load::bytes(100_000), 64));
     println!("{:?}", sender.status().counters);
-    assert_eq!(sender.counter("flows_created"), 16);
+    assert_eq!(sender.status().flows, 16);
     assert!(sender.counter("flow_table_full") >= 48);
     sender.assert_harmless();
     receiver.assert_harmless();
@@ -29,18 +35,29 @@ pub fn idle_flows_make_room_for_new_ones() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
     let sender = Agent::start(from, &["--flows", "16", "--flow-age", "1s"]);
-    finish_all(transfers(from, to, Load::bytes(20_000), 16));
+    let listener = to
+        .ns
+        .enter(|| TcpListener::bind((to.v4, 0)))
+        .expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let open_16 = || {
+        let open = (0..16).map(|_| {
+            let mut client = connect(from, address);
+            client.write_all(b"some data").expect("it is connected");
+            (client, listener.accept().expect("it is connected"))
+        });
+        open.collect::<Vec<_>>()
+    };
+    let idle = open_16();
     thread::sleep(Duration::from_millis(1500));
-    // One after the other: each finds the aged entry of another.
-    for _ in 0..16 {
-        finish_all(transfers(from, to, Load::bytes(20_000), 1));
-    }
+    let active = open_16();
     println!("{:?}", sender.status().counters);
     assert_eq!(sender.counter("flows_created"), 32);
     assert_eq!(sender.counter("flows_aged"), 16);
     assert_eq!(sender.counter("flow_table_full"), 0);
     assert_eq!(sender.status().flows, 16);
     sender.assert_harmless();
+    drop((idle, active));
 }
 
 pub fn a_full_queue_drops_and_counts_and_tcp_recovers() {

@@ -43,6 +43,7 @@ facts! {
         over_ipv6_they_have_98_bytes_and_a_right_checksum: 4,
         data_with_complete_checksums_make_no_difference: 4,
         from_merged_segments_they_are_the_same: 4,
+        whoever_completes_the_checksum_it_becomes_right: 5,
         a_sample_older_than_the_longest_pause_is_not_told: 3,
         how_often_they_come_can_be_set: 3,
     }
@@ -62,6 +63,7 @@ facts! {
         unknown_flows_and_bytes_are_ignored_and_counted: 7,
         absurd_times_are_ignored_and_counted: 7,
         an_authentic_lie_costs_the_cap_a_segment_at_most: 7,
+        forged_oracks_change_nothing: 10,
         hosts_that_share_a_key_believe_each_other: 7,
         hosts_with_different_keys_do_not_believe_each_other: 7,
     }
@@ -124,6 +126,21 @@ facts! {
         values_out_of_bounds: 2,
         key_files_that_are_none: 2,
     }
+    hosts {
+        a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,
+        a_reset_does_not_overtake_held_data: 5,
+        a_router_leaves_oracks_and_flows_to_the_ends: 6,
+        a_host_speaks_for_the_pods_that_it_serves: 5,
+        flows_to_strangers_take_no_room: 4,
+        flows_leave_the_table_with_their_connections: 4,
+        packets_with_our_marks_arrive: 3,
+        an_observer_measures_and_changes_nothing: 6,
+        a_pace_that_an_application_has_set_is_kept: 3,
+        a_paced_connection_keeps_its_pace_when_fq_goes: 4,
+        packets_leave_at_the_time_that_they_name: 3,
+        a_host_without_the_agent_is_sent_no_more_oracks: 5,
+        a_segment_that_tcp_would_drop_is_not_acknowledged: 4,
+    }
     limits {
         a_full_flow_table_passes_traffic_and_counts_it: 5,
         idle_flows_make_room_for_new_ones: 5,
@@ -137,5 +154,6 @@ facts! {
     }
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
+        ten_million_forged_oracks_change_nothing: 600,
     }
 }

@@ -14,6 +14,9 @@ use crate::{
 /// A segment is sampled once in this many bytes of a stream (law/sample.h).
 const SAMPLE_BYTES: u64 = onramp_law::SAMPLE_BYTES as u64;
 const BYTES: u64 = 3_000_000;
+/// Offsets of the checksums in their headers.
+const TCP_CHECKSUM: usize = 16;
+const UDP_CHECKSUM: usize = 6;
 /// AF21, RFC 2597: a class that somebody chose.
 const TOS: u8 = 0x48;
 
@@ -102,6 +105,35 @@ pub fn from_merged_segments_they_are_the_same() {
         false,
         false,
     );
+}
+
+/// A device that completes checksums goes by the offset that the kernel gives it, which is TCP's in a clone of a
+/// TCP segment, or by the protocol of the packet.
+pub fn whoever_completes_the_checksum_it_becomes_right() {
+    for v6 in [false, true] {
+        let star = Star::build(&Plan::USUAL);
+        let (from, to) = star.pair();
+        let _receiver = Agent::start(to, &[]);
+        let _sender = Agent::start(from, &[]);
+        let wire = Wire::open(&star.switch, &to.port);
+        let load = Load {
+            v6,
+            ..Load::bytes(BYTES)
+        };
+        Transfer::start(from, to, load).finish();
+        let frames = wire.drain();
+        assert!(!frames.is_empty());
+        for frame in frames {
+            let orack = Orack::parse(&frame);
+            assert!(!orack.checksums_are_right(), "a device was to complete it");
+            for offset in [TCP_CHECKSUM, UDP_CHECKSUM] {
+                assert!(
+                    orack.completed_at(offset).checksums_are_right(),
+                    "{orack:02x?}"
+                );
+            }
+        }
+    }
 }
 
 /// What the last of them told of the queue has gone by then, and the sender would pause for it. No

@@ -194,3 +194,8 @@ pub fn clocks_beside_chrony_and_ptp4l() {
         "{ours} ns, {chrony} ns, {ptp4l} ns"
     );
 }
+
+/// As the fact of the same name, for long.
+pub fn ten_million_forged_oracks_change_nothing() {
+    super::faults::flood(10_000_000);
+}

@@ -1,5 +1,9 @@
 //! What a daemon does once a second: it looks at its device, at the members of the fleet and at the peers.
-use std::{collections::BTreeSet, net::IpAddr};
+use std::{
+    collections::BTreeSet,
+    net::IpAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{bail, Result};
 use onramp_clock::{stamps::now_mono_ns, status::Way};
@@ -11,6 +15,8 @@ use super::{min_owd_ns, Daemon};
 use crate::args::Threshold;
 use crate::threshold::{thresholds, Margin};
 
+/// Shortest time between two moves of the tcx programs to the front.
+const FRONT_PERIOD: Duration = Duration::from_secs(60);
 /// A peer that was not heard for this time is forgotten.
 const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// Time between two checks whether peers answer.
@@ -32,10 +38,35 @@ impl Daemon<'_> {
         }
         let watched = self.watch_qdisc();
         self.qdisc_trouble.note(watched);
+        let front = self.stay_in_front();
+        self.front_trouble.note(front);
         let (members, peers) = (self.keep_members(), self.keep_peers());
         let checked = self.check_silence();
         self.peer_trouble.note(members.and(peers).and(checked));
         Ok(())
+    }
+
+    /// Puts the tcx programs in front of those that were attached before them meanwhile, but does not fight: at
+    /// most once in `FRONT_PERIOD`. Until then OR-ACKs are sent as long as the others let them pass.
+    fn stay_in_front(&mut self) -> Result<()> {
+        if Instant::now() < self.front_due {
+            return Ok(());
+        }
+        let (before, muted) = (self.datapath.before_us()?, self.datapath.is_muted()?);
+        if before.is_empty() && !muted {
+            return Ok(());
+        }
+        self.front_due = Instant::now() + FRONT_PERIOD;
+        let effect = match muted {
+            true => "it ended the chain, so no OR-ACKs were sent",
+            false => "it let OR-ACKs pass",
+        };
+        warn!(
+            "{}: tcx program {before:?} was attached before On-Ramp's (bpftool prog show id names it); {effect}; \
+             On-Ramp's is the first again",
+            self.args.dev
+        );
+        self.datapath.move_to_front()
     }
 
     /// Makes the members of the fleet peers.
@@ -83,13 +114,17 @@ impl Daemon<'_> {
     /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
     /// other's qdisc would drop packets without end.
     fn watch_qdisc(&mut self) -> Result<()> {
-        let owner = self.datapath.root_qdisc()?;
+        let owner = match self.datapath.edge() {
+            Some(edge) => edge.owner()?,
+            None => RootQdisc::NotTaken,
+        };
         if owner == self.health.root_qdisc {
             return Ok(());
         }
         let dev = &self.args.dev;
         let how = "no flow is held; to hold flows again, restart the daemon";
         match &owner {
+            RootQdisc::NotTaken => {}
             RootQdisc::Own => info!("{dev} has On-Ramp's qdisc again: flows are held"),
             RootQdisc::Default => {
                 warn!("another program removed On-Ramp's qdisc from {dev}: {how}")

@@ -42,11 +42,11 @@ prop_compose! {
         law in law(), threshold_ns in extreme(), max_pause_ns in extreme(),
         max_owd_ns in extreme(), gate_tau_ns in extreme(), gain_q16: u32,
         line_ns_per_byte_q16 in prop_oneof![Just(52_428), any::<u32>()],
-        gate_allowance_bytes: u32,
+        gate_allowance_bytes: u32, guard_window_ns in extreme(),
     ) -> Config {
         Config::from(onr_cfg {
             threshold_ns, max_pause_ns, max_owd_ns, gate_tau_ns, law, gain_q16,
-            line_ns_per_byte_q16, gate_allowance_bytes,
+            line_ns_per_byte_q16, gate_allowance_bytes, guard_window_ns,
         })
     }
 }
@@ -60,6 +60,7 @@ prop_compose! {
         Config::from(onr_cfg {
             threshold_ns, max_pause_ns, max_owd_ns: 100_000_000, gate_tau_ns: 1_000_000, law,
             gain_q16, line_ns_per_byte_q16: line, gate_allowance_bytes: 1_448,
+            guard_window_ns: 0,
         })
     }
 }

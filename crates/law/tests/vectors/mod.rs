@@ -45,11 +45,12 @@ macro_rules! fields {
     };
 }
 
-fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 24] {
+fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 29] {
     let (list, bytes) = fields!(f;
         held_since_mono_ns sample_sent_mono_ns sample_owd_ns sent_bytes sample_pause_ns
         pause_total_ns pause_from_mono_ns pause_until_mono_ns acked_bytes acked_rx_mono_ns
         acked_mono_ns drain_from_mono_ns rate_bytes rate_ns inv_q16 above_since_mono_ns far_since_mono_ns
+        guard_from_mono_ns guard_held_ns guard_lowest_ns guard_threshold_ns guard_raised_mono_ns
         beta_q16 sample_offset threshold_ns sampled held capped gated);
     assert_eq!(bytes, size_of::<onr_flow>(), "a field is not compared");
     list
@@ -126,7 +127,7 @@ fn write_changes(line: &mut String, old: &(onr_flow, onr_records), new: &(onr_fl
 pub fn config_line(cfg: &onr_cfg) -> String {
     format!(
         "config law={} threshold_ns={} max_pause_ns={} max_owd_ns={} gain_q16={} \
-         line_ns_per_byte_q16={} gate_tau_ns={} gate_allowance_bytes={}",
+         line_ns_per_byte_q16={} gate_tau_ns={} gate_allowance_bytes={} guard_window_ns={}",
         Law::NAMES[cfg.law as usize],
         cfg.threshold_ns,
         cfg.max_pause_ns,
@@ -134,7 +135,8 @@ pub fn config_line(cfg: &onr_cfg) -> String {
         cfg.gain_q16,
         cfg.line_ns_per_byte_q16,
         cfg.gate_tau_ns,
-        cfg.gate_allowance_bytes
+        cfg.gate_allowance_bytes,
+        cfg.guard_window_ns
     )
 }
 
@@ -209,6 +211,7 @@ impl<'a> Words<'a> {
             max_pause_ns: or("max_pause_ns", old.max_pause_ns),
             max_owd_ns: or("max_owd_ns", old.max_owd_ns),
             gate_tau_ns: or("gate_tau_ns", old.gate_tau_ns),
+            guard_window_ns: or("guard_window_ns", old.guard_window_ns),
             law: law.unwrap_or(old.law),
             gain_q16: or32("gain_q16", old.gain_q16),
             line_ns_per_byte_q16: or32("line_ns_per_byte_q16", old.line_ns_per_byte_q16),

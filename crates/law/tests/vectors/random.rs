@@ -11,9 +11,12 @@ const SEED: u64 = 7;
 /// Of each law.
 const FLOWS: u64 = 8;
 const HOSTILE_FLOWS: u64 = 3;
+/// Of each law, with a guard: after the flows above.
+const GUARDED_FLOWS: u64 = 3;
 /// More than the flows of a law: each law has seeds of its own.
 const SEEDS_OF_A_LAW: u64 = 1_000;
 const STEPS: u32 = 60;
+const GUARDED_STEPS: u32 = 120;
 const HEAD: &str = "\
 # Randomised vectors of the control laws; the format is in law-vectors.hand.txt.
 # Written by `cargo run -p onramp-law --example law-vectors`, never by hand.
@@ -79,6 +82,27 @@ pub fn text() -> String {
             });
         }
     }
+    for law in Law::all() {
+        for number in 0..GUARDED_FLOWS {
+            let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + number);
+            let cfg = onr_cfg {
+                guard_window_ns: 100_000,
+                ..config(&mut rng, law)
+            };
+            let mut journey = Journey::new(&cfg, &mut rng);
+            let title = format!("{law} with a guard, flow {number}");
+            flow(&mut out, &title, &cfg, GUARDED_STEPS, || {
+                journey.op(&mut rng)
+            });
+        }
+        let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + SEEDS_OF_A_LAW / 2 + GUARDED_FLOWS);
+        let cfg = onr_cfg {
+            guard_window_ns: rng.extreme(),
+            ..extreme_config(&mut rng, law)
+        };
+        let title = format!("{law} with a guard, nonsense");
+        flow(&mut out, &title, &cfg, STEPS, || extreme_op(&mut rng));
+    }
     out
 }
 
@@ -137,6 +161,7 @@ fn config(rng: &mut Rng, law: Law) -> onr_cfg {
         gain_q16: rng.pick(&[4_096, 16_384, 65_536]),
         line_ns_per_byte_q16: rng.pick(&[52_428, 52_428, 5_242, 0]),
         gate_allowance_bytes: 1_448,
+        guard_window_ns: 0,
     }
 }
 
@@ -150,6 +175,7 @@ fn extreme_config(rng: &mut Rng, law: Law) -> onr_cfg {
         gain_q16: rng.extreme() as u32,
         line_ns_per_byte_q16: rng.extreme() as u32,
         gate_allowance_bytes: rng.extreme() as u32,
+        guard_window_ns: 0,
     }
 }
 

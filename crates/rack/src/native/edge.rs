@@ -154,17 +154,21 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
         ("--threshold", slow(onramp.threshold)),
         ("--gain", gain.to_string()),
         ("--max-pause", slow(onramp.max_pause)),
+        ("--guard", onramp.guard.map_or("off".to_owned(), slow)),
         ("--max-owd", slow(defaults::MAX_OWD)),
         ("--gate-tau", slow(defaults::GATE_TAU)),
         ("--gso-max", gso.to_string()),
+        (
+            "--pace",
+            if onramp.pacing { "on" } else { "off" }.to_owned(),
+        ),
         ("--shape", rate.clone()),
         ("--line-rate", rate),
         ("--peers", "10.0.0.0/8".to_owned()),
         ("--flows", FLOWS.to_string()),
         ("--socket", socket.display().to_string()),
     ];
-    let pace = onramp.pacing.then_some("--pace");
-    let run = ["agent", "run"].into_iter().chain(pace).map(str::to_owned);
+    let run = ["agent", "run"].into_iter().map(str::to_owned);
     run.chain(
         options
             .into_iter()

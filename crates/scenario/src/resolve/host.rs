@@ -117,7 +117,9 @@ impl Resolver<'_> {
                 Problem::Needs { key, value, needs },
             );
         }
-        if let (Some(Value::Span(threshold)), Some(network)) = (threshold, network) {
+        let guarded = read.as_ref().is_some_and(|read| read.guard.is_some());
+        if let (false, Some(Value::Span(threshold)), Some(network)) = (guarded, threshold, network)
+        {
             self.check_threshold(threshold, network);
         }
         read
@@ -140,7 +142,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A threshold below the delay of an idle path would hold every packet.
+    /// A threshold below the delay of an idle path would hold every packet, without a guard.
     pub(super) fn check_threshold(&mut self, threshold: Span, network: &Network) {
         let base = network.base_delay();
         if threshold < base {

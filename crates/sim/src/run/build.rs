@@ -20,7 +20,7 @@ use onramp_scenario::{
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
-use onramp_units::{Bytes, Time};
+use onramp_units::{Bytes, Span, Time};
 use std::sync::Arc;
 
 /// A run cannot be simulated.
@@ -212,6 +212,7 @@ pub(super) fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law:
     let config = onramp_law::Config::new(onramp.law, onramp.threshold)
         .max_pause(onramp.max_pause)
         .gain_q16(onramp.gain.q16())
+        .guard(onramp.guard.unwrap_or(Span::ZERO))
         .gate_allowance(Bytes::new(payload));
     Some(config)
 }

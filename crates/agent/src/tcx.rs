@@ -1,0 +1,125 @@
+//! The two tcx programs of a device, each the first of its chain: a program before them can end the chain, and
+//! then OR-ACKs are neither made nor consumed.
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use anyhow::{anyhow, Context, Result};
+
+/// Most programs of a chain that are read.
+const MOST: usize = 64;
+
+/// The attached programs. Dropping it detaches them.
+pub struct Tcx {
+    ifindex: i32,
+    chains: [Chain; 2],
+}
+
+struct Chain {
+    program: OwnedFd,
+    id: u32,
+    direction: libbpf_sys::bpf_attach_type,
+    /// None only while the program moves.
+    link: Option<OwnedFd>,
+}
+
+impl Tcx {
+    /// Attaches both programs in front of all others.
+    ///
+    /// # Errors
+    /// The kernel refuses: it is older than 6.6, or privileges lack.
+    pub fn attach(ifindex: i32, ingress: BorrowedFd<'_>, egress: BorrowedFd<'_>) -> Result<Self> {
+        let chain = |program: BorrowedFd<'_>, direction| -> Result<Chain> {
+            Ok(Chain {
+                link: Some(attach_first(ifindex, program, direction)?),
+                program: program.try_clone_to_owned()?,
+                id: id_of(program)?,
+                direction,
+            })
+        };
+        let ingress = chain(ingress, libbpf_sys::BPF_TCX_INGRESS)?;
+        let egress = chain(egress, libbpf_sys::BPF_TCX_EGRESS)?;
+        Ok(Self {
+            ifindex,
+            chains: [ingress, egress],
+        })
+    }
+
+    /// The ids of the programs before ours, in either chain.
+    ///
+    /// # Errors
+    /// The kernel does not list the programs.
+    pub fn before_us(&self) -> Result<Vec<u32>> {
+        let mut before = vec![];
+        for chain in &self.chains {
+            let all = programs(self.ifindex, chain.direction)?;
+            before.extend(all.into_iter().take_while(|id| *id != chain.id));
+        }
+        Ok(before)
+    }
+
+    /// Puts both programs in front of all others again. For the moment in between, neither is attached.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn move_to_front(&mut self) -> Result<()> {
+        for chain in &mut self.chains {
+            chain.link = None;
+            let program = chain.program.as_fd();
+            chain.link = Some(attach_first(self.ifindex, program, chain.direction)?);
+        }
+        Ok(())
+    }
+}
+
+fn attach_first(
+    ifindex: i32,
+    program: BorrowedFd<'_>,
+    direction: libbpf_sys::bpf_attach_type,
+) -> Result<OwnedFd> {
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as u64,
+        flags: libbpf_sys::BPF_F_BEFORE,
+        ..Default::default()
+    };
+    // SAFETY: the options are valid for the call.
+    let fd =
+        unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), ifindex, direction, &options) };
+    if fd < 0 {
+        return Err(anyhow!(std::io::Error::from_raw_os_error(-fd)))
+            .context("cannot attach the tcx programs, which need Linux >= 6.6");
+    }
+    // SAFETY: a new descriptor, which nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The ids of a chain's programs, in the order in which they run.
+fn programs(ifindex: i32, direction: libbpf_sys::bpf_attach_type) -> Result<Vec<u32>> {
+    let mut ids = [0u32; MOST];
+    let mut query = libbpf_sys::bpf_prog_query_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_query_opts>() as u64,
+        prog_ids: ids.as_mut_ptr(),
+        ..Default::default()
+    };
+    query.__bindgen_anon_1.prog_cnt = MOST as u32;
+    // SAFETY: the query and the buffer that it names are valid for the call.
+    let error = unsafe { libbpf_sys::bpf_prog_query_opts(ifindex, direction, &mut query) };
+    if error < 0 {
+        return Err(anyhow!(std::io::Error::from_raw_os_error(-error)))
+            .context("cannot list the tcx programs of the device");
+    }
+    // SAFETY: the kernel has written the number of programs.
+    let count = unsafe { query.__bindgen_anon_1.prog_cnt } as usize;
+    Ok(ids[..count.min(MOST)].to_vec())
+}
+
+fn id_of(program: BorrowedFd<'_>) -> Result<u32> {
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut size = size_of_val(&info) as u32;
+    // SAFETY: `info` has `size` bytes.
+    let error =
+        unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut size) };
+    if error < 0 {
+        return Err(anyhow!(std::io::Error::from_raw_os_error(-error)))
+            .context("cannot read the id of a BPF program");
+    }
+    Ok(info.id)
+}
