@@ -1,6 +1,6 @@
 //! OR-ACKs that a network loses, doubles, delays or cuts, and OR-ACKs that somebody forges.
 //! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use onramp_law::SAMPLE_BYTES;
 
@@ -110,13 +110,8 @@ pub fn without_any_orack_nothing_is_held() {
 pub fn a_peer_that_sends_no_oracks_is_named() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    let sender = Agent::start(from, &[]);
-    let send_for_12_s = || {
-        for _ in 0..24 {
-            Transfer::start(from, to, Load::bytes(60_000)).finish();
-            thread::sleep(Duration::from_millis(500));
-        }
-    };
+    let sender = Agent::start(from, &["--shape", "5Mbit/s"]);
+    let send_for_12_s = || finish_all(transfers(from, to, Load::seconds(12.0), 1));
     let silent = || sender.status().health.silent_peers;
     assert!(silent().is_empty());
     send_for_12_s();
