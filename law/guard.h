@@ -18,10 +18,12 @@ ONR_FN s64 onr_guard_more(s64 v, u32 shift)
 	return onr_add(v, v >> shift);
 }
 
-/* Three times the path's own delay: a flow that is paused above that keeps the port busy. */
+/* Four times the path's own delay: a flow that is paused above that keeps the port busy. */
 ONR_FN s64 onr_guard_room(s64 owd_ns)
 {
-	return onr_add(owd_ns, onr_add(owd_ns, owd_ns));
+	s64 twice_ns = onr_add(owd_ns, owd_ns);
+
+	return onr_add(twice_ns, twice_ns);
 }
 
 /* A head leaves. */
@@ -44,7 +46,7 @@ ONR_FN s64 onr_guard_judge(const struct onr_cfg *cfg, const struct onr_flow *flo
 	s64 room_ns = onr_guard_room(lowest_ns > 0 ? lowest_ns : 0);
 
 	if (flow->guard_held_ns > elapsed_ns >> ONR_GUARD_OFTEN) {
-		if (lowest_ns > (raised_ns ? onr_guard_more(threshold_ns, 1) : threshold_ns))
+		if (lowest_ns > (raised_ns ? onr_guard_more(threshold_ns, 2) : threshold_ns))
 			return onr_guard_more(lowest_ns, 2);
 		if (onr_pause_acts(cfg) && lowest_ns <= threshold_ns && room_ns > threshold_ns)
 			return room_ns;

@@ -32,6 +32,7 @@ facts! {
         the_strawman_brings_the_delay_down: 14,
         the_final_law_brings_the_delay_down: 14,
         the_gate_brings_the_delay_down: 14,
+        a_threshold_below_the_path_costs_no_throughput: 20,
         ipv6_is_held_as_ipv4_is: 14,
         gro_at_the_receiver_keeps_the_samples: 14,
         segments_of_64_kb_are_held: 14,

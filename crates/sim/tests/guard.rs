@@ -1,0 +1,123 @@
+//! The guard does no harm: whatever the threshold, the path and the clocks are, a flow keeps its throughput,
+//! alone and beside a flow that nobody holds. Worlds are random.
+
+use onramp_scenario::{plan, Scenario};
+use onramp_sim::run::build;
+use onramp_units::{Span, Time};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Beside an unmanaged flow, part of the throughput without On-Ramp.
+const BESIDE_UNMANAGED: f64 = 0.5;
+
+/// A path, its clocks, and a threshold that need not fit them.
+#[derive(Debug, Clone)]
+struct World {
+    law: &'static str,
+    rate_mbit: u32,
+    delay_us: u32,
+    buffer_kb: u32,
+    threshold_us: u32,
+    offset_us: u32,
+    drift: f64,
+}
+
+/// From 1 to 10^`digits`, each order of magnitude as often.
+fn magnitude(digits: f64) -> impl Strategy<Value = u32> {
+    (0.0..digits).prop_map(|exponent| 10f64.powf(exponent).round() as u32)
+}
+
+prop_compose! {
+    fn world()(
+        law in prop::sample::select(vec!["strawman", "final", "gate"]),
+        rate_mbit in 20u32..200, delay_us in magnitude(4.0), buffer_kb in 50u32..500,
+        threshold_us in magnitude(4.5), offset_us in prop_oneof![Just(0), magnitude(4.0)],
+        drift in prop_oneof![Just(0.0), 0.0..0.0001],
+    ) -> World {
+        World { law, rate_mbit, delay_us, buffer_kb, threshold_us, offset_us, drift }
+    }
+}
+
+impl World {
+    /// Megabits per second of a flow from host 0, in each second after the first. With `others`, host 1 sends
+    /// that many flows through the same port, and only host 0 has On-Ramp.
+    fn goodputs(&self, law: &str, others: u32, seconds: u32) -> Vec<f64> {
+        let World {
+            rate_mbit,
+            delay_us,
+            buffer_kb,
+            threshold_us,
+            offset_us,
+            drift,
+            ..
+        } = self;
+        let text = format!(
+            r#"title = "t"
+duration = "{seconds} s"
+[network]
+topology = {{ kind = "dumbbell", hosts = 4 }}
+link = {{ rate = "{edge} Mbit/s", delay = "1 us" }}
+fabric = {{ rate = "{rate_mbit} Mbit/s", delay = "{delay_us} us" }}
+buffer = "{buffer_kb} kB"
+[[traffic]]
+kind = "long"
+from = "0"
+to = "2"
+flows = 1
+[[traffic]]
+kind = "long"
+from = "1"
+to = "3"
+flows = {others}
+[clock]
+offset = "{offset_us} us"
+drift = {drift}
+[onramp]
+law = "{law}"
+hosts = "0-0"
+threshold = "{threshold_us} us"
+guard = "50 ms"
+"#,
+            edge = 2 * rate_mbit,
+        );
+        let scenario = Scenario::parse(&text, "t").unwrap_or_else(|e| panic!("{e}"));
+        let run = &scenario.runs()[0];
+        let mut simulation = build(run, &plan(run)).unwrap_or_else(|e| panic!("{e}"));
+        let mut received = |second: u32| {
+            simulation.run_until(Time::ZERO + Span::from_s(second.into()));
+            simulation.received()[0].get() as f64 * 8e-6
+        };
+        let totals: Vec<f64> = (1..=seconds).map(&mut received).collect();
+        totals.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+}
+
+/// What the guard leaves a lone flow of what it has without On-Ramp, at least. The pause laws idle the port
+/// themselves, whatever T is: docs/law.md.
+fn kept_alone(law: &str) -> f64 {
+    match law {
+        "gate" => 0.9,
+        "final" => 0.8,
+        _ => 0.7,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 240, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_lone_flow_keeps_its_throughput_in_each_second(world in world()) {
+        let without = world.goodputs("off", 0, 6);
+        let least = without.iter().copied().fold(f64::MAX, f64::min); // its own losses cost throughput too
+        for goodput in world.goodputs(world.law, 0, 6) {
+            prop_assert!(goodput > kept_alone(world.law) * least, "{goodput} Mbit/s, {without:?} without");
+        }
+    }
+
+    #[test]
+    fn beside_an_unmanaged_flow_a_flow_keeps_half_of_its_throughput(world in world()) {
+        let mean = |law| world.goodputs(law, 1, 10).iter().sum::<f64>() / 9.0;
+        let (without, with) = (mean("off"), mean(world.law));
+        prop_assert!(with > BESIDE_UNMANAGED * without, "{with} Mbit/s, {without} without");
+    }
+}
