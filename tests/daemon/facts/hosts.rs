@@ -237,7 +237,7 @@ pub fn an_observer_measures_and_changes_nothing() {
     assert!(sender.owd_ms(to) > 5.0, "the queue is seen");
     assert_eq!(sender.counter("holds"), 0);
     // The port's queue stands above T from slow start on, so each OR-ACK would have made a pause.
-    assert!(sender.counter("would_hold") > 10);
+    assert!(sender.counter("would_hold") > 0);
     let would_hold_s = sender.counter("would_hold_ns") as f64 / 1e9;
     assert!((0.2..3.0).contains(&would_hold_s), "{would_hold_s} s");
     for agent in [sender, receiver] {
