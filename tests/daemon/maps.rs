@@ -8,7 +8,7 @@ use libbpf_rs::{
     MapCore, MapFlags, MapHandle,
 };
 
-use onramp_agent::clock_map;
+use onramp_agent::datapath::clock_map;
 use onramp_law::abi::{onr_clock_params, COUNTERS};
 
 use crate::agent::Agent;

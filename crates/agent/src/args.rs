@@ -12,7 +12,7 @@ use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
 use crate::capabilities;
-use crate::edge;
+use crate::datapath::edge;
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;

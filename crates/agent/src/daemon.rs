@@ -23,8 +23,8 @@ use onramp_status::{
 
 use crate::args::{transmit_queues, Args, Threshold};
 use crate::capabilities;
+use crate::datapath::edge::{self, Edge};
 use crate::datapath::Datapath;
-use crate::edge::{self, Edge};
 use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::silence::Silence;

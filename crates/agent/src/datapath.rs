@@ -16,13 +16,17 @@ use onramp_law::abi::{
 
 use onramp_status::RootQdisc;
 
-use crate::{
-    clock_map,
-    edge::{self, Edge},
-    object::{explain_load, set_cfg},
-    prefix::Prefix,
-    tcx::Tcx,
-};
+use crate::prefix::Prefix;
+
+pub mod clock_map;
+pub(crate) mod edge;
+mod object;
+mod qdisc;
+mod tcx;
+
+use edge::Edge;
+use object::{explain_load, set_cfg};
+use tcx::Tcx;
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod orack_skel {

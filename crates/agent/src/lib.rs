@@ -6,19 +6,14 @@
 mod args;
 mod capabilities;
 pub mod clock;
-pub mod clock_map;
 mod daemon;
-mod datapath;
-mod edge;
+pub mod datapath;
 mod fleet;
-mod object;
 mod peers;
 mod prefix;
-mod qdisc;
 mod server;
 mod silence;
 mod source;
-mod tcx;
 mod threshold;
 mod trouble;
 

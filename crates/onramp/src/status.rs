@@ -119,14 +119,25 @@ fn warnings(health: &Health) -> String {
         );
     }
     if !health.silent_peers.is_empty() {
-        let peers: Vec<String> = health.silent_peers.iter().map(IpAddr::to_string).collect();
         let _ = writeln!(
             out,
             "NO OR-ACKS FROM {}: flows to them are not held; does the network pass UDP {ONR_ORACK_PORT}?\n",
-            peers.join(", ")
+            join(&health.silent_peers)
+        );
+    }
+    if !health.peers_beyond_threshold.is_empty() {
+        let _ = writeln!(
+            out,
+            "THRESHOLD BELOW THE DELAY OF THE PATH TO {}: flows to them are held in vain; use --threshold auto\n",
+            join(&health.peers_beyond_threshold)
         );
     }
     out
+}
+
+fn join(peers: &[IpAddr]) -> String {
+    let all: Vec<String> = peers.iter().map(IpAddr::to_string).collect();
+    all.join(", ")
 }
 
 fn micros(ns: i64) -> String {
@@ -148,6 +159,7 @@ mod tests {
             root_qdisc: RootQdisc::Foreign("fq".to_owned()),
             peers_without_threshold: 3,
             silent_peers: vec!["10.0.0.2".parse().unwrap(), "10.0.0.3".parse().unwrap()],
+            peers_beyond_threshold: vec!["10.0.0.4".parse().unwrap()],
         };
         let text = warnings(&health);
         for part in [
@@ -156,6 +168,7 @@ mod tests {
             "3 PEERS WITHOUT A THRESHOLD",
             "NO OR-ACKS FROM 10.0.0.2, 10.0.0.3",
             "UDP 5199",
+            "THE PATH TO 10.0.0.4",
         ] {
             assert!(text.contains(part), "{part:?} is missing in: {text}");
         }

@@ -60,6 +60,8 @@ pub struct Health {
     pub peers_without_threshold: u32,
     /// Peers that get data and send no usable OR-ACK; flows to them are not held.
     pub silent_peers: Vec<IpAddr>,
+    /// Peers whose minimum delay is above a fixed threshold: flows to them are held in vain.
+    pub peers_beyond_threshold: Vec<IpAddr>,
 }
 
 /// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.

@@ -194,13 +194,19 @@ pub fn a_threshold_below_the_path_costs_no_throughput() {
             &["--law", law, "--threshold", "50us", "--guard", "50ms"],
         ]
         .concat();
-        let _agents: Vec<Agent> = star
+        let agents: Vec<Agent> = star
             .hosts
             .iter()
             .map(|host| Agent::start(host, &options))
             .collect();
         let flow = Transfer::start(&star.hosts[0], &star.hosts[2], Load::seconds(4.0));
-        finish_all(vec![flow])
+        let goodput = finish_all(vec![flow]);
+        let beyond = agents[0].status().health.peers_beyond_threshold;
+        let holds = law != "off";
+        assert_eq!(beyond == [star.hosts[2].v4], holds, "{law}: {beyond:?}");
+        let text = agents[0].text();
+        assert_eq!(text.contains("is above --threshold"), holds, "{text}");
+        goodput
     };
     let off = mbit_per_s("off");
     for law in ["final", "gate"] {

@@ -253,11 +253,7 @@ pub fn packets_with_our_marks_arrive() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
     let _sender = Agent::start(from, OBSERVER);
-    let receiver = receiver_of(to);
-    let socket = from
-        .ns
-        .enter(|| UdpSocket::bind((from.v4, 0)))
-        .expect("a free port");
+    let (socket, receiver) = (udp_of(from), udp_of(to));
     for mark in [0x4f52_4b49, 0x4f52_4143] {
         setsockopt(&socket, sockopt::Mark, &mark).expect("root may");
         for number in 0..5_u32 {
@@ -272,7 +268,8 @@ pub fn packets_with_our_marks_arrive() {
     }
 }
 
-fn receiver_of(host: &Host) -> UdpSocket {
+/// A UDP socket of a host, whose reads end after 5 s.
+fn udp_of(host: &Host) -> UdpSocket {
     let socket = host
         .ns
         .enter(|| UdpSocket::bind((host.v4, 0)))
@@ -288,11 +285,7 @@ pub fn a_pace_that_an_application_has_set_is_kept() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
     let _sender = Agent::start(from, OBSERVER);
-    let receiver = receiver_of(to);
-    let socket = from
-        .ns
-        .enter(|| UdpSocket::bind((from.v4, 0)))
-        .expect("a free port");
+    let (socket, receiver) = (udp_of(from), udp_of(to));
     set_pace(socket.as_raw_fd(), 1_000_000);
     let address = receiver.local_addr().expect("it is bound");
     let started = Instant::now();
@@ -354,11 +347,7 @@ pub fn packets_leave_at_the_time_that_they_name() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
     let sender = Agent::start(from, OBSERVER);
-    let receiver = receiver_of(to);
-    let socket = from
-        .ns
-        .enter(|| UdpSocket::bind((from.v4, 0)))
-        .expect("a free port");
+    let (socket, receiver) = (udp_of(from), udp_of(to));
     let txtime = libc::sock_txtime {
         clockid: libc::CLOCK_MONOTONIC,
         flags: 0,

@@ -8,6 +8,7 @@ use std::{
 use anyhow::{bail, Result};
 use onramp_clock::{stamps::now_mono_ns, status::Way};
 use onramp_law::abi::{onr_peer, ONR_ORACK_PORT};
+use onramp_law::Law;
 use onramp_status::RootQdisc;
 use tracing::{info, warn};
 
@@ -24,7 +25,7 @@ const CHECK_NS: i64 = 5_000_000_000;
 /// Samples without an answer between two checks that make a peer suspect. Of fewer, each may have been the last
 /// of its flow, and have waited for an ACK that came late.
 const UNANSWERED: usize = 8;
-/// Most silent peers that the log names; the status lists all.
+/// Most silent peers, and most of those beyond the threshold, that the log names; the status lists all.
 const MOST_NAMED: usize = 16;
 
 impl Daemon<'_> {
@@ -57,16 +58,20 @@ impl Daemon<'_> {
             return Ok(());
         }
         self.front_due = Instant::now() + FRONT_PERIOD;
+        self.datapath.move_to_front()?;
+        let who = match before.as_slice() {
+            [] => "another program".to_owned(),
+            ids => format!("tcx program {ids:?} (bpftool prog show id names it)"),
+        };
         let effect = match muted {
-            true => "it ended the chain, so no OR-ACKs were sent",
-            false => "it let OR-ACKs pass",
+            true => "ended the chain, so no OR-ACKs were sent",
+            false => "let OR-ACKs pass",
         };
         warn!(
-            "{}: tcx program {before:?} was attached before On-Ramp's (bpftool prog show id names it); {effect}; \
-             On-Ramp's is the first again",
+            "{}: {who} ran before On-Ramp's and {effect}; On-Ramp's is the first again",
             self.args.dev
         );
-        self.datapath.move_to_front()
+        Ok(())
     }
 
     /// Makes the members of the fleet peers.
@@ -147,9 +152,37 @@ impl Daemon<'_> {
             self.datapath.forget_peer(peer)?;
         }
         match self.args.law.threshold {
-            Threshold::Fixed(_) => Ok(()),
+            Threshold::Fixed(_) if self.args.law.law == Law::Off => Ok(()),
+            Threshold::Fixed(t) => {
+                self.check_threshold(t.as_ns(), &heard);
+                Ok(())
+            }
             Threshold::Auto => self.set_thresholds(&heard),
         }
+    }
+
+    /// Logs and keeps the peers whose minimum delay is above T: holding cannot bring the delay down to T. Without
+    /// a law T means nothing.
+    fn check_threshold(&mut self, t_ns: i64, heard: &[(IpAddr, onr_peer)]) {
+        let is_beyond = |(_, peer): &&(_, onr_peer)| min_owd_ns(peer).is_some_and(|min| min > t_ns);
+        let beyond: Vec<IpAddr> = heard
+            .iter()
+            .filter(is_beyond)
+            .map(|(addr, _)| *addr)
+            .collect();
+        let named = &self.health.peers_beyond_threshold;
+        let is_new = |peer: &&IpAddr| !named.contains(peer);
+        for peer in beyond
+            .iter()
+            .filter(is_new)
+            .take(MOST_NAMED.saturating_sub(named.len()))
+        {
+            warn!(
+                "the delay of the path to {peer} is above --threshold, so its flows are held in vain; use \
+                 --threshold auto, or a larger one"
+            );
+        }
+        self.health.peers_beyond_threshold = beyond;
     }
 
     /// Writes changed thresholds into the data path. Those that do not fit are counted: flows to these peers

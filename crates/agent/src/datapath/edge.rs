@@ -15,7 +15,7 @@ use onramp_law::abi::{onr_dev_cfg, ONR_BUCKETS};
 use onramp_status::{netns_inode, RootQdisc, RUN_DIR};
 use onramp_units::Bytes;
 
-use crate::{
+use super::{
     object::{explain_load, set_cfg},
     qdisc,
 };
@@ -46,8 +46,7 @@ pub fn qdisc_id(netns_inode: u64, ifindex: i32) -> String {
 
 /// Is fq the root qdisc of the device, or was it before a daemon attached, or would the kernel make it so?
 pub fn had_fq(dev: &str) -> Result<bool> {
-    let ifindex = nix::net::if_::if_nametoindex(dev)? as i32;
-    let device = qdisc::Device::open(ifindex)?;
+    let (ifindex, device) = open(dev)?;
     let id = qdisc_id(netns_inode()?, ifindex);
     Ok(match qdisc::Before::of(&device, &before_file(&id)) {
         Ok(before) => before.qdisc.kind() == "fq",
@@ -57,9 +56,13 @@ pub fn had_fq(dev: &str) -> Result<bool> {
 
 /// The largest GSO segment of a device as it is, or as it was before a daemon attached.
 pub fn gso_max(dev: &str) -> Result<Bytes> {
-    let ifindex = nix::net::if_::if_nametoindex(dev)? as i32;
-    let device = qdisc::Device::open(ifindex)?;
+    let (_, device) = open(dev)?;
     Ok(Bytes::new(device.gso_max_size()?.into()))
+}
+
+fn open(dev: &str) -> Result<(i32, qdisc::Device)> {
+    let ifindex = nix::net::if_::if_nametoindex(dev)? as i32;
+    Ok((ifindex, qdisc::Device::open(ifindex)?))
 }
 
 fn before_file(id: &str) -> PathBuf {
