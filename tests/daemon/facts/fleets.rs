@@ -85,7 +85,8 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
         let heard_ns = status.clock.map(|clock| clock.heard_mono_ns);
         // A verdict of the dead one may have been under way.
         let is_new = heard_ns.is_some_and(|at| at > died_ns + 500_000_000);
-        status.membership.coordinator == Some(host(2)) && is_new
+        let leads = status.membership.coordinator == Some(host(2));
+        leads && is_new && fleet.is_synchronised()
     });
     println!("taken over in {:.1} s", took.as_secs_f64());
     fleet.assert_right(4.0);
