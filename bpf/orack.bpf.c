@@ -29,13 +29,22 @@ int orack_egress(struct __sk_buff *ctx)
 	return ONR_TCX_NEXT;
 }
 
-/* Drivers that receive into pages may leave the headers there. */
+/* Drivers that receive into pages may leave the headers there, and behind a tunnel's only its own are pulled. */
 static __always_inline void pull_headers(struct __sk_buff *ctx)
 {
 	const u32 shortest = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
+	const u32 deepest = LONGEST_ACK;
+	u32 wanted = ctx->len < deepest ? ctx->len : deepest;
+	const struct ethhdr *eth = (const void *)(long)ctx->data;
+	const struct iphdr *ip = (const void *)(eth + 1);
 
-	if (ctx->data + shortest > ctx->data_end && ctx->len >= shortest)
-		bpf_skb_pull_data(ctx, ctx->len < WIRE6 ? ctx->len : WIRE6);
+	const void *end = (const void *)(long)ctx->data_end;
+
+	if (ctx->len < shortest || (const void *)eth + wanted <= end)
+		return;
+	if ((const void *)eth + shortest > end || is_tag(eth->h_proto) ||
+	    (eth->h_proto == bpf_htons(ETH_P_IP) && ip->protocol != IPPROTO_TCP))
+		bpf_skb_pull_data(ctx, wanted);
 }
 
 SEC("tcx/ingress")
@@ -47,7 +56,7 @@ int orack_ingress(struct __sk_buff *ctx)
 	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
 		return ONR_TCX_NEXT;
 	pull_headers(ctx);
-	if (!parse_frame(ctx, &p))
+	if (!parse_innermost(ctx, &p))
 		return ONR_TCX_NEXT;
 	if (p.protocol == IPPROTO_TCP) {
 		/* Most frames pass here, before their lengths are read: the frame's own is more than

@@ -55,7 +55,7 @@ static __always_inline void observe(struct __sk_buff *ctx)
 	struct onr_ctl *ctl;
 	s64 now, until;
 
-	if (!parse_frame(ctx, &packet) || !segment_of(&packet, &segment))
+	if (!parse_innermost(ctx, &packet) || !segment_of(&packet, &segment))
 		return;
 	flow_of(&packet, &flow);
 	if (segment.flags & TCP_SYN) /* a new connection on the ports of an old one */

@@ -142,6 +142,22 @@ facts! {
         a_host_without_the_agent_is_sent_no_more_oracks: 5,
         a_segment_that_tcp_would_drop_is_not_acknowledged: 4,
     }
+    frames {
+        one_tag_in_metadata: 8,
+        two_tags: 8,
+        two_tags_in_the_frame: 8,
+        a_vlan_sub_interface: 8,
+        a_bond: 8,
+        vxlan: 8,
+        vxlan_with_ipv6_inside: 8,
+        vxlan_with_checksums: 8,
+        vxlan_on_a_vlan: 8,
+        geneve: 8,
+        ipip: 8,
+        ipv6_in_ipv4: 8,
+        vxlan_over_ipv6_passes_unheld: 8,
+        a_pod_behind_veth: 8,
+    }
     limits {
         a_full_flow_table_passes_traffic_and_counts_it: 5,
         idle_flows_make_room_for_new_ones: 5,

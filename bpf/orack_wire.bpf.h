@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* orack_wire.bpf.h: writes an OR-ACK into a clone of a TCP packet: headers, checksums, the lengths of a tunnel.
+ * Tags and the tunnel of the clone stay. */
+#ifndef ONR_ORACK_WIRE_BPF_H
+#define ONR_ORACK_WIRE_BPF_H
+
+#include "orack_common.bpf.h"
+
+#define CHECKSUM_PARTIAL 3
+#define ECN_CE 3
+
+/* An OR-ACK on the wire behind the link's header and a tunnel's, built on the stack and stored in one call: a
+ * program that writes into packets directly makes the kernel unshare every clone that passes it, all of
+ * TCP's data. */
+struct wire4 {
+	struct iphdr ip;
+	struct udphdr udp;
+	struct onr_orack orack;
+};
+struct wire6 {
+	struct ipv6hdr ip;
+	struct udphdr udp;
+	struct onr_orack orack;
+};
+_Static_assert(ETH_HLEN + sizeof(struct wire4) == 78,
+	       "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
+_Static_assert(ETH_HLEN + sizeof(struct wire6) == 98, "20 B more over IPv6");
+
+/* One's complement sum of words, not folded. */
+static __always_inline u64 csum_add(u64 sum, const void *words, u32 bytes)
+{
+	const u32 *w = words;
+
+	for (u32 i = 0; i < bytes / 4; i++)
+		sum += w[i];
+	return sum;
+}
+
+static __always_inline u16 csum_fold(u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* DSCP of the data, so that the OR-ACK shares its class; ECN as the clone has it, but a CE mark was
+ * meant for the clone, not for us. */
+static __always_inline u8 orack_class(u8 dscp, u8 clone)
+{
+	u8 ecn = clone & ECN_CE;
+
+	return dscp | (ecn == ECN_CE ? 2 : ecn);
+}
+
+static __always_inline void ip4_header(struct iphdr *ip, u8 tos, __be32 from, __be32 to)
+{
+	*(u8 *)ip = 0x45;
+	ip->tos = tos;
+	ip->tot_len = bpf_htons(sizeof(*ip) + UDP_BYTES);
+	ip->id = 0;
+	ip->frag_off = bpf_htons(0x4000); /* DF */
+	ip->ttl = 64;
+	ip->protocol = IPPROTO_UDP;
+	ip->check = 0;
+	ip->saddr = from;
+	ip->daddr = to;
+	ip->check = ~csum_fold(csum_add(0, ip, sizeof(*ip)));
+}
+
+/* label: the first word of the clone's header, whose flow label stays. */
+static __always_inline void ip6_header(struct ipv6hdr *ip, __be32 label, u8 tos,
+				       const struct onr_addr *from, const struct onr_addr *to)
+{
+	*(__be32 *)ip = (label & bpf_htonl(0x000fffff)) | bpf_htonl(6u << 28 | (u32)tos << 20);
+	ip->payload_len = bpf_htons(UDP_BYTES);
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = 64;
+	__builtin_memcpy(&ip->saddr, from, 16);
+	__builtin_memcpy(&ip->daddr, to, 16);
+}
+
+/* Fills the UDP header and the payload. A clone of a TCP packet may be CHECKSUM_PARTIAL. Who completes it
+ * then (a NIC, a hypervisor, the kernel) writes the complement of the sum into the place of a TCP
+ * checksum, csum_scratch, or, if it goes by the protocol, into that of UDP's. Both hold the sum of the
+ * pseudo header P before, so in both cases the whole adds up: the other P replaces the pseudo header's.
+ * Without CHECKSUM_PARTIAL, csum_scratch balances the rest. */
+static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, const struct sample *s,
+				     bool partial)
+{
+	u32 id = cfg.key_id;
+	const struct onr_key *key = key_of(id);
+	const struct onr_tuple *f = &s->flow;
+	u64 pseudo;
+
+	if (!key)
+		return false;
+	udp->source = bpf_htons(ONR_ORACK_PORT);
+	udp->dest = bpf_htons(ONR_ORACK_PORT);
+	udp->len = bpf_htons(UDP_BYTES);
+	o->version = ONR_ORACK_VERSION;
+	o->flags = 0;
+	o->key_id = bpf_htons(id);
+	o->seq = bpf_htonl(s->seq);
+	o->csum_scratch = 0;
+	o->reserved = 0;
+	o->sport = f->sport;
+	o->dport = f->dport;
+	o->len = bpf_htonl(s->len);
+	o->rx_fleet_hi_ns = bpf_htonl((u64)s->rx_fleet_ns >> 32);
+	o->rx_fleet_lo_ns = bpf_htonl((u32)s->rx_fleet_ns);
+	o->tag = tag_of(s, id, key);
+
+	/* Mapped IPv4 addresses add 2 * 0xffff, a zero of one's complement. */
+	pseudo = csum_add(bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP), &f->saddr, 32);
+	udp->check = csum_fold(pseudo);
+	if (partial)
+		o->csum_scratch = udp->check;
+	else
+		o->csum_scratch = ~csum_fold(csum_add(csum_add(pseudo, udp, sizeof(*udp)), o,
+						      sizeof(*o)));
+	return true;
+}
+
+/* Will somebody complete the checksum that begins at l4? */
+static __always_inline bool clone_is_partial(const struct sk_buff *skb, u32 l4_at)
+{
+	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL &&
+	       skb->head + skb->csum_start == skb->data + l4_at;
+}
+
+/* Or one that begins elsewhere: that of the tunnel's UDP header, which we cannot call off? */
+static __always_inline bool outer_is_partial(const struct sk_buff *skb, u32 l4_at)
+{
+	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL &&
+	       skb->head + skb->csum_start != skb->data + l4_at;
+}
+
+/* Turns the Ethernet header round. */
+static __always_inline bool turn_round(struct __sk_buff *ctx)
+{
+	const struct ethhdr *from = ethernet_of(ctx);
+	u8 addresses[2 * ETH_ALEN];
+
+	if (!from)
+		return false;
+	__builtin_memcpy(addresses, from->h_source, ETH_ALEN);
+	__builtin_memcpy(addresses + ETH_ALEN, from->h_dest, ETH_ALEN);
+	return !bpf_skb_store_bytes(ctx, 0, addresses, sizeof(addresses), 0);
+}
+
+/* The tunnel's lengths become those of a frame of so many bytes. Its UDP checksum is left out, as IPv4 allows. */
+static __always_inline bool mend_tunnel(struct __sk_buff *ctx, u32 outer_at, u32 frame_bytes)
+{
+	__be16 len = bpf_htons(frame_bytes - outer_at), udp[2] = {};
+	u32 header_len;
+	struct iphdr ip;
+
+	if (bpf_skb_load_bytes(ctx, outer_at, &ip, sizeof(ip)) ||
+	    bpf_l3_csum_replace(ctx, outer_at + offsetof(struct iphdr, check), ip.tot_len, len, 2) ||
+	    bpf_skb_store_bytes(ctx, outer_at + offsetof(struct iphdr, tot_len), &len, 2, 0))
+		return false;
+	if (ip.protocol != IPPROTO_UDP)
+		return true;
+	header_len = ip.ihl * 4;
+	udp[0] = bpf_htons(frame_bytes - outer_at - header_len);
+	return !bpf_skb_store_bytes(ctx, outer_at + header_len + offsetof(struct udphdr, len), udp,
+				    sizeof(udp), 0);
+}
+
+/* What the clone has before its innermost IP header stays: addresses, tags, a tunnel. */
+static __always_inline bool write_wire(struct __sk_buff *ctx, u32 l3_at, u32 outer_at, bool is_ack,
+				       const void *wire, u32 bytes)
+{
+	return !bpf_skb_change_tail(ctx, l3_at + bytes, 0) &&
+	       !bpf_skb_store_bytes(ctx, l3_at, wire, bytes, 0) && (is_ack || turn_round(ctx)) &&
+	       (!outer_at || mend_tunnel(ctx, outer_at, l3_at + bytes));
+}
+
+static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct packet *p,
+					 const struct sample *s, bool is_ack, bool partial)
+{
+	struct wire4 w = {};
+
+	ip4_header(&w.ip, orack_class(s->dscp, class_of(p)), s->flow.daddr.word[3],
+		   s->flow.saddr.word[3]);
+	return fill_udp(&w.udp, &w.orack, s, partial) &&
+	       write_wire(ctx, p->l3_at, p->outer_at, is_ack, &w, sizeof(w));
+}
+
+static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct packet *p,
+					 const struct sample *s, bool is_ack, bool partial)
+{
+	struct wire6 w = {};
+
+	ip6_header(&w.ip, *(const __be32 *)p->l3, orack_class(s->dscp, class_of(p)),
+		   &s->flow.daddr, &s->flow.saddr);
+	return fill_udp(&w.udp, &w.orack, s, partial) &&
+	       write_wire(ctx, p->l3_at, p->outer_at, is_ack, &w, sizeof(w));
+}
+
+#endif
