@@ -35,6 +35,22 @@ struct {
 	__type(value, u32);
 } flow_ids SEC(".maps");
 
+/* How many entries of ctls were ever used. Writers: edges. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} flows_used SEC(".maps");
+
+/* By transmit queue. Writers: orack (adds), the queue's edge (takes all). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct onr_kicks);
+} kicks SEC(".maps");
+
 /* The peers, of --peers or of the device's subnets and the fleet: hosts to which flows are held, to which
  * OR-ACKs are sent and from which they are believed. Writer: daemon. Readers: edge, orack. */
 struct {
@@ -135,6 +151,27 @@ static __always_inline void ctl_reset(struct onr_ctl *ctl, const struct onr_tupl
 	onr_records_reset(&ctl->records);
 	ctl->key = *key;
 	bpf_spin_unlock(&ctl->lock);
+}
+
+#define KICK_TRIES 8 /* each failure means that another processor has added a flow */
+
+/* Asks the qdisc of a flow's transmit queue to look at the flow in its next dequeue. A flow that cannot be
+ * added leaves when its hold ends. */
+static __always_inline void kick_flow(u32 id, struct onr_ctl *ctl)
+{
+	u32 queue = ctl->held_in, first;
+	struct onr_kicks *of = bpf_map_lookup_elem(&kicks, &queue);
+
+	if (!of || __sync_lock_test_and_set(&ctl->kicked, 1))
+		return;
+#pragma unroll
+	for (int i = 0; i < KICK_TRIES; i++) {
+		first = of->first;
+		ctl->next_kick = first;
+		if (__sync_val_compare_and_swap(&of->first, first, id + 1) == first)
+			return;
+	}
+	ctl->kicked = 0;
 }
 
 static __always_inline void clock_read(struct onr_clock_params *out)

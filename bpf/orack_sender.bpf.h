@@ -113,12 +113,14 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 	return kick;
 }
 
-/* Lets the qdisc run: the OR-ACK itself is sent into it, and dropped there. */
-static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
+/* Lets the qdisc run: the OR-ACK itself is sent into it, and dropped there. The transmit queue is a wish, which
+ * the kernel grants unless the device chooses by processor (XPS). */
+static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id, struct onr_ctl *ctl)
 {
+	kick_flow(id, ctl);
 	ctx->mark = ONR_MARK_KICK;
 	ctx->cb[0] = ONR_MARK_KICK;
-	ctx->cb[1] = id;
+	ctx->queue_mapping = 1 + ctl->held_in;
 	return bpf_redirect(ctx->ifindex, 0);
 }
 
@@ -198,7 +200,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		return ONR_TCX_DROP;
 	}
 	if (feed_law(&s, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
-		return kick_qdisc(ctx, *id);
+		return kick_qdisc(ctx, *id, ctl);
 	return ONR_TCX_DROP;
 }
 

@@ -242,6 +242,11 @@ impl Args {
                 self.dev
             );
         }
+        let former = edge::former(&self.dev)?;
+        let queues = match former.per_queue && self.link.shape.is_none() && !self.observe {
+            true => edge::qdiscs(transmit_queues(&self.dev)),
+            false => 1,
+        };
         let mtu = mtu(&self.dev);
         let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
         let config = self.law.config(line_rate).gate_allowance(segment);
@@ -251,23 +256,25 @@ impl Args {
             orack_fresh_ns: self.law.max_owd.as_ns(),
             limit_packets: self.limits.limit,
             max_flows: self.limits.flows,
+            queues,
+            queue: 0,
             quantum_bytes: 2 * (mtu + ETHERNET_HEADER),
             shape_ns_per_byte_q16: self.link.shape.map_or(0, ns_per_byte_q16),
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
-            paced: self.paces()?.into(),
+            paced: self.paces(former.had_fq).into(),
             observes: self.observe.into(),
         })
     }
 
     /// Do all flows leave at TCP's pace?
-    fn paces(&self) -> Result<bool> {
-        Ok(match self.link.pace {
+    fn paces(&self, had_fq: bool) -> bool {
+        match self.link.pace {
             Pace::On => true,
             Pace::Off => false,
-            Pace::Auto => edge::had_fq(&self.dev)?,
-        })
+            Pace::Auto => had_fq,
+        }
     }
 
     /// The longest GSO segment that the device will send.

@@ -23,7 +23,7 @@ use onramp_status::{
 
 use crate::args::{transmit_queues, Args, Threshold};
 use crate::capabilities;
-use crate::datapath::edge::{self, Edge};
+use crate::datapath::edge::Edge;
 use crate::datapath::Datapath;
 use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
@@ -88,7 +88,6 @@ pub fn run(args: &Args) -> Result<()> {
     let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
-        &edge::qdisc_id(netns, ifindex),
         &cfg,
         &keys,
         peers.prefixes(),
@@ -165,7 +164,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Limits GSO segments as asked, and warns of a device with several queues.
+/// Limits GSO segments as asked, and says what a device with several transmit queues gets.
 fn set_up(edge: &mut Edge, args: &Args) {
     let dev = &args.dev;
     if let Some(bytes) = args.link.gso_max {
@@ -173,11 +172,17 @@ fn set_up(edge: &mut Edge, args: &Args) {
             warn!("{dev}: {error:#}; flows are controlled in larger bursts");
         }
     }
-    let queues = transmit_queues(dev);
-    if queues > 1 {
+    let (queues, qdiscs) = (transmit_queues(dev), edge.qdiscs());
+    if qdiscs > 1 {
+        info!("{dev}: each of the {qdiscs} transmit queues has a qdisc of its own");
+    } else if queues > 1 {
         warn!(
-            "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
-             line faster than 10 Gbit/s compare the throughput with and without it"
+            "{dev} has {queues} transmit queues and, because of {}, one qdisc and one lock for all; on a line \
+             faster than 10 Gbit/s compare the throughput with and without On-Ramp",
+            match args.link.shape {
+                Some(_) => "--shape",
+                None => "its former root qdisc",
+            }
         );
     }
 }

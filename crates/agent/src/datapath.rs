@@ -18,13 +18,14 @@ use onramp_status::RootQdisc;
 
 use crate::prefix::Prefix;
 
+mod before;
 pub mod clock_map;
 pub(crate) mod edge;
 mod object;
 mod qdisc;
 mod tcx;
 
-use edge::Edge;
+use edge::{Edge, Place};
 use object::{explain_load, set_cfg};
 use tcx::Tcx;
 
@@ -66,24 +67,25 @@ pub struct Datapath {
 }
 
 impl Datapath {
-    /// Loads the programs with `cfg`, and attaches them to the device; without the qdisc `id` if the
-    /// configuration says that there is none.
+    /// Loads the programs with `cfg`, and attaches them to the device; without a qdisc if the configuration
+    /// says that there is none.
     pub fn attach(
         ifindex: i32,
-        id: &str,
         cfg: &onr_dev_cfg,
         keys: &Keys,
         peers: &[Prefix],
         served: &[Prefix],
         clock: &onr_clock_params,
     ) -> Result<Self> {
-        let mut edge_object = MaybeUninit::uninit();
+        let place = Place::of(ifindex)?;
+        let mut room = edge::room(cfg);
         let loaded = match cfg.observes {
-            0 => Some(edge::load(&mut edge_object, id, cfg)?),
+            0 => Some(edge::load(&mut room, place, cfg)?),
             _ => None,
         };
         let mut orack_object = MaybeUninit::uninit();
-        let shared = loaded.as_ref().map(|edge| &edge.maps);
+        let first = loaded.as_ref().and_then(|all| all.first());
+        let shared = first.map(|edge| &edge.maps);
         let orack = load_orack(&mut orack_object, cfg, shared)?;
         for addresses in served {
             let key = prefix_key(*addresses);
@@ -97,7 +99,7 @@ impl Datapath {
         }
         clock_map::write(&maps.clock, clock)?;
 
-        let edge = loaded.map(|loaded| Edge::install(loaded, ifindex, id));
+        let edge = loaded.map(|loaded| Edge::install(loaded, place));
         let edge = edge.transpose()?;
         let ingress = orack.progs.orack_ingress.as_fd();
         let egress = orack.progs.orack_egress.as_fd();
@@ -319,6 +321,7 @@ fn load_orack<'o>(
     if let Some(edge) = shared {
         open.maps.ctls.reuse_fd(edge.ctls.as_fd())?;
         open.maps.flow_ids.reuse_fd(edge.flow_ids.as_fd())?;
+        open.maps.kicks.reuse_fd(edge.kicks.as_fd())?;
         open.maps.peers.reuse_fd(edge.peers.as_fd())?;
         open.maps.prefixes.reuse_fd(edge.prefixes.as_fd())?;
         open.maps.served.reuse_fd(edge.served.as_fd())?;

@@ -13,6 +13,14 @@ impl Fact {
     pub fn is_study(&self) -> bool {
         self.name.starts_with("studies::")
     }
+
+    /// Processors of the machine that it needs.
+    pub fn processors(&self) -> u8 {
+        match self.name.starts_with("queues::") {
+            true => 4,
+            false => 1,
+        }
+    }
 }
 
 macro_rules! facts {
@@ -38,6 +46,14 @@ facts! {
         segments_of_64_kb_are_held: 14,
         frames_of_9000_bytes_are_held: 14,
         paced_flows_do_not_overflow_a_port_together: 14,
+    }
+    queues {
+        each_has_a_qdisc_that_holds: 20,
+        what_they_had_comes_back: 10,
+        a_qdisc_that_another_program_gives_to_one_stays: 8,
+        a_connection_that_changes_its_queue_keeps_its_state: 10,
+        a_kick_that_runs_another_queue_is_found: 12,
+        one_rate_for_all_needs_one_qdisc: 4,
     }
     oracks {
         over_ipv4_they_have_78_bytes_and_a_right_checksum: 4,
