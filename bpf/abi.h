@@ -15,6 +15,13 @@
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
 #define ONR_KEY_BYTES 16u
 
+/* What tcx egress does with the segments of this host. */
+enum onr_at_egress {
+	ONR_EGRESS_PASSES = 0,	 /* nothing: the qdisc, edge, records and holds them */
+	ONR_EGRESS_OBSERVES = 1, /* records them; nothing is held */
+	ONR_EGRESS_HOLDS = 2,	 /* records them, and holds them by a time of departure, which fq obeys */
+};
+
 /* Configuration of one device, written by the daemon. Both BPF objects hold a copy. */
 struct onr_dev_cfg {
 	struct onr_cfg law;
@@ -28,7 +35,7 @@ struct onr_dev_cfg {
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
 	u16 paced;		   /* segments leave at TCP's pace */
-	u16 observes;		   /* there is no qdisc: nothing is held */
+	u16 at_egress;		   /* enum onr_at_egress */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 48, "daemon and BPF disagree");
 
@@ -67,7 +74,9 @@ struct onr_ctl {
 	u32 held; /* in the heap of held queues; edge writes, orack reads */
 	s64 held_until_ns;
 	struct onr_tuple key; /* checked under the lock: the entry may have been recycled */
-	u32 known_peer; /* its destination has been looked up; orack writes and reads */
+	u16 known_peer; /* its destination has been looked up; orack writes and reads */
+	u16 ended;	/* its connection; without edge, where queues.bpf.h has its own */
+	s64 departs_ns; /* its newest segment; without edge. 0: the entry is unused */
 	struct onr_flow law;
 	struct onr_records records;
 };

@@ -65,7 +65,7 @@ fn open(dev: &str) -> Result<(i32, qdisc::Device)> {
     Ok((ifindex, qdisc::Device::open(ifindex)?))
 }
 
-fn before_file(id: &str) -> PathBuf {
+pub(super) fn before_file(id: &str) -> PathBuf {
     Path::new(RUN_DIR).join(format!("{id}.before"))
 }
 

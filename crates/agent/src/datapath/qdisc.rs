@@ -23,6 +23,10 @@ use serde::{Deserialize, Serialize};
 const ROOT: u32 = 0xffff_ffff;
 /// TC_H_INGRESS: the parent of `ingress` and `clsact`, which stay as they are.
 const INGRESS: u32 = 0xffff_fff1;
+/// Handle of a qdisc of the kernel that On-Ramp has installed; by it the next daemon recognises it.
+const OWN_HANDLE: u32 = 0x0e57_0000;
+/// Qdiscs that only lead to others.
+const BRANCHES: &[&str] = &["mq"];
 /// Start of the ids of On-Ramp qdiscs.
 pub const PREFIX: &str = "onr_";
 /// Classless qdiscs that the kernel accepts with the options that it dumped.
@@ -97,12 +101,7 @@ impl Before {
     /// Restores what is still as On-Ramp left it: a GSO limit of `gso_limit_bytes`, and a root qdisc that is
     /// `id` or was removed. Returns the owner of the root qdisc that it found.
     pub fn restore(&self, device: &Device, id: &str, gso_limit_bytes: u32) -> Result<RootQdisc> {
-        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
-            device.set_gso_max_size(self.gso_max_bytes)?;
-            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
-                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
-            }
-        }
+        self.restore_gso(device, gso_limit_bytes)?;
         let owner = device.owner(id)?;
         if owner == RootQdisc::Own {
             device.delete()?;
@@ -112,6 +111,17 @@ impl Before {
             (_, Found::Configured { kind, options }) => device.install(kind, options)?,
         }
         Ok(owner)
+    }
+
+    /// Restores the GSO limit, if it is still `gso_limit_bytes`.
+    pub fn restore_gso(&self, device: &Device, gso_limit_bytes: u32) -> Result<()> {
+        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
+            device.set_gso_max_size(self.gso_max_bytes)?;
+            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
+                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -125,8 +135,21 @@ fn default_kind() -> String {
 /// A qdisc of the device, as a dump describes it.
 struct Dumped {
     kind: String,
+    handle: u32,
     parent: u32,
     options: Vec<u8>,
+}
+
+impl Dumped {
+    /// Has On-Ramp installed it?
+    fn is_own(&self) -> bool {
+        self.kind.starts_with(PREFIX) || self.handle == OWN_HANDLE
+    }
+
+    /// Has the kernel created it, with its children?
+    fn is_by_kernel(&self) -> bool {
+        self.handle >> 16 == 0 && !self.kind.starts_with(PREFIX)
+    }
 }
 
 /// A netlink socket and one device.
@@ -149,13 +172,15 @@ impl Device {
     /// The root qdisc, none if it is an On-Ramp qdisc; an error if it could not be put back.
     pub fn root(&self) -> Result<Option<Found>> {
         let mut found = Some(Found::Default);
-        for Dumped {
-            kind,
-            parent,
-            mut options,
-        } in self.dump()?
-        {
-            if kind.starts_with(PREFIX) {
+        for dumped in self.dump()? {
+            let is_own = dumped.is_own();
+            let Dumped {
+                kind,
+                parent,
+                mut options,
+                ..
+            } = dumped;
+            if is_own {
                 found = None;
             } else if parent != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
                 bail!(
@@ -170,18 +195,34 @@ impl Device {
         Ok(found)
     }
 
-    /// Who has the root qdisc now, if `id` is the daemon's own.
+    /// The kinds of the qdiscs that packets leave through, and whether On-Ramp has installed them.
+    pub fn leaves(&self) -> Result<Vec<(String, bool)>> {
+        let all = self.dump_all()?.into_iter();
+        let leaves = all.filter(|qdisc| !BRANCHES.contains(&qdisc.kind.as_str()));
+        Ok(leaves
+            .map(|qdisc| (qdisc.kind.clone(), qdisc.is_own()))
+            .collect())
+    }
+
+    /// Who has the root qdisc now, if `id`, or one that `install_own` has installed, is the daemon's own.
     pub fn owner(&self, id: &str) -> Result<RootQdisc> {
         let root = self.dump()?.into_iter().find(|qdisc| qdisc.parent == ROOT);
         Ok(match root {
             None => RootQdisc::Default,
-            Some(root) if root.kind == id => RootQdisc::Own,
+            Some(root) if root.kind == id || root.handle == OWN_HANDLE => RootQdisc::Own,
             Some(root) => RootQdisc::Foreign(root.kind),
         })
     }
 
     /// The qdiscs of the device, without those that the kernel creates and those for ingress.
     fn dump(&self) -> Result<Vec<Dumped>> {
+        let mut all = self.dump_all()?;
+        all.retain(|qdisc| !qdisc.is_by_kernel());
+        Ok(all)
+    }
+
+    /// The qdiscs of the device, without those for ingress.
+    fn dump_all(&self) -> Result<Vec<Dumped>> {
         let query = self.message(0, 0, RtBuffer::new())?;
         let replies = self
             .router
@@ -199,12 +240,10 @@ impl Device {
             let attributes = qdisc.rtattrs().get_attr_handle();
             let kind: String = attributes.get_attr_payload_as_with_len(Tca::Kind)?;
             let kind = kind.trim_end_matches('\0').to_owned();
-            if *qdisc.tcm_handle() >> 16 == 0 && !kind.starts_with(PREFIX) {
-                continue; // created by the kernel, with its children
-            }
             let options = attributes.get_attribute(Tca::Options);
             all.push(Dumped {
                 kind,
+                handle: *qdisc.tcm_handle(),
                 parent: *qdisc.tcm_parent(),
                 options: options
                     .map(|a| a.rta_payload().as_ref().to_vec())
@@ -216,12 +255,21 @@ impl Device {
 
     /// Makes `kind` the root qdisc, with raw options.
     pub fn install(&self, kind: &str, options: &[u8]) -> Result<()> {
+        self.install_as(0, kind, options)
+    }
+
+    /// The same, so that the next daemon recognises it as On-Ramp's.
+    pub fn install_own(&self, kind: &str, options: &[u8]) -> Result<()> {
+        self.install_as(OWN_HANDLE, kind, options)
+    }
+
+    fn install_as(&self, handle: u32, kind: &str, options: &[u8]) -> Result<()> {
         let mut attributes = RtBuffer::new();
         attributes.push(attribute(Tca::Kind, format!("{kind}\0").as_bytes())?);
         if !options.is_empty() {
             attributes.push(attribute(Tca::Options, options)?);
         }
-        let message = self.message(ROOT, 0, attributes)?;
+        let message = self.message(ROOT, handle, attributes)?;
         self.order(Rtm::Newqdisc, NlmF::CREATE | NlmF::REPLACE, message)
             .with_context(|| format!("cannot make {kind} the root qdisc"))
     }
@@ -238,17 +286,27 @@ impl Device {
         self.link_attribute(Ifla::GsoMaxSize)
     }
 
-    /// The same for IPv4.
+    /// The same for IPv4; before Linux 6.3 it is the same value.
     pub fn gso_ipv4_max_size(&self) -> Result<u32> {
-        self.link_attribute(GSO_IPV4_MAX_SIZE)
+        match self.find_link_attribute(GSO_IPV4_MAX_SIZE)? {
+            Some(bytes) => Ok(bytes),
+            None => self.gso_max_size(),
+        }
     }
 
     /// The same for a device that nobody has configured.
     pub fn gso_default_size(&self) -> Result<u32> {
-        Ok(self.link_attribute(TSO_MAX_SIZE)?.min(GSO_DEFAULT_BYTES))
+        let hardware = self.find_link_attribute(TSO_MAX_SIZE)?; // since Linux 5.19
+        Ok(hardware.unwrap_or(GSO_DEFAULT_BYTES).min(GSO_DEFAULT_BYTES))
     }
 
     fn link_attribute(&self, attribute: Ifla) -> Result<u32> {
+        let found = self.find_link_attribute(attribute)?;
+        found.context("the kernel does not report the largest GSO segment of the device")
+    }
+
+    /// None if the kernel does not know the attribute.
+    fn find_link_attribute(&self, attribute: Ifla) -> Result<Option<u32>> {
         let query = self.link(RtBuffer::new())?;
         let replies = self
             .router
@@ -256,13 +314,15 @@ impl Device {
             .context("netlink: requesting the device")?;
         for reply in replies {
             if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
-                return Ok(link
-                    .rtattrs()
-                    .get_attr_handle()
-                    .get_attr_payload_as(attribute)?);
+                let attributes = link.rtattrs().get_attr_handle();
+                let found = attributes.get_attribute(attribute).is_some();
+                return Ok(match found {
+                    true => Some(attributes.get_attr_payload_as(attribute)?),
+                    false => None,
+                });
             }
         }
-        bail!("the kernel does not report the largest GSO segment of the device")
+        bail!("the kernel does not report the device")
     }
 
     /// Sets the largest GSO segment of new connections; below 64 kB that of IPv4 with it. Connections that
