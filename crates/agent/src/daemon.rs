@@ -60,6 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     let dev = &args.dev;
     let ifindex = check_device(dev)?;
     check_privilege()?;
+    capabilities::allow_maps();
     capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
     let socket = args

@@ -40,8 +40,8 @@ facts! {
         paced_flows_do_not_overflow_a_port_together: 14,
     }
     edt {
-        it_holds_and_lowers_the_delay_of_an_incast: 40,
-        the_laws_hold_with_it: 30,
+        it_holds_an_incast_and_shortens_the_queue: 40,
+        every_law_holds_with_it: 30,
         its_holds_end_with_the_lease: 8,
         it_restores_what_it_found: 10,
         its_successor_restores_what_a_killed_one_found: 8,
@@ -167,5 +167,6 @@ facts! {
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
         ten_million_forged_oracks_change_nothing: 600,
+        edt_beside_edge: 300,
     }
 }
