@@ -87,7 +87,11 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let params = clock.renew();
     let attached = Datapath::attach(
-        (ifindex, &edge::qdisc_id(netns, ifindex)),
+        (
+            ifindex,
+            &edge::qdisc_id(netns, ifindex),
+            transmit_queues(dev) as u32,
+        ),
         &cfg,
         args.path,
         &keys,
@@ -175,7 +179,7 @@ fn set_up(holder: &mut Holder, args: &Args) {
         }
     }
     let queues = transmit_queues(dev);
-    if queues > 1 {
+    if queues > 1 && holder.is_single() {
         warn!(
             "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
              line faster than 10 Gbit/s compare the throughput with and without it"

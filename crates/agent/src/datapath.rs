@@ -10,8 +10,8 @@ use libbpf_rs::{
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
-    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_peer, onr_prefix, onr_tuple,
-    COUNTERS, ONR_KEYS, ONR_MAX_PEERS,
+    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_peer, onr_prefix,
+    onr_tuple, COUNTERS, ONR_KEYS, ONR_MAX_PEERS,
 };
 
 use onramp_status::RootQdisc;
@@ -22,17 +22,17 @@ pub mod clock_map;
 pub(crate) mod edge;
 mod edt;
 mod holder;
+mod hooks;
 mod object;
 mod qdisc;
-mod hooks;
 mod tc;
 mod tcx;
 
 use edge::Edge;
 use edt::Edt;
 pub use holder::{Holder, Path};
-use object::{explain_load, set_cfg};
 use hooks::Hooks;
+use object::{explain_load, set_cfg};
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod orack_skel {
@@ -72,10 +72,10 @@ pub struct Datapath {
 }
 
 impl Datapath {
-    /// Loads the programs with `cfg`, and attaches them to the device; holds by `path`, with `id` as the name of the
-    /// qdisc, unless the configuration says that the daemon observes.
+    /// Loads the programs with `cfg`, and attaches them to the device, which has so many transmit queues; holds by
+    /// `path`, with `id` as the name of the qdisc, unless the configuration says that the daemon observes.
     pub fn attach(
-        device: (i32, &str),
+        device: (i32, &str, u32),
         cfg: &onr_dev_cfg,
         path: Path,
         keys: &Keys,
@@ -83,7 +83,7 @@ impl Datapath {
         served: &[Prefix],
         clock: &onr_clock_params,
     ) -> Result<Self> {
-        let (ifindex, id) = device;
+        let (ifindex, id, queues) = device;
         let mut cfg = *cfg;
         let mut edge_object = MaybeUninit::uninit();
         let observes = cfg.at_egress == onr_at_egress::Observes as u16;
@@ -113,7 +113,7 @@ impl Datapath {
 
         let holder = match loaded {
             Some(loaded) => Some(Holder::Edge(Edge::install(loaded, ifindex, id)?)),
-            None if is_edt => Some(Holder::Edt(Edt::install(ifindex, id, &cfg)?)),
+            None if is_edt => Some(Holder::Edt(Edt::install(ifindex, id, &cfg, queues)?)),
             None => None,
         };
         let ingress = orack.progs.orack_ingress.as_fd();

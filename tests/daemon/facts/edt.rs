@@ -225,7 +225,10 @@ pub fn what_it_cannot_do_is_refused() {
     let host = &star.hosts[0];
     let shaped = [USUAL, EDT, &["--shape", "20Mbit/s"]].concat();
     let ended = Agent::refuse(host, &shaped);
-    assert!(ended.text.contains("--shape needs --path edge"), "{ended:?}");
+    assert!(
+        ended.text.contains("--shape needs --path edge"),
+        "{ended:?}"
+    );
     host.ns.run("tc qdisc replace dev eth0 root htb default 1");
     let ended = Agent::refuse(host, &[USUAL, EDT].concat());
     assert!(ended.text.contains("could not restore"), "{ended:?}");
@@ -243,4 +246,41 @@ pub fn the_path_is_edge_where_the_kernel_has_it() {
     };
     assert_eq!(agent.status().path, expected, "{release}");
     assert_eq!(agent.text().contains("--path edt"), expected == "edt");
+}
+
+/// Each transmit queue gets an fq, under mq; an mq that has them stays.
+pub fn each_transmit_queue_gets_fq() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    host.ns.run("ip link del eth0");
+    host.ns
+        .run("ip link add eth0 numtxqueues 4 numrxqueues 4 type veth peer name other numtxqueues 4 numrxqueues 4");
+    host.ns.run("ip link set eth0 up");
+    let kinds = || {
+        let all = host.ns.run("tc -j qdisc show dev eth0");
+        let all: Vec<Value> = serde_json::from_str(&all).expect("tc prints JSON");
+        let kind = |q: &Value| q["kind"].as_str().unwrap_or("").to_owned();
+        let mut kinds: Vec<String> = all.iter().map(kind).collect();
+        kinds.retain(|kind| kind != "clsact");
+        kinds
+    };
+    let before = kinds();
+    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+        let agent = Agent::start(host, EDT);
+        assert_eq!(kinds(), ["mq", "fq", "fq", "fq", "fq"]);
+        assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+        agent.stop(signal);
+    }
+    assert_eq!(kinds(), before);
+    host.ns.run("tc qdisc replace dev eth0 root handle 7: mq");
+    for queue in 1..=4 {
+        host.ns.run(&format!(
+            "tc qdisc replace dev eth0 parent 7:{queue} fq limit 777"
+        ));
+    }
+    let before = host.ns.run("tc qdisc show dev eth0 root");
+    let agent = Agent::start(host, EDT);
+    assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+    agent.stop(Signal::SIGTERM);
+    assert_eq!(host.ns.run("tc qdisc show dev eth0 root"), before);
 }

@@ -44,6 +44,7 @@ facts! {
         every_law_holds_with_it: 30,
         its_holds_end_with_the_lease: 8,
         it_restores_what_it_found: 10,
+        each_transmit_queue_gets_fq: 6,
         its_successor_restores_what_a_killed_one_found: 8,
         a_full_table_passes_traffic_and_counts_it: 5,
         what_it_cannot_do_is_refused: 3,

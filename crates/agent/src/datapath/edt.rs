@@ -33,19 +33,25 @@ pub struct Edt {
 
 impl Edt {
     /// Makes sure that the device, whose On-Ramp qdisc would have the name `id`, has fq.
-    pub fn install(ifindex: i32, id: &str, cfg: &onr_dev_cfg) -> Result<Self> {
+    /// With several transmit queues, each gets one, under mq.
+    pub fn install(ifindex: i32, id: &str, cfg: &onr_dev_cfg, queues: u32) -> Result<Self> {
         let device = qdisc::Device::open(ifindex)?;
-        let found_fq = has_fq(&device)?;
+        let found_fq = device.has_its_own(FQ)?;
         let before_file = before_file(id);
-        let before = qdisc::Before::of(&device, &before_file)?;
+        let before = match found_fq {
+            true => qdisc::Before::keeping(&device)?,
+            false => qdisc::Before::of(&device, &before_file)?,
+        };
         before.save(&before_file)?;
         if !found_fq {
             if device.root()?.is_none() {
                 device.delete()?; // of a daemon that was killed
             }
-            device
-                .install_own(FQ, &options(cfg))
-                .context(NO_FQ)?;
+            let installed = device.install_own(FQ, &options(cfg), queues);
+            if installed.is_err() {
+                before.restore(&device, "", device.gso_max_size()?)?; // half of it may be there
+            }
+            installed.context(NO_FQ)?;
         }
         Ok(Self {
             gso_limit_bytes: device.gso_max_size()?,
@@ -69,7 +75,7 @@ impl Edt {
     /// Who has the root qdisc of the device now: `Own` while it is an fq that obeys us.
     pub fn owner(&self) -> Result<RootQdisc> {
         match self.found_fq {
-            true if has_fq(&self.device)? => Ok(RootQdisc::Own),
+            true if self.device.has_its_own(FQ)? => Ok(RootQdisc::Own),
             true => Ok(match self.device.owner("")? {
                 RootQdisc::Own => RootQdisc::Default,
                 other => other,
@@ -92,12 +98,6 @@ impl Edt {
         let _ = std::fs::remove_file(&self.before_file);
         Ok(owner)
     }
-}
-
-/// Does every packet of the device pass an fq that is not ours?
-fn has_fq(device: &qdisc::Device) -> Result<bool> {
-    let leaves = device.leaves()?;
-    Ok(!leaves.is_empty() && leaves.iter().all(|(kind, is_own)| kind == FQ && !is_own))
 }
 
 /// Bounds of fq as those of edge, and TCP's pace only if it is wanted.

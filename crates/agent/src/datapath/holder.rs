@@ -45,6 +45,11 @@ impl Holder {
         }
     }
 
+    /// Does one qdisc serve all transmit queues?
+    pub fn is_single(&self) -> bool {
+        matches!(self, Holder::Edge(_))
+    }
+
     /// Keeps GSO segments at or below `bytes` while installed.
     pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
         match self {

@@ -69,6 +69,15 @@ pub struct Before {
 }
 
 impl Before {
+    /// Of a device whose qdiscs stay as they are, whatever they are.
+    pub fn keeping(device: &Device) -> Result<Self> {
+        Ok(Self {
+            qdisc: Found::Default,
+            gso_max_bytes: device.gso_max_size()?,
+            gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
+        })
+    }
+
     /// Reads `device`, or `file` where the device still has the qdisc of a daemon that was killed.
     /// Without that file, what the kernel gives a device that nobody has configured.
     pub fn of(device: &Device, file: &Path) -> Result<Self> {
@@ -172,8 +181,12 @@ impl Device {
     /// The root qdisc, none if it is an On-Ramp qdisc; an error if it could not be put back.
     pub fn root(&self) -> Result<Option<Found>> {
         let mut found = Some(Found::Default);
-        for dumped in self.dump()? {
-            let is_own = dumped.is_own();
+        let all = self.dump()?;
+        let root_is_own = all
+            .iter()
+            .any(|qdisc| qdisc.parent == ROOT && qdisc.is_own());
+        for dumped in all {
+            let is_own = root_is_own || dumped.is_own();
             let Dumped {
                 kind,
                 parent,
@@ -195,13 +208,15 @@ impl Device {
         Ok(found)
     }
 
-    /// The kinds of the qdiscs that packets leave through, and whether On-Ramp has installed them.
-    pub fn leaves(&self) -> Result<Vec<(String, bool)>> {
-        let all = self.dump_all()?.into_iter();
-        let leaves = all.filter(|qdisc| !BRANCHES.contains(&qdisc.kind.as_str()));
-        Ok(leaves
-            .map(|qdisc| (qdisc.kind.clone(), qdisc.is_own()))
-            .collect())
+    /// Do all packets of the device leave through qdiscs of this kind that On-Ramp has not installed?
+    pub fn has_its_own(&self, kind: &str) -> Result<bool> {
+        let all = self.dump_all()?;
+        let mut leaves = all
+            .iter()
+            .filter(|qdisc| !BRANCHES.contains(&qdisc.kind.as_str()))
+            .peekable();
+        let has_leaves = leaves.peek().is_some();
+        Ok(has_leaves && leaves.all(|leaf| leaf.kind == kind) && !all.iter().any(Dumped::is_own))
     }
 
     /// Who has the root qdisc now, if `id`, or one that `install_own` has installed, is the daemon's own.
@@ -255,23 +270,34 @@ impl Device {
 
     /// Makes `kind` the root qdisc, with raw options.
     pub fn install(&self, kind: &str, options: &[u8]) -> Result<()> {
-        self.install_as(0, kind, options)
+        self.install_as(ROOT, 0, kind, options)
+            .with_context(|| format!("cannot make {kind} the root qdisc"))
     }
 
-    /// The same, so that the next daemon recognises it as On-Ramp's.
-    pub fn install_own(&self, kind: &str, options: &[u8]) -> Result<()> {
-        self.install_as(OWN_HANDLE, kind, options)
+    /// The same for all transmit queues of the device, so that the next daemon recognises it as On-Ramp's.
+    pub fn install_own(&self, kind: &str, options: &[u8], queues: u32) -> Result<()> {
+        if queues <= 1 {
+            return self
+                .install_as(ROOT, OWN_HANDLE, kind, options)
+                .with_context(|| format!("cannot make {kind} the root qdisc"));
+        }
+        self.install_as(ROOT, OWN_HANDLE, "mq", &[])
+            .context("cannot make mq the root qdisc")?;
+        for queue in 1..=queues {
+            self.install_as(OWN_HANDLE | queue, 0, kind, options)
+                .with_context(|| format!("cannot give transmit queue {queue} a {kind} qdisc"))?;
+        }
+        Ok(())
     }
 
-    fn install_as(&self, handle: u32, kind: &str, options: &[u8]) -> Result<()> {
+    fn install_as(&self, parent: u32, handle: u32, kind: &str, options: &[u8]) -> Result<()> {
         let mut attributes = RtBuffer::new();
         attributes.push(attribute(Tca::Kind, format!("{kind}\0").as_bytes())?);
         if !options.is_empty() {
             attributes.push(attribute(Tca::Options, options)?);
         }
-        let message = self.message(ROOT, handle, attributes)?;
+        let message = self.message(parent, handle, attributes)?;
         self.order(Rtm::Newqdisc, NlmF::CREATE | NlmF::REPLACE, message)
-            .with_context(|| format!("cannot make {kind} the root qdisc"))
     }
 
     /// Removes the root qdisc; the kernel puts its default in its place.
