@@ -15,6 +15,13 @@
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
 #define ONR_KEY_BYTES 16u
 
+/* What tcx egress does with the segments of this host. */
+enum onr_at_egress {
+	ONR_EGRESS_PASSES = 0,	 /* nothing: the qdisc, edge, records and holds them */
+	ONR_EGRESS_OBSERVES = 1, /* records them; nothing is held */
+	ONR_EGRESS_HOLDS = 2,	 /* records them, and holds them by a time of departure, which fq obeys */
+};
+
 /* Configuration of one device, written by the daemon. All BPF objects hold a copy; `queue` alone differs. */
 struct onr_dev_cfg {
 	struct onr_cfg law;
@@ -30,7 +37,7 @@ struct onr_dev_cfg {
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
 	u16 paced;		   /* segments leave at TCP's pace */
-	u16 observes;		   /* there is no qdisc: nothing is held */
+	u16 at_egress;		   /* enum onr_at_egress */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 56, "daemon and BPF disagree");
 
@@ -71,7 +78,7 @@ enum onr_use { ONR_FREE, ONR_TAKEN, ONR_IN_USE, ONR_ENDED };
 struct onr_ctl {
 	struct bpf_spin_lock lock;
 	u32 use; /* enum onr_use */
-	s64 last_ns; /* of the last segment that left */
+	s64 last_ns; /* when its last segment left; with edt, leaves */
 	u32 held; /* in the heap of held queues; edge writes, orack reads */
 	u32 held_in; /* the transmit queue that holds it */
 	s64 held_until_ns;

@@ -422,10 +422,26 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 	return true;
 }
 
-static __always_inline bool clone_is_partial(struct __sk_buff *ctx)
+/* Does a TCP packet hold the sum of its pseudo header instead of a checksum? Then it is CHECKSUM_PARTIAL; of
+ * 65,536 complete checksums one looks the same. */
+static __always_inline bool holds_pseudo_sum(const struct packet *p)
 {
-	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
+	const struct tcphdr *tcp = p->l4;
+	struct onr_addr from, to;
+	u64 sum = bpf_htons(l4_len(p)) + bpf_htons(IPPROTO_TCP);
 
+	addresses(p, &from, &to);
+	sum = csum_add(csum_add(sum, &from, sizeof(from)), &to, sizeof(to));
+	return csum_fold(sum) == tcp->check;
+}
+
+static __always_inline bool clone_is_partial(struct __sk_buff *ctx, const struct packet *p)
+{
+	struct sk_buff *skb;
+
+	if (!bpf_ksym_exists(bpf_cast_to_kern_ctx))
+		return holds_pseudo_sum(p);
+	skb = bpf_cast_to_kern_ctx(ctx);
 	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL;
 }
 
@@ -447,7 +463,7 @@ static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct pac
 	eth_header(&w.eth, p, is_ack);
 	ip4_header(&w.ip, orack_class(s->dscp, class_of(p)), s->flow.daddr.word[3],
 		   s->flow.saddr.word[3]);
-	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx)) &&
+	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx, p)) &&
 	       !bpf_skb_change_tail(ctx, WIRE4, 0) &&
 	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE4, 0);
 }
@@ -460,7 +476,7 @@ static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct pac
 	eth_header(&w.eth, p, is_ack);
 	ip6_header(&w.ip, *(const __be32 *)p->l3, orack_class(s->dscp, class_of(p)),
 		   &s->flow.daddr, &s->flow.saddr);
-	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx)) &&
+	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx, p)) &&
 	       !bpf_skb_change_tail(ctx, WIRE6, 0) &&
 	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE6, 0);
 }

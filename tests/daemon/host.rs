@@ -181,7 +181,7 @@ fn run_machine(
         patience: PATIENCE,
     };
     let vm = Vm {
-        kernel: Kernel::find(&cache)?,
+        kernel: kernel(&cache)?,
         cache,
         memory_mib: MEMORY_MIB,
         processors,
@@ -198,6 +198,14 @@ fn run_machine(
     vm.run(&job, &AtomicBool::new(false), &mut logged)?
         .success()
         .map(drop)
+}
+
+/// `ONRAMP_KERNEL`: another kernel, as `onramp rack --kernel` takes it.
+fn kernel(cache: &Path) -> Result<Kernel, VmError> {
+    match std::env::var_os("ONRAMP_KERNEL") {
+        Some(path) => Kernel::at(Path::new(&path)),
+        None => Kernel::find(cache),
+    }
 }
 
 /// `ONRAMP_VM_SEED`: another seed is another machine, as another build is. What facts claim of

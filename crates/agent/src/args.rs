@@ -5,14 +5,14 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onramp_clock::keys::Keys;
 use onramp_law::{
-    abi::{onr_dev_cfg, ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
+    abi::{onr_at_egress, onr_dev_cfg, ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
     defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
 };
 use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
 use crate::capabilities;
-use crate::datapath::edge;
+use crate::datapath::{edge, Path};
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
@@ -99,6 +99,9 @@ pub struct Args {
     /// been held
     #[arg(long, conflicts_with_all = ["shape", "gso_max", "pace"])]
     pub observe: bool,
+    /// How flows are held
+    #[arg(long, value_enum, default_value = "auto", conflicts_with = "observe")]
+    pub path: Path,
     /// Socket that `onramp status` connects to [default: one in /run/onramp]
     #[arg(long)]
     pub socket: Option<PathBuf>,
@@ -264,7 +267,10 @@ impl Args {
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
             paced: self.paces(former.had_fq).into(),
-            observes: self.observe.into(),
+            at_egress: match self.observe {
+                true => onr_at_egress::Observes,
+                false => onr_at_egress::Passes,
+            } as u16,
         })
     }
 

@@ -89,12 +89,20 @@ pub fn a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic() {
 
 /// A reset behind held data waits for it, as in fq.
 pub fn a_reset_does_not_overtake_held_data() {
+    resets_stay_behind("edge");
+}
+
+pub fn with_edt_a_reset_does_not_overtake_held_data() {
+    resets_stay_behind("edt");
+}
+
+fn resets_stay_behind(path: &str) {
     let star = Star::build(&Plan {
         port_mbit: None,
         ..Plan::USUAL
     });
     let (from, to) = star.pair();
-    let cap = [LONG_LEASE, &["--max-pause", "50ms"]].concat();
+    let cap = [LONG_LEASE, &["--max-pause", "50ms", "--path", path]].concat();
     let sender = Agent::start(from, &cap);
     let _receiver = Agent::start(to, &cap);
     let listener = from

@@ -55,6 +55,17 @@ facts! {
         a_kick_that_runs_another_queue_is_found: 12,
         one_rate_for_all_needs_one_qdisc: 4,
     }
+    edt {
+        it_holds_an_incast_and_shortens_the_queue: 40,
+        every_law_holds_with_it: 30,
+        its_holds_end_with_the_lease: 8,
+        it_restores_what_it_found: 10,
+        each_transmit_queue_gets_fq: 6,
+        its_successor_restores_what_a_killed_one_found: 8,
+        a_full_table_passes_traffic_and_counts_it: 5,
+        what_it_cannot_do_is_refused: 3,
+        the_path_is_edge_where_the_kernel_has_it: 3,
+    }
     oracks {
         over_ipv4_they_have_78_bytes_and_a_right_checksum: 4,
         over_ipv6_they_have_98_bytes_and_a_right_checksum: 4,
@@ -146,6 +157,7 @@ facts! {
     hosts {
         a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,
         a_reset_does_not_overtake_held_data: 5,
+        with_edt_a_reset_does_not_overtake_held_data: 5,
         a_router_leaves_oracks_and_flows_to_the_ends: 6,
         a_host_speaks_for_the_pods_that_it_serves: 5,
         flows_to_strangers_take_no_room: 4,
@@ -172,5 +184,6 @@ facts! {
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
         ten_million_forged_oracks_change_nothing: 600,
+        edt_beside_edge: 300,
     }
 }

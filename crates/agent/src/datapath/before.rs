@@ -69,6 +69,15 @@ pub struct Before {
 }
 
 impl Before {
+    /// Of a device whose qdiscs stay as they are, whatever they are.
+    pub fn keeping(device: &Device) -> Result<Self> {
+        Ok(Self {
+            qdisc: Found::Default,
+            gso_max_bytes: device.gso_max_size()?,
+            gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
+        })
+    }
+
     /// Reads `device`, or `file` where the device still has the qdisc of a daemon that was killed.
     /// Without that file, what the kernel gives a device that nobody has configured.
     pub fn of(device: &Device, file: &Path) -> Result<Self> {
@@ -98,20 +107,15 @@ impl Before {
             .with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Restores what is still as On-Ramp left it: a GSO limit of `gso_limit_bytes`, and qdiscs that have these
-    /// names or were removed. Returns the owner of the device that it found.
+    /// Restores what is still as On-Ramp left it: a GSO limit of `gso_limit_bytes`, and qdiscs that are of these
+    /// kinds or were removed. Returns the owner of the device that it found.
     pub fn restore(
         &self,
         device: &Device,
         names: &[String],
         gso_limit_bytes: u32,
     ) -> Result<RootQdisc> {
-        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
-            device.set_gso_max_size(self.gso_max_bytes)?;
-            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
-                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
-            }
-        }
+        self.restore_gso(device, gso_limit_bytes)?;
         let owner = device.owner(names)?;
         let left = device.queues_with(names)?;
         match owner {
@@ -127,6 +131,17 @@ impl Before {
             self.restore_root(device, &owner)?;
         }
         Ok(owner)
+    }
+
+    /// Restores the GSO limit, if it is still `gso_limit_bytes`.
+    pub fn restore_gso(&self, device: &Device, gso_limit_bytes: u32) -> Result<()> {
+        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
+            device.set_gso_max_size(self.gso_max_bytes)?;
+            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
+                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
+            }
+        }
+        Ok(())
     }
 
     fn restore_root(&self, device: &Device, owner: &RootQdisc) -> Result<()> {

@@ -75,7 +75,8 @@ impl Place {
         format!("{}_{:05x}_{}", qdisc::PREFIX, self.netns, self.ifindex)
     }
 
-    fn before_file(&self) -> PathBuf {
+    /// The file that keeps what the device had before.
+    pub fn before_file(&self) -> PathBuf {
         Path::new(RUN_DIR).join(format!("{}.before", self.name()))
     }
 }
@@ -209,13 +210,8 @@ impl Edge {
         if device.found()?.is_none() {
             device.delete()?; // replacing a qdisc by one of the same name would keep the old program
         }
-        match names.as_slice() {
-            [name] => device.install(&Leaf::plain(name))?,
-            names => {
-                let leaf = |name: &String| Leaf::plain(name);
-                device.install_own(&(0..).zip(names.iter().map(leaf)).collect())?;
-            }
-        }
+        let leaves: Vec<Leaf> = names.iter().map(|name| Leaf::plain(name)).collect();
+        device.install_own(&leaves)?;
         Ok(Self {
             names,
             gso_limit_bytes: device.gso_max_size()?,

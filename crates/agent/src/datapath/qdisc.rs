@@ -23,8 +23,8 @@ use super::before::{Found, Leaf};
 const ROOT: u32 = 0xffff_ffff;
 /// TC_H_INGRESS: the parent of `ingress` and `clsact`, which stay as they are.
 const INGRESS: u32 = 0xffff_fff1;
-/// Handle of the mq under which the transmit queues have an On-Ramp qdisc each.
-const MQ: u32 = 0x4f52_0000;
+/// Handle of the root qdisc that On-Ramp has installed; by it the next daemon recognises it.
+const OWN: u32 = 0x4f52_0000;
 /// Start of the names of On-Ramp qdiscs.
 pub const PREFIX: &str = "onr";
 /// Classless qdiscs that the kernel accepts with the options that it dumped.
@@ -59,8 +59,20 @@ impl From<&Dumped> for Leaf {
     }
 }
 
-fn is_ours(kind: &str) -> bool {
-    kind.starts_with(PREFIX)
+impl Dumped {
+    /// Has On-Ramp installed it?
+    fn is_own(&self) -> bool {
+        self.kind.starts_with(PREFIX) || self.parent == ROOT && self.handle == OWN
+    }
+
+    /// Has the kernel created it, with its children?
+    fn is_by_kernel(&self) -> bool {
+        self.handle >> 16 == 0 && !self.is_own()
+    }
+
+    fn is_leaf_of(&self, root: u32) -> bool {
+        self.parent != ROOT && self.parent >> 16 == root >> 16
+    }
 }
 
 /// A netlink socket and one device.
@@ -83,14 +95,14 @@ impl Device {
     /// The qdiscs of the device, none if it has an On-Ramp qdisc; an error if they could not be put back.
     pub fn found(&self) -> Result<Option<Found>> {
         let all = self.dump()?;
-        if all.iter().any(|qdisc| is_ours(&qdisc.kind)) {
+        if all.iter().any(Dumped::is_own) {
             return Ok(None);
         }
         let Some(root) = all.iter().find(|qdisc| qdisc.parent == ROOT) else {
             return Ok(Some(Found::Default));
         };
         let is_mq = root.kind == "mq";
-        let is_leaf = |q: &Dumped| is_mq && q.parent >> 16 == root.handle >> 16;
+        let is_leaf = |q: &Dumped| is_mq && q.is_leaf_of(root.handle);
         for qdisc in &all {
             let is_known = REPLAYABLE.contains(&qdisc.kind.as_str());
             let is_expected = match qdisc.parent {
@@ -115,41 +127,53 @@ impl Device {
         }))
     }
 
-    /// Who has the device now, if these are the names of the daemon's qdiscs.
+    /// Do all packets of the device leave through qdiscs of this kind that On-Ramp has not installed?
+    pub fn has_its_own(&self, kind: &str) -> Result<bool> {
+        let all = self.dump_all()?;
+        let mut leaves = all.iter().filter(|qdisc| qdisc.kind != "mq").peekable();
+        let has_leaves = leaves.peek().is_some();
+        Ok(has_leaves && leaves.all(|leaf| leaf.kind == kind) && !all.iter().any(Dumped::is_own))
+    }
+
+    /// Who has the device now, if these are the kinds of the daemon's qdiscs, one for each transmit queue or one
+    /// for all.
     pub fn owner(&self, names: &[String]) -> Result<RootQdisc> {
         let all = self.dump()?;
         let Some(root) = all.iter().find(|qdisc| qdisc.parent == ROOT) else {
             return Ok(RootQdisc::Default);
         };
-        if let [name] = names {
-            return Ok(match root.kind == *name {
-                true => RootQdisc::Own,
-                false => RootQdisc::Foreign(root.kind.clone()),
-            });
-        }
-        if root.handle != MQ {
+        let is_expected = match names {
+            [name] => root.kind == *name,
+            _ => root.kind == "mq",
+        };
+        if root.handle != OWN || !is_expected {
             return Ok(RootQdisc::Foreign(root.kind.clone()));
         }
-        let foreign = all
-            .iter()
-            .find(|qdisc| qdisc.parent >> 16 == MQ >> 16 && !names.contains(&qdisc.kind));
-        let own = all.iter().filter(|qdisc| names.contains(&qdisc.kind));
+        let leaves: Vec<&Dumped> = all.iter().filter(|q| q.is_leaf_of(OWN)).collect();
+        let foreign = leaves.iter().find(|leaf| !names.contains(&leaf.kind));
         Ok(match foreign {
             Some(leaf) => RootQdisc::Foreign(leaf.kind.clone()),
-            None if own.count() < names.len() => RootQdisc::Default,
+            None if names.len() > 1 && leaves.len() < names.len() => RootQdisc::Default,
             None => RootQdisc::Own,
         })
     }
 
-    /// The transmit queues that still have the qdiscs of these names.
+    /// The transmit queues that still have the daemon's qdiscs, of these kinds.
     pub fn queues_with(&self, names: &[String]) -> Result<Vec<u32>> {
         let all = self.dump()?.into_iter();
-        let own = all.filter(|qdisc| qdisc.parent != ROOT && names.contains(&qdisc.kind));
+        let own = all.filter(|qdisc| qdisc.is_leaf_of(OWN) && names.contains(&qdisc.kind));
         Ok(own.map(|qdisc| queue_of(qdisc.parent)).collect())
     }
 
     /// The qdiscs of the device, without those that the kernel creates and those for ingress.
     fn dump(&self) -> Result<Vec<Dumped>> {
+        let mut all = self.dump_all()?;
+        all.retain(|qdisc| !qdisc.is_by_kernel());
+        Ok(all)
+    }
+
+    /// The qdiscs of the device, without those for ingress.
+    fn dump_all(&self) -> Result<Vec<Dumped>> {
         let query = self.message(0, 0, RtBuffer::new())?;
         let replies = self
             .router
@@ -167,9 +191,6 @@ impl Device {
             let attributes = qdisc.rtattrs().get_attr_handle();
             let kind: String = attributes.get_attr_payload_as_with_len(Tca::Kind)?;
             let kind = kind.trim_end_matches('\0').to_owned();
-            if *qdisc.tcm_handle() >> 16 == 0 && !is_ours(&kind) {
-                continue; // created by the kernel, with its children
-            }
             let options = attributes.get_attribute(Tca::Options);
             let mut options = options
                 .map(|a| a.rta_payload().as_ref().to_vec())
@@ -201,14 +222,19 @@ impl Device {
         Ok(())
     }
 
-    /// The same under On-Ramp's own mq.
-    pub fn install_own(&self, leaves: &BTreeMap<u32, Leaf>) -> Result<()> {
-        self.install_mq(MQ, leaves)
+    /// Makes a qdisc On-Ramp's root; several, those of the transmit queues.
+    pub fn install_own(&self, leaves: &[Leaf]) -> Result<()> {
+        match leaves {
+            [leaf] => self
+                .replace(ROOT, OWN, leaf)
+                .with_context(|| format!("cannot make {} the root qdisc", leaf.kind)),
+            leaves => self.install_mq(OWN, &(0..).zip(leaves.iter().cloned()).collect()),
+        }
     }
 
     /// Makes a qdisc that of one transmit queue under On-Ramp's own mq.
     pub fn install_own_leaf(&self, queue: u32, leaf: &Leaf) -> Result<()> {
-        self.install_leaf(MQ, queue, leaf)
+        self.install_leaf(OWN, queue, leaf)
     }
 
     fn install_leaf(&self, handle: u32, queue: u32, leaf: &Leaf) -> Result<()> {
@@ -238,17 +264,27 @@ impl Device {
         self.link_attribute(Ifla::GsoMaxSize)
     }
 
-    /// The same for IPv4.
+    /// The same for IPv4; before Linux 6.3 it is the same value.
     pub fn gso_ipv4_max_size(&self) -> Result<u32> {
-        self.link_attribute(GSO_IPV4_MAX_SIZE)
+        match self.find_link_attribute(GSO_IPV4_MAX_SIZE)? {
+            Some(bytes) => Ok(bytes),
+            None => self.gso_max_size(),
+        }
     }
 
     /// The same for a device that nobody has configured.
     pub fn gso_default_size(&self) -> Result<u32> {
-        Ok(self.link_attribute(TSO_MAX_SIZE)?.min(GSO_DEFAULT_BYTES))
+        let hardware = self.find_link_attribute(TSO_MAX_SIZE)?; // since Linux 5.19
+        Ok(hardware.unwrap_or(GSO_DEFAULT_BYTES).min(GSO_DEFAULT_BYTES))
     }
 
     fn link_attribute(&self, attribute: Ifla) -> Result<u32> {
+        let found = self.find_link_attribute(attribute)?;
+        found.context("the kernel does not report the largest GSO segment of the device")
+    }
+
+    /// None if the kernel does not know the attribute.
+    fn find_link_attribute(&self, attribute: Ifla) -> Result<Option<u32>> {
         let query = self.link(RtBuffer::new())?;
         let replies = self
             .router
@@ -256,13 +292,15 @@ impl Device {
             .context("netlink: requesting the device")?;
         for reply in replies {
             if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
-                return Ok(link
-                    .rtattrs()
-                    .get_attr_handle()
-                    .get_attr_payload_as(attribute)?);
+                let attributes = link.rtattrs().get_attr_handle();
+                let found = attributes.get_attribute(attribute).is_some();
+                return Ok(match found {
+                    true => Some(attributes.get_attr_payload_as(attribute)?),
+                    false => None,
+                });
             }
         }
-        bail!("the kernel does not report the largest GSO segment of the device")
+        bail!("the kernel does not report the device")
     }
 
     /// Sets the largest GSO segment of new connections; below 64 kB that of IPv4 with it. Connections that
