@@ -6,7 +6,8 @@
  * an OR-ACK. What is cloned: the next pure TCP ACK of the flow, because trimming a clone of data
  * copies it first. Where ACKs are too rare for that, a single frame is cloned itself; where GRO has
  * merged frames, the newest sample waits for the ACK.
- * Sender: ingress authenticates an OR-ACK, turns its time into the local clock, asks law/.
+ * Sender: ingress authenticates an OR-ACK, turns its time into the local clock, asks law/. Where there is no
+ * qdisc of ours, egress records the segments, and holds them with --path edt. Loads from Linux 5.10 on.
  *
  * Reads cfg, clock, keys, prefixes, flow_ids; updates the law state in ctls; writes peers and
  * counters. Does not need BPF qdisc support in the kernel. Never drops a packet that is not an

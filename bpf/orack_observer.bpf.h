@@ -28,15 +28,16 @@ static __always_inline struct onr_ctl *entry_take(const struct onr_tuple *flow, 
 {
 	struct onr_tuple before = ctl->key;
 
-	if (ctl->use != ONR_FREE) {
-		bpf_map_delete_elem(&flow_ids, &before);
+	bpf_map_delete_elem(&flow_ids, &before);
+	if (ctl->use != ONR_FREE)
 		count(ctl->use == ONR_ENDED ? ONR_CNT_flows_ended : ONR_CNT_flows_aged);
-	}
 	ctl_reset(ctl, flow);
 	ctl->use = ONR_IN_USE;
 	ctl->last_ns = 0;
-	if (bpf_map_update_elem(&flow_ids, flow, &entry, BPF_ANY))
+	if (bpf_map_update_elem(&flow_ids, flow, &entry, BPF_ANY)) {
+		count(ONR_CNT_flow_table_full);
 		return NULL;
+	}
 	count(ONR_CNT_flows_created);
 	return ctl;
 }

@@ -117,7 +117,7 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
  * the kernel grants unless the device chooses by processor (XPS). */
 static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id, struct onr_ctl *ctl)
 {
-	if (!bpf_ksym_exists(bpf_qdisc_watchdog_schedule))
+	if (!bpf_ksym_exists(bpf_qdisc_skb_drop))
 		return ONR_TCX_DROP; /* no BPF qdisc here that could hold; before 5.12 no atomic exchange either */
 	kick_flow(id, ctl);
 	ctx->mark = ONR_MARK_KICK;

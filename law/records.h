@@ -13,7 +13,8 @@
 #define ONR_RING 256u
 
 /* Evaluates found for i = 0, 1, .. below n until it is true. The verifier checks a bpf_for once, but kernels
- * before 6.4 do not have it; there it follows each round of the loop. */
+ * before 6.4 do not have it, and 6.12 refuses it while a lock is held; there it follows each round of the loop.
+ * Which it is the programs say in ONR_ITERATES. */
 #define ONR_UNTIL_ANY(i, n, found)                                               \
 	for ((i) = 0; (i) < (n); (i)++)                                          \
 		if (found)                                                       \
@@ -22,9 +23,12 @@
 #ifndef bpf_for
 #error "include <bpf/bpf_helpers.h> before law/records.h"
 #endif
+#ifndef ONR_ITERATES
+#define ONR_ITERATES bpf_ksym_exists(bpf_iter_num_new)
+#endif
 #define ONR_UNTIL(i, n, found)                                                   \
 	do {                                                                     \
-		if (bpf_ksym_exists(bpf_iter_num_new)) {                         \
+		if (ONR_ITERATES) {                                              \
 			bpf_for(i, 0, n) if (found) break;                       \
 		} else {                                                         \
 			ONR_UNTIL_ANY(i, n, found);                              \
