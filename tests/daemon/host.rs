@@ -156,7 +156,9 @@ fn run_machine(
         source,
     };
     std::fs::create_dir_all(&scratch).map_err(io)?;
-    let mut command = vec!["./guest".to_owned(), guest::ALL.to_owned()];
+    let mut command = vec!["env".to_owned()];
+    command.extend(settings());
+    command.extend(["./guest".to_owned(), guest::ALL.to_owned()]);
     command.extend(names.iter().map(|name| (*name).to_owned()));
     let mut files = vec![
         program(&guest, "guest"),
@@ -191,6 +193,12 @@ fn run_machine(
     vm.run(&job, &AtomicBool::new(false), &mut logged)?
         .success()
         .map(drop)
+}
+
+/// Variables of the environment that facts read, as NAME=VALUE.
+fn settings() -> impl Iterator<Item = String> {
+    let all = std::env::vars().filter(|(name, _)| name.starts_with("ONRAMP_SOAK_"));
+    all.map(|(name, value)| format!("{name}={value}"))
 }
 
 /// `ONRAMP_VM_SEED`: another seed is another machine, as another build is. What facts claim of
