@@ -64,6 +64,9 @@ struct Held {
     programs: usize,
 }
 
+/// One of the numbers of `Held`.
+type Amount = fn(&Held) -> u64;
+
 impl Held {
     fn by(agents: &[Agent]) -> Held {
         let status: Vec<_> = agents.iter().map(Agent::status).collect();
@@ -108,7 +111,7 @@ fn bpf_bytes(agent: &Agent) -> u64 {
 struct Sample {
     at: Duration,
     steps: usize,
-    /// Median of the flows without a fault since the last sample; none if there were none.
+    /// Median of the flows after the faults since the last sample.
     mbit_per_s: f64,
     counted: Counted,
     held: Held,
@@ -133,6 +136,12 @@ impl Ledger {
 
     pub fn step(&mut self, mbit_per_s: f64) {
         self.mbit_per_s.push(mbit_per_s);
+    }
+
+    /// Has there been no step since the last sample?
+    pub fn is_complete(&self) -> bool {
+        let last = self.samples.last();
+        last.is_some_and(|last| last.steps == self.mbit_per_s.len())
     }
 
     pub fn is_due(&self, at: Duration) -> bool {
@@ -178,9 +187,9 @@ impl Ledger {
             held: h,
         } in &self.samples
         {
-            let goodput = match mbit_per_s.is_nan() {
-                true => "-".to_owned(),
-                false => format!("{mbit_per_s:.1}"),
+            let goodput = match *steps {
+                0 => "-".to_owned(),
+                _ => format!("{mbit_per_s:.1}"),
             };
             println!(
                 "| {} | {steps} | {goodput} | {} | {:.1} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -212,10 +221,9 @@ impl Ledger {
         let worked = &self.samples[1..];
         let quarter = worked.len().div_ceil(4);
         let (first, last) = (&worked[..quarter], &worked[worked.len() - quarter..]);
-        let most = |of: &[Sample], what: fn(&Held) -> u64| {
-            of.iter().map(|s| what(&s.held)).max().expect("a sample")
-        };
-        let flat: [(&str, fn(&Held) -> u64, f64); 5] = [
+        let most =
+            |of: &[Sample], what: Amount| of.iter().map(|s| what(&s.held)).max().expect("a sample");
+        let flat: [(&str, Amount, f64); 5] = [
             ("descriptors", |h| h.descriptors as u64, 1.0),
             ("maps", |h| h.maps as u64, 1.0),
             ("programs", |h| h.programs as u64, 1.0),
