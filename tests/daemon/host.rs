@@ -162,7 +162,9 @@ fn run_machine(
         source,
     };
     std::fs::create_dir_all(&scratch).map_err(io)?;
-    let mut command = vec!["./guest".to_owned(), guest::ALL.to_owned()];
+    let mut command = vec!["env".to_owned()];
+    command.extend(settings());
+    command.extend(["./guest".to_owned(), guest::ALL.to_owned()]);
     command.extend(names.iter().map(|name| (*name).to_owned()));
     let mut files = vec![
         program(&guest, "guest"),
@@ -206,6 +208,12 @@ fn kernel(cache: &Path) -> Result<Kernel, VmError> {
         Some(path) => Kernel::at(Path::new(&path)),
         None => Kernel::find(cache),
     }
+}
+
+/// Variables of the environment that facts read, as NAME=VALUE.
+fn settings() -> impl Iterator<Item = String> {
+    let all = std::env::vars().filter(|(name, _)| name.starts_with("ONRAMP_SOAK_"));
+    all.map(|(name, value)| format!("{name}={value}"))
 }
 
 /// `ONRAMP_VM_SEED`: another seed is another machine, as another build is. What facts claim of

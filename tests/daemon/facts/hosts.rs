@@ -25,7 +25,7 @@ const OBSERVER: &[&str] = &["--law", "off"];
 
 /// Attaches a tcx program that ends its chain, in front of all others at the egress of eth0, as agents of
 /// networks and rate limiters do.
-fn attach_in_front(host: &Host) -> OwnedFd {
+pub fn attach_in_front(host: &Host) -> OwnedFd {
     let owned = |fd: i32| {
         assert!(fd >= 0, "{}", std::io::Error::from_raw_os_error(-fd));
         // SAFETY: a new descriptor, which nobody else owns.
@@ -277,7 +277,7 @@ pub fn packets_with_our_marks_arrive() {
 }
 
 /// A UDP socket of a host, whose reads end after 5 s.
-fn udp_of(host: &Host) -> UdpSocket {
+pub fn udp_of(host: &Host) -> UdpSocket {
     let socket = host
         .ns
         .enter(|| UdpSocket::bind((host.v4, 0)))

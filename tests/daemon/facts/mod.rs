@@ -1,7 +1,7 @@
 //! The registry: every fact by file, with the wall-clock seconds that it takes (roughly, on an
 //! idle machine: host.rs shares the work out by them).
 
-/// Something that must hold; `run` panics if it does not. Those of `studies` compare and take long: they
+/// Something that must hold; `run` panics if it does not. Those of `studies` and `soak` take long: they
 /// run when they are asked for (`--ignored studies`).
 pub struct Fact {
     pub name: &'static str,
@@ -11,7 +11,9 @@ pub struct Fact {
 
 impl Fact {
     pub fn is_study(&self) -> bool {
-        self.name.starts_with("studies::")
+        ["studies::", "soak::"]
+            .iter()
+            .any(|file| self.name.starts_with(file))
     }
 
     /// Processors of the machine that it needs.
@@ -180,6 +182,9 @@ facts! {
     scale {
         thousands_of_held_flows_cost_no_scan: 25,
         flows_of_one_host_get_equal_shares: 8,
+    }
+    soak {
+        random_faults_for_hours: 2400,
     }
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
