@@ -253,6 +253,7 @@ impl World {
             cache,
             memory_mib: MEMORY_MIB,
             seed,
+            processors: 1,
             plugin: (what == "count").then_some(counts),
         };
         let file = |guest: &str, host: &Path| GuestFile {
