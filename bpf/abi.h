@@ -92,8 +92,9 @@ struct onr_ctl {
 
 /* Flows of one transmit queue that may leave earlier than its qdisc thinks: a list through struct onr_ctl. */
 struct onr_kicks {
+	struct bpf_spin_lock lock; /* no atomic exchange, which kernels before 5.12 do not have */
 	u32 first; /* index in ctls, plus 1 */
-	u32 reserved[15]; /* one cache line: other processors write the next */
+	u32 reserved[14]; /* one cache line: other processors write the next */
 };
 
 struct onr_prefix { /* key of the longest-prefix map of peers */

@@ -194,14 +194,17 @@ static void look_again(u32 q)
 }
 
 /* Global as step() is. */
-__noinline int take_kicks(void)
+__noinline int look_at_kicked(void)
 {
 	u32 i, queue = cfg.queue, next;
 	struct onr_kicks *all = bpf_map_lookup_elem(&kicks, &queue);
 
-	if (!all || !all->first)
+	if (!all)
 		return 0;
-	next = __sync_lock_test_and_set(&all->first, 0);
+	bpf_spin_lock(&all->lock);
+	next = all->first;
+	all->first = 0;
+	bpf_spin_unlock(&all->lock);
 	bpf_for(i, 0, ONR_MAX_FLOWS) {
 		u32 id = next - 1;
 		struct onr_ctl *ctl = next ? bpf_map_lookup_elem(&ctls, &id) : NULL;
@@ -209,10 +212,21 @@ __noinline int take_kicks(void)
 		if (!ctl)
 			break;
 		next = ctl->next_kick;
-		__sync_lock_test_and_set(&ctl->kicked, 0);
+		bpf_spin_lock(&ctl->lock);
+		ctl->kicked = 0;
+		bpf_spin_unlock(&ctl->lock);
 		look_again(FIRST_FLOW + id);
 	}
 	return 0;
+}
+
+static __always_inline void take_kicks(void)
+{
+	u32 queue = cfg.queue;
+	const struct onr_kicks *all = bpf_map_lookup_elem(&kicks, &queue);
+
+	if (all && all->first)
+		look_at_kicked();
 }
 
 /* Returns at the time that the heap says. A kick may run another transmit queue's qdisc instead: the kernel
@@ -245,10 +259,9 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	if (st.express)
 		return express_take(sch);
 	now = bpf_ktime_get_ns();
-	if (st.heap_len) {
-		take_kicks();
+	take_kicks(); /* always: what is held from now on must not be in the list */
+	if (st.heap_len)
 		release_due(now);
-	}
 	if (st.line_free_ns > now) {
 		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns, 0);
 		return NULL;

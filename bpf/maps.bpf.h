@@ -153,27 +153,6 @@ static __always_inline void ctl_reset(struct onr_ctl *ctl, const struct onr_tupl
 	bpf_spin_unlock(&ctl->lock);
 }
 
-#define KICK_TRIES 8 /* each failure means that another processor has added a flow */
-
-/* Asks the qdisc of a flow's transmit queue to look at the flow in its next dequeue. A flow that cannot be
- * added leaves when its hold ends. */
-static __always_inline void kick_flow(u32 id, struct onr_ctl *ctl)
-{
-	u32 queue = ctl->held_in, first;
-	struct onr_kicks *of = bpf_map_lookup_elem(&kicks, &queue);
-
-	if (!of || __sync_lock_test_and_set(&ctl->kicked, 1))
-		return;
-#pragma unroll
-	for (int i = 0; i < KICK_TRIES; i++) {
-		first = of->first;
-		ctl->next_kick = first;
-		if (__sync_val_compare_and_swap(&of->first, first, id + 1) == first)
-			return;
-	}
-	ctl->kicked = 0;
-}
-
 static __always_inline void clock_read(struct onr_clock_params *out)
 {
 	u32 first = 0, second = 1;

@@ -88,6 +88,8 @@ static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 unti
 	if (!queue->hold_start_ns)
 		queue->hold_start_ns = now;
 	bpf_spin_lock(&ctl->lock);
+	if (ctl->held_in != cfg.queue)
+		ctl->kicked = 0; /* it may be in the list of a queue that does not run again */
 	ctl->held = 1;
 	ctl->held_in = cfg.queue;
 	ctl->held_until_ns = until;
