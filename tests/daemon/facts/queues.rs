@@ -151,8 +151,9 @@ pub fn what_they_had_comes_back() {
     assert_eq!(leaves(host).len(), QUEUES);
     let ended = next.stop(Signal::SIGTERM);
     assert_eq!(qdiscs(host), before, "{ended:?}");
+    // Each of the five exchanges drops what waits, and some flows then wait for a timeout of TCP.
     let goodput = finish_all(flows);
-    assert!(goodput > 60.0, "{goodput} Mbit/s of 100");
+    assert!(goodput > 30.0, "{goodput} Mbit/s of 100");
 }
 
 pub fn a_qdisc_that_another_program_gives_to_one_stays() {
