@@ -15,22 +15,31 @@
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
 #define ONR_KEY_BYTES 16u
 
-/* Configuration of one device, written by the daemon. Both BPF objects hold a copy. */
+/* What tcx egress does with the segments of this host. */
+enum onr_at_egress {
+	ONR_EGRESS_PASSES = 0,	 /* nothing: the qdisc, edge, records and holds them */
+	ONR_EGRESS_OBSERVES = 1, /* records them; nothing is held */
+	ONR_EGRESS_HOLDS = 2,	 /* records them, and holds them by a time of departure, which fq obeys */
+};
+
+/* Configuration of one device, written by the daemon. All BPF objects hold a copy; `queue` alone differs. */
 struct onr_dev_cfg {
 	struct onr_cfg law;
 	s64 flow_age_ns;	   /* an idle flow is forgotten after this */
 	s64 orack_fresh_ns;	   /* an OR-ACK whose receive time is further from now is stale */
 	u32 limit_packets;	   /* qdisc limit; a GSO segment counts as one packet */
 	u32 max_flows;		   /* size of the flow table */
+	u32 queues;		   /* transmit queues with a qdisc each; 1: one qdisc for the device */
+	u32 queue;		   /* the one whose qdisc has this copy */
 	u32 quantum_bytes;	   /* round-robin quantum: 2 MTU, as fq */
 	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
 	u16 paced;		   /* segments leave at TCP's pace */
-	u16 observes;		   /* there is no qdisc: nothing is held */
+	u16 at_egress;		   /* enum onr_at_egress */
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 48, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 56, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {
@@ -61,15 +70,31 @@ struct onr_tuple {
 };
 _Static_assert(sizeof(struct onr_tuple) == 36, "hash key without padding");
 
-/* One sender-side flow: edge creates, recycles and records; orack feeds OR-ACKs to the law. */
+/* What an entry of the flow table is. Whoever takes an entry for a flow sets TAKEN, atomically. */
+enum onr_use { ONR_FREE, ONR_TAKEN, ONR_IN_USE, ONR_ENDED };
+
+/* One sender-side flow: edge creates, recycles and records; orack feeds OR-ACKs to the law. The kernel moves
+ * a connection between transmit queues while its packets are under way, so all of them share the entry. */
 struct onr_ctl {
 	struct bpf_spin_lock lock;
+	u32 use; /* enum onr_use */
+	s64 last_ns; /* when its last segment left; with edt, leaves */
 	u32 held; /* in the heap of held queues; edge writes, orack reads */
+	u32 held_in; /* the transmit queue that holds it */
 	s64 held_until_ns;
 	struct onr_tuple key; /* checked under the lock: the entry may have been recycled */
 	u32 known_peer; /* its destination has been looked up; orack writes and reads */
+	u32 kicked;	/* is in the list of struct onr_kicks */
+	u32 next_kick; /* the entry behind it there, plus 1 */
 	struct onr_flow law;
 	struct onr_records records;
+};
+
+/* Flows of one transmit queue that may leave earlier than its qdisc thinks: a list through struct onr_ctl. */
+struct onr_kicks {
+	struct bpf_spin_lock lock; /* no atomic exchange, which kernels before 5.12 do not have */
+	u32 first; /* index in ctls, plus 1 */
+	u32 reserved[14]; /* one cache line: other processors write the next */
 };
 
 struct onr_prefix { /* key of the longest-prefix map of peers */

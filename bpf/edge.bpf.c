@@ -6,7 +6,8 @@
  * writes counters and peers. Only TCP segments with data are ever held; what cannot be tracked
  * passes through hashed queues like any other traffic and is counted.
  *
- * All state here is guarded by the root qdisc lock of one device: one loaded instance a device. */
+ * Its state is guarded by the lock of one qdisc: a device has one loaded instance, or one for each transmit
+ * queue. These share the flow table and everything else that maps.bpf.h declares. */
 #include "flows.bpf.h"
 #include "packet.bpf.h"
 
@@ -78,7 +79,7 @@ static __always_inline bool is_ours(const struct sk_buff *skb, const struct onr_
 
 /* The queue for such a segment. Sets seg->len to 0 when the law does not see it. */
 static __always_inline u32 classify(struct sk_buff *skb, const struct packet *p,
-				    struct segment *seg, const struct Qdisc *sch)
+				    struct segment *seg)
 {
 	struct onr_tuple flow;
 	u32 q;
@@ -90,7 +91,7 @@ static __always_inline u32 classify(struct sk_buff *skb, const struct packet *p,
 	/* The end of a flow that is not held here, or not a flow between this host and a peer. */
 	if (!seg->len || !is_ours(skb, &flow) || !is_peer(&flow.daddr))
 		goto unseen;
-	q = flow_create(&flow, sch, bpf_ktime_get_ns());
+	q = flow_create(&flow, bpf_ktime_get_ns());
 	if (q)
 		return q;
 	count(ONR_CNT_flow_table_full);
@@ -109,19 +110,6 @@ static __always_inline bool is_own(const struct sk_buff *skb)
 	return (mark == ONR_MARK_KICK || mark == ONR_MARK_ORACK) && *(u32 *)qdisc_cb(skb)->data == mark;
 }
 
-/* A used OR-ACK has moved the release time of a held flow forward: look at it in this dequeue. */
-static void kick(const struct sk_buff *skb)
-{
-	u32 q = FIRST_FLOW + ((u32 *)qdisc_cb(skb)->data)[1];
-	struct queue *queue = queue_at(q);
-
-	if (!queue || queue->state != QUEUE_HELD)
-		return;
-	if (heap_push(0, q)) {
-		queue->until_ns = 0;
-		count(ONR_CNT_kicks);
-	}
-}
 
 SEC("struct_ops")
 int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
@@ -135,10 +123,8 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	u32 s, q, bytes;
 	s64 at;
 
-	if (is_own(skb)) {
-		if (skb->mark == ONR_MARK_KICK)
-			kick(skb);
-		else /* egress has not made an OR-ACK of it: it is a copy of somebody's packet */
+	if (is_own(skb)) { /* a kick's work is done: the dequeue follows */
+		if (skb->mark == ONR_MARK_ORACK) /* egress has not made one of it: it is a copy of somebody's packet */
 			count(ONR_CNT_oracks_strayed);
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | NET_XMIT_STOLEN;
@@ -147,7 +133,7 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 		goto drop;
 	bytes = qdisc_cb(skb)->pkt_len;
 	if (parse_skb(skb, &packet) && stays_in_order(&packet, &seg)) {
-		q = classify(skb, &packet, &seg, sch);
+		q = classify(skb, &packet, &seg);
 		at = q < FIRST_FLOW ? send_at(skb, bytes) : skb->tstamp;
 	} else {
 		if (seg.flags & TCP_SYN) {
@@ -194,13 +180,77 @@ drop:
 
 /* ---- dequeue ---- */
 
+/* A flow that may leave earlier than the heap says is looked at now. */
+static void look_again(u32 q)
+{
+	struct queue *queue = queue_at(q);
+
+	if (!queue || queue->state != QUEUE_HELD)
+		return;
+	if (heap_push(0, q)) {
+		queue->until_ns = 0;
+		count(ONR_CNT_kicks);
+	}
+}
+
+/* Global as step() is. */
+__noinline int look_at_kicked(void)
+{
+	u32 i, queue = cfg.queue, next;
+	struct onr_kicks *all = bpf_map_lookup_elem(&kicks, &queue);
+
+	if (!all)
+		return 0;
+	bpf_spin_lock(&all->lock);
+	next = all->first;
+	all->first = 0;
+	bpf_spin_unlock(&all->lock);
+	bpf_for(i, 0, ONR_MAX_FLOWS) {
+		u32 id = next - 1;
+		struct onr_ctl *ctl = next ? bpf_map_lookup_elem(&ctls, &id) : NULL;
+
+		if (!ctl)
+			break;
+		next = ctl->next_kick;
+		bpf_spin_lock(&ctl->lock);
+		ctl->kicked = 0;
+		bpf_spin_unlock(&ctl->lock);
+		look_again(FIRST_FLOW + id);
+	}
+	return 0;
+}
+
+static __always_inline void take_kicks(void)
+{
+	u32 queue = cfg.queue;
+	const struct onr_kicks *all = bpf_map_lookup_elem(&kicks, &queue);
+
+	if (all && all->first)
+		look_at_kicked();
+}
+
+/* Returns at the time that the heap says. A kick may run another transmit queue's qdisc instead: the kernel
+ * chooses the queue of a packet. So this one looks every KICK_POLL_NS. */
+#define KICK_POLL_NS 100000
+static __always_inline void watch_heap(struct Qdisc *sch, s64 now)
+{
+	const struct held *top = held_at(0);
+	s64 at;
+
+	if (!st.heap_len || !top)
+		return;
+	at = top->until_ns;
+	if (cfg.queues > 1)
+		at = onr_min(at, now + KICK_POLL_NS);
+	bpf_qdisc_watchdog_schedule(sch, at, 0);
+}
+
 SEC("struct_ops")
 struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 {
 	struct sk_buff *skb = NULL;
 	struct queue *queue;
 	struct slot *slot;
-	struct held *top;
 	u32 i, q, s;
 	s64 now;
 
@@ -209,6 +259,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	if (st.express)
 		return express_take(sch);
 	now = bpf_ktime_get_ns();
+	take_kicks(); /* always: what is held from now on must not be in the list */
 	if (st.heap_len)
 		release_due(now);
 	if (st.line_free_ns > now) {
@@ -227,9 +278,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	s = queue ? queue->head : 0;
 	slot = slot_at(s);
 	if (!q || !queue || !s || !slot) {
-		top = held_at(0);
-		if (st.heap_len && top)
-			bpf_qdisc_watchdog_schedule(sch, top->until_ns, 0);
+		watch_heap(sch, now);
 		return NULL;
 	}
 
@@ -242,7 +291,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	if (cfg.shape_ns_per_byte_q16)
 		line_take(now, slot->bytes);
 	if (slot->ends && q >= FIRST_FLOW)
-		queue_ends(q, queue);
+		flow_ends(q, queue, now);
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (cfg.paced && skb && slot->len)
 		queue->paced_until_ns = next_by_pace(queue, skb, slot->bytes, now);
@@ -276,7 +325,7 @@ static void queue_clear(u32 q, s64 now)
 	queue->state = QUEUE_IDLE;
 	queue->hold_start_ns = 0;
 	queue->idle_since_ns = now;
-	if (ctl)
+	if (ctl && ctl->held_in == cfg.queue)
 		ctl->held = 0;
 }
 
@@ -298,7 +347,7 @@ void BPF_PROG(edge_reset, struct Qdisc *sch)
 		if (skb)
 			bpf_kfree_skb(skb);
 	}
-	bpf_for(i, 1, FIRST_FLOW + st.flows_used)
+	bpf_for(i, 1, FIRST_FLOW + cfg.max_flows)
 		queue_clear(i, now);
 	st.fresh.head = 0;
 	st.old.head = 0;

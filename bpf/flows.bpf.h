@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* flows.bpf.h: the flow table. Finds the queue of a flow, makes one for a new flow, takes it away from a
- * flow that has been idle for long. Private to edge.bpf.c, under the root qdisc lock of one device. */
+ * flow that has been idle for long. Private to edge.bpf.c, under the lock of one qdisc. */
 #ifndef ONR_FLOWS_BPF_H
 #define ONR_FLOWS_BPF_H
 
@@ -20,34 +20,46 @@ struct {
 	__type(value, u32);
 } hints SEC(".maps");
 
-/* Takes an idle queue away from its flow if it has been idle for that long; returns whether it is free. */
-static bool queue_reclaim(u32 q, struct queue *queue, s64 now, s64 age_ns)
+/* Takes an entry away from its flow if no segment has left for that long. Of several qdiscs that try, one
+ * succeeds. */
+static bool flow_reclaim(struct onr_ctl *ctl, s64 now, s64 age_ns)
 {
 	struct onr_tuple key, none = {};
-	struct onr_ctl *ctl = ctl_of(q);
+	u32 use = ctl->use;
 
-	if (!ctl || queue->state != QUEUE_IDLE)
+	if (use == ONR_TAKEN || (use != ONR_FREE && now - ctl->last_ns < age_ns))
 		return false;
-	if (!queue->in_use)
+	if (__sync_val_compare_and_swap(&ctl->use, use, ONR_TAKEN) != use)
+		return false;
+	if (use == ONR_FREE)
 		return true;
-	if (now - queue->idle_since_ns < age_ns)
-		return false;
 	key = ctl->key;
 	bpf_map_delete_elem(&flow_ids, &key);
 	ctl_reset(ctl, &none);
-	count(queue->ended ? ONR_CNT_flows_ended : ONR_CNT_flows_aged);
-	queue->in_use = 0;
-	queue->ended = 0;
+	count(use == ONR_ENDED ? ONR_CNT_flows_ended : ONR_CNT_flows_aged);
 	return true;
 }
 
-/* A FIN or RST has left. The queue goes to the next flow that needs one, not before ENDED_NS while others
+/* The same if none of its packets waits in this qdisc. Packets that wait in another leave as those of the next
+ * flow: unheld, or held once with it. */
+static bool queue_reclaim(u32 q, const struct queue *queue, s64 now, s64 age_ns)
+{
+	struct onr_ctl *ctl = ctl_of(q);
+
+	return ctl && !queue->packets && flow_reclaim(ctl, now, age_ns);
+}
+
+/* A FIN or RST has left. The entry goes to the next flow that needs one, not before ENDED_NS while others
  * are free. */
-static __always_inline void queue_ends(u32 q, struct queue *queue)
+static __always_inline void flow_ends(u32 q, struct queue *queue, s64 now)
 {
 	struct queue *tail = st.ended.head ? queue_at(st.ended.tail) : NULL;
+	struct onr_ctl *ctl = ctl_of(q);
 
-	queue->ended = 1;
+	if (!ctl)
+		return;
+	ctl->last_ns = now;
+	__sync_val_compare_and_swap(&ctl->use, ONR_IN_USE, ONR_ENDED);
 	if (queue->in_ended)
 		return;
 	queue->in_ended = 1;
@@ -59,55 +71,51 @@ static __always_inline void queue_ends(u32 q, struct queue *queue)
 	st.ended.tail = q;
 }
 
-/* The queue of the connection that ended first, or 0. One that has begun again, or has not become idle, is
- * left to ageing. */
+/* The queue of the connection that ended first, or 0. One that has begun again is left to ageing. */
 static u32 ended_take(s64 now, s64 age_ns)
 {
 	u32 q = st.ended.head;
 	struct queue *queue = queue_at(q);
-	bool idle;
+	struct onr_ctl *ctl = ctl_of(q);
+	bool ended;
 
-	if (!q || !queue)
+	if (!q || !queue || !ctl)
 		return 0;
-	idle = queue->ended && queue->state == QUEUE_IDLE;
-	if (idle && now - queue->idle_since_ns < age_ns)
+	ended = ctl->use == ONR_ENDED;
+	if (ended && (queue->packets || now - ctl->last_ns < age_ns))
 		return 0;
 	st.ended.head = queue->next_ended;
 	queue->in_ended = 0;
-	return idle && queue_reclaim(q, queue, now, age_ns) ? q : 0;
+	return ended && flow_reclaim(ctl, now, age_ns) ? q : 0;
 }
 
-/* When no packet is left, the queues still listed are those that nobody has found empty yet. */
-static void lists_clear(void)
+/* A queue whose entry was never used, or 0. */
+static u32 unused_take(void)
 {
-	u32 i;
+	u32 zero = 0, id, *used = bpf_map_lookup_elem(&flows_used, &zero);
+	struct onr_ctl *ctl;
 
-	bpf_for(i, 0, FIRST_FLOW + ONR_MAX_FLOWS) {
-		struct list *l = st.fresh.head ? &st.fresh : &st.old;
-		struct queue *queue = queue_at(l->head);
-
-		if (!l->head || !queue)
-			break;
-		l->head = queue->next;
-		queue->state = QUEUE_IDLE;
-		queue->idle_since_ns = st.last_ns;
-	}
+	if (!used || *used >= cfg.max_flows)
+		return 0;
+	id = __sync_fetch_and_add(used, 1);
+	ctl = id < cfg.max_flows ? bpf_map_lookup_elem(&ctls, &id) : NULL;
+	if (!ctl || __sync_val_compare_and_swap(&ctl->use, ONR_FREE, ONR_TAKEN) != ONR_FREE)
+		return 0;
+	return FIRST_FLOW + id;
 }
 
 /* A queue for a new flow: of a connection that has ended, else one never used, else one that has aged; 0
  * when the table is full. Global, as step() is. */
-__noinline u32 queue_find_free(u32 packets, s64 now)
+__noinline u32 queue_find_free(s64 now)
 {
-	bool room = st.flows_used < cfg.max_flows;
-	u32 i, free;
+	u32 i, free = ended_take(now, ENDED_NS);
 
-	if (!packets && !room)
-		lists_clear();
-	free = ended_take(now, room ? ENDED_NS : 0);
+	if (!free)
+		free = unused_take();
+	if (!free)
+		free = ended_take(now, 0);
 	if (free)
 		return free;
-	if (room)
-		return FIRST_FLOW + st.flows_used++;
 	bpf_for(i, 0, GC_STEPS) {
 		u32 q = FIRST_FLOW + st.gc_hand;
 		struct queue *queue = queue_at(q);
@@ -120,20 +128,24 @@ __noinline u32 queue_find_free(u32 packets, s64 now)
 	return 0;
 }
 
-static u32 flow_create(const struct onr_tuple *key, const struct Qdisc *sch, s64 now)
+static u32 flow_create(const struct onr_tuple *key, s64 now)
 {
-	u32 q = queue_find_free(sch->q.qlen, now);
+	u32 q = queue_find_free(now);
 	struct queue *queue = q ? queue_at(q) : NULL;
 	struct onr_ctl *ctl = q ? ctl_of(q) : NULL;
 	u32 id = q - FIRST_FLOW;
+	struct onr_tuple none = {};
 
 	if (!queue || !ctl)
 		return 0;
-	if (bpf_map_update_elem(&flow_ids, key, &id, BPF_ANY))
-		return 0; /* the queue stays free: gc finds it */
 	ctl_reset(ctl, key);
-	queue->in_use = 1;
-	queue->ended = 0;
+	ctl->last_ns = now;
+	if (bpf_map_update_elem(&flow_ids, key, &id, BPF_NOEXIST)) { /* another qdisc was faster */
+		ctl_reset(ctl, &none);
+		ctl->use = ONR_FREE;
+		return 0;
+	}
+	ctl->use = ONR_IN_USE;
 	queue->credit = 5 * cfg.quantum_bytes; /* sch_fq's initial quantum is 10 MTU */
 	queue->idle_since_ns = now;
 	queue->paced_until_ns = 0;
@@ -194,15 +206,14 @@ static __always_inline void flow_restart(const struct onr_tuple *key)
 {
 	u32 *id = bpf_map_lookup_elem(&flow_ids, key);
 	struct onr_ctl *ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
-	struct queue *queue = id ? queue_at(FIRST_FLOW + *id) : NULL;
 
-	if (!ctl || !queue)
+	if (!ctl || !same_flow(&ctl->key, key))
 		return;
 	ctl_reset(ctl, key);
-	queue->ended = 0;
+	__sync_val_compare_and_swap(&ctl->use, ONR_ENDED, ONR_IN_USE);
 }
 
-/* The queue of a known flow, or 0. A flow's key changes only here, under the qdisc lock. */
+/* The queue of a known flow, or 0. */
 static __always_inline u32 flow_find(const struct onr_tuple *key, u32 hash)
 {
 	u32 slot = hash % HINTS, *hint = bpf_map_lookup_elem(&hints, &slot), *id;
@@ -215,6 +226,11 @@ static __always_inline u32 flow_find(const struct onr_tuple *key, u32 hash)
 	id = bpf_map_lookup_elem(&flow_ids, key);
 	if (!id)
 		return 0;
+	ctl = bpf_map_lookup_elem(&ctls, id);
+	if (!ctl || !same_flow(&ctl->key, key)) { /* another qdisc has just given the entry away */
+		bpf_map_delete_elem(&flow_ids, key);
+		return 0;
+	}
 	if (hint)
 		*hint = *id;
 	return FIRST_FLOW + *id;

@@ -112,10 +112,13 @@ struct Qdisc_ops {
 
 u32 bpf_skb_get_hash(struct sk_buff *skb) __ksym;
 void bpf_kfree_skb(struct sk_buff *skb) __ksym;
-void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;
+void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym __weak;
 void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire_ns, u64 slack_ns) __ksym;
 void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
-void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak; /* from 6.2 on */
 void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
+
+/* A kernel with BPF qdiscs takes iterators while a lock is held; older ones may have them and refuse. */
+#define ONR_ITERATES bpf_ksym_exists(bpf_qdisc_skb_drop)
 
 #endif

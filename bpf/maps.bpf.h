@@ -35,6 +35,22 @@ struct {
 	__type(value, u32);
 } flow_ids SEC(".maps");
 
+/* How many entries of ctls were ever used. Writers: edges. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} flows_used SEC(".maps");
+
+/* By transmit queue. Writers: orack (adds), the queue's edge (takes all). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct onr_kicks);
+} kicks SEC(".maps");
+
 /* The peers, of --peers or of the device's subnets and the fleet: hosts to which flows are held, to which
  * OR-ACKs are sent and from which they are believed. Writer: daemon. Readers: edge, orack. */
 struct {

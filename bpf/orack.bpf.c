@@ -6,16 +6,45 @@
  * an OR-ACK. What is cloned: the next pure TCP ACK of the flow, because trimming a clone of data
  * copies it first. Where ACKs are too rare for that, a single frame is cloned itself; where GRO has
  * merged frames, the newest sample waits for the ACK.
- * Sender: ingress authenticates an OR-ACK, turns its time into the local clock, asks law/.
+ * Sender: ingress authenticates an OR-ACK, turns its time into the local clock, asks law/. Where there is no
+ * qdisc of ours, egress records the segments, and holds them with --path edt. Loads from Linux 5.10 on.
  *
  * Reads cfg, clock, keys, prefixes, flow_ids; updates the law state in ctls; writes peers and
  * counters. Does not need BPF qdisc support in the kernel. Never drops a packet that is not an
  * authentic OR-ACK. */
-#include "orack_observer.bpf.h"
+#include "orack_edt.bpf.h"
 #include "orack_receiver.bpf.h"
 #include "orack_sender.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* The sender's side where there is no qdisc of ours. */
+static __always_inline void segment_leaves(struct __sk_buff *ctx)
+{
+	bool holds = cfg.at_egress == ONR_EGRESS_HOLDS;
+	s64 now = bpf_ktime_get_ns();
+	struct segment segment;
+	struct onr_tuple flow;
+	struct packet packet;
+	struct onr_ctl *ctl;
+
+	if (!parse_innermost(ctx, &packet) || !segment_of(&packet, &segment))
+		return;
+	flow_of(&packet, &flow);
+	if (segment.flags & TCP_SYN) /* a new connection on the ports of an old one */
+		restart_flow(&flow);
+	if (!segment.len && !(segment.flags & TCP_ENDS))
+		return;
+	ctl = segment.len ? sending_flow(ctx, &flow, now) : known_flow(&flow);
+	if (!ctl)
+		return;
+	if (!holds && segment.len)
+		observe(ctl, &segment, now);
+	else if (segment.len)
+		hold(ctx, ctl, &segment, now);
+	if (segment.flags & TCP_ENDS)
+		end_flow(ctx, ctl, now);
+}
 
 SEC("tcx/egress")
 int orack_egress(struct __sk_buff *ctx)
@@ -24,8 +53,8 @@ int orack_egress(struct __sk_buff *ctx)
 		return make_orack(ctx);
 	if (waiting && ctx->len <= LONGEST_ACK)
 		ack_leaves(ctx);
-	if (cfg.observes)
-		observe(ctx);
+	if (cfg.at_egress != ONR_EGRESS_PASSES)
+		segment_leaves(ctx);
 	return ONR_TCX_NEXT;
 }
 
@@ -37,7 +66,6 @@ static __always_inline void pull_headers(struct __sk_buff *ctx)
 	u32 wanted = ctx->len < deepest ? ctx->len : deepest;
 	const struct ethhdr *eth = (const void *)(long)ctx->data;
 	const struct iphdr *ip = (const void *)(eth + 1);
-
 	const void *end = (const void *)(long)ctx->data_end;
 
 	if (ctx->len < shortest || (const void *)eth + wanted <= end)

@@ -1,36 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* orack_observer.bpf.h: the sender's side without the qdisc. Data is recorded as it passes egress, and leaves at
- * once; the law says for how long it would have held it. */
+/* orack_observer.bpf.h: the sender's side without the qdisc, at tcx egress. Finds or makes the entry of a segment's
+ * flow, for this header and for orack_edt.bpf.h. With --observe data is recorded as it passes, and leaves at once;
+ * the law says for how long it would have held it. */
 #ifndef ONR_ORACK_OBSERVER_BPF_H
 #define ONR_ORACK_OBSERVER_BPF_H
 
 #include "orack_common.bpf.h"
 
-/* The entry of the next new flow. Entries are taken in turn, so the oldest flow makes room. */
+#define ENTRIES_TRIED 8		      /* for a new flow, before it passes without an entry */
+#define ENTRY_ENDED_NS NSEC_PER_SEC /* an ended connection is remembered so long, for what it sends again */
+
+/* The entry that the next new flow tries first. Processors may race for it: an entry knows its flow. */
 static u32 next_entry;
 
-static __always_inline struct onr_ctl *observe_flow(struct __sk_buff *ctx,
-						    const struct onr_tuple *flow)
+/* May another flow have this entry? An observer holds nothing, so there the oldest flow makes room. Who holds takes
+ * it only from a flow of which nothing waits: a flow that lost its entry could overtake its own held segments. */
+static __always_inline bool entry_is_free(const struct onr_ctl *ctl, s64 now)
 {
-	u32 *id = bpf_map_lookup_elem(&flow_ids, flow), entry;
-	struct onr_ctl *ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
-	struct onr_tuple before;
+	s64 age_ns = ctl->use == ONR_ENDED ? ENTRY_ENDED_NS : cfg.flow_age_ns;
 
-	if (ctl && same_flow(&ctl->key, flow))
+	return cfg.at_egress == ONR_EGRESS_OBSERVES || ctl->use == ONR_FREE ||
+	       now - ctl->last_ns >= age_ns;
+}
+
+static __always_inline struct onr_ctl *entry_take(const struct onr_tuple *flow, u32 entry,
+						  struct onr_ctl *ctl)
+{
+	struct onr_tuple before = ctl->key;
+
+	bpf_map_delete_elem(&flow_ids, &before);
+	if (ctl->use != ONR_FREE)
+		count(ctl->use == ONR_ENDED ? ONR_CNT_flows_ended : ONR_CNT_flows_aged);
+	ctl_reset(ctl, flow);
+	ctl->use = ONR_IN_USE;
+	ctl->last_ns = 0;
+	if (bpf_map_update_elem(&flow_ids, flow, &entry, BPF_ANY)) {
+		count(ONR_CNT_flow_table_full);
+		return NULL;
+	}
+	count(ONR_CNT_flows_created);
+	return ctl;
+}
+
+static __always_inline struct onr_ctl *known_flow(const struct onr_tuple *flow)
+{
+	u32 *id = bpf_map_lookup_elem(&flow_ids, flow);
+	struct onr_ctl *ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
+
+	return ctl && same_flow(&ctl->key, flow) ? ctl : NULL;
+}
+
+/* A SYN leaves: the entry's state is of a connection before. What of that still waits stays in front. */
+static __always_inline void restart_flow(const struct onr_tuple *flow)
+{
+	struct onr_ctl *ctl = known_flow(flow);
+
+	if (!ctl)
+		return;
+	ctl_reset(ctl, flow);
+	ctl->use = ONR_IN_USE;
+}
+
+/* The entry of a flow that sends data; none if it is a stranger's, or the table is full. */
+static __always_inline struct onr_ctl *sending_flow(struct __sk_buff *ctx,
+						    const struct onr_tuple *flow, s64 now)
+{
+	struct onr_ctl *ctl = known_flow(flow);
+	u32 i, entry;
+
+	if (ctl)
 		return ctl;
 	if (!(ctx->sk || is_served(&flow->saddr)) || !known_peer(&flow->daddr))
 		return NULL;
-	entry = __sync_fetch_and_add(&next_entry, 1) % cfg.max_flows;
-	ctl = bpf_map_lookup_elem(&ctls, &entry);
-	if (!ctl)
-		return NULL;
-	before = ctl->key;
-	bpf_map_delete_elem(&flow_ids, &before);
-	ctl_reset(ctl, flow);
-	if (bpf_map_update_elem(&flow_ids, flow, &entry, BPF_ANY))
-		return NULL;
-	count(ONR_CNT_flows_created);
-	return ctl;
+	for (i = 0; i < ENTRIES_TRIED; i++) {
+		entry = next_entry++ % cfg.max_flows;
+		ctl = bpf_map_lookup_elem(&ctls, &entry);
+		if (ctl && entry_is_free(ctl, now))
+			return entry_take(flow, entry, ctl);
+	}
+	count(ONR_CNT_flow_table_full);
+	return NULL;
 }
 
 /* Notes a pause until then, less what of it a pause before has noted. */
@@ -46,30 +95,16 @@ static __always_inline void note_pause(struct onr_ctl *ctl, s64 now, s64 until)
 	ctl->held_until_ns = until;
 }
 
-static __always_inline void observe(struct __sk_buff *ctx)
+static __always_inline void observe(struct onr_ctl *ctl, const struct segment *segment, s64 now)
 {
 	struct onr_clock_params clk;
-	struct segment segment;
-	struct onr_tuple flow;
-	struct packet packet;
-	struct onr_ctl *ctl;
-	s64 now, until;
+	s64 until;
 
-	if (!parse_innermost(ctx, &packet) || !segment_of(&packet, &segment))
-		return;
-	flow_of(&packet, &flow);
-	if (segment.flags & TCP_SYN) /* a new connection on the ports of an old one */
-		bpf_map_delete_elem(&flow_ids, &flow);
-	if (!segment.len)
-		return;
-	ctl = observe_flow(ctx, &flow);
-	if (!ctl)
-		return;
-	now = bpf_ktime_get_ns();
 	bpf_spin_lock(&ctl->lock);
 	until = onr_may_go(&cfg.law, &ctl->law, now);
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, segment.seq, segment.len,
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, segment->seq, segment->len,
 			 cfg.orack_every_bytes);
+	ctl->last_ns = now;
 	bpf_spin_unlock(&ctl->lock);
 	clock_read(&clk);
 	until = onr_min(until, clk.lease_expires_mono_ns);

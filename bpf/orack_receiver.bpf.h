@@ -315,20 +315,21 @@ static __noinline int make_orack(struct __sk_buff *ctx)
 		.dscp = len >> LEN_DSCP_SHIFT & DSCP_MASK,
 		.rx_fleet_ns = (u64)ctx->cb[CB_RX_HI] << 32 | ctx->cb[CB_RX_LO],
 	};
-	const struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
-	bool is_ack = len & LEN_IS_ACK, partial;
+	bool is_ack = len & LEN_IS_ACK;
+	enum completes completes;
 	struct packet p;
 
-	if (!parse_innermost(ctx, &p) || p.protocol != IPPROTO_TCP ||
-	    (p.outer_at && (!is_ack || outer_is_partial(skb, p.l3_at + p.header_len))))
+	if (!parse_innermost(ctx, &p) || p.protocol != IPPROTO_TCP || (p.outer_at && !is_ack))
 		goto fail;
-	partial = clone_is_partial(skb, p.l3_at + p.header_len);
+	completes = who_completes(ctx, &p);
+	if (completes == TUNNELS_SUM)
+		goto fail;
 	if (is_ack)
 		flow_acked(&p, &s.flow);
 	else
 		flow_of(&p, &s.flow);
-	if (!(p.ip6 ? write_orack6(ctx, &p, &s, is_ack, partial)
-		    : write_orack4(ctx, &p, &s, is_ack, partial)))
+	if (!(p.ip6 ? write_orack6(ctx, &p, &s, is_ack, completes)
+		    : write_orack4(ctx, &p, &s, is_ack, completes)))
 		goto fail;
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);

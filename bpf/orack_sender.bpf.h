@@ -100,7 +100,8 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 		owd_ns = ctl->law.sample_owd_ns;
 		if (ctl->held) {
 			opens = onr_may_go(&cfg.law, &ctl->law, now);
-			kick = opens < ctl->held_until_ns;
+			kick = opens < ctl->held_until_ns && !ctl->kicked;
+			ctl->kicked |= kick;
 		}
 	}
 	bpf_spin_unlock(&ctl->lock);
@@ -113,12 +114,22 @@ static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl
 	return kick;
 }
 
-/* Lets the qdisc run: the OR-ACK itself is sent into it, and dropped there. */
-static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id)
+/* Lets the qdisc that holds a flow run and look at it: the OR-ACK itself is sent into it, and dropped there. The
+ * transmit queue is a wish, which the kernel grants unless the device chooses by processor (XPS). */
+static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id, struct onr_ctl *ctl)
 {
+	u32 queue = ctl->held_in;
+	struct onr_kicks *of = bpf_map_lookup_elem(&kicks, &queue);
+
+	if (!of)
+		return ONR_TCX_DROP;
+	bpf_spin_lock(&of->lock);
+	ctl->next_kick = of->first;
+	of->first = id + 1;
+	bpf_spin_unlock(&of->lock);
 	ctx->mark = ONR_MARK_KICK;
 	ctx->cb[0] = ONR_MARK_KICK;
-	ctx->cb[1] = id;
+	ctx->queue_mapping = 1 + queue;
 	return bpf_redirect(ctx->ifindex, 0);
 }
 
@@ -199,7 +210,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		return ONR_TCX_DROP;
 	}
 	if (feed_law(&s, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
-		return kick_qdisc(ctx, *id);
+		return kick_qdisc(ctx, *id, ctl);
 	return ONR_TCX_DROP;
 }
 

@@ -26,6 +26,8 @@ _Static_assert(ETH_HLEN + sizeof(struct wire4) == 78,
 	       "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
 _Static_assert(ETH_HLEN + sizeof(struct wire6) == 98, "20 B more over IPv6");
 
+enum completes { NO_SUM, TCPS_SUM, TUNNELS_SUM };
+
 /* One's complement sum of words, not folded. */
 static __always_inline u64 csum_add(u64 sum, const void *words, u32 bytes)
 {
@@ -122,18 +124,32 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 	return true;
 }
 
-/* Will somebody complete the checksum that begins at l4? */
-static __always_inline bool clone_is_partial(const struct sk_buff *skb, u32 l4_at)
+/* Does a TCP packet hold the sum of its pseudo header instead of a checksum? Then it is CHECKSUM_PARTIAL; of
+ * 65,536 complete checksums one looks the same. */
+static __always_inline bool holds_pseudo_sum(const struct packet *p)
 {
-	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL &&
-	       skb->head + skb->csum_start == skb->data + l4_at;
+	const struct tcphdr *tcp = p->l4;
+	struct onr_addr from, to;
+	u64 sum = bpf_htons(l4_len(p)) + bpf_htons(IPPROTO_TCP);
+
+	addresses(p, &from, &to);
+	sum = csum_add(csum_add(sum, &from, sizeof(from)), &to, sizeof(to));
+	return csum_fold(sum) == tcp->check;
 }
 
-/* Or one that begins elsewhere: that of the tunnel's UDP header, which we cannot call off? */
-static __always_inline bool outer_is_partial(const struct sk_buff *skb, u32 l4_at)
+/* Which checksum of a clone will a NIC, a hypervisor or the kernel complete? That of a tunnel's UDP header we
+ * cannot call off. Kernels before 6.1 do not show it: there the OR-ACK is lost where the sum is wrong. */
+static __always_inline enum completes who_completes(struct __sk_buff *ctx, const struct packet *p)
 {
-	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL &&
-	       skb->head + skb->csum_start != skb->data + l4_at;
+	const struct sk_buff *skb;
+
+	if (!bpf_ksym_exists(bpf_cast_to_kern_ctx))
+		return holds_pseudo_sum(p) ? TCPS_SUM : NO_SUM;
+	skb = bpf_cast_to_kern_ctx(ctx);
+	if (BPF_CORE_READ_BITFIELD(skb, ip_summed) != CHECKSUM_PARTIAL)
+		return NO_SUM;
+	return skb->head + skb->csum_start == skb->data + p->l3_at + p->header_len ? TCPS_SUM
+										  : TUNNELS_SUM;
 }
 
 /* Turns the Ethernet header round. */
@@ -178,24 +194,26 @@ static __always_inline bool write_wire(struct __sk_buff *ctx, u32 l3_at, u32 out
 }
 
 static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct packet *p,
-					 const struct sample *s, bool is_ack, bool partial)
+					 const struct sample *s, bool is_ack,
+					 enum completes completes)
 {
 	struct wire4 w = {};
 
 	ip4_header(&w.ip, orack_class(s->dscp, class_of(p)), s->flow.daddr.word[3],
 		   s->flow.saddr.word[3]);
-	return fill_udp(&w.udp, &w.orack, s, partial) &&
+	return fill_udp(&w.udp, &w.orack, s, completes == TCPS_SUM) &&
 	       write_wire(ctx, p->l3_at, p->outer_at, is_ack, &w, sizeof(w));
 }
 
 static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct packet *p,
-					 const struct sample *s, bool is_ack, bool partial)
+					 const struct sample *s, bool is_ack,
+					 enum completes completes)
 {
 	struct wire6 w = {};
 
 	ip6_header(&w.ip, *(const __be32 *)p->l3, orack_class(s->dscp, class_of(p)),
 		   &s->flow.daddr, &s->flow.saddr);
-	return fill_udp(&w.udp, &w.orack, s, partial) &&
+	return fill_udp(&w.udp, &w.orack, s, completes == TCPS_SUM) &&
 	       write_wire(ctx, p->l3_at, p->outer_at, is_ack, &w, sizeof(w));
 }
 

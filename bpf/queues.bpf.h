@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* queues.bpf.h: what the qdisc keeps packets in: slots, one FIFO of them a flow, the lists of the round
  * robin and a heap of the queues that wait for a time. Decides nothing. Private to edge.bpf.c, all of it
- * under the root qdisc lock of one device. */
+ * under the lock of one qdisc. */
 #ifndef ONR_QUEUES_BPF_H
 #define ONR_QUEUES_BPF_H
 
@@ -35,9 +35,7 @@ struct queue {
 	s32 credit;
 	u32 state;
 	u32 packets;
-	u32 in_use;	    /* a flow owns this queue; always for buckets */
-	u32 ended;	    /* its connection has ended */
-	u32 in_ended;	    /* is in the list of such queues, or was when it ended before */
+	u32 in_ended;	    /* is in the list of ended connections */
 	u32 next_ended;
 	s64 until_ns;	    /* while held: key of the valid heap entry */
 	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
@@ -82,7 +80,6 @@ static struct {
 	struct list ended; /* queues of ended connections, by next_ended */
 	u32 free_slot;
 	u32 slots_used; /* slots above were never used */
-	u32 flows_used;
 	u32 gc_hand;
 	u32 heap_len;
 	u32 order; /* of the packets that wait for a time */

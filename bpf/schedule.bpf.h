@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* schedule.bpf.h: which packet leaves next. Deficit round robin over the queues, with new and old ones as
  * in sch_fq. A queue whose head the law or TCP's pace lets go later waits in the heap. Private to
- * edge.bpf.c, under the root qdisc lock of one device. */
+ * edge.bpf.c, under the lock of one qdisc. */
 #ifndef ONR_SCHEDULE_BPF_H
 #define ONR_SCHEDULE_BPF_H
 
@@ -43,6 +43,7 @@ static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot,
 {
 	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len,
 			 cfg.orack_every_bytes);
+	ctl->last_ns = now;
 }
 
 /* Asks the law for the head of a flow's queue. 0: it goes, and is recorded as sent now. Otherwise
@@ -87,7 +88,10 @@ static bool queue_hold(u32 q, struct queue *queue, struct onr_ctl *ctl, s64 unti
 	if (!queue->hold_start_ns)
 		queue->hold_start_ns = now;
 	bpf_spin_lock(&ctl->lock);
+	if (ctl->held_in != cfg.queue)
+		ctl->kicked = 0; /* it may be in the list of a queue that does not run again */
 	ctl->held = 1;
+	ctl->held_in = cfg.queue;
 	ctl->held_until_ns = until;
 	bpf_spin_unlock(&ctl->lock);
 	return true;

@@ -12,14 +12,30 @@
 /* 256 sampled transmissions are at least 3.7 MB in flight. */
 #define ONR_RING 256u
 
-/* for (i = 0; i < n; i++), in the form the BPF verifier follows. */
+/* Evaluates found for i = 0, 1, .. below n until it is true. The verifier checks a bpf_for once, but kernels
+ * before 6.4 do not have it, and 6.12 refuses it while a lock is held; there it follows each round of the loop.
+ * Which it is the programs say in ONR_ITERATES. */
+#define ONR_UNTIL_ANY(i, n, found)                                               \
+	for ((i) = 0; (i) < (n); (i)++)                                          \
+		if (found)                                                       \
+			break
 #ifdef __bpf__
 #ifndef bpf_for
 #error "include <bpf/bpf_helpers.h> before law/records.h"
 #endif
-#define ONR_FOR(i, n) bpf_for(i, 0, n)
+#ifndef ONR_ITERATES
+#define ONR_ITERATES bpf_ksym_exists(bpf_iter_num_new)
+#endif
+#define ONR_UNTIL(i, n, found)                                                   \
+	do {                                                                     \
+		if (ONR_ITERATES) {                                              \
+			bpf_for(i, 0, n) if (found) break;                       \
+		} else {                                                         \
+			ONR_UNTIL_ANY(i, n, found);                              \
+		}                                                                \
+	} while (0)
 #else
-#define ONR_FOR(i, n) for ((i) = 0; (i) < (n); (i)++)
+#define ONR_UNTIL(i, n, found) ONR_UNTIL_ANY(i, n, found)
 #endif
 
 /* All zero is empty. A new connection on the same ports starts from a reset. */
@@ -53,24 +69,30 @@ ONR_FN struct onr_record *onr_records_at(struct onr_records *records, u32 age)
 	return &records->ring[(records->next - 1 - age) & (ONR_RING - 1)];
 }
 
+/* Forgets the age-th newest record if it shares a byte with [seq, seq + len). Returns
+ * whether no older one does. */
+ONR_FN int onr_record_forget(struct onr_records *records, u32 age, u32 seq, u32 len)
+{
+	struct onr_record *rec = onr_records_at(records, age);
+
+	if (age >= records->count)
+		return 1;
+	if (!rec->len)
+		return 0;
+	if (!onr_seq_before(seq, rec->seq + rec->len))
+		return 1;
+	if (onr_seq_before(rec->seq, seq + len))
+		rec->len = 0;
+	return 0;
+}
+
 /* Forgets every record that shares a byte with [seq, seq + len). Records were
  * written in sequence order: older ones than the first that ends before seq do. */
 ONR_FN void onr_records_forget(struct onr_records *records, u32 seq, u32 len)
 {
 	int age;
 
-	ONR_FOR(age, (int)ONR_RING) {
-		struct onr_record *rec = onr_records_at(records, (u32)age);
-
-		if ((u32)age >= records->count)
-			break;
-		if (!rec->len)
-			continue;
-		if (!onr_seq_before(seq, rec->seq + rec->len))
-			break;
-		if (onr_seq_before(rec->seq, seq + len))
-			rec->len = 0;
-	}
+	ONR_UNTIL(age, (int)ONR_RING, onr_record_forget(records, (u32)age, seq, len));
 }
 
 /* The head leaves: the law counts it, and a record is kept if it is sampled and new.
@@ -97,6 +119,21 @@ ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 		records->count++;
 }
 
+/* Copies the age-th newest record if it holds byte seq. Returns whether the search is
+ * over. */
+ONR_FN int onr_record_find(struct onr_records *records, u32 age, u32 seq,
+			   struct onr_record *out)
+{
+	const struct onr_record *rec = onr_records_at(records, age);
+
+	if (age >= records->count)
+		return 1;
+	if (seq - rec->seq >= rec->len)
+		return 0;
+	*out = *rec;
+	return 1;
+}
+
 /* An OR-ACK names byte seq: the newest record that holds it goes to the law. */
 ONR_FN enum onr_verdict onr_records_orack(const struct onr_cfg *cfg,
 					  struct onr_flow *flow,
@@ -106,16 +143,7 @@ ONR_FN enum onr_verdict onr_records_orack(const struct onr_cfg *cfg,
 	struct onr_record rec = { 0, 0, 0, 0 };
 	int age;
 
-	ONR_FOR(age, (int)ONR_RING) {
-		const struct onr_record *r = onr_records_at(records, (u32)age);
-
-		if ((u32)age >= records->count)
-			break;
-		if (seq - r->seq < r->len) {
-			rec = *r;
-			break;
-		}
-	}
+	ONR_UNTIL(age, (int)ONR_RING, onr_record_find(records, (u32)age, seq, &rec));
 	return onr_orack_arrived(cfg, flow, &rec, seq, now_ns, rx_mono_ns);
 }
 

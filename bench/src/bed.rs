@@ -226,13 +226,13 @@ impl Agent {
             .context("starting onramp agent")?;
         let mut agent = Self { namespace, process };
         let begun = Instant::now();
-        while agent.status().is_err() {
+        while let Err(error) = agent.status() {
             if let Some(status) = agent.process.try_wait()? {
                 bail!("onramp agent in {namespace} ended: {status}");
             }
             ensure!(
                 begun.elapsed() < AGENT_START,
-                "onramp agent in {namespace} did not start in {AGENT_START:?}"
+                "onramp agent in {namespace} did not start in {AGENT_START:?}: {error:#}"
             );
             std::thread::sleep(Duration::from_millis(250));
         }

@@ -253,6 +253,7 @@ impl World {
             cache,
             memory_mib: MEMORY_MIB,
             seed,
+            processors: 1,
             plugin: (what == "count").then_some(counts),
         };
         let file = |guest: &str, host: &Path| GuestFile {
@@ -295,18 +296,20 @@ fn build_onramp(root: &Path) -> Result<PathBuf> {
     Ok(directory.join("onramp"))
 }
 
-/// Builds plugin/count.c; it lies beside this program.
+/// Builds plugin/count.c with the compiler of the BPF programs; it lies beside this program.
 fn build_plugin() -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin/count.c");
     let plugin = std::env::current_exe()?.with_file_name("count.so");
-    let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
+    let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang-19".into());
     let mut command = Command::new(clang);
     command
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
         .arg(source)
         .arg("-o")
         .arg(&plugin);
-    run_or_fail(command)?;
+    run_or_fail(command).context(
+        "building the emulator's plugin needs clang-19: run `make setup`, or name another clang in CLANG",
+    )?;
     Ok(plugin)
 }
 

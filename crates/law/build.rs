@@ -71,7 +71,7 @@ impl ParseCallbacks for Rust {
         variant: &str,
         _value: EnumVariantValue,
     ) -> Option<String> {
-        let name = ["ONR_LAW_", "ONR_PROBE_", "ONR_"]
+        let name = ["ONR_LAW_", "ONR_PROBE_", "ONR_EGRESS_", "ONR_"]
             .iter()
             .find_map(|prefix| variant.strip_prefix(prefix))?;
         Some(capitalised(name))

@@ -98,9 +98,11 @@ fn digest(root: &Path, directories: &[&str]) -> u64 {
 /// SipHash of the kernel programs and the law, without comments and white space.
 fn data_path(root: &Path) -> u64 {
     let mut hasher = SipHasher13::new();
-    let sources = ["law", "bpf"]
-        .iter()
-        .flat_map(|directory| files(&root.join(directory)));
+    let directories = ["law", "bpf"].map(|directory| root.join(directory));
+    for directory in &directories {
+        println!("cargo::rerun-if-changed={}", directory.display());
+    }
+    let sources = directories.iter().flat_map(|directory| files(directory));
     for path in sources.filter(|path| path.extension().is_some_and(|e| e == "c" || e == "h")) {
         let text =
             std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -17,8 +17,9 @@ use crate::{
     guest,
 };
 
-/// Machines at a time: one a core of the smallest machine that this must run on.
-const MACHINES: usize = 2;
+/// Machines at a time. A machine uses six tenths of a core, because it waits for its own timers between two moments
+/// of its time; the smallest machine that this must run on has two cores.
+const MACHINES: usize = 3;
 /// For the 4,000 connections of one fact and the flow tables of two daemons.
 const MEMORY_MIB: u32 = 1024;
 /// A machine without a word for this much of its own time is given up; guest.rs ends a fact before that.
@@ -88,11 +89,13 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
 }
 
-/// Longest first, each to the machine that has least to do.
+/// Longest first, each to the machine that has least to do. Those that need several processors share a machine.
 fn start_machines(mut wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
     wanted.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
+    let (usual, large): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|fact| fact.processors() == 1);
     let mut shares: Vec<Vec<&'static Fact>> = vec![vec![]; MACHINES];
-    for fact in wanted {
+    for fact in usual {
         let cost = |share: &Vec<&Fact>| share.iter().map(|f| f.cost_s).sum::<u32>();
         let least = shares
             .iter_mut()
@@ -100,6 +103,7 @@ fn start_machines(mut wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
             .expect("some machine");
         least.push(fact);
     }
+    shares.push(large);
     for (number, share) in shares
         .into_iter()
         .enumerate()
@@ -114,7 +118,8 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
     while !share.is_empty() {
         let names: Vec<&str> = share.iter().map(|fact| fact.name).collect();
         let mut lines = Lines::new(verdicts);
-        let error = match run_machine(number, &names, &mut |line| lines.take(line)) {
+        let processors = share[0].processors();
+        let error = match run_machine(number, processors, &names, &mut |line| lines.take(line)) {
             Ok(()) => "the guest ended before it came to this fact".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -140,6 +145,7 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
 /// Boots one machine, which goes through `names`.
 fn run_machine(
     number: usize,
+    processors: u8,
     names: &[&str],
     on_line: &mut dyn FnMut(&str),
 ) -> Result<(), VmError> {
@@ -156,7 +162,9 @@ fn run_machine(
         source,
     };
     std::fs::create_dir_all(&scratch).map_err(io)?;
-    let mut command = vec!["./guest".to_owned(), guest::ALL.to_owned()];
+    let mut command = vec!["env".to_owned()];
+    command.extend(settings());
+    command.extend(["./guest".to_owned(), guest::ALL.to_owned()]);
     command.extend(names.iter().map(|name| (*name).to_owned()));
     let mut files = vec![
         program(&guest, "guest"),
@@ -175,9 +183,10 @@ fn run_machine(
         patience: PATIENCE,
     };
     let vm = Vm {
-        kernel: Kernel::find(&cache)?,
+        kernel: kernel(&cache)?,
         cache,
         memory_mib: MEMORY_MIB,
+        processors,
         seed: seed(),
         plugin: None,
     };
@@ -191,6 +200,20 @@ fn run_machine(
     vm.run(&job, &AtomicBool::new(false), &mut logged)?
         .success()
         .map(drop)
+}
+
+/// `ONRAMP_KERNEL`: another kernel, as `onramp rack --kernel` takes it.
+fn kernel(cache: &Path) -> Result<Kernel, VmError> {
+    match std::env::var_os("ONRAMP_KERNEL") {
+        Some(path) => Kernel::at(Path::new(&path)),
+        None => Kernel::find(cache),
+    }
+}
+
+/// Variables of the environment that facts read, as NAME=VALUE.
+fn settings() -> impl Iterator<Item = String> {
+    let all = std::env::vars().filter(|(name, _)| name.starts_with("ONRAMP_SOAK_"));
+    all.map(|(name, value)| format!("{name}={value}"))
 }
 
 /// `ONRAMP_VM_SEED`: another seed is another machine, as another build is. What facts claim of

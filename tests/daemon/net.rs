@@ -64,10 +64,14 @@ impl Namespace {
 
     /// The root qdisc of a device as `tc -s -j` tells it; none for a device without.
     pub fn qdisc(&self, dev: &str) -> Option<serde_json::Value> {
+        let mut all = self.qdiscs(dev).into_iter();
+        all.find(|q| q["root"] == true && q["kind"] != "noqueue")
+    }
+
+    /// All of them.
+    pub fn qdiscs(&self, dev: &str) -> Vec<serde_json::Value> {
         let text = self.run(&format!("tc -s -d -j qdisc show dev {dev}"));
-        let all: Vec<serde_json::Value> = serde_json::from_str(&text).expect("tc prints JSON");
-        all.into_iter()
-            .find(|q| q["root"] == true && q["kind"] != "noqueue")
+        serde_json::from_str(&text).expect("tc prints JSON")
     }
 }
 
@@ -83,6 +87,8 @@ pub struct Plan {
     /// GSO segments cross the wire whole, as to a NIC with TSO; else the kernel cuts them.
     pub tso: bool,
     pub gro: bool,
+    /// Transmit queues of every host.
+    pub queues: u8,
 }
 
 impl Plan {
@@ -94,6 +100,7 @@ impl Plan {
         mtu: 1500,
         tso: false,
         gro: false,
+        queues: 1,
     };
 }
 
@@ -158,7 +165,7 @@ fn build_host(i: u8, plan: &Plan) -> Host {
     let ns = Namespace(name.clone());
     let on_off = |on: bool| if on { "on" } else { "off" };
     shell(&format!("ip netns add {name}"));
-    shell(&format!("ip link add eth0 netns {name} address 02:00:00:00:00:{i:02x} mtu {mtu} type veth peer name {port} netns switch", mtu = plan.mtu));
+    shell(&format!("ip link add eth0 netns {name} address 02:00:00:00:00:{i:02x} mtu {mtu} numtxqueues {queues} numrxqueues {queues} type veth peer name {port} netns switch numtxqueues {queues} numrxqueues {queues}", mtu = plan.mtu, queues = plan.queues));
     shell(&format!(
         "ip -n switch link set {port} mtu {} master sw up",
         plan.mtu

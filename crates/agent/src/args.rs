@@ -5,14 +5,14 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onramp_clock::keys::Keys;
 use onramp_law::{
-    abi::{onr_dev_cfg, ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
+    abi::{onr_at_egress, onr_dev_cfg, ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS},
     defaults, ns_per_byte_q16, Config, Law, SAMPLE_BYTES,
 };
 use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
 use crate::capabilities;
-use crate::datapath::edge;
+use crate::datapath::{edge, Path};
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
@@ -99,6 +99,9 @@ pub struct Args {
     /// been held
     #[arg(long, conflicts_with_all = ["shape", "gso_max", "pace"])]
     pub observe: bool,
+    /// How flows are held
+    #[arg(long, value_enum, default_value = "auto", conflicts_with = "observe")]
+    pub path: Path,
     /// Socket that `onramp status` connects to [default: one in /run/onramp]
     #[arg(long)]
     pub socket: Option<PathBuf>,
@@ -242,6 +245,11 @@ impl Args {
                 self.dev
             );
         }
+        let former = edge::former(&self.dev)?;
+        let queues = match former.per_queue && self.link.shape.is_none() && !self.observe {
+            true => edge::qdiscs(transmit_queues(&self.dev)),
+            false => 1,
+        };
         let mtu = mtu(&self.dev);
         let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
         let config = self.law.config(line_rate).gate_allowance(segment);
@@ -251,23 +259,28 @@ impl Args {
             orack_fresh_ns: self.law.max_owd.as_ns(),
             limit_packets: self.limits.limit,
             max_flows: self.limits.flows,
+            queues,
+            queue: 0,
             quantum_bytes: 2 * (mtu + ETHERNET_HEADER),
             shape_ns_per_byte_q16: self.link.shape.map_or(0, ns_per_byte_q16),
             key_id: self.keys()?.signing().id,
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
-            paced: self.paces()?.into(),
-            observes: self.observe.into(),
+            paced: self.paces(former.had_fq).into(),
+            at_egress: match self.observe {
+                true => onr_at_egress::Observes,
+                false => onr_at_egress::Passes,
+            } as u16,
         })
     }
 
     /// Do all flows leave at TCP's pace?
-    fn paces(&self) -> Result<bool> {
-        Ok(match self.link.pace {
+    fn paces(&self, had_fq: bool) -> bool {
+        match self.link.pace {
             Pace::On => true,
             Pace::Off => false,
-            Pace::Auto => edge::had_fq(&self.dev)?,
-        })
+            Pace::Auto => had_fq,
+        }
     }
 
     /// The longest GSO segment that the device will send.

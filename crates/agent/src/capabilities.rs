@@ -1,8 +1,9 @@
 //! The capabilities of a daemon: it drops all that it does not need before it starts its threads and attaches
 //! anything, so that an intruder gains little. Files must therefore belong to root, or be readable by all.
 use anyhow::{Context, Result};
-use rustix::thread::{
-    capabilities, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets,
+use rustix::{
+    process::{setrlimit, Resource, Rlimit},
+    thread::{capabilities, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets},
 };
 
 /// Of the data path: qdiscs and tcx; programs and maps; programs that read kernel structures.
@@ -17,6 +18,16 @@ pub fn of_clock(disciplines: bool) -> CapabilitySet {
         false => CapabilitySet::empty(),
     };
     CapabilitySet::NET_ADMIN | sets_clock
+}
+
+/// Lifts the limit of locked memory, to which kernels before 5.11 charge BPF maps. That needs a capability which the
+/// daemon then drops; where it lacks, the kernel refuses the maps and says why.
+pub fn allow_maps() {
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    let _ = setrlimit(Resource::Memlock, unlimited);
 }
 
 /// Drops all capabilities but `needed`, for this thread and for all that it starts. No program that they execute

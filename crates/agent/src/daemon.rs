@@ -23,8 +23,7 @@ use onramp_status::{
 
 use crate::args::{transmit_queues, Args, Threshold};
 use crate::capabilities;
-use crate::datapath::edge::{self, Edge};
-use crate::datapath::Datapath;
+use crate::datapath::{Datapath, Holder};
 use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::silence::Silence;
@@ -61,6 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     let dev = &args.dev;
     let ifindex = check_device(dev)?;
     check_privilege()?;
+    capabilities::allow_maps();
     capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
     let socket = args
@@ -88,8 +88,8 @@ pub fn run(args: &Args) -> Result<()> {
     let params = clock.renew();
     let attached = Datapath::attach(
         ifindex,
-        &edge::qdisc_id(netns, ifindex),
         &cfg,
+        args.path,
         &keys,
         peers.prefixes(),
         &args.peers.serve,
@@ -118,8 +118,8 @@ pub fn run(args: &Args) -> Result<()> {
         thresholds: BTreeMap::new(),
         front_due: Instant::now(),
     };
-    if let Some(edge) = daemon.datapath.edge() {
-        set_up(edge, args);
+    if let Some(holder) = daemon.datapath.holder() {
+        set_up(holder, args);
     }
     if let Some(warning) = args.line_rate_warning() {
         warn!("{warning}");
@@ -132,12 +132,13 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     info!(
-        "{} {dev}: law {}, threshold {}, peers {}",
+        "{} {dev}: path {}, law {}, threshold {}, peers {}",
         if args.observe {
             "observing"
         } else {
             "holding on"
         },
+        daemon.datapath.path(),
         args.law.law.name(),
         args.law.threshold,
         daemon.peers.text()
@@ -165,19 +166,25 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Limits GSO segments as asked, and warns of a device with several queues.
-fn set_up(edge: &mut Edge, args: &Args) {
+/// Limits GSO segments as asked, and says what a device with several transmit queues gets.
+fn set_up(holder: &mut Holder, args: &Args) {
     let dev = &args.dev;
     if let Some(bytes) = args.link.gso_max {
-        if let Err(error) = edge.limit_gso(bytes.get() as u32) {
+        if let Err(error) = holder.limit_gso(bytes.get() as u32) {
             warn!("{dev}: {error:#}; flows are controlled in larger bursts");
         }
     }
-    let queues = transmit_queues(dev);
-    if queues > 1 {
+    let (queues, qdiscs) = (transmit_queues(dev), holder.qdiscs());
+    if qdiscs > 1 {
+        info!("{dev}: each of the {qdiscs} transmit queues has a qdisc of its own");
+    } else if queues > 1 {
         warn!(
-            "{dev} has {queues} transmit queues, and On-Ramp serves all with one qdisc and one lock; on a \
-             line faster than 10 Gbit/s compare the throughput with and without it"
+            "{dev} has {queues} transmit queues and, because of {}, one qdisc and one lock for all; on a line \
+             faster than 10 Gbit/s compare the throughput with and without On-Ramp",
+            match args.link.shape {
+                Some(_) => "--shape",
+                None => "its former root qdisc",
+            }
         );
     }
 }
@@ -256,6 +263,7 @@ impl Daemon<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             dev: self.args.dev.clone(),
+            path: self.datapath.path().to_owned(),
             law: self.args.law.law.name().to_owned(),
             threshold_ns: match self.args.law.threshold {
                 Threshold::Fixed(span) => Some(span.as_ns()),

@@ -10,23 +10,30 @@ use libbpf_rs::{
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
-    onr_addr, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_peer, onr_prefix, onr_tuple,
-    COUNTERS, ONR_KEYS, ONR_MAX_PEERS,
+    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_peer, onr_prefix,
+    onr_tuple, COUNTERS, ONR_KEYS, ONR_MAX_PEERS,
 };
 
 use onramp_status::RootQdisc;
 
 use crate::prefix::Prefix;
 
+mod before;
 pub mod clock_map;
 pub(crate) mod edge;
+mod edt;
+mod holder;
+mod hooks;
 mod object;
 mod qdisc;
+mod tc;
 mod tcx;
 
-use edge::Edge;
+use edge::{Edge, Place};
+use edt::Edt;
+pub use holder::{Holder, Path};
+use hooks::Hooks;
 use object::{explain_load, set_cfg};
-use tcx::Tcx;
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod orack_skel {
@@ -59,71 +66,90 @@ struct Maps {
 /// A loaded data path on one device.
 pub struct Datapath {
     /// None while the daemon only observes.
-    edge: Option<Edge>,
+    holder: Option<Holder>,
     maps: Maps,
-    tcx: Tcx,
+    tcx: Hooks,
     cfg: onr_dev_cfg,
 }
 
 impl Datapath {
-    /// Loads the programs with `cfg`, and attaches them to the device; without the qdisc `id` if the
-    /// configuration says that there is none.
+    /// Loads the programs with `cfg`, and attaches them to the device; holds by `path`, unless the configuration
+    /// says that the daemon observes.
     pub fn attach(
         ifindex: i32,
-        id: &str,
         cfg: &onr_dev_cfg,
+        path: Path,
         keys: &Keys,
         peers: &[Prefix],
         served: &[Prefix],
         clock: &onr_clock_params,
     ) -> Result<Self> {
-        let mut edge_object = MaybeUninit::uninit();
-        let loaded = match cfg.observes {
-            0 => Some(edge::load(&mut edge_object, id, cfg)?),
-            _ => None,
+        let place = Place::of(ifindex)?;
+        let mut cfg = *cfg;
+        let mut room = edge::room(&cfg);
+        let observes = cfg.at_egress == onr_at_egress::Observes as u16;
+        let loaded = match observes {
+            true => None,
+            false => holder::load_edge(&mut room, path, place, &cfg)?,
         };
+        let is_edt = !observes && loaded.is_none();
+        if is_edt {
+            cfg.at_egress = onr_at_egress::Holds as u16;
+            holder::check_edt(&cfg)?;
+        }
         let mut orack_object = MaybeUninit::uninit();
-        let shared = loaded.as_ref().map(|edge| &edge.maps);
-        let orack = load_orack(&mut orack_object, cfg, shared)?;
+        let first = loaded.as_ref().and_then(|all| all.first());
+        let shared = first.map(|edge| &edge.maps);
+        let orack = load_orack(&mut orack_object, &cfg, shared)?;
         for addresses in served {
             let key = prefix_key(*addresses);
             let map = &orack.maps.served;
             map.update(bytes_of(&key), &PRESENT, MapFlags::ANY)?;
         }
         let maps = Maps::of(&orack.maps)?;
-        maps.set_keys(keys, cfg)?;
+        maps.set_keys(keys, &cfg)?;
         for peer in peers {
             maps.add_peer(*peer)?;
         }
         clock_map::write(&maps.clock, clock)?;
 
-        let edge = loaded.map(|loaded| Edge::install(loaded, ifindex, id));
-        let edge = edge.transpose()?;
+        let holder = match loaded {
+            Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place)?)),
+            None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg)?)),
+            None => None,
+        };
         let ingress = orack.progs.orack_ingress.as_fd();
         let egress = orack.progs.orack_egress.as_fd();
-        match Tcx::attach(ifindex, ingress, egress) {
+        match Hooks::attach(ifindex, ingress, egress) {
             Ok(tcx) => Ok(Self {
-                edge,
+                holder,
                 maps,
                 tcx,
-                cfg: *cfg,
+                cfg,
             }),
             Err(error) => {
-                edge.map_or(Ok(RootQdisc::Own), Edge::remove)?;
+                holder.map_or(Ok(RootQdisc::Own), Holder::remove)?;
                 Err(error)
             }
         }
     }
 
     /// What holds; none while the daemon only observes.
-    pub fn edge(&mut self) -> Option<&mut Edge> {
-        self.edge.as_mut()
+    pub fn holder(&mut self) -> Option<&mut Holder> {
+        self.holder.as_mut()
+    }
+
+    /// `edge`, `edt` or `observe`.
+    pub fn path(&self) -> &'static str {
+        self.holder.as_ref().map_or("observe", Holder::path)
     }
 
     /// Removes everything and restores what was there before, except what another program has changed. Returns
     /// who had the root qdisc; none while the daemon only observes.
     pub fn detach(self) -> Result<Option<RootQdisc>> {
-        self.edge.map(Edge::remove).transpose()
+        let Self { holder, tcx, .. } = self;
+        drop(tcx);
+        holder.map(Holder::remove).transpose()
     }
 
     /// Gives both programs a new clock, atomically.
@@ -319,6 +345,7 @@ fn load_orack<'o>(
     if let Some(edge) = shared {
         open.maps.ctls.reuse_fd(edge.ctls.as_fd())?;
         open.maps.flow_ids.reuse_fd(edge.flow_ids.as_fd())?;
+        open.maps.kicks.reuse_fd(edge.kicks.as_fd())?;
         open.maps.peers.reuse_fd(edge.peers.as_fd())?;
         open.maps.prefixes.reuse_fd(edge.prefixes.as_fd())?;
         open.maps.served.reuse_fd(edge.served.as_fd())?;

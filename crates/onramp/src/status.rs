@@ -53,8 +53,8 @@ fn table(s: &Status) -> String {
         .map_or("auto (below)".to_owned(), |ns| format!("{} us", micros(ns)));
     let _ = writeln!(
         out,
-        "{}: law {}, threshold {threshold}, OR-ACKs {tags}, pid {}\nclock {}: offset {} us, sigma {} us, {lease}\nflows {} of {}\n",
-        s.dev, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
+        "{}: path {}, law {}, threshold {threshold}, OR-ACKs {tags}, pid {}\nclock {}: offset {} us, sigma {} us, {lease}\nflows {} of {}\n",
+        s.dev, s.path, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
         micros(s.clock.sigma_ns), s.flows, s.max_flows,
     );
     out.push_str(&warnings(&s.health));

@@ -85,6 +85,7 @@ fn run(script: &str) -> anyhow::Result<Outcome> {
         kernel: Kernel::find(&cache)?,
         cache,
         memory_mib: 512,
+        processors: 1,
         seed: 1,
         plugin: None,
     };

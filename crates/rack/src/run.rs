@@ -137,6 +137,7 @@ fn machine(options: &Options<'_>) -> Result<Option<Vm>> {
         kernel,
         cache: options.cache.clone(),
         memory_mib: 0,
+        processors: 1,
         seed: 0,
         plugin: None,
     }))

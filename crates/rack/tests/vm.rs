@@ -15,6 +15,7 @@ fn machine(seed: u64) -> Vm {
         kernel,
         cache,
         memory_mib: 512,
+        processors: 1,
         seed,
         plugin: None,
     }

@@ -29,6 +29,8 @@ pub struct Status {
     pub pid: u32,
     /// The device whose traffic it holds.
     pub dev: String,
+    /// How it is held: `edge`, `edt`, or `observe`.
+    pub path: String,
     /// Name of the control law.
     pub law: String,
     /// Threshold T; none if each peer has its own.

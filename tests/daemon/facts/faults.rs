@@ -316,7 +316,7 @@ fn with_keys(own: &str, theirs: &str) -> (Outcome, bool) {
 
 /// What becomes of a forged OR-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Forgery {
+pub enum Forgery {
     Changed,
     Cut,
     Random,
@@ -343,7 +343,7 @@ pub fn flood(number: u64) {
     let before = counters(&sender);
 
     let program = Program::of(&sender, "orack_ingress");
-    let mut draws = Draws(1);
+    let mut draws = Draws::new(1);
     let mut sent: BTreeMap<Forgery, u64> = BTreeMap::new();
     from.ns.enter(|| {
         for _ in 0..number {
@@ -368,7 +368,7 @@ pub fn flood(number: u64) {
 }
 
 /// A forgery of an authentic OR-ACK, and its UDP payload.
-fn forge(orack: &Orack, draws: &mut Draws) -> (Forgery, Vec<u8>) {
+pub fn forge(orack: &Orack, draws: &mut Draws) -> (Forgery, Vec<u8>) {
     let mut payload = orack.frame()[42..].to_vec();
     match draws.below(64) {
         0 => {
@@ -406,10 +406,22 @@ fn forge(orack: &Orack, draws: &mut Draws) -> (Forgery, Vec<u8>) {
 const UNSIGNED: std::ops::Range<usize> = 8..12;
 
 /// Pseudo-random numbers (xorshift).
-struct Draws(u64);
+pub struct Draws(u64);
 
 impl Draws {
-    fn below(&mut self, bound: u64) -> u64 {
+    /// Another sequence for each seed above 0.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// `all` in a random order.
+    pub fn shuffled<T: Copy>(&mut self, all: &[T]) -> Vec<T> {
+        let mut left = all.to_vec();
+        let mut draw = |n: usize| left.swap_remove(self.below(n as u64) as usize);
+        (1..=all.len()).rev().map(&mut draw).collect()
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

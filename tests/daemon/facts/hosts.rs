@@ -25,7 +25,7 @@ const OBSERVER: &[&str] = &["--law", "off"];
 
 /// Attaches a tcx program that ends its chain, in front of all others at the egress of eth0, as agents of
 /// networks and rate limiters do.
-fn attach_in_front(host: &Host) -> OwnedFd {
+pub fn attach_in_front(host: &Host) -> OwnedFd {
     let owned = |fd: i32| {
         assert!(fd >= 0, "{}", std::io::Error::from_raw_os_error(-fd));
         // SAFETY: a new descriptor, which nobody else owns.
@@ -89,12 +89,20 @@ pub fn a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic() {
 
 /// A reset behind held data waits for it, as in fq.
 pub fn a_reset_does_not_overtake_held_data() {
+    resets_stay_behind("edge");
+}
+
+pub fn with_edt_a_reset_does_not_overtake_held_data() {
+    resets_stay_behind("edt");
+}
+
+fn resets_stay_behind(path: &str) {
     let star = Star::build(&Plan {
         port_mbit: None,
         ..Plan::USUAL
     });
     let (from, to) = star.pair();
-    let cap = [LONG_LEASE, &["--max-pause", "50ms"]].concat();
+    let cap = [LONG_LEASE, &["--max-pause", "50ms", "--path", path]].concat();
     let sender = Agent::start(from, &cap);
     let _receiver = Agent::start(to, &cap);
     let listener = from
@@ -269,7 +277,7 @@ pub fn packets_with_our_marks_arrive() {
 }
 
 /// A UDP socket of a host, whose reads end after 5 s.
-fn udp_of(host: &Host) -> UdpSocket {
+pub fn udp_of(host: &Host) -> UdpSocket {
     let socket = host
         .ns
         .enter(|| UdpSocket::bind((host.v4, 0)))

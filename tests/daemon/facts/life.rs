@@ -40,7 +40,7 @@ fn gso_max(host: &Host) -> u64 {
 fn assert_ours(host: &Host) {
     let (kind, _) = root(host).expect("a qdisc");
     assert!(
-        kind.as_str().is_some_and(|k| k.starts_with("onr_")),
+        kind.as_str().is_some_and(|k| k.starts_with("onr")),
         "{kind}"
     );
 }

@@ -1,7 +1,7 @@
 //! The registry: every fact by file, with the wall-clock seconds that it takes (roughly, on an
 //! idle machine: host.rs shares the work out by them).
 
-/// Something that must hold; `run` panics if it does not. Those of `studies` compare and take long: they
+/// Something that must hold; `run` panics if it does not. Those of `studies` and `soak` take long: they
 /// run when they are asked for (`--ignored studies`).
 pub struct Fact {
     pub name: &'static str,
@@ -11,7 +11,17 @@ pub struct Fact {
 
 impl Fact {
     pub fn is_study(&self) -> bool {
-        self.name.starts_with("studies::")
+        ["studies::", "soak::"]
+            .iter()
+            .any(|file| self.name.starts_with(file))
+    }
+
+    /// Processors of the machine that it needs.
+    pub fn processors(&self) -> u8 {
+        match self.name.starts_with("queues::") {
+            true => 4,
+            false => 1,
+        }
     }
 }
 
@@ -38,6 +48,25 @@ facts! {
         segments_of_64_kb_are_held: 14,
         frames_of_9000_bytes_are_held: 14,
         paced_flows_do_not_overflow_a_port_together: 14,
+    }
+    queues {
+        each_has_a_qdisc_that_holds: 20,
+        what_they_had_comes_back: 10,
+        a_qdisc_that_another_program_gives_to_one_stays: 8,
+        a_connection_that_changes_its_queue_keeps_its_state: 10,
+        a_kick_that_runs_another_queue_is_found: 12,
+        one_rate_for_all_needs_one_qdisc: 4,
+    }
+    edt {
+        it_holds_an_incast_and_shortens_the_queue: 40,
+        every_law_holds_with_it: 30,
+        its_holds_end_with_the_lease: 8,
+        it_restores_what_it_found: 10,
+        each_transmit_queue_gets_fq: 6,
+        its_successor_restores_what_a_killed_one_found: 8,
+        a_full_table_passes_traffic_and_counts_it: 5,
+        what_it_cannot_do_is_refused: 3,
+        the_path_is_edge_where_the_kernel_has_it: 3,
     }
     oracks {
         over_ipv4_they_have_78_bytes_and_a_right_checksum: 4,
@@ -130,6 +159,7 @@ facts! {
     hosts {
         a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,
         a_reset_does_not_overtake_held_data: 5,
+        with_edt_a_reset_does_not_overtake_held_data: 5,
         a_router_leaves_oracks_and_flows_to_the_ends: 6,
         a_host_speaks_for_the_pods_that_it_serves: 5,
         flows_to_strangers_take_no_room: 4,
@@ -169,8 +199,12 @@ facts! {
         thousands_of_held_flows_cost_no_scan: 25,
         flows_of_one_host_get_equal_shares: 8,
     }
+    soak {
+        random_faults_for_hours: 2400,
+    }
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
         ten_million_forged_oracks_change_nothing: 600,
+        edt_beside_edge: 300,
     }
 }

@@ -199,3 +199,8 @@ pub fn clocks_beside_chrony_and_ptp4l() {
 pub fn ten_million_forged_oracks_change_nothing() {
     super::faults::flood(10_000_000);
 }
+
+/// The table of docs/kernels.md.
+pub fn edt_beside_edge() {
+    super::edt::beside_edge();
+}

@@ -119,8 +119,8 @@ impl Daemon<'_> {
     /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
     /// other's qdisc would drop packets without end.
     fn watch_qdisc(&mut self) -> Result<()> {
-        let owner = match self.datapath.edge() {
-            Some(edge) => edge.owner()?,
+        let owner = match self.datapath.holder() {
+            Some(holder) => holder.owner()?,
             None => RootQdisc::NotTaken,
         };
         if owner == self.health.root_qdisc {

@@ -1,7 +1,8 @@
-//! The qdisc of a device: installs it, and restores what was there before. If the process is killed, the qdisc stays
-//! and forwards packets, and holds nothing once the lease has ended.
+//! The qdiscs of a device, one for each transmit queue or one for all: installs them, and restores what was there
+//! before. If the process is killed, they stay and forward packets, and hold nothing once the lease has ended.
 use std::{
     mem::MaybeUninit,
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
@@ -11,13 +12,14 @@ use libbpf_rs::{
     Link, OpenObject,
 };
 
-use onramp_law::abi::{onr_dev_cfg, ONR_BUCKETS};
+use onramp_law::abi::{onr_dev_cfg, ONR_BUCKETS, ONR_MAX_SLOTS};
 use onramp_status::{netns_inode, RootQdisc, RUN_DIR};
 use onramp_units::Bytes;
 
 use super::{
+    before::{Before, Found, Leaf},
     object::{explain_load, set_cfg},
-    qdisc,
+    qdisc::{self, Device},
 };
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
@@ -26,32 +28,85 @@ mod edge_skel {
 }
 pub use edge_skel::{EdgeMaps as Maps, EdgeSkel};
 
-/// The qdisc on its device, and what was there before.
+/// Most transmit queues that have a qdisc each. The name of a qdisc has two digits for them.
+const MOST_QUEUES: usize = 256;
+
+/// The qdiscs on their device, and what was there before.
 pub struct Edge {
-    id: String,
-    device: qdisc::Device,
-    before: qdisc::Before,
+    names: Vec<String>,
+    device: Device,
+    before: Before,
     /// File that keeps `before` for the next daemon, if this one is killed.
     before_file: PathBuf,
     /// The largest GSO segment of the device as this daemon left it.
     gso_limit_bytes: u32,
-    _link: Link,
+    _links: Vec<Link>,
 }
 
-/// The name under which the qdisc is registered. Names are global in the kernel and have at most 15
-/// characters, so it contains the network namespace and the device.
-pub fn qdisc_id(netns_inode: u64, ifindex: i32) -> String {
-    format!("{}{:05x}_{ifindex}", qdisc::PREFIX, netns_inode & 0xf_ffff)
+/// A device of a network namespace. Its qdiscs are registered under names that contain both, because names
+/// are global in the kernel; they have at most 15 characters.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub ifindex: i32,
+    netns: u64,
 }
 
-/// Is fq the root qdisc of the device, or was it before a daemon attached, or would the kernel make it so?
-pub fn had_fq(dev: &str) -> Result<bool> {
+impl Place {
+    /// The device in the present network namespace.
+    pub fn of(ifindex: i32) -> Result<Self> {
+        let inode = netns_inode().context("reading the network namespace")?;
+        Ok(Self {
+            ifindex,
+            netns: inode & 0xf_ffff,
+        })
+    }
+
+    /// The names of this number of qdiscs.
+    fn names(&self, qdiscs: u32) -> Vec<String> {
+        let Self { ifindex, netns } = self;
+        let of_queue = |queue| format!("{}{netns:05x}{ifindex:x}.{queue:x}", qdisc::PREFIX);
+        match qdiscs {
+            1 => vec![self.name()],
+            _ => (0..qdiscs).map(of_queue).collect(),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("{}_{:05x}_{}", qdisc::PREFIX, self.netns, self.ifindex)
+    }
+
+    /// The file that keeps what the device had before.
+    pub fn before_file(&self) -> PathBuf {
+        Path::new(RUN_DIR).join(format!("{}.before", self.name()))
+    }
+}
+
+/// What a device had before a daemon attached, as far as its configuration depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Former {
+    /// Is fq the qdisc of the device, or would the kernel make it so?
+    pub had_fq: bool,
+    /// Had each transmit queue a qdisc of its own?
+    pub per_queue: bool,
+}
+
+/// What a device has, or had before a daemon attached. Nothing if it cannot be read: `install` says why.
+pub fn former(dev: &str) -> Result<Former> {
     let (ifindex, device) = open(dev)?;
-    let id = qdisc_id(netns_inode()?, ifindex);
-    Ok(match qdisc::Before::of(&device, &before_file(&id)) {
-        Ok(before) => before.qdisc.kind() == "fq",
-        Err(_) => false, // attach() says why
+    let before = Before::of(&device, &Place::of(ifindex)?.before_file()).ok();
+    let qdisc = before.map(|before| before.qdisc);
+    Ok(Former {
+        had_fq: qdisc.as_ref().is_some_and(|found| found.kind() == "fq"),
+        per_queue: !matches!(qdisc, Some(Found::Configured(_)) | None),
     })
+}
+
+/// How many qdiscs a device with this number of transmit queues gets, if these had one each.
+pub fn qdiscs(transmit_queues: usize) -> u32 {
+    match transmit_queues {
+        queues @ 1..=MOST_QUEUES => queues as u32,
+        _ => 1,
+    }
 }
 
 /// The largest GSO segment of a device as it is, or as it was before a daemon attached.
@@ -62,68 +117,108 @@ pub fn gso_max(dev: &str) -> Result<Bytes> {
 
 fn open(dev: &str) -> Result<(i32, qdisc::Device)> {
     let ifindex = nix::net::if_::if_nametoindex(dev)? as i32;
-    Ok((ifindex, qdisc::Device::open(ifindex)?))
+    Ok((ifindex, Device::open(ifindex)?))
 }
 
-fn before_file(id: &str) -> PathBuf {
-    Path::new(RUN_DIR).join(format!("{id}.before"))
+/// Room for as many objects as `cfg` has qdiscs.
+pub fn room(cfg: &onr_dev_cfg) -> Vec<MaybeUninit<OpenObject>> {
+    let room = || MaybeUninit::uninit();
+    std::iter::repeat_with(room)
+        .take(cfg.queues as usize)
+        .collect()
 }
 
-/// Loads the programs of the qdisc `id`.
+/// Loads the programs of each qdisc. They share the maps that orack uses too.
 pub fn load<'o>(
-    object: &'o mut MaybeUninit<OpenObject>,
-    id: &str,
+    room: &'o mut [MaybeUninit<OpenObject>],
+    place: Place,
     cfg: &onr_dev_cfg,
+) -> Result<Vec<EdgeSkel<'o>>> {
+    let mut loaded: Vec<EdgeSkel<'o>> = vec![];
+    for (queue, (object, name)) in (0..).zip(room.iter_mut().zip(place.names(cfg.queues))) {
+        let cfg = onr_dev_cfg { queue, ..*cfg };
+        let next = load_one(object, &name, &cfg, loaded.first().map(|first| &first.maps))?;
+        loaded.push(next);
+    }
+    Ok(loaded)
+}
+
+fn load_one<'o>(
+    object: &'o mut MaybeUninit<OpenObject>,
+    name: &str,
+    cfg: &onr_dev_cfg,
+    shared: Option<&Maps<'_>>,
 ) -> Result<EdgeSkel<'o>> {
     let mut open = edge_skel::EdgeSkelBuilder::default()
         .open(object)
         .context("reading edge.bpf.o")?;
-    open.maps.ctls.set_max_entries(cfg.max_flows)?;
-    open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
-    open.maps
-        .queues
-        .set_max_entries(1 + ONR_BUCKETS + cfg.max_flows)?;
+    match shared {
+        None => {
+            open.maps.ctls.set_max_entries(cfg.max_flows)?;
+            open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
+            open.maps.kicks.set_max_entries(cfg.queues)?;
+        }
+        Some(first) => {
+            open.maps.ctls.reuse_fd(first.ctls.as_fd())?;
+            open.maps.flow_ids.reuse_fd(first.flow_ids.as_fd())?;
+            open.maps.flows_used.reuse_fd(first.flows_used.as_fd())?;
+            open.maps.kicks.reuse_fd(first.kicks.as_fd())?;
+            open.maps.prefixes.reuse_fd(first.prefixes.as_fd())?;
+            open.maps.served.reuse_fd(first.served.as_fd())?;
+            open.maps.peers.reuse_fd(first.peers.as_fd())?;
+            open.maps.counters.reuse_fd(first.counters.as_fd())?;
+            open.maps.clock.reuse_fd(first.clock.as_fd())?;
+        }
+    }
+    let queues = 1 + ONR_BUCKETS + cfg.max_flows;
+    open.maps.queues.set_max_entries(queues)?;
     open.maps.heap.set_max_entries(2 * cfg.max_flows)?;
+    let slots = ONR_MAX_SLOTS.min(cfg.limit_packets) + 1;
+    open.maps.slots.set_max_entries(slots)?;
     set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
-    let name: [std::ffi::c_char; 16] = qdisc_name(id)?;
-    open.struct_ops.edge_mut().id = name;
+    open.struct_ops.edge_mut().id = qdisc_name(name)?;
     open.load().map_err(|error| explain_load(error, "edge"))
 }
 
-fn qdisc_name(id: &str) -> Result<[std::ffi::c_char; 16]> {
-    if id.len() > 15 {
-        bail!("qdisc id {id} has {} characters, above 15", id.len());
+fn qdisc_name(name: &str) -> Result<[std::ffi::c_char; 16]> {
+    if name.len() > 15 {
+        bail!("qdisc {name} has {} characters, above 15", name.len());
     }
-    let mut name = [0; 16];
-    for (to, from) in name.iter_mut().zip(id.bytes()) {
+    let mut array = [0; 16];
+    for (to, from) in array.iter_mut().zip(name.bytes()) {
         *to = from as std::ffi::c_char;
     }
-    Ok(name)
+    Ok(array)
 }
 
 impl Edge {
-    /// Makes `loaded` the root qdisc of the device, with the name `id`.
-    pub fn install(mut loaded: EdgeSkel<'_>, ifindex: i32, id: &str) -> Result<Self> {
-        let device = qdisc::Device::open(ifindex)?;
-        let before_file = before_file(id);
-        let before = qdisc::Before::of(&device, &before_file)?;
-        let link = loaded.maps.edge.attach_struct_ops().with_context(|| {
+    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues.
+    pub fn install(loaded: Vec<EdgeSkel<'_>>, place: Place) -> Result<Self> {
+        let device = Device::open(place.ifindex)?;
+        let before_file = place.before_file();
+        let before = Before::of(&device, &before_file)?;
+        let names = place.names(loaded.len() as u32);
+        let register = |mut one: EdgeSkel<'_>| one.maps.edge.attach_struct_ops();
+        let links: std::result::Result<Vec<Link>, _> = loaded.into_iter().map(register).collect();
+        let links = links.with_context(|| {
             format!(
-                "cannot register the qdisc {id}; is another daemon starting on this device? Stop it first"
+                "cannot register the qdisc {}; is another daemon starting on this device? Stop it first",
+                names[0]
             )
         })?;
         before.save(&before_file)?;
-        if device.root()?.is_none() {
+        if device.found()?.is_none() {
             device.delete()?; // replacing a qdisc by one of the same name would keep the old program
         }
-        device.install(id, &[])?;
+        let leaves: Vec<Leaf> = names.iter().map(|name| Leaf::plain(name)).collect();
+        device.install_own(&leaves)?;
         Ok(Self {
-            id: id.to_owned(),
+            names,
             gso_limit_bytes: device.gso_max_size()?,
             device,
             before,
             before_file,
-            _link: link,
+            _links: links,
         })
     }
 
@@ -137,9 +232,14 @@ impl Edge {
         Ok(())
     }
 
+    /// The number of qdiscs: 1, or one for each transmit queue.
+    pub fn qdiscs(&self) -> usize {
+        self.names.len()
+    }
+
     /// Who has the root qdisc of the device now.
     pub fn owner(&self) -> Result<RootQdisc> {
-        self.device.owner(&self.id)
+        self.device.owner(&self.names)
     }
 
     /// Restores the former qdisc and GSO limit, except what another program has changed. Returns who had the
@@ -147,7 +247,7 @@ impl Edge {
     pub fn remove(self) -> Result<RootQdisc> {
         let owner = self
             .before
-            .restore(&self.device, &self.id, self.gso_limit_bytes)?;
+            .restore(&self.device, &self.names, self.gso_limit_bytes)?;
         let _ = std::fs::remove_file(&self.before_file);
         Ok(owner)
     }

@@ -29,7 +29,7 @@ pub fn explain_load(error: libbpf_rs::Error, object: &str) -> anyhow::Error {
         _ if object == "edge" => {
             "needs Linux >= 6.16 with CONFIG_NET_SCH_BPF=y and CONFIG_DEBUG_INFO_BTF=y"
         }
-        _ => "needs Linux >= 6.6 with CONFIG_DEBUG_INFO_BTF=y",
+        _ => "needs Linux >= 5.10 with CONFIG_DEBUG_INFO_BTF=y",
     };
     anyhow!(error).context(format!(
         "the kernel does not load {object}.bpf.o; it {hint}"

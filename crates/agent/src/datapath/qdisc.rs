@@ -1,7 +1,6 @@
-//! The root qdisc and the largest GSO segment of a device, by rtnetlink: reads, replaces and restores them.
-//! Restores only what a dump describes completely: a classless qdisc, or the kernel's default. Restores
-//! nothing that another program has changed since.
-use std::path::Path;
+//! The qdiscs and the largest GSO segment of a device, by rtnetlink. Takes only what a dump describes
+//! completely, so that it can be restored: a classless qdisc, mq with such, or the kernel's default.
+use std::collections::BTreeMap;
 
 use anyhow::{bail, Context, Result};
 use neli::{
@@ -17,14 +16,17 @@ use neli::{
     utils::Groups,
 };
 use onramp_status::RootQdisc;
-use serde::{Deserialize, Serialize};
+
+use super::before::{Found, Leaf};
 
 /// TC_H_ROOT: the parent of a root qdisc.
 const ROOT: u32 = 0xffff_ffff;
 /// TC_H_INGRESS: the parent of `ingress` and `clsact`, which stay as they are.
 const INGRESS: u32 = 0xffff_fff1;
-/// Start of the ids of On-Ramp qdiscs.
-pub const PREFIX: &str = "onr_";
+/// Handle of the root qdisc that On-Ramp has installed; by it the next daemon recognises it.
+const OWN: u32 = 0x4f52_0000;
+/// Start of the names of On-Ramp qdiscs.
+pub const PREFIX: &str = "onr";
 /// Classless qdiscs that the kernel accepts with the options that it dumped.
 const REPLAYABLE: &[&str] = &["fq", "fq_codel", "codel", "pfifo", "bfifo", "sfq", "cake"];
 
@@ -35,98 +37,42 @@ const GSO_IPV4_MAX_SIZE: Ifla = Ifla::UnrecognizedConst(63);
 /// GSO_LEGACY_MAX_SIZE (linux/netdevice.h).
 const GSO_DEFAULT_BYTES: u32 = 65_536;
 
-/// A root qdisc that can be restored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Found {
-    /// The kernel's default: the kernel restores it when the On-Ramp qdisc is deleted.
-    Default,
-    /// A configured qdisc: its kind and raw TCA_OPTIONS.
-    Configured { kind: String, options: Vec<u8> },
-}
-
-impl Found {
-    /// The kind of qdisc.
-    pub fn kind(&self) -> String {
-        match self {
-            Found::Default => default_kind(),
-            Found::Configured { kind, .. } => kind.clone(),
-        }
-    }
-}
-
-/// The state of a device before a daemon attached. It is in a file while the daemon is attached, so that
-/// the next daemon can restore it if this one is killed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Before {
-    pub qdisc: Found,
-    pub gso_max_bytes: u32,
-    /// The same for IPv4, which differs where the other is above 64 kB (BIG TCP).
-    pub gso_ipv4_max_bytes: u32,
-}
-
-impl Before {
-    /// Reads `device`, or `file` where the device still has the qdisc of a daemon that was killed.
-    /// Without that file, what the kernel gives a device that nobody has configured.
-    pub fn of(device: &Device, file: &Path) -> Result<Self> {
-        if let Some(qdisc) = device.root()? {
-            return Ok(Self {
-                qdisc,
-                gso_max_bytes: device.gso_max_size()?,
-                gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
-            });
-        }
-        let saved = std::fs::read(file).ok();
-        match saved.and_then(|json| serde_json::from_slice(&json).ok()) {
-            Some(before) => Ok(before),
-            None => Ok(Self {
-                qdisc: Found::Default,
-                gso_max_bytes: device.gso_default_size()?,
-                gso_ipv4_max_bytes: device.gso_default_size()?,
-            }),
-        }
-    }
-
-    /// Writes `file`, which may be in a directory that does not exist yet.
-    pub fn save(&self, file: &Path) -> Result<()> {
-        file.parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::write(file, serde_json::to_vec(self)?))
-            .with_context(|| format!("cannot write {}", file.display()))
-    }
-
-    /// Restores what is still as On-Ramp left it: a GSO limit of `gso_limit_bytes`, and a root qdisc that is
-    /// `id` or was removed. Returns the owner of the root qdisc that it found.
-    pub fn restore(&self, device: &Device, id: &str, gso_limit_bytes: u32) -> Result<RootQdisc> {
-        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
-            device.set_gso_max_size(self.gso_max_bytes)?;
-            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
-                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
-            }
-        }
-        let owner = device.owner(id)?;
-        if owner == RootQdisc::Own {
-            device.delete()?;
-        }
-        match (&owner, &self.qdisc) {
-            (RootQdisc::Foreign(_), _) | (_, Found::Default) => {}
-            (_, Found::Configured { kind, options }) => device.install(kind, options)?,
-        }
-        Ok(owner)
-    }
-}
-
-/// The qdisc that the kernel gives a device that nobody has configured (net.core.default_qdisc); empty in a
-/// network namespace other than the first, where it cannot be read.
-fn default_kind() -> String {
-    let text = std::fs::read_to_string("/proc/sys/net/core/default_qdisc");
-    text.unwrap_or_default().trim().to_owned()
-}
-
 /// A qdisc of the device, as a dump describes it.
 struct Dumped {
     kind: String,
     parent: u32,
+    handle: u32,
     options: Vec<u8>,
+}
+
+/// The transmit queue whose qdisc a child of an mq is, from 0.
+fn queue_of(parent: u32) -> u32 {
+    (parent & 0xffff).wrapping_sub(1)
+}
+
+impl From<&Dumped> for Leaf {
+    fn from(qdisc: &Dumped) -> Self {
+        Self {
+            kind: qdisc.kind.clone(),
+            options: qdisc.options.clone(),
+        }
+    }
+}
+
+impl Dumped {
+    /// Has On-Ramp installed it?
+    fn is_own(&self) -> bool {
+        self.kind.starts_with(PREFIX) || self.parent == ROOT && self.handle == OWN
+    }
+
+    /// Has the kernel created it, with its children?
+    fn is_by_kernel(&self) -> bool {
+        self.handle >> 16 == 0 && !self.is_own()
+    }
+
+    fn is_leaf_of(&self, root: u32) -> bool {
+        self.parent != ROOT && self.parent >> 16 == root >> 16
+    }
 }
 
 /// A netlink socket and one device.
@@ -146,42 +92,88 @@ impl Device {
         Ok(Self { ifindex, router })
     }
 
-    /// The root qdisc, none if it is an On-Ramp qdisc; an error if it could not be put back.
-    pub fn root(&self) -> Result<Option<Found>> {
-        let mut found = Some(Found::Default);
-        for Dumped {
-            kind,
-            parent,
-            mut options,
-        } in self.dump()?
-        {
-            if kind.starts_with(PREFIX) {
-                found = None;
-            } else if parent != ROOT || !REPLAYABLE.contains(&kind.as_str()) {
+    /// The qdiscs of the device, none if it has an On-Ramp qdisc; an error if they could not be put back.
+    pub fn found(&self) -> Result<Option<Found>> {
+        let all = self.dump()?;
+        if all.iter().any(Dumped::is_own) {
+            return Ok(None);
+        }
+        let Some(root) = all.iter().find(|qdisc| qdisc.parent == ROOT) else {
+            return Ok(Some(Found::Default));
+        };
+        let is_mq = root.kind == "mq";
+        let is_leaf = |q: &Dumped| is_mq && q.is_leaf_of(root.handle);
+        for qdisc in &all {
+            let is_known = REPLAYABLE.contains(&qdisc.kind.as_str());
+            let is_expected = match qdisc.parent {
+                ROOT => is_mq || is_known,
+                _ => is_leaf(qdisc) && is_known,
+            };
+            if !is_expected {
                 bail!(
-                    "it has a {kind} qdisc, which On-Ramp could not restore when it stops; \
-                     remove it first: tc qdisc del dev DEV root"
+                    "it has a {} qdisc, which On-Ramp could not restore when it stops; remove it first: \
+                     tc qdisc del dev DEV root",
+                    qdisc.kind
                 );
-            } else {
-                round_codel_times_up(&kind, &mut options);
-                found = Some(Found::Configured { kind, options });
             }
         }
-        Ok(found)
+        let leaf = |qdisc: &Dumped| (queue_of(qdisc.parent), Leaf::from(qdisc));
+        Ok(Some(match is_mq {
+            true => Found::PerQueue {
+                handle: root.handle,
+                leaves: all.iter().filter(|q| is_leaf(q)).map(leaf).collect(),
+            },
+            false => Found::Configured(Leaf::from(root)),
+        }))
     }
 
-    /// Who has the root qdisc now, if `id` is the daemon's own.
-    pub fn owner(&self, id: &str) -> Result<RootQdisc> {
-        let root = self.dump()?.into_iter().find(|qdisc| qdisc.parent == ROOT);
-        Ok(match root {
-            None => RootQdisc::Default,
-            Some(root) if root.kind == id => RootQdisc::Own,
-            Some(root) => RootQdisc::Foreign(root.kind),
+    /// Do all packets of the device leave through qdiscs of this kind that On-Ramp has not installed?
+    pub fn has_its_own(&self, kind: &str) -> Result<bool> {
+        let all = self.dump_all()?;
+        let mut leaves = all.iter().filter(|qdisc| qdisc.kind != "mq").peekable();
+        let has_leaves = leaves.peek().is_some();
+        Ok(has_leaves && leaves.all(|leaf| leaf.kind == kind) && !all.iter().any(Dumped::is_own))
+    }
+
+    /// Who has the device now, if these are the kinds of the daemon's qdiscs, one for each transmit queue or one
+    /// for all.
+    pub fn owner(&self, names: &[String]) -> Result<RootQdisc> {
+        let all = self.dump()?;
+        let Some(root) = all.iter().find(|qdisc| qdisc.parent == ROOT) else {
+            return Ok(RootQdisc::Default);
+        };
+        let is_expected = match names {
+            [name] => root.kind == *name,
+            _ => root.kind == "mq",
+        };
+        if root.handle != OWN || !is_expected {
+            return Ok(RootQdisc::Foreign(root.kind.clone()));
+        }
+        let leaves: Vec<&Dumped> = all.iter().filter(|q| q.is_leaf_of(OWN)).collect();
+        let foreign = leaves.iter().find(|leaf| !names.contains(&leaf.kind));
+        Ok(match foreign {
+            Some(leaf) => RootQdisc::Foreign(leaf.kind.clone()),
+            None if names.len() > 1 && leaves.len() < names.len() => RootQdisc::Default,
+            None => RootQdisc::Own,
         })
+    }
+
+    /// The transmit queues that still have the daemon's qdiscs, of these kinds.
+    pub fn queues_with(&self, names: &[String]) -> Result<Vec<u32>> {
+        let all = self.dump()?.into_iter();
+        let own = all.filter(|qdisc| qdisc.is_leaf_of(OWN) && names.contains(&qdisc.kind));
+        Ok(own.map(|qdisc| queue_of(qdisc.parent)).collect())
     }
 
     /// The qdiscs of the device, without those that the kernel creates and those for ingress.
     fn dump(&self) -> Result<Vec<Dumped>> {
+        let mut all = self.dump_all()?;
+        all.retain(|qdisc| !qdisc.is_by_kernel());
+        Ok(all)
+    }
+
+    /// The qdiscs of the device, without those for ingress.
+    fn dump_all(&self) -> Result<Vec<Dumped>> {
         let query = self.message(0, 0, RtBuffer::new())?;
         let replies = self
             .router
@@ -199,31 +191,65 @@ impl Device {
             let attributes = qdisc.rtattrs().get_attr_handle();
             let kind: String = attributes.get_attr_payload_as_with_len(Tca::Kind)?;
             let kind = kind.trim_end_matches('\0').to_owned();
-            if *qdisc.tcm_handle() >> 16 == 0 && !kind.starts_with(PREFIX) {
-                continue; // created by the kernel, with its children
-            }
             let options = attributes.get_attribute(Tca::Options);
+            let mut options = options
+                .map(|a| a.rta_payload().as_ref().to_vec())
+                .unwrap_or_default();
+            round_codel_times_up(&kind, &mut options);
             all.push(Dumped {
                 kind,
                 parent: *qdisc.tcm_parent(),
-                options: options
-                    .map(|a| a.rta_payload().as_ref().to_vec())
-                    .unwrap_or_default(),
+                handle: *qdisc.tcm_handle(),
+                options,
             });
         }
         Ok(all)
     }
 
-    /// Makes `kind` the root qdisc, with raw options.
-    pub fn install(&self, kind: &str, options: &[u8]) -> Result<()> {
-        let mut attributes = RtBuffer::new();
-        attributes.push(attribute(Tca::Kind, format!("{kind}\0").as_bytes())?);
-        if !options.is_empty() {
-            attributes.push(attribute(Tca::Options, options)?);
+    /// Makes a qdisc the root.
+    pub fn install(&self, leaf: &Leaf) -> Result<()> {
+        self.replace(ROOT, 0, leaf)
+            .with_context(|| format!("cannot make {} the root qdisc", leaf.kind))
+    }
+
+    /// Makes an mq the root, and these its leaves, by transmit queue. The others are the kernel's default.
+    pub fn install_mq(&self, handle: u32, leaves: &BTreeMap<u32, Leaf>) -> Result<()> {
+        self.replace(ROOT, handle, &Leaf::plain("mq"))
+            .context("cannot make mq the root qdisc")?;
+        for (queue, leaf) in leaves {
+            self.install_leaf(handle, *queue, leaf)?;
         }
-        let message = self.message(ROOT, 0, attributes)?;
+        Ok(())
+    }
+
+    /// Makes a qdisc On-Ramp's root; several, those of the transmit queues.
+    pub fn install_own(&self, leaves: &[Leaf]) -> Result<()> {
+        match leaves {
+            [leaf] => self
+                .replace(ROOT, OWN, leaf)
+                .with_context(|| format!("cannot make {} the root qdisc", leaf.kind)),
+            leaves => self.install_mq(OWN, &(0..).zip(leaves.iter().cloned()).collect()),
+        }
+    }
+
+    /// Makes a qdisc that of one transmit queue under On-Ramp's own mq.
+    pub fn install_own_leaf(&self, queue: u32, leaf: &Leaf) -> Result<()> {
+        self.install_leaf(OWN, queue, leaf)
+    }
+
+    fn install_leaf(&self, handle: u32, queue: u32, leaf: &Leaf) -> Result<()> {
+        self.replace(handle | (queue + 1), 0, leaf)
+            .with_context(|| format!("cannot give transmit queue {queue} the qdisc {}", leaf.kind))
+    }
+
+    fn replace(&self, parent: u32, handle: u32, leaf: &Leaf) -> Result<()> {
+        let mut attributes = RtBuffer::new();
+        attributes.push(attribute(Tca::Kind, format!("{}\0", leaf.kind).as_bytes())?);
+        if !leaf.options.is_empty() {
+            attributes.push(attribute(Tca::Options, &leaf.options)?);
+        }
+        let message = self.message(parent, handle, attributes)?;
         self.order(Rtm::Newqdisc, NlmF::CREATE | NlmF::REPLACE, message)
-            .with_context(|| format!("cannot make {kind} the root qdisc"))
     }
 
     /// Removes the root qdisc; the kernel puts its default in its place.
@@ -238,17 +264,27 @@ impl Device {
         self.link_attribute(Ifla::GsoMaxSize)
     }
 
-    /// The same for IPv4.
+    /// The same for IPv4; before Linux 6.3 it is the same value.
     pub fn gso_ipv4_max_size(&self) -> Result<u32> {
-        self.link_attribute(GSO_IPV4_MAX_SIZE)
+        match self.find_link_attribute(GSO_IPV4_MAX_SIZE)? {
+            Some(bytes) => Ok(bytes),
+            None => self.gso_max_size(),
+        }
     }
 
     /// The same for a device that nobody has configured.
     pub fn gso_default_size(&self) -> Result<u32> {
-        Ok(self.link_attribute(TSO_MAX_SIZE)?.min(GSO_DEFAULT_BYTES))
+        let hardware = self.find_link_attribute(TSO_MAX_SIZE)?; // since Linux 5.19
+        Ok(hardware.unwrap_or(GSO_DEFAULT_BYTES).min(GSO_DEFAULT_BYTES))
     }
 
     fn link_attribute(&self, attribute: Ifla) -> Result<u32> {
+        let found = self.find_link_attribute(attribute)?;
+        found.context("the kernel does not report the largest GSO segment of the device")
+    }
+
+    /// None if the kernel does not know the attribute.
+    fn find_link_attribute(&self, attribute: Ifla) -> Result<Option<u32>> {
         let query = self.link(RtBuffer::new())?;
         let replies = self
             .router
@@ -256,13 +292,15 @@ impl Device {
             .context("netlink: requesting the device")?;
         for reply in replies {
             if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
-                return Ok(link
-                    .rtattrs()
-                    .get_attr_handle()
-                    .get_attr_payload_as(attribute)?);
+                let attributes = link.rtattrs().get_attr_handle();
+                let found = attributes.get_attribute(attribute).is_some();
+                return Ok(match found {
+                    true => Some(attributes.get_attr_payload_as(attribute)?),
+                    false => None,
+                });
             }
         }
-        bail!("the kernel does not report the largest GSO segment of the device")
+        bail!("the kernel does not report the device")
     }
 
     /// Sets the largest GSO segment of new connections; below 64 kB that of IPv4 with it. Connections that

@@ -30,6 +30,9 @@ struct Arguments {
     /// Guest memory, MiB.
     #[arg(long, default_value_t = 1024)]
     memory_mib: u32,
+    /// Virtual processors.
+    #[arg(long, default_value_t = 1)]
+    processors: u8,
     /// Seed of the guest's random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -54,6 +57,7 @@ fn main() -> anyhow::Result<ExitCode> {
         kernel,
         cache: arguments.cache,
         memory_mib: arguments.memory_mib,
+        processors: arguments.processors,
         seed: arguments.seed,
         plugin: None,
     };

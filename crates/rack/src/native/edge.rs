@@ -392,6 +392,7 @@ mod tests {
             law: "final".to_owned(),
             threshold_ns: None,
             max_pause_ns: 0,
+            path: "edge".to_owned(),
             authenticated: false,
             clock: onramp_status::Clock::default(),
             health: onramp_status::Health::default(),

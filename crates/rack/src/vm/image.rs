@@ -13,8 +13,11 @@ use std::process::Command;
 use super::error::at;
 use super::{Content, GuestFile, Job, Kernel, VmError};
 
-/// Modules of the experiments: devices, queueing disciplines, filters, congestion controls.
+/// Modules of the ports to the host, which are built into newer kernels; and of the experiments: devices, queueing
+/// disciplines, filters, congestion controls.
 const MODULES: &[&str] = &[
+    "virtio_pci",
+    "virtio_console",
     "veth",
     "bridge",
     "ifb",

@@ -30,6 +30,8 @@ pub struct Vm {
     pub cache: PathBuf,
     /// Guest memory, MiB.
     pub memory_mib: u32,
+    /// Virtual processors, which take turns.
+    pub processors: u8,
     /// Seed of every random number the emulator hands to the guest.
     pub seed: u64,
     /// QEMU plugin and its arguments, `FILE,KEY=VALUE`: it watches the guest, and the guest does not

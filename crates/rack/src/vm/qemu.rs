@@ -102,9 +102,7 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
     let file = |name: &str| format!("file,id={name},path={}", dir.join(name).display());
     let mut command = Command::new(PROGRAM);
     command
-        .args([
-            "-machine", "pc", "-accel", "tcg", "-cpu", "Nehalem", "-smp", "1",
-        ])
+        .args(["-machine", "pc", "-accel", "tcg", "-cpu", "Nehalem"])
         .args([
             "-icount",
             "shift=0,sleep=off",
@@ -119,6 +117,7 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
             "-monitor",
             "none",
         ])
+        .args(["-smp", &vm.processors.to_string()])
         .args(["-m", &vm.memory_mib.to_string()])
         .args(["-chardev", &file("console"), "-serial", "chardev:console"])
         // Without ioeventfd the guest's processor itself writes the bytes to the file: no other

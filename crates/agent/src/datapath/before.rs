@@ -1,0 +1,161 @@
+//! What a device had before a daemon attached, and how it gets it back. Restores nothing that another program
+//! has changed since.
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context, Result};
+use onramp_status::RootQdisc;
+use serde::{Deserialize, Serialize};
+
+use super::qdisc::Device;
+
+/// A classless qdisc: its kind and raw TCA_OPTIONS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaf {
+    pub kind: String,
+    pub options: Vec<u8>,
+}
+
+impl Leaf {
+    /// With the options that the kernel chooses.
+    pub fn plain(kind: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            options: vec![],
+        }
+    }
+}
+
+/// The qdiscs of a device, which can be restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Found {
+    /// The kernel's default: the kernel restores it when the On-Ramp qdisc is deleted.
+    Default,
+    /// A configured root qdisc.
+    Configured(Leaf),
+    /// A configured mq: its handle, and the configured qdiscs of transmit queues.
+    PerQueue {
+        handle: u32,
+        leaves: BTreeMap<u32, Leaf>,
+    },
+}
+
+impl Found {
+    /// The kind of qdisc that the first transmit queue has.
+    pub fn kind(&self) -> String {
+        self.of_queue(0).kind
+    }
+
+    /// What a transmit queue had.
+    fn of_queue(&self, queue: u32) -> Leaf {
+        let configured = match self {
+            Found::Default => None,
+            Found::Configured(leaf) => Some(leaf),
+            Found::PerQueue { leaves, .. } => leaves.get(&queue),
+        };
+        configured
+            .cloned()
+            .unwrap_or_else(|| Leaf::plain(&default_kind()))
+    }
+}
+
+/// The state of a device before a daemon attached. It is in a file while the daemon is attached, so that
+/// the next daemon can restore it if this one is killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    pub qdisc: Found,
+    pub gso_max_bytes: u32,
+    /// The same for IPv4, which differs where the other is above 64 kB (BIG TCP).
+    pub gso_ipv4_max_bytes: u32,
+}
+
+impl Before {
+    /// Of a device whose qdiscs stay as they are, whatever they are.
+    pub fn keeping(device: &Device) -> Result<Self> {
+        Ok(Self {
+            qdisc: Found::Default,
+            gso_max_bytes: device.gso_max_size()?,
+            gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
+        })
+    }
+
+    /// Reads `device`, or `file` where the device still has the qdisc of a daemon that was killed.
+    /// Without that file, what the kernel gives a device that nobody has configured.
+    pub fn of(device: &Device, file: &Path) -> Result<Self> {
+        if let Some(qdisc) = device.found()? {
+            return Ok(Self {
+                qdisc,
+                gso_max_bytes: device.gso_max_size()?,
+                gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
+            });
+        }
+        let saved = std::fs::read(file).ok();
+        match saved.and_then(|json| serde_json::from_slice(&json).ok()) {
+            Some(before) => Ok(before),
+            None => Ok(Self {
+                qdisc: Found::Default,
+                gso_max_bytes: device.gso_default_size()?,
+                gso_ipv4_max_bytes: device.gso_default_size()?,
+            }),
+        }
+    }
+
+    /// Writes `file`, which may be in a directory that does not exist yet.
+    pub fn save(&self, file: &Path) -> Result<()> {
+        file.parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(file, serde_json::to_vec(self)?))
+            .with_context(|| format!("cannot write {}", file.display()))
+    }
+
+    /// Restores what is still as On-Ramp left it: a GSO limit of `gso_limit_bytes`, and qdiscs that are of these
+    /// kinds or were removed. Returns the owner of the device that it found.
+    pub fn restore(
+        &self,
+        device: &Device,
+        names: &[String],
+        gso_limit_bytes: u32,
+    ) -> Result<RootQdisc> {
+        self.restore_gso(device, gso_limit_bytes)?;
+        let owner = device.owner(names)?;
+        let left = device.queues_with(names)?;
+        match owner {
+            RootQdisc::Own => device.delete()?,
+            // Another program has the qdiscs of other transmit queues, so the root must stay.
+            _ => {
+                for queue in &left {
+                    device.install_own_leaf(*queue, &self.qdisc.of_queue(*queue))?;
+                }
+            }
+        }
+        if left.is_empty() || owner == RootQdisc::Own {
+            self.restore_root(device, &owner)?;
+        }
+        Ok(owner)
+    }
+
+    /// Restores the GSO limit, if it is still `gso_limit_bytes`.
+    pub fn restore_gso(&self, device: &Device, gso_limit_bytes: u32) -> Result<()> {
+        if device.gso_max_size()? == gso_limit_bytes && gso_limit_bytes != self.gso_max_bytes {
+            device.set_gso_max_size(self.gso_max_bytes)?;
+            if device.gso_ipv4_max_size()? != self.gso_ipv4_max_bytes {
+                device.set_gso_ipv4_max_size(self.gso_ipv4_max_bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_root(&self, device: &Device, owner: &RootQdisc) -> Result<()> {
+        match (owner, &self.qdisc) {
+            (RootQdisc::Foreign(_), _) | (_, Found::Default) => Ok(()),
+            (_, Found::Configured(leaf)) => device.install(leaf),
+            (_, Found::PerQueue { handle, leaves }) => device.install_mq(*handle, leaves),
+        }
+    }
+}
+
+/// The qdisc that the kernel gives a queue that nobody has configured (net.core.default_qdisc). In a network
+/// namespace other than the first it cannot be read: there, the kernel's own.
+fn default_kind() -> String {
+    let text = std::fs::read_to_string("/proc/sys/net/core/default_qdisc");
+    text.map_or("pfifo_fast".to_owned(), |text| text.trim().to_owned())
+}

@@ -1,0 +1,114 @@
+//! What holds flows: the qdisc `edge`, or `edt`: times of departure that fq obeys. Decides which of them a kernel gets.
+use std::mem::MaybeUninit;
+
+use anyhow::{bail, Result};
+use clap::ValueEnum;
+use libbpf_rs::{
+    btf::{types::Struct, Btf},
+    OpenObject,
+};
+use onramp_law::abi::onr_dev_cfg;
+use onramp_status::RootQdisc;
+use tracing::info;
+
+use super::{
+    edge::{self, Edge, EdgeSkel, Place},
+    edt::Edt,
+};
+
+/// The type that a kernel has if it takes qdiscs in BPF.
+const QDISC_TYPE: &str = "bpf_struct_ops_Qdisc_ops";
+
+/// `--path`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Path {
+    /// `edge` where the kernel has BPF qdiscs, else `edt`
+    Auto,
+    /// A qdisc in BPF, from Linux 6.16 on
+    Edge,
+    /// Times of departure that the fq qdisc obeys. A hold does not end early
+    Edt,
+}
+
+/// What holds, on its device.
+pub enum Holder {
+    Edge(Edge),
+    Edt(Edt),
+}
+
+impl Holder {
+    /// Its name.
+    pub fn path(&self) -> &'static str {
+        match self {
+            Holder::Edge(_) => "edge",
+            Holder::Edt(_) => "edt",
+        }
+    }
+
+    /// The number of its qdiscs: 1, or one for each transmit queue.
+    pub fn qdiscs(&self) -> usize {
+        match self {
+            Holder::Edge(edge) => edge.qdiscs(),
+            Holder::Edt(edt) => edt.qdiscs(),
+        }
+    }
+
+    /// Keeps GSO segments at or below `bytes` while installed.
+    pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
+        match self {
+            Holder::Edge(edge) => edge.limit_gso(bytes),
+            Holder::Edt(edt) => edt.limit_gso(bytes),
+        }
+    }
+
+    /// Who has the root qdisc of the device now.
+    pub fn owner(&self) -> Result<RootQdisc> {
+        match self {
+            Holder::Edge(edge) => edge.owner(),
+            Holder::Edt(edt) => edt.owner(),
+        }
+    }
+
+    /// Restores the former qdisc and GSO limit, except what another program has changed. Returns who had the
+    /// root qdisc.
+    pub fn remove(self) -> Result<RootQdisc> {
+        match self {
+            Holder::Edge(edge) => edge.remove(),
+            Holder::Edt(edt) => edt.remove(),
+        }
+    }
+}
+
+/// Loads edge; none if the path is `edt`.
+pub fn load_edge<'o>(
+    room: &'o mut [MaybeUninit<OpenObject>],
+    path: Path,
+    place: Place,
+    cfg: &onr_dev_cfg,
+) -> Result<Option<Vec<EdgeSkel<'o>>>> {
+    match path {
+        Path::Edge => edge::load(room, place, cfg).map(Some),
+        Path::Auto if has_bpf_qdiscs() => edge::load(room, place, cfg).map(Some),
+        Path::Auto => {
+            info!(
+                "the kernel has no qdiscs in BPF (Linux >= 6.16 with CONFIG_NET_SCH_BPF=y has them): --path edt \
+                 holds by times of departure, which the fq qdisc obeys"
+            );
+            Ok(None)
+        }
+        Path::Edt => Ok(None),
+    }
+}
+
+/// Refuses what edt cannot do.
+pub fn check_edt(cfg: &onr_dev_cfg) -> Result<()> {
+    if cfg.shape_ns_per_byte_q16 != 0 {
+        bail!("--shape needs --path edge, and this is edt: leave it out, and limit the rate by other means");
+    }
+    Ok(())
+}
+
+fn has_bpf_qdiscs() -> bool {
+    let kernel = Btf::from_vmlinux();
+    kernel.is_ok_and(|kernel| kernel.type_by_name::<Struct<'_>>(QDISC_TYPE).is_some())
+}

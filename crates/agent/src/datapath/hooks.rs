@@ -1,0 +1,50 @@
+//! Where our two programs of a device are attached: tcx, or before Linux 6.6 filters of clsact.
+use std::os::fd::BorrowedFd;
+
+use anyhow::{Context, Result};
+
+use super::{tc::Filters, tcx::Tcx};
+
+/// The attached programs. Dropping it detaches them.
+pub enum Hooks {
+    Tcx(Tcx),
+    #[allow(dead_code)] // dropping it detaches
+    Tc(Filters),
+}
+
+impl Hooks {
+    /// Attaches both programs in front of all others, where the kernel can.
+    ///
+    /// # Errors
+    /// The kernel has neither tcx nor clsact, or privileges lack.
+    pub fn attach(ifindex: i32, ingress: BorrowedFd<'_>, egress: BorrowedFd<'_>) -> Result<Self> {
+        match Tcx::attach(ifindex, ingress, egress) {
+            Ok(tcx) => Ok(Hooks::Tcx(tcx)),
+            Err(error) => Filters::attach(ifindex, ingress, egress)
+                .map(Hooks::Tc)
+                .with_context(|| format!("{error:#}")),
+        }
+    }
+
+    /// The ids of the programs before ours, in either chain. Not known of filters.
+    ///
+    /// # Errors
+    /// The kernel does not list the programs.
+    pub fn before_us(&self) -> Result<Vec<u32>> {
+        match self {
+            Hooks::Tcx(tcx) => tcx.before_us(),
+            Hooks::Tc(_) => Ok(vec![]),
+        }
+    }
+
+    /// Puts both programs in front of all others again. Filters stay where they are.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn move_to_front(&mut self) -> Result<()> {
+        match self {
+            Hooks::Tcx(tcx) => tcx.move_to_front(),
+            Hooks::Tc(_) => Ok(()),
+        }
+    }
+}
