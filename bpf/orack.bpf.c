@@ -46,16 +46,37 @@ static __always_inline void segment_leaves(struct __sk_buff *ctx)
 		end_flow(ctx, ctl, now);
 }
 
+/* True: the packet is a clone, and *verdict says what becomes of it. */
+static __always_inline bool orack_leaves(struct __sk_buff *ctx, int *verdict)
+{
+	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK) {
+		*verdict = make_orack(ctx);
+		return true;
+	}
+	if (waiting && ctx->len <= LONGEST_ACK)
+		ack_leaves(ctx);
+	return false;
+}
+
+/* Where edge records the segments. */
 SEC("tcx/egress")
 int orack_egress(struct __sk_buff *ctx)
 {
-	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK)
-		return make_orack(ctx);
-	if (waiting && ctx->len <= LONGEST_ACK)
-		ack_leaves(ctx);
-	if (cfg.at_egress != ONR_EGRESS_PASSES)
+	int verdict = ONR_TCX_NEXT;
+
+	orack_leaves(ctx, &verdict);
+	return verdict;
+}
+
+/* Where there is no edge. */
+SEC("tcx/egress")
+int orack_records(struct __sk_buff *ctx)
+{
+	int verdict = ONR_TCX_NEXT;
+
+	if (!orack_leaves(ctx, &verdict))
 		segment_leaves(ctx);
-	return ONR_TCX_NEXT;
+	return verdict;
 }
 
 /* Drivers that receive into pages may leave the headers there, and behind a tunnel's only its own are pulled. */

@@ -64,26 +64,21 @@ struct sample {
 };
 
 /* The tag of an OR-ACK covers all of its fields except the scratch of the checksum. */
-static __always_inline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)
+static __noinline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)
 {
 	const u32 *from = s->flow.saddr.word, *to = s->flow.daddr.word;
-	struct siphash h;
-	u32 words = 4;
+	bool ip4 = from[2] == bpf_htonl(0xffff) && !from[0] && !from[1];
+	u64 words[ONR_SIPHASH_WORDS] = {
+		(u64)from[0] << 32 | from[1],
+		(u64)from[2] << 32 | from[3],
+		(u64)to[0] << 32 | to[1],
+		(u64)(ip4 ? from[3] : to[2]) << 32 | to[3],
+		(u64)s->flow.sport << 48 | (u64)s->flow.dport << 32 | s->seq,
+		(u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION,
+		s->rx_fleet_ns,
+	};
 
-	siphash_init(&h, key->k0, key->k1);
-	if (from[2] == bpf_htonl(0xffff) && !from[0] && !from[1]) {
-		siphash_word(&h, (u64)from[3] << 32 | to[3]);
-	} else {
-		siphash_word(&h, (u64)from[0] << 32 | from[1]);
-		siphash_word(&h, (u64)from[2] << 32 | from[3]);
-		siphash_word(&h, (u64)to[0] << 32 | to[1]);
-		siphash_word(&h, (u64)to[2] << 32 | to[3]);
-		words = 7;
-	}
-	siphash_word(&h, (u64)s->flow.sport << 48 | (u64)s->flow.dport << 32 | s->seq);
-	siphash_word(&h, (u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION);
-	siphash_word(&h, s->rx_fleet_ns);
-	return siphash_finish(&h, words);
+	return siphash(key->k0, key->k1, words, ip4 ? 3 : 0); /* IPv4 addresses are one word */
 }
 
 static __always_inline const struct onr_key *key_of(u32 id)

@@ -328,8 +328,7 @@ static __noinline int make_orack(struct __sk_buff *ctx)
 		flow_acked(&p, &s.flow);
 	else
 		flow_of(&p, &s.flow);
-	if (!(p.ip6 ? write_orack6(ctx, &p, &s, is_ack, completes)
-		    : write_orack4(ctx, &p, &s, is_ack, completes)))
+	if (!write_orack(ctx, &p, &s, is_ack, completes))
 		goto fail;
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);

@@ -9,22 +9,18 @@
 #define CHECKSUM_PARTIAL 3
 #define ECN_CE 3
 
-/* An OR-ACK on the wire behind the link's header and a tunnel's, built on the stack and stored in one call: a
- * program that writes into packets directly makes the kernel unshare every clone that passes it, all of
- * TCP's data. */
-struct wire4 {
-	struct iphdr ip;
+/* An OR-ACK on the wire behind the link's header and a tunnel's, built on the stack and stored: a program that
+ * writes into packets directly makes the kernel unshare every clone that passes it, all of TCP's data. */
+union ip_header {
+	struct iphdr v4;
+	struct ipv6hdr v6;
+};
+struct datagram {
 	struct udphdr udp;
 	struct onr_orack orack;
 };
-struct wire6 {
-	struct ipv6hdr ip;
-	struct udphdr udp;
-	struct onr_orack orack;
-};
-_Static_assert(ETH_HLEN + sizeof(struct wire4) == 78,
-	       "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
-_Static_assert(ETH_HLEN + sizeof(struct wire6) == 98, "20 B more over IPv6");
+_Static_assert(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct datagram) == 78,
+	       "an OR-ACK is 78 B on the wire (On-Ramp section 4.1); over IPv6 20 B more");
 
 enum completes { NO_SUM, TCPS_SUM, TUNNELS_SUM };
 
@@ -184,37 +180,28 @@ static __always_inline bool mend_tunnel(struct __sk_buff *ctx, u32 outer_at, u32
 				    sizeof(udp), 0);
 }
 
-/* What the clone has before its innermost IP header stays: addresses, tags, a tunnel. */
-static __always_inline bool write_wire(struct __sk_buff *ctx, u32 l3_at, u32 outer_at, bool is_ack,
-				       const void *wire, u32 bytes)
+/* Writes the OR-ACK into the clone. What this has before its innermost IP header stays: addresses, tags, a tunnel. */
+static __always_inline bool write_orack(struct __sk_buff *ctx, const struct packet *p,
+					const struct sample *s, bool is_ack, enum completes completes)
 {
-	return !bpf_skb_change_tail(ctx, l3_at + bytes, 0) &&
-	       !bpf_skb_store_bytes(ctx, l3_at, wire, bytes, 0) && (is_ack || turn_round(ctx)) &&
-	       (!outer_at || mend_tunnel(ctx, outer_at, l3_at + bytes));
-}
+	u8 class = orack_class(s->dscp, class_of(p));
+	u32 l3_at = p->l3_at, outer_at = p->outer_at, l4_at, end;
+	struct datagram d = {};
+	union ip_header ip;
 
-static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct packet *p,
-					 const struct sample *s, bool is_ack,
-					 enum completes completes)
-{
-	struct wire4 w = {};
-
-	ip4_header(&w.ip, orack_class(s->dscp, class_of(p)), s->flow.daddr.word[3],
-		   s->flow.saddr.word[3]);
-	return fill_udp(&w.udp, &w.orack, s, completes == TCPS_SUM) &&
-	       write_wire(ctx, p->l3_at, p->outer_at, is_ack, &w, sizeof(w));
-}
-
-static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct packet *p,
-					 const struct sample *s, bool is_ack,
-					 enum completes completes)
-{
-	struct wire6 w = {};
-
-	ip6_header(&w.ip, *(const __be32 *)p->l3, orack_class(s->dscp, class_of(p)),
-		   &s->flow.daddr, &s->flow.saddr);
-	return fill_udp(&w.udp, &w.orack, s, completes == TCPS_SUM) &&
-	       write_wire(ctx, p->l3_at, p->outer_at, is_ack, &w, sizeof(w));
+	if (p->ip6) {
+		ip6_header(&ip.v6, *(const __be32 *)p->l3, class, &s->flow.daddr, &s->flow.saddr);
+		l4_at = l3_at + sizeof(ip.v6);
+	} else {
+		ip4_header(&ip.v4, class, s->flow.daddr.word[3], s->flow.saddr.word[3]);
+		l4_at = l3_at + sizeof(ip.v4);
+	}
+	end = l4_at + sizeof(d);
+	return fill_udp(&d.udp, &d.orack, s, completes == TCPS_SUM) &&
+	       !bpf_skb_change_tail(ctx, end, 0) &&
+	       !bpf_skb_store_bytes(ctx, l3_at, &ip, l4_at - l3_at, 0) &&
+	       !bpf_skb_store_bytes(ctx, l4_at, &d, sizeof(d), 0) && (is_ack || turn_round(ctx)) &&
+	       (!outer_at || mend_tunnel(ctx, outer_at, end));
 }
 
 #endif
