@@ -72,8 +72,6 @@ struct sk_buff {
 	u32 hash;
 	char cb[48];
 	unsigned char *head;
-	unsigned char *data;
-	u16 csum_start; /* from head */
 	u8 ip_summed : 2;
 };
 

@@ -28,7 +28,7 @@ static __always_inline void segment_leaves(struct __sk_buff *ctx)
 	struct packet packet;
 	struct onr_ctl *ctl;
 
-	if (!parse_innermost(ctx, &packet) || !segment_of(&packet, &segment))
+	if (!parse_frame(ctx, cfg.link_bytes, &packet) || !segment_of(&packet, &segment))
 		return;
 	flow_of(&packet, &flow);
 	if (segment.flags & TCP_SYN) /* a new connection on the ports of an old one */
@@ -53,7 +53,7 @@ static __always_inline bool orack_leaves(struct __sk_buff *ctx, int *verdict)
 		*verdict = make_orack(ctx);
 		return true;
 	}
-	if (waiting && ctx->len <= LONGEST_ACK)
+	if (waiting && ctx->len <= LONGEST_HEADERS)
 		ack_leaves(ctx);
 	return false;
 }
@@ -79,21 +79,19 @@ int orack_records(struct __sk_buff *ctx)
 	return verdict;
 }
 
-/* Drivers that receive into pages may leave the headers there, and behind a tunnel's only its own are pulled. */
+/* Drivers that receive into pages may leave the headers there, and pull only what they know behind a tag. */
 static __always_inline void pull_headers(struct __sk_buff *ctx)
 {
-	const u32 shortest = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
-	const u32 deepest = LONGEST_ACK;
-	u32 wanted = ctx->len < deepest ? ctx->len : deepest;
-	const struct ethhdr *eth = (const void *)(long)ctx->data;
-	const struct iphdr *ip = (const void *)(eth + 1);
-	const void *end = (const void *)(long)ctx->data_end;
+	u32 wanted = cfg.link_bytes + sizeof(struct iphdr) + SHORTEST_L4;
+	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
+	const struct ethhdr *eth = ethernet_of(ctx);
 
-	if (ctx->len < shortest || (const void *)eth + wanted <= end)
-		return;
-	if ((const void *)eth + shortest > end || is_tag(eth->h_proto) ||
-	    (eth->h_proto == bpf_htons(ETH_P_IP) && ip->protocol != IPPROTO_TCP))
-		bpf_skb_pull_data(ctx, wanted);
+	if (cfg.link_bytes && eth && is_tag(eth->h_proto))
+		wanted = LONGEST_HEADERS;
+	if (ctx->len < wanted)
+		wanted = ctx->len;
+	if (data + wanted > end)
+		bpf_skb_pull_data(ctx, ctx->len < LONGEST_HEADERS ? ctx->len : LONGEST_HEADERS);
 }
 
 SEC("tcx/ingress")
@@ -105,7 +103,7 @@ int orack_ingress(struct __sk_buff *ctx)
 	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
 		return ONR_TCX_NEXT;
 	pull_headers(ctx);
-	if (!parse_innermost(ctx, &p))
+	if (!parse_frame(ctx, cfg.link_bytes, &p))
 		return ONR_TCX_NEXT;
 	if (p.protocol == IPPROTO_TCP) {
 		/* Most frames pass here, before their lengths are read: the frame's own is more than

@@ -7,34 +7,6 @@
 #include "packet.bpf.h"
 #include "siphash.bpf.h"
 
-/* Where the innermost network header of a frame is: its offset, that of the tunnel's header from bit 16 on, its
- * EtherType from bit 32 on; 0: not found. Global, so that the verifier follows its paths once. */
-__noinline u64 innermost(struct __sk_buff *ctx)
-{
-	struct packet p;
-	struct view v;
-
-	if (!frame_view(ctx, &v) || !find_headers(&v, &p))
-		return 0;
-	enter_tunnel(&v, &p);
-	return (u64)v.protocol << 32 | v.outer << 16 | v.l3;
-}
-
-static __always_inline bool parse_innermost(struct __sk_buff *ctx, struct packet *p)
-{
-	u64 where = innermost(ctx);
-	struct view v = {
-		.bytes = (const void *)(long)ctx->data,
-		.end = (const void *)(long)ctx->data_end,
-		.protocol = where >> 32,
-		.l3 = where & 0x3ff,
-		.outer = where >> 16 & 0xff,
-	};
-
-	v.l3_len = ctx->len - v.l3;
-	return where && find_headers(&v, p);
-}
-
 #define UDP_BYTES (sizeof(struct udphdr) + sizeof(struct onr_orack))
 
 /* By key id. Writer: daemon. Reader: orack. */

@@ -29,9 +29,8 @@ struct {
 
 /* How many pendings are full: egress looks for pure ACKs only while there are some. */
 volatile u32 waiting;
-#define LONGEST_TUNNEL 114 /* VXLAN's 50 bytes, and 64 of Geneve's options */
-#define LONGEST_ACK                                                                                \
-	(sizeof(struct ethhdr) + MOST_TAGS * TAG_BYTES + LONGEST_TUNNEL + sizeof(struct ipv6hdr) + 60)
+#define LONGEST_HEADERS                                                                            \
+	(sizeof(struct ethhdr) + MOST_TAGS * TAG_BYTES + sizeof(struct ipv6hdr) + 60)
 
 /* Set when another program keeps ours from making OR-ACKs. Writers: send_clone, daemon (back to 0). */
 volatile u32 muted SEC(".data.muted");
@@ -251,8 +250,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 	waited = p->full;
 	if (waited)
 		p->rare = RARE_ACKS;
-	/* The tunnel of a clone of data leads to us, that of an ACK to the sender. */
-	waits = ctx->gso_segs > 1 || !p->rare || packet->outer_at;
+	waits = ctx->gso_segs > 1 || !p->rare;
 	if (!waits)
 		p->rare--;
 	p->full = waits;
@@ -277,7 +275,7 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 	s64 since_ns;
 	bool full;
 
-	if (!parse_innermost(ctx, &packet) || !segment_of(&packet, &segment) || segment.len ||
+	if (!parse_frame(ctx, cfg.link_bytes, &packet) || !segment_of(&packet, &segment) || segment.len ||
 	    (segment.flags & (TCP_ACK | TCP_SYN | TCP_FIN | TCP_RST)) != TCP_ACK)
 		return;
 	flow_acked(&packet, &flow);
@@ -316,19 +314,15 @@ static __noinline int make_orack(struct __sk_buff *ctx)
 		.rx_fleet_ns = (u64)ctx->cb[CB_RX_HI] << 32 | ctx->cb[CB_RX_LO],
 	};
 	bool is_ack = len & LEN_IS_ACK;
-	enum completes completes;
 	struct packet p;
 
-	if (!parse_innermost(ctx, &p) || p.protocol != IPPROTO_TCP || (p.outer_at && !is_ack))
-		goto fail;
-	completes = who_completes(ctx, &p);
-	if (completes == TUNNELS_SUM)
+	if (!parse_frame(ctx, cfg.link_bytes, &p) || p.protocol != IPPROTO_TCP)
 		goto fail;
 	if (is_ack)
 		flow_acked(&p, &s.flow);
 	else
 		flow_of(&p, &s.flow);
-	if (!write_orack(ctx, &p, &s, is_ack, completes))
+	if (!write_orack(ctx, &p, &s, is_ack))
 		goto fail;
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);

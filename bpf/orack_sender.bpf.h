@@ -180,8 +180,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
 	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
 	ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
-	/* The route of a tunnel's packet is not that of the inner one. */
-	if (!ctl && (p->outer_at || passes_through(ctx, p)))
+	if (!ctl && passes_through(ctx, p))
 		return ONR_TCX_NEXT;
 	key_id = bpf_ntohs(o->key_id);
 	key = key_of(key_id);

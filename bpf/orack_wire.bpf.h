@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* orack_wire.bpf.h: writes an OR-ACK into a clone of a TCP packet: headers, checksums, the lengths of a tunnel.
- * Tags and the tunnel of the clone stay. */
+/* orack_wire.bpf.h: writes an OR-ACK into a clone of a TCP packet: headers and checksums. The clone's link header and
+ * VLAN tags stay. */
 #ifndef ONR_ORACK_WIRE_BPF_H
 #define ONR_ORACK_WIRE_BPF_H
 
@@ -9,7 +9,7 @@
 #define CHECKSUM_PARTIAL 3
 #define ECN_CE 3
 
-/* An OR-ACK on the wire behind the link's header and a tunnel's, built on the stack and stored: a program that
+/* An OR-ACK on the wire behind the link's header, built on the stack and stored: a program that
  * writes into packets directly makes the kernel unshare every clone that passes it, all of TCP's data. */
 union ip_header {
 	struct iphdr v4;
@@ -21,8 +21,6 @@ struct datagram {
 };
 _Static_assert(ETH_HLEN + sizeof(struct iphdr) + sizeof(struct datagram) == 78,
 	       "an OR-ACK is 78 B on the wire (On-Ramp section 4.1); over IPv6 20 B more");
-
-enum completes { NO_SUM, TCPS_SUM, TUNNELS_SUM };
 
 /* One's complement sum of words, not folded. */
 static __always_inline u64 csum_add(u64 sum, const void *words, u32 bytes)
@@ -133,27 +131,25 @@ static __always_inline bool holds_pseudo_sum(const struct packet *p)
 	return csum_fold(sum) == tcp->check;
 }
 
-/* Which checksum of a clone will a NIC, a hypervisor or the kernel complete? That of a tunnel's UDP header we
- * cannot call off. Kernels before 6.1 do not show it: there the OR-ACK is lost where the sum is wrong. */
-static __always_inline enum completes who_completes(struct __sk_buff *ctx, const struct packet *p)
+/* Will a NIC, a hypervisor or the kernel complete the clone's checksum? */
+static __always_inline bool clone_is_partial(struct __sk_buff *ctx, const struct packet *p)
 {
-	const struct sk_buff *skb;
+	struct sk_buff *skb;
 
 	if (!bpf_ksym_exists(bpf_cast_to_kern_ctx))
-		return holds_pseudo_sum(p) ? TCPS_SUM : NO_SUM;
+		return holds_pseudo_sum(p);
 	skb = bpf_cast_to_kern_ctx(ctx);
-	if (BPF_CORE_READ_BITFIELD(skb, ip_summed) != CHECKSUM_PARTIAL)
-		return NO_SUM;
-	return skb->head + skb->csum_start == skb->data + p->l3_at + p->header_len ? TCPS_SUM
-										  : TUNNELS_SUM;
+	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL;
 }
 
-/* Turns the Ethernet header round. */
+/* Turns the Ethernet header round, if there is one. */
 static __always_inline bool turn_round(struct __sk_buff *ctx)
 {
 	const struct ethhdr *from = ethernet_of(ctx);
 	u8 addresses[2 * ETH_ALEN];
 
+	if (!cfg.link_bytes)
+		return true;
 	if (!from)
 		return false;
 	__builtin_memcpy(addresses, from->h_source, ETH_ALEN);
@@ -161,31 +157,12 @@ static __always_inline bool turn_round(struct __sk_buff *ctx)
 	return !bpf_skb_store_bytes(ctx, 0, addresses, sizeof(addresses), 0);
 }
 
-/* The tunnel's lengths become those of a frame of so many bytes. Its UDP checksum is left out, as IPv4 allows. */
-static __always_inline bool mend_tunnel(struct __sk_buff *ctx, u32 outer_at, u32 frame_bytes)
-{
-	__be16 len = bpf_htons(frame_bytes - outer_at), udp[2] = {};
-	u32 header_len;
-	struct iphdr ip;
-
-	if (bpf_skb_load_bytes(ctx, outer_at, &ip, sizeof(ip)) ||
-	    bpf_l3_csum_replace(ctx, outer_at + offsetof(struct iphdr, check), ip.tot_len, len, 2) ||
-	    bpf_skb_store_bytes(ctx, outer_at + offsetof(struct iphdr, tot_len), &len, 2, 0))
-		return false;
-	if (ip.protocol != IPPROTO_UDP)
-		return true;
-	header_len = ip.ihl * 4;
-	udp[0] = bpf_htons(frame_bytes - outer_at - header_len);
-	return !bpf_skb_store_bytes(ctx, outer_at + header_len + offsetof(struct udphdr, len), udp,
-				    sizeof(udp), 0);
-}
-
-/* Writes the OR-ACK into the clone. What this has before its innermost IP header stays: addresses, tags, a tunnel. */
+/* Writes the OR-ACK into the clone, behind what this has before its IP header. */
 static __always_inline bool write_orack(struct __sk_buff *ctx, const struct packet *p,
-					const struct sample *s, bool is_ack, enum completes completes)
+					const struct sample *s, bool is_ack)
 {
 	u8 class = orack_class(s->dscp, class_of(p));
-	u32 l3_at = p->l3_at, outer_at = p->outer_at, l4_at, end;
+	u32 l3_at = p->l3_at, l4_at;
 	struct datagram d = {};
 	union ip_header ip;
 
@@ -196,12 +173,10 @@ static __always_inline bool write_orack(struct __sk_buff *ctx, const struct pack
 		ip4_header(&ip.v4, class, s->flow.daddr.word[3], s->flow.saddr.word[3]);
 		l4_at = l3_at + sizeof(ip.v4);
 	}
-	end = l4_at + sizeof(d);
-	return fill_udp(&d.udp, &d.orack, s, completes == TCPS_SUM) &&
-	       !bpf_skb_change_tail(ctx, end, 0) &&
+	return fill_udp(&d.udp, &d.orack, s, clone_is_partial(ctx, p)) &&
+	       !bpf_skb_change_tail(ctx, l4_at + sizeof(d), 0) &&
 	       !bpf_skb_store_bytes(ctx, l3_at, &ip, l4_at - l3_at, 0) &&
-	       !bpf_skb_store_bytes(ctx, l4_at, &d, sizeof(d), 0) && (is_ack || turn_round(ctx)) &&
-	       (!outer_at || mend_tunnel(ctx, outer_at, end));
+	       !bpf_skb_store_bytes(ctx, l4_at, &d, sizeof(d), 0) && (is_ack || turn_round(ctx));
 }
 
 #endif

@@ -4,10 +4,9 @@
  *
  * A view defines how a program reads a packet's bytes and where the network header begins: a tcx program has
  * the frame (frame_view), a qdisc the sk_buff (skb_view). skip_tags moves the view behind VLAN tags in the
- * frame; a tag in metadata changes nothing. enter_tunnel moves it to the packet inside VXLAN, Geneve or IP
- * in IPv4: peers, served addresses and flows are those of the inner packet. One tunnel is entered, without
- * VLAN tags inside. What the parser does not know (IPv6 extension headers, tunnels over IPv6, fragments)
- * passes as other traffic does. */
+ * frame; a tag in metadata changes nothing. Devices without a link header (IP in IP, WireGuard) begin with the
+ * network header. What the parser does not know (IPv6 extension headers, fragments, tunnels: their own
+ * devices show the packets inside) passes as other traffic does. */
 #ifndef ONR_PACKET_BPF_H
 #define ONR_PACKET_BPF_H
 
@@ -18,9 +17,6 @@
 #define SHORTEST_L4 20	   /* a TCP header; an OR-ACK is longer */
 #define MOST_TAGS 2
 #define TAG_BYTES 4
-#define VXLAN_PORT 4789
-#define GENEVE_PORT 6081
-#define ETH_P_BRIDGED 0x6558 /* Geneve carries an Ethernet frame */
 
 enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_ENDS = TCP_FIN | TCP_RST, TCP_ACK = 0x10 };
 
@@ -30,7 +26,6 @@ struct view {
 	bool in_skb;	 /* a constant, so that each program has the code for its own view only */
 	__be16 protocol; /* EtherType of the network header */
 	u32 l3;		 /* offset of the network header in bytes */
-	u32 outer;	 /* that of the tunnel's IPv4 header; 0: no tunnel */
 	u32 l3_len;	 /* from there to the end of the packet */
 };
 
@@ -43,7 +38,6 @@ struct packet {
 	u32 header_len; /* from l3 to l4 */
 	u32 len;	/* from l3 to the end of the packet, padding of short frames included */
 	u32 l3_at;	/* offset of l3 in the frame (sk_buff: from head) */
-	u32 outer_at;	/* offset of the tunnel's IPv4 header; 0: no tunnel */
 };
 
 /* The fields of a TCP header. */
@@ -95,18 +89,25 @@ static __always_inline const struct ethhdr *ethernet_of(const struct __sk_buff *
 	return (const void *)(eth + 1) > (const void *)(long)ctx->data_end ? NULL : eth;
 }
 
-static __always_inline bool frame_view(const struct __sk_buff *ctx, struct view *v)
+/* link_bytes: length of the device's link header, ETH_HLEN or 0. */
+static __always_inline bool frame_view(const struct __sk_buff *ctx, u32 link_bytes, struct view *v)
 {
-	const struct ethhdr *eth = ethernet_of(ctx);
+	const struct ethhdr *eth;
 
-	if (!eth)
-		return false;
-	v->bytes = eth;
+	v->bytes = (const void *)(long)ctx->data;
 	v->end = (const void *)(long)ctx->data_end;
 	v->in_skb = false;
+	if (!link_bytes) {
+		v->protocol = ctx->protocol;
+		v->l3 = 0;
+		v->l3_len = ctx->len;
+		return true;
+	}
+	eth = ethernet_of(ctx);
+	if (!eth)
+		return false;
 	v->protocol = eth->h_proto;
 	v->l3 = sizeof(*eth);
-	v->outer = 0;
 	v->l3_len = ctx->len - sizeof(*eth);
 	return skip_tags(v);
 }
@@ -117,7 +118,6 @@ static __always_inline void skb_view(const struct sk_buff *skb, struct view *v)
 	v->end = NULL;
 	v->in_skb = true;
 	v->protocol = skb->protocol;
-	v->outer = 0;
 	/* Before a tag in the frame the kernel's network header is that of the tag or of IP, by its origin. */
 	v->l3 = is_tag(v->protocol) ? skb->mac_header + ETH_HLEN : skb->network_header;
 	v->l3_len = skb->len - (v->l3 - skb->mac_header);
@@ -150,79 +150,15 @@ static __always_inline bool find_headers(const struct view *v, struct packet *p)
 	}
 	p->len = v->l3_len;
 	p->l3_at = v->l3;
-	p->outer_at = v->outer;
 	p->l4 = HEADER(v, v->l3 + p->header_len, SHORTEST_L4, tcphdr);
 	return p->l4 != NULL;
 }
 
-/* Headers between a tunnel's UDP header and the inner IP header, the inner Ethernet header included; 0: no
- * tunnel. *protocol: that of the inner packet. */
-static __always_inline u32 udp_tunnel(const struct view *v, u32 at, __be16 dest, __be16 *protocol)
-{
-	/* VXLAN's header and Geneve's have 8 bytes, as UDP's has: four words of two bytes. */
-	const struct udphdr *h = HEADER(v, at, sizeof(*h), udphdr);
-	const struct ethhdr *eth;
-	u32 bytes = sizeof(*h);
-
-	if (!h)
-		return 0;
-	if (dest == bpf_htons(GENEVE_PORT)) {
-		bytes += (bpf_ntohs(h->source) >> 8 & 0x3f) * 4;
-		if (h->dest != bpf_htons(ETH_P_BRIDGED)) {
-			*protocol = h->dest;
-			return bytes;
-		}
-	}
-	eth = HEADER(v, at + bytes, sizeof(*eth), ethhdr);
-	if (!eth)
-		return 0;
-	*protocol = eth->h_proto;
-	return bytes + sizeof(*eth);
-}
-
-/* If p is the outside of a tunnel over IPv4: moves the view to the packet inside. */
-static __always_inline bool enter_tunnel(struct view *v, const struct packet *p)
-{
-	const struct udphdr *udp = p->l4;
-	u32 bytes = p->header_len;
-	u32 inside;
-
-	if (p->ip6 || p->protocol == IPPROTO_TCP ||
-	    ((const struct iphdr *)p->l3)->frag_off & bpf_htons(IP_FRAGMENT))
-		return false;
-	if (p->protocol == IPPROTO_IPIP) {
-		v->protocol = bpf_htons(ETH_P_IP);
-	} else if (p->protocol == IPPROTO_IPV6) {
-		v->protocol = bpf_htons(ETH_P_IPV6);
-	} else if (p->protocol == IPPROTO_UDP && (udp->dest == bpf_htons(VXLAN_PORT) ||
-						  udp->dest == bpf_htons(GENEVE_PORT))) {
-		bytes += sizeof(*udp);
-		inside = udp_tunnel(v, v->l3 + bytes, udp->dest, &v->protocol);
-		if (!inside)
-			return false;
-		bytes += inside;
-	} else {
-		return false;
-	}
-	v->outer = v->l3;
-	v->l3 += bytes;
-	v->l3_len -= bytes;
-	return true;
-}
-
-/* The innermost headers. */
-static __always_inline bool parse(struct view *v, struct packet *p)
-{
-	if (!find_headers(v, p))
-		return false;
-	return enter_tunnel(v, p) ? find_headers(v, p) : true;
-}
-
-static __always_inline bool parse_frame(const struct __sk_buff *ctx, struct packet *p)
+static __always_inline bool parse_frame(const struct __sk_buff *ctx, u32 link_bytes, struct packet *p)
 {
 	struct view v;
 
-	return frame_view(ctx, &v) && parse(&v, p);
+	return frame_view(ctx, link_bytes, &v) && find_headers(&v, p);
 }
 
 static __always_inline bool parse_skb(const struct sk_buff *skb, struct packet *p)
@@ -230,7 +166,7 @@ static __always_inline bool parse_skb(const struct sk_buff *skb, struct packet *
 	struct view v;
 
 	skb_view(skb, &v);
-	return parse(&v, p);
+	return find_headers(&v, p);
 }
 
 /* Bytes from l4 to the end of the IP packet. 0: a fragment, or a length that cannot be. */

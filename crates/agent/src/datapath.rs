@@ -87,14 +87,14 @@ impl Datapath {
         let place = Place::of(ifindex)?;
         let mut cfg = *cfg;
         let mut room = edge::room(&cfg);
-        let observes = cfg.at_egress == onr_at_egress::Observes as u16;
+        let observes = cfg.at_egress == onr_at_egress::Observes as u8;
         let loaded = match observes {
             true => None,
             false => holder::load_edge(&mut room, path, place, &cfg)?,
         };
         let is_edt = !observes && loaded.is_none();
         if is_edt {
-            cfg.at_egress = onr_at_egress::Holds as u16;
+            cfg.at_egress = onr_at_egress::Holds as u8;
             holder::check_edt(&cfg)?;
         }
         let mut orack_object = MaybeUninit::uninit();
