@@ -28,7 +28,7 @@ static __always_inline void segment_leaves(struct __sk_buff *ctx)
 	struct packet packet;
 	struct onr_ctl *ctl;
 
-	if (!parse_frame(ctx, cfg.link_bytes, &packet) || !segment_of(&packet, &segment))
+	if (!parse_headers(ctx, &packet) || !segment_of(&packet, &segment))
 		return;
 	flow_of(&packet, &flow);
 	if (segment.flags & TCP_SYN) /* a new connection on the ports of an old one */
@@ -103,7 +103,7 @@ int orack_ingress(struct __sk_buff *ctx)
 	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
 		return ONR_TCX_NEXT;
 	pull_headers(ctx);
-	if (!parse_frame(ctx, cfg.link_bytes, &p))
+	if (!parse_headers(ctx, &p))
 		return ONR_TCX_NEXT;
 	if (p.protocol == IPPROTO_TCP) {
 		/* Most frames pass here, before their lengths are read: the frame's own is more than

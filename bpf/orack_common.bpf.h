@@ -7,6 +7,31 @@
 #include "packet.bpf.h"
 #include "siphash.bpf.h"
 
+/* Where the network header of a frame is: its offset, its EtherType from bit 32 on; all ones: not found. Global, so
+ * that the verifier follows each number of VLAN tags here and nowhere else. */
+__noinline u64 network_header(struct __sk_buff *ctx)
+{
+	struct view v;
+
+	if (!frame_view(ctx, cfg.link_bytes, &v))
+		return ~0ull;
+	return (u64)v.protocol << 32 | v.l3;
+}
+
+static __always_inline bool parse_headers(struct __sk_buff *ctx, struct packet *p)
+{
+	u64 where = network_header(ctx);
+	struct view v = {
+		.bytes = (const void *)(long)ctx->data,
+		.end = (const void *)(long)ctx->data_end,
+		.protocol = where >> 32,
+		.l3 = where & 0x1f,
+	};
+
+	v.l3_len = ctx->len - v.l3;
+	return where != ~0ull && find_headers(&v, p);
+}
+
 #define UDP_BYTES (sizeof(struct udphdr) + sizeof(struct onr_orack))
 
 /* By key id. Writer: daemon. Reader: orack. */

@@ -275,7 +275,7 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 	s64 since_ns;
 	bool full;
 
-	if (!parse_frame(ctx, cfg.link_bytes, &packet) || !segment_of(&packet, &segment) || segment.len ||
+	if (!parse_headers(ctx, &packet) || !segment_of(&packet, &segment) || segment.len ||
 	    (segment.flags & (TCP_ACK | TCP_SYN | TCP_FIN | TCP_RST)) != TCP_ACK)
 		return;
 	flow_acked(&packet, &flow);
@@ -316,7 +316,7 @@ static __noinline int make_orack(struct __sk_buff *ctx)
 	bool is_ack = len & LEN_IS_ACK;
 	struct packet p;
 
-	if (!parse_frame(ctx, cfg.link_bytes, &p) || p.protocol != IPPROTO_TCP)
+	if (!parse_headers(ctx, &p) || p.protocol != IPPROTO_TCP)
 		goto fail;
 	if (is_ack)
 		flow_acked(&p, &s.flow);

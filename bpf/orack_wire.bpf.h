@@ -162,21 +162,22 @@ static __always_inline bool write_orack(struct __sk_buff *ctx, const struct pack
 					const struct sample *s, bool is_ack)
 {
 	u8 class = orack_class(s->dscp, class_of(p));
-	u32 l3_at = p->l3_at, l4_at;
+	u32 l3_at = p->l3_at, header_len;
 	struct datagram d = {};
 	union ip_header ip;
 
 	if (p->ip6) {
 		ip6_header(&ip.v6, *(const __be32 *)p->l3, class, &s->flow.daddr, &s->flow.saddr);
-		l4_at = l3_at + sizeof(ip.v6);
+		header_len = sizeof(ip.v6);
 	} else {
 		ip4_header(&ip.v4, class, s->flow.daddr.word[3], s->flow.saddr.word[3]);
-		l4_at = l3_at + sizeof(ip.v4);
+		header_len = sizeof(ip.v4);
 	}
 	return fill_udp(&d.udp, &d.orack, s, clone_is_partial(ctx, p)) &&
-	       !bpf_skb_change_tail(ctx, l4_at + sizeof(d), 0) &&
-	       !bpf_skb_store_bytes(ctx, l3_at, &ip, l4_at - l3_at, 0) &&
-	       !bpf_skb_store_bytes(ctx, l4_at, &d, sizeof(d), 0) && (is_ack || turn_round(ctx));
+	       !bpf_skb_change_tail(ctx, l3_at + header_len + sizeof(d), 0) &&
+	       !bpf_skb_store_bytes(ctx, l3_at, &ip, header_len, 0) &&
+	       !bpf_skb_store_bytes(ctx, l3_at + header_len, &d, sizeof(d), 0) &&
+	       (is_ack || turn_round(ctx));
 }
 
 #endif

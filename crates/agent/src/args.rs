@@ -92,7 +92,7 @@ impl FromStr for Guard {
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Network device whose outgoing traffic is held
+    /// Network device whose outgoing traffic is held; for traffic in a tunnel, the tunnel's device
     #[arg(long)]
     pub dev: String,
     /// Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have

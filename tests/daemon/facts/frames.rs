@@ -24,12 +24,13 @@ fn build_inside(star: &Star, device: &str, lines: &[&str]) -> [Host; 2] {
     for (number, host, other) in [(1, from, to), (2, to, from)] {
         for line in lines {
             let line = line.replace("{own}", &host.v4.to_string());
-            host.ns
-                .run(&line.replace("{other}", &other.v4.to_string()));
+            host.ns.run(&line.replace("{other}", &other.v4.to_string()));
         }
         let run = |line: String| host.ns.run(&line);
         run(format!("ip addr add 10.9.0.{number}/24 dev {device}"));
-        run(format!("ip addr add fd09::{number:x}/64 dev {device} nodad"));
+        run(format!(
+            "ip addr add fd09::{number:x}/64 dev {device} nodad"
+        ));
         run(format!("ip link set {device} up"));
     }
     [inside(from, 1), inside(to, 2)]
@@ -67,13 +68,12 @@ pub fn a_tag_in_metadata() {
     vlans_are_held("in", &["ip link add link eth0 name in type vlan id 5"]);
 }
 
-/// Without offloads and with its header unordered, the kernel writes tags into the frame.
-pub fn two_tags_in_the_frame() {
+/// The inner tag is in the frame, the outer one in the packet's metadata.
+pub fn a_tag_in_the_frame() {
     vlans_are_held(
         "in",
         &[
-            "ethtool -K eth0 tx-vlan-hw-insert off rx-vlan-hw-parse off",
-            "ip link add link eth0 name eth0.5 type vlan id 5 reorder_hdr off",
+            "ip link add link eth0 name eth0.5 type vlan proto 802.1ad id 5",
             "ip link set eth0.5 up",
             "ip link add link eth0.5 name in type vlan id 7",
         ],
@@ -108,10 +108,7 @@ pub fn a_vxlan_device_with_ipv6() {
 }
 
 pub fn a_geneve_device() {
-    devices_are_held(
-        &["ip link add eth0 type geneve id 7 remote {other}"],
-        false,
-    );
+    devices_are_held(&["ip link add eth0 type geneve id 7 remote {other}"], false);
 }
 
 /// It has no link header.

@@ -174,7 +174,7 @@ facts! {
     }
     frames {
         a_tag_in_metadata: 9,
-        two_tags_in_the_frame: 9,
+        a_tag_in_the_frame: 9,
         a_vlan_device: 9,
         a_vxlan_device: 9,
         a_vxlan_device_with_ipv6: 9,
