@@ -18,8 +18,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The sender's side where there is no qdisc of ours. */
-static __always_inline void segment_leaves(struct __sk_buff *ctx)
+/* The sender's side where there is no qdisc of ours. A function, because the stack has no room for this beside
+ * make_orack. */
+static __noinline void segment_leaves(struct __sk_buff *ctx)
 {
 	bool holds = cfg.at_egress == ONR_EGRESS_HOLDS;
 	s64 now = bpf_ktime_get_ns();
