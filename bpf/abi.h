@@ -166,6 +166,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \
 	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
 	X(guard_raises, "times the guard raised T of a flow that was held in vain")                \
+	X(nic_waits, "segments that found bytes in the NIC's own queue, a wait that their stamps leave out")  \
+	X(nic_wait_ns, "total time that they waited there, ns, estimated from BQL and the line rate") \
+	X(nic_wait_max_ns, "longest such wait, ns")                                                \
 	X(would_hold, "with --observe: pauses that On-Ramp would have made")                       \
 	X(would_hold_ns, "their total time, ns")                                                   \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \
