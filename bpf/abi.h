@@ -38,8 +38,10 @@ struct onr_dev_cfg {
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
 	u16 paced;		   /* segments leave at TCP's pace */
 	u16 at_egress;		   /* enum onr_at_egress */
+	u32 shape_ahead_ns;	   /* so much may leave ahead of the shaped line: a NIC's queue, for the virtual rack */
+	u32 stamps_at_qdisc;	   /* the NIC's queue counts as delay, for comparison */
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 56, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 64, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {

@@ -261,6 +261,8 @@ static __always_inline void look_at_nic(const struct Qdisc *sch, s64 now)
 		sent_bytes = sch->dev_queue->dql.num_completed;
 	}
 	onr_nic_look(&cfg.law, &st.nic, now, given_bytes, sent_bytes);
+	if (cfg.shape_ahead_ns && st.line_free_ns > st.nic.free_mono_ns)
+		st.nic.free_mono_ns = st.line_free_ns; /* the line that we emulate */
 }
 
 SEC("struct_ops")
@@ -280,8 +282,8 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	take_kicks(); /* always: what is held from now on must not be in the list */
 	if (st.heap_len)
 		release_due(now);
-	if (st.line_free_ns > now) {
-		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns, 0);
+	if (st.line_free_ns > now + cfg.shape_ahead_ns) {
+		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns - cfg.shape_ahead_ns, 0);
 		return NULL;
 	}
 	look_at_nic(sch, now);

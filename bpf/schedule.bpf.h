@@ -42,8 +42,10 @@ static __always_inline s64 lease_end(void)
  * sends it: what waits behind the qdisc is no delay of the network. */
 static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
 {
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, st.nic.free_mono_ns, slot->seq,
-			 slot->len, cfg.orack_every_bytes);
+	s64 leaves_ns = cfg.stamps_at_qdisc ? now : st.nic.free_mono_ns;
+
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, leaves_ns, slot->seq, slot->len,
+			 cfg.orack_every_bytes);
 	ctl->last_ns = now;
 }
 
