@@ -39,8 +39,10 @@ struct onr_dev_cfg {
 	u16 paced;		   /* segments leave at TCP's pace */
 	u8 at_egress;		   /* enum onr_at_egress */
 	u8 link_bytes;		   /* of the device's link header: 14 of Ethernet, 0 of IP tunnels */
+	u32 shape_ahead_ns;	   /* so much may leave ahead of the shaped line: a NIC's queue, for the virtual rack */
+	u32 stamps_at_qdisc;	   /* the NIC's queue counts as delay, for comparison */
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 56, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 64, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {
@@ -167,6 +169,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \
 	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
 	X(guard_raises, "times the guard raised T of a flow that was held in vain")                \
+	X(nic_waits, "segments that found bytes in the NIC's own queue, a wait that their stamps leave out")  \
+	X(nic_wait_ns, "total time that they waited there, ns, estimated from BQL and the line rate") \
+	X(nic_wait_max_ns, "longest such wait, ns")                                                \
 	X(would_hold, "with --observe: pauses that On-Ramp would have made")                       \
 	X(would_hold_ns, "their total time, ns")                                                   \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \

@@ -63,6 +63,15 @@ impl std::fmt::Display for Threshold {
     }
 }
 
+/// Where a segment gets its stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Stamp {
+    /// When the NIC sends it.
+    Wire,
+    /// When it leaves the qdisc.
+    Qdisc,
+}
+
 /// `--pace`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Pace {
@@ -170,6 +179,13 @@ pub struct LinkArgs {
     /// `auto`, do so if the device had fq. A pace that an application has set is always kept
     #[arg(long, value_enum, default_value = "auto")]
     pub pace: Pace,
+    /// For the virtual rack: bytes that may leave ahead of the line of --shape, as a NIC takes them into its
+    /// own queue
+    #[arg(long, hide = true, requires = "shape", default_value = "0 B")]
+    pub shape_ahead: Bytes,
+    /// For comparison: with `qdisc`, the wait in the NIC's own queue counts as delay of the network
+    #[arg(long, hide = true, value_enum, default_value = "wire")]
+    pub stamp: Stamp,
 }
 
 /// Which hosts take part, and how they exchange OR-ACKs.
@@ -272,6 +288,8 @@ impl Args {
                 false => onr_at_egress::Passes,
             } as u8,
             link_bytes: link_bytes(&self.dev)?,
+            shape_ahead_ns: self.link.ahead_ns(),
+            stamps_at_qdisc: (self.link.stamp == Stamp::Qdisc).into(),
         })
     }
 
@@ -415,6 +433,12 @@ impl LawArgs {
 }
 
 impl LinkArgs {
+    /// Time of `--shape-ahead` on the line.
+    fn ahead_ns(&self) -> u32 {
+        let ahead = self.shape.map(|rate| rate.time_to_send(self.shape_ahead));
+        ahead.map_or(0, |span| u32::try_from(span.as_ns()).unwrap_or(u32::MAX))
+    }
+
     fn check(&self) -> Result<()> {
         match self.gso_max {
             Some(bytes) if !(1_448..=65_536).contains(&bytes.get()) => {
@@ -518,6 +542,15 @@ mod tests {
         let device = config(&["--shape", "10Gbit/s"]);
         assert_eq!(device.law.line_ns_per_byte_q16, byte);
         assert_eq!(device.shape_ns_per_byte_q16, byte);
+    }
+
+    #[test]
+    fn bytes_ahead_of_the_shaped_line_take_its_time() {
+        let ahead = |options: &[&str]| config(options).shape_ahead_ns;
+        let shape = ["--shape", "1Gbit/s", "--shape-ahead", "64kB"];
+        assert_eq!(ahead(&shape), 512_000);
+        assert_eq!(ahead(&shape[..2]), 0);
+        assert_eq!(config(&[]).stamps_at_qdisc, 0);
     }
 
     #[test]

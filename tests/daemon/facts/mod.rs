@@ -30,6 +30,14 @@ impl Fact {
             false => 1,
         }
     }
+
+    /// Network cards of the machine that it needs.
+    pub fn cards(&self) -> usize {
+        match self.name.starts_with("nics::") {
+            true => 2,
+            false => 0,
+        }
+    }
 }
 
 macro_rules! is_variant {
@@ -73,6 +81,10 @@ facts! {
         a_connection_that_changes_its_queue_keeps_its_state: 10,
         a_kick_that_runs_another_queue_is_found: 12,
         one_rate_for_all_needs_one_qdisc: 4,
+    }
+    nics {
+        the_wait_in_the_own_nic_is_no_delay_of_the_network: 20,
+        a_nic_that_others_fill_does_not_hold_a_flow: 20,
     }
     edt {
         it_holds_an_incast_and_shortens_the_queue: 40,
