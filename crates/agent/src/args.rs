@@ -522,6 +522,16 @@ mod tests {
     }
 
     #[test]
+    fn devices_are_given_one_by_one_or_as_a_list() {
+        for options in [
+            ["--dev", "eth1", "--dev", "eth2"],
+            ["--dev", "eth1,eth2", "--law", "off"],
+        ] {
+            assert_eq!(args(&options).dev, ["eth0", "eth1", "eth2"]);
+        }
+    }
+
+    #[test]
     fn every_registered_law_is_an_option() {
         for law in Law::all() {
             assert_eq!(config(&["--law", law.name()]).law.law, law as u32);

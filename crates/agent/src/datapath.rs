@@ -75,7 +75,7 @@ impl Datapath {
     /// # Errors
     /// The device is as it was before.
     pub fn attach(&mut self, ifindex: i32, cfg: &onr_dev_cfg) -> Result<OnDevice> {
-        let queues = self.free_queues(cfg.queues)?;
+        let queues = free_numbers(&self.queues, cfg.queues)?;
         let cfg = onr_dev_cfg {
             queue: queues.start,
             key_id: self.setting.keys.signing().id,
@@ -105,26 +105,6 @@ impl Datapath {
         self.queues
             .retain(|queues| queues.start != device.first_queue());
         device.detach()
-    }
-
-    /// Numbers for this many transmit queues.
-    fn free_queues(&self, number: u32) -> Result<Range<u32>> {
-        let mut first = 0;
-        let mut taken: Vec<_> = self.queues.iter().collect();
-        taken.sort_by_key(|queues| queues.start);
-        for queues in taken {
-            if queues.start >= first + number {
-                break;
-            }
-            first = queues.end;
-        }
-        if first + number > ONR_MAX_QUEUES {
-            bail!(
-                "its {number} transmit queues make more than {ONR_MAX_QUEUES} with those of the other devices; run a \
-                 daemon for some of the devices, or reduce its queues: ethtool -L DEV combined N"
-            );
-        }
-        Ok(first..first + number)
     }
 
     /// Gives all programs a new clock, atomically.
@@ -228,6 +208,26 @@ impl Datapath {
     }
 }
 
+/// Numbers for this many transmit queues beside those that are taken.
+fn free_numbers(taken: &[Range<u32>], number: u32) -> Result<Range<u32>> {
+    let mut taken: Vec<_> = taken.iter().collect();
+    taken.sort_by_key(|queues| queues.start);
+    let mut first = 0;
+    for queues in taken {
+        if queues.start >= first + number {
+            break;
+        }
+        first = queues.end;
+    }
+    if first + number > ONR_MAX_QUEUES {
+        bail!(
+            "its {number} transmit queues and those of the other devices are more than {ONR_MAX_QUEUES}; run a \
+             daemon of its own for some of the devices, or reduce their queues: ethtool -L DEV combined N"
+        );
+    }
+    Ok(first..first + number)
+}
+
 impl Setting {
     /// Fills the maps when they are new.
     fn fill(&self, shared: &Shared) -> Result<()> {
@@ -285,5 +285,21 @@ fn prefix_key(prefix: Prefix) -> onr_prefix {
     onr_prefix {
         bits: u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 },
         addr: onr_addr::of(prefix.addr),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_of_devices_have_different_numbers_and_gaps_are_used_again() {
+        let numbers = |taken: &[Range<u32>], number| free_numbers(taken, number).unwrap();
+        assert_eq!(numbers(&[], 4), 0..4);
+        assert_eq!(numbers(&[5..6, 0..4], 1), 4..5);
+        assert_eq!(numbers(&[5..6, 0..4], 2), 6..8);
+        assert_eq!(numbers(&[2..3], 2), 0..2);
+        let error = free_numbers(&[0..1000], 256).unwrap_err().to_string();
+        assert!(error.contains("256 transmit queues"), "{error}");
     }
 }

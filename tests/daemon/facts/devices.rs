@@ -65,11 +65,19 @@ fn wait_for(what: &str, agent: &Agent, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Each device's numbers are its own, and their sum is the daemon's.
 pub fn one_daemon_holds_on_each() {
+    each_is_held("edge");
+}
+
+pub fn with_edt_one_daemon_holds_on_each() {
+    each_is_held("edt");
+}
+
+/// Each device's numbers are its own, and their sum is the daemon's.
+fn each_is_held(path: &str) {
     let (star, second) = with_two_devices();
     let (from, to) = star.pair();
-    let sender = Agent::start(from, BOTH);
+    let sender = Agent::start(from, &[BOTH, &["--path", path]].concat());
     let receiver = Agent::start(to, &[]);
     let by_eth0 = transfers(from, to, Load::seconds(1.5), 2);
     let by_eth1 = transfers(from, &second, Load::seconds(1.5), 2);
@@ -83,9 +91,40 @@ pub fn one_daemon_holds_on_each() {
     }
     assert_eq!(sender.counter("flows_created"), 4);
     let table = from.ns.run("/job/onramp status");
-    assert_eq!(table.matches("eth0, eth1: path edge").count(), 1, "{table}");
+    let head = format!("eth0, eth1: path {path}");
+    assert_eq!(table.matches(&head).count(), 1, "{table}");
     sender.assert_harmless();
     receiver.assert_harmless();
+    assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
+}
+
+/// The transmit queues of all devices have numbers of their own, by which kicks find them.
+pub fn each_of_several_queues_of_both_has_a_qdisc_that_holds() {
+    let (star, second) = with_two_devices();
+    let (from, to) = star.pair();
+    for line in [
+        "ip -n h1 link del eth1",
+        "ip link add eth1 netns h1 address 02:00:00:00:01:01 numtxqueues 4 numrxqueues 4 type veth peer name p1b netns switch numtxqueues 4 numrxqueues 4",
+        "ip -n switch link set p1b master sw up",
+        "ip netns exec h1 ethtool -K eth1 tso off gro off",
+        "ip -n h1 link set eth1 up",
+        "ip -n h1 addr add 10.0.1.1/24 dev eth1",
+    ] {
+        shell(line);
+    }
+    let sender = Agent::start(from, BOTH);
+    let _receiver = Agent::start(to, &[]);
+    assert_eq!(from.ns.qdisc("eth1").expect("mq")["kind"], "mq");
+    let by_eth0 = transfers(from, to, Load::seconds(1.5), 2);
+    let by_eth1 = transfers(from, &second, Load::seconds(1.5), 4);
+    let mbit_per_s = finish_all(by_eth0) + finish_all(by_eth1);
+    let [holds, kicks] =
+        ["holds", "kicks"].map(|name| ["eth0", "eth1"].map(|dev| counter(&sender, dev, name)));
+    println!("{mbit_per_s:.1} Mbit/s, holds {holds:?}, kicks {kicks:?}");
+    assert!(
+        holds.iter().chain(&kicks).all(|n| *n > 0),
+        "{holds:?} {kicks:?}"
+    );
     assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
 }
 

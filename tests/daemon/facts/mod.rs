@@ -205,6 +205,8 @@ facts! {
     }
     devices {
         one_daemon_holds_on_each: 10,
+        with_edt_one_daemon_holds_on_each: 10 variant,
+        each_of_several_queues_of_both_has_a_qdisc_that_holds: 12,
         an_orack_may_come_back_on_the_other: 10,
         an_orack_may_leave_by_the_other: 10,
         both_get_back_what_they_had: 15,
