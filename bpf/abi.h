@@ -13,6 +13,7 @@
 #define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
 #define ONR_KEYS 4u	     /* keys valid at a time, for rotation */
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
+#define ONR_MAX_QUEUES 1024u /* most transmit queues with a qdisc, of all devices of a daemon */
 #define ONR_KEY_BYTES 16u
 
 /* What tcx egress does with the segments of this host. */
@@ -30,7 +31,7 @@ struct onr_dev_cfg {
 	u32 limit_packets;	   /* qdisc limit; a GSO segment counts as one packet */
 	u32 max_flows;		   /* size of the flow table */
 	u32 queues;		   /* transmit queues with a qdisc each; 1: one qdisc for the device */
-	u32 queue;		   /* the one whose qdisc has this copy */
+	u32 queue;		   /* the one whose qdisc has this copy: index in kicks, of all devices */
 	u32 quantum_bytes;	   /* round-robin quantum: 2 MTU, as fq */
 	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
@@ -97,7 +98,9 @@ struct onr_ctl {
 struct onr_kicks {
 	struct bpf_spin_lock lock; /* no atomic exchange, which kernels before 5.12 do not have */
 	u32 first; /* index in ctls, plus 1 */
-	u32 reserved[14]; /* one cache line: other processors write the next */
+	u32 ifindex; /* its device, and which of the device's transmit queues it is. The daemon writes them */
+	u32 queue;
+	u32 reserved[12]; /* one cache line: other processors write the next */
 };
 
 struct onr_prefix { /* key of the longest-prefix map of peers */
