@@ -298,8 +298,10 @@ mod tests {
         assert_eq!(numbers(&[], 4), 0..4);
         assert_eq!(numbers(&[5..6, 0..4], 1), 4..5);
         assert_eq!(numbers(&[5..6, 0..4], 2), 6..8);
-        assert_eq!(numbers(&[2..3], 2), 0..2);
-        let error = free_numbers(&[0..1000], 256).unwrap_err().to_string();
+        assert_eq!(numbers(std::slice::from_ref(&(2..3)), 2), 0..2);
+        let error = free_numbers(std::slice::from_ref(&(0..1000)), 256)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("256 transmit queues"), "{error}");
     }
 }

@@ -393,7 +393,7 @@ mod tests {
         let status = |n| Status {
             version: String::new(),
             pid: 1,
-            dev: "eth0".to_owned(),
+            devices: vec![],
             law: "final".to_owned(),
             threshold_ns: None,
             max_pause_ns: 0,
