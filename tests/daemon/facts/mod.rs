@@ -84,7 +84,7 @@ facts! {
     }
     nics {
         the_wait_in_the_own_nic_is_no_delay_of_the_network: 20,
-        a_nic_that_others_fill_does_not_hold_a_flow: 20,
+        a_nic_that_others_fill_does_not_hold_a_flow: 20 variant,
     }
     edt {
         it_holds_an_incast_and_shortens_the_queue: 40,
@@ -218,14 +218,14 @@ facts! {
     devices {
         one_daemon_holds_on_each: 10,
         with_edt_one_daemon_holds_on_each: 10 variant,
-        each_of_several_queues_of_both_has_a_qdisc_that_holds: 12,
+        each_of_several_queues_of_both_has_a_qdisc_that_holds: 12 variant,
         an_orack_may_come_back_on_the_other: 10,
-        an_orack_may_leave_by_the_other: 10,
+        an_orack_may_leave_by_the_other: 10 variant,
         both_get_back_what_they_had: 15,
         one_that_cannot_be_held_is_named_and_none_is_taken: 4,
         one_that_is_removed_and_comes_back_is_held_again: 10,
         a_bond_with_a_backup_is_held_on_the_slave_that_sends: 10,
-        a_bond_that_balances_is_held_on_both_slaves: 10,
+        a_bond_that_balances_is_held_on_both_slaves: 10 variant,
         slaves_are_followed: 10,
     }
     limits {
