@@ -143,7 +143,8 @@ pub fn an_orack_may_come_back_on_the_other() {
     println!("{mbit_per_s:.1} Mbit/s, {holds} holds, {kicks} kicks, OR-ACKs {used:?}");
     assert_eq!(count("eth0", "flows_created"), 0);
     assert_eq!(count("eth0", "oracks_unknown_flow"), 0);
-    assert!(used[0] > 50 && used[1] == 0, "{used:?}");
+    // Where ACKs are rare, the receiver answers a frame with a clone of it, which leaves where the frame came in.
+    assert!(used[0] > 50 && used[1] < used[0] / 10, "{used:?}");
     assert!(holds > 0 && kicks > 0, "{holds} holds, {kicks} kicks");
     assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
 }
