@@ -27,7 +27,7 @@ whole interval?
 | not reproduced | None of these. The note gives the reason where one was found. |
 | not measured | We have no number. |
 
-What agrees depends on what the paper says:
+A paper gives a number, an effect, words, a bound or a picture. Each has its own test:
 
 | the paper says | our value agrees if |
 |---|---|
