@@ -4,7 +4,7 @@
 //! processor is a host or the switch), move bytes through each set-up, let the plugin count.
 //! Does not: compare; compare.rs does.
 
-use std::sync::Barrier;
+use std::{sync::Barrier, time::Duration};
 
 use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,9 @@ use crate::{
 const WARM_UP_BYTES: u64 = 2 << 20;
 /// A flow.
 const MEASURED_BYTES: u64 = 4 << 20;
-/// The emulated processors share 10^9 instructions a second: eight flows take half of them.
-const PACE_BYTES_PER_S: u32 = 50_000_000 / 8;
+/// The emulated processors share 10^9 instructions a second: eight flows that rest this long after each write of
+/// 128 KB (52 Mbit/s) take half of them.
+const REST: Duration = Duration::from_millis(20);
 const FIRST_PORT: u16 = 5001;
 /// Ten times the default of --orack-every.
 const SPARSE: &[&str] = &["--orack-every", "144800B"];
@@ -205,10 +206,10 @@ pub fn guest(arguments: &[String]) -> Result<()> {
         kind.build(processors)?;
         // A thread of its own, because it stays on processors.
         let measured = std::thread::scope(|scope| {
-            let work = || measure(kind, processors, *who);
+            let symbols = format!("/out/symbols.{}", all.len());
+            let work = move || measure(kind, processors, *who, &symbols);
             scope.spawn(work).join().expect("measuring does not panic")
         })?;
-        std::fs::copy("/proc/kallsyms", format!("/out/symbols.{}", all.len()))?;
         println!("{kind:?} {processors}: {measured:?}");
         all.push(measured);
         shell("ip -all netns del; sleep 1")?;
@@ -219,7 +220,7 @@ pub fn guest(arguments: &[String]) -> Result<()> {
     )?)
 }
 
-fn measure(kind: Kind, processors: usize, who: Who) -> Result<Transferred> {
+fn measure(kind: Kind, processors: usize, who: Who, symbols: &str) -> Result<Transferred> {
     let agents = who.start(kind)?;
     let routes = kind.routes(processors);
     // Warm, begin, and end.
@@ -250,6 +251,7 @@ fn measure(kind: Kind, processors: usize, who: Who) -> Result<Transferred> {
         barrier.wait();
         barrier.wait();
         mark_end();
+        std::fs::copy("/proc/kallsyms", symbols).context("/proc/kallsyms")?;
         Ok::<_, anyhow::Error>(Transferred {
             who,
             frames: frames()? - before.0,
@@ -265,7 +267,7 @@ fn transfer(kind: Kind, route: Route, processor: usize, barrier: &Barrier) -> Re
     stay_on(Some(processor))?;
     let mut connection = Connection::open(route)?;
     if kind == Kind::Queues {
-        connection.pace(PACE_BYTES_PER_S)?;
+        connection.rest(REST);
     }
     connection.send(WARM_UP_BYTES)?;
     barrier.wait();

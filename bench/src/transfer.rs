@@ -7,6 +7,7 @@ use std::{
     os::fd::AsRawFd,
     process::Command,
     thread::JoinHandle,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -70,6 +71,8 @@ impl Route {
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// After each write.
+    rest: Duration,
     receiver: JoinHandle<Result<()>>,
 }
 
@@ -92,19 +95,14 @@ impl Connection {
         Ok(Self {
             stream,
             buffer: vec![0x5a; CHUNK],
+            rest: Duration::ZERO,
             receiver,
         })
     }
 
-    /// Bounds the rate (SO_MAX_PACING_RATE), bytes a second.
-    pub fn pace(&self, bytes_per_s: u32) -> Result<()> {
-        set_option(
-            &self.stream,
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            bytes_per_s,
-        )
-        .context("SO_MAX_PACING_RATE")
+    /// Lets the application rest after each write of `CHUNK` bytes, which bounds its rate.
+    pub fn rest(&mut self, rest: Duration) {
+        self.rest = rest;
     }
 
     /// Sends `bytes` and waits until the receiver's application has them all.
@@ -115,6 +113,7 @@ impl Connection {
             let chunk = left.min(CHUNK as u64) as usize;
             self.stream.write_all(&self.buffer[..chunk])?;
             left -= chunk as u64;
+            std::thread::sleep(self.rest);
         }
         self.stream.read_exact(&mut [0])?;
         Ok(())

@@ -2,6 +2,7 @@
 use std::{
     fs::{File, Permissions},
     os::unix::fs::PermissionsExt,
+    path::Path,
     process::{Child, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -12,7 +13,7 @@ use nix::{
     sys::signal::{kill, Signal},
     unistd::Pid,
 };
-use onramp_status::{Peer, Status};
+use onramp_status::{clock_socket_path, query, socket_path, Peer, Status, StatusError};
 use serde::de::DeserializeOwned;
 
 use crate::{guest::wait_until, net::Host};
@@ -79,7 +80,7 @@ impl Agent {
         Self::start_exactly(host, &[usual, vec!["--observe"]].concat())
     }
 
-    fn start_exactly(host: &Host, options: &[&str]) -> Self {
+    pub fn start_exactly(host: &Host, options: &[&str]) -> Self {
         let mut agent = Self::spawn(host, options);
         let deadline = Instant::now() + START;
         while agent.try_status().is_none() {
@@ -170,28 +171,20 @@ impl Agent {
         ended.unwrap_or_else(|| panic!("the daemon survives {signal}: {}", self.text()))
     }
 
-    /// `onramp status --json`.
+    /// What the daemon tells `onramp status`.
     pub fn status(&self) -> Status {
         self.try_status()
             .unwrap_or_else(|| panic!("no status: {}", self.text()))
     }
 
     fn try_status(&self) -> Option<Status> {
-        self.query(&["status", "--dev", "eth0", "--json"])
+        ask(&socket_path(self.host.ns.inode(), "eth0"))
     }
 
-    /// `onramp clock status --json`.
+    /// What the daemon tells `onramp clock status`.
     pub fn clock_status(&self) -> onramp_clock::status::Status {
-        self.query(&["clock", "status", "--json"])
+        ask(&clock_socket_path(self.host.ns.inode()))
             .unwrap_or_else(|| panic!("no clock status: {}", self.text()))
-    }
-
-    /// The JSON that the program prints; none if it fails.
-    fn query<T: DeserializeOwned>(&self, arguments: &[&str]) -> Option<T> {
-        let command = &mut self.host.ns.command(&[&[PROGRAM], arguments].concat());
-        let output = command.output().expect("ip starts");
-        let parse = || serde_json::from_slice(&output.stdout).expect("JSON of its type");
-        output.status.success().then(parse)
     }
 
     /// A counter of the clock.
@@ -233,6 +226,16 @@ impl Agent {
         assert_eq!(value("limit_drops"), 0, "{status:#?}");
         let qdisc = self.host.ns.qdisc("eth0").expect("the qdisc is installed");
         assert_eq!(qdisc["drops"], 0, "{qdisc:#}");
+    }
+}
+
+/// Asks a daemon as the program does, but without a process, which would take longer than the answer. None if nobody
+/// answers.
+fn ask<T: DeserializeOwned>(socket: &Path) -> Option<T> {
+    match query(socket) {
+        Ok(answer) => Some(answer),
+        Err(StatusError::Foreign { source, .. }) => panic!("JSON of its type: {source}"),
+        Err(_) => None,
     }
 }
 

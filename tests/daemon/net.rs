@@ -4,6 +4,7 @@
 use std::{
     fs::File,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    os::unix::fs::MetadataExt,
     process::Command,
     thread,
 };
@@ -32,6 +33,12 @@ impl Namespace {
     pub fn become_it(&self) {
         let file = File::open(format!("/run/netns/{}", self.0)).expect("the namespace exists");
         setns(file, CloneFlags::CLONE_NEWNET).expect("root may enter a namespace");
+    }
+
+    /// As /proc/self/ns/net has it there.
+    pub fn inode(&self) -> u64 {
+        let file = std::fs::metadata(format!("/run/netns/{}", self.0));
+        file.expect("the namespace exists").ino()
     }
 
     /// A command in this namespace, with its own /sys.

@@ -1,6 +1,10 @@
 //! OR-ACKs that a network loses, doubles, delays or cuts, and OR-ACKs that somebody forges.
 //! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use onramp_law::SAMPLE_BYTES;
 
@@ -54,15 +58,6 @@ fn treated(treat: impl FnMut(&[u8]) -> Treated + Send + 'static) -> Outcome {
 
 fn at_once(frame: Vec<u8>) -> Treated {
     vec![(Duration::ZERO, frame)]
-}
-
-/// As `treated`, each OR-ACK changed.
-fn changed(change: impl Fn(&mut Orack) + Send + 'static) -> Outcome {
-    treated(move |frame| {
-        let mut orack = Orack::parse(frame);
-        change(&mut orack);
-        at_once(orack.frame())
-    })
 }
 
 /// As `treated`, each OR-ACK changed and signed again with the right key.
@@ -177,77 +172,90 @@ pub fn replayed_oracks_change_nothing() {
     assert_eq!(outcome.counter("oracks_stale"), outcome.oracks);
 }
 
-/// Cut on the way, IP ends them; cut by their maker, the data path does, and passes them on.
-pub fn truncated_oracks_are_malformed() {
-    let mut number = 0;
-    let outcome = treated(move |frame| {
-        number += 1;
-        let mut frame = frame[..frame.len() - 1 - number % 24].to_vec();
-        if number % 2 == 0 {
+/// What is wrong with an OR-ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    /// Cut on the way: IP ends it.
+    Cut,
+    /// Cut by its maker: the data path passes it on.
+    Short,
+    /// Its version or its flags.
+    Version,
+    /// A field or the tag was changed.
+    Tag,
+    /// Signed, by its key's number with a key that is not ours.
+    Key,
+    /// Signed, of a flow or of bytes that were not sent.
+    Flow,
+    Bytes,
+}
+
+const WRONG: [Wrong; 7] = {
+    use Wrong::*;
+    [Cut, Short, Version, Tag, Key, Flow, Bytes]
+};
+
+impl Wrong {
+    /// The `number`-th OR-ACK, with this wrong.
+    fn made_of(self, frame: &[u8], number: usize) -> Vec<u8> {
+        let mut orack = Orack::parse(frame);
+        match self {
+            Wrong::Cut | Wrong::Short => return self.cut(frame, 1 + number % 24),
+            Wrong::Version if number % 2 == 0 => orack.version += 1,
+            Wrong::Version => orack.flags = 1,
+            Wrong::Tag => {
+                match number % 6 {
+                    0 => orack.tag ^= 1 << (orack.seq % 64),
+                    1 => orack.rx_fleet_ns += 1,
+                    2 => orack.seq = orack.seq.wrapping_add(1),
+                    3 => orack.len += 1,
+                    4 => orack.dport ^= 1,
+                    _ => orack.key_id = 1,
+                }
+                return orack.frame();
+            }
+            Wrong::Key => orack.key_id = [1, 3, 4, 0x8000][number % 4],
+            Wrong::Flow => orack.sport = 9,
+            Wrong::Bytes => orack.seq = orack.seq.wrapping_add(1 << 30),
+        }
+        orack.signed().frame()
+    }
+
+    fn cut(self, frame: &[u8], bytes: usize) -> Vec<u8> {
+        let mut frame = frame[..frame.len() - bytes].to_vec();
+        if self == Wrong::Short {
             let ip_bytes = (frame.len() - 14) as u16;
             frame[16..18].copy_from_slice(&ip_bytes.to_be_bytes());
             frame[38..40].copy_from_slice(&(ip_bytes - 20).to_be_bytes());
         }
-        at_once(frame)
+        frame
+    }
+}
+
+/// Each is counted as what it is, and holds nothing.
+pub fn oracks_that_are_wrong_are_refused_and_counted() {
+    let made: Arc<Mutex<Vec<Wrong>>> = Arc::default();
+    let makes = Arc::clone(&made);
+    let outcome = treated(move |frame| {
+        let mut made = makes.lock().expect("nobody panics");
+        let (number, wrong) = (made.len() / WRONG.len(), WRONG[made.len() % WRONG.len()]);
+        made.push(wrong);
+        at_once(wrong.made_of(frame, number))
     });
-    assert!(
-        outcome
-            .counter("oracks_malformed")
-            .abs_diff(outcome.oracks / 2)
-            <= 1
+    let made = made.lock().expect("nobody panics");
+    let of = |kinds: &[Wrong]| made.iter().filter(|w| kinds.contains(w)).count() as u64;
+    let counted = |name| outcome.counter(name);
+    assert!(of(&[Wrong::Bytes]) >= 24, "all that can be wrong has been");
+    assert_eq!(
+        counted("oracks_malformed"),
+        of(&[Wrong::Short, Wrong::Version])
     );
-    assert_eq!(outcome.counter("oracks_received"), 0);
-    assert_eq!(outcome.counter("holds"), 0);
-}
-
-pub fn other_versions_and_flags_are_malformed() {
-    let outcome = forged(|orack| {
-        if orack.seq % 2 == 0 {
-            orack.version += 1;
-        } else {
-            orack.flags = 1;
-        }
-    });
-    assert_eq!(outcome.counter("oracks_malformed"), outcome.oracks);
-    assert_eq!(outcome.counter("holds"), 0);
-}
-
-pub fn a_wrong_tag_is_rejected_whatever_was_changed() {
-    let outcome = changed(|orack| match orack.seq / SAMPLE_BYTES % 6 {
-        0 => orack.tag ^= 1 << (orack.seq % 64),
-        1 => orack.rx_fleet_ns += 1,
-        2 => orack.seq = orack.seq.wrapping_add(1),
-        3 => orack.len += 1,
-        4 => orack.dport ^= 1,
-        _ => orack.key_id = 1,
-    });
-    assert_eq!(outcome.counter("oracks_bad_tag"), outcome.oracks);
-    assert_eq!(outcome.counter("oracks_received"), 0);
-    assert_eq!(outcome.counter("holds"), 0);
+    assert_eq!(counted("oracks_bad_tag"), of(&[Wrong::Tag, Wrong::Key]));
+    assert_eq!(counted("oracks_unknown_flow"), of(&[Wrong::Flow]));
+    assert_eq!(counted("oracks_unmatched"), of(&[Wrong::Bytes]));
+    assert_eq!(counted("oracks_received"), of(&[Wrong::Flow, Wrong::Bytes]));
+    assert_eq!(counted("holds"), 0);
     assert!(outcome.mbit_per_s > 80.0);
-}
-
-pub fn an_unknown_key_is_rejected() {
-    let outcome = forged(|orack| orack.key_id = [1, 3, 4, 0x8000][(orack.seq % 4) as usize]);
-    assert_eq!(outcome.counter("oracks_bad_tag"), outcome.oracks);
-    assert_eq!(outcome.counter("holds"), 0);
-}
-
-pub fn unknown_flows_and_bytes_are_ignored_and_counted() {
-    let outcome = forged(|orack| {
-        if (orack.seq / SAMPLE_BYTES).is_multiple_of(2) {
-            orack.sport = 9;
-        } else {
-            orack.seq = orack.seq.wrapping_add(1 << 30);
-        }
-    });
-    let (flows, bytes) = (
-        outcome.counter("oracks_unknown_flow"),
-        outcome.counter("oracks_unmatched"),
-    );
-    assert!(flows > 0 && bytes > 0);
-    assert_eq!(flows + bytes, outcome.oracks);
-    assert_eq!(outcome.counter("holds"), 0);
 }
 
 pub fn absurd_times_are_ignored_and_counted() {

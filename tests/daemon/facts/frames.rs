@@ -139,7 +139,7 @@ pub fn a_tunnel_passes_unheld() {
 
 /// A pod in its own namespace, whose link these lines make: eth0 in the pod, pod0 on its node, the first host. The
 /// other host has a route to it.
-fn build_pod(star: &Star, link: &[&str]) -> Host {
+pub fn build_pod(star: &Star, link: &[&str]) -> Host {
     let (node, other) = star.pair();
     node.ns.sysctl("net.ipv4.ip_forward", "1");
     shell("ip netns add pod");

@@ -7,11 +7,11 @@ use std::{
 
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use nix::sys::signal::Signal;
-use onramp_status::RootQdisc;
+use onramp_status::{RootQdisc, Status};
 use serde_json::Value;
 
 use crate::{
-    agent::{write_keys, Agent, Ended, USUAL},
+    agent::{write_keys, Agent, Ended, PROGRAM, USUAL},
     net::{leave_subnets, shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
 };
@@ -341,6 +341,40 @@ pub fn it_ends_with_its_device() {
         .expect("it ends");
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.text.contains("device eth0 was removed"), "{ended:?}");
+}
+
+pub fn status_tells_of_a_daemon_and_of_none() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    let onramp = |words: &[&str]| {
+        let command = &mut host.ns.command(&[&[PROGRAM], words].concat());
+        let output = command.output().expect("ip starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.code(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let agent = Agent::start(host, &[]);
+    let (code, json, _) = onramp(&["status", "--json"]);
+    let status: Status = serde_json::from_str(&json).expect("JSON of its type");
+    assert_eq!((code, status.pid), (Some(0), agent.pid()));
+    let (code, text, _) = onramp(&["status", "--dev", "eth0"]);
+    assert!(code == Some(0) && text.contains("eth0"), "{text}");
+    assert_clean(&agent.stop(Signal::SIGTERM));
+    for words in [
+        &["status"][..],
+        &["status", "--dev", "eth0"],
+        &["clock", "status"],
+    ] {
+        let (code, text, error) = onramp(words);
+        let names_the_fix = error.contains("start one: onramp agent run --dev DEV");
+        assert!(
+            code == Some(1) && text.is_empty() && names_the_fix,
+            "{words:?}: {code:?} {error}"
+        );
+    }
 }
 
 /// A daemon's start is mostly the verifier's work: 45,000 instructions, and twice as many where a

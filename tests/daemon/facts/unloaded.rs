@@ -1,0 +1,272 @@
+//! What hosts notice of On-Ramp where nothing is congested. The same hosts carry the same load without daemons, with
+//! them, and without them again.
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::sys::resource::{setrlimit, Resource};
+
+use super::frames::build_pod;
+use crate::{
+    agent::Agent,
+    net::{Host, Plan, Star},
+    tcp::{connect, Load, Transfer},
+};
+
+/// In either direction, with netem. The emulated processor executes an instruction a nanosecond, about a tenth of
+/// what a real one does, so the network is slower than a rack's, too.
+const DELAY: &str = "1ms";
+/// Of the receiver's buffer, half of which is window: a transfer is bound by the round trip.
+const BUFFER: &str = "4096 131072 131072";
+/// Bytes of a request, and of its answer.
+const MESSAGE: usize = 100;
+const ROUND_TRIPS: usize = 1_000;
+/// Bytes of a transfer, and how many there are: the median counts.
+const TRANSFERRED: u64 = 12_000_000;
+const TRANSFERS: usize = 7;
+/// Of 11,000 connections, both ends.
+const FILES: u64 = 30_000;
+/// An active flow sends a message so often.
+const EVERY: Duration = Duration::from_secs(2);
+/// For a network that is ten times as slow as those that the defaults are for.
+const DAEMON: &[&str] = &[
+    "--line-rate",
+    "1Gbit/s",
+    "--threshold",
+    "5ms",
+    "--max-owd",
+    "1s",
+];
+
+/// One row of the table.
+struct Case {
+    name: &'static str,
+    plan: Plan,
+    /// What the hosts' eth0 has before a daemon comes; `{}` of `tc qdisc replace dev eth0 root {}`.
+    qdisc: &'static str,
+    /// Bytes of a GSO segment over IPv6.
+    big: Option<u32>,
+    idle: usize,
+    active: usize,
+    pod: bool,
+}
+
+const PLAN: Plan = Plan {
+    port_mbit: None,
+    tso: true,
+    gro: true,
+    ..Plan::USUAL
+};
+
+const USUAL: Case = Case {
+    name: "fq",
+    plan: PLAN,
+    qdisc: "fq",
+    big: None,
+    idle: 0,
+    active: 0,
+    pod: false,
+};
+
+const CASES: [Case; 8] = [
+    USUAL,
+    Case {
+        name: "fq_codel",
+        qdisc: "fq_codel",
+        ..USUAL
+    },
+    Case {
+        name: "mq, 4 queues",
+        plan: Plan { queues: 4, ..PLAN },
+        qdisc: "mq",
+        ..USUAL
+    },
+    Case {
+        name: "fq, no offloads",
+        plan: Plan {
+            tso: false,
+            gro: false,
+            ..PLAN
+        },
+        ..USUAL
+    },
+    Case {
+        name: "fq, MTU 9000",
+        plan: Plan { mtu: 9000, ..PLAN },
+        ..USUAL
+    },
+    Case {
+        name: "fq, BIG TCP",
+        big: Some(200_000),
+        ..USUAL
+    },
+    Case {
+        name: "fq, 10,000 idle and 1,000 active flows",
+        idle: 10_000,
+        active: 1_000,
+        ..USUAL
+    },
+    Case {
+        name: "fq, a pod forwarded",
+        pod: true,
+        ..USUAL
+    },
+];
+
+/// What a host had, or has.
+struct Measured {
+    mbit_per_s: f64,
+    p50_us: f64,
+    p99_us: f64,
+}
+
+/// Prints the table of docs/unloaded.md.
+pub fn a_host_before_with_and_after_daemons() {
+    setrlimit(Resource::RLIMIT_NOFILE, FILES, FILES).expect("root may");
+    println!("| hosts have | Mbit/s before | with On-Ramp | after | RTT p50 before, us | with On-Ramp | after | RTT p99 before, us | with On-Ramp | after | holds |");
+    println!("|---|{}", "---|".repeat(10));
+    CASES.iter().for_each(row);
+}
+
+fn row(case: &Case) {
+    let star = build(case);
+    let pod = case.pod.then(|| {
+        build_pod(
+            &star,
+            &["ip -n h1 link add pod0 type veth peer name eth0 netns pod"],
+        )
+    });
+    let (node, to) = star.pair();
+    let from = pod.as_ref().unwrap_or(node);
+    let stop = AtomicBool::new(false);
+    let (before, with, holds, after) = thread::scope(|scope| {
+        let _idle = connections(from, to, case.idle);
+        let (active, _unread) = connections(from, to, case.active);
+        scope.spawn(|| keep_active(active, &stop));
+        measure(case, from, to); // caches and the routes' metrics are warm
+        let before = measure(case, from, to);
+        let peers = ["--peers", "10.0.0.0/8"];
+        let options = if case.pod {
+            [DAEMON, &peers].concat()
+        } else {
+            DAEMON.to_vec()
+        };
+        let agents = [node, to].map(|host| Agent::start_exactly(host, &options));
+        let with = measure(case, from, to);
+        let holds: u64 = agents.iter().map(|agent| agent.counter("holds")).sum();
+        drop(agents);
+        thread::sleep(Duration::from_secs(1));
+        let after = measure(case, from, to);
+        stop.store(true, Ordering::Relaxed);
+        (before, with, holds, after)
+    });
+    let cells = |of: fn(&Measured) -> f64| {
+        let [a, b, c] = [&before, &with, &after].map(of);
+        format!("{a:.1} | {b:.1} ({:+.2} %) | {c:.1}", 100.0 * (b / a - 1.0))
+    };
+    println!(
+        "| {} | {} | {} | {} | {holds} |",
+        case.name,
+        cells(|m| m.mbit_per_s),
+        cells(|m| m.p50_us),
+        cells(|m| m.p99_us),
+    );
+}
+
+fn build(case: &Case) -> Star {
+    let star = Star::build(&case.plan);
+    for host in &star.hosts {
+        let port = &host.port;
+        star.switch.run(&format!(
+            "tc qdisc add dev {port} root netem delay {DELAY} limit 100000"
+        ));
+        host.ns
+            .run(&format!("tc qdisc replace dev eth0 root {}", case.qdisc));
+        host.ns.sysctl("net.ipv4.tcp_rmem", BUFFER);
+        if let Some(bytes) = case.big {
+            host.ns.run(&format!(
+                "ip link set eth0 gso_max_size {bytes} gro_max_size {bytes}"
+            ));
+        }
+    }
+    star
+}
+
+fn measure(case: &Case, from: &Host, to: &Host) -> Measured {
+    let load = Load {
+        v6: case.big.is_some(),
+        ..Load::bytes(TRANSFERRED)
+    };
+    let transfer = |_| Transfer::start(from, to, load).finish().mbit_per_s();
+    let rates = in_order((0..TRANSFERS).map(transfer));
+    let us = round_trips(from, to);
+    Measured {
+        mbit_per_s: at(&rates, 0.5),
+        p50_us: at(&us, 0.5),
+        p99_us: at(&us, 0.99),
+    }
+}
+
+fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// A quantile.
+fn at(values: &[f64], part: f64) -> f64 {
+    values[(values.len() as f64 * part) as usize]
+}
+
+/// Connections, and their other ends.
+fn connections(from: &Host, to: &Host, number: usize) -> (Vec<TcpStream>, Vec<TcpStream>) {
+    let bind = || TcpListener::bind((to.v4, 0)).expect("a free port");
+    let listener = to.ns.enter(bind);
+    let address = listener.local_addr().expect("it is bound");
+    (0..number)
+        .map(|_| {
+            let stream = connect(from, address);
+            (stream, listener.accept().expect("it is connected").0)
+        })
+        .unzip()
+}
+
+/// Each flow sends a message every `EVERY`, which nobody reads: the kernel acknowledges it.
+fn keep_active(mut flows: Vec<TcpStream>, stop: &AtomicBool) {
+    let rest = EVERY / flows.len().max(1) as u32;
+    while !flows.is_empty() && !stop.load(Ordering::Relaxed) {
+        for flow in &mut flows {
+            flow.write_all(&[1; MESSAGE]).expect("it fits the buffer");
+            thread::sleep(rest);
+        }
+    }
+}
+
+/// Of requests on one connection, us, in order of length.
+fn round_trips(from: &Host, to: &Host) -> Vec<f64> {
+    let (mut client, mut server) = connections(from, to, 1);
+    let (mut client, mut server) = (client.remove(0), server.remove(0));
+    client.set_nodelay(true).expect("an option of TCP");
+    server.set_nodelay(true).expect("an option of TCP");
+    let answering = thread::spawn(move || {
+        let mut message = [0; MESSAGE];
+        while server.read_exact(&mut message).is_ok() {
+            server.write_all(&message).expect("it is connected");
+        }
+    });
+    let round_trip = |_| {
+        let started = Instant::now();
+        let mut message = [2; MESSAGE];
+        client.write_all(&message).expect("it is connected");
+        client.read_exact(&mut message).expect("it answers");
+        started.elapsed().as_secs_f64() * 1e6
+    };
+    let us = in_order((0..ROUND_TRIPS).map(round_trip));
+    drop(client);
+    answering.join().expect("it answers until the end");
+    us
+}
