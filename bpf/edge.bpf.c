@@ -108,6 +108,12 @@ unseen:
 
 /* ---- enqueue ---- */
 
+/* Has TCP made it as a pure ACK? It says so by a size that no other packet has (skb_set_tcp_pure_ack). */
+static __always_inline bool is_pure_ack(const struct sk_buff *skb)
+{
+	return skb->truesize == 2;
+}
+
 /* Is it a packet that the data path has sent to itself? */
 static __always_inline bool is_own(const struct sk_buff *skb)
 {
@@ -115,7 +121,6 @@ static __always_inline bool is_own(const struct sk_buff *skb)
 
 	return (mark == ONR_MARK_KICK || mark == ONR_MARK_ORACK) && *(u32 *)qdisc_cb(skb)->data == mark;
 }
-
 
 SEC("struct_ops")
 int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
@@ -137,6 +142,8 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	}
 	if (sch->q.qlen >= sch->limit)
 		goto drop;
+	if (is_pure_ack(skb) && express_open(sch)) /* the usual packet of a receiver is not even parsed */
+		return express_put(skb, sch, to_free);
 	bytes = qdisc_cb(skb)->pkt_len;
 	if (parse_skb(skb, &packet) && stays_in_order(&packet, &seg)) {
 		q = classify(skb, &packet, &seg);

@@ -72,6 +72,7 @@ struct sk_buff {
 	u32 hash;
 	char cb[48];
 	unsigned char *head;
+	unsigned int truesize;
 	u8 ip_summed : 2;
 };
 

@@ -146,7 +146,7 @@ fn row(case: &Case) {
     let (before, with, holds, after) = thread::scope(|scope| {
         let _idle = connections(from, to, case.idle);
         let (active, _unread) = connections(from, to, case.active);
-        scope.spawn(|| keep_active(active, &stop));
+        let keeping = scope.spawn(|| keep_active(active, &stop));
         measure(case, from, to); // caches and the routes' metrics are warm
         let before = measure(case, from, to);
         let peers = ["--peers", "10.0.0.0/8"];
@@ -162,6 +162,7 @@ fn row(case: &Case) {
         thread::sleep(Duration::from_secs(1));
         let after = measure(case, from, to);
         stop.store(true, Ordering::Relaxed);
+        keeping.join().expect("the kernel takes all");
         (before, with, holds, after)
     });
     let cells = |of: fn(&Measured) -> f64| {
