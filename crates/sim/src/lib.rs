@@ -50,7 +50,7 @@ pub use flows::list::{parse as parse_flow_list, FlowListError};
 pub use host::clock::ClockErrors;
 pub use host::config::{Config, Hosts, Kernel, Nic};
 pub use host::huygens::{ClockWindow, Probing};
-pub use net::config::{Buffer, Ecn, Switch};
+pub use net::config::{Buffer, Curve, Ecn, Switch};
 pub use net::counters::Counters;
 pub use net::ecmp::{address, flow_ports};
 pub use net::partition::Partition;

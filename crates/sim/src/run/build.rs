@@ -7,7 +7,7 @@ use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
 use crate::host::config::{Config, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
-use crate::net::config::{Buffer, Ecn, Switch};
+use crate::net::config::{Buffer, Curve, Ecn, Switch};
 use crate::net::partition::Partition;
 use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
@@ -197,9 +197,13 @@ fn buffer(run: &Run) -> Buffer {
 fn given(ecn: &scenario::Ecn) -> Ecn {
     Ecn {
         min: ecn.threshold,
-        max: ecn.max,
+        max: ecn.bdp.map_or(ecn.max, |bdp| ecn.threshold + bdp),
         max_fraction: ecn.max_fraction.get(),
-        steps: ecn.steps,
+        curve: match (ecn.bdp, ecn.steps) {
+            (Some(_), _) => Curve::Hyperbola,
+            (None, Some(steps)) => Curve::Steps(steps),
+            (None, None) => Curve::Line,
+        },
         at_enqueue: ecn.mark == scenario::Mark::Enqueue,
     }
 }
