@@ -11,7 +11,7 @@ SHELL_SCRIPTS := tools/setup tools/test tools/vm tools/record .ci/run crates/rac
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test bench bench-ns3 lint clean
+.PHONY: help setup build demo test facts bench bench-ns3 lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ demo: build ## runs an incast with and without On-Ramp; prints a table, writes a
 
 test: setup ## runs all checks and tests, including those in the rack's virtual machine
 	tools/test
+
+facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
+	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak::
 
 bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-hop, the clock estimator's per fleet
 	cargo bench --locked --package onramp-bench --bench cost

@@ -37,7 +37,8 @@ struct onr_dev_cfg {
 	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
 	u16 paced;		   /* segments leave at TCP's pace */
-	u16 at_egress;		   /* enum onr_at_egress */
+	u8 at_egress;		   /* enum onr_at_egress */
+	u8 link_bytes;		   /* of the device's link header: 14 of Ethernet, 0 of IP tunnels */
 };
 _Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 56, "daemon and BPF disagree");
 

@@ -18,8 +18,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The sender's side where there is no qdisc of ours. */
-static __always_inline void segment_leaves(struct __sk_buff *ctx)
+/* The sender's side where there is no qdisc of ours. A function, because the stack has no room for this beside
+ * make_orack. */
+static __noinline void segment_leaves(struct __sk_buff *ctx)
 {
 	bool holds = cfg.at_egress == ONR_EGRESS_HOLDS;
 	s64 now = bpf_ktime_get_ns();
@@ -28,7 +29,7 @@ static __always_inline void segment_leaves(struct __sk_buff *ctx)
 	struct packet packet;
 	struct onr_ctl *ctl;
 
-	if (!parse_frame(ctx, &packet) || !segment_of(&packet, &segment))
+	if (!parse_headers(ctx, &packet) || !segment_of(&packet, &segment))
 		return;
 	flow_of(&packet, &flow);
 	if (segment.flags & TCP_SYN) /* a new connection on the ports of an old one */
@@ -46,25 +47,52 @@ static __always_inline void segment_leaves(struct __sk_buff *ctx)
 		end_flow(ctx, ctl, now);
 }
 
+/* True: the packet is a clone, and *verdict says what becomes of it. */
+static __always_inline bool orack_leaves(struct __sk_buff *ctx, int *verdict)
+{
+	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK) {
+		*verdict = make_orack(ctx);
+		return true;
+	}
+	if (waiting && ctx->len <= LONGEST_HEADERS)
+		ack_leaves(ctx);
+	return false;
+}
+
+/* Where edge records the segments. */
 SEC("tcx/egress")
 int orack_egress(struct __sk_buff *ctx)
 {
-	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK)
-		return make_orack(ctx);
-	if (waiting && ctx->len <= LONGEST_ACK)
-		ack_leaves(ctx);
-	if (cfg.at_egress != ONR_EGRESS_PASSES)
-		segment_leaves(ctx);
-	return ONR_TCX_NEXT;
+	int verdict = ONR_TCX_NEXT;
+
+	orack_leaves(ctx, &verdict);
+	return verdict;
 }
 
-/* Drivers that receive into pages may leave the headers there. */
+/* Where there is no edge. */
+SEC("tcx/egress")
+int orack_records(struct __sk_buff *ctx)
+{
+	int verdict = ONR_TCX_NEXT;
+
+	if (!orack_leaves(ctx, &verdict))
+		segment_leaves(ctx);
+	return verdict;
+}
+
+/* Drivers that receive into pages may leave the headers there, and pull only what they know behind a tag. */
 static __always_inline void pull_headers(struct __sk_buff *ctx)
 {
-	const u32 shortest = sizeof(struct ethhdr) + sizeof(struct iphdr) + SHORTEST_L4;
+	u32 wanted = cfg.link_bytes + sizeof(struct iphdr) + SHORTEST_L4;
+	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
+	const struct ethhdr *eth = ethernet_of(ctx);
 
-	if (ctx->data + shortest > ctx->data_end && ctx->len >= shortest)
-		bpf_skb_pull_data(ctx, ctx->len < WIRE6 ? ctx->len : WIRE6);
+	if (cfg.link_bytes && eth && is_tag(eth->h_proto))
+		wanted = LONGEST_HEADERS;
+	if (ctx->len < wanted)
+		wanted = ctx->len;
+	if (data + wanted > end)
+		bpf_skb_pull_data(ctx, ctx->len < LONGEST_HEADERS ? ctx->len : LONGEST_HEADERS);
 }
 
 SEC("tcx/ingress")
@@ -76,7 +104,7 @@ int orack_ingress(struct __sk_buff *ctx)
 	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
 		return ONR_TCX_NEXT;
 	pull_headers(ctx);
-	if (!parse_frame(ctx, &p))
+	if (!parse_headers(ctx, &p))
 		return ONR_TCX_NEXT;
 	if (p.protocol == IPPROTO_TCP) {
 		/* Most frames pass here, before their lengths are read: the frame's own is more than

@@ -7,6 +7,31 @@
 #include "packet.bpf.h"
 #include "siphash.bpf.h"
 
+/* Where the network header of a frame is: its offset, its EtherType from bit 32 on; all ones: not found. Global, so
+ * that the verifier follows each number of VLAN tags here and nowhere else. */
+__noinline u64 network_header(struct __sk_buff *ctx)
+{
+	struct view v;
+
+	if (!frame_view(ctx, cfg.link_bytes, &v))
+		return ~0ull;
+	return (u64)v.protocol << 32 | v.l3;
+}
+
+static __always_inline bool parse_headers(struct __sk_buff *ctx, struct packet *p)
+{
+	u64 where = network_header(ctx);
+	struct view v = {
+		.bytes = (const void *)(long)ctx->data,
+		.end = (const void *)(long)ctx->data_end,
+		.protocol = where >> 32,
+		.l3 = where & 0x1f,
+	};
+
+	v.l3_len = ctx->len - v.l3;
+	return where != ~0ull && find_headers(&v, p);
+}
+
 #define UDP_BYTES (sizeof(struct udphdr) + sizeof(struct onr_orack))
 
 /* By key id. Writer: daemon. Reader: orack. */
@@ -36,26 +61,21 @@ struct sample {
 };
 
 /* The tag of an OR-ACK covers all of its fields except the scratch of the checksum. */
-static __always_inline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)
+static __noinline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)
 {
 	const u32 *from = s->flow.saddr.word, *to = s->flow.daddr.word;
-	struct siphash h;
-	u32 words = 4;
+	bool ip4 = from[2] == bpf_htonl(0xffff) && !from[0] && !from[1];
+	u64 words[ONR_SIPHASH_WORDS] = {
+		(u64)from[0] << 32 | from[1],
+		(u64)from[2] << 32 | from[3],
+		(u64)to[0] << 32 | to[1],
+		(u64)(ip4 ? from[3] : to[2]) << 32 | to[3],
+		(u64)s->flow.sport << 48 | (u64)s->flow.dport << 32 | s->seq,
+		(u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION,
+		s->rx_fleet_ns,
+	};
 
-	siphash_init(&h, key->k0, key->k1);
-	if (from[2] == bpf_htonl(0xffff) && !from[0] && !from[1]) {
-		siphash_word(&h, (u64)from[3] << 32 | to[3]);
-	} else {
-		siphash_word(&h, (u64)from[0] << 32 | from[1]);
-		siphash_word(&h, (u64)from[2] << 32 | from[3]);
-		siphash_word(&h, (u64)to[0] << 32 | to[1]);
-		siphash_word(&h, (u64)to[2] << 32 | to[3]);
-		words = 7;
-	}
-	siphash_word(&h, (u64)s->flow.sport << 48 | (u64)s->flow.dport << 32 | s->seq);
-	siphash_word(&h, (u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION);
-	siphash_word(&h, s->rx_fleet_ns);
-	return siphash_finish(&h, words);
+	return siphash(key->k0, key->k1, words, ip4 ? 3 : 0); /* IPv4 addresses are one word */
 }
 
 static __always_inline const struct onr_key *key_of(u32 id)

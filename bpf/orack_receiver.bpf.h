@@ -4,11 +4,9 @@
 #ifndef ONR_ORACK_RECEIVER_BPF_H
 #define ONR_ORACK_RECEIVER_BPF_H
 
-#include "orack_common.bpf.h"
+#include "orack_wire.bpf.h"
 
-#define CHECKSUM_PARTIAL 3
 #define DSCP_MASK 0xfc
-#define ECN_CE 3
 
 /* Samples that wait for the next pure ACK of their flow; by a hash of the flow, the newest wins.
  * Writer: ingress. Reader: egress. */
@@ -31,7 +29,8 @@ struct {
 
 /* How many pendings are full: egress looks for pure ACKs only while there are some. */
 volatile u32 waiting;
-#define LONGEST_ACK (sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + 60)
+#define LONGEST_HEADERS                                                                            \
+	(sizeof(struct ethhdr) + MOST_TAGS * TAG_BYTES + sizeof(struct ipv6hdr) + 60)
 
 /* Set when another program keeps ours from making OR-ACKs. Writers: send_clone, daemon (back to 0). */
 volatile u32 muted SEC(".data.muted");
@@ -276,7 +275,7 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 	s64 since_ns;
 	bool full;
 
-	if (!parse_frame(ctx, &packet) || !segment_of(&packet, &segment) || segment.len ||
+	if (!parse_headers(ctx, &packet) || !segment_of(&packet, &segment) || segment.len ||
 	    (segment.flags & (TCP_ACK | TCP_SYN | TCP_FIN | TCP_RST)) != TCP_ACK)
 		return;
 	flow_acked(&packet, &flow);
@@ -304,183 +303,6 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 
 /* ---- receiver: the clone becomes the OR-ACK ---- */
 
-/* An OR-ACK on the wire, built on the stack and stored in one call: a program that writes into
- * packets directly makes the kernel unshare every clone that passes it, all of TCP's data. The
- * padding aligns the words behind the Ethernet header. */
-struct wire4 {
-	u16 padding;
-	struct ethhdr eth;
-	struct iphdr ip;
-	struct udphdr udp;
-	struct onr_orack orack;
-};
-struct wire6 {
-	u16 padding;
-	struct ethhdr eth;
-	struct ipv6hdr ip;
-	struct udphdr udp;
-	struct onr_orack orack;
-};
-#define WIRE4 (sizeof(struct wire4) - 2)
-#define WIRE6 (sizeof(struct wire6) - 2)
-_Static_assert(WIRE4 == 78, "an OR-ACK is 78 B on the wire (On-Ramp section 4.1)");
-_Static_assert(WIRE6 == 98, "20 B more over IPv6");
-
-/* One's complement sum of words, not folded. */
-static __always_inline u64 csum_add(u64 sum, const void *words, u32 bytes)
-{
-	const u32 *w = words;
-
-	for (u32 i = 0; i < bytes / 4; i++)
-		sum += w[i];
-	return sum;
-}
-
-static __always_inline u16 csum_fold(u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
-/* DSCP of the data, so that the OR-ACK shares its class; ECN as the clone has it, but a CE mark was
- * meant for the clone, not for us. */
-static __always_inline u8 orack_class(u8 dscp, u8 clone)
-{
-	u8 ecn = clone & ECN_CE;
-
-	return dscp | (ecn == ECN_CE ? 2 : ecn);
-}
-
-static __always_inline void ip4_header(struct iphdr *ip, u8 tos, __be32 from, __be32 to)
-{
-	*(u8 *)ip = 0x45;
-	ip->tos = tos;
-	ip->tot_len = bpf_htons(sizeof(*ip) + UDP_BYTES);
-	ip->id = 0;
-	ip->frag_off = bpf_htons(0x4000); /* DF */
-	ip->ttl = 64;
-	ip->protocol = IPPROTO_UDP;
-	ip->check = 0;
-	ip->saddr = from;
-	ip->daddr = to;
-	ip->check = ~csum_fold(csum_add(0, ip, sizeof(*ip)));
-}
-
-/* label: the first word of the clone's header, whose flow label stays. */
-static __always_inline void ip6_header(struct ipv6hdr *ip, __be32 label, u8 tos,
-				       const struct onr_addr *from, const struct onr_addr *to)
-{
-	*(__be32 *)ip = (label & bpf_htonl(0x000fffff)) | bpf_htonl(6u << 28 | (u32)tos << 20);
-	ip->payload_len = bpf_htons(UDP_BYTES);
-	ip->nexthdr = IPPROTO_UDP;
-	ip->hop_limit = 64;
-	__builtin_memcpy(&ip->saddr, from, 16);
-	__builtin_memcpy(&ip->daddr, to, 16);
-}
-
-/* Fills the UDP header and the payload. A clone of a TCP packet may be CHECKSUM_PARTIAL. Who completes it
- * then (a NIC, a hypervisor, the kernel) writes the complement of the sum into the place of a TCP
- * checksum, csum_scratch, or, if it goes by the protocol, into that of UDP's. Both hold the sum of the
- * pseudo header P before, so in both cases the whole adds up: the other P replaces the pseudo header's.
- * Without CHECKSUM_PARTIAL, csum_scratch balances the rest. */
-static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, const struct sample *s,
-				     bool partial)
-{
-	u32 id = cfg.key_id;
-	const struct onr_key *key = key_of(id);
-	const struct onr_tuple *f = &s->flow;
-	u64 pseudo;
-
-	if (!key)
-		return false;
-	udp->source = bpf_htons(ONR_ORACK_PORT);
-	udp->dest = bpf_htons(ONR_ORACK_PORT);
-	udp->len = bpf_htons(UDP_BYTES);
-	o->version = ONR_ORACK_VERSION;
-	o->flags = 0;
-	o->key_id = bpf_htons(id);
-	o->seq = bpf_htonl(s->seq);
-	o->csum_scratch = 0;
-	o->reserved = 0;
-	o->sport = f->sport;
-	o->dport = f->dport;
-	o->len = bpf_htonl(s->len);
-	o->rx_fleet_hi_ns = bpf_htonl((u64)s->rx_fleet_ns >> 32);
-	o->rx_fleet_lo_ns = bpf_htonl((u32)s->rx_fleet_ns);
-	o->tag = tag_of(s, id, key);
-
-	/* Mapped IPv4 addresses add 2 * 0xffff, a zero of one's complement. */
-	pseudo = csum_add(bpf_htons(UDP_BYTES) + bpf_htons(IPPROTO_UDP), &f->saddr, 32);
-	udp->check = csum_fold(pseudo);
-	if (partial)
-		o->csum_scratch = udp->check;
-	else
-		o->csum_scratch = ~csum_fold(csum_add(csum_add(pseudo, udp, sizeof(*udp)), o,
-						      sizeof(*o)));
-	return true;
-}
-
-/* Does a TCP packet hold the sum of its pseudo header instead of a checksum? Then it is CHECKSUM_PARTIAL; of
- * 65,536 complete checksums one looks the same. */
-static __always_inline bool holds_pseudo_sum(const struct packet *p)
-{
-	const struct tcphdr *tcp = p->l4;
-	struct onr_addr from, to;
-	u64 sum = bpf_htons(l4_len(p)) + bpf_htons(IPPROTO_TCP);
-
-	addresses(p, &from, &to);
-	sum = csum_add(csum_add(sum, &from, sizeof(from)), &to, sizeof(to));
-	return csum_fold(sum) == tcp->check;
-}
-
-static __always_inline bool clone_is_partial(struct __sk_buff *ctx, const struct packet *p)
-{
-	struct sk_buff *skb;
-
-	if (!bpf_ksym_exists(bpf_cast_to_kern_ctx))
-		return holds_pseudo_sum(p);
-	skb = bpf_cast_to_kern_ctx(ctx);
-	return BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL;
-}
-
-/* The clone's Ethernet header; turned round unless the clone is directed at the sender already. */
-static __always_inline void eth_header(struct ethhdr *to, const struct packet *p, bool is_ack)
-{
-	const struct ethhdr *from = p->l3 - sizeof(*from);
-
-	__builtin_memcpy(to->h_dest, is_ack ? from->h_dest : from->h_source, ETH_ALEN);
-	__builtin_memcpy(to->h_source, is_ack ? from->h_source : from->h_dest, ETH_ALEN);
-	to->h_proto = from->h_proto;
-}
-
-static __always_inline bool write_orack4(struct __sk_buff *ctx, const struct packet *p,
-					 const struct sample *s, bool is_ack)
-{
-	struct wire4 w = {};
-
-	eth_header(&w.eth, p, is_ack);
-	ip4_header(&w.ip, orack_class(s->dscp, class_of(p)), s->flow.daddr.word[3],
-		   s->flow.saddr.word[3]);
-	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx, p)) &&
-	       !bpf_skb_change_tail(ctx, WIRE4, 0) &&
-	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE4, 0);
-}
-
-static __always_inline bool write_orack6(struct __sk_buff *ctx, const struct packet *p,
-					 const struct sample *s, bool is_ack)
-{
-	struct wire6 w = {};
-
-	eth_header(&w.eth, p, is_ack);
-	ip6_header(&w.ip, *(const __be32 *)p->l3, orack_class(s->dscp, class_of(p)),
-		   &s->flow.daddr, &s->flow.saddr);
-	return fill_udp(&w.udp, &w.orack, s, clone_is_partial(ctx, p)) &&
-	       !bpf_skb_change_tail(ctx, WIRE6, 0) &&
-	       !bpf_skb_store_bytes(ctx, 0, &w.eth, WIRE6, 0);
-}
-
 /* ONR_TCX_DROP only our own clone, when it cannot be made into an OR-ACK. */
 static __noinline int make_orack(struct __sk_buff *ctx)
 {
@@ -494,13 +316,13 @@ static __noinline int make_orack(struct __sk_buff *ctx)
 	bool is_ack = len & LEN_IS_ACK;
 	struct packet p;
 
-	if (!parse_frame(ctx, &p) || p.protocol != IPPROTO_TCP)
+	if (!parse_headers(ctx, &p) || p.protocol != IPPROTO_TCP)
 		goto fail;
 	if (is_ack)
 		flow_acked(&p, &s.flow);
 	else
 		flow_of(&p, &s.flow);
-	if (!(p.ip6 ? write_orack6(ctx, &p, &s, is_ack) : write_orack4(ctx, &p, &s, is_ack)))
+	if (!write_orack(ctx, &p, &s, is_ack))
 		goto fail;
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);

@@ -3,9 +3,10 @@
  * (struct packet), and reads their fields (struct segment, flow_of, class_of). Decides nothing.
  *
  * A view defines how a program reads a packet's bytes and where the network header begins: a tcx program has
- * the frame (frame_view), a qdisc the sk_buff (skb_view). Further headers fit in: a VLAN tag moves
- * view.l3 and view.protocol on in frame_view and skb_view; a tunnel calls find_headers a second time, with a
- * view whose l3 is that of the inner packet. */
+ * the frame (frame_view), a qdisc the sk_buff (skb_view). skip_tags moves the view behind VLAN tags in the
+ * frame; a tag in metadata changes nothing. Devices without a link header (IP in IP, WireGuard) begin with the
+ * network header. What the parser does not know (IPv6 extension headers, fragments, tunnels: their own
+ * devices show the packets inside) passes as other traffic does. */
 #ifndef ONR_PACKET_BPF_H
 #define ONR_PACKET_BPF_H
 
@@ -14,6 +15,8 @@
 
 #define IP_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
 #define SHORTEST_L4 20	   /* a TCP header; an OR-ACK is longer */
+#define MOST_TAGS 2
+#define TAG_BYTES 4
 
 enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_ENDS = TCP_FIN | TCP_RST, TCP_ACK = 0x10 };
 
@@ -34,6 +37,7 @@ struct packet {
 	u8 protocol;	/* IPPROTO_TCP or another; IPv6 extension headers are not skipped */
 	u32 header_len; /* from l3 to l4 */
 	u32 len;	/* from l3 to the end of the packet, padding of short frames included */
+	u32 l3_at;	/* offset of l3 in the frame (sk_buff: from head) */
 };
 
 /* The fields of a TCP header. */
@@ -57,6 +61,27 @@ static __always_inline const void *header_at(const struct view *v, u32 offset, u
 	return header + len > v->end ? NULL : header;
 }
 
+static __always_inline bool is_tag(__be16 protocol)
+{
+	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);
+}
+
+/* The last two bytes of a tag are an EtherType, as those of an Ethernet header are. */
+static __always_inline bool skip_tags(struct view *v)
+{
+	for (int i = 0; i < MOST_TAGS && is_tag(v->protocol); i++) {
+		const struct ethhdr *eth =
+			HEADER(v, v->l3 + TAG_BYTES - sizeof(*eth), sizeof(*eth), ethhdr);
+
+		if (!eth)
+			return false;
+		v->protocol = eth->h_proto;
+		v->l3 += TAG_BYTES;
+		v->l3_len -= TAG_BYTES;
+	}
+	return true;
+}
+
 static __always_inline const struct ethhdr *ethernet_of(const struct __sk_buff *ctx)
 {
 	const struct ethhdr *eth = (const void *)(long)ctx->data;
@@ -64,19 +89,27 @@ static __always_inline const struct ethhdr *ethernet_of(const struct __sk_buff *
 	return (const void *)(eth + 1) > (const void *)(long)ctx->data_end ? NULL : eth;
 }
 
-static __always_inline bool frame_view(const struct __sk_buff *ctx, struct view *v)
+/* link_bytes: length of the device's link header, ETH_HLEN or 0. */
+static __always_inline bool frame_view(const struct __sk_buff *ctx, u32 link_bytes, struct view *v)
 {
-	const struct ethhdr *eth = ethernet_of(ctx);
+	const struct ethhdr *eth;
 
-	if (!eth)
-		return false;
-	v->bytes = eth;
+	v->bytes = (const void *)(long)ctx->data;
 	v->end = (const void *)(long)ctx->data_end;
 	v->in_skb = false;
+	if (!link_bytes) {
+		v->protocol = ctx->protocol;
+		v->l3 = 0;
+		v->l3_len = ctx->len;
+		return true;
+	}
+	eth = ethernet_of(ctx);
+	if (!eth)
+		return false;
 	v->protocol = eth->h_proto;
 	v->l3 = sizeof(*eth);
 	v->l3_len = ctx->len - sizeof(*eth);
-	return true;
+	return skip_tags(v);
 }
 
 static __always_inline void skb_view(const struct sk_buff *skb, struct view *v)
@@ -85,8 +118,10 @@ static __always_inline void skb_view(const struct sk_buff *skb, struct view *v)
 	v->end = NULL;
 	v->in_skb = true;
 	v->protocol = skb->protocol;
-	v->l3 = skb->network_header;
+	/* Before a tag in the frame the kernel's network header is that of the tag or of IP, by its origin. */
+	v->l3 = is_tag(v->protocol) ? skb->mac_header + ETH_HLEN : skb->network_header;
 	v->l3_len = skb->len - (v->l3 - skb->mac_header);
+	skip_tags(v);
 }
 
 /* Finds the headers behind v->l3. Does not check lengths: segment_of and l4_len do. */
@@ -114,15 +149,16 @@ static __always_inline bool find_headers(const struct view *v, struct packet *p)
 		return false;
 	}
 	p->len = v->l3_len;
+	p->l3_at = v->l3;
 	p->l4 = HEADER(v, v->l3 + p->header_len, SHORTEST_L4, tcphdr);
 	return p->l4 != NULL;
 }
 
-static __always_inline bool parse_frame(const struct __sk_buff *ctx, struct packet *p)
+static __always_inline bool parse_frame(const struct __sk_buff *ctx, u32 link_bytes, struct packet *p)
 {
 	struct view v;
 
-	return frame_view(ctx, &v) && find_headers(&v, p);
+	return frame_view(ctx, link_bytes, &v) && find_headers(&v, p);
 }
 
 static __always_inline bool parse_skb(const struct sk_buff *skb, struct packet *p)

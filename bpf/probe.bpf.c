@@ -61,7 +61,7 @@ static __always_inline bool sampled(const struct __sk_buff *skb, struct segment_
 	struct onr_tuple flow;
 	struct packet p;
 
-	if (!parse_frame(skb, &p) || !segment_of(&p, &segment) ||
+	if (!parse_frame(skb, ETH_HLEN, &p) || !segment_of(&p, &segment) ||
 	    !onr_sampled(segment.seq, segment.len, sample_bytes))
 		return false;
 	flow_of(&p, &flow);

@@ -55,16 +55,18 @@ impl Verdicts {
 pub fn run() -> ExitCode {
     let mut arguments = Arguments::from_args();
     let no_vm = std::env::var_os("ONRAMP_NO_VM").is_some_and(|v| v == "1");
+    let has_filter = arguments.filter.is_some();
+    let left_out = move |fact: &Fact| no_vm || fact.is_left_out(has_filter);
     let verdicts = Arc::new(Verdicts::default());
     let trials = FACTS.iter().map(|fact| {
         let verdicts = Arc::clone(&verdicts);
         let trial = move || verdicts.wait(fact.name).map_err(Failed::from);
-        Trial::test(fact.name, trial).with_ignored_flag(no_vm || fact.is_study())
+        Trial::test(fact.name, trial).with_ignored_flag(left_out(fact))
     });
     let trials: Vec<Trial> = trials.collect();
 
     if !arguments.list {
-        let runs = |fact: &&Fact| match no_vm || fact.is_study() {
+        let runs = |fact: &&Fact| match left_out(fact) {
             true => arguments.ignored || arguments.include_ignored,
             false => !arguments.ignored,
         };

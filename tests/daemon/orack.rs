@@ -161,11 +161,14 @@ impl Orack {
     }
 
     /// The frame after a device has completed its checksum: it sums from the UDP header on, and writes the
-    /// complement at `offset` from there.
+    /// complement at `offset` from there, never 0, which stands for no checksum (RFC 768).
     pub fn completed_at(&self, offset: usize) -> Self {
         let mut frame = self.frame.clone();
         let udp = udp_at(&frame);
-        let check = !(folded(sum(&frame[udp..])) as u16);
+        let check = match !(folded(sum(&frame[udp..])) as u16) {
+            0 => 0xffff,
+            check => check,
+        };
         frame[udp + offset..][..2].copy_from_slice(&check.to_be_bytes());
         Self::parse(&frame)
     }

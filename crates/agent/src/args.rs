@@ -92,7 +92,7 @@ impl FromStr for Guard {
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Network device whose outgoing traffic is held
+    /// Network device whose outgoing traffic is held; for traffic in a tunnel, the tunnel's device
     #[arg(long)]
     pub dev: String,
     /// Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have
@@ -270,7 +270,8 @@ impl Args {
             at_egress: match self.observe {
                 true => onr_at_egress::Observes,
                 false => onr_at_egress::Passes,
-            } as u16,
+            } as u8,
+            link_bytes: link_bytes(&self.dev)?,
         })
     }
 
@@ -450,6 +451,19 @@ fn law_parser() -> impl TypedValueParser<Value = Law> {
 fn driver_rate(dev: &str) -> Option<Rate> {
     let mbit: u64 = attribute(dev, "speed")?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
+}
+
+/// Length of the device's link header. The kernel's numbers of device types are ARPHRD_*.
+fn link_bytes(dev: &str) -> Result<u8> {
+    match attribute::<u32>(dev, "type") {
+        Some(1) | None => Ok(ETHERNET_HEADER as u8),
+        // IP in IP, IP in IPv6, IPv6 in IPv4, and TUN or WireGuard: IP packets alone.
+        Some(768 | 769 | 776 | 65534) => Ok(0),
+        Some(other) => bail!(
+            "--dev is {dev}, a device of type {other}, whose frames On-Ramp does not know; it knows Ethernet, \
+             IP tunnels (ipip, sit, ip6tnl), TUN and WireGuard"
+        ),
+    }
 }
 
 fn mtu(dev: &str) -> u32 {

@@ -87,14 +87,14 @@ impl Datapath {
         let place = Place::of(ifindex)?;
         let mut cfg = *cfg;
         let mut room = edge::room(&cfg);
-        let observes = cfg.at_egress == onr_at_egress::Observes as u16;
+        let observes = cfg.at_egress == onr_at_egress::Observes as u8;
         let loaded = match observes {
             true => None,
             false => holder::load_edge(&mut room, path, place, &cfg)?,
         };
         let is_edt = !observes && loaded.is_none();
         if is_edt {
-            cfg.at_egress = onr_at_egress::Holds as u16;
+            cfg.at_egress = onr_at_egress::Holds as u8;
             holder::check_edt(&cfg)?;
         }
         let mut orack_object = MaybeUninit::uninit();
@@ -119,7 +119,10 @@ impl Datapath {
             None => None,
         };
         let ingress = orack.progs.orack_ingress.as_fd();
-        let egress = orack.progs.orack_egress.as_fd();
+        let egress = match holder {
+            Some(Holder::Edge(_)) => orack.progs.orack_egress.as_fd(),
+            _ => orack.progs.orack_records.as_fd(),
+        };
         match Hooks::attach(ifindex, ingress, egress) {
             Ok(tcx) => Ok(Self {
                 holder,
@@ -355,6 +358,9 @@ fn load_orack<'o>(
         open.maps.ctls.set_max_entries(cfg.max_flows)?;
         open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
     }
+    let records = shared.is_none();
+    open.progs.orack_egress.set_autoload(!records);
+    open.progs.orack_records.set_autoload(records);
     set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
     open.load().map_err(|error| explain_load(error, "orack"))
 }

@@ -40,6 +40,12 @@ const MODULES: &[&str] = &[
     "tcp_bbr",
     "tcp_dctcp",
     "tcp_diag",
+    "8021q",
+    "bonding",
+    "vxlan",
+    "geneve",
+    "ipip",
+    "sit",
 ];
 
 /// Programs of the host that guests have, beside busybox.

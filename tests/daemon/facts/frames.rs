@@ -1,0 +1,176 @@
+//! Devices and frames as hosts have them: VLAN tags, tunnels, pods. Flows are held, OR-ACKs arrive, and throughput
+//! stays.
+use std::net::IpAddr;
+
+use crate::{
+    agent::Agent,
+    net::{shell, Host, Namespace, Plan, Star},
+    tcp::{finish_all, transfers, Load},
+};
+
+/// The same host at its address inside.
+fn inside(host: &Host, number: usize) -> Host {
+    Host {
+        v4: IpAddr::from([10, 9, 0, number as u8]),
+        v6: format!("fd09::{number:x}").parse().expect("an address"),
+        ..host.clone()
+    }
+}
+
+/// Gives each host a device, which the lines make, with an inner address. `{own}` and `{other}` in them stand
+/// for the hosts' outer addresses.
+fn build_inside(star: &Star, device: &str, lines: &[&str]) -> [Host; 2] {
+    let (from, to) = star.pair();
+    for (number, host, other) in [(1, from, to), (2, to, from)] {
+        for line in lines {
+            let line = line.replace("{own}", &host.v4.to_string());
+            host.ns.run(&line.replace("{other}", &other.v4.to_string()));
+        }
+        let run = |line: String| host.ns.run(&line);
+        run(format!("ip addr add 10.9.0.{number}/24 dev {device}"));
+        run(format!(
+            "ip addr add fd09::{number:x}/64 dev {device} nodad"
+        ));
+        run(format!("ip link set {device} up"));
+    }
+    [inside(from, 1), inside(to, 2)]
+}
+
+/// Two flows from the first host to the second, with an agent on eth0 of both: the port's queue takes far more than
+/// T = 5 ms, so they are held.
+fn assert_held(hosts: &[Host; 2], v6: bool) {
+    let peers = ["--peers", if v6 { "fd09::/64" } else { "10.9.0.0/24" }];
+    let [sender, receiver] = [0, 1].map(|i| Agent::start(&hosts[i], &peers));
+    let load = Load {
+        v6,
+        ..Load::seconds(1.5)
+    };
+    let mbit_per_s = finish_all(transfers(&hosts[0], &hosts[1], load, 2));
+    sender.assert_harmless();
+    receiver.assert_harmless();
+    let [created, used, holds] =
+        ["flows_created", "oracks_used", "holds"].map(|name| sender.counter(name));
+    let sent = receiver.counter("oracks_sent");
+    println!("{mbit_per_s:.1} Mbit/s, {holds} holds, {created} flows, {sent} OR-ACKs, {used} used");
+    assert_eq!(created, 2);
+    assert!(used > 50, "{used} OR-ACKs used");
+    assert!(holds > 0, "nothing was held");
+    assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
+}
+
+/// The agent is on eth0, and the flows are in VLANs on it.
+fn vlans_are_held(device: &str, lines: &[&str]) {
+    let star = Star::build(&Plan::USUAL);
+    assert_held(&build_inside(&star, device, lines), false);
+}
+
+pub fn a_tag_in_metadata() {
+    vlans_are_held("in", &["ip link add link eth0 name in type vlan id 5"]);
+}
+
+/// The inner tag is in the frame, the outer one in the packet's metadata.
+pub fn a_tag_in_the_frame() {
+    vlans_are_held(
+        "in",
+        &[
+            "ip link add link eth0 name eth0.5 type vlan proto 802.1ad id 5",
+            "ip link set eth0.5 up",
+            "ip link add link eth0.5 name in type vlan id 7",
+        ],
+    );
+}
+
+/// The agent is on the device that the lines make on the former eth0, which is named up0 then.
+fn devices_are_held(lines: &[&str], v6: bool) {
+    let star = Star::build(&Plan::USUAL);
+    let renamed = [
+        "ip link set eth0 down",
+        "ip link set eth0 name up0",
+        "ip link set up0 up",
+    ];
+    let lines = [&renamed, lines].concat();
+    assert_held(&build_inside(&star, "eth0", &lines), v6);
+}
+
+pub fn a_vlan_device() {
+    devices_are_held(&["ip link add link up0 name eth0 type vlan id 5"], false);
+}
+
+const VXLAN: &str =
+    "ip link add eth0 type vxlan id 7 dev up0 local {own} remote {other} dstport 4789";
+
+pub fn a_vxlan_device() {
+    devices_are_held(&[VXLAN], false);
+}
+
+pub fn a_vxlan_device_with_ipv6() {
+    devices_are_held(&[VXLAN], true);
+}
+
+pub fn a_geneve_device() {
+    devices_are_held(&["ip link add eth0 type geneve id 7 remote {other}"], false);
+}
+
+/// It has no link header.
+pub fn an_ipip_device() {
+    devices_are_held(
+        &["ip link add eth0 type ipip local {own} remote {other}"],
+        false,
+    );
+}
+
+pub fn an_ipv6_in_ipv4_device() {
+    devices_are_held(
+        &["ip link add eth0 type sit local {own} remote {other}"],
+        true,
+    );
+}
+
+/// The agent is below a tunnel: what it does not know passes as it does without On-Ramp.
+pub fn a_tunnel_passes_unheld() {
+    let star = Star::build(&Plan::USUAL);
+    let line = "ip link add in type vxlan id 7 dev eth0 local {own} remote {other} dstport 4789";
+    let hosts = build_inside(&star, "in", &[line]);
+    let sender = Agent::start(&hosts[0], &["--peers", "10.9.0.0/24"]);
+    let mbit_per_s = finish_all(transfers(&hosts[0], &hosts[1], Load::seconds(1.0), 2));
+    assert_eq!(sender.counter("holds") + sender.counter("flows_created"), 0);
+    assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
+}
+
+/// A pod in its own namespace behind a veth pair; its node speaks for it.
+pub fn a_pod_behind_veth() {
+    let star = Star::build(&Plan::USUAL);
+    let (node, other) = star.pair();
+    node.ns.sysctl("net.ipv4.ip_forward", "1");
+    for line in [
+        "ip netns add pod",
+        "ip -n h1 link add pod0 type veth peer name eth0 netns pod",
+        "ip -n h1 addr add 10.9.0.254/32 dev pod0",
+        "ip -n h1 link set pod0 up",
+        "ip -n h1 route add 10.9.0.1/32 dev pod0",
+        "ip -n pod link set eth0 up",
+        "ip -n pod addr add 10.9.0.1/32 dev eth0",
+        "ip -n pod route add 10.9.0.254 dev eth0",
+        "ip -n pod route add default via 10.9.0.254",
+    ] {
+        shell(line);
+    }
+    other
+        .ns
+        .run(&format!("ip route add 10.9.0.1/32 via {}", node.v4));
+    let pod = Host {
+        ns: Namespace("pod".into()),
+        ..inside(node, 1)
+    };
+    let options = ["--serve", "10.9.0.1/32", "--peers", "10.0.0.0/8"];
+    let at_node = Agent::start(node, &options);
+    let at_other = Agent::start(other, &options[2..]);
+    let sent = finish_all(transfers(&pod, other, Load::seconds(1.5), 2));
+    let holds = at_node.counter("holds");
+    let received = finish_all(transfers(other, &pod, Load::seconds(1.5), 2));
+    println!("sends {sent:.1} Mbit/s, {holds} holds, receives {received:.1}");
+    let used = [&at_node, &at_other].map(|agent| agent.counter("oracks_used"));
+    assert!(used.iter().all(|used| *used > 50), "{used:?}");
+    assert!(holds > 0, "nothing was held");
+    assert!(sent > 70.0 && received > 70.0, "{sent} {received} Mbit/s");
+}
