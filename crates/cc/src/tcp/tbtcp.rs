@@ -5,7 +5,7 @@
 
 use super::reno::{self, Reno};
 use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, Bounds, PART};
+use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 
 parameters! { "tbtcp", {

@@ -1,6 +1,7 @@
 //! The configuration of switches: buffers, marks, thresholds.
 
 use onramp_cc::nic::Marks;
+use onramp_cc::Curve;
 use onramp_units::{Bytes, Rate};
 
 /// A switch.
@@ -35,34 +36,12 @@ pub struct Ecn {
     pub min: Bytes,
     /// All packets are marked above this length, unless the curve says otherwise.
     pub max: Bytes,
-    /// How the fraction of marked packets grows from zero at `min`.
+    /// How the fraction of marked packets grows from zero at `min`. Above `max` a hyperbola stays as it is there.
     pub curve: Curve,
     /// Scales the curve.
     pub max_fraction: f64,
     /// Whether the queue on arrival decides; if not, the queue on departure does.
     pub at_enqueue: bool,
-}
-
-/// Fraction of marked packets at x bytes above `min`, where d is `max - min`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Curve {
-    /// x/d up to `max`, all packets above it.
-    Line,
-    /// The same in this number of equal steps: step i of n has (i - 1/2)/n.
-    Steps(u32),
-    /// x/(x + d) up to `max`, 1/2 above it, where d is a bandwidth-delay product (Tiny Buffer TCP, eq. 6 and 9).
-    Hyperbola,
-}
-
-impl Curve {
-    /// Of `part` = x/d, above 0 and at most 1.
-    pub(crate) fn at(self, part: f64) -> f64 {
-        match self {
-            Curve::Line => part,
-            Curve::Steps(steps) => ((part * f64::from(steps)).ceil() - 0.5) / f64::from(steps),
-            Curve::Hyperbola => part / (part + 1.0),
-        }
-    }
 }
 
 impl Ecn {

@@ -6,10 +6,11 @@
 
 use super::fabric::Fabric;
 use crate::engine::rounding::Rounding;
-use crate::net::config::{Buffer, Curve, Ecn};
+use crate::net::config::{Buffer, Ecn};
 use crate::net::packet::{Kind, Packet};
 use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
+use onramp_cc::Curve;
 use onramp_units::Rate;
 
 /// Reserve of each ingress port.

@@ -7,13 +7,13 @@ use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
 use crate::host::config::{Config, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
-use crate::net::config::{Buffer, Curve, Ecn, Switch};
+use crate::net::config::{Buffer, Ecn, Switch};
 use crate::net::partition::Partition;
 use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
-use onramp_cc::{nic::Preset, tcp::Entry, Cc};
+use onramp_cc::{nic::Preset, tcp::Entry, Cc, Curve};
 use onramp_scenario::{
     self as scenario, Arrival, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers,
     Run, Sharing,
