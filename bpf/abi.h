@@ -13,6 +13,7 @@
 #define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
 #define ONR_KEYS 4u	     /* keys valid at a time, for rotation */
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
+#define ONR_MAX_QUEUES 1024u /* most transmit queues with a qdisc, of all devices of a daemon */
 #define ONR_KEY_BYTES 16u
 
 /* What tcx egress does with the segments of this host. */
@@ -30,7 +31,7 @@ struct onr_dev_cfg {
 	u32 limit_packets;	   /* qdisc limit; a GSO segment counts as one packet */
 	u32 max_flows;		   /* size of the flow table */
 	u32 queues;		   /* transmit queues with a qdisc each; 1: one qdisc for the device */
-	u32 queue;		   /* the one whose qdisc has this copy */
+	u32 queue;		   /* the one whose qdisc has this copy: index in kicks, of all devices */
 	u32 quantum_bytes;	   /* round-robin quantum: 2 MTU, as fq */
 	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
@@ -39,8 +40,10 @@ struct onr_dev_cfg {
 	u16 paced;		   /* segments leave at TCP's pace */
 	u8 at_egress;		   /* enum onr_at_egress */
 	u8 link_bytes;		   /* of the device's link header: 14 of Ethernet, 0 of IP tunnels */
+	u32 shape_ahead_ns;	   /* so much may leave ahead of the shaped line: a NIC's queue, for the virtual rack */
+	u32 stamps_at_qdisc;	   /* the NIC's queue counts as delay, for comparison */
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 56, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 64, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {
@@ -95,7 +98,9 @@ struct onr_ctl {
 struct onr_kicks {
 	struct bpf_spin_lock lock; /* no atomic exchange, which kernels before 5.12 do not have */
 	u32 first; /* index in ctls, plus 1 */
-	u32 reserved[14]; /* one cache line: other processors write the next */
+	u32 ifindex; /* its device, and which of the device's transmit queues it is. The daemon writes them */
+	u32 queue;
+	u32 reserved[12]; /* one cache line: other processors write the next */
 };
 
 struct onr_prefix { /* key of the longest-prefix map of peers */
@@ -167,6 +172,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(held_max_ns, "longest time a flow was paused, ns")                                       \
 	X(holds_refused_lease, "pauses not made because the clock lease had expired")              \
 	X(guard_raises, "times the guard raised T of a flow that was held in vain")                \
+	X(nic_waits, "segments that found bytes in the NIC's own queue, a wait that their stamps leave out")  \
+	X(nic_wait_ns, "total time that they waited there, ns, estimated from BQL and the line rate") \
+	X(nic_wait_max_ns, "longest such wait, ns")                                                \
 	X(would_hold, "with --observe: pauses that On-Ramp would have made")                       \
 	X(would_hold_ns, "their total time, ns")                                                   \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \

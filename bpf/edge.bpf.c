@@ -43,6 +43,11 @@ static __always_inline int express_put(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
+static __always_inline void given_to_nic(u32 bytes)
+{
+	onr_nic_gets(&cfg.law, &st.nic, onr_nic_on_wire(bytes));
+}
+
 static __always_inline struct sk_buff *express_take(struct Qdisc *sch)
 {
 	struct slot *slot = slot_at(0);
@@ -53,6 +58,7 @@ static __always_inline struct sk_buff *express_take(struct Qdisc *sch)
 		skb = bpf_kptr_xchg(&slot->skb, skb);
 	sch->q.qlen--;
 	if (skb) {
+		given_to_nic(qdisc_cb(skb)->pkt_len);
 		sch->qstats.backlog -= qdisc_cb(skb)->pkt_len;
 		bpf_qdisc_bstats_update(sch, skb);
 	}
@@ -245,6 +251,20 @@ static __always_inline void watch_heap(struct Qdisc *sch, s64 now)
 	bpf_qdisc_watchdog_schedule(sch, at, 0);
 }
 
+/* What does the driver have of this transmit queue? Without BQL it does not say. */
+static __always_inline void look_at_nic(const struct Qdisc *sch, s64 now)
+{
+	u32 given_bytes = 0, sent_bytes = 0;
+
+	if (bpf_core_field_exists(struct netdev_queue, dql)) {
+		given_bytes = sch->dev_queue->dql.num_queued;
+		sent_bytes = sch->dev_queue->dql.num_completed;
+	}
+	onr_nic_look(&cfg.law, &st.nic, now, given_bytes, sent_bytes);
+	if (cfg.shape_ahead_ns && st.line_free_ns > st.nic.free_mono_ns)
+		st.nic.free_mono_ns = st.line_free_ns; /* the line that we emulate */
+}
+
 SEC("struct_ops")
 struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 {
@@ -262,10 +282,11 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	take_kicks(); /* always: what is held from now on must not be in the list */
 	if (st.heap_len)
 		release_due(now);
-	if (st.line_free_ns > now) {
-		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns, 0);
+	if (st.line_free_ns > now + cfg.shape_ahead_ns) {
+		bpf_qdisc_watchdog_schedule(sch, st.line_free_ns - cfg.shape_ahead_ns, 0);
 		return NULL;
 	}
+	look_at_nic(sch, now);
 	q = step(now);
 	if (q == MOVED_ON) { /* mostly the first queue has a head that may go */
 		bpf_for(i, 0, 4 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
@@ -288,6 +309,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	queue->credit -= slot->bytes;
 	sch->q.qlen--;
 	sch->qstats.backlog -= slot->bytes;
+	given_to_nic(slot->bytes);
 	if (cfg.shape_ns_per_byte_q16)
 		line_take(now, slot->bytes);
 	if (slot->ends && q >= FIRST_FLOW)

@@ -84,8 +84,18 @@ struct gnet_stats_queue {
 	u32 drops;
 };
 
+struct dql { /* byte queue limits: what the driver has counted, modulo 2^32 */
+	unsigned int num_queued;
+	unsigned int num_completed;
+};
+
+struct netdev_queue {
+	struct dql dql; /* only with CONFIG_BQL */
+};
+
 struct Qdisc {
 	u32 limit;
+	struct netdev_queue *dev_queue;
 	struct qdisc_skb_head q;
 	struct gnet_stats_queue qstats;
 };

@@ -39,7 +39,8 @@ int lawtest_step(s64 *op)
 	bpf_spin_lock(&ctl->lock);
 	switch (what) {
 	case SENT:
-		onr_records_sent(cfg, &ctl->law, &ctl->records, now_ns, seq, len, ONR_SAMPLE_BYTES);
+		onr_records_sent(cfg, &ctl->law, &ctl->records, now_ns, now_ns, seq, len,
+				 ONR_SAMPLE_BYTES);
 		break;
 	case ORACK:
 		result = onr_records_orack(cfg, &ctl->law, &ctl->records, seq, now_ns, rx_ns);

@@ -43,10 +43,11 @@ struct {
 	__type(value, u32);
 } flows_used SEC(".maps");
 
-/* By transmit queue. Writers: orack (adds), the queue's edge (takes all). */
+/* By transmit queue, of all devices of the daemon. Writers: orack (adds), the queue's edge (takes all), daemon
+ * (which device and queue it is). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, ONR_MAX_QUEUES);
 	__type(key, u32);
 	__type(value, struct onr_kicks);
 } kicks SEC(".maps");

@@ -55,7 +55,7 @@ static __always_inline s64 departure_of(struct onr_ctl *ctl, const struct segmen
 							clk.lease_expires_mono_ns));
 		at = until > head_ns ? until : head_ns;
 	}
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, at, segment->seq, segment->len,
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, at, at, segment->seq, segment->len,
 			 cfg.orack_every_bytes);
 	ctl->last_ns = at;
 	bpf_spin_unlock(&ctl->lock);

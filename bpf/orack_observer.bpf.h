@@ -102,7 +102,7 @@ static __always_inline void observe(struct onr_ctl *ctl, const struct segment *s
 
 	bpf_spin_lock(&ctl->lock);
 	until = onr_may_go(&cfg.law, &ctl->law, now);
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, segment->seq, segment->len,
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, now, segment->seq, segment->len,
 			 cfg.orack_every_bytes);
 	ctl->last_ns = now;
 	bpf_spin_unlock(&ctl->lock);

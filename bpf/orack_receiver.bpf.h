@@ -27,8 +27,9 @@ struct {
 	__type(value, struct pending);
 } pendings SEC(".maps");
 
-/* How many pendings are full: egress looks for pure ACKs only while there are some. */
-volatile u32 waiting;
+/* How many pendings are full: egress looks for pure ACKs only while there are some. Devices share it, as they
+ * share pendings: ACKs may leave by another than the data came in. */
+volatile u32 waiting SEC(".data.shared");
 #define LONGEST_HEADERS                                                                            \
 	(sizeof(struct ethhdr) + MOST_TAGS * TAG_BYTES + sizeof(struct ipv6hdr) + 60)
 
@@ -48,7 +49,7 @@ struct {
 	__type(value, s64);
 } deaf SEC(".maps");
 
-s64 deaf_until_ns; /* the latest of them */
+s64 deaf_until_ns SEC(".data.shared"); /* the latest of them */
 
 static __always_inline bool is_deaf(const struct onr_addr *addr, s64 now)
 {

@@ -129,8 +129,8 @@ static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id, struct onr_
 	bpf_spin_unlock(&of->lock);
 	ctx->mark = ONR_MARK_KICK;
 	ctx->cb[0] = ONR_MARK_KICK;
-	ctx->queue_mapping = 1 + queue;
-	return bpf_redirect(ctx->ifindex, 0);
+	ctx->queue_mapping = 1 + of->queue;
+	return bpf_redirect(of->ifindex, 0); /* the OR-ACK may have come back on another device */
 }
 
 /* Would this host forward the packet? Then it is none of ours, unless the flow is in our table. */

@@ -86,6 +86,7 @@ static struct {
 	u32 express; /* slot 0 has a packet */
 	s64 last_ns; /* of the last packet that left a queue */
 	s64 line_free_ns;
+	struct onr_nic nic; /* what is behind the qdisc */
 } st;
 
 static __always_inline struct qdisc_skb_cb *qdisc_cb(const struct sk_buff *skb)

@@ -38,12 +38,26 @@ static __always_inline s64 lease_end(void)
 	return clk.lease_expires_mono_ns;
 }
 
-/* The head leaves now: under the lock, the law counts and records it. */
+/* The head leaves now: under the lock, the law counts and records it. Its stamp is the time at which the NIC
+ * sends it: what waits behind the qdisc is no delay of the network. */
 static __always_inline void record(struct onr_ctl *ctl, const struct slot *slot, s64 now)
 {
-	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, slot->seq, slot->len,
+	s64 leaves_ns = cfg.stamps_at_qdisc ? now : st.nic.free_mono_ns;
+
+	onr_records_sent(&cfg.law, &ctl->law, &ctl->records, now, leaves_ns, slot->seq, slot->len,
 			 cfg.orack_every_bytes);
 	ctl->last_ns = now;
+}
+
+static __always_inline void count_nic_wait(s64 now)
+{
+	s64 wait_ns = st.nic.free_mono_ns - now;
+
+	if (wait_ns <= 0)
+		return;
+	count(ONR_CNT_nic_waits);
+	count_add(ONR_CNT_nic_wait_ns, wait_ns);
+	count_max(ONR_CNT_nic_wait_max_ns, wait_ns);
 }
 
 /* Asks the law for the head of a flow's queue. 0: it goes, and is recorded as sent now. Otherwise
@@ -57,8 +71,10 @@ static s64 hold_until(struct onr_ctl *ctl, const struct slot *slot, s64 now)
 	if (!until)
 		record(ctl, slot, now);
 	bpf_spin_unlock(&ctl->lock);
-	if (!until)
+	if (!until) {
+		count_nic_wait(now);
 		return 0;
+	}
 
 	lease = lease_end();
 	if (lease > now)

@@ -7,6 +7,7 @@
 #define ONR_RECORDS_H
 
 #include "law.h"
+#include "nic.h"
 #include "sample.h"
 
 /* 256 sampled transmissions are at least 3.7 MB in flight. */
@@ -95,16 +96,18 @@ ONR_FN void onr_records_forget(struct onr_records *records, u32 seq, u32 len)
 	ONR_UNTIL(age, (int)ONR_RING, onr_record_forget(records, (u32)age, seq, len));
 }
 
-/* The head leaves: the law counts it, and a record is kept if it is sampled and new.
+/* The head leaves the qdisc now and the NIC at leaves_ns (nic.h), the stamp of its first
+ * byte. The law counts it, and a record is kept if it is sampled and new.
  * every: as for onr_sampled. */
 ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
-			     struct onr_records *records, s64 now_ns, u32 seq,
-			     u32 len, u32 every)
+			     struct onr_records *records, s64 now_ns, s64 leaves_ns,
+			     u32 seq, u32 len, u32 every)
 {
 	struct onr_record rec;
 	int again = records->begun && onr_seq_before(seq, records->snd_nxt);
 
 	onr_segment_sent(cfg, flow, now_ns, seq, len, &rec);
+	rec.sent_mono_ns = leaves_ns;
 	if (again)
 		onr_records_forget(records, seq, len);
 	if (!records->begun || onr_seq_before(records->snd_nxt, seq + len)) {

@@ -255,6 +255,7 @@ impl World {
             seed,
             processors: 1,
             plugin: (what == "count").then_some(counts),
+            cards: vec![],
         };
         let file = |guest: &str, host: &Path| GuestFile {
             path: guest.into(),

@@ -28,6 +28,7 @@ fn main() {
         .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock)")
         .allowlist_function("onr_sampled(_byte|_next)?")
         .allowlist_function("onr_records_(sent|orack|reset)")
+        .allowlist_function("onr_nic_(look|gets)")
         .allowlist_function("onr_clock_offset")
         .allowlist_function("onr_tbtcp_(cut|grow)")
         .allowlist_var("ONR_.*")

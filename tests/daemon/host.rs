@@ -10,7 +10,7 @@ use std::{
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use onramp_rack::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
+use onramp_rack::vm::{Card, Content, GuestFile, Job, Kernel, Vm, VmError};
 
 use crate::{
     facts::{Fact, FACTS},
@@ -24,6 +24,10 @@ const MACHINES: usize = 3;
 const MEMORY_MIB: u32 = 1024;
 /// A machine without a word for this much of its own time is given up; guest.rs ends a fact before that.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// 100 Mbit/s in frames of 1500 B.
+const CARD: Card = Card {
+    frame_time: Duration::from_micros(120),
+};
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// What became of a fact: nothing, or what it printed until it failed.
@@ -91,9 +95,11 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
 }
 
-/// Longest first, each to the machine that has least to do. Those that need several processors share a machine.
+/// Longest first, each to the machine that has least to do. Those that need several processors share a machine, as
+/// those that need network cards.
 fn start_machines(mut wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
     wanted.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
+    let (carded, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|fact| fact.cards() > 0);
     let (usual, large): (Vec<_>, Vec<_>) =
         wanted.into_iter().partition(|fact| fact.processors() == 1);
     let mut shares: Vec<Vec<&'static Fact>> = vec![vec![]; MACHINES];
@@ -105,7 +111,7 @@ fn start_machines(mut wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
             .expect("some machine");
         least.push(fact);
     }
-    shares.push(large);
+    shares.extend([large, carded]);
     for (number, share) in shares
         .into_iter()
         .enumerate()
@@ -120,8 +126,7 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
     while !share.is_empty() {
         let names: Vec<&str> = share.iter().map(|fact| fact.name).collect();
         let mut lines = Lines::new(verdicts);
-        let processors = share[0].processors();
-        let error = match run_machine(number, processors, &names, &mut |line| lines.take(line)) {
+        let error = match run_machine(number, share[0], &names, &mut |line| lines.take(line)) {
             Ok(()) => "the guest ended before it came to this fact".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -144,10 +149,10 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
     }
 }
 
-/// Boots one machine, which goes through `names`.
+/// Boots one machine such as `fact` needs, which goes through `names`.
 fn run_machine(
     number: usize,
-    processors: u8,
+    fact: &Fact,
     names: &[&str],
     on_line: &mut dyn FnMut(&str),
 ) -> Result<(), VmError> {
@@ -188,9 +193,10 @@ fn run_machine(
         kernel: kernel(&cache)?,
         cache,
         memory_mib: MEMORY_MIB,
-        processors,
+        processors: fact.processors(),
         seed: seed(),
         plugin: None,
+        cards: vec![CARD; fact.cards()],
     };
     let log = std::env::var_os("ONRAMP_VM_LOG").is_some();
     let mut logged = |line: &str| {

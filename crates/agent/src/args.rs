@@ -11,12 +11,15 @@ use onramp_law::{
 use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
-use crate::capabilities;
 use crate::datapath::{edge, Path};
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
 use crate::source::{self, Source};
+use crate::{
+    capabilities,
+    devices::{attribute, present, transmit_queues},
+};
 
 /// 1 in units of 2^-16.
 const Q16: f64 = 65536.0;
@@ -63,6 +66,15 @@ impl std::fmt::Display for Threshold {
     }
 }
 
+/// Where a segment gets its stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Stamp {
+    /// When the NIC sends it.
+    Wire,
+    /// When it leaves the qdisc.
+    Qdisc,
+}
+
 /// `--pace`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Pace {
@@ -92,9 +104,10 @@ impl FromStr for Guard {
 /// Options of `onramp agent run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Network device whose outgoing traffic is held; for traffic in a tunnel, the tunnel's device
-    #[arg(long)]
-    pub dev: String,
+    /// Network device whose outgoing traffic is held; for traffic in a tunnel, the tunnel's device; for a bond, the
+    /// bond, whose slaves are followed as they come and go. Give several times for several devices
+    #[arg(long, required = true, value_delimiter = ',')]
+    pub dev: Vec<String>,
     /// Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have
     /// been held
     #[arg(long, conflicts_with_all = ["shape", "gso_max", "pace"])]
@@ -170,6 +183,13 @@ pub struct LinkArgs {
     /// `auto`, do so if the device had fq. A pace that an application has set is always kept
     #[arg(long, value_enum, default_value = "auto")]
     pub pace: Pace,
+    /// For the virtual rack: bytes that may leave ahead of the line of --shape, as a NIC takes them into its
+    /// own queue
+    #[arg(long, hide = true, requires = "shape", default_value = "0 B")]
+    pub shape_ahead: Bytes,
+    /// For comparison: with `qdisc`, the wait in the NIC's own queue counts as delay of the network
+    #[arg(long, hide = true, value_enum, default_value = "wire")]
+    pub stamp: Stamp,
 }
 
 /// Which hosts take part, and how they exchange OR-ACKs.
@@ -227,30 +247,30 @@ pub struct ClockArgs {
 }
 
 impl Args {
-    /// The configuration of the BPF programs.
+    /// The configuration of the BPF programs of one device.
     ///
     /// # Errors
     /// An option is out of bounds, or the line rate is needed and not known.
-    pub fn device_config(&self) -> Result<onr_dev_cfg> {
+    pub fn device_config(&self, dev: &str) -> Result<onr_dev_cfg> {
         self.law.check()?;
         self.link.check()?;
         self.peers.check()?;
         above_0("--lease", self.clock.lease)?;
         above_0("--flow-age", self.limits.flow_age)?;
-        let line_rate = self.line_rate();
+        let line_rate = self.line_rate(dev);
         if self.law.law == Law::Gate && line_rate.is_none() {
             bail!(
                 "--law gate needs the line rate, and the driver of {} does not report it; add \
                  --line-rate, e.g. --line-rate 10Gbit/s",
-                self.dev
+                dev
             );
         }
-        let former = edge::former(&self.dev)?;
+        let former = edge::former(dev)?;
         let queues = match former.per_queue && self.link.shape.is_none() && !self.observe {
-            true => edge::qdiscs(transmit_queues(&self.dev)),
+            true => edge::qdiscs(transmit_queues(dev)),
             false => 1,
         };
-        let mtu = mtu(&self.dev);
+        let mtu = mtu(dev);
         let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
         let config = self.law.config(line_rate).gate_allowance(segment);
         Ok(onr_dev_cfg {
@@ -271,7 +291,9 @@ impl Args {
                 true => onr_at_egress::Observes,
                 false => onr_at_egress::Passes,
             } as u8,
-            link_bytes: link_bytes(&self.dev)?,
+            link_bytes: link_bytes(dev)?,
+            shape_ahead_ns: self.link.ahead_ns(),
+            stamps_at_qdisc: (self.link.stamp == Stamp::Qdisc).into(),
         })
     }
 
@@ -285,8 +307,8 @@ impl Args {
     }
 
     /// The longest GSO segment that the device will send.
-    fn longest_segment(&self) -> Bytes {
-        let of_device = || edge::gso_max(&self.dev).unwrap_or(USUAL_GSO_MAX);
+    fn longest_segment(&self, dev: &str) -> Bytes {
+        let of_device = || edge::gso_max(dev).unwrap_or(USUAL_GSO_MAX);
         self.link.gso_max.unwrap_or_else(of_device)
     }
 
@@ -299,25 +321,33 @@ impl Args {
         capabilities::of_data_path() | of_clock
     }
 
-    fn line_rate(&self) -> Option<Rate> {
-        self.link.line_rate.or_else(|| driver_rate(&self.dev))
+    fn line_rate(&self, dev: &str) -> Option<Rate> {
+        self.link.line_rate.or_else(|| driver_rate(dev))
     }
 
-    /// The time to send the longest segment at the line rate.
+    /// The time to send the longest segment at the line rate, by the device that takes longest: a peer's threshold
+    /// is the same on all.
     pub fn burst(&self) -> Span {
-        let rate = self.link.shape.or_else(|| self.line_rate());
-        rate.unwrap_or(SLOWEST_LINE)
-            .time_to_send(self.longest_segment())
+        let of_device = |dev: &String| {
+            let rate = self.link.shape.or_else(|| self.line_rate(dev));
+            rate.unwrap_or(SLOWEST_LINE)
+                .time_to_send(self.longest_segment(dev))
+        };
+        present(&self.dev)
+            .iter()
+            .map(of_device)
+            .max()
+            .unwrap_or(Span::ZERO)
     }
 
     /// What to tell an operator whose device needs --line-rate.
-    pub fn line_rate_warning(&self) -> Option<String> {
+    pub fn line_rate_warning(&self, dev: &str) -> Option<String> {
         let is_needed = self.law.threshold == Threshold::Auto && self.link.shape.is_none();
-        (is_needed && self.line_rate().is_none()).then(|| {
+        (is_needed && self.line_rate(dev).is_none()).then(|| {
             format!(
                 "the driver of {} does not report the line rate, so --threshold auto assumes {SLOWEST_LINE}, \
                  and flows are held late; add --line-rate, e.g. --line-rate 10Gbit/s",
-                self.dev
+                dev
             )
         })
     }
@@ -350,13 +380,16 @@ impl Args {
                 oscillator: self.clock.fleet.synthetic_clock,
             });
         }
-        let (keys, dev) = (self.peers.key_file.as_deref(), Some(self.dev.as_str()));
+        let (keys, dev) = (
+            self.peers.key_file.as_deref(),
+            self.dev.first().map(String::as_str),
+        );
         let part = Arc::new(self.clock.fleet.join(keys, self.clock.lease, dev)?);
         self.clock.fleet.serve_metrics(Arc::downgrade(&part))?;
         Ok(Source::Huygens { part, lease_ns })
     }
 
-    /// `--peers`, or the subnets of the device's addresses and the fleet.
+    /// `--peers`, or the subnets of the devices' addresses and the fleet.
     ///
     /// # Errors
     /// The addresses cannot be read.
@@ -364,7 +397,7 @@ impl Args {
         if !self.peers.prefixes.is_empty() {
             return Ok(Peers::named(self.peers.prefixes.clone()));
         }
-        let own = nix::ifaddrs::getifaddrs()?.filter(|a| a.interface_name == self.dev);
+        let own = nix::ifaddrs::getifaddrs()?.filter(|a| self.dev.contains(&a.interface_name));
         let subnets = own.filter_map(|a| Prefix::of_interface(&a));
         let has_fleet = self.clock.source == source::Kind::Huygens;
         Ok(Peers::around(subnets.collect(), has_fleet))
@@ -415,6 +448,12 @@ impl LawArgs {
 }
 
 impl LinkArgs {
+    /// Time of `--shape-ahead` on the line.
+    fn ahead_ns(&self) -> u32 {
+        let ahead = self.shape.map(|rate| rate.time_to_send(self.shape_ahead));
+        ahead.map_or(0, |span| u32::try_from(span.as_ns()).unwrap_or(u32::MAX))
+    }
+
     fn check(&self) -> Result<()> {
         match self.gso_max {
             Some(bytes) if !(1_448..=65_536).contains(&bytes.get()) => {
@@ -470,20 +509,6 @@ fn mtu(dev: &str) -> u32 {
     attribute(dev, "mtu").unwrap_or(USUAL_MTU)
 }
 
-/// A number that the kernel reports of a device.
-fn attribute<T: FromStr>(dev: &str, name: &str) -> Option<T> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{dev}/{name}")).ok()?;
-    text.trim().parse().ok()
-}
-
-/// The number of the device's transmit queues.
-pub fn transmit_queues(dev: &str) -> usize {
-    let entries = std::fs::read_dir(format!("/sys/class/net/{dev}/queues"));
-    let names = entries.into_iter().flatten().flatten();
-    let is_tx = |name: std::fs::DirEntry| name.file_name().to_string_lossy().starts_with("tx-");
-    names.map(is_tx).filter(|tx| *tx).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -497,7 +522,7 @@ mod tests {
 
     /// What the data path gets from these options on a line of 10 Gbit/s.
     fn config(options: &[&str]) -> onr_dev_cfg {
-        args(options).device_config().unwrap()
+        args(options).device_config("eth0").unwrap()
     }
 
     fn args(options: &[&str]) -> Args {
@@ -521,6 +546,25 @@ mod tests {
     }
 
     #[test]
+    fn bytes_ahead_of_the_shaped_line_take_its_time() {
+        let ahead = |options: &[&str]| config(options).shape_ahead_ns;
+        let shape = ["--shape", "1Gbit/s", "--shape-ahead", "64kB"];
+        assert_eq!(ahead(&shape), 512_000);
+        assert_eq!(ahead(&shape[..2]), 0);
+        assert_eq!(config(&[]).stamps_at_qdisc, 0);
+    }
+
+    #[test]
+    fn devices_are_given_one_by_one_or_as_a_list() {
+        for options in [
+            ["--dev", "eth1", "--dev", "eth2"],
+            ["--dev", "eth1,eth2", "--law", "off"],
+        ] {
+            assert_eq!(args(&options).dev, ["eth0", "eth1", "eth2"]);
+        }
+    }
+
+    #[test]
     fn every_registered_law_is_an_option() {
         for law in Law::all() {
             assert_eq!(config(&["--law", law.name()]).law.law, law as u32);
@@ -530,13 +574,19 @@ mod tests {
     #[test]
     fn a_threshold_above_the_longest_believed_delay_is_refused() {
         let options = ["--threshold", "5s", "--max-owd", "100ms"];
-        let error = args(&options).device_config().unwrap_err().to_string();
+        let error = args(&options)
+            .device_config("eth0")
+            .unwrap_err()
+            .to_string();
         let says = "--threshold is 5 s, above --max-owd 100 ms";
         assert!(error.contains(says), "{error}");
         let fix = "lower --threshold or raise --max-owd";
         assert!(error.contains(fix), "{error}");
         let options = ["--threshold", "auto", "--headroom", "5s"];
-        let error = args(&options).device_config().unwrap_err().to_string();
+        let error = args(&options)
+            .device_config("eth0")
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("--headroom is 5 s, above --max-owd"),
             "{error}"
@@ -550,12 +600,12 @@ mod tests {
         let unknown = unknown.unwrap().args;
         assert_eq!(unknown.law.threshold, Threshold::Auto);
         assert_eq!(unknown.burst(), "1280us".parse().unwrap());
-        let warning = unknown.line_rate_warning().unwrap();
+        let warning = unknown.line_rate_warning("none").unwrap();
         assert!(warning.contains("add --line-rate"), "{warning}");
         for option in [["--shape", "1Gbit/s"], ["--threshold", "50us"]] {
-            assert_eq!(args(&option).line_rate_warning(), None);
+            assert_eq!(args(&option).line_rate_warning("eth0"), None);
         }
-        assert_eq!(args(&[]).line_rate_warning(), None);
+        assert_eq!(args(&[]).line_rate_warning("eth0"), None);
         assert_eq!(args(&[]).burst(), "51200ns".parse().unwrap());
     }
 

@@ -1,11 +1,13 @@
-//! `onramp agent run`: attaches the data path to one device until a signal stops it, renews the clock's
+//! `onramp agent run`: attaches the data path to its devices until a signal stops it, renews the clock's
 //! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
 mod look;
+mod members;
 
 use std::{
     collections::BTreeMap,
     net::IpAddr,
     os::{fd::AsFd, unix::net::UnixListener},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -17,26 +19,28 @@ use onramp_clock::stamps::now_mono_ns;
 use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
 
 use onramp_status::{
-    clock_socket_path, netns_inode, query, socket_path, Clock, Health, Peer, Reasons, RootQdisc,
+    clock_socket_path, netns_inode, query, socket_path, Clock, Device, Health, Peer, Reasons,
     Status,
 };
 
-use crate::args::{transmit_queues, Args, Threshold};
+use crate::args::{Args, Threshold};
 use crate::capabilities;
-use crate::datapath::{Datapath, Holder};
+use crate::datapath::{join, Datapath, Setting};
+use crate::devices;
 use crate::peers::Peers;
 use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trouble::Trouble;
+use members::Member;
 
 /// Time between two looks at the device and at the peers.
 const LOOK: Duration = Duration::from_secs(1);
 /// A running daemon: the data path, its clock and its thresholds.
 struct Daemon<'a> {
     args: &'a Args,
-    ifindex: i32,
     datapath: Datapath,
+    members: Vec<Member>,
     clock: Source,
     params: onr_clock_params,
     peers: Peers,
@@ -45,11 +49,10 @@ struct Daemon<'a> {
     health: Health,
     qdisc_trouble: Trouble,
     front_trouble: Trouble,
+    member_trouble: Trouble,
     peer_trouble: Trouble,
     /// In the data path, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
-    /// When the tcx programs may be put in front again.
-    front_due: Instant,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -57,28 +60,31 @@ struct Daemon<'a> {
 /// # Errors
 /// An option is refused, or the data path cannot be attached, renewed or removed.
 pub fn run(args: &Args) -> Result<()> {
-    let dev = &args.dev;
-    let ifindex = check_device(dev)?;
+    devices::check(&args.dev)?;
     check_privilege()?;
     capabilities::allow_maps();
     capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
-    let socket = args
-        .socket
-        .clone()
-        .unwrap_or_else(|| socket_path(netns, dev));
-    if let Ok(other) = query::<Status>(&socket) {
-        bail!(
-            "On-Ramp already runs on {dev} (pid {0}); stop it first: kill {0}",
-            other.pid
-        );
+    let sockets = sockets(args, netns);
+    for socket in &sockets {
+        if let Ok(other) = query::<Status>(socket) {
+            let names: Vec<&str> = other.devices.iter().map(|dev| dev.name.as_str()).collect();
+            bail!(
+                "On-Ramp already runs on {} (pid {1}); stop it first: kill {1}",
+                names.join(", "),
+                other.pid
+            );
+        }
     }
 
     let keys = args.keys()?;
     let peers = args.peers()?;
-    let cfg = args.device_config()?;
+    let present = devices::present(&args.dev);
+    for dev in &present {
+        args.device_config(dev)?;
+    }
     let signals = block_signals()?;
-    let listener = listen(&socket)?;
+    let listeners: Vec<UnixListener> = sockets.iter().map(|s| listen(s)).collect::<Result<_>>()?;
     let clock = args.clock_source()?;
     let clock_socket = clock_socket_path(netns);
     let clock_listener = match clock.part() {
@@ -86,26 +92,16 @@ pub fn run(args: &Args) -> Result<()> {
         None => None,
     };
     let params = clock.renew();
-    let attached = Datapath::attach(
-        ifindex,
-        &cfg,
-        args.path,
-        &keys,
-        peers.prefixes(),
-        &args.peers.serve,
-        &params,
-    );
-    let datapath = match attached {
-        Ok(datapath) => datapath,
-        Err(error) => {
-            let _ = std::fs::remove_file(&socket);
-            return Err(error).with_context(|| format!("cannot attach to {dev}"));
-        }
+    let setting = Setting {
+        keys,
+        peers: peers.prefixes().to_vec(),
+        served: args.peers.serve.clone(),
+        clock: params,
     };
     let mut daemon = Daemon {
         args,
-        ifindex,
-        datapath,
+        datapath: Datapath::new(args.path, args.limits.flows, setting),
+        members: vec![],
         clock,
         params,
         peers,
@@ -114,16 +110,17 @@ pub fn run(args: &Args) -> Result<()> {
         health: Health::default(),
         qdisc_trouble: Trouble::of("the root qdisc is not watched"),
         front_trouble: Trouble::of("the order of the tcx programs is not watched"),
+        member_trouble: Trouble::of("not all devices are held"),
         peer_trouble: Trouble::of("what is known of peers is not up to date"),
         thresholds: BTreeMap::new(),
-        front_due: Instant::now(),
     };
-    if let Some(holder) = daemon.datapath.holder() {
-        set_up(holder, args);
+    let attached = daemon.attach_all(&present);
+    if attached.is_err() {
+        sockets
+            .iter()
+            .for_each(|socket| drop(std::fs::remove_file(socket)));
     }
-    if let Some(warning) = args.line_rate_warning() {
-        warn!("{warning}");
-    }
+    attached?;
     if args.peers.key_file.is_none() {
         warn!(
             "OR-ACKs are not authenticated: anyone who can send packets to this host can pause its \
@@ -131,75 +128,62 @@ pub fn run(args: &Args) -> Result<()> {
             args.law.max_pause
         );
     }
+    let names = daemon.names();
     info!(
-        "{} {dev}: path {}, law {}, threshold {}, peers {}",
+        "{} {names}: path {}, law {}, threshold {}, peers {}",
         if args.observe {
             "observing"
         } else {
             "holding on"
         },
-        daemon.datapath.path(),
+        daemon.path(),
         args.law.law.name(),
         args.law.threshold,
         daemon.peers.text()
     );
     if daemon.peers.are_none() {
         warn!(
-            "no host is a peer, so nothing is held: {dev} has no subnet, and --clock {} no members; add \
+            "no host is a peer, so nothing is held: {names} has no subnet, and --clock {} no members; add \
              --peers, e.g. --peers 10.0.0.0/8",
             daemon.clock.name()
         );
     }
 
-    let outcome = daemon.serve(&signals, &listener, clock_listener.as_ref());
-    let _ = std::fs::remove_file(&socket);
+    let outcome = daemon.serve(&signals, &listeners, clock_listener.as_ref());
+    sockets
+        .iter()
+        .for_each(|socket| drop(std::fs::remove_file(socket)));
     if clock_listener.is_some() {
         let _ = std::fs::remove_file(&clock_socket);
     }
-    let detached = daemon.datapath.detach();
-    outcome?;
-    match detached.with_context(|| format!("cannot restore the qdisc of {dev}"))? {
-        None | Some(RootQdisc::NotTaken) => info!("{dev} is no longer observed"),
-        Some(RootQdisc::Foreign(kind)) => info!("{dev} keeps the {kind} qdisc of another program"),
-        Some(_) => info!("{dev} has its former qdisc again"),
-    }
-    Ok(())
+    let detached = daemon.detach_all();
+    outcome.and(detached)
 }
 
-/// Limits GSO segments as asked, and says what a device with several transmit queues gets.
-fn set_up(holder: &mut Holder, args: &Args) {
-    let dev = &args.dev;
-    if let Some(bytes) = args.link.gso_max {
-        if let Err(error) = holder.limit_gso(bytes.get() as u32) {
-            warn!("{dev}: {error:#}; flows are controlled in larger bursts");
-        }
+/// Where `onramp status` asks: one socket for each device that is named, or has a data path now.
+fn sockets(args: &Args, netns: u64) -> Vec<PathBuf> {
+    if let Some(socket) = &args.socket {
+        return vec![socket.clone()];
     }
-    let (queues, qdiscs) = (transmit_queues(dev), holder.qdiscs());
-    if qdiscs > 1 {
-        info!("{dev}: each of the {qdiscs} transmit queues has a qdisc of its own");
-    } else if queues > 1 {
-        warn!(
-            "{dev} has {queues} transmit queues and, because of {}, one qdisc and one lock for all; on a line \
-             faster than 10 Gbit/s compare the throughput with and without On-Ramp",
-            match args.link.shape {
-                Some(_) => "--shape",
-                None => "its former root qdisc",
-            }
-        );
-    }
+    let mut names = args.dev.clone();
+    names.extend(devices::present(&args.dev));
+    names.sort();
+    names.dedup();
+    names.iter().map(|dev| socket_path(netns, dev)).collect()
 }
 
 impl Daemon<'_> {
     fn serve(
         &mut self,
         signals: &SignalFd,
-        listener: &UnixListener,
+        listeners: &[UnixListener],
         clock_listener: Option<&UnixListener>,
     ) -> Result<()> {
         let period = Duration::from_nanos(self.clock.period_ns().max(1_000_000) as u64);
         let (mut renewal_due, mut look_due) = (Instant::now(), Instant::now());
-        let mut fds = vec![signals.as_fd(), listener.as_fd()];
-        fds.extend(clock_listener.map(|listener| listener.as_fd()));
+        let mut fds = vec![signals.as_fd()];
+        fds.extend(listeners.iter().map(AsFd::as_fd));
+        fds.extend(clock_listener.map(AsFd::as_fd));
         loop {
             if is_due(&mut renewal_due, period) {
                 self.params = self.clock.renew();
@@ -215,11 +199,16 @@ impl Daemon<'_> {
                 }
                 self.reload_keys();
             }
-            if ready[1] {
+            for (listener, _) in listeners
+                .iter()
+                .zip(&ready[1..])
+                .filter(|(_, ready)| **ready)
+            {
                 self.answer(listener);
             }
+            let of_clock = ready.get(1 + listeners.len());
             if let (Some(true), Some(listener), Some(part)) =
-                (ready.get(2), clock_listener, self.clock.part())
+                (of_clock, clock_listener, self.clock.part())
             {
                 crate::server::answer_next(listener, || part.status());
             }
@@ -229,7 +218,8 @@ impl Daemon<'_> {
     /// Gives the data path and the clock the keys of the key file as it is now.
     fn reload_keys(&mut self) {
         reload_keys(self.args.peers.key_file.as_deref(), |keys| {
-            self.datapath.set_keys(&keys)?;
+            let devices = self.members.iter().map(|member| &member.device);
+            self.datapath.set_keys(&keys, devices)?;
             if let Some(part) = self.clock.part() {
                 part.set_keys(keys);
             }
@@ -248,7 +238,18 @@ impl Daemon<'_> {
     }
 
     fn status(&self) -> Result<Status> {
-        let counters = self.datapath.counters()?;
+        let devices: Vec<Device> = self
+            .members
+            .iter()
+            .map(Member::status)
+            .collect::<Result<_>>()?;
+        let of_all = |name: &str| {
+            let values = devices
+                .iter()
+                .filter_map(|device| device.counters.get(name));
+            (name.to_owned(), join(name, values.copied()))
+        };
+        let counters = COUNTERS.iter().map(|(name, _)| of_all(name)).collect();
         let peer = |(addr, p): (_, onr_peer)| Peer {
             addr,
             owd_last_ns: p.owd_last_ns,
@@ -262,8 +263,7 @@ impl Daemon<'_> {
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            dev: self.args.dev.clone(),
-            path: self.datapath.path().to_owned(),
+            path: self.path().to_owned(),
             law: self.args.law.law.name().to_owned(),
             threshold_ns: match self.args.law.threshold {
                 Threshold::Fixed(span) => Some(span.as_ns()),
@@ -283,11 +283,8 @@ impl Daemon<'_> {
             flows: self.datapath.flows() as u32,
             max_flows: self.args.limits.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
-            counters: COUNTERS
-                .iter()
-                .zip(counters)
-                .map(|((name, _), value)| ((*name).to_owned(), value))
-                .collect(),
+            counters,
+            devices,
         })
     }
 }
@@ -312,27 +309,6 @@ fn is_due(due: &mut Instant, period: Duration) -> bool {
 fn until(due: Instant) -> PollTimeout {
     let left = due.saturating_duration_since(Instant::now());
     PollTimeout::try_from(left.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX)
-}
-
-fn check_device(dev: &str) -> Result<i32> {
-    let all = nix::net::if_::if_nameindex().context("listing network devices")?;
-    let name = |i: &nix::net::if_::Interface| i.name().to_string_lossy().into_owned();
-    let names: Vec<String> = all.iter().map(name).collect();
-    let Some(device) = all.iter().find(|i| name(i) == dev) else {
-        bail!(
-            "--dev is {dev}, which is not a network device here; devices: {}",
-            names.join(", ")
-        );
-    };
-    let loopback = nix::ifaddrs::getifaddrs()?.any(|a| {
-        a.interface_name == dev
-            && a.flags
-                .contains(nix::net::if_::InterfaceFlags::IFF_LOOPBACK)
-    });
-    if loopback {
-        bail!("--dev is {dev}, the loopback device, which leads to no network; use another device");
-    }
-    Ok(device.index() as i32)
 }
 
 fn check_privilege() -> Result<()> {

@@ -1,17 +1,15 @@
-//! Loads the BPF programs and attaches them to one device. Dropping it detaches them.
-use std::{collections::BTreeMap, mem::MaybeUninit, net::IpAddr, os::fd::AsFd};
+//! What the loaded programs of all devices share: flows, peers, keys, thresholds, the clock. `device` is what each
+//! device has of its own.
+use std::{collections::BTreeMap, net::IpAddr, ops::Range};
 
-use anyhow::{anyhow, Context, Result};
+use anyhow::{bail, Result};
 use bytemuck::{bytes_of, cast, pod_read_unaligned};
-use libbpf_rs::{
-    skel::{OpenSkel, SkelBuilder},
-    ErrorKind, MapCore, MapFlags, MapHandle, OpenObject,
-};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
-    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_peer, onr_prefix,
-    onr_tuple, COUNTERS, ONR_KEYS, ONR_MAX_PEERS,
+    onr_addr, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_kicks, onr_peer, onr_prefix,
+    onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
 };
 
 use onramp_status::RootQdisc;
@@ -20,207 +18,135 @@ use crate::prefix::Prefix;
 
 mod before;
 pub mod clock_map;
+mod device;
 pub(crate) mod edge;
 mod edt;
 mod holder;
 mod hooks;
 mod object;
 mod qdisc;
+mod shared;
 mod tc;
 mod tcx;
 
-use edge::{Edge, Place};
-use edt::Edt;
+use device::Attachment;
+pub use device::{join, OnDevice};
 pub use holder::{Holder, Path};
-use hooks::Hooks;
-use object::{explain_load, set_cfg};
-
-#[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
-mod orack_skel {
-    include!(concat!(env!("OUT_DIR"), "/orack.skel.rs"));
-}
-use orack_skel::OrackSkelBuilder;
+use shared::Shared;
 
 /// Value in the map of prefixes, whose keys alone have a meaning.
 const PRESENT: [u8; 4] = 1u32.to_ne_bytes();
 
-/// Key of the only element of an array.
-const FIRST: [u8; 4] = [0; 4];
 /// Most flows whose records are read at a time; each has 6 kB.
 const MOST_FLOWS_READ: usize = 1_024;
 
-/// The maps that the daemon writes and reads while it runs.
-struct Maps {
-    counters: MapHandle,
-    peers: MapHandle,
-    clock: MapHandle,
-    flow_ids: MapHandle,
-    thresholds: MapHandle,
-    muted: MapHandle,
-    ctls: MapHandle,
-    prefixes: MapHandle,
-    keys: MapHandle,
-    orack_cfg: MapHandle,
+/// The data path of a daemon, on as many devices as it is attached to.
+pub struct Datapath {
+    path: Path,
+    shared: Shared,
+    setting: Setting,
+    max_flows: u32,
+    /// The numbers of the transmit queues that have a qdisc each.
+    queues: Vec<Range<u32>>,
 }
 
-/// A loaded data path on one device.
-pub struct Datapath {
-    /// None while the daemon only observes.
-    holder: Option<Holder>,
-    maps: Maps,
-    tcx: Hooks,
-    cfg: onr_dev_cfg,
+/// What the maps get when the first device is attached.
+pub struct Setting {
+    pub keys: Keys,
+    pub peers: Vec<Prefix>,
+    pub served: Vec<Prefix>,
+    pub clock: onr_clock_params,
 }
 
 impl Datapath {
-    /// Loads the programs with `cfg`, and attaches them to the device; holds by `path`, unless the configuration
-    /// says that the daemon observes.
-    pub fn attach(
-        ifindex: i32,
-        cfg: &onr_dev_cfg,
-        path: Path,
-        keys: &Keys,
-        peers: &[Prefix],
-        served: &[Prefix],
-        clock: &onr_clock_params,
-    ) -> Result<Self> {
-        let place = Place::of(ifindex)?;
-        let mut cfg = *cfg;
-        let mut room = edge::room(&cfg);
-        let observes = cfg.at_egress == onr_at_egress::Observes as u8;
-        let loaded = match observes {
-            true => None,
-            false => holder::load_edge(&mut room, path, place, &cfg)?,
-        };
-        let is_edt = !observes && loaded.is_none();
-        if is_edt {
-            cfg.at_egress = onr_at_egress::Holds as u8;
-            holder::check_edt(&cfg)?;
+    /// On no device yet. Holds by `path`, on devices whose configuration does not say that the daemon observes.
+    pub fn new(path: Path, max_flows: u32, setting: Setting) -> Self {
+        Self {
+            path,
+            shared: Shared::default(),
+            setting,
+            max_flows,
+            queues: vec![],
         }
-        let mut orack_object = MaybeUninit::uninit();
-        let first = loaded.as_ref().and_then(|all| all.first());
-        let shared = first.map(|edge| &edge.maps);
-        let orack = load_orack(&mut orack_object, &cfg, shared)?;
-        for addresses in served {
-            let key = prefix_key(*addresses);
-            let map = &orack.maps.served;
-            map.update(bytes_of(&key), &PRESENT, MapFlags::ANY)?;
-        }
-        let maps = Maps::of(&orack.maps)?;
-        maps.set_keys(keys, &cfg)?;
-        for peer in peers {
-            maps.add_peer(*peer)?;
-        }
-        clock_map::write(&maps.clock, clock)?;
+    }
 
-        let holder = match loaded {
-            Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place)?)),
-            None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg)?)),
-            None => None,
+    /// Loads the programs with `cfg`, and attaches them to a device.
+    ///
+    /// # Errors
+    /// The device is as it was before.
+    pub fn attach(&mut self, ifindex: i32, cfg: &onr_dev_cfg) -> Result<OnDevice> {
+        let queues = free_numbers(&self.queues, cfg.queues)?;
+        let cfg = onr_dev_cfg {
+            queue: queues.start,
+            key_id: self.setting.keys.signing().id,
+            ..*cfg
         };
-        let ingress = orack.progs.orack_ingress.as_fd();
-        let egress = match holder {
-            Some(Holder::Edge(_)) => orack.progs.orack_egress.as_fd(),
-            _ => orack.progs.orack_records.as_fd(),
+        let attachment = Attachment {
+            ifindex,
+            path: self.path,
+            cfg,
         };
-        match Hooks::attach(ifindex, ingress, egress) {
-            Ok(tcx) => Ok(Self {
-                holder,
-                maps,
-                tcx,
-                cfg,
-            }),
-            Err(error) => {
-                holder.map_or(Ok(RootQdisc::Own), Holder::remove)?;
-                Err(error)
+        let setting = &self.setting;
+        let attached = attachment.attach(&mut self.shared, |shared, is_first| {
+            if is_first {
+                setting.fill(shared)?;
             }
-        }
+            for (queue, number) in (0..).zip(queues.clone()) {
+                name_queue(shared, number, ifindex as u32, queue)?;
+            }
+            Ok(())
+        })?;
+        self.queues.push(queues);
+        Ok(attached)
     }
 
-    /// What holds; none while the daemon only observes.
-    pub fn holder(&mut self) -> Option<&mut Holder> {
-        self.holder.as_mut()
+    /// Detaches a device, as [`OnDevice::detach`].
+    pub fn detach(&mut self, device: OnDevice) -> Result<Option<RootQdisc>> {
+        self.queues
+            .retain(|queues| queues.start != device.first_queue());
+        device.detach()
     }
 
-    /// `edge`, `edt` or `observe`.
-    pub fn path(&self) -> &'static str {
-        self.holder.as_ref().map_or("observe", Holder::path)
-    }
-
-    /// Removes everything and restores what was there before, except what another program has changed. Returns
-    /// who had the root qdisc; none while the daemon only observes.
-    pub fn detach(self) -> Result<Option<RootQdisc>> {
-        let Self { holder, tcx, .. } = self;
-        drop(tcx);
-        holder.map(Holder::remove).transpose()
-    }
-
-    /// Gives both programs a new clock, atomically.
+    /// Gives all programs a new clock, atomically.
     pub fn set_clock(&self, clock: &onr_clock_params) -> Result<()> {
-        clock_map::write(&self.maps.clock, clock)
-    }
-
-    /// The ids of the tcx programs that run before ours.
-    pub fn before_us(&self) -> Result<Vec<u32>> {
-        self.tcx.before_us()
-    }
-
-    /// True once another program has kept ours from making an OR-ACK: none is sent since.
-    pub fn is_muted(&self) -> Result<bool> {
-        let muted = self.maps.muted.lookup(&FIRST, MapFlags::ANY)?;
-        Ok(muted.is_some_and(|value| value.iter().any(|byte| *byte != 0)))
-    }
-
-    /// Puts our tcx programs in front of all others, and lets OR-ACKs be sent again.
-    pub fn move_to_front(&mut self) -> Result<()> {
-        self.tcx.move_to_front()?;
-        Ok(self.maps.muted.update(&FIRST, &[0; 4], MapFlags::ANY)?)
+        clock_map::write(self.shared.get("clock")?, clock)
     }
 
     /// Accepts these keys, and no others, from now on; signs with the first.
-    pub fn set_keys(&self, keys: &Keys) -> Result<()> {
-        self.maps.set_keys(keys, &self.cfg)
+    pub fn set_keys<'a>(
+        &mut self,
+        keys: &Keys,
+        devices: impl Iterator<Item = &'a OnDevice>,
+    ) -> Result<()> {
+        write_keys(&self.shared, keys)?;
+        for device in devices {
+            device.sign_with(keys.signing().id)?;
+        }
+        self.setting.keys = keys.clone();
+        Ok(())
     }
 
     /// Sets T to a peer, ns. It is used if the configuration says that each peer has its own T.
     pub fn set_threshold(&self, peer: IpAddr, threshold_ns: u32) -> Result<()> {
         let key = onr_addr::of(peer);
-        let map = &self.maps.thresholds;
+        let map = self.shared.get("thresholds")?;
         Ok(map.update(bytes_of(&key), &threshold_ns.to_ne_bytes(), MapFlags::ANY)?)
     }
 
     /// Removes T to a peer, so that its flows are not held with `--threshold auto`.
     pub fn remove_threshold(&self, peer: IpAddr) -> Result<()> {
-        remove(&self.maps.thresholds, &onr_addr::of(peer))
+        remove(self.shared.get("thresholds")?, &onr_addr::of(peer))
     }
 
     /// Removes what is known of a peer.
     pub fn forget_peer(&self, peer: IpAddr) -> Result<()> {
-        remove(&self.maps.peers, &onr_addr::of(peer))
-    }
-
-    /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
-    pub fn counters(&self) -> Result<Vec<u64>> {
-        let read = |(index, (name, _)): (usize, &(&str, &str))| {
-            let cpus = self
-                .maps
-                .counters
-                .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY)?
-                .ok_or_else(|| anyhow!("the BPF map of counters lacks {name}"))?;
-            let values = cpus.iter().map(|v| pod_read_unaligned::<u64>(v));
-            Ok(if name.contains("_max_") {
-                values.max().unwrap_or(0)
-            } else {
-                values.sum()
-            })
-        };
-        COUNTERS.iter().enumerate().map(read).collect()
+        remove(self.shared.get("peers")?, &onr_addr::of(peer))
     }
 
     /// The delays and counters of each peer.
     pub fn peers(&self) -> Result<Vec<(IpAddr, onr_peer)>> {
         // In one batch: libbpf-rs ends at the first one that is not full, and the kernel fills none but by chance.
-        let all = &self.maps.peers;
+        let all = self.shared.get("peers")?;
         let all = all.lookup_batch(ONR_MAX_PEERS, MapFlags::ANY, MapFlags::ANY)?;
         let peer = |(key, value): (Vec<u8>, Vec<u8>)| {
             let addr = pod_read_unaligned::<onr_addr>(&key);
@@ -233,12 +159,14 @@ impl Datapath {
 
     /// Sends OR-ACKs to these hosts too, and believes theirs.
     pub fn add_peer(&self, peer: Prefix) -> Result<()> {
-        self.maps.add_peer(peer)
+        let key = prefix_key(peer);
+        let map = self.shared.get("prefixes")?;
+        Ok(map.update(bytes_of(&key), &PRESENT, MapFlags::ANY)?)
     }
 
     /// Sends no OR-ACKs to these hosts any more.
     pub fn remove_peer(&self, peer: Prefix) -> Result<()> {
-        remove(&self.maps.prefixes, &prefix_key(peer))
+        remove(self.shared.get("prefixes")?, &prefix_key(peer))
     }
 
     /// Number of sampled segments that were sent since then, CLOCK_MONOTONIC, to each of the `wanted` hosts. Looks at
@@ -249,16 +177,17 @@ impl Datapath {
         wanted: impl Fn(IpAddr) -> bool,
     ) -> Result<BTreeMap<IpAddr, usize>> {
         let mut samples = BTreeMap::new();
-        let ids = &self.maps.flow_ids;
+        let ctls = self.shared.get("ctls")?;
+        let ids = self.shared.get("flow_ids")?;
         // In one batch, as the peers.
-        let ids = ids.lookup_batch(self.cfg.max_flows, MapFlags::ANY, MapFlags::ANY)?;
+        let ids = ids.lookup_batch(self.max_flows, MapFlags::ANY, MapFlags::ANY)?;
         let flow = |(key, id): (Vec<u8>, Vec<u8>)| {
             let key = pod_read_unaligned::<onr_tuple>(&key);
             (key.daddr.ip(), id)
         };
         let wanted = ids.map(flow).filter(|(to, _)| wanted(*to));
         for (to, id) in wanted.take(MOST_FLOWS_READ) {
-            let Some(ctl) = self.maps.ctls.lookup(&id, MapFlags::ANY)? else {
+            let Some(ctl) = ctls.lookup(&id, MapFlags::ANY)? else {
                 continue;
             };
             let records = pod_read_unaligned::<onr_ctl>(&ctl).records;
@@ -274,59 +203,74 @@ impl Datapath {
 
     /// Number of flows in the table.
     pub fn flows(&self) -> usize {
-        self.maps.flow_ids.keys().count()
+        let ids = self.shared.get("flow_ids");
+        ids.map_or(0, |ids| ids.keys().count())
     }
 }
 
-impl Maps {
-    /// Orack has all maps; those that edge uses too are the same.
-    fn of(orack: &orack_skel::OrackMaps<'_>) -> Result<Self> {
-        Ok(Self {
-            counters: MapHandle::try_from(&orack.counters)?,
-            peers: MapHandle::try_from(&orack.peers)?,
-            clock: MapHandle::try_from(&orack.clock)?,
-            flow_ids: MapHandle::try_from(&orack.flow_ids)?,
-            thresholds: MapHandle::try_from(&orack.thresholds)?,
-            muted: MapHandle::try_from(&orack.data_muted)?,
-            ctls: MapHandle::try_from(&orack.ctls)?,
-            prefixes: MapHandle::try_from(&orack.prefixes)?,
-            keys: MapHandle::try_from(&orack.keys)?,
-            orack_cfg: MapHandle::try_from(&orack.data_cfg)?,
-        })
-    }
-
-    fn add_peer(&self, peer: Prefix) -> Result<()> {
-        let key = prefix_key(peer);
-        Ok(self
-            .prefixes
-            .update(bytes_of(&key), &PRESENT, MapFlags::ANY)?)
-    }
-
-    fn set_keys(&self, keys: &Keys, cfg: &onr_dev_cfg) -> Result<()> {
-        let mut values = [onr_key::default(); ONR_KEYS as usize];
-        for key in keys.all() {
-            let [k0, k1] = cast(key.bytes);
-            values[key.id as usize] = onr_key {
-                k0,
-                k1,
-                valid: 1,
-                ..Default::default()
-            };
+/// Numbers for this many transmit queues beside those that are taken.
+fn free_numbers(taken: &[Range<u32>], number: u32) -> Result<Range<u32>> {
+    let mut taken: Vec<_> = taken.iter().collect();
+    taken.sort_by_key(|queues| queues.start);
+    let mut first = 0;
+    for queues in taken {
+        if queues.start >= first + number {
+            break;
         }
-        for (id, value) in values.iter().enumerate() {
-            let id = id as u32;
-            self.keys
-                .update(&id.to_ne_bytes(), bytes_of(value), MapFlags::ANY)?;
+        first = queues.end;
+    }
+    if first + number > ONR_MAX_QUEUES {
+        bail!(
+            "its {number} transmit queues and those of the other devices are more than {ONR_MAX_QUEUES}; run a \
+             daemon of its own for some of the devices, or reduce their queues: ethtool -L DEV combined N"
+        );
+    }
+    Ok(first..first + number)
+}
+
+impl Setting {
+    /// Fills the maps when they are new.
+    fn fill(&self, shared: &Shared) -> Result<()> {
+        for (name, prefixes) in [("served", &self.served), ("prefixes", &self.peers)] {
+            for prefix in prefixes {
+                let key = prefix_key(*prefix);
+                shared
+                    .get(name)?
+                    .update(bytes_of(&key), &PRESENT, MapFlags::ANY)?;
+            }
         }
-        let cfg = onr_dev_cfg {
-            key_id: keys.signing().id,
-            ..*cfg
+        write_keys(shared, &self.keys)?;
+        clock_map::write(shared.get("clock")?, &self.clock)
+    }
+}
+
+/// Writes which transmit queue of which device has this number, for kicks.
+fn name_queue(shared: &Shared, number: u32, ifindex: u32, queue: u32) -> Result<()> {
+    let value = onr_kicks {
+        ifindex,
+        queue,
+        ..Default::default()
+    };
+    let kicks = shared.get("kicks")?;
+    Ok(kicks.update(&number.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?)
+}
+
+fn write_keys(shared: &Shared, keys: &Keys) -> Result<()> {
+    let mut values = [onr_key::default(); ONR_KEYS as usize];
+    for key in keys.all() {
+        let [k0, k1] = cast(key.bytes);
+        values[key.id as usize] = onr_key {
+            k0,
+            k1,
+            valid: 1,
+            ..Default::default()
         };
-        let first = 0u32.to_ne_bytes();
-        Ok(self
-            .orack_cfg
-            .update(&first, bytes_of(&cfg), MapFlags::ANY)?)
     }
+    let map = shared.get("keys")?;
+    for (id, value) in (0u32..).zip(&values) {
+        map.update(&id.to_ne_bytes(), bytes_of(value), MapFlags::ANY)?;
+    }
+    Ok(())
 }
 
 /// Removes an entry, if there is one.
@@ -337,37 +281,27 @@ fn remove(map: &MapHandle, key: &impl bytemuck::NoUninit) -> Result<()> {
     }
 }
 
-fn load_orack<'o>(
-    object: &'o mut MaybeUninit<OpenObject>,
-    cfg: &onr_dev_cfg,
-    shared: Option<&edge::Maps<'_>>,
-) -> Result<orack_skel::OrackSkel<'o>> {
-    let mut open = OrackSkelBuilder::default()
-        .open(object)
-        .context("reading orack.bpf.o")?;
-    if let Some(edge) = shared {
-        open.maps.ctls.reuse_fd(edge.ctls.as_fd())?;
-        open.maps.flow_ids.reuse_fd(edge.flow_ids.as_fd())?;
-        open.maps.kicks.reuse_fd(edge.kicks.as_fd())?;
-        open.maps.peers.reuse_fd(edge.peers.as_fd())?;
-        open.maps.prefixes.reuse_fd(edge.prefixes.as_fd())?;
-        open.maps.served.reuse_fd(edge.served.as_fd())?;
-        open.maps.counters.reuse_fd(edge.counters.as_fd())?;
-        open.maps.clock.reuse_fd(edge.clock.as_fd())?;
-    } else {
-        open.maps.ctls.set_max_entries(cfg.max_flows)?;
-        open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
-    }
-    let records = shared.is_none();
-    open.progs.orack_egress.set_autoload(!records);
-    open.progs.orack_records.set_autoload(records);
-    set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
-    open.load().map_err(|error| explain_load(error, "orack"))
-}
-
 fn prefix_key(prefix: Prefix) -> onr_prefix {
     onr_prefix {
         bits: u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 },
         addr: onr_addr::of(prefix.addr),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_of_devices_have_different_numbers_and_gaps_are_used_again() {
+        let numbers = |taken: &[Range<u32>], number| free_numbers(taken, number).unwrap();
+        assert_eq!(numbers(&[], 4), 0..4);
+        assert_eq!(numbers(&[5..6, 0..4], 1), 4..5);
+        assert_eq!(numbers(&[5..6, 0..4], 2), 6..8);
+        assert_eq!(numbers(std::slice::from_ref(&(2..3)), 2), 0..2);
+        let error = free_numbers(std::slice::from_ref(&(0..1000)), 256)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("256 transmit queues"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The daemon: attaches the data path to a device, keeps its clock, and answers status requests. The
+//! The daemon: attaches the data path to devices, keeps its clock, and answers status requests. The
 //! kernel programs (`bpf/`, `law/`) decide; nothing here runs per packet.
 //!
 //! Does not: print status for people. crates/onramp does, with the types of crates/status and crates/clock.
@@ -8,6 +8,7 @@ mod capabilities;
 pub mod clock;
 mod daemon;
 pub mod datapath;
+mod devices;
 mod fleet;
 mod peers;
 mod prefix;

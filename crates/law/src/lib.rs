@@ -22,6 +22,7 @@ mod config;
 pub mod defaults;
 mod flow;
 mod laws;
+mod nic;
 mod records;
 mod tbtcp;
 
@@ -38,6 +39,7 @@ pub use clock::FleetLine;
 pub use config::{ns_per_byte_q16, Config};
 pub use flow::{Flow, Record};
 pub use laws::UnknownLaw;
+pub use nic::{Nic, NicCounts};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
 pub use records::{next_sampled_byte, sampled_byte, Records};
 pub use tbtcp::Tbtcp;

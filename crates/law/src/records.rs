@@ -29,10 +29,32 @@ impl Records {
     /// Bytes `seq .. seq + len` are handed to the device. The law counts them, and a record is kept if they
     /// are sampled and new.
     pub fn sent(&mut self, config: &Config, flow: &mut Flow, now: Time<Mono>, seq: u32, len: u32) {
+        self.handed_down(config, flow, (now, now), seq, len);
+    }
+
+    /// As `sent`, to a device that will send the first byte later: `(now, then)`. The record's stamp is then.
+    pub fn handed_down(
+        &mut self,
+        config: &Config,
+        flow: &mut Flow,
+        (now, leaves): (Time<Mono>, Time<Mono>),
+        seq: u32,
+        len: u32,
+    ) {
+        let (now, leaves) = (now.ticks(), leaves.ticks());
         // SAFETY: the references are valid for the call, which keeps none of them.
         unsafe {
-            let (ring, now) = (&mut *self.ring, now.ticks());
-            raw::onr_records_sent(&config.0, &mut flow.0, ring, now, seq, len, self.every);
+            let ring = &mut *self.ring;
+            raw::onr_records_sent(
+                &config.0,
+                &mut flow.0,
+                ring,
+                now,
+                leaves,
+                seq,
+                len,
+                self.every,
+            );
         }
     }
 

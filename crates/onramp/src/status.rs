@@ -3,7 +3,7 @@ use std::{fmt::Write as _, net::IpAddr, path::PathBuf};
 
 use anyhow::{Context, Result};
 use onramp_law::abi::{COUNTERS, ONR_ORACK_PORT};
-use onramp_status::{netns_inode, query, sockets, Health, RootQdisc, Status};
+use onramp_status::{netns_inode, query, sockets, Device, Health, RootQdisc, Status};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -24,8 +24,13 @@ pub fn run(args: &Args) -> Result<()> {
         Some(socket) => vec![socket.clone()],
         None => sockets(netns, args.dev.as_deref())?,
     };
+    let mut shown = vec![]; // a daemon has a socket for each of its devices
     for socket in sockets {
         let status: Status = query(&socket)?;
+        if shown.contains(&status.pid) {
+            continue;
+        }
+        shown.push(status.pid);
         if args.json {
             println!("{}", serde_json::to_string_pretty(&status)?);
         } else {
@@ -54,9 +59,12 @@ fn table(s: &Status) -> String {
     let _ = writeln!(
         out,
         "{}: path {}, law {}, threshold {threshold}, OR-ACKs {tags}, pid {}\nclock {}: offset {} us, sigma {} us, {lease}\nflows {} of {}\n",
-        s.dev, s.path, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
+        names(&s.devices), s.path, s.law, s.pid, s.clock.source, micros(s.clock.offset_ns),
         micros(s.clock.sigma_ns), s.flows, s.max_flows,
     );
+    s.devices
+        .iter()
+        .for_each(|device| out.push_str(&qdisc_warning(device)));
     out.push_str(&warnings(&s.health));
     let _ = writeln!(
         out,
@@ -90,27 +98,57 @@ fn table(s: &Status) -> String {
         );
     }
     out.push('\n');
+    out.push_str(&counters(s));
+    out
+}
+
+fn names(devices: &[Device]) -> String {
+    let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// A line for each counter: of all devices together, then of each if there are several.
+fn counters(s: &Status) -> String {
+    let mut out = String::new();
+    let columns = if s.devices.len() > 1 {
+        s.devices.as_slice()
+    } else {
+        &[]
+    };
+    if !columns.is_empty() {
+        let _ = write!(out, "{:>16}", "all devices");
+        for device in columns {
+            let _ = write!(out, " {:>16}", device.name);
+        }
+        out.push('\n');
+    }
     for (name, meaning) in COUNTERS {
-        let _ = writeln!(
-            out,
-            "{:>16}  {meaning}",
-            s.counters.get(*name).copied().unwrap_or(0)
-        );
+        let all = [&s.counters].into_iter();
+        for counters in all.chain(columns.iter().map(|device| &device.counters)) {
+            let _ = write!(out, "{:>16} ", counters.get(*name).copied().unwrap_or(0));
+        }
+        let _ = writeln!(out, " {meaning}");
     }
     out
 }
 
+/// That flows are not held on a device, and why.
+fn qdisc_warning(device: &Device) -> String {
+    let how = "no flow is held there; restart the daemon to hold flows again";
+    let dev = &device.name;
+    match &device.root_qdisc {
+        RootQdisc::Own => String::new(),
+        RootQdisc::NotTaken => format!("OBSERVING {dev}: no flow is held\n\n"),
+        RootQdisc::Default => format!("NO QDISC ON {dev}: another program removed it, {how}\n\n"),
+        RootQdisc::Foreign(kind) => {
+            format!("NO QDISC ON {dev}: another program made {kind} the root qdisc, {how}\n\n")
+        }
+    }
+}
+
 /// What keeps flows from being held.
 fn warnings(health: &Health) -> String {
-    let how = "no flow is held; restart the daemon to hold flows again";
-    let mut out = match &health.root_qdisc {
-        RootQdisc::Own => String::new(),
-        RootQdisc::NotTaken => "OBSERVING: no flow is held\n\n".to_owned(),
-        RootQdisc::Default => format!("NO QDISC: another program removed it, {how}\n\n"),
-        RootQdisc::Foreign(kind) => {
-            format!("NO QDISC: another program made {kind} the root qdisc, {how}\n\n")
-        }
-    };
+    let mut out = String::new();
     if health.peers_without_threshold > 0 {
         let _ = writeln!(
             out,
@@ -156,14 +194,18 @@ mod tests {
     fn what_keeps_flows_from_being_held_is_at_the_top() {
         assert_eq!(warnings(&Health::default()), "");
         let health = Health {
-            root_qdisc: RootQdisc::Foreign("fq".to_owned()),
             peers_without_threshold: 3,
             silent_peers: vec!["10.0.0.2".parse().unwrap(), "10.0.0.3".parse().unwrap()],
             peers_beyond_threshold: vec!["10.0.0.4".parse().unwrap()],
         };
-        let text = warnings(&health);
+        let device = Device {
+            name: "eth1".to_owned(),
+            root_qdisc: RootQdisc::Foreign("fq".to_owned()),
+            ..Device::default()
+        };
+        let text = qdisc_warning(&device) + &warnings(&health);
         for part in [
-            "NO QDISC: another program made fq the root qdisc",
+            "NO QDISC ON eth1: another program made fq the root qdisc",
             "restart the daemon",
             "3 PEERS WITHOUT A THRESHOLD",
             "NO OR-ACKS FROM 10.0.0.2, 10.0.0.3",

@@ -88,6 +88,7 @@ fn run(script: &str) -> anyhow::Result<Outcome> {
         processors: 1,
         seed: 1,
         plugin: None,
+        cards: vec![],
     };
     let out = tempfile::tempdir()?;
     let script = format!("{script}\ncat /proc/uptime");

@@ -140,6 +140,7 @@ fn machine(options: &Options<'_>) -> Result<Option<Vm>> {
         processors: 1,
         seed: 0,
         plugin: None,
+        cards: vec![],
     }))
 }
 

@@ -18,6 +18,7 @@ fn machine(seed: u64) -> Vm {
         processors: 1,
         seed,
         plugin: None,
+        cards: vec![],
     }
 }
 

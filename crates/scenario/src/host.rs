@@ -27,6 +27,10 @@ section! {
             "Whether receivers merge segments (generic receive offload).";
         coalescing: Span = field(Form::Span(Span::ZERO, Span::from_ms(10)), Is("0 s")).rack_has(Rack::Only(&["0 s"])),
             "Interrupt coalescing: time between the arrival of the first waiting packet in a kernel host's NIC and the interrupt.";
+        nic_queue: Bytes = field(Form::Bytes(Bytes::ZERO, Bytes::new(10_000_000)), Is("0 B"))
+            .on(HostKind::Kernel)
+            .later(),
+            "Queue of a kernel host's NIC: the NIC takes segments and acknowledgements from the queueing discipline, in order, while fewer bytes than this wait for the wire (a driver's transmit ring under byte queue limits, BQL). 0 B: one segment when the wire is free. What is there cannot be held any more.";
         connections: Connections = field(Form::Choice(Connections::VARIANTS), Is("persistent"))
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["persistent"]))

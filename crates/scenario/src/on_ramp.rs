@@ -40,6 +40,10 @@ section! {
             "Payload of a flow between two OR-ACKs. 14.48 kB: an OR-ACK for every tenth full packet. 1 B: an OR-ACK for every packet.";
         pacing: bool = field(Form::Flag, Is("false")).on(HostKind::Kernel).later(),
             "`true`: segments leave at TCP's pacing rate, as with qdisc fq, which the paper's On-Ramp extends: 1.2 windows per round trip, and 2 early in slow start. `false`: segments leave as soon as the law allows.";
+        subtract_nic_queue: bool = field(Form::Flag, Is("true"))
+            .on(HostKind::Kernel)
+            .later(),
+            "`true`: the stamp of a segment is the time at which the NIC sends it, so the one-way delay does not contain the wait in `host.nic_queue`. `false`: the stamp is the time at which the segment leaves the queueing discipline.";
         piggyback: bool = field(Form::Flag, Is("false")).on(HostKind::Nic).later(),
             "`true`: the transport's acknowledgement, which the NIC sends at once for each packet, also carries the packet's arrival time. `false`: an OR-ACK carries it.";
     }

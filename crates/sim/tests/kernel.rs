@@ -117,6 +117,47 @@ fn interrupt_coalescing_delays_a_lone_packet_both_ways() {
     assert_eq!(acked("30 us"), acked("0 s") + 60_000);
 }
 
+/// The NIC takes 2 ms of data ahead of the wire. Nothing else is in the network, so every hold is in vain.
+#[test]
+fn the_own_nic_queue_brakes_a_lone_flow_unless_the_stamp_is_the_nics() {
+    let goodput = |law, subtract| {
+        let set = [
+            ("host.qdisc", "edge"),
+            ("onramp.law", law),
+            ("host.nic_queue", "256 kB"),
+            ("onramp.subtract_nic_queue", subtract),
+        ];
+        let (result, _) = simulate(LONG, &set);
+        number(&result, "background.goodput_gbps")
+    };
+    let off = goodput("off", "true");
+    for law in ["strawman", "final"] {
+        assert!(goodput(law, "false") < 0.98 * off, "{law}");
+        assert!(goodput(law, "true") > 0.999 * off, "{law}");
+    }
+}
+
+#[test]
+fn a_packet_waits_behind_what_its_nic_has() {
+    // A packet of host 2 to host 3, while host 2 sends to host 1.
+    let text = LONG.replace(
+        "flows = 1\n",
+        "from = 2\nto = 1\n[[traffic]]\nkind = \"incast\"\nfrom = 2\nto = 3\nfanout = 1\n\
+         size = \"1448 B\"\ninterval = \"10 ms\"\n",
+    );
+    let fastest_us = |nic_queue| {
+        let (_, tables) = simulate(&text, &[("host.nic_queue", nic_queue)]);
+        let short = tables
+            .flows
+            .iter()
+            .filter(|flow| flow.size_bytes == Some(1448));
+        short.filter_map(|flow| flow.fct_ns).min().unwrap() / 1_000
+    };
+    let later_us = fastest_us("64 kB") - fastest_us("0 B");
+    // 64 kB take 512 us at 1 Gbit/s.
+    assert!((500..600).contains(&later_us), "{later_us} us");
+}
+
 /// The rack's dilation of 100 makes what is a millisecond in Linux worth that.
 const OF_THE_RACK: (&str, &str) = ("host.small_queue", "10 us");
 
@@ -195,6 +236,7 @@ proptest! {
         buffer_kb in 6u32..100,
         gso_kb in 2u32..64,
         coalescing_us in 0u32..50,
+        nic_kb in 0u32..300,
         gro: bool,
         seed in 0u32..1000,
     ) {
@@ -209,6 +251,7 @@ proptest! {
             ("host.gso", format!("{gso_kb} kB")),
             ("host.gro", gro.to_string()),
             ("host.coalescing", format!("{coalescing_us} us")),
+            ("host.nic_queue", format!("{nic_kb} kB")),
             ("seed", seed.to_string()),
             ("duration", "20 ms".to_owned()),
             ("warmup", "0 s".to_owned()),

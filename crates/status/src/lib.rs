@@ -20,15 +20,15 @@ pub const RUN_DIR: &str = "/run/onramp";
 /// Longest wait for a daemon's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The status of the data path on one device. Times are in ns.
+/// The status of the data path of one daemon. Times are in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Version of the program.
     pub version: String,
     /// ID of its process.
     pub pid: u32,
-    /// The device whose traffic it holds.
-    pub dev: String,
+    /// The devices whose traffic it holds, each with its own numbers.
+    pub devices: Vec<Device>,
     /// How it is held: `edge`, `edt`, or `observe`.
     pub path: String,
     /// Name of the control law.
@@ -49,15 +49,25 @@ pub struct Status {
     pub max_flows: u32,
     /// Peers, ordered by address.
     pub peers: Vec<Peer>,
-    /// Counters by name; `ONR_COUNTERS` of bpf/abi.h lists them.
+    /// Counters by name, of all devices together; `ONR_COUNTERS` of bpf/abi.h lists them. Those with `max` in the
+    /// name are maxima, the others sums.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// What a device has of its own. Flows, peers, thresholds, keys and the clock are the daemon's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Who has its root qdisc.
+    pub root_qdisc: RootQdisc,
+    /// Counters by name. An OR-ACK is counted where it comes back, a pause where the packet waits.
     pub counters: BTreeMap<String, u64>,
 }
 
 /// Whether the data path can do its work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// Who has the root qdisc of the device.
-    pub root_qdisc: RootQdisc,
     /// Peers whose threshold could not be set, with `--threshold auto`; flows to them are not held.
     pub peers_without_threshold: u32,
     /// Peers that get data and send no usable OR-ACK; flows to them are not held.

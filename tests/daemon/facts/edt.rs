@@ -179,7 +179,7 @@ pub fn it_restores_what_it_found() {
         assert_eq!(kind, "fq");
         let own = qdisc.starts_with("fq ");
         assert_eq!(own, options["limit"] == 777, "{options}");
-        assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+        assert_eq!(agent.status().devices[0].root_qdisc, RootQdisc::Own);
         assert_eq!(agent.status().path, "edt");
         assert!(gso_max(host) < before.1, "GSO segments are limited");
         let ended = agent.stop(Signal::SIGTERM);
@@ -198,7 +198,7 @@ pub fn its_successor_restores_what_a_killed_one_found() {
     finish_all(transfers(from, to, Load::bytes(100_000), 4));
     let successor = Agent::start(from, EDT);
     finish_all(transfers(from, to, Load::bytes(100_000), 4));
-    assert_eq!(successor.status().health.root_qdisc, RootQdisc::Own);
+    assert_eq!(successor.status().devices[0].root_qdisc, RootQdisc::Own);
     assert_eq!(successor.stop(Signal::SIGTERM).code, Some(0));
     assert_eq!(device(from).0, before.0);
     assert_eq!(device(from).1, before.1);
@@ -265,7 +265,7 @@ pub fn each_transmit_queue_gets_fq() {
     for signal in [Signal::SIGKILL, Signal::SIGTERM] {
         let agent = Agent::start(host, EDT);
         assert_eq!(kinds(), ["mq", "fq", "fq", "fq", "fq"]);
-        assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+        assert_eq!(agent.status().devices[0].root_qdisc, RootQdisc::Own);
         agent.stop(signal);
     }
     assert_eq!(kinds(), before);
@@ -277,7 +277,7 @@ pub fn each_transmit_queue_gets_fq() {
     }
     let before = host.ns.run("tc qdisc show dev eth0 root");
     let agent = Agent::start(host, EDT);
-    assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+    assert_eq!(agent.status().devices[0].root_qdisc, RootQdisc::Own);
     agent.stop(Signal::SIGTERM);
     assert_eq!(host.ns.run("tc qdisc show dev eth0 root"), before);
 }

@@ -137,14 +137,14 @@ pub fn a_tunnel_passes_unheld() {
     assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
 }
 
-/// A pod in its own namespace behind a veth pair; its node speaks for it.
-pub fn a_pod_behind_veth() {
-    let star = Star::build(&Plan::USUAL);
+/// A pod in its own namespace, whose link these lines make: eth0 in the pod, pod0 on its node, the first host. The
+/// other host has a route to it.
+fn build_pod(star: &Star, link: &[&str]) -> Host {
     let (node, other) = star.pair();
     node.ns.sysctl("net.ipv4.ip_forward", "1");
+    shell("ip netns add pod");
+    link.iter().for_each(|line| shell(line));
     for line in [
-        "ip netns add pod",
-        "ip -n h1 link add pod0 type veth peer name eth0 netns pod",
         "ip -n h1 addr add 10.9.0.254/32 dev pod0",
         "ip -n h1 link set pod0 up",
         "ip -n h1 route add 10.9.0.1/32 dev pod0",
@@ -155,13 +155,19 @@ pub fn a_pod_behind_veth() {
     ] {
         shell(line);
     }
-    other
-        .ns
-        .run(&format!("ip route add 10.9.0.1/32 via {}", node.v4));
-    let pod = Host {
+    let route = format!("ip route add 10.9.0.1/32 via {}", node.v4);
+    other.ns.run(&route);
+    Host {
         ns: Namespace("pod".into()),
         ..inside(node, 1)
-    };
+    }
+}
+
+/// Its node speaks for the pod. Flows are held in either direction, and every byte arrives.
+fn a_pod_behind(link: &[&str]) {
+    let star = Star::build(&Plan::USUAL);
+    let pod = build_pod(&star, link);
+    let (node, other) = star.pair();
     let options = ["--serve", "10.9.0.1/32", "--peers", "10.0.0.0/8"];
     let at_node = Agent::start(node, &options);
     let at_other = Agent::start(other, &options[2..]);
@@ -173,4 +179,33 @@ pub fn a_pod_behind_veth() {
     assert!(used.iter().all(|used| *used > 50), "{used:?}");
     assert!(holds > 0, "nothing was held");
     assert!(sent > 70.0 && received > 70.0, "{sent} {received} Mbit/s");
+}
+
+pub fn a_pod_behind_veth() {
+    a_pod_behind(&["ip -n h1 link add pod0 type veth peer name eth0 netns pod"]);
+}
+
+/// The kernel names the other end; this ip does not know netkit's options.
+const NETKIT: &[&str] = &[
+    "ip -n h1 link add pod0 type netkit",
+    "ip -n h1 link set nk0 netns pod",
+    "ip -n pod link set nk0 name eth0",
+];
+
+pub fn a_pod_behind_netkit() {
+    a_pod_behind(NETKIT);
+}
+
+/// The agent is on the pod's own end, and its node has none.
+pub fn an_agent_in_a_pod_behind_netkit() {
+    let star = Star::build(&Plan::USUAL);
+    let pod = build_pod(&star, NETKIT);
+    let other = &star.hosts[1];
+    let peers = ["--peers", "10.0.0.0/8"];
+    let (in_pod, _receiver) = (Agent::start(&pod, &peers), Agent::start(other, &peers));
+    let mbit_per_s = finish_all(transfers(&pod, other, Load::seconds(1.5), 2));
+    let [used, holds] = ["oracks_used", "holds"].map(|name| in_pod.counter(name));
+    println!("{mbit_per_s:.1} Mbit/s, {holds} holds, {used} OR-ACKs used");
+    assert!(used > 50 && holds > 0, "{used} used, {holds} holds");
+    assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
 }

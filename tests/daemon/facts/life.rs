@@ -120,7 +120,7 @@ pub fn a_qdisc_that_could_not_come_back_is_left_alone() {
 /// Waits until the status names this owner of the root qdisc.
 fn await_owner(agent: &Agent, owner: &RootQdisc) {
     let deadline = Instant::now() + Duration::from_secs(3);
-    while agent.status().health.root_qdisc != *owner {
+    while agent.status().devices[0].root_qdisc != *owner {
         assert!(Instant::now() < deadline, "{:?}", agent.status().health);
         pause_s(0.1);
     }
@@ -134,7 +134,7 @@ pub fn what_another_program_makes_of_the_root_qdisc_stays() {
     from.ns
         .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
     let agent = Agent::start(from, &[]);
-    assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+    assert_eq!(agent.status().devices[0].root_qdisc, RootQdisc::Own);
     from.ns
         .run("tc qdisc replace dev eth0 root fq_codel limit 888");
     from.ns.run("ip link set dev eth0 gso_max_size 30000");

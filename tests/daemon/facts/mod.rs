@@ -30,6 +30,14 @@ impl Fact {
             false => 1,
         }
     }
+
+    /// Network cards of the machine that it needs.
+    pub fn cards(&self) -> usize {
+        match self.name.starts_with("nics::") {
+            true => 2,
+            false => 0,
+        }
+    }
 }
 
 macro_rules! is_variant {
@@ -73,6 +81,10 @@ facts! {
         a_connection_that_changes_its_queue_keeps_its_state: 10,
         a_kick_that_runs_another_queue_is_found: 12,
         one_rate_for_all_needs_one_qdisc: 4,
+    }
+    nics {
+        the_wait_in_the_own_nic_is_no_delay_of_the_network: 20,
+        a_nic_that_others_fill_does_not_hold_a_flow: 20 variant,
     }
     edt {
         it_holds_an_incast_and_shortens_the_queue: 40,
@@ -200,6 +212,21 @@ facts! {
         an_ipv6_in_ipv4_device: 9 variant,
         a_tunnel_passes_unheld: 6,
         a_pod_behind_veth: 10,
+        a_pod_behind_netkit: 10,
+        an_agent_in_a_pod_behind_netkit: 10,
+    }
+    devices {
+        one_daemon_holds_on_each: 10,
+        with_edt_one_daemon_holds_on_each: 10 variant,
+        each_of_several_queues_of_both_has_a_qdisc_that_holds: 12 variant,
+        an_orack_may_come_back_on_the_other: 10,
+        an_orack_may_leave_by_the_other: 10 variant,
+        both_get_back_what_they_had: 15,
+        one_that_cannot_be_held_is_named_and_none_is_taken: 4,
+        one_that_is_removed_and_comes_back_is_held_again: 10,
+        a_bond_with_a_backup_is_held_on_the_slave_that_sends: 10,
+        a_bond_that_balances_is_held_on_both_slaves: 10 variant,
+        slaves_are_followed: 10,
     }
     limits {
         a_full_flow_table_passes_traffic_and_counts_it: 5,

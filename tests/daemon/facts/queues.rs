@@ -120,7 +120,7 @@ pub fn each_has_a_qdisc_that_holds() {
     let root = star.hosts[0].ns.qdisc("eth0").expect("a qdisc");
     assert_eq!(root["kind"], "mq");
     assert_eq!(leaves(&star.hosts[0]).len(), QUEUES);
-    assert_eq!(agent.status().health.root_qdisc, RootQdisc::Own);
+    assert_eq!(agent.status().devices[0].root_qdisc, RootQdisc::Own);
     drop(agent);
     let held = assert_held(&star);
     let busy = held.packets.iter().filter(|packets| **packets > 100);
@@ -163,7 +163,7 @@ pub fn a_qdisc_that_another_program_gives_to_one_stays() {
     from.ns
         .run("tc qdisc replace dev eth0 parent 4f52:2 fq limit 777");
     let deadline = Instant::now() + Duration::from_secs(3);
-    while agent.status().health.root_qdisc != RootQdisc::Foreign("fq".into()) {
+    while agent.status().devices[0].root_qdisc != RootQdisc::Foreign("fq".into()) {
         assert!(Instant::now() < deadline, "{:?}", agent.status().health);
         pause_s(0.1);
     }

@@ -1,23 +1,16 @@
-//! What a daemon does once a second: it looks at its device, at the members of the fleet and at the peers.
-use std::{
-    collections::BTreeSet,
-    net::IpAddr,
-    time::{Duration, Instant},
-};
+//! What a daemon does once a second: it looks at its devices, at the members of the fleet and at the peers.
+use std::{collections::BTreeSet, net::IpAddr};
 
-use anyhow::{bail, Result};
+use anyhow::Result;
 use onramp_clock::{stamps::now_mono_ns, status::Way};
 use onramp_law::abi::{onr_peer, ONR_ORACK_PORT};
 use onramp_law::Law;
-use onramp_status::RootQdisc;
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::{min_owd_ns, Daemon};
 use crate::args::Threshold;
 use crate::threshold::{thresholds, Margin};
 
-/// Shortest time between two moves of the tcx programs to the front.
-const FRONT_PERIOD: Duration = Duration::from_secs(60);
 /// A peer that was not heard for this time is forgotten.
 const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// Time between two checks whether peers answer.
@@ -31,46 +24,11 @@ const MOST_NAMED: usize = 16;
 impl Daemon<'_> {
     /// What is done once a second.
     pub(super) fn look(&mut self) -> Result<()> {
-        if nix::net::if_::if_nametoindex(self.args.dev.as_str()) != Ok(self.ifindex as u32) {
-            bail!(
-                "device {} was removed; start the daemon again when it is back",
-                self.args.dev
-            );
-        }
-        let watched = self.watch_qdisc();
-        self.qdisc_trouble.note(watched);
-        let front = self.stay_in_front();
-        self.front_trouble.note(front);
+        self.follow()?;
+        self.watch();
         let (members, peers) = (self.keep_members(), self.keep_peers());
         let checked = self.check_silence();
         self.peer_trouble.note(members.and(peers).and(checked));
-        Ok(())
-    }
-
-    /// Puts the tcx programs in front of those that were attached before them meanwhile, but does not fight: at
-    /// most once in `FRONT_PERIOD`. Until then OR-ACKs are sent as long as the others let them pass.
-    fn stay_in_front(&mut self) -> Result<()> {
-        if Instant::now() < self.front_due {
-            return Ok(());
-        }
-        let (before, muted) = (self.datapath.before_us()?, self.datapath.is_muted()?);
-        if before.is_empty() && !muted {
-            return Ok(());
-        }
-        self.front_due = Instant::now() + FRONT_PERIOD;
-        self.datapath.move_to_front()?;
-        let who = match before.as_slice() {
-            [] => "another program".to_owned(),
-            ids => format!("tcx program {ids:?} (bpftool prog show id names it)"),
-        };
-        let effect = match muted {
-            true => "ended the chain, so no OR-ACKs were sent",
-            false => "let OR-ACKs pass",
-        };
-        warn!(
-            "{}: {who} ran before On-Ramp's and {effect}; On-Ramp's is the first again",
-            self.args.dev
-        );
         Ok(())
     }
 
@@ -113,32 +71,6 @@ impl Daemon<'_> {
             );
         }
         self.health.silent_peers = self.silence.peers();
-        Ok(())
-    }
-
-    /// Logs and keeps who has the root qdisc. Whoever takes it away keeps it: two programs that replace each
-    /// other's qdisc would drop packets without end.
-    fn watch_qdisc(&mut self) -> Result<()> {
-        let owner = match self.datapath.holder() {
-            Some(holder) => holder.owner()?,
-            None => RootQdisc::NotTaken,
-        };
-        if owner == self.health.root_qdisc {
-            return Ok(());
-        }
-        let dev = &self.args.dev;
-        let how = "no flow is held; to hold flows again, restart the daemon";
-        match &owner {
-            RootQdisc::NotTaken => {}
-            RootQdisc::Own => info!("{dev} has On-Ramp's qdisc again: flows are held"),
-            RootQdisc::Default => {
-                warn!("another program removed On-Ramp's qdisc from {dev}: {how}")
-            }
-            RootQdisc::Foreign(kind) => {
-                warn!("another program made {kind} the root qdisc of {dev}: {how}");
-            }
-        }
-        self.health.root_qdisc = owner;
         Ok(())
     }
 

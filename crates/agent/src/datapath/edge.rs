@@ -2,13 +2,12 @@
 //! before. If the process is killed, they stay and forward packets, and hold nothing once the lease has ended.
 use std::{
     mem::MaybeUninit,
-    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
 use anyhow::{bail, Context, Result};
 use libbpf_rs::{
-    skel::{OpenSkel, SkelBuilder},
+    skel::{OpenSkel, Skel, SkelBuilder},
     Link, OpenObject,
 };
 
@@ -20,13 +19,14 @@ use super::{
     before::{Before, Found, Leaf},
     object::{explain_load, set_cfg},
     qdisc::{self, Device},
+    shared::Shared,
 };
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
 mod edge_skel {
     include!(concat!(env!("OUT_DIR"), "/edge.skel.rs"));
 }
-pub use edge_skel::{EdgeMaps as Maps, EdgeSkel};
+pub use edge_skel::EdgeSkel;
 
 /// Most transmit queues that have a qdisc each. The name of a qdisc has two digits for them.
 const MOST_QUEUES: usize = 256;
@@ -128,17 +128,18 @@ pub fn room(cfg: &onr_dev_cfg) -> Vec<MaybeUninit<OpenObject>> {
         .collect()
 }
 
-/// Loads the programs of each qdisc. They share the maps that orack uses too.
+/// Loads the programs of each qdisc, of which the configuration has the first's number. They share maps.
 pub fn load<'o>(
     room: &'o mut [MaybeUninit<OpenObject>],
     place: Place,
     cfg: &onr_dev_cfg,
+    shared: &mut Shared,
 ) -> Result<Vec<EdgeSkel<'o>>> {
     let mut loaded: Vec<EdgeSkel<'o>> = vec![];
-    for (queue, (object, name)) in (0..).zip(room.iter_mut().zip(place.names(cfg.queues))) {
+    for (queue, (object, name)) in (cfg.queue..).zip(room.iter_mut().zip(place.names(cfg.queues))) {
         let cfg = onr_dev_cfg { queue, ..*cfg };
-        let next = load_one(object, &name, &cfg, loaded.first().map(|first| &first.maps))?;
-        loaded.push(next);
+        loaded.push(load_one(object, &name, &cfg, shared)?);
+        shared.keep(loaded[loaded.len() - 1].object())?;
     }
     Ok(loaded)
 }
@@ -147,29 +148,14 @@ fn load_one<'o>(
     object: &'o mut MaybeUninit<OpenObject>,
     name: &str,
     cfg: &onr_dev_cfg,
-    shared: Option<&Maps<'_>>,
+    shared: &Shared,
 ) -> Result<EdgeSkel<'o>> {
     let mut open = edge_skel::EdgeSkelBuilder::default()
         .open(object)
         .context("reading edge.bpf.o")?;
-    match shared {
-        None => {
-            open.maps.ctls.set_max_entries(cfg.max_flows)?;
-            open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
-            open.maps.kicks.set_max_entries(cfg.queues)?;
-        }
-        Some(first) => {
-            open.maps.ctls.reuse_fd(first.ctls.as_fd())?;
-            open.maps.flow_ids.reuse_fd(first.flow_ids.as_fd())?;
-            open.maps.flows_used.reuse_fd(first.flows_used.as_fd())?;
-            open.maps.kicks.reuse_fd(first.kicks.as_fd())?;
-            open.maps.prefixes.reuse_fd(first.prefixes.as_fd())?;
-            open.maps.served.reuse_fd(first.served.as_fd())?;
-            open.maps.peers.reuse_fd(first.peers.as_fd())?;
-            open.maps.counters.reuse_fd(first.counters.as_fd())?;
-            open.maps.clock.reuse_fd(first.clock.as_fd())?;
-        }
-    }
+    open.maps.ctls.set_max_entries(cfg.max_flows)?;
+    open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
+    shared.lend(open.open_object_mut())?;
     let queues = 1 + ONR_BUCKETS + cfg.max_flows;
     open.maps.queues.set_max_entries(queues)?;
     open.maps.heap.set_max_entries(2 * cfg.max_flows)?;

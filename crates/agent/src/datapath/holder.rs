@@ -14,6 +14,7 @@ use tracing::info;
 use super::{
     edge::{self, Edge, EdgeSkel, Place},
     edt::Edt,
+    shared::Shared,
 };
 
 /// The type that a kernel has if it takes qdiscs in BPF.
@@ -85,10 +86,11 @@ pub fn load_edge<'o>(
     path: Path,
     place: Place,
     cfg: &onr_dev_cfg,
+    shared: &mut Shared,
 ) -> Result<Option<Vec<EdgeSkel<'o>>>> {
     match path {
-        Path::Edge => edge::load(room, place, cfg).map(Some),
-        Path::Auto if has_bpf_qdiscs() => edge::load(room, place, cfg).map(Some),
+        Path::Edge => edge::load(room, place, cfg, shared).map(Some),
+        Path::Auto if has_bpf_qdiscs() => edge::load(room, place, cfg, shared).map(Some),
         Path::Auto => {
             info!(
                 "the kernel has no qdiscs in BPF (Linux >= 6.16 with CONFIG_NET_SCH_BPF=y has them): --path edt \

@@ -60,6 +60,7 @@ fn main() -> anyhow::Result<ExitCode> {
         processors: arguments.processors,
         seed: arguments.seed,
         plugin: None,
+        cards: vec![],
     };
     let mut files = Vec::new();
     for argument in &arguments.file {

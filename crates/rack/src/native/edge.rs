@@ -11,7 +11,7 @@ use onramp_scenario::{ClockSync, Law, Run};
 use onramp_status::{query_within, Status, StatusError};
 use onramp_sync::correction::{self, Correction};
 use onramp_sync::synthetic::Oscillator;
-use onramp_units::{Span, Time};
+use onramp_units::{Bytes, Span, Time};
 use rustix::fd::AsRawFd;
 use rustix::process::{kill_process, Pid, Signal};
 use std::collections::BTreeMap;
@@ -148,6 +148,9 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     let orack_every = onramp
         .orack_every
         .map(|every| ("--orack-every", every.to_string()));
+    let ahead = run.host.nic_queue;
+    let ahead = (ahead > Bytes::ZERO).then(|| ("--shape-ahead", ahead.to_string()));
+    let stamp = (!onramp.subtract_nic_queue).then(|| ("--stamp", "qdisc".to_owned()));
     let options = [
         ("--dev", "eth0".to_owned()),
         ("--law", onramp.law.to_string()),
@@ -173,6 +176,8 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
         options
             .into_iter()
             .chain(orack_every)
+            .chain(ahead)
+            .chain(stamp)
             .flat_map(|(name, value)| [name.to_owned(), value]),
     )
     .collect()
@@ -388,7 +393,7 @@ mod tests {
         let status = |n| Status {
             version: String::new(),
             pid: 1,
-            dev: "eth0".to_owned(),
+            devices: vec![],
             law: "final".to_owned(),
             threshold_ns: None,
             max_pause_ns: 0,

@@ -128,10 +128,12 @@ pub fn host_queues(run: &Run) -> String {
         ),
     };
     // A class may go once its tokens are not negative, whatever the segment's size, and then waits
-    // for all of it to be paid: what a NIC with one segment of ring does.
+    // for all of it to be paid: what a NIC with one segment of ring does. A burst is a longer ring: a busy host
+    // has it all in the line behind.
+    let ring = run.host.nic_queue.get().max(u64::from(FRAME_BYTES));
     format!(
         "qdisc add dev eth0 root handle 1: htb default 1\n\
-         class add dev eth0 parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst {FRAME_BYTES} cburst {FRAME_BYTES} quantum {FRAME_BYTES}\n\
+         class add dev eth0 parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst {ring} cburst {ring} quantum {FRAME_BYTES}\n\
          qdisc add dev eth0 parent 1:1 handle 10: {child}\n"
     )
 }
@@ -196,6 +198,14 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("up3"), "{text}");
+    }
+
+    #[test]
+    fn a_nic_queue_is_a_burst_of_the_line() {
+        let usual = host_queues(&run("qdisc = \"fq\""));
+        assert!(usual.contains("burst 1514 cburst 1514 "), "{usual}");
+        let long = host_queues(&run("qdisc = \"fq\"\nnic_queue = \"64 kB\""));
+        assert!(long.contains("burst 64000 cburst 64000 "), "{long}");
     }
 
     #[test]

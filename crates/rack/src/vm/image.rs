@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::error::at;
-use super::{Content, GuestFile, Job, Kernel, VmError};
+use super::{Content, GuestFile, Job, Kernel, Vm, VmError};
 
 /// Modules of the ports to the host, which are built into newer kernels; and of the experiments: devices, queueing
 /// disciplines, filters, congestion controls.
@@ -48,6 +48,9 @@ const MODULES: &[&str] = &[
     "sit",
 ];
 
+/// Modules of the network cards, for machines that have one.
+const CARD_MODULES: &[&str] = &["virtio_net"];
+
 /// Programs of the host that guests have, beside busybox.
 const PROGRAMS: &[&str] = &["bash", "ip", "tc", "ss", "ethtool"];
 
@@ -68,14 +71,19 @@ pub(super) struct Image {
     pub initrd: Vec<u8>,
 }
 
-/// Builds the image of `job`, and reuses the archives in `cache`.
-pub(super) fn build(kernel: &Kernel, cache: &Path, job: &Job) -> Result<Image, VmError> {
-    let cache = cache.join("vm");
+/// Builds the image of `job`, and reuses the archives in the machine's cache.
+pub(super) fn build(vm: &Vm, job: &Job) -> Result<Image, VmError> {
+    let cache = vm.cache.join("vm");
     fs::create_dir_all(&cache).map_err(at(&cache))?;
-    let mut initrd = base(kernel, &cache)?;
+    let mut initrd = base(&vm.kernel, &cache)?;
+    if !vm.cards.is_empty() {
+        let mut archive = Archive::default();
+        archive.modules("card", &vm.kernel.modules(CARD_MODULES)?)?;
+        initrd.extend(archive.finish());
+    }
     initrd.extend(job_archive(job)?);
     Ok(Image {
-        kernel: kernel.bootable(&cache)?,
+        kernel: vm.kernel.bootable(&cache)?,
         initrd,
     })
 }
@@ -139,15 +147,7 @@ fn base_archive(programs: &[PathBuf], modules: &[PathBuf]) -> Result<Vec<u8>, Vm
             if applet == "sh" { "bash" } else { "busybox" },
         );
     }
-    for (position, file) in modules.iter().enumerate() {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.split(".ko").next().unwrap_or_default();
-        archive.file(
-            &format!("modules/{position:02}-{name}.ko"),
-            0o644,
-            &module(file)?,
-        );
-    }
+    archive.modules("", modules)?;
     Ok(archive.finish())
 }
 
@@ -222,6 +222,17 @@ impl Archive {
 
     fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entry(path, 0o100_000 | mode, content);
+    }
+
+    /// Adds modules, which the guest loads in the order of their names: `prefix`, then a number.
+    fn modules(&mut self, prefix: &str, files: &[PathBuf]) -> Result<(), VmError> {
+        for (position, file) in files.iter().enumerate() {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let name = name.split(".ko").next().unwrap_or_default();
+            let path = format!("modules/{prefix}{position:02}-{name}.ko");
+            self.file(&path, 0o644, &module(file)?);
+        }
+        Ok(())
     }
 
     /// Copies a host file and, if it is a dynamic program, the libraries it loads.

@@ -37,6 +37,15 @@ pub struct Vm {
     /// QEMU plugin and its arguments, `FILE,KEY=VALUE`: it watches the guest, and the guest does not
     /// notice.
     pub plugin: Option<String>,
+    /// Network cards, which a hub connects: `eth0` and so on.
+    pub cards: Vec<Card>,
+}
+
+/// A virtio network card. It takes one frame from its ring, sends it, and only then takes the next one.
+#[derive(Clone, Copy, Debug)]
+pub struct Card {
+    /// Time between two frames.
+    pub frame_time: Duration,
 }
 
 /// One command to run in a fresh guest.
@@ -112,7 +121,7 @@ impl Vm {
         cancel: &AtomicBool,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<Outcome, VmError> {
-        let image = image::build(&self.kernel, &self.cache, job)?;
+        let image = image::build(self, job)?;
         qemu::run(self, job, &image, cancel, on_line)
     }
 }

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal};
 use super::error::{at, tail, trouble};
 use super::image::Image;
 use super::watchdog::{Emulator, Watchdog};
-use super::{Job, Outcome, Vm, VmError};
+use super::{Card, Job, Outcome, Vm, VmError};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
@@ -151,6 +151,7 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
             "-append",
             &format!("{} onramp.seed={}", KERNEL_ARGUMENTS.join(" "), vm.seed),
         ])
+        .args(vm.cards.iter().enumerate().flat_map(card))
         .args(vm.plugin.iter().flat_map(|plugin| ["-plugin", plugin]))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -160,6 +161,21 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
     // SAFETY: the closure makes two system calls and touches no memory of the parent.
     unsafe { command.pre_exec(move || end_with(ourselves)) };
     Ok(command)
+}
+
+/// A card at the hub. `tx=timer` sends `x-txburst` frames after each `x-txtimer` ns of the guest's time; without
+/// segmentation offload a frame is one of the wire.
+fn card((number, card): (usize, &Card)) -> [String; 4] {
+    let ns = card.frame_time.as_nanos();
+    [
+        "-netdev".to_owned(),
+        format!("hubport,id=hub{number},hubid=0"),
+        "-device".to_owned(),
+        format!(
+            "virtio-net-pci,netdev=hub{number},mac=02:00:00:00:01:{number:02x},romfile=,ioeventfd=off,\
+             tx=timer,x-txtimer={ns},x-txburst=1,csum=off,guest_csum=off"
+        ),
+    ]
 }
 
 /// Has the kernel kill the calling process when the thread that started it ends, however it ends.

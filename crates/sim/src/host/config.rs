@@ -110,6 +110,10 @@ pub struct Kernel {
     pub codel: bool,
     /// Time between the first packet and the NIC's interrupt.
     pub coalescing: Span,
+    /// The NIC takes segments while fewer bytes than this wait for the wire; zero: one when the wire is free.
+    pub nic_queue: Bytes,
+    /// A segment's stamp is the time at which the NIC sends it.
+    pub stamps_at_wire: bool,
 }
 
 impl Hosts {

@@ -3,9 +3,10 @@
 //! **Sending.** A connection hands GSO segments to the queueing discipline, at its pacing rate if it has one
 //! (a segment's time stamp is then its departure time, as in Linux since 4.20), and no more than TCP small
 //! queues (TSQ) allow. The discipline serves connections by deficit round robin, as sch_fq does. A segment
-//! leaves as one burst at line rate. Acknowledgements leave between bursts. Packets that arrive within the
-//! coalescing time are handled together. With On-Ramp the control law decides before a segment leaves, and
-//! an OR-ACK answers every 14,480 bytes (law/sample.h).
+//! leaves as one burst at line rate. Acknowledgements leave between bursts. With a NIC queue (ring.rs) segments
+//! and acknowledgements leave the discipline earlier and wait for the wire in order. Packets that arrive within
+//! the coalescing time are handled together. With On-Ramp the control law decides before a segment leaves the
+//! discipline, and an OR-ACK answers every 14,480 bytes (law/sample.h).
 //!
 //! **Connections** are persistent, as in the rack, unless the scenario sets new ones. A flow uses the idle
 //! connection of its hosts that was used last, with its window and its state of the control law, or a new
@@ -19,12 +20,14 @@
 mod codel;
 mod edge;
 mod receive;
+mod ring;
 mod scheduler;
 pub(crate) mod signals;
 
 pub(crate) use receive::Incoming;
 
 use self::codel::Codel;
+use self::ring::Ring;
 use self::signals::Signals;
 use crate::engine::events::Rank;
 use crate::flows::outcomes::{Outcomes, Sent};
@@ -58,7 +61,7 @@ pub(crate) struct KernelHost {
     entries: Vec<Entry>,
     /// The connection that is served.
     current: usize,
-    burst: Option<Burst>,
+    ring: Ring,
     wake: Option<(Time<Sim>, u64)>,
     /// Packets that wait for the interrupt.
     arrived: Vec<u32>,
@@ -71,14 +74,6 @@ struct Entry {
     credit: i64,
     /// Time at which the control law decides again.
     held_until: Time<Sim>,
-}
-
-/// A segment on its way to the line.
-#[derive(Debug, Clone, Copy)]
-struct Burst {
-    connection: u32,
-    segment: Segment,
-    sent: u32,
 }
 
 /// First byte of packet `number` in its connection's sequence. All packets before it count as full, so a
@@ -104,7 +99,7 @@ pub(crate) struct Outgoing {
     ended_parts: usize,
     there: Path,
     /// Segments in the queueing discipline with their arrival times, and the number of packets there and in
-    /// the burst.
+    /// the NIC.
     queue: VecDeque<(Time<Sim>, Segment)>,
     queued: u32,
     codel: Codel,
@@ -314,14 +309,13 @@ impl Kernels {
         if self.outgoing[place].over {
             self.law_starts(site, place, flow.src, flow.dst);
         }
-        let burst = self.hosts[flow.src as usize].burst;
-        let burst = burst.filter(|burst| burst.connection == place);
+        let in_nic = self.hosts[flow.src as usize].ring.first_packet_of(place);
         let connection = &mut self.outgoing[place];
         site.network.outcomes.path(plan, connection.path);
         connection.over = false;
         let first = connection.sender.total();
         let queued = connection.queue.iter().map(|(_, segment)| segment.first);
-        let below_tcp = queued.chain(burst.map(|burst| burst.segment.first)).min();
+        let below_tcp = queued.chain(in_nic).min();
         connection.forget_parts(below_tcp.unwrap_or(first));
         match flow.work {
             Work::Send(size) => {

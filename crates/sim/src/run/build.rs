@@ -169,6 +169,8 @@ fn kernel_hosts(run: &Run, entry: &Entry) -> (Hosts, Option<Ecn>) {
         persistent: run.host.connections == Connections::Persistent,
         codel: run.host.qdisc == Qdisc::FqCodel,
         coalescing: run.host.coalescing,
+        nic_queue: run.host.nic_queue,
+        stamps_at_wire: run.onramp.subtract_nic_queue,
     };
     let ecn = run.network.ecn.as_ref().filter(|_| entry.marks);
     (Hosts::Kernel(kernel), ecn.map(given))

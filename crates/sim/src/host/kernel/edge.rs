@@ -11,7 +11,7 @@ use crate::host::site::Site;
 use crate::net::packet::Packet;
 use crate::tcp::sender::Segment;
 use onramp_law::{sampled_byte, Records};
-use onramp_units::Time;
+use onramp_units::{Mono, Time};
 
 impl Kernels {
     /// Gives the last delay to the law when a flow starts on the connection at `place`, if delays are reused.
@@ -36,8 +36,27 @@ impl Kernels {
         until.is_none()
     }
 
-    /// Records a segment that is handed to the NIC.
-    pub(super) fn law_sent_segment(&mut self, site: &mut Site, id: u32, segment: &Segment) {
+    /// When the wire begins to send `bytes` that the NIC gets now, on the host's clock.
+    pub(super) fn leaves_nic(&mut self, site: &Site, host: u32, bytes: u32) -> Time<Mono> {
+        let (now, port) = (mono(site.net.now), site.network.port_of(host));
+        match law_of(&site.laws, host).filter(|_| self.own.stamps_at_wire) {
+            Some(law) => {
+                let ring = &mut self.hosts[host as usize].ring;
+                ring.leaves(law, now, (&site.net, port), bytes)
+            }
+            None => now,
+        }
+    }
+
+    /// Records a segment that is handed to the NIC, of these bytes on the wire.
+    pub(super) fn law_sent_segment(
+        &mut self,
+        site: &mut Site,
+        id: u32,
+        segment: &Segment,
+        wire_bytes: u32,
+    ) {
+        let leaves = self.leaves_nic(site, self.outgoing[id].src, wire_bytes);
         let connection = &mut self.outgoing[id];
         let Some(law) = law_of(&site.laws, connection.src) else {
             return;
@@ -51,7 +70,7 @@ impl Kernels {
         let every = site.config.or_ack_every;
         let records = || Records::sampling(every);
         let records = connection.records.get_or_insert_with(records);
-        records.sent(law, flow, now, seq, bytes);
+        records.handed_down(law, flow, (now, leaves), seq, bytes);
         let sampled = sampled_byte(seq, bytes, every);
         if let (Some(signals), Some(byte)) = (&mut self.signals, sampled) {
             let rtt = connection.sender.last_rtt();

@@ -1,8 +1,8 @@
-//! The scheduler of a kernel host's line: acknowledgements and OR-ACKs between bursts, and segments of
-//! connections by deficit round robin.
+//! The scheduler of a kernel host: acknowledgements and OR-ACKs between segments, and segments of connections
+//! by deficit round robin. Into the NIC, and from there to the line.
 
-use super::Kernels;
-use super::{Burst, KernelHost, HEADER, QUANTUM};
+use super::ring::{Burst, Waiting};
+use super::{KernelHost, Kernels, HEADER, QUANTUM};
 use crate::engine::events::Rank;
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet};
@@ -22,32 +22,53 @@ impl Kernels {
     /// Sends the next packet of a host, if its line is free and a packet may leave.
     pub(crate) fn send(&mut self, site: &mut Site, host: u32) {
         let port = site.network.port_of(host);
+        while self.nic_has_room(site, host) && self.hand_to_nic(site, host) {}
         if !site.net.line_is_free(port) {
             return site.net.await_line(port);
         }
-        let paused = site.net.ports[port as usize].paused;
-        if paused {
+        if site.net.ports[port as usize].paused {
             return;
         }
-        if self.hosts[host as usize].burst.is_some() {
-            self.send_of_burst(site, host);
-            return site.net.await_line(port);
+        let ring = &mut self.hosts[host as usize].ring;
+        match ring.front() {
+            None => return self.sleep(site, host),
+            Some(&mut Waiting::Packet(id)) => {
+                ring.sends(site.net.packets[id].wire_bytes, true);
+                site.stamp_probe(host, id);
+                site.net.transmit(port, id);
+            }
+            Some(Waiting::Burst(_)) => self.send_of_burst(site, host),
         }
-        let line = &mut site.net.ports[port as usize];
+        site.net.await_line(port);
+    }
+
+    /// Whether the NIC takes a segment or packet: without a queue, one that the line sends at once.
+    fn nic_has_room(&self, site: &Site, host: u32) -> bool {
+        let ring = &self.hosts[host as usize].ring;
+        let queue = self.own.nic_queue.get();
+        if queue > 0 {
+            return ring.bytes < queue;
+        }
+        let port = site.network.port_of(host);
+        ring.is_empty() && site.net.line_is_free(port) && !site.net.ports[port as usize].paused
+    }
+
+    /// Hands the next packet or segment to the NIC, if there is one that may leave.
+    fn hand_to_nic(&mut self, site: &mut Site, host: u32) -> bool {
+        let line = &mut site.net.ports[site.network.port_of(host) as usize];
         let pure = line.control.pop(&site.net.packets);
         if let Some(id) = pure.or_else(|| line.data.pop(&site.net.packets)) {
-            site.stamp_probe(host, id);
-            site.net.transmit(port, id);
-            return site.net.await_line(port);
+            let bytes = site.net.packets[id].wire_bytes.into();
+            self.leaves_nic(site, host, bytes);
+            let ring = &mut self.hosts[host as usize].ring;
+            ring.push(Waiting::Packet(id), bytes);
+            return true;
         }
-        match self.choose_connection(site, host) {
-            Some(place) => {
-                self.start_burst(site, host, place);
-                self.send_of_burst(site, host);
-                site.net.await_line(port);
-            }
-            None => self.sleep(site, host),
+        let place = self.choose_connection(site, host);
+        if let Some(place) = place {
+            self.start_burst(site, host, place);
         }
+        place.is_some()
     }
 
     /// The index of the connection whose head leaves next.
@@ -70,19 +91,20 @@ impl Kernels {
             .queue
             .pop_front()
             .expect("a connection in the round robin has a segment");
-        let bytes = connection.bytes(&segment);
-        entry.credit -= i64::from(bytes) + i64::from(segment.count) * i64::from(HEADER);
+        let bytes = connection.bytes(&segment) + segment.count * u32::from(HEADER);
+        entry.credit -= i64::from(bytes);
         if segment.again {
             site.net.counters.retransmissions += u64::from(segment.count);
         }
         let empty = connection.queue.is_empty();
-        self.law_sent_segment(site, id, &segment);
+        self.law_sent_segment(site, id, &segment, bytes);
         let state = &mut self.hosts[host as usize];
-        state.burst = Some(Burst {
+        let burst = Burst {
             connection: id,
             segment,
             sent: 0,
-        });
+        };
+        state.ring.push(Waiting::Burst(burst), bytes);
         if empty {
             state.entries.remove(place);
         }
@@ -90,7 +112,8 @@ impl Kernels {
 
     fn send_of_burst(&mut self, site: &mut Site, host: u32) {
         let port = site.network.port_of(host);
-        let Some(burst) = &mut self.hosts[host as usize].burst else {
+        let ring = &mut self.hosts[host as usize].ring;
+        let Some(Waiting::Burst(burst)) = ring.front() else {
             return;
         };
         let (id, segment) = (burst.connection, burst.segment);
@@ -109,9 +132,9 @@ impl Kernels {
             ..Packet::new(Kind::Data, site.net.now, connection.there)
         });
         site.net.counters.data_packets += 1;
+        ring.sends(payload + HEADER, ends);
         site.net.transmit(port, packet);
         if ends {
-            self.hosts[host as usize].burst = None;
             let connection = &mut self.outgoing[id];
             connection.queued -= segment.count;
             if !connection.over {

@@ -1,0 +1,193 @@
+//! The loaded programs of one device, attached. Dropping it detaches them.
+use std::{mem::MaybeUninit, os::fd::AsFd};
+
+use anyhow::{anyhow, Context, Result};
+use bytemuck::{bytes_of, pod_read_unaligned};
+use libbpf_rs::{
+    skel::{OpenSkel, Skel, SkelBuilder},
+    MapCore, MapFlags, MapHandle, OpenObject,
+};
+use onramp_law::abi::{onr_at_egress, onr_dev_cfg, COUNTERS};
+use onramp_status::RootQdisc;
+
+use super::{
+    edge::{self, Edge, Place},
+    edt::Edt,
+    holder,
+    hooks::Hooks,
+    object::{explain_load, set_cfg},
+    shared::Shared,
+    Holder, Path,
+};
+
+#[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
+mod orack_skel {
+    include!(concat!(env!("OUT_DIR"), "/orack.skel.rs"));
+}
+use orack_skel::{OrackSkel, OrackSkelBuilder};
+
+/// Key of the only element of an array.
+const FIRST: [u8; 4] = [0; 4];
+
+/// What is attached to which device.
+pub struct Attachment {
+    pub ifindex: i32,
+    pub path: Path,
+    pub cfg: onr_dev_cfg,
+}
+
+/// A device with the data path on it.
+pub struct OnDevice {
+    /// None while the daemon only observes.
+    holder: Option<Holder>,
+    counters: MapHandle,
+    muted: MapHandle,
+    orack_cfg: MapHandle,
+    hooks: Hooks,
+    cfg: onr_dev_cfg,
+}
+
+impl Attachment {
+    /// Loads the programs, and attaches them after `prepare` has filled the maps; it learns whether they are new.
+    pub fn attach(
+        self,
+        shared: &mut Shared,
+        prepare: impl FnOnce(&Shared, bool) -> Result<()>,
+    ) -> Result<OnDevice> {
+        let place = Place::of(self.ifindex)?;
+        let mut cfg = self.cfg;
+        let mut room = edge::room(&cfg);
+        let observes = cfg.at_egress == onr_at_egress::Observes as u8;
+        shared.leave_device();
+        let is_first = shared.get("keys").is_err();
+        let loaded = match observes {
+            true => None,
+            false => holder::load_edge(&mut room, self.path, place, &cfg, shared)?,
+        };
+        let is_edt = !observes && loaded.is_none();
+        if is_edt {
+            cfg.at_egress = onr_at_egress::Holds as u8;
+            holder::check_edt(&cfg)?;
+        }
+        let mut object = MaybeUninit::uninit();
+        let orack = load_orack(&mut object, &cfg, loaded.is_none(), shared)?;
+        prepare(shared, is_first)?;
+
+        let holder = match loaded {
+            Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place)?)),
+            None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg)?)),
+            None => None,
+        };
+        let ingress = orack.progs.orack_ingress.as_fd();
+        let egress = match holder {
+            Some(Holder::Edge(_)) => orack.progs.orack_egress.as_fd(),
+            _ => orack.progs.orack_records.as_fd(),
+        };
+        match Hooks::attach(self.ifindex, ingress, egress) {
+            Ok(hooks) => Ok(OnDevice {
+                holder,
+                counters: MapHandle::try_from(&orack.maps.counters)?,
+                muted: MapHandle::try_from(&orack.maps.data_muted)?,
+                orack_cfg: MapHandle::try_from(&orack.maps.data_cfg)?,
+                hooks,
+                cfg,
+            }),
+            Err(error) => {
+                holder.map_or(Ok(RootQdisc::Own), Holder::remove)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl OnDevice {
+    /// What holds; none while the daemon only observes.
+    pub fn holder(&mut self) -> Option<&mut Holder> {
+        self.holder.as_mut()
+    }
+
+    /// `edge`, `edt` or `observe`.
+    pub fn path(&self) -> &'static str {
+        self.holder.as_ref().map_or("observe", Holder::path)
+    }
+
+    /// The number of its first transmit queue among those of all devices.
+    pub fn first_queue(&self) -> u32 {
+        self.cfg.queue
+    }
+
+    /// Removes everything and restores what was there before, except what another program has changed. Returns
+    /// who had the root qdisc; none while the daemon only observes.
+    pub fn detach(self) -> Result<Option<RootQdisc>> {
+        let Self { holder, hooks, .. } = self;
+        drop(hooks);
+        holder.map(Holder::remove).transpose()
+    }
+
+    /// The ids of the tcx programs that run before ours.
+    pub fn before_us(&self) -> Result<Vec<u32>> {
+        self.hooks.before_us()
+    }
+
+    /// True once another program has kept ours from making an OR-ACK: none is sent since.
+    pub fn is_muted(&self) -> Result<bool> {
+        let muted = self.muted.lookup(&FIRST, MapFlags::ANY)?;
+        Ok(muted.is_some_and(|value| value.iter().any(|byte| *byte != 0)))
+    }
+
+    /// Puts our tcx programs in front of all others, and lets OR-ACKs be sent again.
+    pub fn move_to_front(&mut self) -> Result<()> {
+        self.hooks.move_to_front()?;
+        Ok(self.muted.update(&FIRST, &[0; 4], MapFlags::ANY)?)
+    }
+
+    /// Signs the OR-ACKs that leave by this device with this key from now on.
+    pub fn sign_with(&self, key_id: u32) -> Result<()> {
+        let cfg = onr_dev_cfg { key_id, ..self.cfg };
+        Ok(self
+            .orack_cfg
+            .update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?)
+    }
+
+    /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
+    pub fn counters(&self) -> Result<Vec<u64>> {
+        let read = |(index, (name, _)): (usize, &(&str, &str))| {
+            let cpus = self
+                .counters
+                .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY)?
+                .ok_or_else(|| anyhow!("the BPF map of counters lacks {name}"))?;
+            let values = cpus.iter().map(|v| pod_read_unaligned::<u64>(v));
+            Ok(join(name, values))
+        };
+        COUNTERS.iter().enumerate().map(read).collect()
+    }
+}
+
+/// One number out of those of several processors or devices.
+pub fn join(name: &str, values: impl Iterator<Item = u64>) -> u64 {
+    match name.contains("_max_") {
+        true => values.max().unwrap_or(0),
+        false => values.sum(),
+    }
+}
+
+/// `records`: there is no edge that records the segments.
+fn load_orack<'o>(
+    object: &'o mut MaybeUninit<OpenObject>,
+    cfg: &onr_dev_cfg,
+    records: bool,
+    shared: &mut Shared,
+) -> Result<OrackSkel<'o>> {
+    let mut open = OrackSkelBuilder::default()
+        .open(object)
+        .context("reading orack.bpf.o")?;
+    open.maps.ctls.set_max_entries(cfg.max_flows)?;
+    open.maps.flow_ids.set_max_entries(cfg.max_flows)?;
+    open.progs.orack_egress.set_autoload(!records);
+    open.progs.orack_records.set_autoload(records);
+    set_cfg(open.maps.data_cfg.initial_value_mut(), cfg)?;
+    shared.lend(open.open_object_mut())?;
+    let loaded = open.load().map_err(|error| explain_load(error, "orack"))?;
+    shared.keep(loaded.object())?;
+    Ok(loaded)
+}
