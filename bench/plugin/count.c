@@ -4,7 +4,9 @@
  *
  * Does: count between two marks, which the guest makes by executing a no-op that no compiler emits
  * (`nopl 0x4f4e5200(%rax)` to begin, 0x4f4e5201 to end), and write a file FILE.0, FILE.1, ... at each
- * end: lines of "address instructions runs", one a block.
+ * end: lines of "address instructions runs processor", one a block and processor. It also writes FILE.0.locks
+ * and so on: lines of "line address runs processors", one a locked instruction and line of 64 B of the
+ * kernel's memory that it writes, with the processors as a mask.
  * Argument: out=FILE. The interface is that of plugin API version 1 (QEMU 4.2 and later); Debian
  * ships no header for it. */
 #include <stdbool.h>
@@ -18,15 +20,19 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_info;
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
-enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 					   void (*f)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, enum qemu_plugin_op op,
-					      void *counter, uint64_t add);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    void (*f)(unsigned int cpu, void *data),
 					    enum qemu_plugin_cb_flags flags, void *data);
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W };
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+				      void (*f)(unsigned int cpu, uint32_t info, uint64_t address, void *data),
+				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw, void *data);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, void (*f)(unsigned int cpu, void *data),
+					  enum qemu_plugin_cb_flags flags, void *data);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
@@ -37,9 +43,11 @@ int qemu_plugin_version = 1;
 
 /* Blocks are translated again and again; each keeps its counter, found by address and length. */
 #define BUCKETS (1u << 18)
+#define PROCESSORS 8
 struct block {
-	uint64_t address, instructions, runs;
+	uint64_t address, instructions;
 	struct block *next;
+	uint64_t runs[PROCESSORS];
 };
 static struct block *blocks[BUCKETS];
 static const char *out = "count";
@@ -56,8 +64,53 @@ static struct block *block_of(uint64_t address, uint64_t instructions)
 	block = calloc(1, sizeof(*block));
 	if (!block)
 		abort();
-	*block = (struct block){ address, instructions, 0, *bucket };
+	block->address = address;
+	block->instructions = instructions;
+	block->next = *bucket;
 	return *bucket = block;
+}
+
+/* A locked instruction and a line of memory that it has written. Lines that several processors lock are
+ * what they wait for, whichever of them is emulated at the time. */
+struct lock {
+	uint64_t line, address, runs;
+	unsigned int processors;
+	struct lock *next;
+};
+static struct lock *locks[BUCKETS];
+
+static void locked(unsigned int cpu, uint32_t info, uint64_t to, void *address)
+{
+	uint64_t line = to >> 6, from = (uintptr_t)address;
+	struct lock **bucket = &locks[(line ^ line >> 18 ^ from << 5) % BUCKETS], *lock;
+
+	(void)info;
+	if (!(to >> 63)) /* of a program */
+		return;
+	for (lock = *bucket; lock; lock = lock->next)
+		if (lock->line == line && lock->address == from)
+			break;
+	if (!lock) {
+		lock = calloc(1, sizeof(*lock));
+		if (!lock)
+			abort();
+		*lock = (struct lock){ line, from, 0, 0, *bucket };
+		*bucket = lock;
+	}
+	lock->runs++;
+	lock->processors |= 1u << cpu;
+}
+
+/* With a lock prefix; an exchange with memory needs none. */
+static bool locks_memory(const unsigned char *code, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (code[i] == 0xf0)
+			return true;
+		if (!memchr("\x66\xf2\xf3\x2e\x36\x3e\x26\x64\x65", code[i], 9) && code[i] >> 4 != 4)
+			return code[i] == 0x86 || code[i] == 0x87;
+	}
+	return false;
 }
 
 static void for_all(void (*f)(struct block *block, void *data), void *data)
@@ -69,21 +122,40 @@ static void for_all(void (*f)(struct block *block, void *data), void *data)
 
 static void print(struct block *block, void *file)
 {
-	if (block->runs)
-		fprintf(file, "%llx %llu %llu\n", (unsigned long long)block->address,
-			(unsigned long long)block->instructions, (unsigned long long)block->runs);
+	for (unsigned int cpu = 0; cpu < PROCESSORS; cpu++)
+		if (block->runs[cpu])
+			fprintf(file, "%llx %llu %llu %u\n", (unsigned long long)block->address,
+				(unsigned long long)block->instructions,
+				(unsigned long long)block->runs[cpu], cpu);
 }
 
 static void forget(struct block *block, void *unused)
 {
 	(void)unused;
-	block->runs = 0;
+	memset(block->runs, 0, sizeof(block->runs));
+}
+
+static void ran(unsigned int cpu, void *block)
+{
+	((struct block *)block)->runs[cpu % PROCESSORS]++;
 }
 
 static void begin(unsigned int cpu, void *unused)
 {
 	(void)cpu;
 	for_all(forget, unused);
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		for (struct lock *lock = locks[i]; lock; lock = lock->next)
+			lock->runs = lock->processors = 0;
+}
+
+static FILE *open_or_abort(const char *name)
+{
+	FILE *file = fopen(name, "w");
+
+	if (!file)
+		abort();
+	return file;
 }
 
 static void end(unsigned int cpu, void *unused)
@@ -92,11 +164,18 @@ static void end(unsigned int cpu, void *unused)
 	FILE *file;
 
 	(void)cpu, (void)unused;
-	snprintf(name, sizeof(name), "%s.%u", out, files++);
-	file = fopen(name, "w");
-	if (!file)
-		abort();
+	snprintf(name, sizeof(name), "%s.%u", out, files);
+	file = open_or_abort(name);
 	for_all(print, file);
+	fclose(file);
+	snprintf(name, sizeof(name), "%s.%u.locks", out, files++);
+	file = open_or_abort(name);
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		for (struct lock *lock = locks[i]; lock; lock = lock->next)
+			if (lock->runs)
+				fprintf(file, "%llx %llx %llu %u\n", (unsigned long long)lock->line,
+					(unsigned long long)lock->address,
+					(unsigned long long)lock->runs, lock->processors);
 	fclose(file);
 }
 
@@ -107,7 +186,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block *block = block_of(qemu_plugin_tb_vaddr(tb), n);
 
 	(void)id;
-	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->runs, 1);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, QEMU_PLUGIN_CB_NO_REGS, block);
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		const unsigned char *code = qemu_plugin_insn_data(insn);
@@ -116,6 +195,10 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		    !memcmp(code + 4, mark + 4, 3))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, code[3] ? end : begin,
 							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		if (locks_memory(code, qemu_plugin_insn_size(insn)))
+			qemu_plugin_register_vcpu_mem_cb(insn, locked, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_W,
+							 (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
 	}
 }
 

@@ -198,7 +198,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    fn start(namespace: &'static str, law: &str, options: &[&str]) -> Result<Self> {
+    pub fn start(namespace: &'static str, law: &str, options: &[&str]) -> Result<Self> {
         let process = Command::new("ip")
             .args([
                 "netns",
@@ -278,7 +278,7 @@ impl Agent {
     }
 }
 
-fn shell(script: &str) -> Result<()> {
+pub fn shell(script: &str) -> Result<()> {
     let status = Command::new("bash")
         .args(["-e", "-c", script])
         .status()

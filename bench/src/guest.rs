@@ -10,14 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bed::{Agent, Bed, Setup},
     probes::{Parts, Probes},
-    transfer::{Connection, Moved},
+    several,
+    transfer::{Connection, Moved, Route},
 };
 
 /// Sent before measuring: slow start, buffers and tables find their sizes.
 const WARM_UP_BYTES: u64 = 4 << 20;
 const MEASURED_BYTES: u64 = 8 << 20;
 /// The kernel's own work after boot and after loading programs is over by then.
-const SETTLE: std::time::Duration = std::time::Duration::from_secs(5);
+pub const SETTLE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// A transfer that the plugin has counted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,9 +36,12 @@ pub struct Split {
     pub parts: Parts,
 }
 
-/// `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
+/// `guest several KIND PROCESSORS`, or `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
 /// prints them.
 pub fn run(arguments: &[String]) -> Result<()> {
+    if arguments[0] == "several" {
+        return several::guest(&arguments[1..]);
+    }
     let bed: usize = arguments.get(1).context("which bed?")?.parse()?;
     let bed = *Bed::ALL.get(bed).context("there is no such bed")?;
     match arguments[0].as_str() {
@@ -109,7 +113,7 @@ fn on<T: Send>(
     let measured = std::thread::scope(|scope| {
         let work = || {
             let agents = setup.start()?;
-            let mut connection = Connection::open(bed)?;
+            let mut connection = Connection::open(Route::of(bed))?;
             connection.send(WARM_UP_BYTES)?;
             let measured = measure(&mut connection, &agents)?;
             connection.close()?;
@@ -133,12 +137,12 @@ fn oracks(agents: &[Agent]) -> Result<(u64, u64)> {
 }
 
 /// The marks of plugin/count.c: no-ops with an operand that no compiler emits.
-fn mark_begin() {
+pub fn mark_begin() {
     // SAFETY: nopl 0x4f4e5200(%rax) does nothing.
     unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x52, 0x4e, 0x4f") };
 }
 
-fn mark_end() {
+pub fn mark_end() {
     // SAFETY: nopl 0x4f4e5201(%rax) does nothing.
     unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x01, 0x52, 0x4e, 0x4f") };
 }

@@ -17,13 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{Bed, Setup},
+    compare,
     guest::{Counted, Split},
     profile::{self, Calls, Profile},
     table,
 };
 
 /// A run and its repetition differ in the emulator's random numbers: hash seeds, ports.
-const SEEDS: [u64; 2] = [1, 2];
+pub const SEEDS: [u64; 2] = [1, 2];
 const MACHINES: usize = 2;
 const MEMORY_MIB: u32 = 1024;
 const PATIENCE: Duration = Duration::from_secs(1800);
@@ -54,8 +55,8 @@ pub struct Measured {
 
 /// Arguments: positions of beds to measure again (the results of the others stay; none: all), or
 /// `profile BED SETUP SETUP`: which functions of the kernel make the difference (of a set-up and
-/// itself: between two seeds), or `table`: writes
-/// docs/cost.md and docs/cost-table.json anew from docs/cost.json.
+/// itself: between two seeds), or `several [KIND PROCESSORS]...`: machines with several processors, or
+/// `table`: writes docs/cost.md and docs/cost-table.json anew from docs/cost.json.
 pub fn run(arguments: &[String]) -> Result<()> {
     let ours = |argument: &&String| *argument != "--bench"; // cargo's
     let arguments: Vec<String> = arguments.iter().filter(ours).cloned().collect();
@@ -65,6 +66,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let world = World::new()?;
     if arguments.first().is_some_and(|a| a == "profile") {
         return world.profile(&arguments[1..]);
+    }
+    if arguments.first().is_some_and(|a| a == "several") {
+        compare::measure(&world, &arguments[1..])?;
+        return Results::read(&world.root)?.write();
     }
     let chosen: Vec<usize> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let beds = if chosen.is_empty() {
@@ -114,7 +119,7 @@ impl Results {
         std::fs::write(self.directory.join("cost.json"), json)?;
         let added = serde_json::to_vec_pretty(&table::cost_table(&self.runs))?;
         std::fs::write(self.directory.join("cost-table.json"), added)?;
-        let text = table::markdown(&self.runs);
+        let text = table::markdown(&self.runs) + &compare::markdown(&self.directory)?;
         Ok(std::fs::write(self.directory.join("cost.md"), text)?)
     }
 }
@@ -130,8 +135,8 @@ fn root() -> PathBuf {
 }
 
 /// What every machine needs.
-struct World {
-    root: PathBuf,
+pub struct World {
+    pub root: PathBuf,
     onramp: PathBuf,
     plugin: PathBuf,
     cancel: Arc<AtomicBool>,
@@ -175,7 +180,7 @@ impl World {
     }
 
     fn measure(&self, bed: usize, seed: u64) -> Result<Run> {
-        let out = self.boot(bed, seed, "split", &[])?;
+        let out = self.boot(1, seed, &guest("split", bed, &[]))?;
         let split = serde_json::from_slice(&std::fs::read(out.path().join("split.json"))?)?;
         let measured = self.count(bed, seed, &[])?;
         let measured = measured.into_iter().map(|(counted, profile)| Measured {
@@ -220,7 +225,7 @@ impl World {
 
     /// Counts every set-up, or those chosen, on a bed.
     fn count(&self, bed: usize, seed: u64, setups: &[String]) -> Result<Vec<(Counted, Profile)>> {
-        let out = self.boot(bed, seed, "count", setups)?;
+        let out = self.boot(1, seed, &guest("count", bed, setups))?;
         let all: Vec<Counted> =
             serde_json::from_slice(&std::fs::read(out.path().join("counted.json"))?)?;
         let profile = |number: usize| {
@@ -233,13 +238,13 @@ impl World {
             .collect()
     }
 
-    /// One machine. What it and the plugin have written.
-    fn boot(
+    /// One machine that runs `guest` with these arguments; the plugin counts unless it splits. What both
+    /// have written.
+    pub fn boot(
         &self,
-        bed: usize,
+        processors: u8,
         seed: u64,
-        what: &str,
-        setups: &[String],
+        arguments: &[String],
     ) -> Result<tempfile::TempDir> {
         let out = tempfile::tempdir()?;
         let cache = self.root.join(".cache");
@@ -253,8 +258,8 @@ impl World {
             cache,
             memory_mib: MEMORY_MIB,
             seed,
-            processors: 1,
-            plugin: (what == "count").then_some(counts),
+            processors,
+            plugin: (arguments[0] != "split").then_some(counts),
             cards: vec![],
         };
         let file = |guest: &str, host: &Path| GuestFile {
@@ -268,9 +273,9 @@ impl World {
         let sysctl = ["/usr/sbin/sysctl", "/sbin/sysctl"].map(Path::new);
         let found = sysctl.into_iter().find(|path| path.exists());
         files.extend(found.map(|path| file("/bin/sysctl", path)));
-        let fixed = ["/job/cost", "guest", what, &bed.to_string()].map(str::to_owned);
+        let fixed = ["/job/cost", "guest"].map(str::to_owned);
         let job = Job {
-            command: fixed.into_iter().chain(setups.iter().cloned()).collect(),
+            command: fixed.into_iter().chain(arguments.iter().cloned()).collect(),
             files,
             out: out.path().to_owned(),
             patience: PATIENCE,
@@ -279,6 +284,12 @@ impl World {
             .success()?;
         Ok(out)
     }
+}
+
+/// Arguments of the guest.
+fn guest(what: &str, bed: usize, setups: &[String]) -> Vec<String> {
+    let fixed = [what.to_owned(), bed.to_string()];
+    fixed.into_iter().chain(setups.iter().cloned()).collect()
 }
 
 /// Builds the `onramp` command as it ships; it lies two directories above this program.

@@ -6,9 +6,11 @@
 //! Does not: judge. Bounds stand beside the numbers; nobody fails.
 
 pub mod bed;
+pub mod compare;
 pub mod guest;
 pub mod host;
 pub mod probes;
 pub mod profile;
+pub mod several;
 pub mod table;
 pub mod transfer;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use serde::{Deserialize, Serialize};
 
 /// Where user programs end and the kernel begins.
@@ -35,6 +35,50 @@ pub fn read(counts: &Path, symbols: &Path) -> Result<Profile> {
         calls.calls += if entry { runs } else { 0 };
     }
     Ok(profile)
+}
+
+/// All instructions by processor.
+pub fn by_processor(counts: &Path) -> Result<Vec<u64>> {
+    let text = std::fs::read_to_string(counts).with_context(|| counts.display().to_string())?;
+    let mut all = vec![];
+    for line in text.lines() {
+        let bad = || format!("bad block {line:?}");
+        let (_, instructions, runs) = block(line).with_context(bad)?;
+        let processor: usize = line.split(' ').nth(3).with_context(bad)?.parse()?;
+        all.resize(all.len().max(processor + 1), 0);
+        all[processor] += instructions * runs;
+    }
+    Ok(all)
+}
+
+/// How often each function executes a locked instruction on a line of memory that several processors lock.
+pub fn shared(locks: &Path, symbols: &Path) -> Result<BTreeMap<String, u64>> {
+    let symbols = read_symbols(symbols)?;
+    let text = std::fs::read_to_string(locks).with_context(|| locks.display().to_string())?;
+    let mut rows = vec![];
+    let mut processors: BTreeMap<u64, u32> = BTreeMap::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [memory, address, runs, mask] = fields.as_slice() else {
+            bail!("bad lock {line:?}");
+        };
+        let memory = u64::from_str_radix(memory, 16)?;
+        *processors.entry(memory).or_default() |= mask.parse::<u32>()?;
+        rows.push((
+            memory,
+            u64::from_str_radix(address, 16)?,
+            runs.parse::<u64>()?,
+        ));
+    }
+    let mut shared = BTreeMap::new();
+    for (memory, address, runs) in rows {
+        let function = symbols.range(..=address).next_back();
+        if processors[&memory].count_ones() > 1 {
+            let name = function.map_or("?", |(_, name)| name.as_str());
+            *shared.entry(name.to_owned()).or_default() += runs;
+        }
+    }
+    Ok(shared)
 }
 
 fn block(line: &str) -> Option<(u64, u64, u64)> {

@@ -13,7 +13,8 @@ use anyhow::{Context, Result};
 use nix::{
     errno::Errno,
     libc,
-    sched::{setns, CloneFlags},
+    sched::{sched_setaffinity, setns, CloneFlags, CpuSet},
+    unistd::Pid,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,31 @@ pub struct Moved {
     pub delivered: u64,
 }
 
+/// Who talks to whom.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Namespaces.
+    pub from: &'static str,
+    pub to: &'static str,
+    /// Of the receiver.
+    pub address: &'static str,
+    pub port: u16,
+    /// On which the receiver's application stays.
+    pub receivers_processor: Option<usize>,
+}
+
+impl Route {
+    pub fn of(bed: Bed) -> Self {
+        Self {
+            from: "a",
+            to: "b",
+            address: bed.receiver_address(),
+            port: PORT,
+            receivers_processor: None,
+        }
+    }
+}
+
 /// An open connection; the receiver runs in a thread of its own.
 pub struct Connection {
     stream: TcpStream,
@@ -48,25 +74,37 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects `a` to `b`. The calling thread is in `a` from then on.
-    pub fn open(bed: Bed) -> Result<Self> {
+    /// Connects the two hosts. The calling thread is in the sender's namespace from then on.
+    pub fn open(route: Route) -> Result<Self> {
         let (ready, listening) = std::sync::mpsc::channel();
+        let of = route.clone();
         let receiver = std::thread::spawn(move || {
-            enter("b")?;
-            let listener =
-                TcpListener::bind((bed.receiver_address(), PORT)).context("listening")?;
+            stay_on(of.receivers_processor)?;
+            enter(of.to)?;
+            let listener = TcpListener::bind((of.address, of.port)).context("listening")?;
             ready.send(())?;
             serve(listener.accept()?.0)
         });
         let _ = listening.recv();
-        enter("a")?;
-        let stream = TcpStream::connect((bed.receiver_address(), PORT)).context("connecting")?;
+        enter(route.from)?;
+        let stream = TcpStream::connect((route.address, route.port)).context("connecting")?;
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
             buffer: vec![0x5a; CHUNK],
             receiver,
         })
+    }
+
+    /// Bounds the rate (SO_MAX_PACING_RATE), bytes a second.
+    pub fn pace(&self, bytes_per_s: u32) -> Result<()> {
+        set_option(
+            &self.stream,
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            bytes_per_s,
+        )
+        .context("SO_MAX_PACING_RATE")
     }
 
     /// Sends `bytes` and waits until the receiver's application has them all.
@@ -107,18 +145,37 @@ fn serve(mut stream: TcpStream) -> Result<()> {
 
 /// Sets the largest window that the socket offers (TCP_WINDOW_CLAMP, which nix does not have).
 fn clamp_window(stream: &TcpStream, bytes: u32) -> Result<()> {
-    // SAFETY: the kernel reads the four bytes of `bytes`.
+    set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes).context("TCP_WINDOW_CLAMP")
+}
+
+fn set_option(stream: &TcpStream, level: i32, option: i32, value: u32) -> Result<()> {
+    // SAFETY: the kernel reads the four bytes of `value`.
     let result = unsafe {
         libc::setsockopt(
             stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_WINDOW_CLAMP,
-            (&raw const bytes).cast(),
-            size_of_val(&bytes) as libc::socklen_t,
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
         )
     };
-    Errno::result(result).context("TCP_WINDOW_CLAMP")?;
+    Errno::result(result)?;
     Ok(())
+}
+
+/// Keeps the calling thread, and what it starts, on a processor.
+pub fn stay_on(processor: Option<usize>) -> Result<()> {
+    let Some(processor) = processor else {
+        return Ok(());
+    };
+    let mut set = CpuSet::new();
+    set.set(processor)?;
+    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("processor {processor}"))
+}
+
+/// Frames that have left eth0 of a namespace.
+pub fn frames_sent(namespace: &str) -> Result<u64> {
+    device(&counters(namespace)?, 9)
 }
 
 impl Moved {

@@ -6,8 +6,9 @@ use onramp_results::figure::{world_name, worlds, Gives, Measured, Row, Verdict};
 use crate::number::{exact, three, unit};
 
 /// All verdicts, best first.
-pub const VERDICTS: [Verdict; 5] = [
+pub const VERDICTS: [Verdict; 6] = [
     Verdict::Reproduced,
+    Verdict::PointEstimate,
     Verdict::DirectionOnly,
     Verdict::NotReproduced,
     Verdict::NotMeasured,
@@ -25,6 +26,7 @@ const WIDTH: f64 = 120.0;
 pub fn words(verdict: Verdict) -> (&'static str, &'static str, &'static str) {
     match verdict {
         Verdict::Reproduced => ("good", "\u{2713}", "reproduced"),
+        Verdict::PointEstimate => ("likely", "~", "point estimate only"),
         Verdict::DirectionOnly => ("fair", "\u{2248}", "direction only"),
         Verdict::NotReproduced => ("bad", "\u{2717}", "not reproduced"),
         Verdict::NotMeasured => ("unknown", "?", "not measured"),

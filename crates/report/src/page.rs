@@ -152,12 +152,30 @@ fn verdicts(section: &Section, gives: Option<Gives>) -> Markup {
     html! { @for (verdict, count) in counts(rows) { (comparison::tally(verdict, count)) " " } }
 }
 
+/// Counts of the verdicts on the rows of one kind: a number shows more than the shape of a picture.
+fn of_kind(rows: &[&Row], gives: Option<Gives>, name: &str) -> Markup {
+    let all = counts(rows.iter().copied().filter(|row| row.gives == gives));
+    html! {
+        @if !all.is_empty() {
+            p.verdicts {
+                strong { (name) ":" } " "
+                @for (verdict, count) in &all { (badge(*verdict, Some(*count))) " " }
+            }
+            div.share aria-hidden="true" {
+                @for (verdict, count) in &all {
+                    span class=(comparison::words(*verdict).0) style={ "flex-grow:" (count) } {}
+                }
+            }
+        }
+    }
+}
+
 fn overview(sections: &[Section], anchors: &[String]) -> Markup {
     let counted = sections
         .iter()
         .filter(|section| is_counted(section, sections));
-    let all = counts(counted.flat_map(|section| &section.rows));
-    let total: usize = all.iter().map(|(_, count)| count).sum();
+    let rows: Vec<&Row> = counted.flat_map(|section| &section.rows).collect();
+    let total: usize = counts(rows.iter().copied()).iter().map(|(_, n)| n).sum();
     let partial = sections
         .iter()
         .filter(|section| section.partial.is_some())
@@ -165,17 +183,13 @@ fn overview(sections: &[Section], anchors: &[String]) -> Markup {
     html! {
         section #overview aria-label="Overview" {
             @if total > 0 {
-                p.verdicts { @for (verdict, count) in &all { (badge(*verdict, Some(*count))) " " } }
-                div.share aria-hidden="true" {
-                    @for (verdict, count) in &all {
-                        span class=(comparison::words(*verdict).0) style={ "flex-grow:" (count) } {}
-                    }
-                }
+                @for (gives, given) in GIVEN { (of_kind(&rows, gives, given)) }
                 details.legend-of-verdicts {
                     summary { "What the verdicts mean" }
                     ul {
-                        li { (badge(Verdict::Reproduced, None)) " within a factor of 1.5 of the paper's number; or within the bound that the row names for words and pictures" }
-                        li { (badge(Verdict::DirectionOnly, None)) " the effect goes the paper's way, but is smaller or larger" }
+                        li { (badge(Verdict::Reproduced, None)) " the whole confidence interval agrees with the paper: within a factor of 1.5 of its number, or of its effect as a ratio and as a logarithm; or within what the row states for words and pictures" }
+                        li { (badge(Verdict::PointEstimate, None)) " the mean agrees, but part of its interval does not, or there is no interval" }
+                        li { (badge(Verdict::DirectionOnly, None)) " the whole interval has the paper's direction, but the size differs" }
                         li { (badge(Verdict::NotReproduced, None)) " neither; the row gives the reason where one was found" }
                         li { (badge(Verdict::NotMeasured, None)) " no number of ours: runs are missing" }
                         li { (badge(Verdict::Beyond, None)) " the paper does not have it" }

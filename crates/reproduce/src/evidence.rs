@@ -9,8 +9,9 @@
 use crate::error::Result;
 use crate::library::Library;
 use crate::plan::Planned;
-use crate::spec::ScaleName;
-use onramp_results::figure::{Figure, MadeBy};
+use crate::rows;
+use crate::spec::{RowSpec, ScaleName};
+use onramp_results::figure::{Figure, MadeBy, Row};
 use onramp_scenario::Run;
 use std::collections::BTreeMap;
 
@@ -49,8 +50,9 @@ pub fn probe(planned: &Planned) -> Vec<Run> {
         .collect()
 }
 
-/// Gives a recorded `figure` the texts of its declaration, which alone has them: title, question, notes.
-/// Answers `false`, and changes nothing, if the rows are not those that are declared.
+/// Gives a recorded `figure` what its declaration alone has: title, question, notes, what the paper says, and the
+/// verdicts, which follow from that and the recorded values. A new rule or claim needs no new run. Answers
+/// `false`, and changes nothing, if the rows are not those that are declared.
 ///
 /// # Errors
 /// The figure is not declared, or not at that scale.
@@ -61,18 +63,25 @@ pub fn annotate(library: &Library, figure: &mut Figure) -> Result<bool> {
         _ => ScaleName::Quick,
     };
     let spec = Planned::read(library, &figure.id, scale)?.spec;
-    let declared = spec.rows;
-    let key = |name: &str, paper: Option<f64>| (name.to_owned(), paper.map(f64::to_bits));
-    let of_rows = figure.rows.iter().map(|row| key(&row.name, row.paper));
-    if !of_rows.eq(declared.iter().map(|row| key(&row.name, row.paper.number))) {
+    let Some(rows) = as_declared(&figure.rows, &spec.rows) else {
         return Ok(false);
-    }
+    };
+    figure.rows = rows;
     figure.title = spec.title;
     figure.asked = spec.asked.trim().to_owned();
-    for (row, declared) in figure.rows.iter_mut().zip(declared) {
-        row.note = declared.note.trim().to_owned();
-    }
     Ok(true)
+}
+
+/// The `recorded` rows as `declared` now, in that order; none if they are others.
+fn as_declared(recorded: &[Row], declared: &[RowSpec]) -> Option<Vec<Row>> {
+    let mut left: Vec<&Row> = recorded.iter().collect();
+    let mut rows = Vec::new();
+    for spec in declared {
+        let is_it = |row: &&Row| row.name == spec.name && row.by == spec.runs.by;
+        let row = left.remove(left.iter().position(is_it)?);
+        rows.push(rows::judged_again(spec, row));
+    }
+    left.is_empty().then_some(rows)
 }
 
 /// `figure` as docs/reproduction/ keeps it: without what other files have.
@@ -83,4 +92,34 @@ pub fn record(mut figure: Figure) -> Figure {
         row.note.clear();
     }
     figure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{measured, row};
+    use onramp_results::figure::Verdict;
+
+    #[test]
+    fn recorded_values_are_judged_by_what_is_declared_now() {
+        let declared = |name: &str, paper: &str| -> RowSpec {
+            let text = format!("name = \"{name}\"\nsource = \"s\"\nas = \"ratio\"\n{paper}");
+            toml::from_str(&text).unwrap()
+        };
+        let recorded = |name: &str, value: f64| {
+            let mut one = measured("sim", Some(value), Verdict::NotReproduced);
+            one.interval = Some([value * 0.99, value * 1.01]);
+            row(name, 9.0, vec![one])
+        };
+        let rows = [recorded("RCT", 2.0), recorded("FCT", 0.5)];
+        let fct = declared("FCT", "gives = \"words\"\nsays = \"less\"");
+        let specs = [fct, declared("RCT", "paper = 2.1")];
+        let again = as_declared(&rows, &specs).unwrap();
+        let names: Vec<_> = again.iter().map(|row| (&*row.name, row.paper)).collect();
+        assert_eq!(names, [("FCT", None), ("RCT", Some(2.1))]);
+        let is_reproduced = |row: &Row| row.measured[0].verdict == Verdict::Reproduced;
+        assert!(again.iter().all(is_reproduced));
+        assert_eq!(as_declared(&rows, &specs[..1]), None);
+        assert_eq!(as_declared(&rows[..1], &specs), None);
+    }
 }

@@ -17,6 +17,7 @@ mod rows;
 mod spec;
 mod statistics;
 mod table;
+mod verdict;
 mod world;
 
 pub use error::{Error, Result};

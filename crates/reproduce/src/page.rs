@@ -16,12 +16,35 @@ want to know which of the paper's results hold here, how far, and why not.
 averaged by their logarithms). The ratio is our value divided by the paper's. For a change in per cent it is
 the ratio of what remains: falls of 28 % and 21 % have the ratio 0.72 / 0.79.
 
+One rule judges all rows of all papers. It looks at two things: does our mean agree with the paper, and does the
+whole interval?
+
 | verdict | means |
 |---|---|
-| reproduced | within a factor of 1.5 of the paper's number. A change must also go the paper's way, and its interval must exclude no change. Where the paper has words or a picture, the row names a bound, which must hold. |
-| direction only | the effect goes the paper's way, and its interval excludes no change, but it is smaller or larger |
-| not reproduced | neither; the note gives the reason where one was found |
-| not measured | no number of ours |
+| reproduced | The whole interval agrees with the paper. |
+| point estimate only | The mean agrees, but part of the interval does not, or there is no interval. The result may be by chance. |
+| direction only | The whole interval has the paper's direction, but the mean has another size. |
+| not reproduced | None of these. The note gives the reason where one was found. |
+| not measured | We have no number. |
+
+A paper gives a number, an effect, words, a bound or a picture. Each has its own test:
+
+| the paper says | our value agrees if |
+|---|---|
+| a number | it is within a factor of 1.5, or within the factor that the row declares |
+| an effect: a ratio or a change in % | it is within a factor of 1.5 as a ratio, and the logarithm of the ratio is within a factor of 1.5 too |
+| more or less, in words | it is on that side of no effect |
+| the same, no more or no less, in words | it is within the margin that the row declares |
+| a bound, or a shape of a picture | it is within the bounds that the row declares |
+
+*Example.* The paper has a change of -21 %, which is a ratio of 0.79 with the logarithm -0.236. Logarithms from
+-0.157 to -0.354 agree, which are changes from -14.5 to -29.8 %. So -47 % is *direction only* if its interval excludes
+0, and 0 % is *not reproduced*. A mean of -25 % is *reproduced* with the interval -28 to -22 %, and *point estimate
+only* with -33 to -17 %. The factor of the logarithm limits small effects. The factor of the ratio limits large ones:
+for a ratio of 13, the logarithm alone would accept 47.
+
+Rows are of three kinds, which are counted apart: the paper gives a number, a claim in words, or only a picture. A
+number is the strongest evidence. The bounds of a picture are ours, so these rows show less.
 
 The simulator's numbers do not depend on the machine. At the scale *rack* the same scenario, equally small and
 slow, runs in the simulator and on real Linux kernels in a virtual rack ([what it shows](fidelity.md)); compare
@@ -76,6 +99,7 @@ fn tally(figures: &[&Figure], gives: Gives) -> Tally {
     for figure in figures {
         let one = Tally::of(&figure.rows, gives, |world| counts(figure, world));
         all.reproduced += one.reproduced;
+        all.point_estimate += one.point_estimate;
         all.direction_only += one.direction_only;
         all.not_reproduced += one.not_reproduced;
         all.not_measured += one.not_measured;
@@ -94,6 +118,7 @@ fn totals(text: &mut String, figures: &[&Figure]) {
             "the paper gives",
             "rows",
             "reproduced",
+            "point estimate only",
             "direction only",
             "not reproduced",
             "not measured",
@@ -105,6 +130,7 @@ fn totals(text: &mut String, figures: &[&Figure]) {
             let numbers = [
                 tally.total(),
                 tally.reproduced,
+                tally.point_estimate,
                 tally.direction_only,
                 tally.not_reproduced,
                 tally.not_measured,
@@ -121,8 +147,8 @@ fn totals(text: &mut String, figures: &[&Figure]) {
 /// One row for each figure: verdicts by the form in which the paper gives the row.
 fn overview(text: &mut String, figures: &[&Figure], now: &dyn Fn(&str) -> MadeBy) {
     text.push_str(
-        "\nVerdicts by figure, as *reproduced / direction only / not reproduced*; \
-         *?* counts rows that were not measured:\n\n",
+        "\nVerdicts by figure, as *reproduced / point estimate only / direction only / not \
+         reproduced*; *?* counts rows that were not measured:\n\n",
     );
     write_headings(
         text,
@@ -160,8 +186,8 @@ fn brief(tally: Tally) -> String {
         return String::new();
     }
     let mut text = format!(
-        "{} / {} / {}",
-        tally.reproduced, tally.direction_only, tally.not_reproduced
+        "{} / {} / {} / {}",
+        tally.reproduced, tally.point_estimate, tally.direction_only, tally.not_reproduced
     );
     if tally.not_measured > 0 {
         let _ = write!(text, " / {} ?", tally.not_measured);
@@ -304,20 +330,44 @@ mod tests {
         let full = figure("full", rct(Verdict::Reproduced));
         let text = markdown(&[quick, full, both()], &now);
         assert!(
-            text.contains("\n| numbers | 1 | 1 | 0 | 0 | 0 |\n"),
+            text.contains("\n| numbers | 1 | 1 | 0 | 0 | 0 | 0 |\n"),
             "{text}"
         );
-        let rack = "\n| numbers, on real kernels | 2 | 0 | 1 | 0 | 1 |\n";
+        let rack = "\n| numbers, on real kernels | 2 | 0 | 0 | 1 | 0 | 1 |\n";
         assert!(text.contains(rack), "{text}");
         assert!(
-            text.contains("| [f9](#f9-rct-full) | RCT | full | 1 / 0 / 0 |"),
+            text.contains("| [f9](#f9-rct-full) | RCT | full | 1 / 0 / 0 / 0 |"),
             "{text}"
         );
         assert!(
-            text.contains("| [f9](#f9-rct-rack) | RCT | rack | 0 / 1 / 0 / 1 ? |"),
+            text.contains("| [f9](#f9-rct-rack) | RCT | rack | 0 / 0 / 1 / 0 / 1 ? |"),
             "{text}"
         );
         assert!(!text.contains("## f9: RCT, quick"));
+    }
+
+    #[test]
+    fn numbers_words_and_pictures_are_counted_apart() {
+        let of = |gives, verdict| {
+            let mut one = row("RCT", 2.6, vec![measured("sim", Some(2.6), verdict)]);
+            one.gives = Some(gives);
+            one
+        };
+        let rows = vec![
+            of(Gives::Number, Verdict::PointEstimate),
+            of(Gives::Words, Verdict::Reproduced),
+            of(Gives::Words, Verdict::NotReproduced),
+            of(Gives::Picture, Verdict::DirectionOnly),
+        ];
+        let text = markdown(&[figure("full", rows)], &now);
+        for line in [
+            "| numbers | 1 | 0 | 1 | 0 | 0 | 0 |",
+            "| claims in words | 2 | 1 | 0 | 0 | 1 | 0 |",
+            "| pictures | 1 | 0 | 0 | 1 | 0 | 0 |",
+            "| full | 0 / 1 / 0 / 0 | 1 / 0 / 0 / 1 | 0 / 0 / 1 / 0 |",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
     }
 
     #[test]

@@ -1,13 +1,11 @@
-//! The paper's numbers beside ours, and the verdict by rule.
+//! The paper's numbers beside ours, and the verdict on each.
 
 use crate::error::Result;
 use crate::spec::{Choice, RowSpec};
 use crate::statistics::Estimate;
+use crate::verdict;
 use crate::world::{measured, of_cost, seed, World};
-use onramp_results::figure::{By, Measured, Row, Verdict};
-
-/// Largest factor between the paper's improvement and ours that counts as reproduced.
-const WITHIN: f64 = 1.5;
+use onramp_results::figure::{By, Measured, Row};
 
 /// What `row` came to in each world.
 ///
@@ -27,16 +25,30 @@ pub fn row(spec: &RowSpec, worlds: &[World]) -> Result<Row> {
         });
         all.push(judged(spec, "bench", value));
     }
-    Ok(Row {
+    Ok(declared(spec, all))
+}
+
+/// A recorded `row` with what `spec` says now of the paper, and the verdicts that follow.
+pub fn judged_again(spec: &RowSpec, row: &Row) -> Row {
+    let again = |measured: &Measured| {
+        let interval = measured.interval;
+        let estimate = measured.value.map(|value| Estimate { value, interval });
+        judged(spec, &measured.world, estimate)
+    };
+    declared(spec, row.measured.iter().map(again).collect())
+}
+
+fn declared(spec: &RowSpec, measured: Vec<Measured>) -> Row {
+    Row {
         name: spec.name.clone(),
         unit: unit(spec),
         by: spec.runs.by,
         gives: spec.given(),
         paper: spec.paper.number,
         source: spec.paper.source.clone(),
-        measured: all,
+        measured,
         note: spec.note.trim().to_owned(),
-    })
+    }
 }
 
 fn judged(spec: &RowSpec, world: &str, estimate: Option<Estimate>) -> Measured {
@@ -44,7 +56,7 @@ fn judged(spec: &RowSpec, world: &str, estimate: Option<Estimate>) -> Measured {
         world: world.to_owned(),
         value: estimate.map(|e| e.value),
         interval: estimate.and_then(|e| e.interval),
-        verdict: verdict(spec, estimate),
+        verdict: verdict::of(spec, estimate),
     }
 }
 
@@ -90,148 +102,14 @@ fn values(spec: &RowSpec, world: &World, choice: &Choice) -> Result<Vec<(String,
     Ok(values)
 }
 
-/// Reproduced: within the factor of the paper's number and, if that is a change, on the same side and not by
-/// chance; or within the bounds that the picture's shape sets, and not by chance if they ask for a change.
-/// Direction only: the same without the factor.
-fn verdict(spec: &RowSpec, measured: Option<Estimate>) -> Verdict {
-    if spec.given().is_none() {
-        return Verdict::Beyond;
-    }
-    let Some(measured) = measured else {
-        return Verdict::NotMeasured;
-    };
-    let value = measured.value;
-    let in_bounds = spec.paper.at_least.is_none_or(|least| value >= least)
-        && spec.paper.at_most.is_none_or(|most| value <= most)
-        && !(asks_for_change(spec) && is_chance(spec, measured));
-    let is_close = spec.paper.number.is_none_or(|paper| {
-        let (ours, theirs) = (scale(spec, value), scale(spec, paper));
-        let has_sides = spec.runs.by != By::Value && theirs != 1.0;
-        let is_on_its_side = same_side(ours, theirs) && !is_chance(spec, measured);
-        factor(ours, theirs) <= spec.paper.within.unwrap_or(WITHIN)
-            && (!has_sides || is_on_its_side)
-    });
-    match is_close && (in_bounds || spec.paper.number.is_some()) {
-        true => Verdict::Reproduced,
-        false if points_the_same_way(spec, measured, in_bounds) => Verdict::DirectionOnly,
-        false => Verdict::NotReproduced,
-    }
-}
-
-/// Changes as ratios, so that -50 % is as far from none as +100 %.
-fn scale(spec: &RowSpec, value: f64) -> f64 {
-    spec.runs.by.scale(value)
-}
-
-fn factor(a: f64, b: f64) -> f64 {
-    match a > 0.0 && b > 0.0 {
-        true => (a / b).max(b / a),
-        false if a == b => 1.0,
-        false => f64::INFINITY,
-    }
-}
-
-fn same_side(a: f64, b: f64) -> bool {
-    (a > 1.0) == (b > 1.0)
-}
-
-/// Whether no change is outside of the bounds.
-fn asks_for_change(spec: &RowSpec) -> bool {
-    let of = |bound: Option<f64>| bound.map(|bound| scale(spec, bound));
-    let more = of(spec.paper.at_least).is_some_and(|least| least > 1.0);
-    let less = of(spec.paper.at_most).is_some_and(|most| most < 1.0);
-    spec.runs.by != By::Value && (more || less)
-}
-
-/// Whether seeds differ by so much that there may be no change.
-fn is_chance(spec: &RowSpec, measured: Estimate) -> bool {
-    let ends = measured.interval;
-    ends.is_some_and(|[low, high]| scale(spec, low) <= 1.0 && scale(spec, high) >= 1.0)
-}
-
-fn points_the_same_way(spec: &RowSpec, measured: Estimate, in_bounds: bool) -> bool {
-    if spec.runs.by == By::Value {
-        // Of a plain number only bounds say what a direction is.
-        return in_bounds && (spec.paper.at_least.is_some() || spec.paper.at_most.is_some());
-    }
-    // Of a bound, the side that it lies towards: at most 2 % more is none.
-    let more = match spec.paper.number {
-        Some(paper) if scale(spec, paper) == 1.0 => return false,
-        Some(paper) => scale(spec, paper) > 1.0,
-        None => spec.paper.at_least.is_some(),
-    };
-    !is_chance(spec, measured) && (scale(spec, measured.value) > 1.0) == more
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_results::figure::Verdict;
     use onramp_results::RunResult;
     use serde_json::{json, Value};
     use std::collections::BTreeMap;
     use std::path::PathBuf;
-
-    fn spec(text: &str) -> RowSpec {
-        let text = format!("name = \"n\"\nsource = \"s\"\nmetric = \"m\"\n{text}");
-        toml::from_str(&text).unwrap()
-    }
-
-    fn verdict_of(spec: &RowSpec, value: f64, interval: [f64; 2]) -> Verdict {
-        let measured = Estimate {
-            value,
-            interval: Some(interval),
-        };
-        verdict(spec, Some(measured))
-    }
-
-    #[test]
-    fn a_ratio_within_the_factor_is_reproduced() {
-        let spec = spec("as = \"ratio\"\npaper = 3.0");
-        assert_eq!(verdict_of(&spec, 2.1, [1.8, 2.4]), Verdict::Reproduced);
-        assert_eq!(
-            verdict_of(&spec, 30.0, [20.0, 40.0]),
-            Verdict::DirectionOnly
-        );
-        assert_eq!(verdict_of(&spec, 1.5, [0.9, 2.2]), Verdict::NotReproduced);
-        assert_eq!(verdict_of(&spec, 0.5, [0.4, 0.6]), Verdict::NotReproduced);
-    }
-
-    #[test]
-    fn a_small_change_is_reproduced_if_it_goes_the_same_way_for_sure() {
-        let spec = spec("as = \"change\"\npaper = -7.0");
-        assert_eq!(
-            verdict_of(&spec, -20.0, [-25.0, -15.0]),
-            Verdict::Reproduced
-        );
-        assert_eq!(verdict_of(&spec, 4.0, [2.0, 6.0]), Verdict::NotReproduced);
-        assert_eq!(
-            verdict_of(&spec, -7.0, [-15.0, 1.0]),
-            Verdict::NotReproduced
-        );
-        let none = self::spec("as = \"change\"\npaper = 0.0\nwithin = 1.1");
-        assert_eq!(verdict_of(&none, 4.0, [2.0, 6.0]), Verdict::Reproduced);
-        assert_eq!(
-            verdict_of(&none, 15.0, [14.0, 16.0]),
-            Verdict::NotReproduced
-        );
-    }
-
-    #[test]
-    fn what_is_only_a_picture_is_judged_by_its_bounds() {
-        let spec = spec("as = \"ratio\"\nat_least = 1.5\ngives = \"picture\"");
-        assert_eq!(verdict_of(&spec, 1.6, [1.1, 2.1]), Verdict::Reproduced);
-        assert_eq!(verdict_of(&spec, 1.2, [1.1, 1.3]), Verdict::DirectionOnly);
-        assert_eq!(verdict_of(&spec, 1.2, [0.9, 1.5]), Verdict::NotReproduced);
-        assert_eq!(verdict_of(&spec, 1.6, [0.9, 2.8]), Verdict::NotReproduced);
-        let no_worse = self::spec("as = \"change\"\nat_most = 2\ngives = \"picture\"");
-        assert_eq!(
-            verdict_of(&no_worse, 5.0, [4.0, 6.0]),
-            Verdict::NotReproduced
-        );
-        assert_eq!(verdict_of(&no_worse, 1.0, [-1.0, 3.0]), Verdict::Reproduced);
-        let free = self::spec("as = \"ratio\"");
-        assert_eq!(verdict_of(&free, 1.0, [1.0, 1.0]), Verdict::Beyond);
-    }
 
     /// Its CPU time is 2 s if it is the rack.
     fn world(name: &str, drops: i64) -> World {
@@ -266,7 +144,7 @@ mod tests {
         assert_eq!(
             judged("metric = \"drops\"\npaper = 30"),
             [
-                (sim, Some(30.0), Verdict::Reproduced),
+                (sim, Some(30.0), Verdict::PointEstimate),
                 (rack.clone(), Some(90.0), Verdict::NotReproduced)
             ]
         );
@@ -277,13 +155,5 @@ mod tests {
         let per = judged("metric = \"drops\"\nper = \"cost.cpu_s\"");
         assert_eq!((per[0].1, per[1].1), (None, Some(45.0)));
         assert_eq!(judged("cost = \"0.sender_percent\"")[0].0, "bench");
-    }
-
-    #[test]
-    fn a_row_without_a_number_is_not_measured() {
-        assert_eq!(
-            verdict(&spec("as = \"ratio\"\npaper = 2.0"), None),
-            Verdict::NotMeasured
-        );
     }
 }

@@ -1,8 +1,10 @@
 //! Figures as `figures/ID.toml` declares them: what is asked, what runs, which numbers are compared and
 //! what is drawn. A small closed set of forms; nothing is programmed. `figures/README.md` explains it.
 
+mod claim;
 mod row;
 
+pub use claim::{Claim, Range};
 pub use row::{FlowsMeasure, RowSpec, SeriesMeasure, Statistic};
 
 use crate::error::{Error, Result};

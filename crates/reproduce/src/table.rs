@@ -18,14 +18,14 @@ pub fn terminal(figure: &Figure) -> String {
     let worlds = worlds(&figure.rows);
     let _ = write!(text, "{:<width$}  {:>12}", "what", "paper");
     for world in &worlds {
-        let _ = write!(text, "  {:>28}  {:<14}", column(world, &worlds), "verdict");
+        let _ = write!(text, "  {:>28}  {:<19}", column(world, &worlds), "verdict");
     }
     end_line(&mut text);
     for row in &figure.rows {
         let _ = write!(text, "{:<width$}  {:>12}", row.name, paper(row));
         for measured in worlds.iter().map(|world| of_world(row, world)) {
             let (measured, verdict) = (value(measured, row), verdict_of(measured));
-            let _ = write!(text, "  {measured:>28}  {verdict:<14}");
+            let _ = write!(text, "  {measured:>28}  {verdict:<19}");
         }
         end_line(&mut text);
         if !row.note.is_empty() {
@@ -107,6 +107,7 @@ pub(crate) fn verdict_of(measured: Option<&Measured>) -> &'static str {
     match measured.map(|measured| measured.verdict) {
         None => "",
         Some(Verdict::Reproduced) => "reproduced",
+        Some(Verdict::PointEstimate) => "point estimate only",
         Some(Verdict::DirectionOnly) => "direction only",
         Some(Verdict::NotReproduced) => "not reproduced",
         Some(Verdict::NotMeasured) => "not measured",

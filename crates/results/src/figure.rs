@@ -148,6 +148,8 @@ pub struct Measured {
 pub struct Tally {
     /// [`Verdict::Reproduced`].
     pub reproduced: usize,
+    /// [`Verdict::PointEstimate`].
+    pub point_estimate: usize,
     /// [`Verdict::DirectionOnly`].
     pub direction_only: usize,
     /// [`Verdict::NotReproduced`].
@@ -172,6 +174,7 @@ impl Tally {
         {
             match measured.verdict {
                 Verdict::Reproduced => tally.reproduced += 1,
+                Verdict::PointEstimate => tally.point_estimate += 1,
                 Verdict::DirectionOnly => tally.direction_only += 1,
                 Verdict::NotReproduced => tally.not_reproduced += 1,
                 Verdict::NotMeasured => tally.not_measured += 1,
@@ -183,7 +186,8 @@ impl Tally {
 
     /// Number of verdicts.
     pub fn total(&self) -> usize {
-        self.reproduced + self.direction_only + self.not_reproduced + self.not_measured
+        let agree = self.reproduced + self.point_estimate;
+        agree + self.direction_only + self.not_reproduced + self.not_measured
     }
 }
 
@@ -219,11 +223,13 @@ pub fn world_name(world: &str) -> &str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Within a factor of 1.5 of the paper's number, or of the shape of its plot.
+    /// The whole interval agrees with the paper.
     Reproduced,
-    /// The effect has the paper's direction.
+    /// The mean agrees with the paper, but its interval does not, or there is none.
+    PointEstimate,
+    /// The whole interval has the paper's direction, but the size differs.
     DirectionOnly,
-    /// The effect does not have the paper's direction; the row's note explains why.
+    /// Neither; the row's note explains why, where that is known.
     NotReproduced,
     /// We have no number: runs are missing, or they could not measure it.
     NotMeasured,

@@ -29,11 +29,14 @@ pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()>
     drop_stale(&mut figures, &made_by);
     let mut figures: Vec<Figure> = fullest(&figures).cloned().collect();
     figures.sort_by_key(|figure| (figure.id.clone(), figure.scale.clone()));
+    declare(library, &mut figures)?;
+    let path = docs.join("reproduction.md");
+    std::fs::write(&path, markdown(&figures, &made_by))
+        .with_context(|| path.display().to_string())?;
+    let figures: Vec<Figure> = figures.into_iter().map(record).collect();
     for same in figures.chunk_by(|a, b| a.id == b.id) {
         write_json(&records.join(format!("{}.json", same[0].id)), &same)?;
     }
-    let path = docs.join("reproduction.md");
-    std::fs::write(&path, page(library, figures)?).with_context(|| path.display().to_string())?;
     eprintln!("wrote {} and {}", path.display(), records.display());
     Ok(())
 }
@@ -52,9 +55,9 @@ fn drop_stale(figures: &mut Vec<Figure>, now: &dyn Fn(&str) -> MadeBy) {
     });
 }
 
-/// docs/reproduction.md of recorded `figures`.
-pub fn page(library: &Library, mut figures: Vec<Figure>) -> Result<String> {
-    for figure in &mut figures {
+/// Gives recorded `figures` the texts and verdicts that follow from their declarations.
+fn declare(library: &Library, figures: &mut [Figure]) -> Result<()> {
+    for figure in figures {
         if !annotate(library, figure)? {
             let (id, scale) = (&figure.id, &figure.scale);
             bail!(
@@ -63,7 +66,7 @@ pub fn page(library: &Library, mut figures: Vec<Figure>) -> Result<String> {
             );
         }
     }
-    Ok(markdown(&figures, &made_by))
+    Ok(())
 }
 
 /// All figures of a directory of records.
@@ -144,15 +147,22 @@ mod tests {
     #[test]
     fn the_page_is_that_of_the_records() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let figures = recorded(&docs.join("reproduction")).unwrap();
+        let mut figures = recorded(&docs.join("reproduction")).unwrap();
         assert!(figures.len() > 20);
+        let then = figures.clone();
+        declare(&Library::BuiltIn, &mut figures).unwrap();
+        let now: Vec<Figure> = figures.iter().cloned().map(record).collect();
+        assert!(
+            now == then,
+            "docs/reproduction/ has other claims or verdicts; run: onramp reproduce --table"
+        );
         assert_eq!(
             fullest(&figures).count(),
             figures.len(),
             "a figure at scale quick beside full"
         );
         let written = std::fs::read_to_string(docs.join("reproduction.md")).unwrap();
-        let current = page(&Library::BuiltIn, figures).unwrap() == written;
+        let current = markdown(&figures, &made_by) == written;
         assert!(
             current,
             "docs/reproduction.md is stale; run: onramp reproduce --table"

@@ -1,5 +1,6 @@
 //! A `[[row]]` of a figure: which numbers of which runs are compared with what the paper gives.
 
+use super::claim::{Paper, Says};
 use super::{check_each, Choice, Each, ScaleName};
 use onramp_results::figure::{By, Gives};
 use serde::Deserialize;
@@ -57,23 +58,6 @@ pub struct Compared {
     pub by: By,
 }
 
-/// What the paper gives for a row. Every field is empty for a row beyond the paper.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Paper {
-    /// The paper's number.
-    pub number: Option<f64>,
-    /// What the paper gives where it has no number. `at_least` and `at_most` state it as bounds.
-    pub gives: Option<Gives>,
-    /// The section, figure or table of the paper.
-    pub source: String,
-    /// The largest factor between our value and the paper's that counts as reproduced.
-    pub within: Option<f64>,
-    /// The lower bound that states the paper's words or picture.
-    pub at_least: Option<f64>,
-    /// The upper bound that states them.
-    pub at_most: Option<f64>,
-}
-
 /// The keys of a `[[row]]`, as the file has them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,6 +84,8 @@ struct RowKeys {
     within: Option<f64>,
     at_least: Option<f64>,
     at_most: Option<f64>,
+    says: Option<Says>,
+    margin: Option<f64>,
     #[serde(default)]
     note: String,
     rack_note: Option<String>,
@@ -132,6 +118,8 @@ impl From<RowKeys> for RowSpec {
                 within: keys.within,
                 at_least: keys.at_least,
                 at_most: keys.at_most,
+                says: keys.says,
+                margin: keys.margin,
             },
             note: keys.note,
             rack_note: keys.rack_note,
@@ -205,7 +193,7 @@ impl RowSpec {
         check_each(&self.each)?;
         self.measure.check()?;
         self.runs.check(self.measure.cost.is_some())?;
-        self.paper.check()?;
+        self.paper.check(self.runs.by)?;
         if self.runs.by == By::Value && self.unit.is_none() {
             return wrong("unit", "missing; \"\" for a bare number");
         }
@@ -242,31 +230,6 @@ impl Compared {
     }
 }
 
-impl Paper {
-    fn check(&self) -> Result<(), (String, String)> {
-        let bounds = self.at_least.or(self.at_most).is_some();
-        match (self.number, self.gives) {
-            (Some(_), Some(_)) => return wrong("gives", "given, but `paper` is a number"),
-            (None, Some(Gives::Number)) => return wrong("paper", "missing, but it gives a number"),
-            (None, Some(_)) if !bounds => {
-                return wrong("at_least", "missing: what the paper gives as a bound")
-            }
-            (None, None) if bounds => {
-                let reason = "missing: \"words\" or \"picture\", or a number as `paper`";
-                return wrong("gives", reason);
-            }
-            _ => {}
-        }
-        if (bounds || self.number.is_some()) && self.source.is_empty() {
-            return wrong("source", "missing, but there is a number of the paper");
-        }
-        if self.within.is_some_and(|within| within < 1.0) {
-            return wrong("within", "below min 1");
-        }
-        Ok(())
-    }
-}
-
-fn wrong(key: &str, reason: &str) -> Result<(), (String, String)> {
+pub(super) fn wrong(key: &str, reason: &str) -> Result<(), (String, String)> {
     Err((key.to_owned(), reason.to_owned()))
 }

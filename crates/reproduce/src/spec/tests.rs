@@ -104,6 +104,36 @@ fn errors_name_file_and_key() {
             "row.0.at_least is missing",
         ),
         (
+            "as = \"ratio\"",
+            "as = \"ratio\"\nsays = \"more\"",
+            "row.0.gives is missing: \"words\" or \"picture\"",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\ngives = \"words\"\nsays = \"same\"",
+            "row.0.margin is missing: the per cent that count as no effect",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\ngives = \"words\"\nsays = \"more\"\nmargin = 2",
+            "row.0.margin is given, but `says` has none",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\ngives = \"words\"\nsays = \"same\"\nmargin = 0",
+            "row.0.margin is not above 0",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\ngives = \"words\"\nsays = \"more\"\nat_least = 2",
+            "row.0.says is given, but a number or a bound says it already",
+        ),
+        (
+            "as = \"ratio\"",
+            "as = \"ratio\"\npaper = 1",
+            "row.0.paper is no effect: state it as says = \"same\" with a margin",
+        ),
+        (
             "source = \"s\"",
             "paper = 2",
             "row.0.source is missing, but there is a number of the paper",

@@ -1,0 +1,285 @@
+//! Outside the machines with several processors (several.rs): counts by processor and by lock, and the
+//! tables about them in docs/cost.md. The numbers are in docs/cost-several.json.
+
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+
+use anyhow::{bail, Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    host::{data_path, World, SEEDS},
+    profile,
+    several::{Kind, Transferred, Who},
+};
+
+const FILE: &str = "cost-several.json";
+const ALL: [(Kind, u8); 5] = [
+    (Kind::Queues, 1),
+    (Kind::Queues, 2),
+    (Kind::Queues, 4),
+    (Kind::Queues, 8),
+    (Kind::Hosts, 4),
+];
+/// Functions that wait for a lock.
+const WAITS: [&str; 3] = [
+    "native_queued_spin_lock_slowpath",
+    "resilient_queued_spin_lock_slowpath",
+    "queued_write_lock_slowpath",
+];
+/// Functions that the table of locks names.
+const LOCKERS: usize = 12;
+/// Senders of `Kind::Hosts` are the processors below; the receiver is this one.
+const RECEIVER: usize = 2;
+
+const QUEUES: &str = include_str!("queues.md");
+const HOSTS: &str = include_str!("hosts.md");
+
+/// All set-ups of one machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Run {
+    kind: Kind,
+    processors: u8,
+    seed: u64,
+    data_path: String,
+    counted: Vec<Counted>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Counted {
+    transferred: Transferred,
+    /// Instructions.
+    by_processor: Vec<u64>,
+    user: u64,
+    /// Instructions and calls of the functions that wait for a lock.
+    waits: BTreeMap<String, profile::Calls>,
+    /// Locked instructions on memory that several processors lock, by function.
+    shared: BTreeMap<String, u64>,
+    /// On-Ramp's programs.
+    programs: BTreeMap<String, profile::Calls>,
+}
+
+/// Measures all machines, or those named: pairs of kind and number of processors.
+pub fn measure(world: &World, names: &[String]) -> Result<()> {
+    let directory = world.root.join("docs");
+    let name =
+        |(kind, processors): &(Kind, u8)| [kind_name(*kind).to_owned(), processors.to_string()];
+    let chosen = |one: &&(Kind, u8)| names.is_empty() || names.chunks(2).any(|c| c == name(one));
+    for (kind, processors) in ALL.iter().filter(chosen) {
+        for seed in SEEDS {
+            let run = one(world, *kind, *processors, seed)
+                .with_context(|| format!("{kind:?} {processors}, seed {seed}"))?;
+            let mut runs = read(&directory)?;
+            let place = |run: &Run| {
+                (
+                    ALL.iter().position(|a| *a == (run.kind, run.processors)),
+                    run.seed,
+                )
+            };
+            runs.retain(|r| place(r) != place(&run));
+            runs.push(run);
+            runs.sort_by_key(place);
+            std::fs::write(directory.join(FILE), serde_json::to_vec_pretty(&runs)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Queues => "queues",
+        Kind::Hosts => "hosts",
+    }
+}
+
+fn one(world: &World, kind: Kind, processors: u8, seed: u64) -> Result<Run> {
+    let arguments = ["several", kind_name(kind), &processors.to_string()].map(str::to_owned);
+    let out = world.boot(processors, seed, &arguments)?;
+    let file = |name: &str| out.path().join(name);
+    let all: Vec<Transferred> = serde_json::from_slice(&std::fs::read(file("counted.json"))?)?;
+    let mut counted = vec![];
+    for (n, transferred) in all.into_iter().enumerate() {
+        let (counts, symbols) = (file(&format!("counts.{n}")), file(&format!("symbols.{n}")));
+        let profile = profile::read(&counts, &symbols)?;
+        let of = |names: &dyn Fn(&str) -> bool| {
+            let chosen = profile.iter().filter(|(name, _)| names(name));
+            chosen.map(|(name, calls)| (name.clone(), *calls)).collect()
+        };
+        counted.push(Counted {
+            transferred,
+            by_processor: profile::by_processor(&counts)?,
+            user: profile.get("user").map_or(0, |user| user.instructions),
+            waits: of(&|name| WAITS.contains(&name)),
+            shared: profile::shared(&file(&format!("counts.{n}.locks")), &symbols)?,
+            programs: of(&|name| name.starts_with("bpf:")),
+        });
+    }
+    Ok(Run {
+        kind,
+        processors,
+        seed,
+        data_path: data_path(),
+        counted,
+    })
+}
+
+fn read(directory: &Path) -> Result<Vec<Run>> {
+    match std::fs::read(directory.join(FILE)) {
+        Ok(text) => serde_json::from_slice(&text).context(FILE),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(vec![]),
+        Err(error) => Err(error).context(FILE),
+    }
+}
+
+/// The sections of docs/cost.md about several processors.
+pub fn markdown(directory: &Path) -> Result<String> {
+    let runs = read(directory)?;
+    let (queues, hosts): (Vec<Run>, Vec<Run>) =
+        runs.into_iter().partition(|r| r.kind == Kind::Queues);
+    let mut out = String::new();
+    if !queues.is_empty() {
+        write_queues(&mut out, &queues)?;
+    }
+    if !hosts.is_empty() {
+        write_hosts(&mut out, &hosts)?;
+    }
+    Ok(out)
+}
+
+fn write_queues(out: &mut String, runs: &[Run]) -> Result<()> {
+    write!(out, "\n{QUEUES}\n| queues and processors | who runs On-Ramp | instructions per frame | against nobody | spread | calls of a wait per 1000 frames | instructions in waits per frame | locked instructions on shared memory per frame |\n|{}\n", "---|".repeat(8))?;
+    for same in runs.chunk_by(|a, b| a.processors == b.processors) {
+        for who in Who::of(Kind::Queues) {
+            let base = mean(same, Who::Nobody, instructions)?;
+            let now = mean(same, *who, instructions)?;
+            writeln!(
+                out,
+                "| {} | {} | {now:.0} | {} | {:.1} % | {:.2} | {:.2} | {:.2} |",
+                same[0].processors,
+                who_name(*who),
+                percent(*who, now, base),
+                spread(same, *who, instructions)?,
+                1000.0 * mean(same, *who, |c| c.waits.values().map(|w| w.calls).sum())?,
+                mean(same, *who, |c| c
+                    .waits
+                    .values()
+                    .map(|w| w.instructions)
+                    .sum())?,
+                mean(same, *who, |c| c.shared.values().sum())?,
+            )?;
+        }
+    }
+    let most = runs.iter().map(|run| run.processors).max().unwrap_or(0);
+    let most: Vec<Run> = runs
+        .iter()
+        .filter(|r| r.processors == most)
+        .cloned()
+        .collect();
+    write_locks(out, &most)
+}
+
+/// Who locks memory that others lock too, where most processors are.
+fn write_locks(out: &mut String, runs: &[Run]) -> Result<()> {
+    let whos = Who::of(Kind::Queues);
+    let mut rows: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
+    for counted in runs.iter().flat_map(|run| &run.counted) {
+        for name in counted.shared.keys() {
+            let of = |who: &Who| mean(runs, *who, |c| c.shared.get(name).copied().unwrap_or(0));
+            rows.insert(name, whos.iter().map(of).collect::<Result<_>>()?);
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    let added = |values: &[f64]| {
+        values
+            .iter()
+            .map(|v| (v - values[0]).abs())
+            .fold(0.0, f64::max)
+    };
+    rows.sort_by(|a, b| added(&b.1).total_cmp(&added(&a.1)));
+    let heads: Vec<&str> = whos.iter().map(|who| who_name(*who)).collect();
+    write!(
+        out,
+        "\nThe functions whose locked instructions on shared memory differ most, per 1000 frames, with {} processors:\n\n| function | {} |\n|---|{}\n",
+        runs[0].processors,
+        heads.join(" | "),
+        "---|".repeat(heads.len()),
+    )?;
+    for (name, values) in rows.into_iter().take(LOCKERS) {
+        let cells: Vec<String> = values
+            .iter()
+            .map(|v| format!("{:.1}", 1000.0 * v))
+            .collect();
+        writeln!(out, "| `{name}` | {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+fn write_hosts(out: &mut String, runs: &[Run]) -> Result<()> {
+    write!(out, "\n{HOSTS}\n| who runs On-Ramp | senders, per frame | against nobody | spread | receiver, per frame | against nobody | spread | frames per OR-ACK |\n|{}\n", "---|".repeat(8))?;
+    let senders = |c: &Counted| c.by_processor[..RECEIVER].iter().sum();
+    let receiver = |c: &Counted| c.by_processor[RECEIVER];
+    for who in Who::of(Kind::Hosts) {
+        let ends: [&dyn Fn(&Counted) -> u64; 2] = [&senders, &receiver];
+        let mut cells = vec![who_name(*who).to_owned()];
+        for end in ends {
+            let (base, now) = (mean(runs, Who::Nobody, end)?, mean(runs, *who, end)?);
+            cells.push(format!("{now:.0}"));
+            cells.push(percent(*who, now, base));
+            cells.push(format!("{:.1} %", spread(runs, *who, end)?));
+        }
+        let oracks = mean(runs, *who, |c| c.transferred.oracks)?;
+        cells.push(if oracks > 0.0 {
+            format!("{:.1}", 1.0 / oracks)
+        } else {
+            "-".to_owned()
+        });
+        writeln!(out, "| {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+fn who_name(who: Who) -> &'static str {
+    match who {
+        Who::Nobody => "nobody (fq)",
+        Who::Senders => "senders",
+        Who::All => "all",
+        Who::AllSparse => "all, OR-ACKs ten times sparser",
+    }
+}
+
+fn percent(who: Who, now: f64, base: f64) -> String {
+    match who {
+        Who::Nobody => "-".to_owned(),
+        _ => format!("{:+.1} %", 100.0 * (now / base - 1.0)),
+    }
+}
+
+fn instructions(counted: &Counted) -> u64 {
+    counted.by_processor.iter().sum()
+}
+
+/// Per frame, a run each.
+fn values(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<Vec<f64>> {
+    let counted = runs.iter().flat_map(|run| &run.counted);
+    let counted = counted.filter(|c| c.transferred.who == who);
+    let values: Vec<f64> = counted
+        .map(|c| of(c) as f64 / c.transferred.frames as f64)
+        .collect();
+    if values.is_empty() {
+        bail!("{FILE} has no run of {who:?}");
+    }
+    Ok(values)
+}
+
+fn mean(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<f64> {
+    let values = values(runs, who, of)?;
+    Ok(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Between the runs, in per cent of the lowest.
+fn spread(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<f64> {
+    let values = values(runs, who, of)?;
+    let (low, high) = values
+        .iter()
+        .fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+    Ok(100.0 * (high / low - 1.0))
+}
