@@ -22,6 +22,7 @@ fn main() {
     bindgen::Builder::default()
         .header(format!("{ROOT}/bpf/abi.h"))
         .header(format!("{ROOT}/law/clock.h"))
+        .header(format!("{ROOT}/law/tbtcp.h"))
         .allowlist_type("onr_.*")
         .blocklist_type("onr_counter") // the generated COUNTERS lists them
         .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock)")
@@ -29,6 +30,7 @@ fn main() {
         .allowlist_function("onr_records_(sent|orack|reset)")
         .allowlist_function("onr_nic_(look|gets)")
         .allowlist_function("onr_clock_offset")
+        .allowlist_function("onr_tbtcp_(cut|grow)")
         .allowlist_var("ONR_.*")
         .rustified_enum("onr_.*")
         .derive_default(true)

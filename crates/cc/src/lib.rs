@@ -4,12 +4,14 @@
 //! its names and parameters; and the registry of all ([`Cc`]). Does not know clocks, queues, packets or the
 //! network. Every input is an argument, time included.
 
+mod curve;
 pub mod int;
 pub mod nic;
 mod parameter;
 mod registry;
 pub mod tcp;
 
+pub use curve::{Curve, Fit, Target};
 pub use parameter::{Bounds, Parameter, Setting, Tuning};
 pub use registry::{keys, names, names_of, Cc, Key};
 

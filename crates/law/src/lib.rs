@@ -24,6 +24,7 @@ mod flow;
 mod laws;
 mod nic;
 mod records;
+mod tbtcp;
 
 #[allow(dead_code, missing_docs, non_camel_case_types, clippy::all)]
 mod raw {
@@ -41,6 +42,7 @@ pub use laws::UnknownLaw;
 pub use nic::{Nic, NicCounts};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
 pub use records::{next_sampled_byte, sampled_byte, Records};
+pub use tbtcp::Tbtcp;
 
 /// Default distance of two sampled bytes in sequence space (law/sample.h).
 pub const SAMPLE_BYTES: u32 = raw::ONR_SAMPLE_BYTES;

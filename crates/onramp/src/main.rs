@@ -11,6 +11,7 @@ mod reproduce;
 mod scenario;
 mod sim;
 mod status;
+mod tbtcp;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -61,6 +62,9 @@ enum Command {
     /// Run scenarios in the packet-level simulator
     #[command(subcommand)]
     Sim(sim::Command),
+    /// Configure switches for Tiny Buffer TCP
+    #[command(subcommand)]
+    Tbtcp(tbtcp::Command),
 }
 
 #[cfg(feature = "agent")]
@@ -124,6 +128,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
+        Command::Tbtcp(command) => tbtcp::run(&command),
     }
 }
 

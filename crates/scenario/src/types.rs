@@ -196,6 +196,8 @@ pub struct Ecn {
     pub max_fraction: Fraction,
     /// The fraction grows in this number of equal steps; `None`: continuously.
     pub steps: Option<u32>,
+    /// The curve of Tiny Buffer TCP for this bandwidth-delay product, in place of `max` and `steps`.
+    pub bdp: Option<Bytes>,
     /// The queue that decides.
     pub mark: Mark,
 }

@@ -150,7 +150,10 @@ impl Settings {
         self.add("network.sharing", word(network.sharing));
         if let Some(ecn) = network.ecn {
             self.add("network.ecn.threshold", Value::Bytes(ecn.threshold));
-            self.add("network.ecn.max", Value::Bytes(ecn.max));
+            match ecn.bdp {
+                Some(bdp) => self.add("network.ecn.bdp", Value::Bytes(bdp)),
+                None => self.add("network.ecn.max", Value::Bytes(ecn.max)),
+            }
             let part = Value::Fraction(ecn.max_fraction);
             self.add("network.ecn.max_fraction", part);
             if let Some(steps) = ecn.steps {

@@ -1,13 +1,13 @@
 //! DCTCP: reduces the window in proportion to the fraction of marked packets, once per window (RFC 8257, as
 //! in Linux).
 
-use super::reno::{self, Reno};
-use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, PART};
+use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds, PART};
 use crate::FAIR;
 
 parameters! { "dctcp", {
     "g" gain: f64 = 1.0 / 16.0, PART, "Weight in alpha of the latest window's fraction of marked packets.";
+    "eta" eta: f64 = 1.0, Bounds::Fraction(0.001, 1.0), "Growth of the window in a round trip after slow start, in packets. 1 as in the RFC; 0.1 is DCTCP with the Reduced Additive Increase of Tiny Buffer TCP.";
 } }
 
 /// As the registry has it.
@@ -26,8 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
 pub struct Dctcp {
     params: Params,
     alpha: f64,
-    /// How it grows, and what a loss takes.
-    reno: Reno,
+    growth: Growth,
     /// Of this window: packets delivered, and marked.
     delivered: u32,
     marked: u32,
@@ -42,7 +41,7 @@ impl Dctcp {
         Dctcp {
             params: *params,
             alpha: 1.0, // dctcp_alpha_on_init
-            reno: Reno::new(&reno::Params::default()),
+            growth: Growth::default(),
             delivered: 0,
             marked: 0,
             window_end: 0,
@@ -76,13 +75,14 @@ impl WindowControl for Dctcp {
             window.slow_start_below = window.packets;
             self.reduced_until = Some(acked.next);
         }
-        if self.reduced_until.is_none() {
-            self.reno.on_ack(window, acked);
+        if self.reduced_until.is_none() && acked.may_grow {
+            let per = |packets| (f64::from(packets) / self.params.eta) as u32;
+            self.growth.on_ack(window, acked.packets, per);
         }
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {
-        self.reno.on_loss(window)
+        (window.packets / 2).max(2)
     }
 }
 

@@ -261,6 +261,7 @@ window_controls! {
     Cubic: cubic,
     Bbr: bbr,
     Dctcp: dctcp,
+    Tbtcp: tbtcp,
     Reno: reno,
     Scalable: scalable,
 }

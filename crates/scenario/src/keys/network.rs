@@ -109,6 +109,13 @@ pub(super) const KEYS: &[Key] = &[
     )
     .rack_has(Rack::Never),
     key(
+        "network.ecn.bdp",
+        Form::Bytes(Bytes::new(1_000), Bytes::new(1_000_000_000)),
+        Without("the fraction grows in a line"),
+        "Bandwidth-delay product B of the port, for the curve of Tiny Buffer TCP: x bytes above `threshold` the fraction of marked packets is x/(x + B), and 1/2 from B bytes on, times `max_fraction`. Not with `max` or `steps`.",
+    )
+    .rack_has(Rack::Never),
+    key(
         "network.ecn.mark",
         Form::Choice(Mark::VARIANTS),
         By("`enqueue`; `dequeue` with nic hosts", mark),

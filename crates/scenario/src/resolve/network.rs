@@ -80,6 +80,13 @@ impl Resolver<'_> {
         none
     }
 
+    fn refuse_beside(&mut self, key: &str, other: &str) {
+        if self.given(key) && self.given(other) {
+            let (key, other) = (key.to_owned(), other.to_owned());
+            self.report(&[&key.clone()], Problem::Beside { key, other });
+        }
+    }
+
     pub(super) fn alpha(&mut self, sharing: Option<Sharing>) -> Option<Option<i8>> {
         if !self.given("network.alpha") {
             return Some(None);
@@ -216,8 +223,12 @@ impl Resolver<'_> {
         self.at_most("network.ecn.threshold", threshold, max, "network.ecn.max");
         let max_fraction = self.field::<Fraction>("network.ecn.max_fraction")?;
         let steps = self.field::<Option<u64>>("network.ecn.steps")?;
+        let bdp = self.field::<Option<Bytes>>("network.ecn.bdp")?;
         let mark = self.field("network.ecn.mark")?;
-        let shape = ["network.ecn.steps", "network.ecn.mark"];
+        for other in ["network.ecn.max", "network.ecn.steps"] {
+            self.refuse_beside("network.ecn.bdp", other);
+        }
+        let shape = ["network.ecn.steps", "network.ecn.bdp", "network.ecn.mark"];
         let shaped = max.is_some() || shape.iter().any(|key| self.given(key));
         if shaped && threshold.is_none() {
             if !self.given("network.ecn.threshold") {
@@ -231,6 +242,7 @@ impl Resolver<'_> {
                 max: max?,
                 max_fraction,
                 steps: steps.map(|steps| steps as u32),
+                bdp,
                 mark,
             })
         };

@@ -385,6 +385,17 @@ fn switches_have_steps_sides_and_alphas() {
         errors(&[("network.ecn.steps", "8")]),
         "t:3: network.ecn.threshold is missing, expected size, 0 B to 1 GB"
     );
+    let tiny = [
+        ("network.ecn.threshold", "10 kB"),
+        ("network.ecn.bdp", "180 kB"),
+        ("network.ecn.steps", "8"),
+    ];
+    let run = &Scenario::parse_with(BASE, "t", &tiny[..2]).unwrap().runs()[0].clone();
+    assert_eq!(run.network.ecn.unwrap().bdp, Some(Bytes::new(180_000)));
+    assert_eq!(
+        errors(&tiny),
+        "--set: network.ecn.bdp and network.ecn.steps are both set: remove one of them"
+    );
     let shared = [("network.alpha", "1/8"), ("network.sharing", "shared")];
     let run = &Scenario::parse_with(BASE, "t", &shared).unwrap().runs()[0].clone();
     assert_eq!(run.network.alpha_log2, Some(-3));

@@ -1,6 +1,7 @@
 //! The configuration of switches: buffers, marks, thresholds.
 
 use onramp_cc::nic::Marks;
+use onramp_cc::Curve;
 use onramp_units::{Bytes, Rate};
 
 /// A switch.
@@ -33,12 +34,12 @@ pub enum Buffer {
 pub struct Ecn {
     /// No packet is marked at or below this length.
     pub min: Bytes,
-    /// All packets are marked above this length.
+    /// All packets are marked above this length, unless the curve says otherwise.
     pub max: Bytes,
-    /// Fraction of packets marked just below `max`; it grows from zero at `min`.
+    /// How the fraction of marked packets grows from zero at `min`. Above `max` a hyperbola stays as it is there.
+    pub curve: Curve,
+    /// Scales the curve.
     pub max_fraction: f64,
-    /// Number of equal steps in which it grows; `None`: it grows continuously.
-    pub steps: Option<u32>,
     /// Whether the queue on arrival decides; if not, the queue on departure does.
     pub at_enqueue: bool,
 }
@@ -57,7 +58,7 @@ impl From<Marks> for Ecn {
             min: marks.min,
             max: marks.max,
             max_fraction: marks.max_fraction,
-            steps: None,
+            curve: Curve::Line,
             at_enqueue: false,
         }
     }

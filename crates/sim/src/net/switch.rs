@@ -10,6 +10,7 @@ use crate::net::config::{Buffer, Ecn};
 use crate::net::packet::{Kind, Packet};
 use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
+use onramp_cc::Curve;
 use onramp_units::Rate;
 
 /// Reserve of each ingress port.
@@ -117,16 +118,11 @@ impl Port {
     fn marks(&self, ecn: &Ecn, uniform: impl FnOnce() -> f64) -> bool {
         let (min, max) = self.ecn_bytes;
         let queue = self.data.bytes;
-        if queue <= min || queue > max {
+        if queue <= min || queue > max && ecn.curve != Curve::Hyperbola {
             return queue > max;
         }
-        let part = (queue - min) as f64 / (max - min) as f64;
-        // Step i of n marks the fraction at its middle: (i - 1/2)/n.
-        let part = match ecn.steps.map(f64::from) {
-            Some(steps) => ((part * steps).ceil() - 0.5) / steps,
-            None => part,
-        };
-        uniform() < ecn.max_fraction * part
+        let part = (queue.min(max) - min) as f64 / (max - min) as f64;
+        uniform() < ecn.max_fraction * ecn.curve.at(part)
     }
 
     pub fn set_ecn(&mut self, ecn: &Ecn, host_rate: Rate) {
@@ -366,7 +362,7 @@ mod tests {
     }
 
     /// Of which a fifth at most is marked between 100 and 200 B.
-    fn marked(steps: Option<u32>, queue: u64, uniform: f64) -> bool {
+    fn marked(curve: Curve, queue: u64, uniform: f64) -> bool {
         let (mut port, _) = port();
         port.ecn_bytes = (100, 200);
         port.data.bytes = queue;
@@ -374,7 +370,7 @@ mod tests {
             min: Bytes::new(100),
             max: Bytes::new(200),
             max_fraction: 0.2,
-            steps,
+            curve,
             at_enqueue: true,
         };
         port.marks(&ecn, || uniform)
@@ -382,7 +378,7 @@ mod tests {
 
     #[test]
     fn marks_grow_in_steps_whose_middles_are_on_the_line() {
-        let marked = |queue, uniform| marked(Some(8), queue, uniform);
+        let marked = |queue, uniform| marked(Curve::Steps(8), queue, uniform);
         // Of 12.5 B each, from 100 on: the first has half of an eighth of 20 %.
         for queue in [101, 112] {
             assert!(marked(queue, 0.0124) && !marked(queue, 0.0126), "{queue}");
@@ -412,9 +408,20 @@ mod tests {
 
     #[test]
     fn marks_grow_from_none_to_all() {
-        let marked = |queue, uniform| marked(None, queue, uniform);
+        let marked = |queue, uniform| marked(Curve::Line, queue, uniform);
         assert!(!marked(100, 0.0));
         assert!(marked(150, 0.09) && !marked(150, 0.11));
         assert!(marked(201, 1.0));
+    }
+
+    /// d is 100 B, k is 5.
+    #[test]
+    fn marks_grow_by_the_curve_of_tiny_buffer_tcp() {
+        let marked = |queue, uniform| marked(Curve::Hyperbola, queue, uniform);
+        assert!(!marked(100, 0.0));
+        assert!(marked(125, 0.0399) && !marked(125, 0.0401));
+        for queue in [200, 201, 5_000] {
+            assert!(marked(queue, 0.0999) && !marked(queue, 0.1001), "{queue}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
-use onramp_cc::{nic::Preset, tcp::Entry, Cc};
+use onramp_cc::{nic::Preset, tcp::Entry, Cc, Curve};
 use onramp_scenario::{
     self as scenario, Arrival, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers,
     Run, Sharing,
@@ -199,9 +199,13 @@ fn buffer(run: &Run) -> Buffer {
 fn given(ecn: &scenario::Ecn) -> Ecn {
     Ecn {
         min: ecn.threshold,
-        max: ecn.max,
+        max: ecn.bdp.map_or(ecn.max, |bdp| ecn.threshold + bdp),
         max_fraction: ecn.max_fraction.get(),
-        steps: ecn.steps,
+        curve: match (ecn.bdp, ecn.steps) {
+            (Some(_), _) => Curve::Hyperbola,
+            (None, Some(steps)) => Curve::Steps(steps),
+            (None, None) => Curve::Line,
+        },
         at_enqueue: ecn.mark == scenario::Mark::Enqueue,
     }
 }

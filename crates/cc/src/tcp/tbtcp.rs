@@ -1,0 +1,84 @@
+//! Tiny Buffer TCP: each mark takes a packet of the window, and the window grows by a fraction of a packet a round
+//! trip ("Tiny Buffer TCP for Data Center Networks", section 4). The switch has to mark by the paper's curve
+//! (`network.ecn.bdp`), the receiver to acknowledge each mark at once. The arithmetic is `law/tbtcp.h`, which the kernel
+//! runs too. Slow start, and what a loss takes, are as with DCTCP; slow start ends at the first mark.
+
+use super::reno::{self, Reno};
+use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds};
+use crate::FAIR;
+
+parameters! { "tbtcp", {
+    "eta" eta: f64 = 0.1, Bounds::Fraction(0.001, 1.0), "Growth of the window in a round trip after slow start, in packets. N flows keep a queue of N times this.";
+    "k" most_cut: u32 = 1, Bounds::Count(1, 64), "Packets that one mark takes from the window, at most half of it. Give switches `network.ecn.max_fraction` 1/k.";
+} }
+
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "tbtcp",
+    about: "Tiny Buffer TCP",
+    linux: false,
+    marks: true,
+    parameters: PARAMETERS,
+    ordered: &[],
+    fairness: FAIR,
+    algorithm: || TcpAlgorithm::Tbtcp(Params::default()),
+};
+
+#[derive(Debug, Clone)]
+pub struct Tbtcp {
+    law: onramp_law::Tbtcp,
+    /// Slow start, and what a loss takes.
+    reno: Reno,
+}
+
+impl Tbtcp {
+    pub fn new(params: &Params) -> Tbtcp {
+        Tbtcp {
+            law: onramp_law::Tbtcp::new(params.eta, params.most_cut),
+            reno: Reno::new(&reno::Params::default()),
+        }
+    }
+}
+
+impl WindowControl for Tbtcp {
+    fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
+        if acked.marked > 0 {
+            window.packets = self.law.cut(window.packets, acked.marked);
+            window.slow_start_below = window.slow_start_below.min(window.packets);
+        }
+        if window.in_slow_start() {
+            self.reno.on_ack(window, acked);
+        } else if acked.may_grow {
+            window.packets = self.law.grow(window.packets, acked.packets);
+        }
+    }
+
+    fn on_loss(&mut self, window: &Window) -> u32 {
+        self.reno.on_loss(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::acked;
+    use super::*;
+
+    #[test]
+    fn each_mark_takes_a_packet_and_the_first_ends_slow_start() {
+        let mut tbtcp = Tbtcp::new(&Params::default());
+        let mut window = Window::initial(100);
+        tbtcp.on_ack(&mut window, &acked(0, 10));
+        assert_eq!(window.packets, 110);
+        let three = Acked {
+            marked: 3,
+            ..acked(0, 10)
+        };
+        tbtcp.on_ack(&mut window, &three);
+        assert_eq!((window.packets, window.in_slow_start()), (107, false));
+        for _ in 0..107 {
+            tbtcp.on_ack(&mut window, &acked(0, 10));
+        }
+        assert_eq!(window.packets, 108);
+    }
+}
