@@ -57,6 +57,5 @@ pub use net::partition::Partition;
 pub use net::port::PortState;
 pub use net::port_name::UnknownPort;
 pub use net::topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};
-pub use onramp_cc::Curve;
 pub use simulation::{ConfigError, Simulation};
 pub use watch::capture::{CaptureError, Output};

@@ -1,7 +1,7 @@
 //! What holds in every network: bytes are kept, PFC loses nothing, an idle network takes what the
 //! closed form says, and a queue is as long as theory has it.
 
-use onramp_cc::nic::presets;
+use onramp_cc::{nic::presets, Curve};
 use onramp_scenario::Work;
 use onramp_sim::{
     Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Simulation, Switch, Topology,
@@ -145,7 +145,7 @@ proptest! {
                 min: Bytes::new(5_000),
                 max: Bytes::new(40_000),
                 max_fraction: 0.5,
-                steps: None,
+                curve: Curve::Line,
                 at_enqueue: false,
             });
             let flows = flows.clone();
