@@ -47,7 +47,7 @@ lint: ## checks formatting, clippy, shellcheck, and that each law header compile
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
 	shellcheck --severity=warning $(SHELL_SCRIPTS)
-	for header in law/*.h; do \
+	for header in law/*.h law/cc/*.h; do \
 		$(CLANG) -x c -std=gnu11 -fsyntax-only $(C_WARNINGS) $$header || exit 1; \
 	done
 

@@ -22,7 +22,7 @@ fn main() {
     bindgen::Builder::default()
         .header(format!("{ROOT}/bpf/abi.h"))
         .header(format!("{ROOT}/law/clock.h"))
-        .header(format!("{ROOT}/law/tbtcp.h"))
+        .header(format!("{ROOT}/law/cc/tbtcp.h"))
         .allowlist_type("onr_.*")
         .blocklist_type("onr_counter") // the generated COUNTERS lists them
         .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock)")

@@ -2,7 +2,7 @@
 
 use crate::raw;
 
-/// One connection's window (law/tbtcp.h). Windows are in packets.
+/// One connection's window (law/cc/tbtcp.h). Windows are in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tbtcp {
     config: raw::onr_tbtcp_cfg,

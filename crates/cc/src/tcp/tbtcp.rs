@@ -1,6 +1,6 @@
 //! Tiny Buffer TCP: each mark takes a packet of the window, and the window grows by a fraction of a packet a round
 //! trip ("Tiny Buffer TCP for Data Center Networks", section 4). The switch has to mark by the paper's curve
-//! (`network.ecn.bdp`), the receiver to acknowledge each mark at once. The arithmetic is `law/tbtcp.h`, which the kernel
+//! (`network.ecn.bdp`), the receiver to acknowledge each mark at once. The arithmetic is `law/cc/tbtcp.h`, which the kernel
 //! runs too. Slow start, and what a loss takes, are as with DCTCP; slow start ends at the first mark.
 
 use super::reno::{self, Reno};

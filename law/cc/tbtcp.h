@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* law/tbtcp.h: the window of Tiny Buffer TCP after slow start ("Tiny Buffer TCP for Data Center Networks", section
+/* law/cc/tbtcp.h: the window of Tiny Buffer TCP after slow start ("Tiny Buffer TCP for Data Center Networks", section
  * 4.3). Queue Cancelling Decrease takes most_cut packets for each mark, Reduced Additive Increase adds
  * eta packets a round trip. The switch marks as many packets a round trip as its queue has, so N flows keep
  * eta * N packets there (equation 8). Windows are in packets. */
 #ifndef ONR_TBTCP_H
 #define ONR_TBTCP_H
 
-#include "types.h"
+#include "../types.h"
 
 #define ONR_TBTCP_FLOOR 2u	/* packets; marks take nothing from a window of so many */
 #define ONR_TBTCP_MARKS 64u	/* counted of one acknowledgement; GRO merges fewer packets */
