@@ -160,13 +160,13 @@ fn build_hosts() -> Result<()> {
     let switch = 1 << SWITCH_PROCESSOR;
     shell(&format!(
         "ip netns add s
-         ip -n s link add br type bridge
-         ip -n s link set br up
+         ip -n s link add name sw type bridge
+         ip -n s link set sw up
          for i in 'a 1 1 100' 'c 3 2 100' 'b 2 4 200'; do
              set -- $i
              ip netns add $1
              ip link add eth0 netns $1 type veth peer name $1 netns s
-             ip -n s link set $1 master br
+             ip -n s link set $1 master sw
              ip -n s link set $1 up
              tc -n s qdisc add dev $1 root netem rate $4mbit limit 10000
              ip netns exec s bash -c \"echo {switch} > /sys/class/net/$1/queues/rx-0/rps_cpus\"

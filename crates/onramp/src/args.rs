@@ -91,7 +91,7 @@ impl ThreadArgs {
     }
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or_else(|| {
         format!("{text} has no \"=\", expected KEY=VALUE such as duration='20 ms'")
     })?;

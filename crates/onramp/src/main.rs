@@ -1,5 +1,7 @@
 //! The `onramp` command. Parses arguments, calls the other crates, and prints errors to stderr.
 mod args;
+#[cfg(feature = "agent")]
+mod cc;
 mod clock;
 #[cfg(not(feature = "rack"))]
 mod missing;
@@ -37,6 +39,13 @@ enum Command {
     /// The daemon (not in this build)
     #[cfg(not(feature = "agent"))]
     Agent(missing::Args),
+    /// Congestion controls: where each can run, and ours for this host's kernel
+    #[cfg(feature = "agent")]
+    #[command(subcommand)]
+    Cc(cc::Command),
+    /// Congestion controls for this host's kernel (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Cc(missing::Args),
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
@@ -118,6 +127,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Agent(AgentCommand::Run(args)) => onramp_agent::run(&args),
         #[cfg(not(feature = "agent"))]
         Command::Agent(_) => missing::refuse("agent"),
+        #[cfg(feature = "agent")]
+        Command::Cc(command) => cc::run(&command),
+        #[cfg(not(feature = "agent"))]
+        Command::Cc(_) => missing::refuse("agent"),
         Command::Status(args) => status::run(&args),
         Command::Clock(command) => clock::run(command),
         #[cfg(feature = "rack")]

@@ -232,6 +232,9 @@ facts! {
         thousands_of_held_flows_cost_no_scan: 25,
         flows_of_one_host_get_equal_shares: 8,
     }
+    congestion {
+        tiny_buffer_tcp_runs_in_the_kernel: 16,
+    }
     soak {
         random_faults_for_hours: 2400,
     }

@@ -1,0 +1,190 @@
+//! Congestion controls of ours for the Linux kernel, in BPF (bpf/cc). Loads them, so that sockets and routes can name
+//! them, and unloads them. A loaded one stays until it is unloaded or the machine ends: its link is pinned in `PINS`.
+//! Does not know sockets, routes or scenarios.
+#![warn(missing_docs)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{ErrorKind, Link};
+use onramp_cc::{Cc, Setting, Tuning};
+use onramp_units::Rate;
+
+mod tbtcp;
+
+/// Where the links of loaded ones are pinned.
+pub const PINS: &str = "/sys/fs/bpf/onramp/cc";
+/// Those that the kernel has, separated by spaces.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// A congestion control of ours: its name in scenarios and in the kernel, and what registers it.
+struct Control {
+    name: &'static str,
+    register: fn(&Settings) -> libbpf_rs::Result<Link>,
+}
+
+const CONTROLS: &[Control] = &[Control {
+    name: "tbtcp",
+    register: tbtcp::register,
+}];
+
+/// Why a congestion control cannot be loaded or unloaded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its name is not one of ours.
+    #[error("{name} is none of ours; onramp loads {}", names().collect::<Vec<_>>().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The kernel has one of this name.
+    #[error("the kernel has {name} already; unload it first: onramp cc unload {name}")]
+    Present {
+        /// The name.
+        name: &'static str,
+    },
+    /// It is not loaded.
+    #[error("{name} is not loaded by onramp ({} is missing)", path.display())]
+    Absent {
+        /// The name.
+        name: &'static str,
+        /// Its pin.
+        path: PathBuf,
+    },
+    /// The kernel refuses it.
+    #[error("the kernel does not load {name}: it {}", needs(source))]
+    Kernel {
+        /// The name.
+        name: &'static str,
+        /// The error of libbpf.
+        source: libbpf_rs::Error,
+    },
+    /// The pin cannot be made or removed.
+    #[error("cannot write {}, on a file system of BPF (mount -t bpf bpf /sys/fs/bpf): {source}", path.display())]
+    Pin {
+        /// The pin.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+/// What the kernel lacks, from its error.
+fn needs(error: &libbpf_rs::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON: run the command with sudo"
+        }
+        _ => "needs Linux >= 6.4 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_JIT=y",
+    }
+}
+
+/// Names of all that can be loaded.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CONTROLS.iter().map(|control| control.name)
+}
+
+/// Names that sockets can have now, whoever has loaded them.
+///
+/// # Errors
+///
+/// The kernel does not tell.
+pub fn available() -> io::Result<Vec<String>> {
+    let text = std::fs::read_to_string(AVAILABLE)?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Parameters of one of ours: those that are set, and defaults.
+pub struct Settings<'a> {
+    cc: Cc,
+    tuning: &'a Tuning,
+}
+
+impl Settings<'_> {
+    fn get(&self, parameter: &str) -> Setting {
+        // No default of a kernel's congestion control depends on it.
+        let line = Rate::from_bits_per_s(1).expect("above zero");
+        let default = || self.cc.default_of(parameter, line);
+        let value = self.tuning.get(parameter).or_else(default);
+        value.expect("the registry has this parameter")
+    }
+
+    fn fraction(&self, parameter: &str) -> f64 {
+        match self.get(parameter) {
+            Setting::Fraction(value) => value,
+            other => panic!("{parameter} is no fraction: {other}"),
+        }
+    }
+
+    fn count(&self, parameter: &str) -> u32 {
+        match self.get(parameter) {
+            Setting::Count(value) => value,
+            other => panic!("{parameter} is no count: {other}"),
+        }
+    }
+}
+
+/// Registers `name` with the kernel. `tuning` is within the bounds of the registry.
+///
+/// # Errors
+///
+/// See [`Error`]. Then nothing has changed.
+pub fn load(name: &str, tuning: &Tuning) -> Result<(), Error> {
+    let (control, path) = find(name)?;
+    let name = control.name;
+    if available().is_ok_and(|names| names.iter().any(|n| n == name)) {
+        return Err(Error::Present { name });
+    }
+    let cc = Cc::named(name).expect("the registry has ours");
+    let kernel = |source| Error::Kernel { name, source };
+    let mut link = (control.register)(&Settings { cc, tuning }).map_err(kernel)?;
+    let pin = |source| Error::Pin {
+        path: path.clone(),
+        source,
+    };
+    std::fs::create_dir_all(PINS).map_err(pin)?;
+    link.pin(&path)
+        .map_err(|error| pin(io::Error::other(error)))
+}
+
+/// Takes `name` out of the kernel. Connections that have it keep it until they end.
+///
+/// # Errors
+///
+/// See [`Error`].
+pub fn unload(name: &str) -> Result<(), Error> {
+    let (control, path) = find(name)?;
+    std::fs::remove_file(&path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::Absent {
+            name: control.name,
+            path,
+        },
+        _ => Error::Pin { path, source },
+    })
+}
+
+fn find(name: &str) -> Result<(&'static Control, PathBuf), Error> {
+    let control = CONTROLS.iter().find(|control| control.name == name);
+    let control = control.ok_or_else(|| Error::Unknown { name: name.into() })?;
+    Ok((control, Path::new(PINS).join(control.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_in_the_registry_and_in_linux_by_that_name() {
+        for name in names() {
+            let cc = Cc::named(name).unwrap();
+            assert!(!cc.is_nic(), "{name}");
+            assert!(name.len() < 16, "TCP_CA_NAME_MAX");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_none_of_ours_is_refused() {
+        let error = load("cubic", &Tuning::default()).unwrap_err().to_string();
+        assert_eq!(error, "cubic is none of ours; onramp loads tbtcp");
+    }
+}

@@ -1,0 +1,153 @@
+//! `onramp cc`: congestion controls, in this host's kernel and elsewhere.
+use anyhow::{bail, Context, Result};
+use clap::Subcommand;
+use onramp_cc::{Bounds, Cc, Parameter, Setting, Tuning};
+use onramp_kernel_cc as kernel;
+
+use crate::args::key_value;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show all congestion controls, and where each can run
+    List,
+    /// Give this host's kernel one of ours. It stays until it is unloaded or the host restarts
+    #[command(after_help = "Example: onramp cc load tbtcp --set k=2\n\
+                      Then, for all connections:  sysctl net.ipv4.tcp_congestion_control=tbtcp\n\
+                      Or for those of a route:    ip route change 10.0.0.0/8 dev eth0 congctl tbtcp")]
+    Load(LoadArgs),
+    /// Take one of ours out of this host's kernel. Its connections keep it until they end
+    Unload {
+        /// As `onramp cc list` shows it
+        name: String,
+    },
+}
+
+#[derive(clap::Args)]
+pub struct LoadArgs {
+    /// As `onramp cc list` shows it
+    name: String,
+    /// Set a parameter, e.g. --set eta=0.2; repeat it for more. They are the keys `cc.NAME.*` of scenarios
+    #[arg(long, value_name = "PARAMETER=VALUE", value_parser = key_value)]
+    set: Vec<(String, String)>,
+}
+
+pub fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::List => list(),
+        Command::Load(args) => {
+            kernel::load(&args.name, &tuning(&args.name, &args.set)?)?;
+            println!("the kernel has {0} now; sysctl net.ipv4.tcp_congestion_control={0} makes it the default", args.name);
+            Ok(())
+        }
+        Command::Unload { name } => {
+            kernel::unload(name)?;
+            println!("the kernel gives {name} to no new connection");
+            Ok(())
+        }
+    }
+}
+
+fn list() -> Result<()> {
+    let here = kernel::available().context("the kernel does not list its congestion controls")?;
+    println!("{:14} {:11} {:26} WHAT", "NAME", "SIMULATOR", "THIS KERNEL");
+    for name in onramp_cc::names() {
+        let all = || Cc::all().filter(|cc| cc.name() == *name);
+        let cc = all().next().expect("it has a name");
+        let hosts = match (all().any(|cc| !cc.is_nic()), all().any(Cc::is_nic)) {
+            (true, true) => "kernel, NIC",
+            (true, false) => "kernel",
+            _ => "NIC",
+        };
+        println!(
+            "{name:14} {hosts:11} {:26} {}",
+            in_kernel(cc, &here),
+            cc.about()
+        );
+    }
+    Ok(())
+}
+
+/// Whether this kernel has it, or what gives it one.
+fn in_kernel(cc: Cc, here: &[String]) -> String {
+    let name = cc.name();
+    if here.iter().any(|other| other == name) {
+        "yes".to_owned()
+    } else if kernel::names().any(|other| other == name) {
+        format!("onramp cc load {name}")
+    } else if cc.in_linux() {
+        format!("modprobe tcp_{name}")
+    } else if cc.is_nic() {
+        "no: it is for NICs".to_owned()
+    } else {
+        "no: only simulated".to_owned()
+    }
+}
+
+/// The parameters that are set, within their bounds.
+fn tuning(name: &str, set: &[(String, String)]) -> Result<Tuning> {
+    let mut tuning = Tuning::default();
+    // The kernel's side refuses unknown names.
+    let Some(cc) = Cc::named(name) else {
+        return Ok(tuning);
+    };
+    for (key, text) in set {
+        let Some(parameter) = cc.parameters().iter().find(|p| p.name == key) else {
+            let known: Vec<_> = cc.parameters().iter().map(|p| p.name).collect();
+            bail!(
+                "--set {key}: {name} has no parameter {key}, but {}",
+                known.join(", ")
+            );
+        };
+        tuning.set(parameter.name, setting(parameter, text)?);
+    }
+    Ok(tuning)
+}
+
+fn setting(parameter: &Parameter, text: &str) -> Result<Setting> {
+    let setting = match parameter.bounds {
+        Bounds::Fraction(..) => text.parse().ok().map(Setting::Fraction),
+        Bounds::Count(..) => text.parse().ok().map(Setting::Count),
+        Bounds::Span(..) => text.parse().ok().map(Setting::Span),
+        Bounds::Rate(..) => text.parse().ok().map(Setting::Rate),
+        Bounds::Flag => text.parse().ok().map(Setting::Flag),
+    };
+    match setting.filter(|setting| parameter.bounds.contain(*setting)) {
+        Some(setting) => Ok(setting),
+        None => {
+            let [least, greatest] = parameter.bounds.ends();
+            bail!(
+                "--set {}={text}: expected {least} to {greatest}",
+                parameter.name
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(key: &str, value: &str) -> String {
+        let set = [(key.to_owned(), value.to_owned())];
+        tuning("tbtcp", &set).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn wrong_parameters_name_place_value_and_bound() {
+        assert_eq!(error("eta", "7"), "--set eta=7: expected 0.001 to 1");
+        assert_eq!(error("k", "x"), "--set k=x: expected 1 to 64");
+        assert_eq!(
+            error("q", "1"),
+            "--set q: tbtcp has no parameter q, but eta, k"
+        );
+    }
+
+    #[test]
+    fn those_of_nics_and_of_linux_say_why_they_are_not_here() {
+        let said = |name| in_kernel(Cc::named(name).unwrap(), &["cubic".to_owned()]);
+        assert_eq!(said("cubic"), "yes");
+        assert_eq!(said("bbr"), "modprobe tcp_bbr");
+        assert_eq!(said("tbtcp"), "onramp cc load tbtcp");
+        assert_eq!(said("hpcc"), "no: it is for NICs");
+    }
+}

@@ -1,0 +1,111 @@
+//! Congestion controls of ours in the kernel: `onramp cc`.
+use std::{process::Command, thread, time::Duration};
+
+use crate::{
+    agent::PROGRAM,
+    net::{shell, Plan, Star},
+    tcp::{finish_all, transfers, Load},
+};
+
+const FLOWS: usize = 24;
+const BUFFER_PACKETS: u32 = 400;
+
+/// Exit code and what it wrote.
+fn cc(words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(PROGRAM).arg("cc").args(words).output();
+    let output = output.expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout) + &text(&output.stderr),
+    )
+}
+
+fn must(words: &[&str]) -> String {
+    let (code, text) = cc(words);
+    assert_eq!(code, Some(0), "{words:?}: {text}");
+    text
+}
+
+fn available() -> String {
+    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    std::fs::read_to_string(file).expect("the kernel tells")
+}
+
+/// 10 ms of delay are 83 packets, three for each of the flows. Mean queue at the port and what it dropped, while many flows of a congestion control share it. The port marks above
+/// 0.5 ms.
+fn share_a_port(name: &str) -> (f64, u64, f64) {
+    let star = Star::build(&Plan {
+        port_mbit: None,
+        ..Plan::USUAL
+    });
+    let (from, to) = star.pair();
+    let port = &to.port;
+    let limit = u64::from(BUFFER_PACKETS) * 1514;
+    star.switch.run(&format!(
+        "tc qdisc add dev {port} root handle 1: tbf rate 100mbit burst 3100 limit {limit}"
+    ));
+    star.switch.run(&format!("tc qdisc add dev {port} parent 1:1 fq_codel ce_threshold 500us limit {BUFFER_PACKETS} flows 1 target 1s interval 10s"));
+    let back = &from.port;
+    star.switch.run(&format!(
+        "tc qdisc add dev {back} root netem delay 10ms limit 10000"
+    ));
+    for host in [from, to] {
+        let route = format!(
+            "ip route replace 10.0.0.0/24 dev eth0 src {} congctl {name}",
+            host.v4
+        );
+        host.ns.run(&route);
+    }
+    let flows = transfers(from, to, Load::seconds(2.0), FLOWS);
+    thread::sleep(Duration::from_millis(1000));
+    let sockets = from.ns.run("ss -tin state established");
+    let named = sockets.matches(&format!(" {name} ")).count();
+    assert!(named > FLOWS / 2, "{sockets}"); // some are still connecting
+    let backlog = |_| {
+        thread::sleep(Duration::from_millis(20));
+        let qdiscs = star.switch.qdiscs(port);
+        let leaf = qdiscs
+            .iter()
+            .find(|q| q["kind"] == "fq_codel")
+            .expect("it was added");
+        leaf["qlen"].as_f64().expect("a count")
+    };
+    let queue = (0..20).map(backlog).sum::<f64>() / 20.0;
+    let mbit_per_s = finish_all(flows);
+    let qdiscs = star.switch.qdiscs(port);
+    let drops = qdiscs
+        .iter()
+        .filter_map(|q| q["drops"].as_u64())
+        .max()
+        .unwrap_or(0);
+    println!("{name}: queue {queue:.1} packets, {drops} drops, {mbit_per_s:.1} Mbit/s");
+    (queue, drops, mbit_per_s)
+}
+
+/// Many flows keep the port busy and its queue short, where CUBIC fills the buffer.
+pub fn tiny_buffer_tcp_runs_in_the_kernel() {
+    let (code, text) = cc(&["unload", "tbtcp"]);
+    assert!(
+        code == Some(1) && text.contains("tbtcp is not loaded by onramp"),
+        "{text}"
+    );
+    shell("mount -t bpf bpf /sys/fs/bpf");
+    must(&["load", "tbtcp", "--set", "eta=0.1"]);
+    assert!(available().contains("tbtcp"));
+    let (code, text) = cc(&["load", "tbtcp"]);
+    assert!(
+        code == Some(1) && text.contains("the kernel has tbtcp already"),
+        "{text}"
+    );
+    let (queue, drops, mbit_per_s) = share_a_port("tbtcp");
+    assert!(
+        mbit_per_s > 85.0 && drops == 0,
+        "{mbit_per_s} Mbit/s, {drops} drops"
+    );
+    let (cubic, _, _) = share_a_port("cubic");
+    assert!(queue < cubic / 4.0, "{queue} and {cubic} packets");
+    must(&["unload", "tbtcp"]);
+    assert!(!available().contains("tbtcp"));
+    shell("umount /sys/fs/bpf");
+}
