@@ -166,8 +166,8 @@ fn build_hosts() -> Result<()> {
              set -- $i
              ip netns add $1
              ip link add eth0 netns $1 type veth peer name $1 netns s
-             ip -n s link set $1 master sw
-             ip -n s link set $1 up
+             ip -n s link set dev $1 master sw
+             ip -n s link set dev $1 up
              tc -n s qdisc add dev $1 root netem rate $4mbit limit 10000
              ip netns exec s bash -c \"echo {switch} > /sys/class/net/$1/queues/rx-0/rps_cpus\"
              ip netns exec $1 bash -c \"echo $3 > /sys/class/net/eth0/queues/rx-0/rps_cpus\"

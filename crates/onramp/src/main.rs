@@ -52,7 +52,7 @@ enum Command {
     /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
-    /// Reproduce figures and tables of the On-Ramp paper: run them, compare with the paper, keep the plots
+    /// Reproduce figures and tables of papers: run them, compare with the paper, keep the plots
     #[command(after_help = "Example: onramp reproduce f9 --quick")]
     Reproduce(reproduce::Args),
     /// Run scenarios on real Linux TCP stacks: the virtual rack
