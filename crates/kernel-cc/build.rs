@@ -5,14 +5,8 @@ mod bpf;
 use std::{env, error::Error, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=../../law");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let sources = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf/cc");
-    for name in ["tbtcp"] {
-        bpf::skeleton(
-            &sources.join(format!("{name}.bpf.c")),
-            &out.join(format!("{name}.skel.rs")),
-        )?;
-    }
-    println!("cargo:rerun-if-changed=../../law");
-    Ok(())
+    bpf::skeleton(&sources.join("tbtcp.bpf.c"), &out.join("tbtcp.skel.rs"))
 }

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn wrong_parameters_name_place_value_and_bound() {
-        assert_eq!(error("eta", "7"), "--set eta=7: expected 0.001 to 1");
+        assert_eq!(error("eta", "7"), "--set eta=7: expected 1/1000 to 1");
         assert_eq!(error("k", "x"), "--set k=x: expected 1 to 64");
         assert_eq!(
             error("q", "1"),

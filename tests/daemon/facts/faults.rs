@@ -201,7 +201,7 @@ impl Wrong {
         let mut orack = Orack::parse(frame);
         match self {
             Wrong::Cut | Wrong::Short => return self.cut(frame, 1 + number % 24),
-            Wrong::Version if number % 2 == 0 => orack.version += 1,
+            Wrong::Version if number.is_multiple_of(2) => orack.version += 1,
             Wrong::Version => orack.flags = 1,
             Wrong::Tag => {
                 match number % 6 {
