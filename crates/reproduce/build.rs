@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use siphasher::sip::SipHasher13;
 
-const DIRECTORIES: [&str; 5] = [
+const DIRECTORIES: [&str; 6] = [
     "figures",
     "scenarios",
     "scenarios/paper",
     "scenarios/beyond",
+    "scenarios/tbtcp",
     "scenarios/topologies",
 ];
 
