@@ -222,9 +222,10 @@ impl Paper {
 
     fn check_tolerance(&self, by: By) -> Result<(), (String, String)> {
         match self.tolerance {
-            Some(_) if self.number.is_none() || by != By::Value => {
-                wrong("tolerance", "given, but `paper` is no number of one kind of run")
-            }
+            Some(_) if self.number.is_none() || by != By::Value => wrong(
+                "tolerance",
+                "given, but `paper` is no number of one kind of run",
+            ),
             Some(_) if self.within.is_some() => {
                 wrong("tolerance", "given, but `within` says it already")
             }
