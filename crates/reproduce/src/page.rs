@@ -32,7 +32,7 @@ A paper gives a number, an effect, words, a bound or a picture. Each has its own
 
 | the paper says | our value agrees if |
 |---|---|
-| a number | it is within a factor of 1.5, or within the factor that the row declares |
+| a number | it is within a factor of 1.5, or within the factor or the difference that the row declares |
 | an effect: a ratio or a change in % | it is within a factor of 1.5 as a ratio, and the logarithm of the ratio is within a factor of 1.5 too |
 | more or less, in words | it is on that side of no effect |
 | the same, no more or no less, in words | it is within the margin that the row declares |

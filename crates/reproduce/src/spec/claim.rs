@@ -19,6 +19,8 @@ pub struct Paper {
     pub source: String,
     /// The largest factor between our value and the paper's that counts as reproduced.
     pub within: Option<f64>,
+    /// The largest difference instead, in the row's unit.
+    pub tolerance: Option<f64>,
     /// The lower bound that states the paper's words or picture.
     pub at_least: Option<f64>,
     /// The upper bound that states them.
@@ -50,10 +52,8 @@ pub enum Says {
 pub enum Claim {
     /// A quantity of one kind of run.
     Number {
-        /// The paper's.
-        paper: f64,
-        /// Largest factor that agrees.
-        within: f64,
+        /// Where values agree.
+        range: Range,
         /// What the number shows even if its size differs.
         shows: Option<Range>,
     },
@@ -114,9 +114,8 @@ impl Claim {
     /// Where our value agrees with the paper.
     pub fn agrees(self) -> Range {
         match self {
-            Claim::Number { paper, within, .. } => Range::closed(paper / within, paper * within),
             Claim::Effect { paper, within } => of_effect(paper, within),
-            Claim::Bound { range, .. } => range,
+            Claim::Number { range, .. } | Claim::Bound { range, .. } => range,
             Claim::Words(Says::More, _) => Range::side(f64::INFINITY),
             Claim::Words(Says::Less, _) => Range::side(f64::NEG_INFINITY),
             Claim::Words(Says::NoMore, margin) => Range::closed(f64::NEG_INFINITY, 1.0 + margin),
@@ -163,8 +162,10 @@ impl Paper {
         match self.number.map(|number| by.scale(number)) {
             Some(paper) if compared => Some(Claim::Effect { paper, within }),
             Some(paper) => Some(Claim::Number {
-                paper,
-                within,
+                range: match self.tolerance {
+                    Some(most) => Range::closed(paper - most, paper + most),
+                    None => Range::closed(paper / within, paper * within),
+                },
                 shows: self.bounds(by),
             }),
             None => self
@@ -183,6 +184,7 @@ impl Paper {
     /// What the types do not say: the key and what is wrong with it.
     pub(super) fn check(&self, by: By) -> Result<(), (String, String)> {
         self.check_says(by)?;
+        self.check_tolerance(by)?;
         let bounds = self.at_least.or(self.at_most).is_some();
         let states = bounds || self.says.is_some();
         match (self.number, self.gives) {
@@ -216,6 +218,20 @@ impl Paper {
             return wrong("within", "below min 1");
         }
         Ok(())
+    }
+
+    fn check_tolerance(&self, by: By) -> Result<(), (String, String)> {
+        match self.tolerance {
+            Some(_) if self.number.is_none() || by != By::Value => wrong(
+                "tolerance",
+                "given, but `paper` is no number of one kind of run",
+            ),
+            Some(_) if self.within.is_some() => {
+                wrong("tolerance", "given, but `within` says it already")
+            }
+            Some(most) if most.is_nan() || most <= 0.0 => wrong("tolerance", "not above 0"),
+            _ => Ok(()),
+        }
     }
 
     fn check_says(&self, by: By) -> Result<(), (String, String)> {

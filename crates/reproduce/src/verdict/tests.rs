@@ -57,6 +57,14 @@ fn a_number_is_judged_by_its_factor() {
 }
 
 #[test]
+fn an_index_is_judged_by_its_difference() {
+    let paper = "paper = 0.98\ntolerance = 0.05";
+    assert_eq!(verdict(paper, 0.95, [0.94, 0.96]), Reproduced);
+    assert_eq!(verdict(paper, 0.95, [0.92, 0.98]), PointEstimate);
+    assert_eq!(verdict(paper, 0.91, [0.90, 0.92]), NotReproduced);
+}
+
+#[test]
 fn a_bound_holds_for_the_whole_interval() {
     let bound = "as = \"ratio\"\nat_least = 1.5\ngives = \"picture\"";
     assert_eq!(verdict(bound, 1.6, [1.51, 1.69]), Reproduced);
