@@ -104,7 +104,7 @@ fn kept_alone(law: &str) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 240, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 
     #[test]
     fn a_lone_flow_keeps_its_throughput_in_each_second(world in world()) {

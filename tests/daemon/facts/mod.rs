@@ -71,12 +71,12 @@ facts! {
         ipv6_is_held_as_ipv4_is: 14 variant,
         gro_at_the_receiver_keeps_the_samples: 14 variant,
         segments_of_64_kb_are_held: 14 variant,
-        frames_of_9000_bytes_are_held: 14,
+        frames_of_9000_bytes_are_held: 14 variant,
         paced_flows_do_not_overflow_a_port_together: 14,
     }
     queues {
         each_has_a_qdisc_that_holds: 20,
-        what_they_had_comes_back: 10,
+        what_they_had_comes_back: 10 variant,
         a_qdisc_that_another_program_gives_to_one_stays: 8,
         a_connection_that_changes_its_queue_keeps_its_state: 10,
         a_kick_that_runs_another_queue_is_found: 12,
@@ -90,7 +90,7 @@ facts! {
         it_holds_an_incast_and_shortens_the_queue: 40,
         every_law_holds_with_it: 30 variant,
         its_holds_end_with_the_lease: 8,
-        it_restores_what_it_found: 10,
+        it_restores_what_it_found: 10 variant,
         each_transmit_queue_gets_fq: 6 variant,
         its_successor_restores_what_a_killed_one_found: 8 variant,
         a_full_table_passes_traffic_and_counts_it: 5 variant,
@@ -134,7 +134,7 @@ facts! {
         a_pause_ends_with_the_lease: 8,
         a_receiver_without_a_lease_sends_no_oracks: 8,
         an_automatic_threshold_outlives_a_glitch_of_the_clock: 20,
-        an_automatic_threshold_follows_a_route_that_grows: 20,
+        an_automatic_threshold_follows_a_route_that_grows: 20 variant,
     }
     huygens {
         wrong_clocks_agree_under_load: 60,
@@ -146,7 +146,7 @@ facts! {
         a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on: 60,
         a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else: 50 variant,
         forged_replayed_and_cut_messages_are_counted_and_ignored: 40 variant,
-        the_wall_clock_may_leap: 40,
+        the_wall_clock_may_leap: 40 variant,
         the_system_clock_may_be_slewed: 40 variant,
         a_system_clock_that_another_program_sets_is_left_to_it: 40 variant,
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40 variant,
@@ -161,7 +161,7 @@ facts! {
         a_qdisc_that_could_not_come_back_is_left_alone: 5,
         what_another_program_makes_of_the_root_qdisc_stays: 6,
         a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 4,
-        stopping_under_load_loses_no_transfer: 5,
+        stopping_under_load_loses_no_transfer: 5 variant,
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
         down_and_up_under_load_loses_no_transfer: 5,
         it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
@@ -219,7 +219,7 @@ facts! {
         one_that_is_removed_and_comes_back_is_held_again: 10,
         a_bond_with_a_backup_is_held_on_the_slave_that_sends: 10,
         a_bond_that_balances_is_held_on_both_slaves: 10 variant,
-        slaves_are_followed: 10,
+        slaves_are_followed: 10 variant,
     }
     limits {
         a_full_flow_table_passes_traffic_and_counts_it: 5,
