@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* switch.bpf.c: the virtual rack's switch. Sends each frame from its sender's access line to the
- * port of its receiver, and marks CE where a DCTCP port would.
+ * port of its receiver, and marks CE by the length of the port's queue.
  * Does not queue, shape or drop: stock netem and tbf do. Part of the experiment, never installed
  * on an operator's host.
  *
@@ -29,8 +29,13 @@ struct {
 /* Frames that named no host of the rack: multicast, mostly. Read by the rack at the end. */
 u64 unknown_frames;
 
-/* CE threshold of a port in bytes, before the arriving frame; set before loading. */
+#define RACK_MARK_STEPS 1024
+
+/* Marks of a port by its queue in bytes, before the arriving frame; set before loading. Of the frames that find more
+ * than the threshold this part is marked, in 2^-32, a number for each step; the last is for all longer queues. */
 const volatile u32 mark_above_bytes;
+const volatile u32 mark_step_bytes = 1;
+const volatile u32 mark_parts[RACK_MARK_STEPS];
 
 /* The port of the host that has this Ethernet address. */
 static struct onr_rack_port *port_of(const u8 *address)
@@ -66,14 +71,21 @@ int switch_forward(struct __sk_buff *skb)
 	return bpf_redirect(to->up_ifindex, 0);
 }
 
-/* DCTCP (Alizadeh et al., SIGCOMM 2010, section 3.1): mark every arrival that finds more than K in
- * the instantaneous queue. Stock RED averages and stock CoDel marks by sojourn at departure. */
+/* DCTCP (Alizadeh et al., SIGCOMM 2010, section 3.1) marks every arrival that finds more than K in the instantaneous
+ * queue, Tiny Buffer TCP (section 4.1) as many as its curve says. Stock RED averages and stock CoDel marks by sojourn at
+ * departure. */
 SEC("tcx/egress")
 int switch_mark(struct __sk_buff *skb)
 {
 	struct sk_buff *k = bpf_cast_to_kern_ctx(skb);
+	u32 queue = k->dev->qdisc->qstats.backlog, step;
 
-	if (k->dev->qdisc->qstats.backlog > mark_above_bytes)
+	if (queue <= mark_above_bytes)
+		return ONR_TCX_NEXT;
+	step = (queue - mark_above_bytes) / mark_step_bytes;
+	if (step >= RACK_MARK_STEPS)
+		step = RACK_MARK_STEPS - 1;
+	if (bpf_get_prandom_u32() <= mark_parts[step])
 		bpf_skb_ecn_set_ce(skb);
 	return ONR_TCX_NEXT;
 }

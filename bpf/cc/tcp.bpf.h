@@ -17,6 +17,7 @@
 struct sock {
 	unsigned long sk_pacing_rate; /* bytes a second */
 	unsigned long sk_max_pacing_rate;
+	u32 sk_pacing_status;
 };
 
 struct inet_connection_sock {
@@ -39,8 +40,18 @@ struct tcp_sock {
 	u32 mss_cache;
 	u32 srtt_us; /* times 8 */
 	u8 is_cwnd_limited : 1;
+	u32 app_limited;      /* the application has too little data until so many packets are delivered; or 0 */
+	u32 rate_delivered;   /* packets in rate_interval_us, of the last sample of the rate of delivery */
+	u32 rate_interval_us;
 	u8 ecn_flags;
 	u32 rcv_nxt;
+};
+
+/* Of an acknowledgement. */
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us; /* negative: none */
+	u32 in_flight;
 };
 
 enum tcp_ca_event {
@@ -55,6 +66,7 @@ struct tcp_congestion_ops {
 	void (*set_state)(struct sock *sk, u8 state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	u32 (*undo_cwnd)(struct sock *sk);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 flags;
 	char name[16];
 };
@@ -62,6 +74,7 @@ struct tcp_congestion_ops {
 #pragma clang attribute pop
 
 enum { TCP_CA_CWR = 2, TCP_CA_RECOVERY = 3 };
+enum { SK_PACING_NONE, SK_PACING_NEEDED };
 enum { TCP_CONG_NEEDS_ECN = 2 };
 enum { TCP_ECN_OK = 1, TCP_ECN_DEMAND_CWR = 4 };
 enum { ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 };

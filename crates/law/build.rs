@@ -23,6 +23,7 @@ fn main() {
         .header(format!("{ROOT}/bpf/abi.h"))
         .header(format!("{ROOT}/law/clock.h"))
         .header(format!("{ROOT}/law/cc/tbtcp.h"))
+        .header(format!("{ROOT}/law/cc/timely.h"))
         .allowlist_type("onr_.*")
         .blocklist_type("onr_counter") // the generated COUNTERS lists them
         .allowlist_function("onr_(segment_sent|orack_arrived|may_go|pause_clock)")
@@ -31,6 +32,7 @@ fn main() {
         .allowlist_function("onr_nic_(look|gets)")
         .allowlist_function("onr_clock_offset")
         .allowlist_function("onr_tbtcp_(cut|grow)")
+        .allowlist_function("onr_timely_(acked|bound|sample|loss)")
         .allowlist_var("ONR_.*")
         .rustified_enum("onr_.*")
         .derive_default(true)

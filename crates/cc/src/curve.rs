@@ -23,6 +23,16 @@ impl Curve {
             Curve::Hyperbola => part / (part + 1.0),
         }
     }
+
+    /// At a queue of so many bytes, where the curve goes from `min` to `max` bytes. None where a switch marks nothing
+    /// (up to `min`) or all (above `max`). Above `max` the hyperbola stays as it is there.
+    #[inline]
+    pub fn between(self, queue: u64, min: u64, max: u64) -> Option<f64> {
+        if queue <= min || queue > max && self != Curve::Hyperbola {
+            return None;
+        }
+        Some(self.at((queue.min(max) - min) as f64 / (max - min) as f64))
+    }
 }
 
 /// What the steps of a switch are to come near to ("Tiny Buffer TCP", section 6.2).

@@ -53,14 +53,24 @@ impl Cc {
         matches!(self, Cc::Nic(_))
     }
 
-    /// Whether the rack's Linux has it, under its scenario name.
+    /// Whether Linux has it under its scenario name, at least after `onramp cc load`.
     pub fn in_linux(self) -> bool {
-        matches!(self, Cc::Kernel(entry) if entry.linux)
+        matches!(self, Cc::Kernel(entry) if entry.linux != tcp::Linux::Lacks)
+    }
+
+    /// Whether `onramp cc load` gives it to Linux.
+    pub fn is_loaded_by_us(self) -> bool {
+        matches!(self, Cc::Kernel(entry) if entry.linux == tcp::Linux::Loads)
     }
 
     /// Whether its kernel asks for marks, without which it does not work.
     pub fn needs_marks(self) -> bool {
         matches!(self, Cc::Kernel(entry) if entry.marks)
+    }
+
+    /// Whether its hosts need segments of at most 16 kB (`host.gso`).
+    pub fn needs_short_segments(self) -> bool {
+        matches!(self, Cc::Kernel(entry) if entry.short_segments)
     }
 
     /// What scenarios can set.

@@ -11,6 +11,7 @@ use onramp_cc::{Cc, Setting, Tuning};
 use onramp_units::Rate;
 
 mod tbtcp;
+mod timely;
 
 /// Where the links of loaded ones are pinned.
 pub const PINS: &str = "/sys/fs/bpf/onramp/cc";
@@ -23,10 +24,16 @@ struct Control {
     register: fn(&Settings) -> libbpf_rs::Result<Link>,
 }
 
-const CONTROLS: &[Control] = &[Control {
-    name: "tbtcp",
-    register: tbtcp::register,
-}];
+const CONTROLS: &[Control] = &[
+    Control {
+        name: "tbtcp",
+        register: tbtcp::register,
+    },
+    Control {
+        name: "timely",
+        register: timely::register,
+    },
+];
 
 /// Why a congestion control cannot be loaded or unloaded.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +123,25 @@ impl Settings<'_> {
         }
     }
 
+    fn q16(&self, parameter: &str) -> u32 {
+        (self.fraction(parameter) * 65536.0).round() as u32
+    }
+
+    /// Up to a second.
+    fn ns(&self, parameter: &str) -> u32 {
+        match self.get(parameter) {
+            Setting::Span(value) => (value.as_ps() / 1000) as u32,
+            other => panic!("{parameter} is no time: {other}"),
+        }
+    }
+
+    fn bytes_per_s(&self, parameter: &str) -> u64 {
+        match self.get(parameter) {
+            Setting::Rate(value) => (value.bits_per_s() / 8).max(1),
+            other => panic!("{parameter} is no rate: {other}"),
+        }
+    }
+
     fn count(&self, parameter: &str) -> u32 {
         match self.get(parameter) {
             Setting::Count(value) => value,
@@ -176,15 +202,16 @@ mod tests {
     #[test]
     fn all_are_in_the_registry_and_in_linux_by_that_name() {
         for name in names() {
-            let cc = Cc::named(name).unwrap();
-            assert!(!cc.is_nic(), "{name}");
             assert!(name.len() < 16, "TCP_CA_NAME_MAX");
         }
+        let registered = Cc::all().filter(|cc| cc.is_loaded_by_us());
+        let registered: Vec<_> = registered.map(Cc::name).collect();
+        assert_eq!(names().collect::<Vec<_>>(), registered);
     }
 
     #[test]
     fn a_name_that_is_none_of_ours_is_refused() {
         let error = load("cubic", &Tuning::default()).unwrap_err().to_string();
-        assert_eq!(error, "cubic is none of ours; onramp loads tbtcp");
+        assert_eq!(error, "cubic is none of ours; onramp loads tbtcp, timely");
     }
 }

@@ -25,6 +25,7 @@ mod laws;
 mod nic;
 mod records;
 mod tbtcp;
+mod timely;
 
 #[allow(dead_code, missing_docs, non_camel_case_types, clippy::all)]
 mod raw {
@@ -43,6 +44,7 @@ pub use nic::{Nic, NicCounts};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
 pub use records::{next_sampled_byte, sampled_byte, Records};
 pub use tbtcp::Tbtcp;
+pub use timely::{Timely, TimelyConfig};
 
 /// Default distance of two sampled bytes in sequence space (law/sample.h).
 pub const SAMPLE_BYTES: u32 = raw::ONR_SAMPLE_BYTES;

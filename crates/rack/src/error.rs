@@ -23,6 +23,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The kernel does not take a congestion control of ours.
+    #[error(transparent)]
+    CongestionControl(onramp_kernel_cc::Error),
     /// Results could not be read or written.
     #[error(transparent)]
     Results(#[from] onramp_results::Error),

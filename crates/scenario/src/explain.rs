@@ -10,7 +10,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("", "The experiment", "At the top of the file."),
     ("network", "[network]", "Links and switches. A table may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
     ("host", "[host]", "Settings of every host."),
-    ("cc", "[cc]", "Parameters of the congestion controls, in the simulator only. Example: `[cc.hpcc]` with `eta = \"90 %\"`. The defaults come from the source of each congestion control; a default that depends on the line rate is given for 100 Gbit/s. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file uses is an error."),
+    ("cc", "[cc]", "Parameters of the congestion controls. The rack has those of the congestion controls that `onramp cc load` knows. Example: `[cc.hpcc]` with `eta = \"90 %\"`. The defaults come from the source of each congestion control; a default that depends on the line rate is given for 100 Gbit/s. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file uses is an error."),
     ("clock", "[clock]", "Errors of the hosts' clocks, which have a normal distribution over the hosts, and clock synchronisation. The rack's hosts share the clock of one kernel; each daemon adds the error that its host has in the simulator with the same seed."),
     ("traffic", "[[traffic]]", "One entry for each kind of traffic in the experiment. An entry has only the keys of its `kind`."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the other keys have no effect."),

@@ -3,6 +3,7 @@
 use crate::field::Reader;
 use crate::value::{Form, Value};
 use crate::{HostKind, Kind, Run};
+use onramp_cc::Cc;
 use onramp_units::{Rate, Span};
 
 /// One key.
@@ -75,8 +76,10 @@ impl Key {
 
     /// What the rack does with it.
     pub(crate) fn rack(&self) -> Rack {
+        let loaded = |name: &&str| Cc::named(name).is_some_and(Cc::is_loaded_by_us);
         match self.of_cc {
             [] => self.rack,
+            names if names.iter().all(loaded) => Rack::Has,
             _ => Rack::Never,
         }
     }

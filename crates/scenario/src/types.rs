@@ -5,7 +5,7 @@
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
 use crate::{Clock, Fraction, Graph, Host, OnRamp, Traffic};
-use onramp_cc::Tuning;
+use onramp_cc::{Curve, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -200,6 +200,22 @@ pub struct Ecn {
     pub bdp: Option<Bytes>,
     /// The queue that decides.
     pub mark: Mark,
+}
+
+impl Ecn {
+    /// How the fraction grows.
+    pub fn curve(&self) -> Curve {
+        match (self.bdp, self.steps) {
+            (Some(_), _) => Curve::Hyperbola,
+            (None, Some(steps)) => Curve::Steps(steps),
+            (None, None) => Curve::Line,
+        }
+    }
+
+    /// Queue at the end of the curve.
+    pub fn curve_ends(&self) -> Bytes {
+        self.bdp.map_or(self.max, |bdp| self.threshold + bdp)
+    }
 }
 
 /// The queue that decides on a packet's mark.

@@ -46,6 +46,9 @@ flows = {flows}
     if cc.needs_marks() {
         set.push(("network.ecn.threshold", "65 kB"));
     }
+    if cc.needs_short_segments() {
+        set.push(("host.gso", "16 kB"));
+    }
     let scenario = Scenario::parse_with(&text, "t", &set).unwrap_or_else(|e| panic!("{cc:?}: {e}"));
     let run = &scenario.runs()[0];
     build(run, &plan(run)).unwrap_or_else(|e| panic!("{cc:?}: {e}"))
@@ -149,6 +152,6 @@ fn no_flow_sends_beyond_its_window_or_above_its_pace() {
                 check(cc, seen, &flow, now);
             }
         }
-        assert!(packets > 100, "{cc:?}: {packets} times something was sent");
+        assert!(packets > 30, "{cc:?}: {packets} times something was sent");
     }
 }

@@ -93,8 +93,8 @@ fn share_a_port(name: &str) -> (f64, u64, f64) {
     (queue, drops, mbit_per_s)
 }
 
-/// Many flows keep the port busy and its queue short, where CUBIC fills the buffer.
-pub fn tiny_buffer_tcp_runs_in_the_kernel() {
+/// Tiny Buffer TCP and TIMELY: many flows keep the port busy and its queue short, where CUBIC fills the buffer.
+pub fn ours_run_in_the_kernel() {
     let (code, text) = cc(&["unload", "tbtcp"]);
     assert!(
         code == Some(1) && text.contains("tbtcp is not loaded by onramp"),
@@ -108,7 +108,24 @@ pub fn tiny_buffer_tcp_runs_in_the_kernel() {
         code == Some(1) && text.contains("the kernel has tbtcp already"),
         "{text}"
     );
+    must(&[
+        "load",
+        "timely",
+        "--set",
+        "t_low=12ms",
+        "--set",
+        "t_high=15ms",
+        "--set",
+        "min_rtt=10ms",
+        "--set",
+        "delta=100kbit/s",
+        "--set",
+        "min_rate=500kbit/s",
+        "--set",
+        "segment=2",
+    ]);
     let (queue, drops, mbit_per_s) = share_a_port("tbtcp");
+    let (timely, timely_drops, timely_mbit_per_s) = share_a_port("timely");
     let (cubic, _, cubic_mbit_per_s) = share_a_port("cubic");
     assert_eq!(drops, 0);
     assert!(queue < cubic / 4.0, "{queue} and {cubic} packets");
@@ -117,7 +134,15 @@ pub fn tiny_buffer_tcp_runs_in_the_kernel() {
         mbit_per_s > 0.6 * cubic_mbit_per_s,
         "{mbit_per_s} and {cubic_mbit_per_s} Mbit/s"
     );
+    assert_eq!(timely_drops, 0);
+    assert!(timely < cubic / 2.0, "{timely} and {cubic} packets");
+    assert!(
+        timely_mbit_per_s > 0.6 * cubic_mbit_per_s,
+        "{timely_mbit_per_s} and {cubic_mbit_per_s} Mbit/s"
+    );
     must(&["unload", "tbtcp"]);
+    must(&["unload", "timely"]);
     assert!(!available().contains("tbtcp"));
+    assert!(!available().contains("timely"));
     shell("umount /sys/fs/bpf");
 }

@@ -63,7 +63,7 @@ macro_rules! facts {
 
 facts! {
     holding {
-        law_off_measures_and_holds_nothing: 14,
+        law_off_measures_and_holds_nothing: 14 variant,
         the_strawman_brings_the_delay_down: 14 variant,
         the_final_law_brings_the_delay_down: 14,
         the_gate_brings_the_delay_down: 14,
@@ -126,7 +126,7 @@ facts! {
         what_is_no_segment_with_data_does_not_wait: 12,
     }
     clocks {
-        steps_at_the_sender_are_ignored: 8,
+        steps_at_the_sender_are_ignored: 8 variant,
         steps_at_the_receiver_are_ignored: 8 variant,
         small_steps_cost_the_cap_at_most: 8,
         drift_is_applied: 8,
@@ -199,7 +199,7 @@ facts! {
         a_tag_in_the_frame: 9,
         a_vlan_device: 9 variant,
         a_vxlan_device: 9 variant,
-        a_vxlan_device_with_ipv6: 9,
+        a_vxlan_device_with_ipv6: 9 variant,
         a_geneve_device: 9 variant,
         an_ipip_device: 9,
         an_ipv6_in_ipv4_device: 9 variant,
@@ -212,9 +212,9 @@ facts! {
         one_daemon_holds_on_each: 10,
         with_edt_one_daemon_holds_on_each: 10 variant,
         each_of_several_queues_of_both_has_a_qdisc_that_holds: 12 variant,
-        an_orack_may_come_back_on_the_other: 10,
+        an_orack_may_come_back_on_the_other: 10 variant,
         an_orack_may_leave_by_the_other: 10 variant,
-        both_get_back_what_they_had: 15,
+        both_get_back_what_they_had: 15 variant,
         one_that_cannot_be_held_is_named_and_none_is_taken: 4,
         one_that_is_removed_and_comes_back_is_held_again: 10,
         a_bond_with_a_backup_is_held_on_the_slave_that_sends: 10,
@@ -233,7 +233,7 @@ facts! {
         flows_of_one_host_get_equal_shares: 8,
     }
     congestion {
-        tiny_buffer_tcp_runs_in_the_kernel: 16,
+        ours_run_in_the_kernel: 20,
     }
     soak {
         random_faults_for_hours: 2400,

@@ -6,7 +6,7 @@
 
 mod aggregation;
 
-use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds, LONG};
 use crate::FAIR;
 use onramp_units::{Sim, Span, Time};
@@ -38,8 +38,9 @@ parameters! { "bbr", {
 pub(super) const ENTRY: Entry = Entry {
     name: "bbr",
     about: "BBRv1, as in Linux",
-    linux: true,
+    linux: Linux::Has,
     marks: false,
+    short_segments: false,
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,

@@ -5,7 +5,7 @@
 //! once in 31 ms while the window stays as it is. Above the window of the last loss Reno's estimate grows as the RFC
 //! says, in Linux as below it. Times that depend on the kernel are Linux's.
 
-use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Growth, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 use onramp_units::{Sim, Span, Time};
@@ -29,8 +29,9 @@ parameters! { "cubic", {
 pub(super) const ENTRY: Entry = Entry {
     name: "cubic",
     about: "CUBIC (RFC 9438) with HyStart",
-    linux: true,
+    linux: Linux::Has,
     marks: false,
+    short_segments: false,
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,

@@ -1,7 +1,7 @@
 //! DCTCP: reduces the window in proportion to the fraction of marked packets, once per window (RFC 8257, as
 //! in Linux).
 
-use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Growth, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds, PART};
 use crate::FAIR;
 
@@ -14,8 +14,9 @@ parameters! { "dctcp", {
 pub(super) const ENTRY: Entry = Entry {
     name: "dctcp",
     about: "DCTCP (RFC 8257), as in Linux",
-    linux: true,
+    linux: Linux::Has,
     marks: true,
+    short_segments: false,
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,

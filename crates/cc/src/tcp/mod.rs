@@ -98,16 +98,29 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
+/// Where Linux gets a congestion control from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linux {
+    /// It does not have it.
+    Lacks,
+    /// It has it, as stock kernels do.
+    Has,
+    /// `onramp cc load` gives it the one of bpf/cc, with its parameters.
+    Loads,
+}
+
 /// A congestion control, as a scenario names it.
 pub struct Entry {
     /// Name in scenarios and in Linux.
     pub name: &'static str,
     /// Full name, with its source.
     pub about: &'static str,
-    /// Whether the rack's Linux has it.
-    pub linux: bool,
+    /// Where Linux gets it from.
+    pub linux: Linux,
     /// Whether it needs marks.
     pub marks: bool,
+    /// Whether it needs segments of at most 16 kB: what it reads from a burst is the burst's own length otherwise.
+    pub short_segments: bool,
     /// Parameters that scenarios can set.
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first is not above the second.
@@ -264,6 +277,7 @@ window_controls! {
     Tbtcp: tbtcp,
     Reno: reno,
     Scalable: scalable,
+    Timely: timely,
 }
 
 /// Grows the window by a packet for every `per` acknowledged, as Linux counts.

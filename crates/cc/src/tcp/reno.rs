@@ -1,6 +1,6 @@
 //! NewReno: a packet a round trip, half at a loss (RFC 5681 §3.1, RFC 6582).
 
-use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Growth, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 
@@ -12,8 +12,9 @@ parameters! { "reno", {
 pub(super) const ENTRY: Entry = Entry {
     name: "reno",
     about: "NewReno (RFC 5681, RFC 6582)",
-    linux: true,
+    linux: Linux::Has,
     marks: false,
+    short_segments: false,
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,

@@ -1,7 +1,7 @@
 //! Scalable TCP: a hundredth of a packet for each acknowledged, an eighth less at a loss (T. Kelly,
 //! CCR 33(2), 2003, with Linux's numbers).
 
-use super::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Growth, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 
@@ -14,8 +14,9 @@ parameters! { "scalable", {
 pub(super) const ENTRY: Entry = Entry {
     name: "scalable",
     about: "Scalable TCP (T. Kelly, CCR 2003)",
-    linux: false,
+    linux: Linux::Lacks,
     marks: false,
+    short_segments: false,
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,

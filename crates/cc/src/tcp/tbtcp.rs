@@ -4,7 +4,7 @@
 //! runs too. Slow start, and what a loss takes, are as with DCTCP; slow start ends at the first mark.
 
 use super::reno::{self, Reno};
-use super::{Acked, Entry, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
 
@@ -17,8 +17,9 @@ parameters! { "tbtcp", {
 pub(super) const ENTRY: Entry = Entry {
     name: "tbtcp",
     about: "Tiny Buffer TCP",
-    linux: false,
+    linux: Linux::Loads,
     marks: true,
+    short_segments: false,
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,

@@ -7,6 +7,7 @@
 mod bpf;
 mod capable;
 mod clocks;
+mod congestion;
 mod dilation;
 mod edge;
 mod links;
@@ -25,6 +26,7 @@ pub use capable::capabilities;
 pub use dilation::{Dilation, DILATE_RTO};
 pub use progress::Progress;
 
+use self::congestion::Loaded;
 use self::edge::Edges;
 use self::observe::Watch;
 use self::soak::Soak;
@@ -76,6 +78,7 @@ pub fn run_one(
     let plan = rack_plan(run);
     let measured = measured_host(run);
     let soak = measure_cpu.then(Soak::start).transpose()?;
+    let _congestion_control = Loaded::new(run)?; // dropped after the rack and its sockets
     let mut rack = Rack::build(run, measured)?;
     let edges = match run.host.qdisc {
         Qdisc::Edge => {

@@ -7,7 +7,7 @@ use bytemuck::bytes_of;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
 use onramp_law::abi::onr_rack_port;
-use onramp_scenario::Run;
+use onramp_scenario::{Ecn, Run};
 use std::fmt;
 use std::mem::MaybeUninit;
 
@@ -30,12 +30,12 @@ impl Switch {
             .open(object)
             .doing(|| "opening switch.bpf.o".into())?;
         if let Some(ecn) = run.network.ecn {
-            let threshold = u32::try_from(ecn.threshold.get()).unwrap_or(u32::MAX);
-            open.maps
-                .rodata_data
-                .as_deref_mut()
-                .expect("switch.bpf.c has constants")
-                .mark_above_bytes = threshold;
+            let constants = open.maps.rodata_data.as_deref_mut();
+            let constants = constants.expect("switch.bpf.c has constants");
+            let (step, parts) = marks(&ecn);
+            constants.mark_above_bytes = u32_of(ecn.threshold.get());
+            constants.mark_step_bytes = step;
+            constants.mark_parts = parts;
         }
         let skel = open.load().doing(|| "loading switch.bpf.o".into())?;
         let mut links = Vec::new();
@@ -96,10 +96,62 @@ impl Switch {
     }
 }
 
+/// RACK_MARK_STEPS in switch.bpf.c.
+const STEPS: usize = 1024;
+
+fn u32_of(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Bytes of a step of the queue above the threshold, and the part of marked frames in each, in 2^-32. The last step is
+/// above the end of the curve.
+fn marks(ecn: &Ecn) -> (u32, [u32; STEPS]) {
+    let (min, max) = (ecn.threshold.get(), ecn.curve_ends().get());
+    let step = (max - min).div_ceil(STEPS as u64 - 1).max(1);
+    let part = |n: usize| {
+        let queue = min + n as u64 * step + step.div_ceil(2);
+        match ecn.curve().between(queue, min, max) {
+            Some(part) => part * ecn.max_fraction.get(),
+            None => 1.0, // above the threshold all or none is all
+        }
+    };
+    let parts = std::array::from_fn(|n| (part(n) * f64::from(u32::MAX)) as u32);
+    (u32_of(step), parts)
+}
+
 impl fmt::Debug for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Switch")
             .field("unknown_frames", &self.unknown_frames())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_scenario::Scenario;
+
+    fn marks_of(ecn: &str) -> (u32, [u32; STEPS]) {
+        let text = format!(
+            "title = \"t\"\nduration = \"1 s\"\n[network]\ntopology = {{ kind = \"star\", hosts = 2 }}\nlink = {{ rate = \"100 Mbit/s\", delay = \"1 us\" }}\nbuffer = \"1 MB\"\n[network.ecn]\n{ecn}[[traffic]]\nkind = \"long\"\nflows = 1\n"
+        );
+        let scenario = Scenario::parse(&text, "t").unwrap();
+        marks(&scenario.runs()[0].network.ecn.unwrap())
+    }
+
+    #[test]
+    fn above_a_threshold_alone_all_are_marked() {
+        let (_, parts) = marks_of("threshold = \"10 kB\"\n");
+        assert!(parts.iter().all(|&part| part == u32::MAX));
+    }
+
+    #[test]
+    fn the_curve_of_tiny_buffer_tcp_ends_at_a_half() {
+        let (step, parts) = marks_of("threshold = \"10 kB\"\nbdp = \"102300 B\"\n");
+        assert_eq!(step, 100);
+        let part = |n: usize| f64::from(parts[n]) / f64::from(u32::MAX);
+        assert!((part(341) - 0.25).abs() < 0.001, "{}", part(341));
+        assert!((part(STEPS - 1) - 0.5).abs() < 1e-9);
     }
 }

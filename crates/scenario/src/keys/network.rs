@@ -91,10 +91,7 @@ pub(super) const KEYS: &[Key] = &[
         Form::Bytes(Bytes::new(0), Bytes::new(1_000_000_000)),
         Without("`network.ecn.threshold`: every packet above it is marked"),
         "A switch port marks every packet if the queue is longer than this. Between `threshold` and `max` the fraction of marked packets grows.",
-    )
-    .rack_has(Rack::If("the value of `threshold`", |run, _, _| {
-        run.network.ecn.is_some_and(|ecn| ecn.max != ecn.threshold)
-    })),
+    ),
     key(
         "network.ecn.max_fraction",
         Form::Fraction(0.0, 1.0),
@@ -106,15 +103,13 @@ pub(super) const KEYS: &[Key] = &[
         Form::Count(2, 64),
         Without("the fraction grows continuously"),
         "Number of equal steps in which the fraction of marked packets grows between `threshold` and `max`. Some switches have 8. In step i of n the fraction is `max_fraction` times (i - 1/2)/n.",
-    )
-    .rack_has(Rack::Never),
+    ),
     key(
         "network.ecn.bdp",
         Form::Bytes(Bytes::new(1_000), Bytes::new(1_000_000_000)),
         Without("the fraction grows in a line"),
         "Bandwidth-delay product B of the port, for the curve of Tiny Buffer TCP: x bytes above `threshold` the fraction of marked packets is x/(x + B), and 1/2 from B bytes on, times `max_fraction`. Not with `max` or `steps`.",
-    )
-    .rack_has(Rack::Never),
+    ),
     key(
         "network.ecn.mark",
         Form::Choice(Mark::VARIANTS),

@@ -10,7 +10,6 @@ use crate::net::config::{Buffer, Ecn};
 use crate::net::packet::{Kind, Packet};
 use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
-use onramp_cc::Curve;
 use onramp_units::Rate;
 
 /// Reserve of each ingress port.
@@ -118,11 +117,10 @@ impl Port {
     fn marks(&self, ecn: &Ecn, uniform: impl FnOnce() -> f64) -> bool {
         let (min, max) = self.ecn_bytes;
         let queue = self.data.bytes;
-        if queue <= min || queue > max && ecn.curve != Curve::Hyperbola {
-            return queue > max;
+        match ecn.curve.between(queue, min, max) {
+            Some(part) => uniform() < ecn.max_fraction * part,
+            None => queue > max,
         }
-        let part = (queue.min(max) - min) as f64 / (max - min) as f64;
-        uniform() < ecn.max_fraction * ecn.curve.at(part)
     }
 
     pub fn set_ecn(&mut self, ecn: &Ecn, host_rate: Rate) {
@@ -299,6 +297,7 @@ impl Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_cc::Curve;
     use onramp_units::{Bytes, Span};
 
     fn port() -> (Port, Memory) {

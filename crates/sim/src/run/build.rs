@@ -13,7 +13,7 @@ use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
-use onramp_cc::{nic::Preset, tcp::Entry, Cc, Curve};
+use onramp_cc::{nic::Preset, tcp::Entry, Cc};
 use onramp_scenario::{
     self as scenario, Arrival, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers,
     Run, Sharing,
@@ -199,13 +199,9 @@ fn buffer(run: &Run) -> Buffer {
 fn given(ecn: &scenario::Ecn) -> Ecn {
     Ecn {
         min: ecn.threshold,
-        max: ecn.bdp.map_or(ecn.max, |bdp| ecn.threshold + bdp),
+        max: ecn.curve_ends(),
         max_fraction: ecn.max_fraction.get(),
-        curve: match (ecn.bdp, ecn.steps) {
-            (Some(_), _) => Curve::Hyperbola,
-            (None, Some(steps)) => Curve::Steps(steps),
-            (None, None) => Curve::Line,
-        },
+        curve: ecn.curve(),
         at_enqueue: ecn.mark == scenario::Mark::Enqueue,
     }
 }
