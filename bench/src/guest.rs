@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{Agent, Bed, Setup},
+    congestion,
     probes::{Parts, Probes},
     several,
     transfer::{Connection, Moved, Route},
@@ -16,7 +17,7 @@ use crate::{
 
 /// Sent before measuring: slow start, buffers and tables find their sizes.
 const WARM_UP_BYTES: u64 = 4 << 20;
-const MEASURED_BYTES: u64 = 8 << 20;
+pub const MEASURED_BYTES: u64 = 8 << 20;
 /// The kernel's own work after boot and after loading programs is over by then.
 pub const SETTLE: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -36,11 +37,13 @@ pub struct Split {
     pub parts: Parts,
 }
 
-/// `guest several KIND PROCESSORS`, or `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
+/// `guest congestion`, `guest several KIND PROCESSORS`, or `guest count|split BED [SETUP...]`: the position of the bed in `Bed::ALL`; set-ups as `Debug`
 /// prints them.
 pub fn run(arguments: &[String]) -> Result<()> {
-    if arguments[0] == "several" {
-        return several::guest(&arguments[1..]);
+    match arguments[0].as_str() {
+        "several" => return several::guest(&arguments[1..]),
+        "congestion" => return congestion::guest(),
+        _ => {}
     }
     let bed: usize = arguments.get(1).context("which bed?")?.parse()?;
     let bed = *Bed::ALL.get(bed).context("there is no such bed")?;
@@ -103,7 +106,7 @@ fn split(bed: Bed) -> Result<()> {
 }
 
 /// Builds a bed with its daemons and a connection that is in full flow, and takes it down again.
-fn on<T: Send>(
+pub fn on<T: Send>(
     bed: Bed,
     setup: Setup,
     measure: impl FnOnce(&mut Connection, &[Agent]) -> Result<T> + Send,

@@ -7,6 +7,7 @@
 
 pub mod bed;
 pub mod compare;
+pub mod congestion;
 pub mod guest;
 pub mod host;
 pub mod probes;

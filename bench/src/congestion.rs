@@ -1,0 +1,135 @@
+//! What congestion controls cost: transfers in a machine with one processor, one for each. Inside the machine (`guest`)
+//! and outside (`measure`, `markdown`). The numbers are in docs/cost-congestion.json.
+
+use std::{fmt::Write as _, path::Path, process::Command};
+
+use anyhow::{ensure, Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bed::{shell, Bed, Setup},
+    guest::{mark_begin, mark_end, on, MEASURED_BYTES, SETTLE},
+    host::{World, SEEDS},
+    profile::{self, Profile},
+    transfer::Moved,
+};
+
+const FILE: &str = "cost-congestion.json";
+const TEXT: &str = include_str!("congestion.md");
+/// Their kernel names, how the names of their functions begin, and whether `onramp cc load` loads them.
+const ALL: [(&str, &[&str], bool); 4] = [
+    ("cubic", &["cubictcp_", "bictcp_"], false),
+    ("dctcp", &["dctcp_"], false),
+    ("bbr", &["bbr_"], false),
+    ("tbtcp", &["bpf:tbtcp_"], true),
+];
+/// What the first three share for windows.
+const SHARED: [&str; 3] = ["tcp_slow_start", "tcp_cong_avoid_ai", "tcp_reno_cong_avoid"];
+
+/// A transfer with a congestion control.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Run {
+    name: String,
+    seed: u64,
+    frames: u64,
+    acks: u64,
+    /// Instructions of the whole machine.
+    executed: u64,
+    /// Instructions in functions of the congestion control.
+    own: u64,
+}
+
+/// `guest congestion`.
+pub fn guest() -> Result<()> {
+    std::fs::write("/proc/sys/net/core/bpf_jit_kallsyms", "1")?;
+    let mut all = vec![];
+    for (n, (name, _, is_ours)) in ALL.iter().enumerate() {
+        if *is_ours {
+            onramp(&["cc", "load", name])?;
+        }
+        // New namespaces take it from the first.
+        shell(&format!(
+            "sysctl -qw net.ipv4.tcp_congestion_control={name}"
+        ))?;
+        let moved = on(Bed::ALL[0], Setup::Fq, |connection, _| {
+            let before = Moved::read(false)?;
+            std::thread::sleep(SETTLE);
+            mark_begin();
+            connection.send(MEASURED_BYTES)?;
+            mark_end();
+            std::fs::copy("/proc/kallsyms", format!("/out/symbols.{n}"))?;
+            Ok(Moved::read(false)?.since(before))
+        })?;
+        shell("sysctl -qw net.ipv4.tcp_congestion_control=cubic")?;
+        println!("{name}: {moved:?}");
+        all.push(moved);
+    }
+    Ok(std::fs::write(
+        "/out/moved.json",
+        serde_json::to_vec(&all)?,
+    )?)
+}
+
+fn onramp(words: &[&str]) -> Result<()> {
+    let status = Command::new("/job/onramp").args(words).status()?;
+    ensure!(status.success(), "onramp {words:?} ended with {status}");
+    Ok(())
+}
+
+/// Measures all of them, and writes the numbers.
+pub fn measure(world: &World) -> Result<()> {
+    let mut runs = vec![];
+    for seed in SEEDS {
+        let out = world.boot(1, seed, &["congestion".to_owned()])?;
+        let file = |name: String| out.path().join(name);
+        let all: Vec<Moved> = serde_json::from_slice(&std::fs::read(file("moved.json".into()))?)?;
+        for (n, (moved, (name, prefixes, _))) in all.iter().zip(ALL).enumerate() {
+            let counts = file(format!("counts.{n}"));
+            let profile = profile::read(&counts, &file(format!("symbols.{n}")))?;
+            runs.push(Run {
+                name: name.to_owned(),
+                seed,
+                frames: moved.frames,
+                acks: moved.returned,
+                executed: profile::total(&profile),
+                own: own(&profile, prefixes),
+            });
+        }
+    }
+    let path = world.root.join("docs").join(FILE);
+    Ok(std::fs::write(path, serde_json::to_vec_pretty(&runs)?)?)
+}
+
+fn own(profile: &Profile, prefixes: &[&str]) -> u64 {
+    let is_own = |name: &str| {
+        SHARED.contains(&name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
+    };
+    let chosen = profile.iter().filter(|(name, _)| is_own(name));
+    chosen.map(|(_, calls)| calls.instructions).sum()
+}
+
+/// The section of docs/cost.md.
+pub fn markdown(directory: &Path) -> Result<String> {
+    let text = match std::fs::read(directory.join(FILE)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
+        text => text.context(FILE)?,
+    };
+    let runs: Vec<Run> = serde_json::from_slice(&text).context(FILE)?;
+    let mut out = TEXT.to_owned();
+    for (name, ..) in ALL {
+        let of: Vec<&Run> = runs.iter().filter(|run| run.name == name).collect();
+        let mean = |part: &dyn Fn(&Run) -> u64, whole: &dyn Fn(&Run) -> u64| {
+            let each = of.iter().map(|run| part(run) as f64 / whole(run) as f64);
+            each.sum::<f64>() / of.len() as f64
+        };
+        writeln!(
+            out,
+            "| `{name}` | {:.0} | {:.0} | {:.0} | {:.2} |",
+            mean(&|run| run.executed, &|run| run.frames),
+            mean(&|run| run.own, &|run| run.acks),
+            mean(&|run| run.own, &|run| run.frames),
+            mean(&|run| run.acks, &|run| run.frames),
+        )?;
+    }
+    Ok(out)
+}
