@@ -21,6 +21,7 @@ static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
 	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &addr);
 
 	queue->hold_start_ns = 0;
+	queue->has_rested = 1;
 	count(ONR_CNT_holds);
 	count_add(ONR_CNT_held_ns, held_ns);
 	count_max(ONR_CNT_held_max_ns, held_ns);
@@ -211,6 +212,7 @@ __noinline u32 step(s64 now)
 		if (now - queue->idle_since_ns > REFILL_NS && queue->credit < (s32)cfg.quantum_bytes)
 			queue->credit = cfg.quantum_bytes;
 		queue->idle_since_ns = 0;
+		queue->has_rested = 1;
 	}
 	s = queue->head;
 	if (queue->credit <= 0 && s) {
@@ -250,22 +252,35 @@ __noinline u32 step(s64 now)
 
 /* ---- pace and shape ---- */
 
+/* Lateness of its timer that a flow makes up for. TCP gives the qdisc two segments or a millisecond of data in
+ * advance (TSQ), so no more than that goes at once. */
+#define LATE_MOST_NS 50000000ll
+
 /* A flow's segment leaves: when may the next, so that they go at TCP's pace as with sch_fq? What is
- * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR) or by times of departure;
- * lateness is made up for. */
-static __always_inline s64 next_by_pace(const struct queue *queue, const struct sk_buff *skb,
-					u32 bytes, s64 now)
+ * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR) or by times of departure.
+ * The pace goes on from the time that was due: TCP takes its pace from a round-trip time that contains the wait here,
+ * so that timers which are late would lower it more and more. But after a rest, or the law's holding, a flow catches
+ * up with half a segment's time, as in TCP. */
+static __always_inline void keep_pace(struct queue *queue, const struct sk_buff *skb, u32 bytes,
+				      s64 now)
 {
 	const struct sock *sk = skb->sk;
 	s64 ns, late;
 	u64 rate;
 
-	if (queue->credit > 0 || !sk || sk->sk_pacing_status != SK_PACING_NONE)
-		return 0;
+	if (!sk || sk->sk_pacing_status != SK_PACING_NONE) {
+		queue->paced_until_ns = 0;
+		return;
+	}
+	if (queue->credit > 0)
+		return;
 	rate = sk->sk_pacing_rate;
+	if (bytes < cfg.quantum_bytes)
+		bytes = cfg.quantum_bytes; /* with what left within the credit */
 	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
 	late = queue->paced_until_ns ? now - queue->paced_until_ns : 0;
-	return now + ns - onr_min(late, ns / 2);
+	queue->paced_until_ns = now + ns - onr_min(late, queue->has_rested ? ns / 2 : LATE_MOST_NS);
+	queue->has_rested = 0;
 }
 
 /* When packets of sockets with a pace may leave, of those that do not say so in the packet. Writer and reader:

@@ -22,10 +22,8 @@ const MEASURED_BYTES: u64 = 4 << 20;
 /// 128 KB (52 Mbit/s) take half of them.
 const REST: Duration = Duration::from_millis(20);
 const FIRST_PORT: u16 = 5001;
-/// Of `Kind::Hosts`. On several emulated processors timers are late, and whoever paces slows flows down, fq too.
-const UNPACED: &[&str] = &["--pace", "off"];
 /// Ten times the default of --orack-every.
-const SPARSE: &[&str] = &["--pace", "off", "--orack-every", "144800B"];
+const SPARSE: &[&str] = &["--orack-every", "144800B"];
 /// The switch's part of `Kind::Hosts`.
 const SWITCH_PROCESSOR: usize = 3;
 
@@ -40,7 +38,7 @@ pub enum Kind {
     Hosts,
 }
 
-/// Who runs On-Ramp, with the daemon's defaults but for the threshold, which nothing exceeds, and `UNPACED`.
+/// Who runs On-Ramp, with the daemon's defaults but for the threshold, which nothing exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Who {
@@ -62,10 +60,9 @@ impl Who {
     }
 
     fn start(self, kind: Kind) -> Result<Vec<Agent>> {
-        let options = match (kind, self) {
-            (_, Who::AllSparse) => SPARSE,
-            (Kind::Hosts, _) => UNPACED,
-            (Kind::Queues, _) => &[],
+        let options = match self {
+            Who::AllSparse => SPARSE,
+            _ => &[],
         };
         let runs = |host: &Host| match self {
             Who::Nobody => false,

@@ -80,6 +80,7 @@ facts! {
         a_qdisc_that_another_program_gives_to_one_stays: 8,
         a_connection_that_changes_its_queue_keeps_its_state: 10,
         a_kick_that_runs_another_queue_is_found: 12,
+        late_timers_do_not_slow_a_paced_flow: 12,
         one_rate_for_all_needs_one_qdisc: 4,
     }
     nics {

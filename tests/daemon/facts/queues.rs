@@ -241,3 +241,17 @@ pub fn one_rate_for_all_needs_one_qdisc() {
     assert!(text.contains("because of --shape"), "{text}");
     assert_eq!(leaves(&star.hosts[0]).len(), 1);
 }
+
+/// The processors of the machine run in turns, so timers fire late. A pace must not add the delays up.
+pub fn late_timers_do_not_slow_a_paced_flow() {
+    let star = Star::build(&Plan { queues: 1, ..PLAN });
+    let (from, to) = star.pair();
+    from.ns.run("tc qdisc replace dev eth0 root fq");
+    let one = || finish_all(transfers(from, to, Load::seconds(3.0), 1));
+    let fq = one();
+    let agent = Agent::start(from, &["--law", "off", "--pace", "on"]);
+    let edge = one();
+    drop(agent);
+    println!("{fq:.1} Mbit/s with fq, {edge:.1} with edge");
+    assert!(edge > 0.8 * fq, "{edge} and {fq} Mbit/s");
+}
