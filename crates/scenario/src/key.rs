@@ -79,7 +79,7 @@ impl Key {
         let loaded = |name: &&str| Cc::named(name).is_some_and(Cc::is_loaded_by_us);
         match self.of_cc {
             [] => self.rack,
-            names if names.iter().all(loaded) => Rack::Has,
+            names if names.iter().any(loaded) => Rack::Has,
             _ => Rack::Never,
         }
     }

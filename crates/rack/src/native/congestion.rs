@@ -1,6 +1,8 @@
 //! Gives the kernel the run's congestion control if it is one of ours (bpf/cc).
 
+use super::dilation::Dilation;
 use crate::error::{Error, Result};
+use onramp_cc::{Cc, Setting, Tuning};
 use onramp_scenario::Run;
 
 /// One of ours, in the kernel until this is dropped.
@@ -17,9 +19,26 @@ impl Loaded {
         if !cc.is_loaded_by_us() {
             return Ok(None);
         }
-        onramp_kernel_cc::load(cc.name(), &run.tuning).map_err(Error::CongestionControl)?;
+        let tuning = slowed(cc, run, Dilation::new(run.time_dilation));
+        onramp_kernel_cc::load(cc.name(), &tuning).map_err(Error::CongestionControl)?;
         Ok(Some(Loaded(cc.name())))
     }
+}
+
+/// All parameters of `cc`, in the rack's time.
+fn slowed(cc: Cc, run: &Run, dilation: Dilation) -> Tuning {
+    let mut tuning = Tuning::default();
+    for parameter in cc.parameters() {
+        let default = || cc.default_of(parameter.name, run.network.link.rate);
+        let real = run.tuning.get(parameter.name).or_else(default);
+        let slow = match real.expect("every parameter has a default") {
+            Setting::Span(span) => Setting::Span(dilation.slow(span)),
+            Setting::Rate(rate) => Setting::Rate(dilation.slow_rate(rate)),
+            other => other,
+        };
+        tuning.set(parameter.name, slow);
+    }
+    tuning
 }
 
 impl Drop for Loaded {
