@@ -117,7 +117,7 @@ fn check(cc: Cc, seen: &mut Seen, flow: &FlowLimits, now: Time<Sim>) {
         let most = window.max(seen.window).saturating_add(packet);
         assert!(flow.in_flight.get() <= most, "{cc:?}: {flow:?} at {now:?}");
     }
-    if let (true, Some(rate)) = (cc.is_nic(), flow.rate) {
+    if let (true, 0, Some(rate)) = (cc.is_nic(), flow.burst.get(), flow.rate) {
         if let Some((at, bytes, highest)) = &mut seen.last {
             *highest = rate.max(*highest);
             let gap = highest.time_to_send(Bytes::new(*bytes));

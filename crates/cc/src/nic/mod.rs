@@ -35,6 +35,15 @@ pub struct Limits {
     pub window_bytes: u64,
 }
 
+/// Packets of a flow that leave together. The pacing rate is that of whole bursts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// Payload.
+    pub bytes: u32,
+    /// Rate within the burst.
+    pub rate: Rate,
+}
+
 /// A flow's path, before anything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathFacts {
@@ -78,6 +87,11 @@ pub trait CongestionControl {
     fn advance(&mut self, _now: Time<Sim>) {}
     /// The current limits of the flow.
     fn limits(&self) -> Limits;
+    /// None if each packet leaves at its time.
+    #[inline]
+    fn burst(&self) -> Option<Burst> {
+        None
+    }
 }
 
 /// Names each congestion control with its module: parameters, state, and which is which.
@@ -174,6 +188,13 @@ macro_rules! congestion_controls {
                     $(Control::$variant(cc) => cc.limits(),)*
                 }
             }
+
+            #[inline]
+            fn burst(&self) -> Option<Burst> {
+                match self {
+                    $(Control::$variant(cc) => cc.burst(),)*
+                }
+            }
         }
     };
 }
@@ -183,6 +204,9 @@ congestion_controls! {
     Dcqcn: dcqcn,
     Timely: timely,
     Dctcp: dctcp,
+    TimelyPaper: timely_paper,
+    FastStar: fast_star,
+    Unlimited: unlimited,
 }
 
 /// A congestion control with the parameters, and the switches' settings, of the HPCC authors'

@@ -13,6 +13,8 @@ pub struct FlowLimits {
     pub plan: u32,
     /// Pacing rate, if it is paced.
     pub rate: Option<Rate>,
+    /// Payload that leaves together, faster than `rate`; zero if each packet leaves at its time.
+    pub burst: Bytes,
     /// Window: payload that may be in flight, if there is a limit.
     pub window: Option<Bytes>,
     /// Payload in flight; for kernel hosts in full packets.
@@ -45,6 +47,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
             let limits = under_way.map(|sender| FlowLimits {
                 plan: sender.under_way.flow,
                 rate: Some(sender.limits.rate),
+                burst: Bytes::new(sender.burst_bytes()),
                 window: (sender.limits.window_bytes < u64::MAX)
                     .then_some(Bytes::new(sender.limits.window_bytes)),
                 in_flight: Bytes::new(sender.in_flight()),
@@ -63,6 +66,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
             let limits = under_way.map(|connection| FlowLimits {
                 plan: connection.plan,
                 rate: connection.pace().filter(|_| paced(connection.src)),
+                burst: Bytes::ZERO,
                 window: Some(packets(connection.window_packets())),
                 in_flight: packets(connection.in_flight_packets()),
                 sent: packets(connection.sent_packets()),

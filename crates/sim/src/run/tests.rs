@@ -365,3 +365,32 @@ fn the_last_delay_tells_the_next_unless_clocks_are_wrong() {
         "exact {exact}, wrong {wrong}, RTT {rtt}"
     );
 }
+
+#[test]
+fn bursts_of_segments_have_the_pacing_rate_on_average() {
+    // Above t_high always, so the rate stays at its lower bound.
+    let slow = [
+        ("network.sharing", "lossless"),
+        ("host.cc", "timely_paper"),
+        ("cc.timely_paper.t_low", "1 ns"),
+        ("cc.timely_paper.t_high", "1 ns"),
+        ("cc.timely_paper.min_rate", "10 Gbit/s"),
+        ("cc.timely_paper.first_rate", "10 Gbit/s"),
+        ("traffic.1.load", "0.1 %"),
+    ];
+    for segment in ["1000", "16000", "64000"] {
+        let mut set = slow.to_vec();
+        set.push(("cc.timely_paper.segment_bytes", segment));
+        let (result, _) = simulate(&set);
+        let each = result.metrics["long.goodput_gbps"].as_array().unwrap();
+        for goodput in each {
+            // 1.3 of the window's 1.8 ms, 1000 of 1056 B are payload.
+            let expected = 10.0 * 1000.0 / 1056.0 * 1.3 / 1.8;
+            let goodput = goodput.as_f64().unwrap();
+            assert!(
+                (goodput - expected).abs() < 0.3,
+                "{segment} B: {goodput} of {expected}"
+            );
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path, NONE};
 use crate::net::what::What;
 use onramp_cc::int::IntStack;
-use onramp_cc::nic::{Ack, CongestionControl, Control, Limits};
+use onramp_cc::nic::{Ack, Burst, CongestionControl, Control, Limits};
 use onramp_scenario::Work;
 use onramp_units::{Rate, Sim, Time};
 
@@ -29,6 +29,8 @@ pub(crate) struct Sender {
     /// Whether another flow follows the one that started last.
     pub(super) goes_on: bool,
     last_wire_bytes: u16,
+    /// What has left of the present burst, on the wire, and since when.
+    burst: (u32, Time<Sim>),
     pub src: u32,
     /// Its index in its NIC's round robin; `NONE` if it is not in it.
     pub entry: u32,
@@ -60,6 +62,39 @@ impl Sender {
         again
     }
 
+    /// When the next packet may leave by the pacing rate, after the last one has left now.
+    #[inline]
+    fn next_at(&mut self, payload: u16, now: Time<Sim>, rounding: Rounding) -> Time<Sim> {
+        let bytes = u32::from(self.last_wire_bytes);
+        match self.cc.burst() {
+            None => now + rounding.wire_time(bytes, self.limits.rate),
+            Some(burst) => self.next_in_burst(burst, payload, now, rounding),
+        }
+    }
+
+    /// TIMELY, section 4.2: the time of the next burst is that of the last one plus its length over the rate.
+    fn next_in_burst(
+        &mut self,
+        burst: Burst,
+        payload: u16,
+        now: Time<Sim>,
+        rounding: Rounding,
+    ) -> Time<Sim> {
+        let bytes = u32::from(self.last_wire_bytes);
+        let (left, began) = match self.burst {
+            (0, _) => (bytes, now),
+            (left, began) => (left + bytes, began),
+        };
+        let bursts = |bytes: u64| bytes / u64::from(burst.bytes);
+        let before = self.next - u64::from(payload);
+        let is_last = bursts(before) != bursts(self.next) || self.next >= self.size;
+        self.burst = (if is_last { 0 } else { left }, began);
+        match is_last {
+            true => began + rounding.wire_time(left, self.limits.rate),
+            false => now + rounding.wire_time(bytes, burst.rate),
+        }
+    }
+
     /// Reports completely acknowledged flows to the outcomes, and returns their number.
     fn end_flows(&mut self, network: &Network, now: Time<Sim>) -> usize {
         let mut ended = 0;
@@ -84,6 +119,11 @@ impl Sender {
     /// Bytes sent so far, without retransmissions.
     pub fn sent_bytes(&self) -> u64 {
         self.next
+    }
+
+    /// Payload that leaves together; zero if each packet leaves at its time.
+    pub fn burst_bytes(&self) -> u64 {
+        self.cc.burst().map_or(0, |burst| u64::from(burst.bytes))
     }
 
     /// Bytes sent that are not acknowledged.
@@ -163,6 +203,7 @@ impl Nics {
             unacked: 0,
             limits: cc.limits(),
             last_wire_bytes: 0,
+            burst: (0, Time::ZERO),
             cc,
             there: site.network.there(plan, ordinal),
             law: onramp_law::Flow::default(),
@@ -245,11 +286,8 @@ impl Nics {
         sender.last_wire_bytes = wire_bytes;
         sender.cc.advance(site.net.now);
         sender.limits = sender.cc.limits();
-        let gap = site
-            .config
-            .rounding
-            .wire_time(u32::from(wire_bytes), sender.limits.rate);
-        nic.flows[place].next_at = site.net.now + gap;
+        let next_at = sender.next_at(payload, site.net.now, site.config.rounding);
+        nic.flows[place].next_at = next_at;
         self.update_entry(site, at);
         if site.net.carried.has.int {
             site.net.carried.stacks.set(id, IntStack::default());

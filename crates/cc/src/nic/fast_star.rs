@@ -1,0 +1,107 @@
+//! FAST*: FAST TCP's control of the window (Wei et al., 2006), used on a rate in TIMELY's engines (SIGCOMM 2015, section
+//! 6.1). The paper names only alpha. We take gamma = 1/2 as FAST, an update each round-trip time, and the least
+//! round-trip time of the flow as that of its idle path.
+
+use super::{red, scaled, Burst, Preset};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use crate::parameter::{parameters, PART, STEP};
+use crate::FAIR;
+use onramp_units::{Rate, Sim, Span, Time};
+
+pub const FEEDBACK: Feedback = Feedback::TimeStamp;
+pub const MOVES_NEXT_PACKET: bool = false;
+
+parameters! { "fast_star", |line| {
+    "alpha" alpha: Rate = scaled(line, 0.05), STEP, "Rate that a flow tries to keep in the queues of its path.";
+    "gamma" gamma: f64 = 0.5, PART, "Weight of a new rate.";
+    "first_rate" first_rate: Rate = line, STEP, "The rate with which a flow begins.";
+    "segment_bytes" segment_bytes: u32 = 16_000, super::timely_paper::SEGMENT, "Payload that has one round-trip time and leaves as one burst.";
+} }
+
+/// One.
+pub(super) const PRESETS: &[Preset] = &[Preset {
+    name: "fast_star",
+    about: "FAST TCP's law on a rate, as TIMELY's paper compares it",
+    parameters: PARAMETERS,
+    ordered: &[],
+    fairness: FAIR,
+    algorithm: |line| Algorithm::FastStar(Params::reference(line)),
+    ecn: red,
+    hold_acks: false,
+}];
+
+impl Params {
+    /// Whether the window changes with time alone, without acknowledgements.
+    #[inline]
+    pub fn window_follows_time(&self) -> bool {
+        false
+    }
+}
+
+/// State of a flow.
+#[derive(Debug, Clone)]
+pub struct FastStar {
+    params: Params,
+    line: Rate,
+    rate: Rate,
+    least_rtt: Option<Span>,
+    /// End of the segment that completes next.
+    end: u64,
+    next_update: Time<Sim>,
+}
+
+impl FastStar {
+    pub fn new(params: &Params, path: &PathFacts) -> FastStar {
+        FastStar {
+            params: *params,
+            line: path.line_rate,
+            rate: params.first_rate.min(path.line_rate),
+            least_rtt: None,
+            end: u64::from(params.segment_bytes),
+            next_update: Time::ZERO,
+        }
+    }
+
+    /// min(2 R, (1 - gamma) R + gamma (R least / rtt + alpha)).
+    fn update(&mut self, rtt: Span, least: Span) {
+        let rate = self.rate.bits_per_s() as f64;
+        let target =
+            rate * least.as_s_f64() / rtt.as_s_f64() + self.params.alpha.bits_per_s() as f64;
+        let gamma = self.params.gamma;
+        let new = ((1.0 - gamma) * rate + gamma * target).min(2.0 * rate);
+        let bits = Rate::from_bits_per_s((new as u64).max(1));
+        self.rate = bits.expect("at least one").min(self.line);
+    }
+}
+
+impl CongestionControl for FastStar {
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        if ack.acked < self.end || ack.rtt <= Span::ZERO {
+            return;
+        }
+        let segment = u64::from(self.params.segment_bytes);
+        self.end = ack.acked - ack.acked % segment + segment;
+        let least = self.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
+        self.least_rtt = Some(least);
+        if ack.now >= self.next_update {
+            self.next_update = ack.now + ack.rtt;
+            self.update(ack.rtt, least);
+        }
+    }
+
+    #[inline]
+    fn limits(&self) -> Limits {
+        Limits {
+            rate: self.rate,
+            window_bytes: u64::MAX,
+        }
+    }
+
+    #[inline]
+    fn burst(&self) -> Option<Burst> {
+        Some(Burst {
+            bytes: self.params.segment_bytes,
+            rate: self.line,
+        })
+    }
+}

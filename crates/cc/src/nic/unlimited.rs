@@ -1,0 +1,59 @@
+//! No congestion control: every flow may send at line rate. On a lossless network that is PFC alone, a baseline of
+//! TIMELY's paper.
+
+use super::{red, Preset};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use crate::parameter::parameters;
+use crate::FAIR;
+use onramp_units::Rate;
+
+pub const FEEDBACK: Feedback = Feedback::Marks;
+pub const MOVES_NEXT_PACKET: bool = false;
+
+parameters! { "none", |_line| {} }
+
+/// One.
+pub(super) const PRESETS: &[Preset] = &[Preset {
+    name: "none",
+    about: "None: line rate; on a lossless network PFC alone",
+    parameters: PARAMETERS,
+    ordered: &[],
+    fairness: FAIR,
+    algorithm: |line| Algorithm::Unlimited(Params::reference(line)),
+    ecn: red,
+    hold_acks: false,
+}];
+
+impl Params {
+    /// Whether the window changes with time alone, without acknowledgements.
+    #[inline]
+    pub fn window_follows_time(&self) -> bool {
+        false
+    }
+}
+
+/// State of a flow.
+#[derive(Debug, Clone)]
+pub struct Unlimited {
+    line: Rate,
+}
+
+impl Unlimited {
+    pub fn new(_params: &Params, path: &PathFacts) -> Unlimited {
+        Unlimited {
+            line: path.line_rate,
+        }
+    }
+}
+
+impl CongestionControl for Unlimited {
+    fn on_ack(&mut self, _ack: &Ack<'_>) {}
+
+    #[inline]
+    fn limits(&self) -> Limits {
+        Limits {
+            rate: self.line,
+            window_bytes: u64::MAX,
+        }
+    }
+}
