@@ -22,7 +22,6 @@ const ALL: [(&str, &[&str], bool); 4] = [
     ("dctcp", &["dctcp_"], false),
     ("bbr", &["bbr_"], false),
     ("tbtcp", &["bpf:tbtcp_"], true),
-    ("timely", &["bpf:timely_"], true),
 ];
 /// What the first three share for windows.
 const SHARED: [&str; 3] = ["tcp_slow_start", "tcp_cong_avoid_ai", "tcp_reno_cong_avoid"];

@@ -4,7 +4,7 @@
 use onramp_cc::int::{IntFormat, IntHop, MAX_INT_HOPS};
 use onramp_cc::nic::{self, Ack, CongestionControl, PathFacts};
 use onramp_cc::tcp::{self, Acked, Device, Pacing, RateSample, Window, WindowControl};
-use onramp_units::{Rate, Sim, Span, Time};
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use proptest::prelude::*;
 
 /// Between 1 ps and 100 s, each order of magnitude as often as another.
@@ -285,7 +285,8 @@ proptest! {
         events in prop::collection::vec((nic_event(), span()), 1..60),
     ) {
         let line = Rate::from_bits_per_s(100_000_000_000).unwrap();
-        for preset in nic::presets() {
+        // FAST* takes the least round-trip time ever for that of the idle path, so one that was too short holds it back.
+        for preset in nic::presets().filter(|preset| preset.name != "fast_star") {
             let mut flow = NicFlow::new(preset, line);
             for (event, gap) in &events {
                 flow.now += (*gap).min(Span::from_ms(10));
@@ -300,8 +301,11 @@ proptest! {
                 hops: vec![(1000, 0); MAX_INT_HOPS],
             };
             (flow.next, flow.acked) = (flow.highest, flow.highest);
-            for _ in 0..20_000 {
-                flow.now += Span::from_us(10);
+            // One that keeps a rate which is not used (TIMELY, section 4.4) gets packets at its rate.
+            let uses_rate = flow.control.burst().is_some();
+            for _ in 0..if uses_rate { 400_000 } else { 20_000 } {
+                let at_rate = flow.control.limits().rate.time_to_send(Bytes::new(1000));
+                flow.now += if uses_rate { at_rate } else { Span::from_us(10) };
                 flow.meet(&idle);
             }
             flow.control.advance(flow.now);
