@@ -3,7 +3,7 @@
 
 use onramp_cc::int::{IntFormat, IntHop, MAX_INT_HOPS};
 use onramp_cc::nic::{self, Ack, CongestionControl, PathFacts};
-use onramp_cc::tcp::{self, Acked, Device, Pacing, RateSample, Window, WindowControl};
+use onramp_cc::tcp::{self, Acked, Arrival, Device, Pacing, RateSample, Window, WindowControl};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use proptest::prelude::*;
 
@@ -196,6 +196,12 @@ impl Connection {
                     delivered: self.acked.into(),
                     lost,
                     repairing: lost,
+                    arrival: (rate.is_some()).then_some(Arrival {
+                        number: self.acked - 1,
+                        sent_at: self.now,
+                        arrived_at: self.now + rtt,
+                        app_limited,
+                    }),
                     sample: RateSample {
                         packets_per_s: rate.map(f64::from),
                         prior_delivered: (self.acked - packets).into(),
@@ -268,6 +274,11 @@ proptest! {
                 connection.now += *gap;
                 connection.meet(event, *gap);
                 prop_assert!(connection.window.packets >= 1, "{}: no window", entry.name);
+                if connection.control.clocks_gaps() {
+                    let gap = connection.control.gap(connection.acked);
+                    let sane = gap.is_some_and(|gap| gap > Span::ZERO && gap <= Span::from_s(100));
+                    prop_assert!(sane, "{}: a gap of {gap:?}", entry.name);
+                }
                 let pace = connection.control.packets_per_s(Span::from_us(100));
                 let sane = pace.is_none_or(|pace| pace.is_finite() && pace >= 0.0);
                 prop_assert!(sane, "{}: {pace:?} packets/s", entry.name);

@@ -75,7 +75,20 @@ pub struct Acked {
     pub lost: bool,
     pub repairing: bool,
     pub sample: RateSample,
+    /// The packet that led to this acknowledgement, unless it was sent again.
+    pub arrival: Option<Arrival>,
     pub pacing: Pacing,
+}
+
+/// A packet that was sent once and has arrived, as an acknowledgement tells by a time stamp (RFC 7323, with the time of
+/// arrival).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    pub number: u32,
+    pub sent_at: Time<Sim>,
+    pub arrived_at: Time<Sim>,
+    /// There was too little data to fill the path when it was sent.
+    pub app_limited: bool,
 }
 
 /// How TCP hands packets to the layers below it.
@@ -155,6 +168,17 @@ pub trait WindowControl {
     }
     /// Then: losses are being repaired from now on, `in_flight` packets and `delivered` so far.
     fn repairing_from(&mut self, _in_flight: u32, _delivered: u64, _window: &mut Window) {}
+    /// Whether every packet leaves on its own, at a time that it sets.
+    #[inline]
+    fn clocks_gaps(&self) -> bool {
+        false
+    }
+    /// Then: the time from the packet before `number` to this one, which is sent for the first time. Asked once for each
+    /// packet, in order.
+    #[inline]
+    fn gap(&mut self, _number: u32) -> Option<Span> {
+        None
+    }
     /// Its own pacing rate, if it has one.
     #[inline]
     fn packets_per_s(&self, _smoothed_rtt: Span) -> Option<f64> {
@@ -261,6 +285,20 @@ macro_rules! window_controls {
             }
 
             #[inline]
+            fn clocks_gaps(&self) -> bool {
+                match self {
+                    $(Control::$variant(cc) => cc.clocks_gaps(),)*
+                }
+            }
+
+            #[inline]
+            fn gap(&mut self, number: u32) -> Option<Span> {
+                match self {
+                    $(Control::$variant(cc) => cc.gap(number),)*
+                }
+            }
+
+            #[inline]
             fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
                 match self {
                     $(Control::$variant(cc) => cc.packets_per_s(smoothed_rtt),)*
@@ -275,6 +313,7 @@ window_controls! {
     Bbr: bbr,
     Dctcp: dctcp,
     Tbtcp: tbtcp,
+    Rapid: rapid,
     Reno: reno,
     Scalable: scalable,
     Timely: timely,
@@ -326,6 +365,7 @@ pub(crate) mod tests {
             lost: false,
             repairing: false,
             sample: RateSample::default(),
+            arrival: None,
             pacing: Pacing {
                 packets_per_s: None,
                 small_queue: Span::from_us(977),

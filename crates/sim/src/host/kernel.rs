@@ -384,6 +384,11 @@ impl Kernels {
         let (segment, paced) = (kernel.segment(managed), kernel.paces(managed));
         let small_queue = kernel.transport.small_queue;
         let connection = &mut self.outgoing[id];
+        let segment = if connection.sender.clocks_gaps() {
+            1
+        } else {
+            segment
+        };
         let paced = paced || connection.sender.paces();
         let most = connection.small_queue(segment, small_queue);
         connection.resume_at = None;
@@ -395,7 +400,9 @@ impl Kernels {
             let Some(segment) = connection.sender.next_segment(site.net.now, segment) else {
                 break;
             };
-            if let Some(pace) = connection.pace().filter(|_| paced) {
+            if let Some(gap) = connection.sender.gap(&segment) {
+                connection.paced_until = site.net.now + gap;
+            } else if let Some(pace) = connection.pace().filter(|_| paced) {
                 let bytes = Bytes::new(u64::from(connection.bytes(&segment)));
                 connection.paced_until = site.net.now + pace.time_to_send(bytes);
             }

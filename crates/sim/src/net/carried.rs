@@ -3,7 +3,7 @@
 use super::packet::PerPacket;
 use onramp_cc::int::IntStack;
 use onramp_law::Record;
-use onramp_units::{Mono, Time};
+use onramp_units::{Mono, Sim, Time};
 
 /// Content of a data packet, which its OR-ACK or acknowledgement returns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Acknowledgement {
     pub marked: u32,
     /// Bytes by which the payload of the packet before `cumulative` is less than full.
     pub short: u16,
+    /// The packet that arrived last, and when.
+    pub last: Option<(u32, Time<Sim>)>,
 }
 
 /// The kinds of content that packets of a network have.

@@ -20,13 +20,16 @@ pub struct Receiver {
     marking: bool,
     urgent: bool,
     acks_sent: u32,
+    /// The packet that arrived last, and when.
+    last: Option<(u32, Time<Sim>)>,
     /// When an acknowledgement is sent at the latest.
     pub delayed_until: Option<Time<Sim>>,
 }
 
 impl Receiver {
     /// Packet `number` has arrived.
-    pub fn arrived(&mut self, number: u32, marked: bool) {
+    pub fn arrived(&mut self, now: Time<Sim>, number: u32, marked: bool) {
+        self.last = Some((number, now));
         self.marked += u32::from(marked);
         // RFC 8257 §3.2: a change of marks is told at once.
         self.urgent |= marked != self.marking;
@@ -89,6 +92,7 @@ impl Receiver {
             blocks,
             marked: self.marked,
             short: 0,
+            last: self.last,
         };
         self.unacknowledged = 0;
         self.marked = 0;
@@ -111,14 +115,14 @@ mod tests {
     fn every_second_packet_is_acknowledged_once_the_start_is_over() {
         let mut receiver = Receiver::default();
         for number in 0..QUICK_ACKS {
-            receiver.arrived(number, false);
+            receiver.arrived(NOW, number, false);
             assert!(receiver.must_acknowledge(NOW, DELAY));
             receiver.acknowledge();
         }
-        receiver.arrived(16, false);
+        receiver.arrived(NOW, 16, false);
         assert!(!receiver.must_acknowledge(NOW, DELAY));
         assert_eq!(receiver.delayed_until, Some(NOW + DELAY));
-        receiver.arrived(17, false);
+        receiver.arrived(NOW, 17, false);
         assert!(receiver.must_acknowledge(NOW, DELAY));
         assert_eq!(receiver.acknowledge().cumulative, 18);
         assert_eq!(receiver.delayed_until, None);
@@ -128,13 +132,13 @@ mod tests {
     fn the_newest_run_comes_first() {
         let mut receiver = Receiver::default();
         for number in [2, 3, 7, 5, 4] {
-            receiver.arrived(number, false);
+            receiver.arrived(NOW, number, false);
         }
         let acknowledgement = receiver.acknowledge();
         assert_eq!(acknowledgement.cumulative, 0);
         assert_eq!(acknowledgement.blocks, [(2, 6), (7, 8), (0, 0)]);
-        receiver.arrived(0, false);
-        receiver.arrived(1, false);
+        receiver.arrived(NOW, 0, false);
+        receiver.arrived(NOW, 1, false);
         assert_eq!(receiver.acknowledge().cumulative, 6);
     }
 
@@ -147,7 +151,7 @@ mod tests {
         ) {
             let mut receiver = Receiver::default();
             for number in again.iter().chain(&order) {
-                receiver.arrived(*number, false);
+                receiver.arrived(NOW, *number, false);
                 let ack = receiver.acknowledge();
                 for (start, end) in ack.blocks {
                     prop_assert!(start == end || start > ack.cumulative);

@@ -10,7 +10,7 @@ mod recovery;
 use super::rtt::Rtt;
 use super::Acknowledgement;
 use onramp_cc::tcp::{
-    Acked, Control, Device, Pacing, RateSample, TcpAlgorithm, Window, WindowControl,
+    Acked, Arrival, Control, Device, Pacing, RateSample, TcpAlgorithm, Window, WindowControl,
 };
 use onramp_scenario::Transport;
 use onramp_units::{Sim, Span, Time};
@@ -388,6 +388,7 @@ impl Sender {
         }
         let was_growing = self.may_grow();
         let (unacked, newest) = (self.unacked, self.newest);
+        let arrival = self.arrival(ack);
         let mut news = News::default();
         self.take_cumulative(now, ack.cumulative, &mut news);
         for block in ack.blocks {
@@ -414,7 +415,7 @@ impl Sender {
         // tcp_may_raise_cwnd: selective acknowledgements alone raise nothing.
         let raises = self.unacked > unacked && self.phase != Phase::Recovery;
         if raises || delivered > 0 && self.control.owns_window() {
-            self.grow(now, ack.marked, &news, lost, was_growing);
+            self.grow(now, (ack.marked, arrival), &news, (lost, was_growing));
         }
         self.arm(now);
     }
@@ -476,7 +477,41 @@ impl Sender {
         }
     }
 
-    fn grow(&mut self, now: Time<Sim>, marked: u32, news: &News, lost: bool, may_grow: bool) {
+    /// The packet that led to an acknowledgement, unless it was sent again or is known to have arrived.
+    fn arrival(&self, ack: &Acknowledgement) -> Option<Arrival> {
+        let (number, arrived_at) = ack.last?;
+        let place = number.checked_sub(self.unacked)?;
+        let packet = self.outstanding.get(place as usize)?;
+        let first = !packet.again && packet.state != State::Sacked;
+        first.then_some(Arrival {
+            number,
+            sent_at: packet.sent_at,
+            arrived_at,
+            app_limited: packet.app_limited,
+        })
+    }
+
+    /// Whether the congestion control sets the time of each packet.
+    pub fn clocks_gaps(&self) -> bool {
+        self.control.clocks_gaps()
+    }
+
+    /// Then: the time from a segment of one packet to the next packet. One that is sent again takes the place of a
+    /// packet at the mean rate.
+    pub fn gap(&mut self, segment: &Segment) -> Option<Span> {
+        match segment.again {
+            false => self.control.gap(segment.first + segment.count),
+            true => None,
+        }
+    }
+
+    fn grow(
+        &mut self,
+        now: Time<Sim>,
+        (marked, arrival): (u32, Option<Arrival>),
+        news: &News,
+        (lost, may_grow): (bool, bool),
+    ) {
         let rtt = news.rtt.or(self.rtt.smoothed).unwrap_or(Span::ZERO);
         let acked = Acked {
             now,
@@ -492,6 +527,7 @@ impl Sender {
             lost,
             repairing: self.phase != Phase::Open,
             sample: self.rate_sample(now, news),
+            arrival,
             pacing: Pacing {
                 packets_per_s: self.packets_per_s(),
                 small_queue: self.transport.small_queue,

@@ -186,7 +186,7 @@ impl Kernels {
             incoming.under_way = site.network.part(data.flow, position(expected));
             (incoming.arrived, incoming.ordinal) = (false, data.ordinal);
         }
-        incoming.receiver.arrived(number, data.marked);
+        incoming.receiver.arrived(site.net.now, number, data.marked);
         while let Some(plan) = self.arrived_flow(site, place) {
             site.flow_arrived(plan);
         }

@@ -1,0 +1,153 @@
+//! TCP RAPID (Konda and Kaur, INFOCOM 2009; Lovewell et al. for Linux): every packet probes for available bandwidth by
+//! its distance to the packet before it. The arithmetic is `law/cc/rapid.h`, which says where it chose.
+//! The window is a constant, which bounds what is in flight. A loss changes no rate.
+
+use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
+use crate::parameter::{parameters, Bounds, LONG, PART, SHORT, STEP};
+use onramp_law::RapidConfig;
+use onramp_units::{Rate, Sim, Span, Time};
+
+/// Payload of a packet.
+const PACKET_BYTES: u32 = 1448;
+
+/// A ratio of two rates.
+const RATIO: Bounds = Bounds::Fraction(1.01, 4.0);
+/// A time that may be zero.
+const ERROR: Bounds = Bounds::Span(Span::ZERO, Span::from_s(1));
+
+parameters! { "rapid", {
+    "tau" tau: Span = Span::from_ms(10), LONG, "Time in which the rate rises to a higher estimate.";
+    "eta" eta: u32 = 3, Bounds::Count(1, 100), "Number of updates in which the rate falls to a lower estimate.";
+    "gamma" gamma: u32 = 3, Bounds::Count(1, 100), "Number of streams for one update of the rate.";
+    "spread" spread: f64 = 1.15, RATIO, "Ratio of two neighbouring rates of a stream, which has four.";
+    "start_spread" start_spread: f64 = 2.0, RATIO, "The same at the start of a connection.";
+    "each" each: u32 = 16, Bounds::Count(1, 48), "Number of packets at each rate of a stream.";
+    "patience" patience: u32 = 16, Bounds::Count(1, 1000), "Number of streams in a row with lost packets after which the rate is halved.";
+    "min_rate" min_rate: Rate = kbit(100), STEP, "Lower bound of the rate.";
+    "max_rate" max_rate: Rate = kbit(100_000_000), STEP, "Upper bound of the rate. Must be at least `min_rate`.";
+    "least_run" least_run: u32 = 4, Bounds::Count(1, 192), "Acknowledgements that packets must queue for, at the end of a stream, to count as queueing consistently.";
+    "least_rise" least_rise: Span = Span::from_us(1), ERROR, "Queueing delay above the stream's least that packets must have to count as queueing.";
+    "by_gap" by_gap: bool = false, Bounds::Flag, "Instead, each packet must add so much to the delay, as in the authors' logs.";
+    "spike_rise" spike_rise: Span = Span::from_us(30), SHORT, "Denoising: a receive gap that is so much longer than the one before it ends a wait of the receiver.";
+    "spike_fall" spike_fall: Span = Span::from_us(20), SHORT, "And so much longer than the one after it.";
+    "passes" passes: u32 = 3, Bounds::Count(0, 8), "Passes of denoising; 0: none.";
+    "stamp" stamp: Span = Span::from_us(1), SHORT, "Resolution of time stamps.";
+    "cap" cap: u32 = 16_000, Bounds::Count(4, 1_000_000), "Packets that may be in flight.";
+} }
+
+const fn kbit(number: u64) -> Rate {
+    match Rate::from_bits_per_s(number * 1000) {
+        Some(rate) => rate,
+        None => panic!("a rate of zero"),
+    }
+}
+
+/// As the registry has it.
+pub(super) const ENTRY: Entry = Entry {
+    name: "rapid",
+    about: "TCP RAPID",
+    linux: Linux::Lacks,
+    marks: false,
+    short_segments: false,
+    parameters: PARAMETERS,
+    ordered: &[("min_rate", "max_rate")],
+    fairness: crate::FAIR,
+    algorithm: || TcpAlgorithm::Rapid(Params::default()),
+};
+
+#[derive(Debug, Clone)]
+pub struct Rapid {
+    law: onramp_law::Rapid,
+    stamp: Span,
+    cap: u32,
+    /// The next packet at the last acknowledgement; the last arrival.
+    next: u32,
+    last: Option<u32>,
+}
+
+impl Rapid {
+    pub fn new(params: &Params) -> Rapid {
+        let config = RapidConfig {
+            bounds: (params.min_rate, params.max_rate),
+            tau: params.tau,
+            fall: 1.0 / f64::from(params.eta),
+            spread: (params.spread, params.start_spread),
+            each: params.each,
+            gamma: params.gamma,
+            patience: params.patience,
+            packet_bytes: PACKET_BYTES,
+            least: (params.least_run, params.least_rise),
+            by_gap: params.by_gap,
+            spike: (params.spike_rise, params.spike_fall, params.passes),
+        };
+        Rapid {
+            law: onramp_law::Rapid::new(&config),
+            stamp: params.stamp,
+            cap: params.cap,
+            next: 0,
+            last: None,
+        }
+    }
+
+    /// A time stamp of the receiver, in nanoseconds.
+    fn stamped(&self, at: Time<Sim>) -> u64 {
+        let unit_ps = self.stamp.as_ps().max(1);
+        let at_ps = (at - Time::ZERO).as_ps();
+        (at_ps / unit_ps * unit_ps / 1000) as u64
+    }
+
+    fn report(&mut self, acked: &Acked) {
+        let Some(arrival) = acked.arrival else {
+            return;
+        };
+        let follows = self.last.is_some_and(|last| arrival.number == last + 1);
+        self.law.arrived(&onramp_law::Arrival {
+            number: arrival.number,
+            are_all: follows || acked.cumulative > arrival.number,
+            is_limited: arrival.app_limited,
+            next: acked.next,
+            sent_ns: ((arrival.sent_at - Time::ZERO).as_ps() / 1000) as u64,
+            arrived_ns: self.stamped(arrival.arrived_at),
+        });
+        self.last = Some(arrival.number);
+    }
+}
+
+impl WindowControl for Rapid {
+    fn begin(&mut self, _window: &Window) {
+        self.law.begin(0, 0); // at min_rate, 100 kbit/s
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
+        window.packets = self.cap;
+        self.next = acked.next;
+        self.report(acked);
+    }
+
+    fn on_loss(&mut self, window: &Window) -> u32 {
+        window.packets.max(2)
+    }
+
+    fn on_timeout(&mut self) {
+        self.law.back_off(self.next);
+    }
+
+    #[inline]
+    fn owns_window(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn clocks_gaps(&self) -> bool {
+        true
+    }
+
+    fn gap(&mut self, number: u32) -> Option<Span> {
+        Some(self.law.gap(number))
+    }
+
+    #[inline]
+    fn packets_per_s(&self, _smoothed_rtt: Span) -> Option<f64> {
+        Some(self.law.bytes_per_s()? as f64 / f64::from(PACKET_BYTES))
+    }
+}

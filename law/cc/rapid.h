@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* law/cc/rapid.h: TCP RAPID ("Experiences with the Linux implementation of TCP RAPID" and its references; sections II and
+ * IV): the gaps of p-streams, the denoising of receive gaps (BASS), the estimate of the available bandwidth, and the
+ * rate. Rates are payload in bytes a second, below 2^40. Packets are numbered in the order of their data and count
+ * as full.
+ *
+ * Where the paper is silent or leaves a choice:
+ * - "Consistently queueing" is the part of a stream, up to its end and at least `least_run` entries long, in which the
+ *   queueing delay stays more than least_rise_ns above its minimum in the stream. This delay is the sum of receive gaps
+ *   less send gaps, so a gap that cross traffic closes does not end it. With by_gap it is the run of entries of which
+ *   each has a receive gap that is longer than its send gap by least_rise_ns, as in the authors' published logs.
+ * - No queueing: the estimate is the rate of the last entry. Queueing from the first entry on: the rate of that one.
+ * - Start: streams of one packet at each rate, start_spread_q16 apart, each with an update, until the first excursion.
+ * - With gamma streams an update, the duration l is that of all of them.
+ * - A stream with a lost packet, or for which the application had too little data, has no estimate. After
+ *   `patience` of the former without an estimate between them the rate is halved; so it is at a timeout. */
+#ifndef ONR_RAPID_H
+#define ONR_RAPID_H
+
+#include "../arith.h"
+
+#define ONR_RAPID_RATES 4u	/* N_r */
+#define ONR_RAPID_ENTRIES 192u	/* most packets of a stream */
+#define ONR_RAPID_GAP_MOST 4000000000u /* ns; longer gaps count as this */
+#define ONR_RAPID_PACKETS_MOST 65535u  /* of an entry; more count as this */
+#define ONR_RAPID_BEHIND 0x80000000u   /* a difference of numbers from here on is negative */
+
+struct onr_rapid_cfg {
+	u64 min_rate; /* at least 1 */
+	u64 max_rate;
+	u64 tau_ns;	      /* the rate rises in about this time; at least 1 */
+	u32 fall_q16;	      /* 1 / eta, the part of the way down that an update goes */
+	u32 spread_q16;	      /* s, the ratio of neighbouring rates; above one */
+	u32 start_spread_q16; /* s in the start */
+	u32 each;	      /* N_p, packets at each rate; at most ONR_RAPID_ENTRIES / ONR_RAPID_RATES */
+	u32 gamma;	      /* streams an update; at least 1 */
+	u32 patience;	      /* at least 1 */
+	u32 packet_bytes;     /* payload of a full packet */
+	u32 least_run;	/* entries of an excursion */
+	u32 least_rise_ns;
+	u32 by_gap;
+	u32 unused;
+	u32 spike_rise_ns; /* BASS: a spike is so much above the gap before it ... */
+	u32 spike_fall_ns; /* ... and so much above the gap after it */
+	u32 passes;	   /* of BASS, at most; 0: none */
+};
+
+/* Packets that one acknowledgement reported, with the sum of their gaps. */
+struct onr_rapid_entry {
+	u32 packets;
+	u32 send_ns;
+	u32 receive_ns;
+};
+
+/* The entries of a stream, in order. */
+struct onr_rapid_stream {
+	u32 count;
+	struct onr_rapid_entry entries[ONR_RAPID_ENTRIES];
+};
+
+struct onr_rapid {
+	u64 rate; /* R_avg; 0 before it begins */
+	/* Streams that are sent. */
+	u64 sending_rate; /* R_avg of the present stream */
+	u32 first;	  /* packet with which the first stream of the present length began */
+	u32 in_start;
+	/* Since the last update. */
+	u64 sum;	/* of the estimates */
+	u64 lasted_ns;	/* of their streams */
+	u32 estimates;
+	u32 absent;	/* streams in a row without one */
+	/* The last packet whose arrival is known. */
+	u64 sent_ns;
+	u64 arrived_ns;
+	u32 last;
+	u32 has_last;
+	/* Its stream. */
+	u32 number;
+	u32 is_broken;  /* it has a lost packet */
+	u32 is_limited; /* the application had no data in it */
+	u32 seen; /* estimates so far, and the last one: for those who watch */
+	u64 last_estimate;
+};
+
+/* What an arrival led to. */
+enum onr_rapid_news {
+	ONR_RAPID_NOTHING,
+	ONR_RAPID_ESTIMATE, /* last_estimate is new */
+	ONR_RAPID_BROKEN,   /* a stream ended without an estimate */
+};
+
+ONR_FN void onr_rapid_bound(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow)
+{
+	if (flow->rate > cfg->max_rate)
+		flow->rate = cfg->max_rate;
+	if (flow->rate < cfg->min_rate)
+		flow->rate = cfg->min_rate;
+}
+
+/* Packets of a stream. */
+ONR_FN u32 onr_rapid_length(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow)
+{
+	return flow->in_start ? ONR_RAPID_RATES : ONR_RAPID_RATES * cfg->each;
+}
+
+/* The gap at rate number `i` as a multiple of the mean gap: R_avg / R_i = s^-i N_r / sum of s^-j (section II). */
+ONR_FN u32 onr_rapid_gap_q16(u32 spread_q16, u32 i)
+{
+	u64 part_q16 = ONR_ONE_Q16, sum_q16 = 0, own_q16 = 0;
+	u32 j;
+
+	for (j = 0; j < ONR_RAPID_RATES; j++) {
+		if (j == i)
+			own_q16 = part_q16;
+		sum_q16 += part_q16;
+		part_q16 = (part_q16 << 16) / spread_q16;
+	}
+	return (u32)(own_q16 * ONR_RAPID_RATES * ONR_ONE_Q16 / sum_q16);
+}
+
+/* The time from the packet before `number` to this one, at its first transmission. */
+ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
+{
+	u32 position = (number - flow->first) % onr_rapid_length(cfg, flow);
+	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
+	u32 each = flow->in_start ? 1 : cfg->each;
+	u64 mean_ns;
+
+	if (!position || !flow->sending_rate)
+		flow->sending_rate = flow->rate;
+	if (!flow->sending_rate)
+		return 0;
+	mean_ns = (u64)cfg->packet_bytes * 1000000000 / flow->sending_rate;
+	return onr_mul_q16(mean_ns, onr_rapid_gap_q16(spread_q16, position / each));
+}
+
+/* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
+ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 i)
+{
+	u64 before, own, after;
+
+	if (i < 1 || i + 1 >= stream->count || i + 1 >= ONR_RAPID_ENTRIES)
+		return 0;
+	before = stream->entries[i - 1].receive_ns;
+	own = stream->entries[i].receive_ns;
+	after = stream->entries[i + 1].receive_ns;
+	return own > before + cfg->spike_rise_ns && own > after + cfg->spike_fall_ns;
+}
+
+/* Shares the gaps of the entries from `from` to `to`, exclusive, among them by their packets. */
+ONR_FN void onr_rapid_level(struct onr_rapid_stream *stream, u32 from, u32 to)
+{
+	u64 packets = 0, send = 0, receive = 0;
+	u32 i;
+
+	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
+		packets += stream->entries[i].packets;
+		send += stream->entries[i].send_ns;
+		receive += stream->entries[i].receive_ns;
+	}
+	if (!packets)
+		return;
+	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
+		stream->entries[i].send_ns = (u32)(send * stream->entries[i].packets / packets);
+		stream->entries[i].receive_ns = (u32)(receive * stream->entries[i].packets / packets);
+	}
+}
+
+/* One pass of BASS: levels each spike with the gaps up to the next one. Returns the number of spikes. *begin and *end
+ * become the entries between the first and the last spike, whose waits lie in the stream as a whole. */
+ONR_FN u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream, u32 *begin, u32 *end)
+{
+	u32 i, spikes = 0, spike = 0, first = 0;
+
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
+		if (!onr_rapid_is_spike(cfg, stream, i))
+			continue;
+		if (spikes)
+			onr_rapid_level(stream, spike, i);
+		else
+			first = i;
+		spike = i;
+		spikes++;
+	}
+	if (spikes) {
+		*begin = first;
+		*end = spike;
+	}
+	return spikes;
+}
+
+/* BASS (section IV-D): removes what a receiver that waits adds to the gaps. What lies before the first wait and after
+ * the last is cut off. */
+ONR_FN void onr_rapid_denoise(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream)
+{
+	u32 pass, i, begin = 0, end = stream->count, unused_begin, unused_end;
+
+	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &begin, &end))
+		return;
+	for (pass = 1; pass < cfg->passes && pass < 8; pass++)
+		if (!onr_rapid_smooth(cfg, stream, &unused_begin, &unused_end))
+			break;
+	for (i = 0; begin + i < end && begin + i < ONR_RAPID_ENTRIES; i++)
+		stream->entries[i] = stream->entries[begin + i];
+	stream->count = i;
+}
+
+/* The rate at which an entry's packets were sent. */
+ONR_FN u64 onr_rapid_entry_rate(const struct onr_rapid_cfg *cfg, const struct onr_rapid_entry *entry)
+{
+	u64 bytes = (u64)entry->packets * cfg->packet_bytes;
+
+	return entry->send_ns ? bytes * 1000000000 / entry->send_ns : cfg->max_rate;
+}
+
+/* The least queueing delay, relative to that before the stream. */
+ONR_FN s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream)
+{
+	s64 delay = 0, least = 0;
+	u32 i;
+
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
+		delay += (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
+		least = onr_min(least, delay);
+	}
+	return least;
+}
+
+/* Entries of a stream before it queues consistently. */
+ONR_FN u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 least_run)
+{
+	s64 delay = 0, most = onr_rapid_least_delay(stream) + (s64)cfg->least_rise_ns, rise;
+	u32 i, ahead = 0;
+
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
+		rise = (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
+		delay += rise;
+		if (cfg->by_gap ? rise <= (s64)cfg->least_rise_ns : delay <= most)
+			ahead = i + 1;
+	}
+	return i - ahead < least_run ? i : ahead;
+}
+
+/* ABest of a stream: the rate beyond which its packets consistently queue; 0 if it has no entries. *is_found: there are
+ * such packets. */
+ONR_FN u64 onr_rapid_estimate(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 least_run,
+			      u32 *is_found)
+{
+	u32 ahead = onr_rapid_ahead(cfg, stream, least_run), i = ahead ? ahead - 1 : 0;
+
+	*is_found = ahead < stream->count;
+	return stream->count && i < ONR_RAPID_ENTRIES ? onr_rapid_entry_rate(cfg, &stream->entries[i]) : 0;
+}
+
+/* The low-pass filter of the rate adapter (section II) with an estimate over lasted_ns. */
+ONR_FN void onr_rapid_adapt(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u64 estimate, u64 lasted_ns)
+{
+	u64 part_q16 = ONR_ONE_Q16;
+
+	if (estimate >= flow->rate) {
+		if (lasted_ns < cfg->tau_ns)
+			part_q16 = (lasted_ns << 16) / cfg->tau_ns;
+		flow->rate += onr_mul_q16(estimate - flow->rate, part_q16);
+	} else {
+		flow->rate -= onr_mul_q16(flow->rate - estimate, cfg->fall_q16);
+	}
+	onr_rapid_bound(cfg, flow);
+}
+
+/* Streams begin anew with the packet `next`, which is sent next. */
+ONR_FN void onr_rapid_restart(struct onr_rapid *flow, struct onr_rapid_stream *stream, u32 next)
+{
+	flow->first = next;
+	flow->number = 0;
+	flow->is_broken = 0;
+	flow->is_limited = 0;
+	flow->sum = 0;
+	flow->lasted_ns = 0;
+	flow->estimates = 0;
+	flow->absent = 0;
+	flow->sending_rate = 0;
+	stream->count = 0;
+}
+
+/* A timeout, or too many streams in a row with lost packets. */
+ONR_FN void onr_rapid_back_off(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
+			       u32 next)
+{
+	flow->rate /= 2;
+	flow->in_start = 0;
+	onr_rapid_bound(cfg, flow);
+	onr_rapid_restart(flow, stream, next);
+}
+
+/* Begins with a rate. */
+ONR_FN void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
+			    u64 rate, u32 next)
+{
+	flow->rate = rate;
+	flow->in_start = 1;
+	flow->has_last = 0;
+	flow->last_estimate = 0;
+	flow->seen = 0;
+	onr_rapid_bound(cfg, flow);
+	onr_rapid_restart(flow, stream, next);
+}
+
+/* All packets of a stream are known. `next` is sent next. */
+ONR_FN enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+					 struct onr_rapid_stream *stream, u32 next)
+{
+	u64 lasted_ns = 0, estimate;
+	u32 i, is_found, gamma = flow->in_start ? 1 : cfg->gamma;
+
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++)
+		lasted_ns += stream->entries[i].send_ns;
+	onr_rapid_denoise(cfg, stream);
+	estimate = onr_rapid_estimate(cfg, stream, flow->in_start ? 1 : cfg->least_run, &is_found);
+	stream->count = 0;
+	if (!estimate)
+		return ONR_RAPID_BROKEN;
+	flow->absent = 0;
+	flow->last_estimate = estimate;
+	flow->seen++;
+	flow->sum += estimate;
+	flow->lasted_ns += lasted_ns;
+	flow->estimates++;
+	if (flow->estimates >= gamma) {
+		onr_rapid_adapt(cfg, flow, flow->sum / flow->estimates, flow->lasted_ns);
+		flow->sum = 0;
+		flow->lasted_ns = 0;
+		flow->estimates = 0;
+	}
+	if (flow->in_start && is_found) {
+		flow->in_start = 0;
+		onr_rapid_restart(flow, stream, next);
+	}
+	return ONR_RAPID_ESTIMATE;
+}
+
+/* The present stream is over. */
+ONR_FN enum onr_rapid_news onr_rapid_close(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+					   struct onr_rapid_stream *stream, u32 next)
+{
+	u32 is_usable = stream->count && !flow->is_broken && !flow->is_limited;
+
+	flow->absent += flow->is_broken;
+	flow->is_broken = 0;
+	flow->is_limited = 0;
+	if (is_usable)
+		return onr_rapid_end(cfg, flow, stream, next);
+	stream->count = 0;
+	if (flow->absent >= cfg->patience)
+		onr_rapid_back_off(cfg, flow, stream, next);
+	return ONR_RAPID_BROKEN;
+}
+
+ONR_FN u32 onr_rapid_ns(u64 later, u64 earlier)
+{
+	u64 gap = later > earlier ? later - earlier : 0;
+
+	return gap < ONR_RAPID_GAP_MOST ? (u32)gap : ONR_RAPID_GAP_MOST;
+}
+
+/* Appends what is between the last packet and this one. */
+ONR_FN void onr_rapid_append(struct onr_rapid *flow, struct onr_rapid_stream *stream, u32 packets, u64 sent_ns,
+			     u64 arrived_ns)
+{
+	struct onr_rapid_entry *entry;
+
+	if (stream->count >= ONR_RAPID_ENTRIES)
+		return;
+	entry = &stream->entries[stream->count];
+	entry->packets = packets < ONR_RAPID_PACKETS_MOST ? packets : ONR_RAPID_PACKETS_MOST;
+	entry->send_ns = onr_rapid_ns(sent_ns, flow->sent_ns);
+	entry->receive_ns = onr_rapid_ns(arrived_ns, flow->arrived_ns);
+	stream->count++;
+}
+
+/* What is known of a packet that was sent once and has arrived. */
+struct onr_rapid_arrival {
+	u32 number;
+	u32 are_all;	/* so have all between it and the one reported before */
+	u32 is_limited; /* the application did not have enough data when it was sent */
+	u32 next;	/* the packet that is sent next */
+	u64 sent_ns;
+	u64 arrived_ns; /* of any clock of the receiver */
+};
+
+/* A packet has arrived. Those of earlier streams than the first of the present kind only end a gap. */
+ONR_FN enum onr_rapid_news onr_rapid_arrived(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+					     struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival)
+{
+	enum onr_rapid_news news = ONR_RAPID_NOTHING;
+	u32 packets = arrival->number - flow->last, place = arrival->number - flow->first, own;
+
+	if (flow->has_last && (!packets || packets >= ONR_RAPID_BEHIND))
+		return news; /* late, or a copy */
+	if (place < ONR_RAPID_BEHIND) {
+		own = place / onr_rapid_length(cfg, flow);
+		if (own != flow->number)
+			news = onr_rapid_close(cfg, flow, stream, arrival->next);
+		place = arrival->number - flow->first;
+	}
+	if (place < ONR_RAPID_BEHIND) { /* streams have not begun anew */
+		flow->number = place / onr_rapid_length(cfg, flow);
+		flow->is_broken |= !arrival->are_all;
+		flow->is_limited |= arrival->is_limited;
+		if (flow->has_last)
+			onr_rapid_append(flow, stream, packets, arrival->sent_ns, arrival->arrived_ns);
+	}
+	flow->last = arrival->number;
+	flow->sent_ns = arrival->sent_ns;
+	flow->arrived_ns = arrival->arrived_ns;
+	flow->has_last = 1;
+	return news;
+}
+
+#endif
