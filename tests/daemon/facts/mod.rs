@@ -73,6 +73,7 @@ facts! {
         segments_of_64_kb_are_held: 14 variant,
         frames_of_9000_bytes_are_held: 14 variant,
         paced_flows_do_not_overflow_a_port_together: 14,
+        a_flow_that_waits_for_acknowledgements_is_spaced: 10,
     }
     queues {
         each_has_a_qdisc_that_holds: 40,
