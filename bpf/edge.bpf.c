@@ -323,7 +323,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 		flow_ends(q, queue, now);
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (cfg.paced && skb && slot->len)
-		keep_pace(queue, skb, slot->bytes, now);
+		keep_pace(queue, skb, slot->bytes, slot->send_at_ns, now);
 	slot_free(s, slot);
 	if (skb)
 		bpf_qdisc_bstats_update(sch, skb);

@@ -149,6 +149,8 @@ static u32 flow_create(const struct onr_tuple *key, s64 now)
 	queue->credit = 5 * cfg.quantum_bytes; /* sch_fq's initial quantum is 10 MTU */
 	queue->idle_since_ns = now;
 	queue->paced_until_ns = 0;
+	queue->behind_ns = 0;
+	queue->was_held = 0;
 	count(ONR_CNT_flows_created);
 	return q;
 }

@@ -41,7 +41,8 @@ struct queue {
 	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
 	s64 idle_since_ns;  /* 0 once dequeue has seen that it is no longer idle */
 	s64 paced_until_ns; /* when TCP's pace lets the next segment go */
-	u32 has_rested;	    /* since then it was idle, or the law held it */
+	s64 behind_ns;	    /* lateness of its segments that is not made up for */
+	u32 was_held;	    /* by the law, since the last segment left */
 	u32 pad;
 };
 

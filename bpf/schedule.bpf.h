@@ -21,7 +21,7 @@ static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
 	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &addr);
 
 	queue->hold_start_ns = 0;
-	queue->has_rested = 1;
+	queue->was_held = 1;
 	count(ONR_CNT_holds);
 	count_add(ONR_CNT_held_ns, held_ns);
 	count_max(ONR_CNT_held_max_ns, held_ns);
@@ -212,7 +212,6 @@ __noinline u32 step(s64 now)
 		if (now - queue->idle_since_ns > REFILL_NS && queue->credit < (s32)cfg.quantum_bytes)
 			queue->credit = cfg.quantum_bytes;
 		queue->idle_since_ns = 0;
-		queue->has_rested = 1;
 	}
 	s = queue->head;
 	if (queue->credit <= 0 && s) {
@@ -252,20 +251,19 @@ __noinline u32 step(s64 now)
 
 /* ---- pace and shape ---- */
 
-/* Lateness of its timer that a flow makes up for. TCP gives the qdisc two segments or a millisecond of data in
- * advance (TSQ), so no more than that goes at once. */
-#define LATE_MOST_NS 50000000ll
+/* Most lateness of its timers that a flow makes up for. */
+#define BEHIND_MOST_NS 50000000ll
 
-/* A flow's segment leaves: when may the next, so that they go at TCP's pace as with sch_fq? What is
- * within the flow's credit is not spaced, nor what TCP spaces by itself (BBR) or by times of departure.
- * The pace goes on from the time that was due: TCP takes its pace from a round-trip time that contains the wait here,
- * so that timers which are late would lower it more and more. But after a rest, or the law's holding, a flow catches
- * up with half a segment's time, as in TCP. */
+/* A flow's segment leaves, which TCP gave at `given_ns`: when may the next, so that they go at TCP's pace as with sch_fq?
+ * What is within the flow's credit is not spaced, nor what TCP spaces by itself (BBR) or by times of departure.
+ * TCP takes its pace from a round-trip time that contains the wait here, so late timers would lower it more and more.
+ * Therefore a flow makes up for the time by which a segment left after it was due. Time without a segment, and time for
+ * which the law held one, is no lateness: a burst would follow each rest. */
 static __always_inline void keep_pace(struct queue *queue, const struct sk_buff *skb, u32 bytes,
-				      s64 now)
+				      s64 given_ns, s64 now)
 {
 	const struct sock *sk = skb->sk;
-	s64 ns, late;
+	s64 ns, made_up, due = queue->paced_until_ns;
 	u64 rate;
 
 	if (!sk || sk->sk_pacing_status != SK_PACING_NONE) {
@@ -274,13 +272,17 @@ static __always_inline void keep_pace(struct queue *queue, const struct sk_buff 
 	}
 	if (queue->credit > 0)
 		return;
+	queue->behind_ns += given_ns <= due ? now - due : due - given_ns;
+	if (queue->was_held || queue->behind_ns < 0)
+		queue->behind_ns = 0;
+	queue->was_held = 0;
 	rate = sk->sk_pacing_rate;
 	if (bytes < cfg.quantum_bytes)
 		bytes = cfg.quantum_bytes; /* with what left within the credit */
 	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
-	late = queue->paced_until_ns ? now - queue->paced_until_ns : 0;
-	queue->paced_until_ns = now + ns - onr_min(late, queue->has_rested ? ns / 2 : LATE_MOST_NS);
-	queue->has_rested = 0;
+	made_up = onr_min(queue->behind_ns, ns);
+	queue->behind_ns = onr_min(queue->behind_ns - made_up, BEHIND_MOST_NS);
+	queue->paced_until_ns = now + ns - made_up;
 }
 
 /* When packets of sockets with a pace may leave, of those that do not say so in the packet. Writer and reader:

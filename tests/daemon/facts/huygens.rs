@@ -190,12 +190,12 @@ pub fn load(star: &Star, seconds: f64) {
 pub fn wrong_clocks_agree_under_load() {
     let fleet = Fleet::start(false, &[]);
     print!("idle: ");
-    let (idle, _) = fleet.watch(4.0);
+    let (idle, _) = fleet.watch(3.0);
     let (loaded, honest) = thread::scope(|scope| {
-        scope.spawn(|| load(&fleet.star, 9.0));
-        pause_s(4.0);
+        scope.spawn(|| load(&fleet.star, 6.5));
+        pause_s(2.5);
         print!("under load: ");
-        fleet.watch(5.0)
+        fleet.watch(4.0)
     });
     let cost = fleet.agent(1).clock_status().cost;
     let mbit = cost.wire_bytes as f64 * 8e3 / cost.wall_ns as f64;

@@ -73,13 +73,14 @@ facts! {
         segments_of_64_kb_are_held: 14 variant,
         frames_of_9000_bytes_are_held: 14 variant,
         paced_flows_do_not_overflow_a_port_together: 14,
+        a_flow_that_waits_for_acknowledgements_is_spaced: 10,
     }
     queues {
-        each_has_a_qdisc_that_holds: 20,
+        each_has_a_qdisc_that_holds: 40,
         what_they_had_comes_back: 10 variant,
         a_qdisc_that_another_program_gives_to_one_stays: 8,
-        a_connection_that_changes_its_queue_keeps_its_state: 10,
-        a_kick_that_runs_another_queue_is_found: 12,
+        a_connection_that_changes_its_queue_keeps_its_state: 20,
+        a_kick_that_runs_another_queue_is_found: 40 variant,
         late_timers_do_not_slow_a_paced_flow: 12,
         one_rate_for_all_needs_one_qdisc: 4,
     }
@@ -138,13 +139,13 @@ facts! {
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
     }
     huygens {
-        wrong_clocks_agree_under_load: 60,
+        wrong_clocks_agree_under_load: 80,
         over_ipv6_they_agree_as_well: 40 variant,
         two_hosts_agree: 30 variant,
         half_of_the_probes_are_enough: 40 variant,
         on_ramp_holds_by_fleet_time: 40 variant,
         automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held: 40,
-        a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on: 60,
+        a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on: 60 variant,
         a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else: 50 variant,
         forged_replayed_and_cut_messages_are_counted_and_ignored: 40 variant,
         the_wall_clock_may_leap: 40 variant,
