@@ -25,13 +25,15 @@ pub fn mark_pages(root: &Path, data_path: &str) -> Result<Vec<PathBuf>> {
     Ok(changed)
 }
 
-/// README.md, docs/cost.md and docs/results/*.md.
+/// README.md, docs/*.md and docs/results/*.md.
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {
-    let results = root.join("docs/results");
-    let mut pages = vec![root.join("README.md"), root.join("docs/cost.md")];
-    if results.exists() {
-        let cannot = || format!("cannot read {}", results.display());
-        for entry in std::fs::read_dir(&results).with_context(cannot)? {
+    let mut pages = vec![root.join("README.md")];
+    for directory in ["docs", "docs/results"].map(|name| root.join(name)) {
+        if !directory.exists() {
+            continue;
+        }
+        let cannot = || format!("cannot read {}", directory.display());
+        for entry in std::fs::read_dir(&directory).with_context(cannot)? {
             pages.push(entry.with_context(cannot)?.path());
         }
     }
