@@ -72,6 +72,14 @@ struct {
 	__type(value, u32);
 } served SEC(".maps");
 
+/* The classes of flows. One element. Writer: daemon. Readers: edge, orack, for a new flow and once after a change. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct onr_rules);
+} rules SEC(".maps");
+
 /* What is known of each peer. Writers: orack (delays), edge (holds), daemon (removes the silent). Reader:
  * daemon. */
 struct {
@@ -156,6 +164,46 @@ static __always_inline void ctl_reset(struct onr_ctl *ctl, const struct onr_tupl
 	onr_records_reset(&ctl->records);
 	ctl->key = *key;
 	bpf_spin_unlock(&ctl->lock);
+}
+
+static __always_inline struct onr_rules *rules_now(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rules, &zero);
+}
+
+static __always_inline bool rule_matches(const struct onr_rule *rule, const struct onr_ctl *ctl)
+{
+	const struct onr_addr *to = &ctl->key.daddr;
+	u16 sport = bpf_ntohs(ctl->key.sport), dport = bpf_ntohs(ctl->key.dport);
+
+	if (rule->ifindex && rule->ifindex != ctl->ifindex)
+		return false;
+	for (int i = 0; i < 4; i++)
+		if ((to->word[i] & rule->mask.word[i]) != rule->addr.word[i])
+			return false;
+	return (sport >= rule->first_port && sport <= rule->last_port) ||
+	       (dport >= rule->first_port && dport <= rule->last_port);
+}
+
+/* Gives the flow of an entry its class. Global, so that the verifier checks its loop once. */
+__noinline int ctl_classify(u32 id)
+{
+	struct onr_ctl *ctl = bpf_map_lookup_elem(&ctls, &id);
+	struct onr_rules *all = rules_now();
+
+	if (!ctl || !all)
+		return 0;
+	ctl->class_threshold_ns = 0;
+	ctl->rules_epoch = all->epoch;
+	for (u32 i = 0; i < ONR_MAX_RULES && i < all->number; i++) {
+		if (rule_matches(&all->rule[i], ctl)) {
+			ctl->class_threshold_ns = all->rule[i].threshold_ns;
+			break;
+		}
+	}
+	return 0;
 }
 
 static __always_inline void clock_read(struct onr_clock_params *out)
