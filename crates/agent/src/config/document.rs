@@ -30,6 +30,8 @@ pub type Settings = BTreeMap<&'static str, Setting>;
 pub struct Document {
     pub settings: Settings,
     pub classes: Vec<Class>,
+    /// Keys whose value is none: they were set, so they have no default either.
+    pub invalid: Vec<&'static str>,
     pub errors: Vec<Error>,
 }
 
@@ -101,11 +103,12 @@ impl Reader<'_> {
     fn setting(&mut self, path: &str, place: Place, entry: &Entry<'_>) {
         match keys::find_in_file(path).filter(|key| !key.path.starts_with("class.")) {
             None => self.unknown(path, place),
-            Some(key) => {
-                if let Some(value) = self.value(key, place, entry) {
+            Some(key) => match self.value(key, place, entry) {
+                Some(value) => {
                     self.out.settings.insert(key.path, Setting { value, place });
                 }
-            }
+                None => self.out.invalid.push(key.path),
+            },
         }
     }
 

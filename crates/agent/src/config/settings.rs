@@ -73,15 +73,15 @@ impl Configuration {
         let Document {
             settings: mut all,
             classes,
+            mut invalid,
             mut errors,
         } = Document::read(text);
-        read_options(given, &mut all, &mut errors);
-        for key in KEYS {
-            if let (None, Some(text)) = (all.get(key.path), key.default_text()) {
-                if let Ok(value) = key.form.read(&text) {
-                    let place = Place::Default;
-                    all.insert(key.path, Setting { value, place });
-                }
+        read_options(given, &mut all, &mut invalid, &mut errors);
+        for key in KEYS.iter().filter(|key| !invalid.contains(&key.path)) {
+            let text = key.default_text().filter(|_| !all.contains_key(key.path));
+            if let Some(value) = text.and_then(|text| key.form.read(&text).ok()) {
+                let place = Place::Default;
+                all.insert(key.path, Setting { value, place });
             }
         }
         let configuration = Configuration {
@@ -89,7 +89,7 @@ impl Configuration {
             settings: all,
             classes,
         };
-        errors.extend(configuration.mistakes(daemon));
+        errors.extend(configuration.mistakes(daemon, &invalid));
         let name = file.map_or(String::new(), |file| file.display().to_string());
         Errors::check(&name, errors)?;
         Ok(configuration)
@@ -139,13 +139,13 @@ impl Configuration {
     }
 
     /// Relations between keys that do not hold.
-    fn mistakes(&self, daemon: Daemon) -> Vec<Error> {
+    fn mistakes(&self, daemon: Daemon, invalid: &[&str]) -> Vec<Error> {
         let of_daemon = |key: &&Key| daemon == Daemon::Agent || key.is_of_clock();
         let mut errors: Vec<Error> = KEYS
             .iter()
             .filter(of_daemon)
             .filter_map(|key| self.set(key.path))
-            .flat_map(|(key, setting)| self.relations(key, setting, daemon))
+            .flat_map(|(key, setting)| self.relations(key, setting, daemon, invalid))
             .collect();
         if daemon == Daemon::Agent {
             errors.extend(self.check_threshold());
@@ -154,11 +154,17 @@ impl Configuration {
         errors
     }
 
-    fn relations(&self, key: &'static Key, setting: &Setting, daemon: Daemon) -> Vec<Error> {
+    fn relations(
+        &self,
+        key: &'static Key,
+        setting: &Setting,
+        daemon: Daemon,
+        invalid: &[&str],
+    ) -> Vec<Error> {
         let place = setting.place;
         let found = format!("{} is {}", place.name(key), setting.value);
         let error = |text: String| Error { place, text };
-        let lacks = |path: &&&str| self.set(path).is_none();
+        let lacks = |path: &&&str| self.set(path).is_none() && !invalid.contains(*path);
         let needs = key.needs.iter().filter(lacks).map(|path| {
             let other = place.name(find(path).expect("the table names keys"));
             error(format!(
@@ -324,7 +330,12 @@ impl Configuration {
 }
 
 /// Adds the command line, whose values replace those of the file.
-fn read_options(given: &Given, all: &mut Settings, errors: &mut Vec<Error>) {
+fn read_options(
+    given: &Given,
+    all: &mut Settings,
+    invalid: &mut Vec<&'static str>,
+    errors: &mut Vec<Error>,
+) {
     let place = Place::Option;
     for (path, texts) in &given.options {
         let key = find(path).expect("options are keys");
@@ -335,18 +346,17 @@ fn read_options(given: &Given, all: &mut Settings, errors: &mut Vec<Error>) {
                 errors.push(Error { place, text });
             })
         };
-        let values: Vec<_> = texts.iter().map(read).collect::<Vec<_>>();
-        let Ok(mut values) = values.into_iter().collect::<Result<Vec<_>, ()>>() else {
-            continue;
+        let values: Vec<Result<Value, ()>> = texts.iter().map(read).collect();
+        let values: Result<Vec<Value>, ()> = values.into_iter().collect();
+        let value = match values {
+            Ok(values) if key.is_list() => Some(Value::List(values)),
+            Ok(values) => values.into_iter().next_back(),
+            Err(()) => None,
         };
-        let value = match key.is_list() {
-            true => Value::List(values),
-            false => match values.pop() {
-                Some(value) => value,
-                None => continue,
-            },
-        };
-        all.insert(key.path, Setting { value, place });
+        match value {
+            Some(value) => drop(all.insert(key.path, Setting { value, place })),
+            None => invalid.push(key.path),
+        }
     }
 }
 
