@@ -323,7 +323,7 @@ pub fn sighup_reads_the_keys_again() {
     assert!(is_believed(counts()));
     change(&sender, "/tmp/from-keys", "1 zz\n");
     let text = sender.text();
-    let says = ["the key has 2 hex digits", "the former keys stay in use"];
+    let says = ["the key has 2 hex digits", "the former configuration stays"];
     assert!(says.iter().all(|part| text.contains(part)), "{text}");
     assert!(is_believed(counts()));
     change(&sender, "/tmp/from-keys", OLD);
