@@ -22,11 +22,11 @@ fn write(text: &str) {
     std::fs::write(FILE, text).expect("/tmp is writable");
 }
 
-/// The usual options but those that the file has, and a line faster than the port.
+/// The usual options but those that the file has.
 fn start(host: &Host, options: &[&str]) -> Agent {
     let of_file = |option: &[&str]| option[0] == "--threshold";
     let usual: Vec<&str> = USUAL.chunks(2).filter(|o| !of_file(o)).flatten().copied().collect();
-    let more = ["--config", FILE, "--shape", "200Mbit/s"];
+    let more = ["--config", FILE];
     Agent::start_exactly(host, &[usual.as_slice(), &more, options].concat())
 }
 
@@ -50,6 +50,7 @@ fn thresholds_ns(agent: &Agent, port: u16) -> Vec<(u32, u32)> {
 }
 
 const CLASSES: &str = "\
+devices = [\"eth0\"]
 [law]
 threshold = \"5 ms\"
 [[class]]
@@ -87,11 +88,14 @@ fn classes_with(path: &str) {
     };
     let (held, usual_ms) = holds_and_owd("9000 9009");
     assert!(held > 0);
-    let (held, excluded_ms) = holds_and_owd("7000 7009");
+    let (held, _) = holds_and_owd("7000 7009");
     assert_eq!(held, 0, "an excluded port is held");
     let (held, patient_ms) = holds_and_owd("8000 8009");
     assert!(held > 0);
-    assert!(usual_ms < patient_ms && patient_ms < excluded_ms);
+    assert!(
+        patient_ms > 1.5 * usual_ms,
+        "{patient_ms} ms with T = 20 ms, {usual_ms} ms with 5 ms"
+    );
     let of = |first: u16| -> Vec<_> { (first..first + 10).flat_map(|port| thresholds_ns(&sender, port)).collect() };
     let is = |all: &[(u32, u32)], t: u32| all.len() == 2 && all.iter().all(|(class, law)| (*class, *law) == (t, t));
     assert!(is(&of(7000), ONR_NEVER_NS), "{:?}", of(7000));
@@ -146,9 +150,9 @@ pub fn a_reload_changes_what_can_change_and_keeps_flows() {
     let (done, text) = reload(from);
     let says = ["/tmp/onramp.toml:1: devices is [eth1]", "/tmp/onramp.toml:2: path is edt", "1 of 1 daemons keep"];
     assert!(!done && says.iter().all(|part| text.contains(part)), "{text}");
-    write("[law]\nthreshold = \"50\"\ngian = 1\n");
+    write("devices = [\"eth0\"]\n[law]\nthreshold = \"50\"\ngian = 1\n");
     let (done, text) = reload(from);
-    let says = ["/tmp/onramp.toml:2: law.threshold is \"50\"", "law.gian is no key; do you mean law.gain?"];
+    let says = ["/tmp/onramp.toml:3: law.threshold is \"50\"", "law.gian is no key; do you mean law.gain?"];
     assert!(!done && says.iter().all(|part| text.contains(part)), "{text}");
     assert_eq!(sender.status().threshold_ns, Some(5_000_000));
 

@@ -81,7 +81,7 @@ fn entry(out: &mut String, key: &Key) {
         key.default_words(),
         reload(key)
     );
-    let _ = writeln!(out, "      {}", key.meaning);
+    let _ = writeln!(out, "      {}", key.explanation());
 }
 
 /// The whole of docs/configuration.md.
@@ -104,7 +104,7 @@ pub fn explain_markdown() -> String {
                 key.form.words(),
                 key.default_words(),
                 reload(key),
-                key.meaning,
+                key.explanation(),
                 owner(key)
             );
         }

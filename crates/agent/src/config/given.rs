@@ -64,7 +64,7 @@ impl Key {
             Absent::Is("") => String::new(),
             _ => format!(" [default: {}]", self.default_words()),
         };
-        let plain = self.meaning.replace('`', "");
+        let plain = self.explanation().replace('`', "");
         format!("{}{values}{default}", plain.trim_end_matches('.'))
     }
 }

@@ -1,5 +1,7 @@
 //! One key of the configuration: its name in the file and on the command line, its form, default and meaning.
 
+use onramp_law::Law;
+
 use super::form::Form;
 
 /// One key.
@@ -110,6 +112,17 @@ impl Key {
             Absent::From(text) => Some(text()),
             Absent::Without(_) => None,
         }
+    }
+
+    /// What it means, with the meanings of the names that it takes.
+    pub fn explanation(&self) -> String {
+        let laws = match self.form {
+            Form::Law => Law::all()
+                .map(|law| format!(" `{}`: {}.", law.name(), law.meaning()))
+                .collect(),
+            _ => String::new(),
+        };
+        format!("{}{laws}", self.meaning)
     }
 
     /// Its default for people.
