@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use anyhow::{bail, Context, Result};
-use onramp_status::{netns_inode, query, reload, sockets, Reloaded, Status};
+use onramp_status::{clock_socket_path, netns_inode, query, reload, sockets, Reloaded};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -14,21 +14,23 @@ pub struct Args {
     socket: Option<PathBuf>,
 }
 
+/// Of any daemon's status.
+#[derive(serde::Deserialize)]
+struct Daemon {
+    pid: u32,
+}
+
 pub fn run(args: &Args) -> Result<()> {
     let netns = netns_inode().context("reading the network namespace")?;
-    let sockets = match &args.socket {
-        Some(socket) => vec![socket.clone()],
-        None => sockets(netns, args.dev.as_deref())?,
-    };
     let (mut asked, mut refused) = (vec![], 0); // a daemon has a socket for each of its devices
-    for socket in sockets {
-        let status: Status = query(&socket)?;
-        if asked.contains(&status.pid) {
+    for socket in wanted(args, netns)? {
+        let Daemon { pid } = query(&socket)?;
+        if asked.contains(&pid) {
             continue;
         }
-        asked.push(status.pid);
+        asked.push(pid);
         let answer = reload(&socket)?;
-        println!("{}", text(status.pid, &answer));
+        println!("{}", text(pid, &answer));
         refused += usize::from(answer.error.is_some());
     }
     if refused > 0 {
@@ -38,6 +40,19 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The sockets of the daemons that were named, or of all, `onramp clock run` included.
+fn wanted(args: &Args, netns: u64) -> Result<Vec<PathBuf>> {
+    if let Some(socket) = &args.socket {
+        return Ok(vec![socket.clone()]);
+    }
+    let clock = clock_socket_path(netns);
+    match sockets(netns, args.dev.as_deref()) {
+        Ok(sockets) => Ok(sockets),
+        Err(_) if args.dev.is_none() && clock.exists() => Ok(vec![clock]),
+        Err(none) => Err(none.into()),
+    }
 }
 
 fn text(pid: u32, answer: &Reloaded) -> String {

@@ -1,5 +1,11 @@
 //! The configuration as shipped and documented.
-use std::process::{Command, Output};
+use std::net::UdpSocket;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -141,4 +147,67 @@ fn keys_are_made_once() {
     assert!(!onramp(&["keygen", &file, "--add", "--remove", "0"])
         .status
         .success());
+}
+
+/// A daemon that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The number of members that a clock knows, once it is this; the longest wait is for slow machines.
+fn wait_for_members(socket: &str, wanted: u64) {
+    for _ in 0..600 {
+        let output = onramp(&["clock", "status", "--socket", socket, "--json"]);
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        if status["membership"]["members"] == wanted {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the clock does not have {wanted} members");
+}
+
+#[test]
+fn a_clock_takes_another_list_of_members_and_keeps_its_own_if_that_is_wrong() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (file, socket, list) = (path("onramp.toml"), path("socket"), path("members"));
+    let free = || UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let (own, other) = (free().expect("a free port"), free().expect("a free port"));
+    let write = |path: &str, text: &str| std::fs::write(path, text).expect("it is writable");
+    write(&list, &format!("{own}\n"));
+    write(
+        &file,
+        &format!("socket = {socket:?}\n[fleet]\nmembers_file = {list:?}\nown = \"{own}\"\n"),
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+    command
+        .args(["clock", "run", "--config", &file])
+        .stderr(Stdio::null());
+    let clock = Running(command.spawn().expect("the program starts"));
+    wait_for_members(&socket, 1);
+
+    write(&list, &format!("{own}\n{other}\n"));
+    let output = onramp(&["reload", "--socket", &socket]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    wait_for_members(&socket, 2);
+
+    write(&list, &format!("{other}\n"));
+    let output = onramp(&["reload", "--socket", &socket]);
+    assert_eq!(output.status.code(), Some(1));
+    let answer = text(&output.stdout);
+    assert!(
+        answer.contains("refuses") && answer.contains(&own.ip().to_string()),
+        "{answer}"
+    );
+    wait_for_members(&socket, 2);
+
+    write(&list, &format!("{own}\n"));
+    kill(Pid::from_raw(clock.0.id() as i32), Signal::SIGHUP).expect("the clock runs");
+    wait_for_members(&socket, 1);
 }

@@ -26,8 +26,7 @@ fn write(text: &str) {
 fn start(host: &Host, options: &[&str]) -> Agent {
     let of_file = |option: &[&str]| option[0] == "--threshold";
     let usual: Vec<&str> = USUAL.chunks(2).filter(|o| !of_file(o)).flatten().copied().collect();
-    let more = ["--config", FILE];
-    Agent::start_exactly(host, &[usual.as_slice(), &more, options].concat())
+    Agent::start_exactly(host, &[&usual, &["--config", FILE], options].concat())
 }
 
 /// Two flows for a while to ports of this range at the receiver.
@@ -73,16 +72,22 @@ fn classes_with(path: &str) {
     write(CLASSES);
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    let options = match path {
-        "edge" => vec![],
-        _ => vec!["--path", path],
+    let options: &[&str] = match path {
+        "edge" => &["--shape", "200Mbit/s"],
+        _ => &["--path", path],
     };
-    let (sender, _receiver) = (start(from, &options), start(to, &options));
+    let (sender, _receiver) = (start(from, options), start(to, options));
     let holds_and_owd = |ports: &str| {
         let before = sender.counter("holds");
-        finish_all(flows_to(&star, ports, 2.0));
+        let flows = flows_to(&star, ports, 3.0);
+        pause_s(0.5);
+        let sample = |_| {
+            pause_s(0.05);
+            sender.owd_ms(to)
+        };
+        let owd_ms = (0..40).map(sample).sum::<f64>() / 40.0;
+        finish_all(flows);
         let holds = sender.counter("holds") - before;
-        let owd_ms = sender.owd_ms(to);
         println!("{path}, ports {ports}: {holds} holds, delay {owd_ms:.1} ms");
         (holds, owd_ms)
     };
