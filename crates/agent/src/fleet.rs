@@ -70,7 +70,7 @@ pub struct Part {
 
 /// A fleet whose members are a list.
 struct Fixed {
-    own: IpAddr,
+    own: SocketAddr,
     tell: mpsc::Sender<Roster>,
 }
 
@@ -99,7 +99,14 @@ impl Part {
             return Ok(());
         };
         let members = fleet.members()?;
-        members.own(&[fixed.own])?;
+        let own = members.own(&[fixed.own.ip()])?;
+        if own != fixed.own {
+            bail!(
+                "the members have this host as {own}, and it takes part as {}; write the former port, or restart the \
+                 daemon",
+                fixed.own
+            );
+        }
         Ok(fixed.tell.send(Roster::fixed(members))?)
     }
 
@@ -164,7 +171,7 @@ impl FleetArgs {
             (own, Some(self.etcd.config(own)?))
         };
         let fixed = is_fixed.then(|| Fixed {
-            own: own.ip(),
+            own,
             tell: tell.clone(),
         });
         let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;

@@ -177,10 +177,11 @@ fn a_clock_takes_another_list_of_members_and_keeps_its_own_if_that_is_wrong() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
     let (file, socket, list) = (path("onramp.toml"), path("socket"), path("members"));
-    let free = || UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let (own, other) = (free().expect("a free port"), free().expect("a free port"));
+    let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let port = free.expect("a free port").port();
+    let [own, second, third] = [1, 2, 3].map(|n| format!("127.0.0.{n}:{port}"));
     let write = |path: &str, text: &str| std::fs::write(path, text).expect("it is writable");
-    write(&list, &format!("{own}\n"));
+    write(&list, &format!("{own}\n{second}\n"));
     write(
         &file,
         &format!("socket = {socket:?}\n[fleet]\nmembers_file = {list:?}\nown = \"{own}\"\n"),
@@ -190,24 +191,24 @@ fn a_clock_takes_another_list_of_members_and_keeps_its_own_if_that_is_wrong() {
         .args(["clock", "run", "--config", &file])
         .stderr(Stdio::null());
     let clock = Running(command.spawn().expect("the program starts"));
-    wait_for_members(&socket, 1);
-
-    write(&list, &format!("{own}\n{other}\n"));
-    let output = onramp(&["reload", "--socket", &socket]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
     wait_for_members(&socket, 2);
 
-    write(&list, &format!("{other}\n"));
+    write(&list, &format!("{own}\n{second}\n{third}\n"));
+    let output = onramp(&["reload", "--socket", &socket]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    wait_for_members(&socket, 3);
+
+    write(&list, &format!("{second}\n{third}\n"));
     let output = onramp(&["reload", "--socket", &socket]);
     assert_eq!(output.status.code(), Some(1));
     let answer = text(&output.stdout);
     assert!(
-        answer.contains("refuses") && answer.contains(&own.ip().to_string()),
+        answer.contains("refuses") && answer.contains("127.0.0.1"),
         "{answer}"
     );
-    wait_for_members(&socket, 2);
+    wait_for_members(&socket, 3);
 
-    write(&list, &format!("{own}\n"));
+    write(&list, &format!("{own}\n{second}\n"));
     kill(Pid::from_raw(clock.0.id() as i32), Signal::SIGHUP).expect("the clock runs");
-    wait_for_members(&socket, 1);
+    wait_for_members(&socket, 2);
 }
