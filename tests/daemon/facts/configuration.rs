@@ -26,7 +26,7 @@ fn write(text: &str) {
 fn start(host: &Host, options: &[&str]) -> Agent {
     let of_file = |option: &[&str]| option[0] == "--threshold";
     let usual: Vec<&str> = USUAL.chunks(2).filter(|o| !of_file(o)).flatten().copied().collect();
-    Agent::start_exactly(host, &[&usual, &["--config", FILE], options].concat())
+    Agent::start_exactly(host, &[usual.as_slice(), &["--config", FILE], options].concat())
 }
 
 /// Two flows for a while to ports of this range at the receiver.
