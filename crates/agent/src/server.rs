@@ -1,9 +1,13 @@
 //! Common to all daemons: wait for signals, and answer requests.
 use std::{
+    fs::Permissions,
     io::{Read, Write},
     os::{
         fd::BorrowedFd,
-        unix::net::{UnixListener, UnixStream},
+        unix::{
+            fs::PermissionsExt,
+            net::{UnixListener, UnixStream},
+        },
     },
     path::{Path, PathBuf},
     time::Duration,
@@ -42,18 +46,24 @@ pub fn is_hangup(signals: &SignalFd) -> Result<bool> {
     Ok(signal.is_some_and(|signal| signal.ssi_signo == Signal::SIGHUP as u32))
 }
 
+/// Permission bits of a socket: whoever connects can let the daemon read its configuration again.
+const OWNER_ONLY: u32 = 0o600;
+
 /// Listens at `socket` for requests.
 pub fn listen(socket: &Path) -> Result<UnixListener> {
     let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
     std::fs::create_dir_all(&parent)
         .with_context(|| format!("cannot create {} for --socket", parent.display()))?;
     let _ = std::fs::remove_file(socket); // left by a daemon that was killed
-    UnixListener::bind(socket).with_context(|| {
+    let cannot = || {
         format!(
             "cannot listen on {}; use another path with --socket",
             socket.display()
         )
-    })
+    };
+    let listener = UnixListener::bind(socket).with_context(cannot)?;
+    std::fs::set_permissions(socket, Permissions::from_mode(OWNER_ONLY)).with_context(cannot)?;
+    Ok(listener)
 }
 
 /// Waits until a descriptor is readable or the timeout ends; returns for each whether it is readable.

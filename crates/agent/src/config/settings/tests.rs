@@ -328,3 +328,19 @@ fn a_file_that_cannot_be_read_is_named() {
         "{told}"
     );
 }
+
+#[test]
+fn no_text_makes_the_reader_panic() {
+    let text = "others = \"pass\"\npath = 'edt'\n[law]\nthreshold = \"5 ms\"\ngain = 1e-1\n[[class]]\nname = \"é\"\n\
+                ports = [22, \"1-2\"]\nprefixes = [\"::/0\"]\n[peers]\nserve = []\n";
+    let read = |text: &str| drop(load(text, &[]));
+    read(text);
+    for (at, former) in text.char_indices() {
+        let (before, after) = (&text[..at], &text[at + former.len_utf8()..]);
+        read(before);
+        read(after);
+        for other in ["", "\"", "[", "]", "=", "{", "\n", "\0", "-", "9", "é"] {
+            read(&format!("{before}{other}{after}"));
+        }
+    }
+}
