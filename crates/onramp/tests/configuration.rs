@@ -164,7 +164,7 @@ fn wait_for_members(socket: &str, wanted: u64) {
     for _ in 0..600 {
         let output = onramp(&["clock", "status", "--socket", socket, "--json"]);
         let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        if status["membership"]["members"] == wanted {
+        if status["members"] == wanted {
             return;
         }
         thread::sleep(Duration::from_millis(100));
