@@ -25,8 +25,16 @@ fn write(text: &str) {
 /// The usual options but those that the file has.
 fn start(host: &Host, options: &[&str]) -> Agent {
     let of_file = |option: &[&str]| option[0] == "--threshold";
-    let usual: Vec<&str> = USUAL.chunks(2).filter(|o| !of_file(o)).flatten().copied().collect();
-    Agent::start_exactly(host, &[usual.as_slice(), &["--config", FILE], options].concat())
+    let usual: Vec<&str> = USUAL
+        .chunks(2)
+        .filter(|o| !of_file(o))
+        .flatten()
+        .copied()
+        .collect();
+    Agent::start_exactly(
+        host,
+        &[usual.as_slice(), &["--config", FILE], options].concat(),
+    )
 }
 
 /// Two flows for a while to ports of this range at the receiver.
@@ -93,7 +101,9 @@ fn classes_with(path: &str) {
             .collect();
         finish_all(flows);
         let holds = sender.counter("holds") - before;
-        println!("{path}, port {first_port}: {holds} holds, delay {owd_ms:.1} ms, T {thresholds:?}");
+        println!(
+            "{path}, port {first_port}: {holds} holds, delay {owd_ms:.1} ms, T {thresholds:?}"
+        );
         (holds, owd_ms, thresholds)
     };
     let (holds, usual_ms, thresholds) = outcome(9000);
@@ -123,7 +133,11 @@ pub fn with_edt_classes_are_the_same() {
 
 /// What `onramp reload` answers in a host: whether it succeeds, and all of its text.
 fn reload(host: &Host) -> (bool, String) {
-    let output = host.ns.command(&[PROGRAM, "reload"]).output().expect("the program starts");
+    let output = host
+        .ns
+        .command(&[PROGRAM, "reload"])
+        .output()
+        .expect("the program starts");
     assert_eq!(output.status.signal(), None);
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -150,30 +164,56 @@ pub fn a_reload_changes_what_can_change_and_keeps_flows() {
 
     write(&eager);
     let (done, text) = reload(from);
-    assert!(done && text.contains("law.threshold: 5 ms, was 900 ms"), "{text}");
+    assert!(
+        done && text.contains("law.threshold: 5 ms, was 900 ms"),
+        "{text}"
+    );
     assert_eq!(sender.status().threshold_ns, Some(5_000_000));
     assert!(holds_in_a_second() > 0, "the new threshold holds nothing");
 
     // What is refused changes nothing, not even what could change.
     write("devices = [\"eth1\"]\npath = \"edt\"\n[law]\nthreshold = \"900 ms\"\n");
     let (done, text) = reload(from);
-    let says = ["/tmp/onramp.toml:1: devices is [eth1]", "/tmp/onramp.toml:2: path is edt", "1 of 1 daemons keep"];
-    assert!(!done && says.iter().all(|part| text.contains(part)), "{text}");
+    let says = [
+        "/tmp/onramp.toml:1: devices is [eth1]",
+        "/tmp/onramp.toml:2: path is edt",
+        "1 of 1 daemons keep",
+    ];
+    assert!(
+        !done && says.iter().all(|part| text.contains(part)),
+        "{text}"
+    );
     write("devices = [\"eth0\"]\n[law]\nthreshold = \"50\"\ngian = 1\n");
     let (done, text) = reload(from);
-    let says = ["/tmp/onramp.toml:3: law.threshold is \"50\"", "law.gian is no key; do you mean law.gain?"];
-    assert!(!done && says.iter().all(|part| text.contains(part)), "{text}");
+    let says = [
+        "/tmp/onramp.toml:3: law.threshold is \"50\"",
+        "law.gian is no key; do you mean law.gain?",
+    ];
+    assert!(
+        !done && says.iter().all(|part| text.contains(part)),
+        "{text}"
+    );
     assert_eq!(sender.status().threshold_ns, Some(5_000_000));
 
     // A class for flows that are under way, by SIGHUP.
-    write(&format!("{eager}[[class]]\nname = \"all\"\nports = [\"7000-7009\"]\nhold = false\n"));
+    write(&format!(
+        "{eager}[[class]]\nname = \"all\"\nports = [\"7000-7009\"]\nhold = false\n"
+    ));
     sender.signal(Signal::SIGHUP);
     pause_s(0.5);
-    assert!(sender.text().contains("reloaded: [[class]]: 1, was 0"), "{}", sender.text());
+    assert!(
+        sender.text().contains("reloaded: [[class]]: 1, was 0"),
+        "{}",
+        sender.text()
+    );
     assert_eq!(holds_in_a_second(), 0, "flows keep their former class");
 
     finish_all(flows);
-    assert_eq!(sender.counter("flows_created"), created, "the flows lost their state");
+    assert_eq!(
+        sender.counter("flows_created"),
+        created,
+        "the flows lost their state"
+    );
     sender.assert_harmless();
 }
 
@@ -193,13 +233,22 @@ pub fn without_options_the_usual_file_and_the_default_route_are_taken() {
         text
     };
     let told = run("");
-    assert!(told.contains("this host has no default route") && told.contains("add --dev DEV"), "{told}");
+    assert!(
+        told.contains("this host has no default route") && told.contains("add --dev DEV"),
+        "{told}"
+    );
     host.ns.run("ip route add default via 10.0.0.2");
     let told = run("observe = true\n[link]\nline_rate = \"100 Mbit/s\"\n");
-    assert!(told.contains("the devices of the default routes are eth0"), "{told}");
+    assert!(
+        told.contains("the devices of the default routes are eth0"),
+        "{told}"
+    );
     assert!(told.contains("observing eth0"), "{told}");
     let told = run("observe = 1\ndevice = [\"eth0\"]\n");
-    let says = ["/etc/onramp/onramp.toml:1: observe is 1", "/etc/onramp/onramp.toml:2: device is no key; do you mean devices?"];
+    let says = [
+        "/etc/onramp/onramp.toml:1: observe is 1",
+        "/etc/onramp/onramp.toml:2: device is no key; do you mean devices?",
+    ];
     assert!(says.iter().all(|part| told.contains(part)), "{told}");
     std::fs::remove_dir_all("/etc/onramp").expect("it is there");
 }

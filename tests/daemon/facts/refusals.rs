@@ -59,9 +59,17 @@ pub fn values_out_of_bounds() {
     let wrong: &[(&str, &str, &[&str])] = &[
         ("--gain", "2", &["--gain is 2", "(0, 1]"]),
         ("--gain", "0", &["--gain is 0", "(0, 1]"]),
-        ("--threshold", "0us", &["--threshold is 0", "below min 1 ns"]),
+        (
+            "--threshold",
+            "0us",
+            &["--threshold is 0", "below min 1 ns"],
+        ),
         ("--threshold", "50", &["--threshold", "50", "unit"]),
-        ("--max-pause", "0ms", &["--max-pause is 0", "below min 1 ns"]),
+        (
+            "--max-pause",
+            "0ms",
+            &["--max-pause is 0", "below min 1 ns"],
+        ),
         ("--flows", "4", &["--flows is 4", "below min 16"]),
         ("--limit", "0", &["--limit is 0", "below min 1"]),
         ("--flow-limit", "0", &["--flow-limit is 0", "below min 1"]),
