@@ -122,7 +122,8 @@ struct onr_rule {
 	struct onr_addr mask;
 	u16 first_port; /* of one end, host order */
 	u16 last_port;
-	u32 ifindex;	  /* 0: any device */
+	u32 ifindex;	  /* of the device, under the mask */
+	u32 ifindex_mask; /* 0: any device */
 	u32 threshold_ns; /* 0: as without a class; ONR_NEVER_NS: never held */
 };
 

@@ -63,6 +63,7 @@ fn rule(prefix: Option<Prefix>, ports: Ports, ifindex: u32, threshold_ns: u32) -
         first_port: ports.first,
         last_port: ports.last,
         ifindex,
+        ifindex_mask: if ifindex == 0 { 0 } else { u32::MAX },
         threshold_ns,
     }
 }
