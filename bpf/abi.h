@@ -15,6 +15,8 @@
 #define ONR_MAX_PEERS 4096u  /* most peers whose delays and thresholds are known */
 #define ONR_MAX_QUEUES 1024u /* most transmit queues with a qdisc, of all devices of a daemon */
 #define ONR_KEY_BYTES 16u
+#define ONR_MAX_RULES 64u    /* most rules of classes; a new flow is compared with each until one matches */
+#define ONR_NEVER_NS 0xffffffffu /* T of flows that are never held: above max_owd_ns */
 
 /* What tcx egress does with the segments of this host. */
 enum onr_at_egress {
@@ -42,8 +44,10 @@ struct onr_dev_cfg {
 	u8 link_bytes;		   /* of the device's link header: 14 of Ethernet, 0 of IP tunnels */
 	u32 shape_ahead_ns;	   /* so much may leave ahead of the shaped line: a NIC's queue, for the virtual rack */
 	u32 stamps_at_qdisc;	   /* the NIC's queue counts as delay, for comparison */
+	u32 ifindex;		   /* of the device */
+	u32 reserved;
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 64, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 72, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {
@@ -90,6 +94,10 @@ struct onr_ctl {
 	u32 known_peer; /* its destination has been looked up; orack writes and reads */
 	u32 kicked;	/* is in the list of struct onr_kicks */
 	u32 next_kick; /* the entry behind it there, plus 1 */
+	u32 ifindex; /* the device by which its first segment left */
+	u32 rules_epoch; /* of the rules that gave it its class */
+	u32 class_threshold_ns; /* T of its class; 0: that of its peer or of the configuration */
+	u32 reserved;
 	struct onr_flow law;
 	struct onr_records records;
 };
@@ -106,6 +114,23 @@ struct onr_kicks {
 struct onr_prefix { /* key of the longest-prefix map of peers */
 	u32 bits;
 	struct onr_addr addr;
+};
+
+/* Flows that match it have a T of their own. The first rule that matches decides. */
+struct onr_rule {
+	struct onr_addr addr; /* of the flow's destination, under the mask */
+	struct onr_addr mask;
+	u16 first_port; /* of one end, host order */
+	u16 last_port;
+	u32 ifindex;	  /* of the device, under the mask */
+	u32 ifindex_mask; /* 0: any device */
+	u32 threshold_ns; /* 0: as without a class; ONR_NEVER_NS: never held */
+};
+
+struct onr_rules {
+	u32 epoch; /* another number when the rules have changed */
+	u32 number;
+	struct onr_rule rule[ONR_MAX_RULES];
 };
 
 struct onr_key { /* a fleet's key, as SipHash takes it */

@@ -139,6 +139,8 @@ static u32 flow_create(const struct onr_tuple *key, s64 now)
 	if (!queue || !ctl)
 		return 0;
 	ctl_reset(ctl, key);
+	ctl->ifindex = cfg.ifindex;
+	ctl_classify(id);
 	ctl->last_ns = now;
 	if (bpf_map_update_elem(&flow_ids, key, &id, BPF_NOEXIST)) { /* another qdisc was faster */
 		ctl_reset(ctl, &none);

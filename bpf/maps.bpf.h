@@ -72,6 +72,14 @@ struct {
 	__type(value, u32);
 } served SEC(".maps");
 
+/* The classes of flows. One element. Writer: daemon. Readers: edge, orack, for a new flow and once after a change. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct onr_rules);
+} rules SEC(".maps");
+
 /* What is known of each peer. Writers: orack (delays), edge (holds), daemon (removes the silent). Reader:
  * daemon. */
 struct {
@@ -156,6 +164,51 @@ static __always_inline void ctl_reset(struct onr_ctl *ctl, const struct onr_tupl
 	onr_records_reset(&ctl->records);
 	ctl->key = *key;
 	bpf_spin_unlock(&ctl->lock);
+}
+
+static __always_inline struct onr_rules *rules_now(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rules, &zero);
+}
+
+/* Gives the flow of an entry its class. Global, so that the verifier checks its loop once; nearly without branches,
+ * because it checks each of their ways. */
+__noinline int ctl_classify(u32 id)
+{
+	struct onr_ctl *ctl = bpf_map_lookup_elem(&ctls, &id);
+	struct onr_rules *all = rules_now();
+	u32 number, threshold_ns = 0, a, b, c, d, ifindex;
+	u16 sport, dport;
+
+	if (!ctl || !all)
+		return 0;
+	number = all->number;
+	a = ctl->key.daddr.word[0];
+	b = ctl->key.daddr.word[1];
+	c = ctl->key.daddr.word[2];
+	d = ctl->key.daddr.word[3];
+	ifindex = ctl->ifindex;
+	sport = bpf_ntohs(ctl->key.sport);
+	dport = bpf_ntohs(ctl->key.dport);
+	ctl->rules_epoch = all->epoch;
+	for (u32 i = 0; i < ONR_MAX_RULES && i < number; i++) {
+		const struct onr_rule *rule = &all->rule[i];
+		u16 first = rule->first_port, range = rule->last_port - first;
+		u32 differ = ((a & rule->mask.word[0]) ^ rule->addr.word[0]) |
+			     ((b & rule->mask.word[1]) ^ rule->addr.word[1]) |
+			     ((c & rule->mask.word[2]) ^ rule->addr.word[2]) |
+			     ((d & rule->mask.word[3]) ^ rule->addr.word[3]) |
+			     ((ifindex & rule->ifindex_mask) ^ rule->ifindex);
+
+		if (!differ && ((u16)(sport - first) <= range || (u16)(dport - first) <= range)) {
+			threshold_ns = rule->threshold_ns;
+			break;
+		}
+	}
+	ctl->class_threshold_ns = threshold_ns;
+	return 0;
 }
 
 static __always_inline void clock_read(struct onr_clock_params *out)

@@ -32,6 +32,8 @@ static __always_inline struct onr_ctl *entry_take(const struct onr_tuple *flow, 
 	if (ctl->use != ONR_FREE)
 		count(ctl->use == ONR_ENDED ? ONR_CNT_flows_ended : ONR_CNT_flows_aged);
 	ctl_reset(ctl, flow);
+	ctl->ifindex = cfg.ifindex;
+	ctl_classify(entry);
 	ctl->use = ONR_IN_USE;
 	ctl->last_ns = 0;
 	if (bpf_map_update_elem(&flow_ids, flow, &entry, BPF_ANY)) {

@@ -66,11 +66,16 @@ static __always_inline void count_verdict(enum onr_verdict v)
 	}
 }
 
-/* T to this peer; 0: the configuration's. */
-static __always_inline u32 threshold_to(const struct onr_addr *addr)
+/* T of this flow: that of its class, or of its peer. 0: the configuration's. */
+static __always_inline u32 threshold_of(u32 id, const struct onr_ctl *ctl, const struct onr_addr *addr)
 {
+	const struct onr_rules *all = rules_now();
 	const u32 *threshold_ns;
 
+	if (all && all->epoch != ctl->rules_epoch)
+		ctl_classify(id);
+	if (ctl->class_threshold_ns)
+		return ctl->class_threshold_ns;
 	if (cfg.law.threshold_ns != ONR_THRESHOLD_OF_PEER)
 		return 0;
 	threshold_ns = bpf_map_lookup_elem(&thresholds, addr);
@@ -79,13 +84,13 @@ static __always_inline u32 threshold_to(const struct onr_addr *addr)
 
 /* An authentic sample of a known peer's flow. Returns whether the qdisc should look at the flow again:
  * it is held, and may go earlier than the qdisc thinks. */
-static __always_inline bool feed_law(const struct sample *s, struct onr_ctl *ctl, s64 now,
+static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_ctl *ctl, s64 now,
 				     s64 rx_mono_ns, s64 sigma_ns)
 {
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false, raised = false;
 	s64 owd_ns = 0, opens, guard_ns;
-	u32 threshold_ns = threshold_to(&s->flow.daddr);
+	u32 threshold_ns = threshold_of(id, ctl, &s->flow.daddr);
 
 	bpf_spin_lock(&ctl->lock);
 	if (same_flow(&ctl->key, &s->flow)) {
@@ -208,7 +213,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		count(ONR_CNT_oracks_unknown_flow);
 		return ONR_TCX_DROP;
 	}
-	if (feed_law(&s, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
+	if (feed_law(&s, *id, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
 		return kick_qdisc(ctx, *id, ctl);
 	return ONR_TCX_DROP;
 }

@@ -112,7 +112,8 @@ impl Agent {
 
     fn spawn(host: &Host, options: &[&str]) -> Self {
         let mut words = vec![PROGRAM, "agent", "run"];
-        if !options.contains(&"--dev") {
+        // A file of a fact names its devices.
+        if !options.contains(&"--dev") && !options.contains(&"--config") {
             words.extend(["--dev", "eth0"]);
         }
         // A later option stands in for a usual one of the same name.

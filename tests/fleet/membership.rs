@@ -134,7 +134,7 @@ fn what_cannot_be_is_refused_with_its_name() {
         ),
         (
             &["--etcd", url, "--member", "127.0.13.1,127.0.13.2"],
-            "cannot be used with",
+            "--member is set too; remove one of them",
         ),
         (&["--fleet", "x"], "--etcd"),
         (&["--etcd", url, "--etcd-user", "x"], "--etcd-password-file"),

@@ -3,39 +3,47 @@ use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
 use anyhow::{bail, Context, Result};
 use nix::poll::PollTimeout;
-use onramp_clock::status::Status;
-use onramp_status::{clock_socket_path, netns_inode, query};
+use onramp_clock::{keys::Keys, status::Status};
+use onramp_status::{clock_socket_path, netns_inode, query, Reloaded};
 use onramp_units::Span;
+use tracing::{error, info};
 
 use crate::capabilities;
-use crate::fleet::FleetArgs;
-use crate::server::{answer_next, block_signals, is_hangup, listen, reload_keys, wait};
+use crate::config::{ClockOptions, Configuration, Daemon, Given};
+use crate::fleet::{FleetArgs, Part};
+use crate::notify::Notifier;
+use crate::server::{answer_next, block_signals, is_hangup, listen, wait};
 
-/// Options of `onramp clock run`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    /// File with the fleet's keys, mode 600. Each line has an ID (0-3) and 32 hex digits. The first key
-    /// signs; all are accepted
-    #[arg(long)]
+/// Time between two signs of life for systemd.
+const BEAT_MS: u16 = 1_000;
+
+/// The configuration of `onramp clock run`.
+#[derive(Clone, Debug)]
+struct Args {
     key_file: Option<PathBuf>,
-    /// Fleet time ends if the leader is not heard for this time
-    #[arg(long, default_value = "5s")]
     lease: Span,
-    /// Socket that `onramp clock status` connects to [default: one in /run/onramp]
-    #[arg(long)]
     socket: Option<PathBuf>,
-    #[command(flatten)]
     fleet: FleetArgs,
+}
+
+impl Args {
+    fn of(from: &Configuration) -> Args {
+        Args {
+            key_file: from.get("peers.key_file"),
+            lease: from.of("clock.lease"),
+            socket: from.get("socket"),
+            fleet: FleetArgs::of(from),
+        }
+    }
 }
 
 /// Synchronises until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// Another clock runs here, an option is refused, or an address cannot be bound.
-pub fn run(args: &Args) -> Result<()> {
-    if args.lease <= Span::ZERO {
-        bail!("--lease is {}; it must be above 0", args.lease);
-    }
+/// Another clock runs here, the configuration is refused, or an address cannot be bound.
+pub fn run(options: &ClockOptions) -> Result<()> {
+    let configuration = Configuration::load(&options.0, Daemon::Clock)?;
+    let args = Args::of(&configuration);
     let socket = match &args.socket {
         Some(socket) => socket.clone(),
         None => clock_socket_path(netns_inode().context("reading the network namespace")?),
@@ -55,20 +63,66 @@ pub fn run(args: &Args) -> Result<()> {
     let listener = listen(&socket)?;
     let told = Arc::downgrade(&part);
     args.fleet.serve_metrics(told)?;
+    let mut running = Running {
+        given: options.0.clone(),
+        configuration,
+        part: Arc::clone(&part),
+    };
+    let notifier = Notifier::from_env();
+    notifier.ready("synchronising");
     let outcome = loop {
-        let ready = wait(&[signals.as_fd(), listener.as_fd()], PollTimeout::NONE);
+        notifier.beat();
+        let ready = wait(
+            &[signals.as_fd(), listener.as_fd()],
+            PollTimeout::from(BEAT_MS),
+        );
         match ready.as_deref() {
             Ok([true, _]) => match is_hangup(&signals) {
-                Ok(true) => reload_keys(args.key_file.as_deref(), |keys| {
-                    part.set_keys(keys);
-                    Ok(())
-                }),
+                Ok(true) => drop(running.reload()),
                 stop => break stop.map(|_| ()),
             },
-            Ok(_) => answer_next(&listener, || part.status()),
+            Ok([_, true]) => answer_next(&listener, || Ok(part.status()), || running.reload()),
+            Ok(_) => {}
             Err(_) => break ready.map(|_| ()),
         }
     };
+    notifier.stopping();
     let _ = std::fs::remove_file(&socket);
     outcome
+}
+
+/// A clock that runs, as far as a reload changes it.
+struct Running {
+    given: Given,
+    configuration: Configuration,
+    part: Arc<Part>,
+}
+
+impl Running {
+    /// Reads file, keys and members again. If any of them is refused, nothing changes.
+    fn reload(&mut self) -> Reloaded {
+        let outcome = self.try_reload();
+        match &outcome {
+            Ok(_) => info!("reloaded: keys and members are in use"),
+            Err(error) => error!("not reloaded, the former configuration stays: {error:#}"),
+        }
+        let file = self.configuration.file.as_ref();
+        Reloaded {
+            file: file.map(|file| file.display().to_string()),
+            error: outcome.as_ref().err().map(|error| format!("{error:#}")),
+            changed: outcome.unwrap_or_default(),
+        }
+    }
+
+    fn try_reload(&mut self) -> Result<Vec<String>> {
+        let new = Configuration::load(&self.given, Daemon::Clock)?;
+        let changed = self.configuration.changes(&new)?;
+        let args = Args::of(&new);
+        let file = args.key_file.as_deref();
+        let keys = file.map_or(Ok(Keys::well_known()), Keys::read)?;
+        self.part.set_members(&args.fleet)?;
+        self.part.set_keys(keys);
+        self.configuration = new;
+        Ok(changed)
+    }
 }

@@ -2,6 +2,7 @@
 //! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
 mod look;
 mod members;
+mod reload;
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{anyhow, bail, Context, Result};
+use anyhow::{bail, Context, Result};
 use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
@@ -25,10 +26,13 @@ use onramp_status::{
 
 use crate::args::{Args, Threshold};
 use crate::capabilities;
+use crate::config::{self, AgentOptions, Configuration, Given};
 use crate::datapath::{join, Datapath, Setting};
 use crate::devices;
+use crate::notify::Notifier;
 use crate::peers::Peers;
-use crate::server::{answer, block_signals, is_hangup, listen, reload_keys, wait};
+use crate::rules::rules;
+use crate::server::{answer_next, block_signals, is_hangup, listen, wait};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trouble::Trouble;
@@ -37,8 +41,12 @@ use members::Member;
 /// Time between two looks at the device and at the peers.
 const LOOK: Duration = Duration::from_secs(1);
 /// A running daemon: the data path, its clock and its thresholds.
-struct Daemon<'a> {
-    args: &'a Args,
+struct Daemon {
+    /// The command line, which a reload reads again with the file.
+    given: Given,
+    configuration: Configuration,
+    args: Args,
+    notifier: Notifier,
     datapath: Datapath,
     members: Vec<Member>,
     clock: Source,
@@ -59,13 +67,29 @@ struct Daemon<'a> {
 ///
 /// # Errors
 /// An option is refused, or the data path cannot be attached, renewed or removed.
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(options: &AgentOptions) -> Result<()> {
+    let configuration = Configuration::load(&options.0, config::Daemon::Agent)?;
+    let mut args = Args::of(&configuration);
+    if args.dev.is_empty() {
+        args.dev = devices::of_default_routes()?;
+        info!(
+            "devices is not set: the devices of the default routes are {}",
+            args.dev.join(", ")
+        );
+    }
+    let ineffective = configuration.without_effect();
+    if !ineffective.is_empty() {
+        warn!(
+            "observe is true, so these keys have no effect: {}",
+            ineffective.join(", ")
+        );
+    }
     devices::check(&args.dev)?;
     check_privilege()?;
     capabilities::allow_maps();
     capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
-    let sockets = sockets(args, netns);
+    let sockets = sockets(&args, netns);
     for socket in &sockets {
         if let Ok(other) = query::<Status>(socket) {
             let names: Vec<&str> = other.devices.iter().map(|dev| dev.name.as_str()).collect();
@@ -96,10 +120,12 @@ pub fn run(args: &Args) -> Result<()> {
         keys,
         peers: peers.prefixes().to_vec(),
         served: args.peers.serve.clone(),
+        rules: rules(&args.classes, devices::index),
         clock: params,
     };
     let mut daemon = Daemon {
-        args,
+        given: options.0.clone(),
+        notifier: Notifier::from_env(),
         datapath: Datapath::new(args.path, args.limits.flows, setting),
         members: vec![],
         clock,
@@ -113,6 +139,8 @@ pub fn run(args: &Args) -> Result<()> {
         member_trouble: Trouble::of("not all devices are held"),
         peer_trouble: Trouble::of("what is known of peers is not up to date"),
         thresholds: BTreeMap::new(),
+        configuration,
+        args,
     };
     let attached = daemon.attach_all(&present);
     if attached.is_err() {
@@ -121,26 +149,16 @@ pub fn run(args: &Args) -> Result<()> {
             .for_each(|socket| drop(std::fs::remove_file(socket)));
     }
     attached?;
+    let args = &daemon.args;
     if args.peers.key_file.is_none() {
         warn!(
             "OR-ACKs are not authenticated: anyone who can send packets to this host can pause its \
-             flows, for up to {} at a time; add --key-file",
+             flows, for up to {} at a time; make a key with onramp keygen, and name it with --key-file",
             args.law.max_pause
         );
     }
     let names = daemon.names();
-    info!(
-        "{} {names}: path {}, law {}, threshold {}, peers {}",
-        if args.observe {
-            "observing"
-        } else {
-            "holding on"
-        },
-        daemon.path(),
-        args.law.law.name(),
-        args.law.threshold,
-        daemon.peers.text()
-    );
+    info!("{}", daemon.summary());
     if daemon.peers.are_none() {
         warn!(
             "no host is a peer, so nothing is held: {names} has no subnet, and --clock {} no members; add \
@@ -149,7 +167,9 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
 
+    daemon.notifier.ready(&daemon.summary());
     let outcome = daemon.serve(&signals, &listeners, clock_listener.as_ref());
+    daemon.notifier.stopping();
     sockets
         .iter()
         .for_each(|socket| drop(std::fs::remove_file(socket)));
@@ -172,7 +192,24 @@ fn sockets(args: &Args, netns: u64) -> Vec<PathBuf> {
     names.iter().map(|dev| socket_path(netns, dev)).collect()
 }
 
-impl Daemon<'_> {
+impl Daemon {
+    /// What it does, in a line.
+    fn summary(&self) -> String {
+        format!(
+            "{} {}: path {}, law {}, threshold {}, peers {}",
+            if self.args.observe {
+                "observing"
+            } else {
+                "holding on"
+            },
+            self.names(),
+            self.path(),
+            self.args.law.law.name(),
+            self.args.law.threshold,
+            self.peers.text()
+        )
+    }
+
     fn serve(
         &mut self,
         signals: &SignalFd,
@@ -191,13 +228,14 @@ impl Daemon<'_> {
             }
             if is_due(&mut look_due, LOOK) {
                 self.look()?;
+                self.notifier.beat();
             }
             let ready = wait(&fds, until(renewal_due.min(look_due)))?;
             if ready[0] {
                 if !is_hangup(signals)? {
                     return Ok(());
                 }
-                self.reload_keys();
+                self.reload();
             }
             for (listener, _) in listeners
                 .iter()
@@ -210,31 +248,16 @@ impl Daemon<'_> {
             if let (Some(true), Some(listener), Some(part)) =
                 (of_clock, clock_listener, self.clock.part())
             {
-                crate::server::answer_next(listener, || part.status());
+                let status = part.status();
+                answer_next(listener, || Ok(status), || self.reload());
             }
         }
     }
 
-    /// Gives the data path and the clock the keys of the key file as it is now.
-    fn reload_keys(&mut self) {
-        reload_keys(self.args.peers.key_file.as_deref(), |keys| {
-            let devices = self.members.iter().map(|member| &member.device);
-            self.datapath.set_keys(&keys, devices)?;
-            if let Some(part) = self.clock.part() {
-                part.set_keys(keys);
-            }
-            Ok(())
-        });
-    }
-
-    fn answer(&self, listener: &UnixListener) {
-        let answered = listener
-            .accept()
-            .map_err(|e| anyhow!(e))
-            .and_then(|(stream, _)| answer(stream, &self.status()?));
-        if let Err(error) = answered {
-            warn!("status client: {error:#}");
-        }
+    fn answer(&mut self, listener: &UnixListener) {
+        // The status is made before it is known whether it is wanted: it takes less than the request.
+        let status = self.status();
+        answer_next(listener, || status, || self.reload());
     }
 
     fn status(&self) -> Result<Status> {

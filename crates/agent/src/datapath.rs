@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, net::IpAddr, ops::Range};
 
 use anyhow::{bail, Result};
-use bytemuck::{bytes_of, cast, pod_read_unaligned};
+use bytemuck::{bytes_of, cast, pod_read_unaligned, Zeroable};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
     onr_addr, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_kicks, onr_peer, onr_prefix,
-    onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
+    onr_rule, onr_rules, onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
 };
 
 use onramp_status::RootQdisc;
@@ -48,6 +48,8 @@ pub struct Datapath {
     max_flows: u32,
     /// The numbers of the transmit queues that have a qdisc each.
     queues: Vec<Range<u32>>,
+    /// Number of the present rules.
+    epoch: u32,
 }
 
 /// What the maps get when the first device is attached.
@@ -55,6 +57,7 @@ pub struct Setting {
     pub keys: Keys,
     pub peers: Vec<Prefix>,
     pub served: Vec<Prefix>,
+    pub rules: Vec<onr_rule>,
     pub clock: onr_clock_params,
 }
 
@@ -67,6 +70,7 @@ impl Datapath {
             setting,
             max_flows,
             queues: vec![],
+            epoch: 0,
         }
     }
 
@@ -79,6 +83,7 @@ impl Datapath {
         let cfg = onr_dev_cfg {
             queue: queues.start,
             key_id: self.setting.keys.signing().id,
+            ifindex: ifindex as u32,
             ..*cfg
         };
         let attachment = Attachment {
@@ -116,13 +121,44 @@ impl Datapath {
     pub fn set_keys<'a>(
         &mut self,
         keys: &Keys,
-        devices: impl Iterator<Item = &'a OnDevice>,
+        devices: impl Iterator<Item = &'a mut OnDevice>,
     ) -> Result<()> {
         write_keys(&self.shared, keys)?;
         for device in devices {
             device.sign_with(keys.signing().id)?;
         }
         self.setting.keys = keys.clone();
+        Ok(())
+    }
+
+    /// Gives flows their classes by these rules: new flows at once, others with their next OR-ACK.
+    pub fn set_rules(&mut self, rules: Vec<onr_rule>) -> Result<()> {
+        if self.setting.rules == rules {
+            return Ok(());
+        }
+        // A program that reads between the two writes gives the flow its class again.
+        write_rules(&self.shared, &rules, self.epoch)?;
+        self.epoch = self.epoch.wrapping_add(1);
+        write_rules(&self.shared, &rules, self.epoch)?;
+        self.setting.rules = rules;
+        Ok(())
+    }
+
+    /// Serves these addresses, and no others, from now on.
+    pub fn set_served(&mut self, served: &[Prefix]) -> Result<()> {
+        let map = self.shared.get("served")?;
+        for gone in self
+            .setting
+            .served
+            .iter()
+            .filter(|prefix| !served.contains(prefix))
+        {
+            remove(map, &prefix_key(*gone))?;
+        }
+        for prefix in served {
+            map.update(bytes_of(&prefix_key(*prefix)), &PRESENT, MapFlags::ANY)?;
+        }
+        self.setting.served = served.to_vec();
         Ok(())
     }
 
@@ -240,6 +276,7 @@ impl Setting {
             }
         }
         write_keys(shared, &self.keys)?;
+        write_rules(shared, &self.rules, 0)?;
         clock_map::write(shared.get("clock")?, &self.clock)
     }
 }
@@ -273,6 +310,14 @@ fn write_keys(shared: &Shared, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
+fn write_rules(shared: &Shared, rules: &[onr_rule], epoch: u32) -> Result<()> {
+    let mut value = onr_rules::zeroed();
+    (value.epoch, value.number) = (epoch, rules.len() as u32);
+    value.rule[..rules.len()].copy_from_slice(rules);
+    let map = shared.get("rules")?;
+    Ok(map.update(&0u32.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?)
+}
+
 /// Removes an entry, if there is one.
 fn remove(map: &MapHandle, key: &impl bytemuck::NoUninit) -> Result<()> {
     match map.delete(bytes_of(key)) {
@@ -281,7 +326,8 @@ fn remove(map: &MapHandle, key: &impl bytemuck::NoUninit) -> Result<()> {
     }
 }
 
-fn prefix_key(prefix: Prefix) -> onr_prefix {
+/// The key of a prefix in the maps of prefixes.
+pub fn prefix_key(prefix: Prefix) -> onr_prefix {
     onr_prefix {
         bits: u32::from(prefix.bits) + if prefix.addr.is_ipv4() { 96 } else { 0 },
         addr: onr_addr::of(prefix.addr),

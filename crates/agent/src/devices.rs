@@ -78,3 +78,60 @@ pub fn transmit_queues(dev: &str) -> usize {
     let is_tx = |name: std::fs::DirEntry| name.file_name().to_string_lossy().starts_with("tx-");
     names.map(is_tx).filter(|tx| *tx).count()
 }
+
+/// The devices of the default routes, of IPv4 and IPv6.
+///
+/// # Errors
+/// There is none.
+pub fn of_default_routes() -> Result<Vec<String>> {
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let devices = default_devices(&read("/proc/net/route"), &read("/proc/net/ipv6_route"));
+    if devices.is_empty() {
+        bail!(
+            "this host has no default route, so the device to hold is not known; add --dev DEV, or write \
+             devices = [\"DEV\"] into the configuration"
+        );
+    }
+    Ok(devices)
+}
+
+/// The devices in the kernel's tables of routes whose destination has a prefix of length 0.
+fn default_devices(route: &str, ipv6_route: &str) -> Vec<String> {
+    let v4 = route.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (device, to, mask) = (words.first()?, words.get(1)?, words.get(7)?);
+        (*to == "00000000" && *mask == "00000000").then(|| (*device).to_owned())
+    });
+    let v6 = ipv6_route.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (to, bits, device) = (words.first()?, words.get(1)?, words.last()?);
+        let is_default = to.bytes().all(|digit| digit == b'0') && *bits == "00" && *device != "lo";
+        is_default.then(|| (*device).to_owned())
+    });
+    let mut all: Vec<String> = v4.chain(v6).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_of_default_routes_are_found_once() {
+        let route =
+            "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+                     eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n\
+                     eth1\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF\t0\t0\t0\n";
+        let none = "0".repeat(32);
+        let ipv6 = format!(
+            "{none} 00 {none} 00 fe80 00000400 00000001 00000000 00000003 eth0\n\
+             {none} 00 {none} 00 {none} ffffffff 00000001 00000000 00200200 lo\n\
+             fd00 40 {none} 00 {none} 00000100 00000001 00000000 00000001 eth2\n"
+        );
+        assert_eq!(default_devices(route, &ipv6), ["eth0"]);
+        assert_eq!(default_devices("", &ipv6), ["eth0"]);
+        assert!(default_devices("", "").is_empty());
+    }
+}

@@ -17,84 +17,46 @@ use onramp_clock::{
     config::Config,
     host::Host,
     keys::Keys,
-    members::{Members, MOST_DEGREE, USUAL_DEGREE},
+    members::Members,
     registry::{check_address, check_name},
     roster::Roster,
     stamps::Socket,
     status::{FleetClock, Status, Way},
-    window::INTERVALS,
     wire::PORT,
 };
 use onramp_sync::synthetic::{Oscillator, Synthetic};
 use onramp_units::Span;
 use tracing::{info, warn};
 
+use crate::config::Configuration;
 use etcd::Etcd;
 
-/// The fleet and how this host takes part.
-#[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Fleet")]
+/// The fleet and how this host takes part. The keys (config/keys.rs) say what each value means.
+#[derive(Clone, Debug)]
 pub struct FleetArgs {
-    /// All hosts of the fleet, this one included, as ADDRESS or ADDRESS:PORT. Give the same list in the
-    /// same order on every host; the first host leads
-    #[arg(long, value_delimiter = ',')]
     pub member: Vec<String>,
-    /// File with the same list, one host per line
-    #[arg(long)]
     pub members_file: Option<PathBuf>,
-    #[command(flatten)]
     pub etcd: EtcdArgs,
-    /// Address of this host, as ADDRESS or ADDRESS:PORT [default: the first member that is a local address;
-    /// with --etcd, the address of --dev, or without --dev the address from which this host reaches etcd]
-    #[arg(long)]
     pub own: Option<String>,
-    /// Number of neighbours that a host exchanges probes with
-    #[arg(long, default_value_t = USUAL_DEGREE as u32, value_parser = clap::value_parser!(u32).range(1..=MOST_DEGREE as i64))]
     pub degree: u32,
-    /// Time between two pairs of probes to the same neighbour
-    #[arg(long, default_value = "20ms")]
     pub probe_interval: Span,
-    /// Make this host's system clock follow the leader's. It is slewed, or stepped if it is more than 0.1 s
-    /// off. No other program may set it
-    #[arg(long, requires = "key_file")]
     pub discipline: bool,
-    /// Serve Prometheus metrics of the synchronisation over HTTP on this ADDRESS:PORT
-    #[arg(long)]
     pub metrics: Option<SocketAddr>,
-    /// For tests on one machine: add this error to the clock, e.g. offset=1ms,drift=2e-5
-    #[arg(long, hide = true, default_value = "")]
+    /// For tests.
     pub synthetic_clock: Oscillator,
-    /// For tests: add noise to the time stamps, as a multiple of the usual noise of software stamps
-    #[arg(long, hide = true, default_value_t = 0.0)]
     pub synthetic_noise: f64,
 }
 
 /// A fleet whose hosts come and go, and which elects its leader.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug)]
 pub struct EtcdArgs {
-    /// URLs of the etcd servers that keep the list of members, e.g. http://10.0.0.9:2379
-    #[arg(long, value_delimiter = ',', conflicts_with_all = ["member", "members_file"])]
     pub etcd: Vec<String>,
-    /// Name of the fleet; several fleets can share an etcd
-    #[arg(long, default_value = "default", requires = "etcd")]
     pub fleet: String,
-    /// Name of this host in the fleet [default: its host name]
-    #[arg(long, requires = "etcd")]
     pub node: Option<String>,
-    /// User name for etcd
-    #[arg(long, requires = "etcd_password_file")]
     pub etcd_user: Option<String>,
-    /// File whose first line is the password of --etcd-user
-    #[arg(long, requires = "etcd_user")]
     pub etcd_password_file: Option<PathBuf>,
-    /// File (PEM) with the certificate authority of the etcd servers, for https://
-    #[arg(long, requires = "etcd")]
     pub etcd_ca: Option<PathBuf>,
-    /// File (PEM) with this host's certificate, if etcd requires one
-    #[arg(long, requires_all = ["etcd_key", "etcd_ca"])]
     pub etcd_cert: Option<PathBuf>,
-    /// File (PEM) with the private key of --etcd-cert
-    #[arg(long, requires = "etcd_cert")]
     pub etcd_key: Option<PathBuf>,
 }
 
@@ -102,6 +64,14 @@ pub struct EtcdArgs {
 pub struct Part {
     etcd: Option<Etcd>,
     host: Host,
+    /// Of a fixed list of members.
+    fixed: Option<Fixed>,
+}
+
+/// A fleet whose members are a list.
+struct Fixed {
+    own: SocketAddr,
+    tell: mpsc::Sender<Roster>,
 }
 
 impl Part {
@@ -120,6 +90,26 @@ impl Part {
         self.host.set_keys(keys);
     }
 
+    /// Takes the list of members as it is now. A fleet in etcd changes by itself.
+    ///
+    /// # Errors
+    /// The list is malformed, or this host is not in it.
+    pub fn set_members(&self, fleet: &FleetArgs) -> Result<()> {
+        let Some(fixed) = &self.fixed else {
+            return Ok(());
+        };
+        let members = fleet.members()?;
+        let own = members.own(&[fixed.own.ip()])?;
+        if own != fixed.own {
+            bail!(
+                "the members have this host as {own}, and it takes part as {}; write the former port, or restart the \
+                 daemon",
+                fixed.own
+            );
+        }
+        Ok(fixed.tell.send(Roster::fixed(members))?)
+    }
+
     /// The addresses of the members, this host's included.
     pub fn members(&self) -> BTreeSet<IpAddr> {
         let members = self.host.members();
@@ -135,19 +125,29 @@ impl Part {
 }
 
 impl FleetArgs {
-    /// The options that were given and that only a synchronised clock uses.
-    pub fn given(&self) -> Vec<&'static str> {
-        [
-            ("--member", !self.member.is_empty()),
-            ("--members-file", self.members_file.is_some()),
-            ("--etcd", !self.etcd.etcd.is_empty()),
-            ("--own", self.own.is_some()),
-            ("--discipline", self.discipline),
-            ("--metrics", self.metrics.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(name, is_given)| is_given.then_some(name))
-        .collect()
+    /// The values of a valid configuration.
+    pub fn of(from: &Configuration) -> FleetArgs {
+        FleetArgs {
+            member: from.get("fleet.members").unwrap_or_default(),
+            members_file: from.get("fleet.members_file"),
+            etcd: EtcdArgs {
+                etcd: from.get("etcd.servers").unwrap_or_default(),
+                fleet: from.of("etcd.fleet"),
+                node: from.get("etcd.node"),
+                etcd_user: from.get("etcd.user"),
+                etcd_password_file: from.get("etcd.password_file"),
+                etcd_ca: from.get("etcd.ca"),
+                etcd_cert: from.get("etcd.cert"),
+                etcd_key: from.get("etcd.key"),
+            },
+            own: from.get("fleet.own"),
+            degree: from.of("fleet.degree"),
+            probe_interval: from.of("fleet.probe_interval"),
+            discipline: from.of("fleet.discipline"),
+            metrics: from.get("fleet.metrics"),
+            synthetic_clock: from.of("fleet.synthetic_clock"),
+            synthetic_noise: from.of("fleet.synthetic_noise"),
+        }
     }
 
     /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time is valid after
@@ -156,15 +156,9 @@ impl FleetArgs {
     /// # Errors
     /// An option is refused, or the host's address cannot be bound, or etcd refuses the host.
     pub fn join(&self, key_file: Option<&Path>, lease: Span, dev: Option<&str>) -> Result<Part> {
-        let (least, most) = INTERVALS;
-        if !(least..=most).contains(&self.probe_interval) {
-            bail!(
-                "--probe-interval is {}, outside {least} to {most}",
-                self.probe_interval
-            );
-        }
         let (tell, rosters) = mpsc::channel();
-        let (own, etcd) = if self.etcd.etcd.is_empty() {
+        let is_fixed = self.etcd.etcd.is_empty();
+        let (own, etcd) = if is_fixed {
             let members = self.members()?;
             let own = match &self.own {
                 Some(text) => members.own(&[address(text)?.ip()])?,
@@ -176,6 +170,10 @@ impl FleetArgs {
             let own = self.etcd_address(dev)?;
             (own, Some(self.etcd.config(own)?))
         };
+        let fixed = is_fixed.then(|| Fixed {
+            own,
+            tell: tell.clone(),
+        });
         let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
         if key_file.is_none() {
             warn!(
@@ -203,7 +201,7 @@ impl FleetArgs {
         info!("clock: the address of this host is {own}");
         let etcd = etcd.map(|config| Etcd::start(config, tell)).transpose()?;
         let host = Host::start(config, socket, rosters)?;
-        Ok(Part { etcd, host })
+        Ok(Part { etcd, host, fixed })
     }
 
     fn members(&self) -> Result<Members> {

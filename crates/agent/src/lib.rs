@@ -6,18 +6,20 @@
 mod args;
 mod capabilities;
 pub mod clock;
+pub mod config;
 mod daemon;
 pub mod datapath;
 mod devices;
 mod fleet;
+mod notify;
 mod peers;
 mod prefix;
+mod rules;
 mod server;
 mod silence;
 mod source;
 mod threshold;
 mod trouble;
 
-pub use args::Args;
 pub use daemon::run;
 pub use fleet::metrics;

@@ -44,6 +44,28 @@ impl Peers {
         &self.prefixes
     }
 
+    /// Takes what another configuration says; the members of the fleet stay, if they are peers with it.
+    pub fn replace(&mut self, new: Peers) -> Change {
+        let before = self.all();
+        let members = std::mem::take(&mut self.members);
+        *self = new;
+        if self.with_members {
+            self.members = members;
+        }
+        let after = self.all();
+        let difference =
+            |a: &[Prefix], b: &[Prefix]| a.iter().filter(|p| !b.contains(p)).copied().collect();
+        Change {
+            new: difference(&after, &before),
+            gone: difference(&before, &after),
+        }
+    }
+
+    fn all(&self) -> Vec<Prefix> {
+        let members = self.members.iter().map(|addr| Prefix::host(*addr));
+        self.prefixes.iter().copied().chain(members).collect()
+    }
+
     /// Takes the present members of the fleet.
     pub fn change_members(&mut self, members: BTreeSet<IpAddr>) -> Change {
         if !self.with_members || members == self.members {
@@ -93,6 +115,23 @@ mod tests {
 
     fn hosts(all: &[&str]) -> BTreeSet<IpAddr> {
         all.iter().map(|addr| addr.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn another_configuration_keeps_the_members_where_they_are_peers() {
+        let mut peers = Peers::around(vec![prefix("10.1.0.0/16")], true);
+        peers.change_members(hosts(&["10.2.0.1"]));
+        let same = peers.replace(Peers::around(vec![prefix("10.1.0.0/16")], true));
+        assert_eq!(same, Change::default());
+        let change = peers.replace(Peers::named(vec![prefix("10.3.0.0/16")]));
+        assert_eq!(change.new, [prefix("10.3.0.0/16")]);
+        assert_eq!(change.gone, [prefix("10.1.0.0/16"), prefix("10.2.0.1/32")]);
+        let change = peers.replace(Peers::around(vec![prefix("10.3.0.0/16")], true));
+        assert_eq!(change, Change::default());
+        assert_eq!(
+            peers.change_members(hosts(&["10.2.0.1"])).new,
+            [prefix("10.2.0.1/32")]
+        );
     }
 
     #[test]

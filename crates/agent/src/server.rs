@@ -1,9 +1,13 @@
-//! Common to all daemons: wait for signals, read keys again, and answer status requests.
+//! Common to all daemons: wait for signals, and answer requests.
 use std::{
-    io::Write,
+    fs::Permissions,
+    io::{Read, Write},
     os::{
         fd::BorrowedFd,
-        unix::net::{UnixListener, UnixStream},
+        unix::{
+            fs::PermissionsExt,
+            net::{UnixListener, UnixStream},
+        },
     },
     path::{Path, PathBuf},
     time::Duration,
@@ -17,9 +21,14 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
     },
 };
-use onramp_clock::keys::Keys;
+use onramp_status::{Reloaded, Request};
 use serde::Serialize;
-use tracing::{error, info, warn};
+use tracing::warn;
+
+/// Longest request; longer ones are none.
+const LONGEST_REQUEST: u64 = 64;
+/// Longest wait for a client that does not read or write. Clients are the user that runs the daemon.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A descriptor that becomes readable on SIGINT, SIGTERM or SIGHUP.
 pub fn block_signals() -> Result<SignalFd> {
@@ -31,36 +40,30 @@ pub fn block_signals() -> Result<SignalFd> {
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// Whether the signal that has arrived is SIGHUP, which asks to read the keys again; the others ask to stop.
+/// Whether the signal that has arrived is SIGHUP, which asks to read the configuration again; the others ask to stop.
 pub fn is_hangup(signals: &SignalFd) -> Result<bool> {
     let signal = signals.read_signal()?;
     Ok(signal.is_some_and(|signal| signal.ssi_signo == Signal::SIGHUP as u32))
 }
 
-/// Reads the key file again and hands its keys over. A file that is refused changes nothing.
-pub fn reload_keys(key_file: Option<&Path>, take: impl FnOnce(Keys) -> Result<()>) {
-    let Some(path) = key_file else {
-        return info!("SIGHUP: there is no --key-file to read again");
-    };
-    let read = Keys::read(path).map_err(anyhow::Error::from);
-    match read.and_then(take) {
-        Ok(()) => info!("SIGHUP: the keys of {} are in use", path.display()),
-        Err(error) => error!("SIGHUP: {error:#}; the former keys stay in use"),
-    }
-}
+/// Permission bits of a socket: whoever connects can let the daemon read its configuration again.
+const OWNER_ONLY: u32 = 0o600;
 
-/// Listens at `socket` for status requests.
+/// Listens at `socket` for requests.
 pub fn listen(socket: &Path) -> Result<UnixListener> {
     let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
     std::fs::create_dir_all(&parent)
         .with_context(|| format!("cannot create {} for --socket", parent.display()))?;
     let _ = std::fs::remove_file(socket); // left by a daemon that was killed
-    UnixListener::bind(socket).with_context(|| {
+    let cannot = || {
         format!(
             "cannot listen on {}; use another path with --socket",
             socket.display()
         )
-    })
+    };
+    let listener = UnixListener::bind(socket).with_context(cannot)?;
+    std::fs::set_permissions(socket, Permissions::from_mode(OWNER_ONLY)).with_context(cannot)?;
+    Ok(listener)
 }
 
 /// Waits until a descriptor is readable or the timeout ends; returns for each whether it is readable.
@@ -76,20 +79,39 @@ pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
     Ok(polled.iter().map(|p| p.any().unwrap_or(false)).collect())
 }
 
+/// The next client and its request.
+///
+/// # Errors
+/// The client asks for something unknown, or for nothing within a second.
+fn next_request(listener: &UnixListener) -> Result<(UnixStream, Request)> {
+    let (stream, _) = listener.accept()?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut text = String::new();
+    (&stream).take(LONGEST_REQUEST).read_to_string(&mut text)?;
+    let request = Request::of(&text).with_context(|| {
+        format!("the request is {text:?}, which is neither status nor reload; use the onramp of the daemon's version")
+    })?;
+    Ok((stream, request))
+}
+
 /// Answers one client; gives up after a second if the client does not read.
-pub fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
-    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(serde_json::to_string_pretty(status)?.as_bytes())?;
     Ok(())
 }
 
-/// Answers the next client with `status`.
-pub fn answer_next<T: Serialize>(listener: &UnixListener, status: impl Fn() -> T) {
-    let answered = listener
-        .accept()
-        .map_err(anyhow::Error::from)
-        .and_then(|(stream, _)| answer(stream, &status()));
+/// Answers the next client with `status`, or after `reload` with what became of it.
+pub fn answer_next<T: Serialize>(
+    listener: &UnixListener,
+    status: impl FnOnce() -> Result<T>,
+    reload: impl FnOnce() -> Reloaded,
+) {
+    let answered = next_request(listener).and_then(|(stream, request)| match request {
+        Request::Status => answer(stream, &status()?),
+        Request::Reload => answer(stream, &reload()),
+    });
     if let Err(error) = answered {
-        warn!("status client: {error:#}");
+        warn!("a client at the socket got no answer: {error:#}");
     }
 }

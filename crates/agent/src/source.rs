@@ -2,7 +2,6 @@
 //! without renewal, the kernel programs hold nothing. Does not measure anything.
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use onramp_clock::{stamps::now_mono_ns, status::FleetClock};
 use onramp_law::{abi::onr_clock_params, FleetLine};
 use onramp_sync::synthetic::Oscillator;
@@ -15,8 +14,8 @@ const RENEWALS_PER_LEASE: i64 = 5;
 /// Longest time between two renewals with Huygens, whose clock is steered continuously, ns.
 const STEERING_NS: i64 = 250_000_000;
 
-/// `--clock`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// `clock.source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// CLOCK_MONOTONIC; correct only if all hosts share one kernel
     Local,

@@ -26,7 +26,7 @@ pub enum KeyError {
     /// It cannot be read.
     #[error(
         "cannot read the key file {path}: {source}; to create one, run: \
-         (umask 077; echo \"0 $(openssl rand -hex 16)\" > {path})"
+         onramp keygen {path}"
     )]
     Unreadable {
         /// The file.
@@ -221,7 +221,7 @@ mod tests {
             error.starts_with("cannot read the key file /nope"),
             "{error}"
         );
-        assert!(error.contains("openssl rand -hex 16"), "{error}");
+        assert!(error.contains("onramp keygen /nope"), "{error}");
     }
 
     #[test]

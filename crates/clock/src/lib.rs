@@ -14,6 +14,7 @@ pub mod coordinator;
 mod engine;
 pub mod exchange;
 pub mod host;
+pub mod keygen;
 pub mod keys;
 pub mod members;
 mod own;

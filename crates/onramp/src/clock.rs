@@ -6,7 +6,7 @@ use std::{path::PathBuf, thread, time::Duration};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 #[cfg(feature = "agent")]
-use onramp_agent::{clock, metrics};
+use onramp_agent::{clock, config::ClockOptions, metrics};
 use onramp_clock::status::Status;
 use onramp_status::{clock_socket_path, netns_inode, query};
 
@@ -20,7 +20,7 @@ pub enum Command {
         after_help = "Examples: onramp clock run --member 10.0.0.1,10.0.0.2 --key-file keys\n          \
                       onramp clock run --etcd http://10.0.0.9:2379 --key-file keys"
     )]
-    Run(Box<clock::Args>),
+    Run(Box<ClockOptions>),
     /// Synchronise this host with its fleet (not in this build)
     #[cfg(not(feature = "agent"))]
     Run(crate::missing::Args),

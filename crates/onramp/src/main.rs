@@ -1,13 +1,18 @@
 //! The `onramp` command. Parses arguments, calls the other crates, and prints errors to stderr.
+#[cfg(feature = "agent")]
+mod agent;
 mod args;
 #[cfg(feature = "agent")]
 mod cc;
 mod clock;
+mod keygen;
+mod log;
 #[cfg(not(feature = "rack"))]
 mod missing;
 mod output;
 #[cfg(feature = "rack")]
 mod rack;
+mod reload;
 mod report;
 mod reproduce;
 mod scenario;
@@ -35,7 +40,7 @@ enum Command {
     /// Run the daemon, which holds traffic on this host
     #[cfg(feature = "agent")]
     #[command(subcommand)]
-    Agent(AgentCommand),
+    Agent(agent::Command),
     /// The daemon (not in this build)
     #[cfg(not(feature = "agent"))]
     Agent(missing::Args),
@@ -49,6 +54,12 @@ enum Command {
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
+    /// Let the daemon read its configuration again
+    #[command(after_help = "Example: onramp reload --dev eth0")]
+    Reload(reload::Args),
+    /// Make a file with keys of the fleet, or change the keys of one
+    #[command(after_help = keygen::EXAMPLES)]
+    Keygen(keygen::Args),
     /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
@@ -76,14 +87,6 @@ enum Command {
     Tbtcp(tbtcp::Command),
 }
 
-#[cfg(feature = "agent")]
-#[derive(Subcommand)]
-enum AgentCommand {
-    /// Attach to a device and hold its flows until SIGINT or SIGTERM
-    #[command(after_help = "Example: onramp agent run --dev eth0 --key-file /etc/onramp/keys")]
-    Run(Box<onramp_agent::Args>),
-}
-
 /// The version, and the digests that recorded results carry.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let data_path = onramp_reproduce::made_by("").data_path.unwrap_or_default();
@@ -93,11 +96,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .without_time()
-        .init();
+    log::start();
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -124,13 +123,15 @@ fn with_causes(error: &anyhow::Error) -> String {
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
         #[cfg(feature = "agent")]
-        Command::Agent(AgentCommand::Run(args)) => onramp_agent::run(&args),
+        Command::Agent(command) => agent::run(&command),
         #[cfg(not(feature = "agent"))]
         Command::Agent(_) => missing::refuse("agent"),
         #[cfg(feature = "agent")]
         Command::Cc(command) => cc::run(&command),
         #[cfg(not(feature = "agent"))]
         Command::Cc(_) => missing::refuse("agent"),
+        Command::Reload(args) => reload::run(&args),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Clock(command) => clock::run(command),
         #[cfg(feature = "rack")]

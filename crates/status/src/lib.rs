@@ -6,8 +6,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, Read},
-    net::IpAddr,
+    io::{self, Read, Write},
+    net::{IpAddr, Shutdown},
     os::unix::{fs::MetadataExt, net::UnixStream},
     path::{Path, PathBuf},
     time::Duration,
@@ -19,6 +19,45 @@ use serde::{de::DeserializeOwned, Deserialize, Serialize};
 pub const RUN_DIR: &str = "/run/onramp";
 /// Longest wait for a daemon's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a client asks of a daemon: a line, after which it sends no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// [`Status`], or that of a clock.
+    Status,
+    /// Read the configuration again, and answer with [`Reloaded`].
+    Reload,
+}
+
+impl Request {
+    /// As it is sent.
+    pub fn text(self) -> &'static str {
+        match self {
+            Request::Status => "status\n",
+            Request::Reload => "reload\n",
+        }
+    }
+
+    /// The request with this text; an empty one asks for the status.
+    pub fn of(text: &str) -> Option<Request> {
+        match text.trim() {
+            "" | "status" => Some(Request::Status),
+            "reload" => Some(Request::Reload),
+            _ => None,
+        }
+    }
+}
+
+/// What became of a reload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// The configuration file, if there is one.
+    pub file: Option<String>,
+    /// What has changed, in words.
+    pub changed: Vec<String>,
+    /// Why nothing has changed.
+    pub error: Option<String>,
+}
 
 /// The status of the data path of one daemon. Times are in ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -252,6 +291,22 @@ pub fn query_within<T: DeserializeOwned>(
     socket: &Path,
     patience: Duration,
 ) -> Result<T, StatusError> {
+    ask(socket, Request::Status, patience)
+}
+
+/// Lets the daemon behind `socket` read its configuration again.
+///
+/// # Errors
+/// As [`query`]. A refused configuration is none: the answer says so.
+pub fn reload(socket: &Path) -> Result<Reloaded, StatusError> {
+    ask(socket, Request::Reload, PATIENCE)
+}
+
+fn ask<T: DeserializeOwned>(
+    socket: &Path,
+    request: Request,
+    patience: Duration,
+) -> Result<T, StatusError> {
     let path = || socket.to_owned();
     let text = UnixStream::connect(socket)
         .map_err(|source| StatusError::NoDaemon {
@@ -259,7 +314,7 @@ pub fn query_within<T: DeserializeOwned>(
             source,
         })
         .and_then(|stream| {
-            read(stream, patience).map_err(|source| StatusError::NoAnswer {
+            converse(stream, request, patience).map_err(|source| StatusError::NoAnswer {
                 path: path(),
                 patience,
                 source,
@@ -271,8 +326,10 @@ pub fn query_within<T: DeserializeOwned>(
     })
 }
 
-fn read(mut stream: UnixStream, patience: Duration) -> io::Result<String> {
+fn converse(mut stream: UnixStream, request: Request, patience: Duration) -> io::Result<String> {
     stream.set_read_timeout(Some(patience))?;
+    stream.write_all(request.text().as_bytes())?;
+    stream.shutdown(Shutdown::Write)?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     Ok(text)

@@ -173,6 +173,12 @@ facts! {
         status_tells_of_a_daemon_and_of_none: 4,
         the_kernel_verifies_its_programs_quickly: 3,
     }
+    configuration {
+        an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20,
+        with_edt_classes_are_the_same: 20 variant,
+        a_reload_changes_what_can_change_and_keeps_flows: 20,
+        without_options_the_usual_file_and_the_default_route_are_taken: 8,
+    }
     refusals {
         a_second_daemon_on_a_device: 2,
         loopback_and_devices_that_do_not_exist: 2,

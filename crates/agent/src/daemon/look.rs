@@ -9,6 +9,7 @@ use tracing::warn;
 
 use super::{min_owd_ns, Daemon};
 use crate::args::Threshold;
+use crate::peers::Change;
 use crate::threshold::{thresholds, Margin};
 
 /// A peer that was not heard for this time is forgotten.
@@ -21,7 +22,7 @@ const UNANSWERED: usize = 8;
 /// Most silent peers, and most of those beyond the threshold, that the log names; the status lists all.
 const MOST_NAMED: usize = 16;
 
-impl Daemon<'_> {
+impl Daemon {
     /// What is done once a second.
     pub(super) fn look(&mut self) -> Result<()> {
         self.follow()?;
@@ -38,6 +39,11 @@ impl Daemon<'_> {
             return Ok(());
         };
         let change = self.peers.change_members(part.members());
+        self.apply(change)
+    }
+
+    /// Gives the data path other peers.
+    pub(super) fn apply(&self, change: Change) -> Result<()> {
         for peer in change.new {
             self.datapath.add_peer(peer)?;
         }

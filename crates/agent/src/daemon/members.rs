@@ -25,6 +25,10 @@ pub(super) struct Member {
 }
 
 impl Member {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn status(&self) -> Result<Device> {
         let names = COUNTERS.iter().map(|(name, _)| (*name).to_owned());
         Ok(Device {
@@ -92,7 +96,7 @@ impl Member {
     }
 }
 
-impl Daemon<'_> {
+impl Daemon {
     /// Attaches all devices, or none: an operator who names a device wants it held.
     pub(super) fn attach_all(&mut self, names: &[String]) -> Result<()> {
         for name in names {
@@ -117,7 +121,7 @@ impl Daemon<'_> {
             front_due: Instant::now(),
         };
         if let Some(holder) = member.device.holder() {
-            set_up(holder, name, self.args);
+            set_up(holder, name, &self.args);
         }
         if let Some(warning) = self.args.line_rate_warning(name) {
             warn!("{warning}");
@@ -185,6 +189,7 @@ impl Daemon<'_> {
         };
         let new: Vec<String> = wanted.iter().filter(is_new).cloned().collect();
         let mut outcome = Ok(());
+        let has_new = !new.is_empty();
         for name in new {
             match self.attach(&name) {
                 Ok(()) => info!("{name} has come: flows are held there too"),
@@ -192,6 +197,9 @@ impl Daemon<'_> {
                     outcome = Err(anyhow!("{error:#}; its flows pass unheld"));
                 }
             }
+        }
+        if has_new {
+            outcome = outcome.and(self.set_rules());
         }
         self.member_trouble.note(outcome);
         Ok(())

@@ -142,11 +142,27 @@ impl OnDevice {
     }
 
     /// Signs the OR-ACKs that leave by this device with this key from now on.
-    pub fn sign_with(&self, key_id: u32) -> Result<()> {
-        let cfg = onr_dev_cfg { key_id, ..self.cfg };
-        Ok(self
-            .orack_cfg
-            .update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?)
+    pub fn sign_with(&mut self, key_id: u32) -> Result<()> {
+        self.configure(onr_dev_cfg { key_id, ..self.cfg })
+    }
+
+    /// Takes the law of another configuration; what else is in it stays.
+    pub fn set_law(&mut self, from: &onr_dev_cfg) -> Result<()> {
+        self.configure(onr_dev_cfg {
+            law: from.law,
+            orack_fresh_ns: from.orack_fresh_ns,
+            ..self.cfg
+        })
+    }
+
+    fn configure(&mut self, cfg: onr_dev_cfg) -> Result<()> {
+        if let Some(Holder::Edge(edge)) = &self.holder {
+            edge.configure(&cfg)?;
+        }
+        self.orack_cfg
+            .update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?;
+        self.cfg = cfg;
+        Ok(())
     }
 
     /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).

@@ -6,9 +6,10 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
+use bytemuck::bytes_of;
 use libbpf_rs::{
     skel::{OpenSkel, Skel, SkelBuilder},
-    Link, OpenObject,
+    Link, MapCore, MapFlags, MapHandle, OpenObject,
 };
 
 use onramp_law::abi::{onr_dev_cfg, ONR_BUCKETS, ONR_MAX_SLOTS};
@@ -40,6 +41,8 @@ pub struct Edge {
     before_file: PathBuf,
     /// The largest GSO segment of the device as this daemon left it.
     gso_limit_bytes: u32,
+    /// The configuration of each qdisc's programs.
+    cfgs: Vec<MapHandle>,
     _links: Vec<Link>,
 }
 
@@ -184,6 +187,10 @@ impl Edge {
         let before_file = place.before_file();
         let before = Before::of(&device, &before_file)?;
         let names = place.names(loaded.len() as u32);
+        let cfgs = loaded
+            .iter()
+            .map(|one| MapHandle::try_from(&one.maps.data_cfg));
+        let cfgs = cfgs.collect::<std::result::Result<_, _>>()?;
         let register = |mut one: EdgeSkel<'_>| one.maps.edge.attach_struct_ops();
         let links: std::result::Result<Vec<Link>, _> = loaded.into_iter().map(register).collect();
         let links = links.with_context(|| {
@@ -204,8 +211,18 @@ impl Edge {
             device,
             before,
             before_file,
+            cfgs,
             _links: links,
         })
+    }
+
+    /// Gives the programs of all qdiscs another configuration, which has the first's number.
+    pub fn configure(&self, cfg: &onr_dev_cfg) -> Result<()> {
+        for (queue, map) in (cfg.queue..).zip(&self.cfgs) {
+            let cfg = onr_dev_cfg { queue, ..*cfg };
+            map.update(&[0; 4], bytes_of(&cfg), MapFlags::ANY)?;
+        }
+        Ok(())
     }
 
     /// Keeps GSO segments at or below `bytes` while installed.

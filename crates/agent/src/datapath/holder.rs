@@ -2,7 +2,6 @@
 use std::mem::MaybeUninit;
 
 use anyhow::{bail, Result};
-use clap::ValueEnum;
 use libbpf_rs::OpenObject;
 use memchr::memmem;
 use onramp_law::abi::onr_dev_cfg;
@@ -20,8 +19,8 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The name of the type that it has if it takes qdiscs in BPF.
 const QDISC_TYPE: &[u8] = b"\0bpf_struct_ops_Qdisc_ops\0";
 
-/// `--path`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// `path`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// `edge` where the kernel has BPF qdiscs, else `edt`
     Auto,

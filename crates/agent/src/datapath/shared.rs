@@ -17,6 +17,7 @@ const COMMON: &[&str] = &[
     "clock",
     "keys",
     "thresholds",
+    "rules",
     "pendings",
     "deaf",
     ".data.shared",

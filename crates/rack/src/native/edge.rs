@@ -152,6 +152,7 @@ fn arguments(run: &Run, socket: &Path) -> Vec<String> {
     let ahead = (ahead > Bytes::ZERO).then(|| ("--shape-ahead", ahead.to_string()));
     let stamp = (!onramp.subtract_nic_queue).then(|| ("--stamp", "qdisc".to_owned()));
     let options = [
+        ("--config", "/dev/null".to_owned()), // not that of the machine
         ("--dev", "eth0".to_owned()),
         ("--law", onramp.law.to_string()),
         ("--threshold", slow(onramp.threshold)),

@@ -1,0 +1,17 @@
+//! The configuration of the daemons: one table of keys, from which the parser of the file, the command line and the
+//! documentation follow. Does not: act on values.
+mod class;
+mod document;
+mod error;
+mod explain;
+mod form;
+mod given;
+mod key;
+mod keys;
+mod settings;
+
+pub use class::{Class, Ports};
+pub use error::Errors;
+pub use explain::{explain, explain_markdown};
+pub use given::{AgentOptions, ClockOptions, Given};
+pub use settings::{Configuration, Daemon, DEFAULT_FILE};

@@ -1,0 +1,122 @@
+//! The command line of a daemon, from the table of keys: an option for each key, and `--config`. Values are texts here;
+//! `settings` reads them together with the file.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::form::Form;
+use super::key::{Absent, Daemons, Key};
+use super::keys::{KEYS, SECTIONS};
+
+/// What a command line gives: texts by key.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    pub options: Vec<(&'static str, Vec<String>)>,
+}
+
+/// Options of `onramp agent run`.
+#[derive(Clone, Debug)]
+pub struct AgentOptions(pub Given);
+
+/// Options of `onramp clock run`.
+#[derive(Clone, Debug)]
+pub struct ClockOptions(pub Given);
+
+impl Key {
+    /// Whether `onramp clock run` has it.
+    pub fn is_of_clock(&self) -> bool {
+        self.of != Daemons::Agent
+    }
+
+    /// Whether an option can be given several times.
+    pub fn is_list(&self) -> bool {
+        self.form.element().is_some()
+    }
+
+    fn argument(&'static self) -> Arg {
+        let section = self.path.split_once('.').map_or("", |(section, _)| section);
+        let heading = SECTIONS.iter().find(|(name, ..)| *name == section);
+        let arg = Arg::new(self.path)
+            .long(self.option)
+            .value_name(self.form.placeholder())
+            .help(self.help())
+            .help_heading(heading.map(|(_, heading, _)| *heading))
+            .hide(self.hidden);
+        match self.form {
+            Form::Flag => arg
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true"),
+            Form::List(_) => arg.action(ArgAction::Append).value_delimiter(','),
+            _ => arg.allow_hyphen_values(true),
+        }
+    }
+
+    fn help(&self) -> String {
+        let values = match self.form {
+            Form::Choice(_) | Form::Law => format!(" [{}]", self.form.words().replace('"', "")),
+            _ => String::new(),
+        };
+        let default = match self.absent {
+            Absent::Is("") => String::new(),
+            _ => format!(" [default: {}]", self.default_words()),
+        };
+        let plain = self.explanation().replace('`', "");
+        format!("{}{values}{default}", plain.trim_end_matches('.'))
+    }
+}
+
+fn add(command: Command, wanted: fn(&Key) -> bool) -> Command {
+    let config = Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help(format!(
+            "Configuration file; options override it [default: {} if it exists]",
+            super::DEFAULT_FILE
+        ));
+    let all = KEYS.iter().filter(|key| wanted(key)).map(Key::argument);
+    command.arg(config).args(all)
+}
+
+fn take(matches: &ArgMatches) -> Given {
+    let texts = |key: &'static Key| {
+        let values = matches.try_get_many::<String>(key.path).ok().flatten()?;
+        Some((key.path, values.cloned().collect()))
+    };
+    Given {
+        config: matches.get_one("config").cloned(),
+        options: KEYS.iter().filter_map(texts).collect(),
+    }
+}
+
+macro_rules! options {
+    ($name:ident, $wanted:expr) => {
+        impl clap::FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                Ok(Self(take(matches)))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                self.0 = take(matches);
+                Ok(())
+            }
+        }
+
+        impl clap::Args for $name {
+            fn augment_args(command: Command) -> Command {
+                add(command, $wanted)
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::augment_args(command)
+            }
+        }
+    };
+}
+
+options!(AgentOptions, |_| true);
+options!(ClockOptions, Key::is_of_clock);

@@ -1,0 +1,346 @@
+use super::*;
+use crate::args::Args;
+use crate::config::form::Form;
+use crate::config::keys;
+
+fn given(options: &[(&'static str, &str)]) -> Given {
+    let option =
+        |(path, text): &(&'static str, &str)| (*path, text.split(',').map(str::to_owned).collect());
+    Given {
+        config: None,
+        options: options.iter().map(option).collect(),
+    }
+}
+
+fn load(text: &str, options: &[(&'static str, &str)]) -> Result<Configuration, Errors> {
+    let file = Some(Path::new("onramp.toml"));
+    Configuration::of_text(text, file, &given(options), Daemon::Agent)
+}
+
+fn valid(text: &str) -> Configuration {
+    load(text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn wrong(text: &str) -> String {
+    load(text, &[]).expect_err(text).to_string()
+}
+
+#[test]
+fn ten_mistakes_are_told_at_once_each_with_line_value_bound_and_fix() {
+    let text = "\
+devices = \"eth0\"
+obsreve = true
+[law]
+threshold = \"50\"
+gain = 2.0
+max_pause = \"0 ms\"
+name = \"fast\"
+[limits]
+flows = 4
+[peers]
+prefixes = [\"10.0.0.0/8\", \"10.0.0.0/40\"]
+[clock]
+source = \"ntp\"
+[etcd]
+user = \"onramp\"
+";
+    let expected = "\
+the configuration has 10 mistakes:
+onramp.toml:1: devices is \"eth0\", which is not a list; write [\"eth0\"]
+onramp.toml:2: obsreve is no key; do you mean observe?
+onramp.toml:4: law.threshold is \"50\", which has no unit (one of ps, ns, us, ms, s), and not \"auto\"; write a time, 1 ns to 3600 s, or \"auto\"
+onramp.toml:5: law.gain is 2.0, outside (0, 1]; write a number in (0, 1]
+onramp.toml:6: law.max_pause is \"0 ms\", below min 1 ns; write a time, 1 ns to 3600 s
+onramp.toml:7: law.name is \"fast\", which is not LAWS; write LAWS
+onramp.toml:9: limits.flows is 4, below min 16; write a number, 16 to 65536
+onramp.toml:11: peers.prefixes is \"10.0.0.0/40\", the prefix length of 10.0.0.0/40 is 40, above 32; write an IP address or prefix such as \"10.0.0.0/8\"
+onramp.toml:13: clock.source is \"ntp\", which is not \"local\" or \"huygens\"; write \"local\" or \"huygens\"
+onramp.toml:15: etcd.user is onramp, which needs etcd.password_file; set it, or remove etcd.user";
+    assert_eq!(wrong(text), expected.replace("LAWS", &Form::Law.words()));
+}
+
+#[test]
+fn what_is_not_toml_is_told_beside_the_other_mistakes() {
+    let told = wrong("observe = maybe\nlimits.flows = 1\n");
+    assert!(told.contains("onramp.toml:1: not TOML: "), "{told}");
+    assert!(
+        told.contains("onramp.toml:2: limits.flows is 1, below min 16"),
+        "{told}"
+    );
+    let told = wrong("observe = true\nobserve = false\n");
+    assert!(
+        told.contains("onramp.toml:2: not TOML: duplicate key"),
+        "{told}"
+    );
+}
+
+#[test]
+fn values_of_another_type_are_told_the_right_one() {
+    for (text, part) in [
+        ("law = 3", "law is a number, not a table; write [law]"),
+        (
+            "class = 3",
+            "class is a number, not a list of tables; write [[class]]",
+        ),
+        (
+            "observe = \"true\"",
+            "observe is \"true\", which is a text in quotes; write true or false",
+        ),
+        ("limits.flows = \"16\"", "which is a text in quotes"),
+        (
+            "limits.flows = 1.5",
+            "which is a number; write a number, 16 to 65536",
+        ),
+        (
+            "law.gain = true",
+            "law.gain is true, which is true or false",
+        ),
+        ("law.headroom = 5", "law.headroom is 5, which has no unit"),
+        ("path = []", "path is a list, which is a list"),
+        ("link.shape_ahead = \"1 kB\"", "link.shape_ahead is no key"),
+    ] {
+        let told = wrong(text);
+        assert!(told.contains(part), "{text}: {told}");
+    }
+}
+
+#[test]
+fn the_command_line_overrides_the_file() {
+    let text = "devices = [\"eth0\"]\n[law]\nthreshold = \"50 us\"\nname = \"gate\"\n";
+    let options = [("law.threshold", "auto"), ("devices", "eth1,eth2")];
+    let args = Args::of(&load(text, &options).unwrap());
+    assert_eq!(args.dev, ["eth1", "eth2"]);
+    assert_eq!(args.law.threshold.to_string(), "auto");
+    assert_eq!(args.law.law.name(), "gate");
+    let told = load(text, &[("limits.flows", "4")])
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        told,
+        "--flows is 4, below min 16; write a number, 16 to 65536"
+    );
+}
+
+#[test]
+fn relations_hold_between_file_and_command_line() {
+    let load = |text: &str, option| load(text, &[option]);
+    assert!(load(
+        "peers.key_file = \"k\"\nclock.source = \"huygens\"",
+        ("fleet.discipline", "true")
+    )
+    .is_ok());
+    let told = load("clock.source = \"huygens\"", ("fleet.discipline", "true")).unwrap_err();
+    assert!(
+        told.to_string()
+            .contains("--discipline is true, which needs --key-file"),
+        "{told}"
+    );
+    let both = load(
+        "fleet.members = [\"10.0.0.1\"]\nclock.source = \"huygens\"",
+        ("etcd.servers", "http://a:1"),
+    );
+    let told = both.unwrap_err().to_string();
+    assert!(
+        told.contains("--etcd is [http://a:1], and fleet.members is set too"),
+        "{told}"
+    );
+    let told = load("", ("fleet.members", "10.0.0.1"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("--member") && told.contains("write --clock huygens"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_threshold_above_the_longest_believed_delay_is_refused() {
+    let told = wrong("[law]\nthreshold = \"5 s\"\n");
+    let says = "onramp.toml:2: law.threshold is 5 s, above law.max_owd 100 ms";
+    assert!(told.starts_with(says), "{told}");
+    assert!(
+        told.ends_with("lower law.threshold or raise law.max_owd"),
+        "{told}"
+    );
+    let told = wrong("[law]\nheadroom = \"5 s\"\n");
+    assert!(
+        told.contains("law.headroom is 5 s, above law.max_owd"),
+        "{told}"
+    );
+    let told = wrong("[law]\nmax_owd = \"1 us\"\n");
+    assert!(told.starts_with("onramp.toml:2: "), "{told}");
+    valid("[law]\nthreshold = \"100 ms\"\n");
+}
+
+#[test]
+fn classes_are_read_in_order_and_checked() {
+    let text = "\
+others = \"pass\"
+[[class]]
+name = \"ssh\"
+ports = [22, \"8000-8100\"]
+hold = false
+[[class]]
+name = \"storage\"
+prefixes = [\"10.9.0.0/16\"]
+devices = [\"eth1\"]
+threshold = \"200 us\"
+";
+    let all = valid(text).classes;
+    assert_eq!(
+        (all[0].name.as_str(), all[0].ports.len(), all[0].holds),
+        ("ssh", 2, false)
+    );
+    assert_eq!(all[1].threshold, Some("200 us".parse().unwrap()));
+    for (text, part) in [
+        (
+            "[[class]]\nports = [22]",
+            "onramp.toml:1: class.name is missing",
+        ),
+        (
+            "[[class]]\nname = \"a\"\nprots = [22]",
+            "onramp.toml:3: class.prots is no key; do you mean class.ports?",
+        ),
+        (
+            "[[class]]\nname = \"a\"\nports = [0]",
+            "class.ports is 0, outside 1 to 65535",
+        ),
+        (
+            "[[class]]\nname = \"a\"\n[[class]]\nname = \"a\"",
+            "onramp.toml:4: class.name is \"a\", the name of an earlier",
+        ),
+        (
+            "[[class]]\nname = \"a\"\nhold = false\nthreshold = \"1 us\"",
+            "onramp.toml:4: class.threshold is 1 us, and",
+        ),
+        (
+            "[[class]]\nname = \"a\"\nthreshold = \"1 s\"",
+            "below the threshold of class \"a\"",
+        ),
+        (
+            "others = \"pass\"",
+            "onramp.toml:1: others is pass, and no [[class]] is held",
+        ),
+        (
+            "law.max_owd = \"60 s\"\n[[class]]\nname = \"a\"\nhold = false",
+            "law.max_owd is 60 s, above max 4 s",
+        ),
+    ] {
+        let told = wrong(text);
+        assert!(told.contains(part), "{text}: {told}");
+    }
+    let ports: Vec<String> = (1..=64).map(|port| port.to_string()).collect();
+    let told = wrong(&format!(
+        "[[class]]\nname = \"a\"\nports = [{}]",
+        ports.join(", ")
+    ));
+    assert!(
+        told.contains("64 combinations of prefix, ports and device, above max 63"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_reload_changes_what_can_change_and_refuses_the_rest() {
+    let before = valid("devices = [\"eth0\"]\n[law]\nthreshold = \"50 us\"\n");
+    let same = before.changes(&valid(
+        "[law]\nthreshold = \"50us\"\n[[class]]\nname=\"a\"\n",
+    ));
+    let refused = same.unwrap_err().to_string();
+    assert!(
+        refused.starts_with("onramp.toml: devices is not set"),
+        "{refused}"
+    );
+    let new = valid("devices = [\"eth0\"]\n[law]\nthreshold = \"auto\"\n[[class]]\nname=\"a\"\n");
+    let changed = before.changes(&new).unwrap();
+    assert_eq!(
+        changed,
+        ["law.threshold: auto, was 50 us", "[[class]]: 1, was 0"]
+    );
+    let new = valid("devices = [\"eth1\"]\npath = \"edt\"\nothers = \"hold\"\n");
+    let refused = before.changes(&new).unwrap_err();
+    assert_eq!(refused.count(), 2);
+    let told = refused.to_string();
+    assert!(
+        told.contains(
+            "onramp.toml:1: devices is [eth1], and the daemon runs with [eth0]; it cannot"
+        ),
+        "{told}"
+    );
+    assert!(
+        told.contains("onramp.toml:2: path is edt, and the daemon runs with auto"),
+        "{told}"
+    );
+    assert!(before.changes(&before).unwrap().is_empty());
+}
+
+#[test]
+fn every_choice_has_a_value_of_its_own_and_every_key_a_type() {
+    for key in keys::KEYS {
+        let texts = |form: Form| -> Vec<String> {
+            match form {
+                Form::Choice(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+                Form::Rate(least, _) => vec![least.to_string()],
+                Form::Bytes(least, _) => vec![least.to_string()],
+                Form::Address => vec!["127.0.0.1:9".to_owned()],
+                Form::Prefix => vec!["10.0.0.0/8".to_owned()],
+                Form::Path | Form::Text(_) => vec!["a".to_owned()],
+                _ => key.default_text().into_iter().collect(),
+            }
+        };
+        let texts = texts(key.form.element().unwrap_or(key.form));
+        let mut seen = vec![];
+        for text in &texts {
+            let place = Place::Option;
+            let element = key.form.read(text).unwrap();
+            let value = if key.is_list() {
+                Value::List(vec![element])
+            } else {
+                element
+            };
+            let mut configuration = valid("");
+            configuration
+                .settings
+                .insert(key.path, Setting { value, place });
+            seen.push(format!("{:?}", Args::of(&configuration)));
+        }
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), texts.len(), "{}", key.path);
+        assert!(!texts.is_empty(), "{}", key.path);
+    }
+}
+
+#[test]
+fn observing_names_the_keys_that_have_no_effect() {
+    let text = "observe = true\npath = \"edt\"\nlink.pace = \"on\"\n";
+    assert_eq!(valid(text).without_effect(), ["path", "link.pace"]);
+    assert!(valid("path = \"edt\"").without_effect().is_empty());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let missing = Path::new("/nope/onramp.toml");
+    let told = Configuration::of_file(missing, &Given::default(), Daemon::Agent).unwrap_err();
+    assert!(
+        told.to_string()
+            .starts_with("/nope/onramp.toml: cannot read the configuration: "),
+        "{told}"
+    );
+}
+
+#[test]
+fn no_text_makes_the_reader_panic() {
+    let text = "others = \"pass\"\npath = 'edt'\n[law]\nthreshold = \"5 ms\"\ngain = 1e-1\n[[class]]\nname = \"é\"\n\
+                ports = [22, \"1-2\"]\nprefixes = [\"::/0\"]\n[peers]\nserve = []\n";
+    let read = |text: &str| drop(load(text, &[]));
+    read(text);
+    for (at, former) in text.char_indices() {
+        let (before, after) = (&text[..at], &text[at + former.len_utf8()..]);
+        read(before);
+        read(after);
+        for other in ["", "\"", "[", "]", "=", "{", "\n", "\0", "-", "9", "é"] {
+            read(&format!("{before}{other}{after}"));
+        }
+    }
+}

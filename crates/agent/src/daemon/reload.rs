@@ -1,0 +1,81 @@
+//! A daemon reads its configuration again: what can change while it runs changes, and the flows stay as they are.
+use anyhow::Result;
+use onramp_status::Reloaded;
+use tracing::{error, info};
+
+use super::Daemon;
+use crate::args::{Args, Threshold};
+use crate::config::{self, Configuration};
+use crate::rules::rules;
+
+impl Daemon {
+    /// Reads file, keys and members again. If any of them is refused, nothing changes.
+    pub(super) fn reload(&mut self) -> Reloaded {
+        self.notifier.reloading();
+        let outcome = self.try_reload();
+        match &outcome {
+            Ok(changed) if changed.is_empty() => {
+                info!("reloaded: the configuration is the same; keys and members were read again")
+            }
+            Ok(changed) => info!("reloaded: {}", changed.join("; ")),
+            Err(error) => error!("not reloaded, the former configuration stays: {error:#}"),
+        }
+        self.notifier.ready(&self.summary());
+        let file = self.configuration.file.as_ref();
+        Reloaded {
+            file: file.map(|file| file.display().to_string()),
+            error: outcome.as_ref().err().map(|error| format!("{error:#}")),
+            changed: outcome.unwrap_or_default(),
+        }
+    }
+
+    fn try_reload(&mut self) -> Result<Vec<String>> {
+        let new = Configuration::load(&self.given, config::Daemon::Agent)?;
+        let changed = self.configuration.changes(&new)?;
+        let mut args = Args::of(&new);
+        args.dev.clone_from(&self.args.dev); // without the key: the routes may have changed
+        let keys = args.keys()?;
+        let peers = args.peers()?;
+        let configured: Vec<_> = self
+            .members
+            .iter()
+            .map(|member| args.device_config(member.name()))
+            .collect::<Result<_>>()?;
+        if let Some(part) = self.clock.part() {
+            part.set_members(&args.clock.fleet)?;
+            part.set_keys(keys.clone());
+        }
+
+        self.datapath.set_keys(
+            &keys,
+            self.members.iter_mut().map(|member| &mut member.device),
+        )?;
+        for (member, cfg) in self.members.iter_mut().zip(&configured) {
+            member.device.set_law(cfg)?;
+        }
+        let change = self.peers.replace(peers);
+        self.apply(change)?;
+        self.datapath.set_served(&args.peers.serve)?;
+        if let Threshold::Fixed(_) = args.law.threshold {
+            self.forget_thresholds()?;
+        }
+        (self.args, self.configuration) = (args, new);
+        self.set_rules()?;
+        Ok(changed)
+    }
+
+    /// Gives the data path the classes, with the devices that are there now.
+    pub(super) fn set_rules(&mut self) -> Result<()> {
+        let rules = rules(&self.args.classes, crate::devices::index);
+        self.datapath.set_rules(rules)
+    }
+
+    /// Peers no longer have thresholds of their own.
+    fn forget_thresholds(&mut self) -> Result<()> {
+        for peer in std::mem::take(&mut self.thresholds).into_keys() {
+            self.datapath.remove_threshold(peer)?;
+        }
+        self.health.peers_without_threshold = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! The classes of the configuration as rules of the data path: one for each combination of prefix, ports and device.
+//! Pure; the daemon writes the rules.
+use onramp_law::abi::{onr_addr, onr_rule, ONR_NEVER_NS};
+
+use crate::args::Classes;
+use crate::config::{Class, Ports};
+use crate::datapath::prefix_key;
+use crate::prefix::Prefix;
+
+/// The rules in the order in which they are tried. `index`: of a device; a rule of one that is not there is left out.
+pub fn rules(classes: &Classes, index: impl Fn(&str) -> Option<i32>) -> Vec<onr_rule> {
+    let mut all: Vec<onr_rule> = classes
+        .list
+        .iter()
+        .flat_map(|class| of_class(class, &index))
+        .collect();
+    if !classes.others_hold {
+        all.push(rule(None, Ports::ALL, 0, ONR_NEVER_NS));
+    }
+    all
+}
+
+fn of_class(class: &Class, index: &impl Fn(&str) -> Option<i32>) -> Vec<onr_rule> {
+    let threshold_ns = match (class.holds, class.threshold) {
+        (false, _) => ONR_NEVER_NS,
+        (true, None) => 0,
+        (true, Some(t)) => t.as_ns() as u32, // its key has a bound
+    };
+    let devices: Vec<u32> = match class.devices.as_slice() {
+        [] => vec![0],
+        names => names
+            .iter()
+            .filter_map(|name| index(name))
+            .map(|index| index as u32)
+            .collect(),
+    };
+    let ports = match class.ports.as_slice() {
+        [] => vec![Ports::ALL],
+        ports => ports.to_vec(),
+    };
+    let prefixes: Vec<Option<Prefix>> = match class.prefixes.as_slice() {
+        [] => vec![None],
+        prefixes => prefixes.iter().copied().map(Some).collect(),
+    };
+    let mut all = vec![];
+    for prefix in prefixes {
+        for ports in &ports {
+            all.extend(
+                devices
+                    .iter()
+                    .map(|device| rule(prefix, *ports, *device, threshold_ns)),
+            );
+        }
+    }
+    all
+}
+
+fn rule(prefix: Option<Prefix>, ports: Ports, ifindex: u32, threshold_ns: u32) -> onr_rule {
+    let (addr, mask) = prefix.map_or((onr_addr::default(), onr_addr::default()), masked);
+    onr_rule {
+        addr,
+        mask,
+        first_port: ports.first,
+        last_port: ports.last,
+        ifindex,
+        ifindex_mask: if ifindex == 0 { 0 } else { u32::MAX },
+        threshold_ns,
+    }
+}
+
+/// An address under its mask, and the mask.
+fn masked(prefix: Prefix) -> (onr_addr, onr_addr) {
+    let key = prefix_key(prefix);
+    let mask = match key.bits {
+        0 => 0,
+        bits => u128::MAX << (128 - bits),
+    };
+    let addr = u128::from_be_bytes(bytemuck::cast(key.addr)) & mask;
+    let of = |value: u128| bytemuck::cast(value.to_be_bytes());
+    (of(addr), of(mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(prefixes: &[&str], ports: &[&str], devices: &[&str]) -> Class {
+        Class {
+            name: "a".to_owned(),
+            prefixes: prefixes.iter().map(|text| text.parse().unwrap()).collect(),
+            ports: ports.iter().map(|text| text.parse().unwrap()).collect(),
+            devices: devices.iter().map(|name| (*name).to_owned()).collect(),
+            holds: true,
+            threshold: None,
+        }
+    }
+
+    fn of(list: Vec<Class>, others_hold: bool) -> Vec<onr_rule> {
+        let index = |name: &str| (name == "eth1").then_some(7);
+        rules(&Classes { list, others_hold }, index)
+    }
+
+    #[test]
+    fn a_class_becomes_a_rule_for_each_combination() {
+        let all = of(
+            vec![class(&["10.0.0.0/8", "fd00::/8"], &["22", "80-90"], &[])],
+            true,
+        );
+        assert_eq!(all.len(), 4);
+        assert_eq!(
+            (all[1].first_port, all[1].last_port, all[1].ifindex),
+            (80, 90, 0)
+        );
+        assert_eq!(
+            of(vec![class(&[], &[], &["eth1", "gone"])], true)[0].ifindex,
+            7
+        );
+        assert!(of(vec![class(&[], &[], &["gone"])], true).is_empty());
+    }
+
+    #[test]
+    fn a_class_has_its_threshold_and_the_others_are_passed() {
+        let held = Class {
+            threshold: Some("200us".parse().unwrap()),
+            ..class(&[], &["1"], &[])
+        };
+        let passed = Class {
+            holds: false,
+            ..class(&[], &["2"], &[])
+        };
+        let thresholds: Vec<u32> = of(vec![held, passed, class(&[], &["3"], &[])], false)
+            .iter()
+            .map(|rule| rule.threshold_ns)
+            .collect();
+        assert_eq!(thresholds, [200_000, ONR_NEVER_NS, 0, ONR_NEVER_NS]);
+    }
+
+    #[test]
+    fn a_prefix_is_an_address_under_its_mask() {
+        let words = |addr: onr_addr| addr.word.map(u32::from_be);
+        let (addr, mask) = masked("10.1.2.3/8".parse().unwrap());
+        assert_eq!(words(addr), [0, 0, 0xffff, 0x0a00_0000]);
+        assert_eq!(words(mask), [!0, !0, !0, 0xff00_0000]);
+        assert_eq!(words(masked("::/0".parse().unwrap()).1), [0; 4]);
+    }
+}
