@@ -361,7 +361,7 @@ impl Args {
         Ok(file.map_or(Ok(Keys::well_known()), Keys::read)?)
     }
 
-    /// The clock source. `huygens` starts to synchronise, and serves metrics with `--metrics`.
+    /// The clock source. `huygens` starts to synchronise.
     ///
     /// # Errors
     /// An option does not fit the source, or the synchronisation cannot start.
@@ -385,7 +385,6 @@ impl Args {
             self.dev.first().map(String::as_str),
         );
         let part = Arc::new(self.clock.fleet.join(keys, self.clock.lease, dev)?);
-        self.clock.fleet.serve_metrics(Arc::downgrade(&part))?;
         Ok(Source::Huygens { part, lease_ns })
     }
 
@@ -612,7 +611,6 @@ mod tests {
     #[test]
     fn options_that_the_local_clock_ignores_are_refused() {
         for option in [
-            ["--metrics", "127.0.0.1:0"],
             ["--member", "10.0.0.1"],
             ["--etcd", "http://10.0.0.9:2379"],
             ["--own", "10.0.0.1"],

@@ -9,6 +9,7 @@ use onramp_units::Span;
 
 use crate::capabilities;
 use crate::fleet::FleetArgs;
+use crate::metrics::{self, Snapshot};
 use crate::server::{answer_next, block_signals, is_hangup, listen, reload_keys, wait};
 
 /// Options of `onramp clock run`.
@@ -53,8 +54,16 @@ pub fn run(args: &Args) -> Result<()> {
         .join(args.key_file.as_deref(), args.lease, None)?;
     let part = Arc::new(part);
     let listener = listen(&socket)?;
-    let told = Arc::downgrade(&part);
-    args.fleet.serve_metrics(told)?;
+    if let Some(address) = args.fleet.metrics {
+        let part = Arc::downgrade(&part);
+        metrics::serve(address, move || {
+            let clock = Some(part.upgrade()?.status());
+            Some(Snapshot {
+                datapath: None,
+                clock,
+            })
+        })?;
+    }
     let outcome = loop {
         let ready = wait(&[signals.as_fd(), listener.as_fd()], PollTimeout::NONE);
         match ready.as_deref() {

@@ -1,13 +1,12 @@
 //! The fleet: its members, from a fixed list or from etcd, and how this host takes part.
 
 mod etcd;
-pub mod metrics;
 
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
-    sync::{mpsc, Weak},
+    sync::mpsc,
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -58,7 +57,7 @@ pub struct FleetArgs {
     /// off. No other program may set it
     #[arg(long, requires = "key_file")]
     pub discipline: bool,
-    /// Serve Prometheus metrics of the synchronisation over HTTP on this ADDRESS:PORT
+    /// Serve Prometheus metrics over HTTP on this ADDRESS:PORT
     #[arg(long)]
     pub metrics: Option<SocketAddr>,
     /// For tests on one machine: add this error to the clock, e.g. offset=1ms,drift=2e-5
@@ -143,7 +142,6 @@ impl FleetArgs {
             ("--etcd", !self.etcd.etcd.is_empty()),
             ("--own", self.own.is_some()),
             ("--discipline", self.discipline),
-            ("--metrics", self.metrics.is_some()),
         ]
         .into_iter()
         .filter_map(|(name, is_given)| is_given.then_some(name))
@@ -250,19 +248,6 @@ impl FleetArgs {
             Some(ip) if !ip.is_loopback() => Ok(SocketAddr::new(ip, PORT)),
             Some(_) => bail!("etcd runs on this host, so it does not show at which address others reach this host; add --own ADDRESS"),
             None => bail!("--etcd {}: no route to any of these servers, so this host's address is not known; correct the URLs or add --own ADDRESS", self.etcd.etcd.join(",")),
-        }
-    }
-
-    /// Serves the metrics of `part` with `--metrics`. The listener lives as long as the process.
-    ///
-    /// # Errors
-    /// The address cannot be bound.
-    pub fn serve_metrics(&self, part: Weak<Part>) -> Result<()> {
-        match self.metrics {
-            Some(address) => {
-                metrics::serve(address, move || part.upgrade().map(|part| part.status()))
-            }
-            None => Ok(()),
         }
     }
 }

@@ -10,6 +10,7 @@ mod daemon;
 pub mod datapath;
 mod devices;
 mod fleet;
+pub mod metrics;
 mod peers;
 mod prefix;
 mod server;
@@ -20,4 +21,3 @@ mod trouble;
 
 pub use args::Args;
 pub use daemon::run;
-pub use fleet::metrics;

@@ -63,6 +63,10 @@ pub struct Device {
     pub root_qdisc: RootQdisc,
     /// Counters by name. An OR-ACK is counted where it comes back, a pause where the packet waits.
     pub counters: BTreeMap<String, u64>,
+    /// How many pauses had which length, by bucket of law/histogram.h: the first holds those up to 1.024 us, each next
+    /// one those up to twice as long, the last all longer ones.
+    #[serde(default)]
+    pub pauses: Vec<u64>,
 }
 
 /// Whether the data path can do its work.
