@@ -219,4 +219,6 @@ fn meaning(counter: &str) -> &'static str {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod sample;
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ mod scenario;
 mod sim;
 mod status;
 mod tbtcp;
+mod top;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -49,6 +50,11 @@ enum Command {
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
+    /// Watch delays, pauses and OR-ACKs by peer, live and sortable
+    #[command(
+        after_help = "Examples: onramp top --sort wait\n          onramp top --once > peers.txt"
+    )]
+    Top(top::Args),
     /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
@@ -132,6 +138,7 @@ fn run(cli: Cli) -> Result<()> {
         #[cfg(not(feature = "agent"))]
         Command::Cc(_) => missing::refuse("agent"),
         Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Clock(command) => clock::run(command),
         #[cfg(feature = "rack")]
         Command::Rack(command) => rack::run(command),

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
 /// Directory of the daemons' sockets.
@@ -21,7 +22,7 @@ pub const RUN_DIR: &str = "/run/onramp";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The status of the data path of one daemon. Times are in ns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// Version of the program.
     pub version: String,
@@ -55,7 +56,7 @@ pub struct Status {
 }
 
 /// What a device has of its own. Flows, peers, thresholds, keys and the clock are the daemon's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     /// Its name.
     pub name: String,
@@ -70,7 +71,7 @@ pub struct Device {
 }
 
 /// Whether the data path can do its work.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// Peers whose threshold could not be set, with `--threshold auto`; flows to them are not held.
     pub peers_without_threshold: u32,
@@ -81,7 +82,7 @@ pub struct Health {
 }
 
 /// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RootQdisc {
     /// The daemon.
@@ -96,7 +97,7 @@ pub enum RootQdisc {
 }
 
 /// Fleet time as a line over CLOCK_MONOTONIC.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// `local` or `huygens`.
     pub source: String,
@@ -113,7 +114,7 @@ pub struct Clock {
 }
 
 /// One-way delays to a peer, and the pauses of flows to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peer {
     /// Address of the peer.
     pub addr: IpAddr,
@@ -134,7 +135,7 @@ pub struct Peer {
 }
 
 /// The threshold of a peer and its terms: it is the sum of the other times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reasons {
     /// Threshold T.
     pub threshold_ns: i64,
