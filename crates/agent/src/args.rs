@@ -486,7 +486,7 @@ fn law_parser() -> impl TypedValueParser<Value = Law> {
 }
 
 /// The rate that the driver reports, in Mbit/s; virtual devices often report nothing or -1.
-fn driver_rate(dev: &str) -> Option<Rate> {
+pub(crate) fn driver_rate(dev: &str) -> Option<Rate> {
     let mbit: u64 = attribute(dev, "speed")?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
 }

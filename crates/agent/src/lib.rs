@@ -9,6 +9,7 @@ pub mod clock;
 mod daemon;
 pub mod datapath;
 mod devices;
+pub mod doctor;
 mod fleet;
 pub mod metrics;
 mod peers;

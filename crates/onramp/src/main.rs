@@ -1,8 +1,12 @@
 //! The `onramp` command. Parses arguments, calls the other crates, and prints errors to stderr.
 mod args;
 #[cfg(feature = "agent")]
+mod bugtool;
+#[cfg(feature = "agent")]
 mod cc;
 mod clock;
+#[cfg(feature = "agent")]
+mod doctor;
 #[cfg(not(feature = "rack"))]
 mod missing;
 mod output;
@@ -47,6 +51,22 @@ enum Command {
     /// Congestion controls for this host's kernel (not in this build)
     #[cfg(not(feature = "agent"))]
     Cc(missing::Args),
+    /// Check this host and its devices: which path flows get, what lacks, and what mends it
+    #[cfg(feature = "agent")]
+    #[command(
+        after_help = "Example: onramp doctor --dev eth0\nThe exit code is 0 if flows can be held on all devices, else 1."
+    )]
+    Doctor(doctor::Args),
+    /// Check this host (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Doctor(missing::Args),
+    /// Write one tar file for a report of a fault: statuses, metrics, versions, tc, ip and bpftool; no keys
+    #[cfg(feature = "agent")]
+    #[command(after_help = "Example: onramp bugtool --out /tmp/onramp.tar")]
+    Bugtool(bugtool::Args),
+    /// Write one tar file for a report of a fault (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Bugtool(missing::Args),
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
@@ -105,7 +125,7 @@ fn main() -> ExitCode {
         .without_time()
         .init();
     match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("onramp: {}", with_causes(&error));
             match error.is::<Interrupted>() {
@@ -127,8 +147,12 @@ fn with_causes(error: &anyhow::Error) -> String {
     messages.join(": ")
 }
 
-fn run(cli: Cli) -> Result<()> {
-    match cli.command {
+fn run(cli: Cli) -> Result<ExitCode> {
+    let done = match cli.command {
+        #[cfg(feature = "agent")]
+        Command::Doctor(args) => return doctor::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Doctor(_) => missing::refuse("agent"),
         #[cfg(feature = "agent")]
         Command::Agent(AgentCommand::Run(args)) => onramp_agent::run(&args),
         #[cfg(not(feature = "agent"))]
@@ -137,6 +161,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Cc(command) => cc::run(&command),
         #[cfg(not(feature = "agent"))]
         Command::Cc(_) => missing::refuse("agent"),
+        #[cfg(feature = "agent")]
+        Command::Bugtool(args) => bugtool::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Bugtool(_) => missing::refuse("agent"),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Clock(command) => clock::run(command),
@@ -149,7 +177,8 @@ fn run(cli: Cli) -> Result<()> {
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
         Command::Tbtcp(command) => tbtcp::run(&command),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
