@@ -5,6 +5,7 @@ mod bugtool;
 #[cfg(feature = "agent")]
 mod cc;
 mod clock;
+mod connectivity;
 #[cfg(feature = "agent")]
 mod doctor;
 #[cfg(not(feature = "rack"))]
@@ -70,6 +71,9 @@ enum Command {
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
+    /// Test between two hosts whether OR-ACKs go there and come back, and keys and clocks agree
+    #[command(subcommand)]
+    Connectivity(connectivity::Command),
     /// Watch delays, pauses and OR-ACKs by peer, live and sortable
     #[command(
         after_help = "Examples: onramp top --sort wait\n          onramp top --once > peers.txt"
@@ -165,6 +169,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Bugtool(args) => bugtool::run(&args),
         #[cfg(not(feature = "agent"))]
         Command::Bugtool(_) => missing::refuse("agent"),
+        Command::Connectivity(command) => return connectivity::run(&command),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Clock(command) => clock::run(command),

@@ -36,7 +36,10 @@ fn the_file_has_the_status_of_the_clock_and_no_key() {
 
     let bytes = fs::read(dir.path().join("bug.tar")).expect("the tar");
     let mut whole = String::new();
-    for entry in tar::Archive::new(bytes.as_slice()).entries().expect("a tar") {
+    for entry in tar::Archive::new(bytes.as_slice())
+        .entries()
+        .expect("a tar")
+    {
         let mut entry = entry.expect("an entry");
         let path = entry.path().expect("a name").display().to_string();
         whole += &format!("\n== {path}\n");
