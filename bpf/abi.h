@@ -6,6 +6,7 @@
 
 #include <linux/bpf.h> /* struct bpf_spin_lock */
 #include "../law/records.h"
+#include "../law/histogram.h"
 
 #define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
 #define ONR_FLOWS 4096u	     /* default of agent --flows */
@@ -221,11 +222,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(oracks_absurd, "OR-ACKs with an absurd one-way delay, ignored")                          \
 	X(oracks_no_lease, "OR-ACKs not used because the clock lease had expired")
 
+/* Behind the counters, in the same map: how many pauses had which length, by bucket of law/histogram.h. */
 enum onr_counter {
 #define ONR_COUNTER_ID(name, help) ONR_CNT_##name,
 	ONR_COUNTERS(ONR_COUNTER_ID)
 #undef ONR_COUNTER_ID
-	ONR_CNT_MAX
+	ONR_CNT_MAX,
+	ONR_CNT_ALL = ONR_CNT_MAX + ONR_HISTOGRAM_BUCKETS
 };
 
 /* ---- the virtual rack ---- */

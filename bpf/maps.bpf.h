@@ -89,10 +89,10 @@ struct {
 	__type(value, struct onr_peer);
 } peers SEC(".maps");
 
-/* By enum onr_counter. Writers: edge, orack. Reader: daemon. */
+/* By enum onr_counter, then the lengths of pauses by bucket. Writers: edge, orack. Reader: daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, ONR_CNT_MAX);
+	__uint(max_entries, ONR_CNT_ALL);
 	__type(key, u32);
 	__type(value, u64);
 } counters SEC(".maps");
@@ -145,6 +145,15 @@ __noinline int count_max(enum onr_counter id, u64 n)
 	if (value && n > *value)
 		*value = n;
 	return 0;
+}
+
+/* A flow was paused, for so long. */
+__noinline int count_hold(u64 held_ns)
+{
+	count_add(ONR_CNT_holds, 1);
+	count_add(ONR_CNT_held_ns, held_ns);
+	count_max(ONR_CNT_held_max_ns, held_ns);
+	return count_add(ONR_CNT_MAX + onr_histogram_bucket(held_ns), 1);
 }
 
 static __always_inline void count(enum onr_counter id)

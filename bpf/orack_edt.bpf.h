@@ -28,9 +28,7 @@ static __always_inline void account_edt(const struct onr_ctl *ctl, s64 held_ns)
 	struct onr_addr addr = ctl->key.daddr;
 	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &addr);
 
-	count(ONR_CNT_holds);
-	count_add(ONR_CNT_held_ns, held_ns);
-	count_max(ONR_CNT_held_max_ns, held_ns);
+	count_hold(held_ns);
 	if (peer) {
 		__sync_fetch_and_add(&peer->holds, 1);
 		__sync_fetch_and_add(&peer->held_ns, held_ns);

@@ -22,9 +22,7 @@ static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
 
 	queue->hold_start_ns = 0;
 	queue->was_held = 1;
-	count(ONR_CNT_holds);
-	count_add(ONR_CNT_held_ns, held_ns);
-	count_max(ONR_CNT_held_max_ns, held_ns);
+	count_hold(held_ns);
 	if (peer) {
 		__sync_fetch_and_add(&peer->holds, 1);
 		__sync_fetch_and_add(&peer->held_ns, held_ns);

@@ -336,7 +336,7 @@ impl Args {
         Ok(file.map_or(Ok(Keys::well_known()), Keys::read)?)
     }
 
-    /// The clock source. `huygens` starts to synchronise, and serves metrics with `--metrics`.
+    /// The clock source. `huygens` starts to synchronise.
     ///
     /// # Errors
     /// An option does not fit the source, or the synchronisation cannot start.
@@ -353,7 +353,6 @@ impl Args {
             self.dev.first().map(String::as_str),
         );
         let part = Arc::new(self.clock.fleet.join(keys, self.clock.lease, dev)?);
-        self.clock.fleet.serve_metrics(Arc::downgrade(&part))?;
         Ok(Source::Huygens { part, lease_ns })
     }
 
@@ -398,7 +397,7 @@ impl LinkArgs {
 }
 
 /// The rate that the driver reports, in Mbit/s; virtual devices often report nothing or -1.
-fn driver_rate(dev: &str) -> Option<Rate> {
+pub(crate) fn driver_rate(dev: &str) -> Option<Rate> {
     let mbit: u64 = attribute(dev, "speed")?;
     Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
 }

@@ -11,6 +11,7 @@ use tracing::{error, info};
 use crate::capabilities;
 use crate::config::{ClockOptions, Configuration, Daemon, Given};
 use crate::fleet::{FleetArgs, Part};
+use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::server::{answer_next, block_signals, is_hangup, listen, wait};
 
@@ -61,8 +62,16 @@ pub fn run(options: &ClockOptions) -> Result<()> {
         .join(args.key_file.as_deref(), args.lease, None)?;
     let part = Arc::new(part);
     let listener = listen(&socket)?;
-    let told = Arc::downgrade(&part);
-    args.fleet.serve_metrics(told)?;
+    if let Some(address) = args.fleet.metrics {
+        let part = Arc::downgrade(&part);
+        metrics::serve(address, move || {
+            let clock = Some(part.upgrade()?.status());
+            Some(Snapshot {
+                datapath: None,
+                clock,
+            })
+        })?;
+    }
     let mut running = Running {
         given: options.0.clone(),
         configuration,

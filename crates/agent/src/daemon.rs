@@ -8,7 +8,8 @@ use std::{
     collections::BTreeMap,
     net::IpAddr,
     os::{fd::AsFd, unix::net::UnixListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -29,6 +30,7 @@ use crate::capabilities;
 use crate::config::{self, AgentOptions, Configuration, Given};
 use crate::datapath::{join, Datapath, Setting};
 use crate::devices;
+use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
 use crate::rules::rules;
@@ -115,6 +117,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         Some(_) => Some(listen(&clock_socket)?),
         None => None,
     };
+    serve_metrics(&args, &clock, &sockets[0])?;
     let params = clock.renew();
     let setting = Setting {
         keys,
@@ -178,6 +181,26 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     }
     let detached = daemon.detach_all();
     outcome.and(detached)
+}
+
+/// Serves `--metrics`. The thread asks the daemon over its socket, as `onramp status` does, so it shares nothing with the
+/// data path.
+fn serve_metrics(args: &Args, clock: &Source, socket: &Path) -> Result<()> {
+    let Some(address) = args.clock.fleet.metrics else {
+        return Ok(());
+    };
+    let socket = socket.to_owned();
+    let part = clock.shared_part().map(|part| Arc::downgrade(&part));
+    let snapshot = move || {
+        Some(Snapshot {
+            datapath: Some(query(&socket).ok()?),
+            clock: part
+                .as_ref()
+                .and_then(|part| Some(part.upgrade()?.status())),
+        })
+    };
+    metrics::serve(address, snapshot)?;
+    Ok(())
 }
 
 /// Where `onramp status` asks: one socket for each device that is named, or has a data path now.

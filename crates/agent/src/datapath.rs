@@ -31,8 +31,11 @@ mod tcx;
 
 use device::Attachment;
 pub use device::{join, OnDevice};
+pub(crate) use edge::qdisc_of;
+pub(crate) use holder::{has_bpf_qdiscs, KERNEL_TYPES};
 pub use holder::{Holder, Path};
 use shared::Shared;
+pub(crate) use tcx::names as tcx_programs;
 
 /// Value in the map of prefixes, whose keys alone have a meaning.
 const PRESENT: [u8; 4] = 1u32.to_ne_bytes();

@@ -1,13 +1,12 @@
 //! The fleet: its members, from a fixed list or from etcd, and how this host takes part.
 
 mod etcd;
-pub mod metrics;
 
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
-    sync::{mpsc, Weak},
+    sync::mpsc,
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -144,7 +143,7 @@ impl FleetArgs {
             degree: from.of("fleet.degree"),
             probe_interval: from.of("fleet.probe_interval"),
             discipline: from.of("fleet.discipline"),
-            metrics: from.get("fleet.metrics"),
+            metrics: from.get("metrics"),
             synthetic_clock: from.of("fleet.synthetic_clock"),
             synthetic_noise: from.of("fleet.synthetic_noise"),
         }
@@ -248,19 +247,6 @@ impl FleetArgs {
             Some(ip) if !ip.is_loopback() => Ok(SocketAddr::new(ip, PORT)),
             Some(_) => bail!("etcd runs on this host, so it does not show at which address others reach this host; add --own ADDRESS"),
             None => bail!("--etcd {}: no route to any of these servers, so this host's address is not known; correct the URLs or add --own ADDRESS", self.etcd.etcd.join(",")),
-        }
-    }
-
-    /// Serves the metrics of `part` with `--metrics`. The listener lives as long as the process.
-    ///
-    /// # Errors
-    /// The address cannot be bound.
-    pub fn serve_metrics(&self, part: Weak<Part>) -> Result<()> {
-        match self.metrics {
-            Some(address) => {
-                metrics::serve(address, move || part.upgrade().map(|part| part.status()))
-            }
-            None => Ok(()),
         }
     }
 }

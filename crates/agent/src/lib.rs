@@ -10,7 +10,9 @@ pub mod config;
 mod daemon;
 pub mod datapath;
 mod devices;
+pub mod doctor;
 mod fleet;
+pub mod metrics;
 mod notify;
 mod peers;
 mod prefix;
@@ -22,4 +24,3 @@ mod threshold;
 mod trouble;
 
 pub use daemon::run;
-pub use fleet::metrics;

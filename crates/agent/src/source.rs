@@ -51,6 +51,14 @@ impl Source {
         }
     }
 
+    /// The same, for a thread that outlives the borrow.
+    pub fn shared_part(&self) -> Option<Arc<Part>> {
+        match self {
+            Source::Local { .. } => None,
+            Source::Huygens { part, .. } => Some(part.clone()),
+        }
+    }
+
     /// Time between renewals, ns.
     pub fn period_ns(&self) -> i64 {
         match self {

@@ -21,6 +21,7 @@ mod clock;
 mod config;
 pub mod defaults;
 mod flow;
+mod histogram;
 mod laws;
 mod nic;
 mod rapid;
@@ -40,6 +41,7 @@ mod lists {
 pub use clock::FleetLine;
 pub use config::{ns_per_byte_q16, Config};
 pub use flow::{Flow, Record};
+pub use histogram::{histogram_bound_ns, histogram_bucket, HISTOGRAM_BUCKETS};
 pub use laws::UnknownLaw;
 pub use nic::{Nic, NicCounts};
 pub use rapid::{Arrival, Estimate, Rapid, RapidConfig};

@@ -3,8 +3,13 @@
 mod agent;
 mod args;
 #[cfg(feature = "agent")]
+mod bugtool;
+#[cfg(feature = "agent")]
 mod cc;
 mod clock;
+mod connectivity;
+#[cfg(feature = "agent")]
+mod doctor;
 mod keygen;
 mod log;
 #[cfg(not(feature = "rack"))]
@@ -19,6 +24,7 @@ mod scenario;
 mod sim;
 mod status;
 mod tbtcp;
+mod top;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -51,6 +57,22 @@ enum Command {
     /// Congestion controls for this host's kernel (not in this build)
     #[cfg(not(feature = "agent"))]
     Cc(missing::Args),
+    /// Check this host and its devices: which path flows get, what lacks, and what mends it
+    #[cfg(feature = "agent")]
+    #[command(
+        after_help = "Example: onramp doctor --dev eth0\nThe exit code is 0 if flows can be held on all devices, else 1."
+    )]
+    Doctor(doctor::Args),
+    /// Check this host (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Doctor(missing::Args),
+    /// Write one tar file for a report of a fault: statuses, metrics, versions, tc, ip and bpftool; no keys
+    #[cfg(feature = "agent")]
+    #[command(after_help = "Example: onramp bugtool --out /tmp/onramp.tar")]
+    Bugtool(bugtool::Args),
+    /// Write one tar file for a report of a fault (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Bugtool(missing::Args),
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
@@ -60,6 +82,14 @@ enum Command {
     /// Make a file with keys of the fleet, or change the keys of one
     #[command(after_help = keygen::EXAMPLES)]
     Keygen(keygen::Args),
+    /// Test between two hosts whether OR-ACKs go there and come back, and keys and clocks agree
+    #[command(subcommand)]
+    Connectivity(connectivity::Command),
+    /// Watch delays, pauses and OR-ACKs by peer, live and sortable
+    #[command(
+        after_help = "Examples: onramp top --sort wait\n          onramp top --once > peers.txt"
+    )]
+    Top(top::Args),
     /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
@@ -98,7 +128,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 fn main() -> ExitCode {
     log::start();
     match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("onramp: {}", with_causes(&error));
             match error.is::<Interrupted>() {
@@ -120,8 +150,12 @@ fn with_causes(error: &anyhow::Error) -> String {
     messages.join(": ")
 }
 
-fn run(cli: Cli) -> Result<()> {
-    match cli.command {
+fn run(cli: Cli) -> Result<ExitCode> {
+    let done = match cli.command {
+        #[cfg(feature = "agent")]
+        Command::Doctor(args) => return doctor::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Doctor(_) => missing::refuse("agent"),
         #[cfg(feature = "agent")]
         Command::Agent(command) => agent::run(&command),
         #[cfg(not(feature = "agent"))]
@@ -130,9 +164,15 @@ fn run(cli: Cli) -> Result<()> {
         Command::Cc(command) => cc::run(&command),
         #[cfg(not(feature = "agent"))]
         Command::Cc(_) => missing::refuse("agent"),
+        #[cfg(feature = "agent")]
+        Command::Bugtool(args) => bugtool::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Bugtool(_) => missing::refuse("agent"),
+        Command::Connectivity(command) => return connectivity::run(&command),
         Command::Reload(args) => reload::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Clock(command) => clock::run(command),
         #[cfg(feature = "rack")]
         Command::Rack(command) => rack::run(command),
@@ -143,7 +183,8 @@ fn run(cli: Cli) -> Result<()> {
         Command::Scenario(command) => scenario::run(&command),
         Command::Sim(command) => sim::run(command),
         Command::Tbtcp(command) => tbtcp::run(&command),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -16,9 +16,16 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print the schema of --json, which is docs/status.schema.json
+    #[arg(long, exclusive = true)]
+    schema: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    if args.schema {
+        print!("{}", schema()?);
+        return Ok(());
+    }
     let netns = netns_inode().context("reading the network namespace")?;
     let sockets = match &args.socket {
         Some(socket) => vec![socket.clone()],
@@ -38,6 +45,12 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The JSON schema of a status.
+fn schema() -> Result<String> {
+    let schema = schemars::schema_for!(Status);
+    Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
 /// The table for a terminal.
@@ -189,6 +202,17 @@ fn seconds(ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documented_schema_is_that_of_the_types() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/status.schema.json");
+        let is = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(
+            is,
+            schema().unwrap(),
+            "run: onramp status --schema > docs/status.schema.json"
+        );
+    }
 
     #[test]
     fn what_keeps_flows_from_being_held_is_at_the_top() {

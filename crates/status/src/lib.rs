@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use schemars::JsonSchema;
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
 /// Directory of the daemons' sockets.
@@ -60,7 +61,7 @@ pub struct Reloaded {
 }
 
 /// The status of the data path of one daemon. Times are in ns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// Version of the program.
     pub version: String,
@@ -94,7 +95,7 @@ pub struct Status {
 }
 
 /// What a device has of its own. Flows, peers, thresholds, keys and the clock are the daemon's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     /// Its name.
     pub name: String,
@@ -102,10 +103,14 @@ pub struct Device {
     pub root_qdisc: RootQdisc,
     /// Counters by name. An OR-ACK is counted where it comes back, a pause where the packet waits.
     pub counters: BTreeMap<String, u64>,
+    /// How many pauses had which length, by bucket of law/histogram.h: the first holds those up to 1.024 us, each next
+    /// one those up to twice as long, the last all longer ones.
+    #[serde(default)]
+    pub pauses: Vec<u64>,
 }
 
 /// Whether the data path can do its work.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// Peers whose threshold could not be set, with `--threshold auto`; flows to them are not held.
     pub peers_without_threshold: u32,
@@ -116,7 +121,7 @@ pub struct Health {
 }
 
 /// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RootQdisc {
     /// The daemon.
@@ -131,7 +136,7 @@ pub enum RootQdisc {
 }
 
 /// Fleet time as a line over CLOCK_MONOTONIC.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// `local` or `huygens`.
     pub source: String,
@@ -148,7 +153,7 @@ pub struct Clock {
 }
 
 /// One-way delays to a peer, and the pauses of flows to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peer {
     /// Address of the peer.
     pub addr: IpAddr,
@@ -169,7 +174,7 @@ pub struct Peer {
 }
 
 /// The threshold of a peer and its terms: it is the sum of the other times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reasons {
     /// Threshold T.
     pub threshold_ns: i64,

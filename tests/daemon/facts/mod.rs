@@ -186,6 +186,10 @@ facts! {
         values_out_of_bounds: 2,
         key_files_that_are_none: 2,
     }
+    sight {
+        metrics_are_those_of_the_data_path: 10,
+        top_doctor_and_connectivity_agree_with_the_daemon: 10,
+    }
     hosts {
         a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,
         a_reset_does_not_overtake_held_data: 5,

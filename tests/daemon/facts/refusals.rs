@@ -85,8 +85,8 @@ pub fn values_out_of_bounds() {
         ("--member", "10.0.0.1", &["--member", "--clock huygens"]),
         (
             "--metrics",
-            "127.0.0.1:9",
-            &["--metrics", "--clock huygens"],
+            "192.0.2.1:9464",
+            &["--metrics", "192.0.2.1:9464", "a free port of this host"],
         ),
         ("--key-file", "/tmp/none", &["/tmp/none", "onramp keygen"]),
     ];

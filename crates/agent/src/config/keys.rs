@@ -43,6 +43,7 @@ pub const KEYS: &[Key] = &[
     key("observe", "observe", Form::Flag, Is("false"), "Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have been held. `path`, `link.gso_max` and `link.pace` have no effect then.").restart(),
     key("path", "path", Form::Choice(&["auto", "edge", "edt"]), Is("auto"), "How flows are held: by the qdisc `edge` (Linux 6.16 and later), or by `edt`, times of departure that the fq qdisc obeys; there a hold does not end early. `auto` takes `edge` where the kernel has BPF qdiscs.").restart(),
     key("socket", "socket", Form::Path, Without("one in /run/onramp for each device"), "Socket that `onramp status` and `onramp reload` connect to.").restart().of(Daemons::Both),
+    key("metrics", "metrics", Form::Address, Without("no metrics"), "Serve Prometheus metrics of data path and clock over HTTP on this ADDRESS:PORT.").restart().of(Daemons::Both),
     key("others", "others", Form::Choice(&["hold", "pass"]), Is("hold"), "What happens to flows that match no `[[class]]`: `pass` never holds them."),
 
     key("law.name", "law", Form::Law, From(|| Law::Final.name().to_owned()), "Control law."),
@@ -80,7 +81,6 @@ pub const KEYS: &[Key] = &[
     key("fleet.degree", "degree", Form::Count(1, MOST_DEGREE as u32), From(|| USUAL_DEGREE.to_string()), "Number of neighbours that a host exchanges probes with.").restart().of(Daemons::Fleet),
     key("fleet.probe_interval", "probe-interval", Form::Span(INTERVALS.0, INTERVALS.1), Is("20 ms"), "Time between two pairs of probes to the same neighbour.").restart().of(Daemons::Fleet),
     key("fleet.discipline", "discipline", Form::Flag, Is("false"), "Make this host's system clock follow the leader's. It is slewed, or stepped if it is more than 0.1 s off. No other program may set it.").restart().of(Daemons::Fleet).needs(&["peers.key_file"]),
-    key("fleet.metrics", "metrics", Form::Address, Without("no metrics"), "Serve Prometheus metrics of the synchronisation over HTTP on this ADDRESS:PORT.").restart().of(Daemons::Fleet),
     key("fleet.synthetic_clock", "synthetic-clock", Form::Clock, Is(""), "For tests on one machine: add this error to the clock, e.g. offset=1ms,drift=2e-5.").restart().of(Daemons::Both).hidden(),
     key("fleet.synthetic_noise", "synthetic-noise", Form::Number(-1.0, 1e9), Is("0"), "For tests: add noise to the time stamps, as a multiple of the usual noise of software stamps.").restart().of(Daemons::Both).hidden(),
 

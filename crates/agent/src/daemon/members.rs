@@ -35,6 +35,7 @@ impl Member {
             name: self.name.clone(),
             root_qdisc: self.root_qdisc.clone(),
             counters: names.zip(self.device.counters()?).collect(),
+            pauses: self.device.pauses()?,
         })
     }
 

@@ -7,7 +7,10 @@ use libbpf_rs::{
     skel::{OpenSkel, Skel, SkelBuilder},
     MapCore, MapFlags, MapHandle, OpenObject,
 };
-use onramp_law::abi::{onr_at_egress, onr_dev_cfg, COUNTERS};
+use onramp_law::{
+    abi::{onr_at_egress, onr_dev_cfg, COUNTERS},
+    HISTOGRAM_BUCKETS,
+};
 use onramp_status::RootQdisc;
 
 use super::{
@@ -168,14 +171,26 @@ impl OnDevice {
     /// The counters, in the order of `COUNTERS`, summed over CPUs (a maximum is not summed).
     pub fn counters(&self) -> Result<Vec<u64>> {
         let read = |(index, (name, _)): (usize, &(&str, &str))| {
-            let cpus = self
-                .counters
-                .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY)?
-                .ok_or_else(|| anyhow!("the BPF map of counters lacks {name}"))?;
-            let values = cpus.iter().map(|v| pod_read_unaligned::<u64>(v));
-            Ok(join(name, values))
+            let cpus = self.counter_of_cpus(index)?;
+            Ok(join(name, cpus.into_iter()))
         };
         COUNTERS.iter().enumerate().map(read).collect()
+    }
+
+    /// How many pauses had which length, by bucket of law/histogram.h.
+    pub fn pauses(&self) -> Result<Vec<u64>> {
+        let buckets = COUNTERS.len()..COUNTERS.len() + HISTOGRAM_BUCKETS;
+        buckets
+            .map(|index| Ok(self.counter_of_cpus(index)?.iter().sum()))
+            .collect()
+    }
+
+    fn counter_of_cpus(&self, index: usize) -> Result<Vec<u64>> {
+        let cpus = self
+            .counters
+            .lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY)?
+            .ok_or_else(|| anyhow!("the BPF map of counters has no element {index}"))?;
+        Ok(cpus.iter().map(|v| pod_read_unaligned(v)).collect())
     }
 }
 

@@ -104,6 +104,15 @@ pub fn former(dev: &str) -> Result<Former> {
     })
 }
 
+/// The kind of qdisc of the first transmit queue; none if it is On-Ramp's.
+///
+/// # Errors
+/// On-Ramp could not restore the qdiscs of the device, or they cannot be read.
+pub fn qdisc_of(dev: &str) -> Result<Option<String>> {
+    let (_, device) = open(dev)?;
+    Ok(device.found()?.map(|found| found.kind()))
+}
+
 /// How many qdiscs a device with this number of transmit queues gets, if these had one each.
 pub fn qdiscs(transmit_queues: usize) -> u32 {
     match transmit_queues {

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Where a kernel describes its types.
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The name of the type that it has if it takes qdiscs in BPF.
 const QDISC_TYPE: &[u8] = b"\0bpf_struct_ops_Qdisc_ops\0";
 
@@ -110,6 +110,6 @@ pub fn check_edt(cfg: &onr_dev_cfg) -> Result<()> {
 }
 
 /// Looks for the name alone: parsing all types takes a tenth of a second.
-fn has_bpf_qdiscs() -> bool {
+pub fn has_bpf_qdiscs() -> bool {
     std::fs::read(KERNEL_TYPES).is_ok_and(|types| memmem::find(&types, QDISC_TYPE).is_some())
 }

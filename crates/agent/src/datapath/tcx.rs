@@ -111,7 +111,40 @@ fn programs(ifindex: i32, direction: libbpf_sys::bpf_attach_type) -> Result<Vec<
     Ok(ids[..count.min(MOST)].to_vec())
 }
 
+/// The names of all programs in both chains of a device, of ours too.
+///
+/// # Errors
+/// The kernel does not list the programs.
+pub fn names(ifindex: i32) -> Result<Vec<String>> {
+    let directions = [libbpf_sys::BPF_TCX_INGRESS, libbpf_sys::BPF_TCX_EGRESS];
+    let mut names = vec![];
+    for direction in directions {
+        let ids = programs(ifindex, direction)?;
+        names.extend(ids.into_iter().map(name_of));
+    }
+    Ok(names)
+}
+
+/// The name of a program, or its id if it has none or the kernel does not say it.
+fn name_of(id: u32) -> String {
+    // SAFETY: the function takes and returns integers.
+    let fd = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) };
+    let name = (fd >= 0).then(|| {
+        // SAFETY: a new descriptor, which nobody else owns.
+        let program = unsafe { OwnedFd::from_raw_fd(fd) };
+        let name = info_of(program.as_fd()).ok()?.name;
+        let bytes = name.iter().map(|c| *c as u8).take_while(|c| *c != 0);
+        Some(String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned())
+    });
+    let name = name.flatten().filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| format!("program {id}"))
+}
+
 fn id_of(program: BorrowedFd<'_>) -> Result<u32> {
+    Ok(info_of(program)?.id)
+}
+
+fn info_of(program: BorrowedFd<'_>) -> Result<libbpf_sys::bpf_prog_info> {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut size = size_of_val(&info) as u32;
     // SAFETY: `info` has `size` bytes.
@@ -119,7 +152,7 @@ fn id_of(program: BorrowedFd<'_>) -> Result<u32> {
         unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut size) };
     if error < 0 {
         return Err(anyhow!(std::io::Error::from_raw_os_error(-error)))
-            .context("cannot read the id of a BPF program");
+            .context("cannot read what a BPF program is");
     }
-    Ok(info.id)
+    Ok(info)
 }

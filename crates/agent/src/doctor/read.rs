@@ -1,0 +1,116 @@
+//! Looks at the host. What cannot be read counts as not there.
+use std::{
+    io::ErrorKind,
+    net::{Ipv4Addr, UdpSocket},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use nix::net::if_::InterfaceFlags;
+use nix::sys::statfs::{statfs, BPF_FS_MAGIC};
+use onramp_clock::wire::PORT;
+use onramp_status::{clock_socket_path, netns_inode, query, socket_path, Status};
+use rustix::thread::capabilities;
+
+use super::{ClockPort, DeviceFacts, HostFacts, Qdisc};
+use crate::args::driver_rate;
+use crate::datapath::{has_bpf_qdiscs, qdisc_of, tcx_programs, KERNEL_TYPES};
+use crate::devices::{self, transmit_queues};
+use crate::prefix::Prefix;
+
+/// Start of the names of On-Ramp's tcx programs.
+const OWN_PROGRAMS: &str = "orack_";
+/// Maps that Cilium pins for its bandwidth manager.
+const CILIUM_THROTTLE: &str = "/sys/fs/bpf/tc/globals/cilium_throttle";
+
+/// What the host has.
+///
+/// # Errors
+/// The kernel does not name its release.
+pub fn read_host() -> Result<HostFacts> {
+    let release = nix::sys::utsname::uname()?;
+    let release = release.release().to_string_lossy().into_owned();
+    Ok(HostFacts {
+        missing_capabilities: missing_capabilities(),
+        has_btf: Path::new(KERNEL_TYPES).exists(),
+        has_bpf_qdiscs: has_bpf_qdiscs(),
+        has_fq: has_fq(&release),
+        has_bpffs: statfs("/sys/fs/bpf").is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC),
+        compiles_bpf: text("/proc/sys/net/core/bpf_jit_enable").map(|value| value != "0"),
+        has_bandwidth_manager: Path::new(CILIUM_THROTTLE).exists(),
+        clock_port: clock_port()?,
+        release,
+    })
+}
+
+fn text(path: &str) -> Option<String> {
+    Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn missing_capabilities() -> Vec<&'static str> {
+    let needed = crate::capabilities::of_data_path();
+    let has = capabilities(None).map(|sets| sets.effective).ok();
+    let missing = has.map_or(needed, |has| needed - has);
+    missing.iter_names().map(|(name, _)| name).collect()
+}
+
+/// Built in, loaded, or a module that can be loaded.
+fn has_fq(release: &str) -> bool {
+    let lists = ["modules.builtin", "modules.dep"];
+    let in_list = |list: &&str| {
+        let list = text(&format!("/lib/modules/{release}/{list}"));
+        list.is_some_and(|list| list.contains("/sch_fq.ko"))
+    };
+    let is_default = || text("/proc/sys/net/core/default_qdisc").is_some_and(|kind| kind == "fq");
+    let is_loaded = || Path::new("/sys/module/sch_fq").exists();
+    is_loaded() || is_default() || lists.iter().any(|list| in_list(list))
+}
+
+fn clock_port() -> Result<ClockPort> {
+    let bound = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT));
+    let is_taken = bound.is_err_and(|error| error.kind() == ErrorKind::AddrInUse);
+    if !is_taken {
+        return Ok(ClockPort::Free);
+    }
+    let socket = clock_socket_path(netns_inode().context("reading the network namespace")?);
+    let own = query::<onramp_clock::status::Status>(&socket).is_ok();
+    Ok(match own {
+        true => ClockPort::Own,
+        false => ClockPort::Taken,
+    })
+}
+
+/// What a device has.
+///
+/// # Errors
+/// There is no such device, or it is the loopback device.
+pub fn read_device(dev: &str) -> Result<DeviceFacts> {
+    devices::check(&[dev.to_owned()])?;
+    let ifindex = devices::index(dev).with_context(|| format!("{dev} was removed"))?;
+    let all: Vec<_> = nix::ifaddrs::getifaddrs()?
+        .filter(|address| address.interface_name == dev)
+        .collect();
+    let netns = netns_inode().context("reading the network namespace")?;
+    let daemon = query::<Status>(&socket_path(netns, dev));
+    let others = |names: Vec<String>| {
+        let is_foreign = |name: &String| !name.starts_with(OWN_PROGRAMS);
+        names.into_iter().filter(is_foreign).collect()
+    };
+    let limits = format!("/sys/class/net/{dev}/queues/tx-0/byte_queue_limits");
+    Ok(DeviceFacts {
+        name: dev.to_owned(),
+        is_up: all.iter().any(|a| a.flags.contains(InterfaceFlags::IFF_UP)),
+        addresses: all.iter().filter_map(Prefix::of_interface).collect(),
+        qdisc: match qdisc_of(dev) {
+            Ok(None) => Qdisc::Own,
+            Ok(Some(kind)) => Qdisc::Replaceable(kind),
+            Err(error) => Qdisc::Foreign(format!("{error:#}").replace("DEV", dev)),
+        },
+        tcx: tcx_programs(ifindex).ok().map(others),
+        line_rate: driver_rate(dev),
+        counts_bytes: Path::new(&limits).exists(),
+        queues: transmit_queues(dev),
+        gso_max_bytes: crate::datapath::edge::gso_max(dev).ok().map(|b| b.get()),
+        daemon: daemon.ok().map(|status| status.pid),
+    })
+}

@@ -1,0 +1,90 @@
+//! `onramp top`: peers with delays, pauses and OR-ACKs a second, live and sortable. Without a terminal it prints once.
+mod rows;
+mod screen;
+
+use std::{
+    io::{stdout, IsTerminal},
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{bail, Context, Result};
+use onramp_status::{netns_inode, query, sockets, Status};
+use onramp_units::Span;
+
+use rows::{Order, View, COLUMNS};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Device of the daemon [default: the first daemon in this network namespace]
+    #[arg(long)]
+    dev: Option<String>,
+    /// Socket of a daemon that was started with --socket
+    #[arg(long, conflicts_with = "dev")]
+    socket: Option<PathBuf>,
+    /// Time between two looks, over which rates are computed
+    #[arg(long, default_value = "1s")]
+    interval: Span,
+    /// Column to sort by, largest first: peer, delay, min, wait, T, OR-ACKs, pauses, paused
+    #[arg(long, default_value = "paused", value_parser = column)]
+    sort: usize,
+    /// Print once and end, as without a terminal
+    #[arg(long)]
+    once: bool,
+}
+
+fn column(name: &str) -> Result<usize> {
+    let is = |column: &&str| column.eq_ignore_ascii_case(name);
+    let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+    match names.iter().position(|name| is(&name)) {
+        Some(index) => Ok(index),
+        None => bail!("there is no column {name}; columns: {}", names.join(", ")),
+    }
+}
+
+/// Two statuses of a daemon, one after the other.
+struct Watch {
+    socket: PathBuf,
+    before: (Instant, Status),
+}
+
+impl Watch {
+    fn start(socket: PathBuf) -> Result<Self> {
+        let before = (Instant::now(), query(&socket)?);
+        Ok(Self { socket, before })
+    }
+
+    /// What has changed since the last look.
+    fn look(&mut self) -> Result<View> {
+        let now: (Instant, Status) = (Instant::now(), query(&self.socket)?);
+        let elapsed = now.0 - self.before.0;
+        let view = View::between(&self.before.1, &now.1, elapsed);
+        self.before = now;
+        Ok(view)
+    }
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let (least, most) = (Span::from_us(100_000), Span::from_us(3_600_000_000));
+    if !(least..=most).contains(&args.interval) {
+        bail!("--interval is {}, outside {least} to {most}", args.interval);
+    }
+    let interval = Duration::from_nanos(args.interval.as_ns() as u64);
+    let socket = match &args.socket {
+        Some(socket) => socket.clone(),
+        None => {
+            let netns = netns_inode().context("reading the network namespace")?;
+            sockets(netns, args.dev.as_deref())?.remove(0)
+        }
+    };
+    let mut watch = Watch::start(socket)?;
+    let order = Order::by(args.sort);
+    if args.once || !stdout().is_terminal() {
+        thread::sleep(interval);
+        let lines = watch.look()?.lines(order);
+        lines.iter().for_each(|line| println!("{line}"));
+        return Ok(());
+    }
+    screen::show(&mut watch, order, interval)
+}

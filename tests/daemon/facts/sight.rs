@@ -1,0 +1,115 @@
+//! What operators see: metrics, `onramp top`, `onramp doctor` and `onramp connectivity`, beside a data path that holds.
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    agent::{Agent, PROGRAM},
+    net::{Host, Plan, Star},
+    tcp::{finish_all, transfers, Load},
+};
+
+/// The metrics of a daemon at 10.0.0.1:9464, as another host reads them.
+fn scrape(from: &Host, daemon: &Host) -> String {
+    from.ns.enter(|| {
+        let mut stream = TcpStream::connect((daemon.v4, 9464)).expect("the port is open");
+        let request = b"GET /metrics HTTP/1.0\r\n\r\n";
+        stream.write_all(request).expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        assert!(text.starts_with("HTTP/1.0 200"), "{text}");
+        text
+    })
+}
+
+fn value(text: &str, series: &str) -> f64 {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    let value = line.unwrap_or_else(|| panic!("no {series} in {text}"));
+    value.parse().expect("a number")
+}
+
+/// Under the local clock, on both paths: each pause is in the histogram, and what the daemon counts is served.
+pub fn metrics_are_those_of_the_data_path() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let _receiver = Agent::start(to, &[]);
+    for path in ["edge", "edt"] {
+        let sender = Agent::start(from, &["--path", path, "--metrics", "10.0.0.1:9464"]);
+        finish_all(transfers(from, to, Load::seconds(1.0), 2));
+        let text = scrape(to, from);
+        let series = |name: &str, labels: &str| value(&text, &format!("{name}{{device=\"eth0\"{labels}}}"));
+        let count = series("onramp_pause_seconds_count", "");
+        let sum = series("onramp_pause_seconds_sum", "");
+        let longest = series("onramp_pause_max_seconds", "");
+        println!("{path}: {count} pauses, {sum} s, longest {longest} s");
+        assert!(count > 0.0, "{text}");
+        assert_eq!(count, sender.counter("holds") as f64);
+        assert_eq!(count, series("onramp_pause_seconds_bucket", ",le=\"+Inf\""));
+        assert!(sum / count <= longest && longest < 0.11, "{text}");
+        // The mean pause of a bucket lies within its bounds: so does that of all.
+        let shortest = series("onramp_pause_seconds_bucket", ",le=\"0.000001024\"");
+        assert!(shortest < count, "{text}");
+        let used = series("onramp_oracks_received_total", ",outcome=\"used\"");
+        assert_eq!(used, sender.counter("oracks_used") as f64);
+        assert_eq!(series("onramp_device_holds", ""), 1.0);
+        assert!(value(&text, "onramp_peer_paused_seconds_total{peer=\"10.0.0.2\"}") > 0.0);
+        assert!(!text.contains("onramp_clock_"), "the local clock has none: {text}");
+    }
+}
+
+/// Each tool beside two daemons, as an operator runs it.
+pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let before = from.ns.command(&[PROGRAM, "doctor", "--dev", "eth0"]).output();
+    let before = String::from_utf8(before.expect("it runs").stdout).expect("text");
+    println!("{before}");
+    assert!(before.contains("path          ok       edge"), "{before}");
+    let sender = Agent::start(from, &[]);
+    let receiver = Agent::start(to, &[]);
+    let doctor = from.ns.run(&format!("{PROGRAM} doctor --dev eth0"));
+    let pid = format!("pid {}", sender.status().pid);
+    assert!(doctor.contains("On-Ramp's") && doctor.contains(&pid), "{doctor}");
+
+    let mut server = to
+        .ns
+        .command(&[PROGRAM, "connectivity", "serve"])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("ip starts");
+    let test = [PROGRAM, "connectivity", "test", "10.0.0.2"];
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let told = loop {
+        let output = from.ns.command(&test).output().expect("ip starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            break text;
+        }
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(Instant::now() < deadline, "{text}{errors}");
+        thread::sleep(Duration::from_millis(200));
+    };
+    println!("{told}");
+    assert!(told.starts_with("2000000 B there and back"), "{told}");
+    assert_eq!(told.matches(" ok ").count(), 5, "{told}");
+
+    drop(receiver);
+    let output = from.ns.command(&test).output().expect("ip starts");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{told}");
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("FAILED"), "{told}");
+    let _ = server.kill();
+    let _ = server.wait();
+
+    let top = from.ns.run(&format!("{PROGRAM} top --once --interval 200ms"));
+    println!("{top}");
+    assert!(top.starts_with("eth0: path edge"), "{top}");
+    assert!(top.lines().any(|line| line.starts_with("10.0.0.2 ")), "{top}");
+}
