@@ -9,7 +9,7 @@ const ONRAMP: &str = env!("CARGO_BIN_EXE_onramp");
 const SCRIPT: &str = r#"
 set -eu
 ip link set dev lo up alias "$KEY"
-"$ONRAMP" clock run --member 127.0.0.1 --key-file "$DIR/keys" 2>"$DIR/log" &
+"$ONRAMP" clock run --member 127.0.0.1,127.0.0.2 --key-file "$DIR/keys" 2>"$DIR/log" &
 clock=$!
 trap 'kill "$clock"; wait "$clock" || true' EXIT
 until "$ONRAMP" clock status >/dev/null 2>&1; do
@@ -48,7 +48,7 @@ fn the_file_has_the_status_of_the_clock_and_no_key() {
     for part in [
         "== onramp-bugtool/version.txt\n0.",
         "\"own\": \"127.0.0.1:5198\"",
-        "onramp_clock_members 1\n",
+        "onramp_clock_members 2\n",
         "alias (hex removed)",
         "== onramp-bugtool/tc--s--d-qdisc-show.txt",
         "  kernel        ",

@@ -75,7 +75,7 @@ impl DeviceFacts {
     }
 
     fn link(&self) -> Finding {
-        let queues = format!("{} transmit queues", self.queues);
+        let queues = format!("transmit queues: {}", self.queues);
         match self.is_up {
             true => Finding::ok("link", format!("up, {queues}")),
             false => Finding::new("link", State::Limited, format!("down, {queues}"))

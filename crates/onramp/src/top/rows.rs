@@ -26,6 +26,8 @@ pub const COLUMNS: &[Column] = &[
     column("paused", "paused", 3),
 ];
 const VALUES: usize = 7;
+/// Least width of the first column: of an IPv4 address.
+const SHORTEST_PEER: usize = 15;
 /// Counters whose growth means that flows are not controlled, or packets lost.
 const FAIL_OPEN: &[&str] = &[
     "flow_table_full",
@@ -96,8 +98,8 @@ impl Row {
         }
     }
 
-    fn text(&self) -> String {
-        let mut text = format!("{:<39}", self.peer.to_string());
+    fn text(&self, width: usize) -> String {
+        let mut text = format!("{:<width$}", self.peer.to_string());
         for (column, value) in COLUMNS[1..].iter().zip(self.values) {
             let value = value.map_or("-".to_owned(), |v| format!("{v:.*}", column.digits));
             text += &format!(" {value:>10}");
@@ -131,8 +133,10 @@ impl View {
     pub fn lines(&mut self, order: Order) -> Vec<String> {
         self.rows.sort_by(|a, b| compare(a, b, order));
         let mut lines = self.head.clone();
-        lines.push(titles(order));
-        lines.extend(self.rows.iter().map(Row::text));
+        let widths = self.rows.iter().map(|row| row.peer.to_string().len());
+        let width = widths.max().unwrap_or(0).max(SHORTEST_PEER);
+        lines.push(titles(order, width));
+        lines.extend(self.rows.iter().map(|row| row.text(width)));
         lines
     }
 
@@ -182,13 +186,13 @@ fn head(before: &Status, now: &Status, seconds: f64) -> Vec<String> {
 }
 
 /// The heads of the columns; the one that is sorted by is in brackets.
-fn titles(order: Order) -> String {
+fn titles(order: Order, width: usize) -> String {
     let title = |(index, column): (usize, &Column)| match index == order.column {
         true => format!("[{}]", column.head),
         false => column.head.to_owned(),
     };
     let mut all = COLUMNS.iter().enumerate().map(title);
-    let mut text = format!("{:<39}", all.next().unwrap_or_default());
+    let mut text = format!("{:<width$}", all.next().unwrap_or_default());
     all.for_each(|title| text += &format!(" {title:>10}"));
     text
 }
