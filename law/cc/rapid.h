@@ -118,20 +118,22 @@ ONR_FN u32 onr_rapid_gap_q16(u32 spread_q16, u32 i)
 	return (u32)(own_q16 * ONR_RAPID_RATES * ONR_ONE_Q16 / sum_q16);
 }
 
+/* The mean gap of the present stream, which a packet that is sent again keeps. */
+ONR_FN u64 onr_rapid_mean_gap_ns(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow)
+{
+	return flow->sending_rate ? (u64)cfg->packet_bytes * 1000000000 / flow->sending_rate : 0;
+}
+
 /* The time from the packet before `number` to this one, at its first transmission. */
 ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
 {
 	u32 position = (number - flow->first) % onr_rapid_length(cfg, flow);
 	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
 	u32 each = flow->in_start ? 1 : cfg->each;
-	u64 mean_ns;
 
 	if (!position || !flow->sending_rate)
 		flow->sending_rate = flow->rate;
-	if (!flow->sending_rate)
-		return 0;
-	mean_ns = (u64)cfg->packet_bytes * 1000000000 / flow->sending_rate;
-	return onr_mul_q16(mean_ns, onr_rapid_gap_q16(spread_q16, position / each));
+	return onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
 }
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
@@ -147,8 +149,8 @@ ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_
 	return own > before + cfg->spike_rise_ns && own > after + cfg->spike_fall_ns;
 }
 
-/* Shares the gaps of the entries from `from` to `to`, exclusive, among them by their packets. */
-ONR_FN void onr_rapid_level(struct onr_rapid_stream *stream, u32 from, u32 to)
+/* Shares the gaps of the entries from `from` to `to`, exclusive, among them by their packets. Returns the packets. */
+ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from, u32 to)
 {
 	u64 packets = 0, send = 0, receive = 0;
 	u32 i;
@@ -159,16 +161,18 @@ ONR_FN void onr_rapid_level(struct onr_rapid_stream *stream, u32 from, u32 to)
 		receive += stream->entries[i].receive_ns;
 	}
 	if (!packets)
-		return;
+		return 0;
 	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
 		stream->entries[i].send_ns = (u32)(send * stream->entries[i].packets / packets);
 		stream->entries[i].receive_ns = (u32)(receive * stream->entries[i].packets / packets);
 	}
+	return (u32)packets;
 }
 
 /* One pass of BASS: levels each spike with the gaps up to the next one. Returns the number of spikes. *begin and *end
  * become the entries between the first and the last spike, whose waits lie in the stream as a whole. */
-ONR_FN u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream, u32 *begin, u32 *end)
+ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME,
+			      u32 *begin ONR_SOME, u32 *end ONR_SOME)
 {
 	u32 i, spikes = 0, spike = 0, first = 0;
 
@@ -306,8 +310,8 @@ ONR_FN void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 }
 
 /* All packets of a stream are known. `next` is sent next. */
-ONR_FN enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
-					 struct onr_rapid_stream *stream, u32 next)
+ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
+					   struct onr_rapid_stream *stream ONR_SOME, u32 next)
 {
 	u64 lasted_ns = 0, estimate;
 	u32 i, is_found, gamma = flow->in_start ? 1 : cfg->gamma;

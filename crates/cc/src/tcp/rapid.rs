@@ -46,7 +46,7 @@ const fn kbit(number: u64) -> Rate {
 pub(super) const ENTRY: Entry = Entry {
     name: "rapid",
     about: "TCP RAPID",
-    linux: Linux::Lacks,
+    linux: Linux::Loads,
     marks: false,
     short_segments: false,
     parameters: PARAMETERS,
