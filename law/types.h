@@ -26,4 +26,7 @@ typedef long long s64;
 #define ONR_SOME
 #endif
 
+/* Keeps the compiler from replacing a check of `index` by one of another variable, which the verifier does not follow. */
+#define ONR_INDEX(index) __asm__("" : "+r"(index))
+
 #endif

@@ -151,7 +151,7 @@ static __always_inline u64 gap_again(struct rapid *rapid, u32 end)
 	return onr_rapid_mean_gap_ns(&cfg, &rapid->flow);
 }
 
-/* Data of a rapid socket leaves. A segment of many packets has no gaps between them, so it counts as one for which there
+/* Gives data its time of departure. A segment of many packets has no gaps between them, so it counts as one for which there
  * is no estimate. */
 static __always_inline void depart(struct __sk_buff *ctx, struct rapid *rapid, const struct tcp_packet *tcp,
 				   u32 is_limited)
@@ -251,13 +251,26 @@ static __always_inline void send_stamp(struct __sk_buff *ctx, const struct tcp_p
 
 /* ---- both ---- */
 
+/* Data of a rapid socket leaves, or something else: false. */
+static __always_inline bool send_data(struct __sk_buff *ctx, struct rapid *rapid, const struct tcp_sock___rapid *socket)
+{
+	struct tcp_packet tcp;
+	struct usual options;
+
+	if (rapid->is_plain || !parse(ctx, &tcp) || !tcp.segment.len)
+		return false;
+	depart(ctx, rapid, &tcp, socket->app_limited);
+	if (load_options(ctx, &tcp, &options) && is_usual(&options))
+		mark(ctx, &tcp, &options, options.value);
+	return true;
+}
+
 SEC("tcx/egress")
 int rapid_egress(struct __sk_buff *ctx)
 {
 	const struct tcp_sock___rapid *socket;
 	struct arrivals *arrivals;
 	struct tcp_packet tcp;
-	struct usual options;
 	struct bpf_sock *sk = ctx->sk;
 	struct rapid *rapid;
 
@@ -266,20 +279,15 @@ int rapid_egress(struct __sk_buff *ctx)
 	sk = bpf_sk_fullsock(sk);
 	if (!sk)
 		return ONR_TCX_NEXT;
-	rapid = bpf_sk_storage_get(&rapid_senders, sk, 0, 0);
-	arrivals = bpf_sk_storage_get(&rapid_receivers, sk, 0, 0);
-	if ((!rapid && !arrivals) || !parse(ctx, &tcp))
-		return ONR_TCX_NEXT;
 	socket = (const void *)bpf_skc_to_tcp_sock(sk);
 	if (!socket)
 		return ONR_TCX_NEXT;
-	if (rapid && tcp.segment.len && !rapid->is_plain) {
-		depart(ctx, rapid, &tcp, socket->app_limited);
-		if (load_options(ctx, &tcp, &options) && is_usual(&options))
-			mark(ctx, &tcp, &options, options.value);
-	} else if (arrivals && !tcp.segment.len && !BPF_CORE_READ_BITFIELD(socket, tcp_usec_ts)) {
+	rapid = bpf_sk_storage_get(&rapid_senders, sk, 0, 0);
+	if (rapid && send_data(ctx, rapid, socket))
+		return ONR_TCX_NEXT;
+	arrivals = bpf_sk_storage_get(&rapid_receivers, sk, 0, 0);
+	if (arrivals && !BPF_CORE_READ_BITFIELD(socket, tcp_usec_ts) && parse(ctx, &tcp) && !tcp.segment.len)
 		send_stamp(ctx, &tcp, arrivals, socket->tsoffset);
-	}
 	return ONR_TCX_NEXT;
 }
 

@@ -139,13 +139,16 @@ ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
 ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 i)
 {
+	u32 last = i - 1, next = i + 1;
 	u64 before, own, after;
 
-	if (i < 1 || i + 1 >= stream->count || i + 1 >= ONR_RAPID_ENTRIES)
+	ONR_INDEX(last);
+	ONR_INDEX(next);
+	if (next >= stream->count || last >= ONR_RAPID_ENTRIES || i >= ONR_RAPID_ENTRIES || next >= ONR_RAPID_ENTRIES)
 		return 0;
-	before = stream->entries[i - 1].receive_ns;
+	before = stream->entries[last].receive_ns;
 	own = stream->entries[i].receive_ns;
-	after = stream->entries[i + 1].receive_ns;
+	after = stream->entries[next].receive_ns;
 	return own > before + cfg->spike_rise_ns && own > after + cfg->spike_fall_ns;
 }
 
@@ -155,58 +158,82 @@ ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from,
 	u64 packets = 0, send = 0, receive = 0;
 	u32 i;
 
-	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
+	for (i = from; i < to; i++) {
+		ONR_INDEX(i);
+		if (i >= ONR_RAPID_ENTRIES)
+			break;
 		packets += stream->entries[i].packets;
 		send += stream->entries[i].send_ns;
 		receive += stream->entries[i].receive_ns;
 	}
 	if (!packets)
 		return 0;
-	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
+	for (i = from; i < to; i++) {
+		ONR_INDEX(i);
+		if (i >= ONR_RAPID_ENTRIES)
+			break;
 		stream->entries[i].send_ns = (u32)(send * stream->entries[i].packets / packets);
 		stream->entries[i].receive_ns = (u32)(receive * stream->entries[i].packets / packets);
 	}
 	return (u32)packets;
 }
 
-/* One pass of BASS: levels each spike with the gaps up to the next one. Returns the number of spikes. *begin and *end
- * become the entries between the first and the last spike, whose waits lie in the stream as a whole. */
-ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME,
-			      u32 *begin ONR_SOME, u32 *end ONR_SOME)
-{
-	u32 i, spikes = 0, spike = 0, first = 0;
+/* The spikes that a pass of BASS has found. */
+struct onr_rapid_spikes {
+	u32 count;
+	u32 first;
+	u32 last;
+};
 
-	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
-		if (!onr_rapid_is_spike(cfg, stream, i))
-			continue;
-		if (spikes)
-			onr_rapid_level(stream, spike, i);
-		else
-			first = i;
-		spike = i;
-		spikes++;
-	}
-	if (spikes) {
-		*begin = first;
-		*end = spike;
-	}
-	return spikes;
+/* A pass of BASS comes to an entry. If that is a spike, the one before it is levelled with the gaps between them. */
+ONR_PART u32 onr_rapid_smooth_at(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME,
+				 struct onr_rapid_spikes *spikes ONR_SOME, u32 i)
+{
+	if (!onr_rapid_is_spike(cfg, stream, i))
+		return 0;
+	if (spikes->count)
+		onr_rapid_level(stream, spikes->last, i);
+	else
+		spikes->first = i;
+	spikes->last = i;
+	spikes->count++;
+	return 1;
+}
+
+/* One pass of BASS: levels each spike with the gaps up to the next one. Returns the number of spikes. */
+ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME,
+			      struct onr_rapid_spikes *spikes ONR_SOME)
+{
+	u32 i;
+
+	spikes->count = 0;
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++)
+		onr_rapid_smooth_at(cfg, stream, spikes, i);
+	return spikes->count;
 }
 
 /* BASS (section IV-D): removes what a receiver that waits adds to the gaps. What lies before the first wait and after
- * the last is cut off. */
-ONR_FN void onr_rapid_denoise(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream)
+ * the last is cut off. Returns the entries that are left. */
+ONR_PART u32 onr_rapid_denoise(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME)
 {
-	u32 pass, i, begin = 0, end = stream->count, unused_begin, unused_end;
+	struct onr_rapid_spikes outer, inner;
+	u32 pass, i, from;
 
-	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &begin, &end))
-		return;
+	/* Between the first and the last spike, whose waits lie in the stream as a whole. */
+	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &outer))
+		return stream->count;
 	for (pass = 1; pass < cfg->passes && pass < 8; pass++)
-		if (!onr_rapid_smooth(cfg, stream, &unused_begin, &unused_end))
+		if (!onr_rapid_smooth(cfg, stream, &inner))
 			break;
-	for (i = 0; begin + i < end && begin + i < ONR_RAPID_ENTRIES; i++)
-		stream->entries[i] = stream->entries[begin + i];
+	for (i = 0; i < ONR_RAPID_ENTRIES; i++) {
+		from = outer.first + i;
+		ONR_INDEX(from);
+		if (from >= outer.last || from >= ONR_RAPID_ENTRIES)
+			break;
+		stream->entries[i] = stream->entries[from];
+	}
 	stream->count = i;
+	return i;
 }
 
 /* The rate at which an entry's packets were sent. */
@@ -218,7 +245,7 @@ ONR_FN u64 onr_rapid_entry_rate(const struct onr_rapid_cfg *cfg, const struct on
 }
 
 /* The least queueing delay, relative to that before the stream. */
-ONR_FN s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream)
+ONR_PART s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream ONR_SOME)
 {
 	s64 delay = 0, least = 0;
 	u32 i;
@@ -231,7 +258,8 @@ ONR_FN s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream)
 }
 
 /* Entries of a stream before it queues consistently. */
-ONR_FN u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 least_run)
+ONR_PART u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
+			     u32 least_run)
 {
 	s64 delay = 0, most = onr_rapid_least_delay(stream) + (s64)cfg->least_rise_ns, rise;
 	u32 i, ahead = 0;
