@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* rapid.bpf.c: TCP RAPID as a congestion control of Linux. The arithmetic of gaps, estimates and rate is law/cc/rapid.h,
  * as in the simulator. The window is a constant; rapid_hooks.bpf.c gives each packet its time of departure, which fq or
- * edge keeps, and brings the receiver's stamps. While none come the window is Reno's: see is_plain. A timeout halves the
+ * edge keeps, and brings the receiver's stamps. Until one comes the window is Reno's, and for ever if none come or if TCP
+ * sends segments of several packets, which have no gaps: see is_plain. A timeout halves the
  * rate, as in the law. Needs Linux 6.7, where BPF may ask for pacing. */
 #include "tcp.bpf.h"
 #include "rapid.bpf.h"
@@ -93,14 +94,13 @@ static __always_inline void take_stamps(struct rapid *rapid, const struct tcp_so
 		stamp = rapid->stamps[rapid->taken % STAMPS];
 		rapid->taken++;
 		rapid->is_heard = 1;
-		rapid->is_plain = 0;
 		rapid->silent = 0;
 		if (tcp->srtt_us / 8 < LONGEST_RTT_US)
 			report(rapid, &stamp, tcp->snd_una, now);
 	}
 }
 
-/* The peer does not stamp: Reno goes on from what the rate was. */
+/* Reno goes on from what the rate was, until the connection ends. */
 static __always_inline void become_plain(struct rapid *rapid, struct tcp_sock *tcp)
 {
 	u64 window = rapid->flow.rate * (tcp->srtt_us / 8) / US_PER_S / cfg.packet_bytes;
@@ -108,7 +108,6 @@ static __always_inline void become_plain(struct rapid *rapid, struct tcp_sock *t
 	rapid->is_plain = 1;
 	if (!rapid->is_heard)
 		return; /* it was Reno's all the time */
-	rapid->is_heard = 0;
 	tcp->snd_cwnd = window < 2 ? 2 : window < RECORDS ? window : RECORDS;
 	tcp->snd_ssthresh = tcp->snd_cwnd;
 }
@@ -132,15 +131,15 @@ void BPF_PROG(rapid_cong_control, struct sock *sk)
 	u64 rate;
 
 	tcp->inet_conn.icsk_ca_priv[0] = tcp->delivered;
-	if (!rapid) {
+	if (!rapid || rapid->is_plain) {
 		as_reno(sk, acked);
 		return;
 	}
 	rapid->silent += acked;
 	take_stamps(rapid, tcp);
-	if (!rapid->is_plain && rapid->silent > (rapid->is_heard ? SILENT_LATER : SILENT_FIRST))
+	if (rapid->has_burst || rapid->silent > (rapid->is_heard ? SILENT_LATER : SILENT_FIRST))
 		become_plain(rapid, tcp);
-	if (!rapid->is_heard) {
+	if (rapid->is_plain || !rapid->is_heard) {
 		as_reno(sk, acked);
 		return;
 	}
@@ -159,7 +158,7 @@ void BPF_PROG(rapid_set_state, struct sock *sk, u8 to)
 
 	if (BPF_CORE_READ_BITFIELD(&tcp->inet_conn, icsk_ca_state) >= to)
 		return;
-	if (rapid && rapid->is_heard) {
+	if (rapid && rapid->is_heard && !rapid->is_plain) {
 		if (to > TCP_CA_RECOVERY)
 			onr_rapid_back_off(&cfg, &rapid->flow, &rapid->stream, rapid->next);
 	} else if (to == TCP_CA_RECOVERY) {

@@ -33,8 +33,9 @@ struct rapid {
 	u32 next;	/* packets sent, copies not counted */
 	u32 next_seq;
 	u32 silent;   /* packets acknowledged since the last stamp */
-	u32 is_heard; /* stamps come: the peer has our tcx programs */
-	u32 is_plain; /* none come: the window is Reno's, and packets leave as TCP wants */
+	u32 is_heard;  /* a stamp has come: the peer has our tcx programs */
+	u32 has_burst; /* TCP has sent a segment of several packets */
+	u32 is_plain;  /* therefore, or without stamps, the window is Reno's, and packets leave as TCP wants */
 	u32 taken;    /* stamps that were used */
 	u32 stamped;  /* stamps that have come */
 	struct stamp stamps[STAMPS];

@@ -151,8 +151,7 @@ static __always_inline u64 gap_again(struct rapid *rapid, u32 end)
 	return onr_rapid_mean_gap_ns(&cfg, &rapid->flow);
 }
 
-/* Gives data its time of departure. A segment of many packets has no gaps between them, so it counts as one for which there
- * is no estimate. */
+/* Gives data its time of departure. */
 static __always_inline void depart(struct __sk_buff *ctx, struct rapid *rapid, const struct tcp_packet *tcp,
 				   u32 is_limited)
 {
@@ -164,16 +163,13 @@ static __always_inline void depart(struct __sk_buff *ctx, struct rapid *rapid, c
 		gap_ns = onr_rapid_gap_ns(&cfg, &rapid->flow, number);
 	else
 		gap_ns = gap_again(rapid, end);
-	if (ctx->gso_segs > 1)
-		gap_ns *= ctx->gso_segs;
 	rapid->departs_ns += gap_ns < LONGEST_GAP_NS ? gap_ns : LONGEST_GAP_NS;
 	if (rapid->departs_ns < now)
 		rapid->departs_ns = now;
 	if (is_new) {
 		rapid->records[number % RECORDS].end = end;
 		rapid->records[number % RECORDS].sent =
-			((u32)rapid->departs_ns & ~RECORD_FLAGS) |
-			(is_limited || ctx->gso_segs > 1 ? RECORD_LIMITED : 0);
+			((u32)rapid->departs_ns & ~RECORD_FLAGS) | (is_limited ? RECORD_LIMITED : 0);
 		rapid->next = number + 1;
 		rapid->next_seq = end;
 	}
@@ -259,6 +255,10 @@ static __always_inline bool send_data(struct __sk_buff *ctx, struct rapid *rapid
 
 	if (rapid->is_plain || !parse(ctx, &tcp) || !tcp.segment.len)
 		return false;
+	if (ctx->gso_segs > 1) {
+		rapid->has_burst = 1;
+		return true;
+	}
 	depart(ctx, rapid, &tcp, socket->app_limited);
 	if (load_options(ctx, &tcp, &options) && is_usual(&options))
 		mark(ctx, &tcp, &options, options.value);

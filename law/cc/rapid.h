@@ -216,7 +216,7 @@ ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct o
  * the last is cut off. Returns the entries that are left. */
 ONR_PART u32 onr_rapid_denoise(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME)
 {
-	struct onr_rapid_spikes outer, inner;
+	struct onr_rapid_spikes outer = { 0, 0, 0 }, inner = { 0, 0, 0 };
 	u32 pass, i, from;
 
 	/* Between the first and the last spike, whose waits lie in the stream as a whole. */

@@ -18,8 +18,8 @@ const DIRECTIONS: [(&str, sys::bpf_attach_type); 2] = [
     (INGRESS, sys::BPF_TCX_INGRESS),
     (EGRESS, sys::BPF_TCX_EGRESS),
 ];
-/// Devices whose frames begin with an Ethernet header (ARPHRD_ETHER).
-const ETHERNET: &str = "1";
+/// Devices whose frames begin with an Ethernet header.
+const ETHERNET: u16 = libc::ARPHRD_ETHER;
 
 /// Why a device does not get the programs.
 #[derive(Debug, thiserror::Error)]
@@ -31,12 +31,12 @@ pub enum Error {
         dev: String,
     },
     /// Its frames have no Ethernet header.
-    #[error("--dev {dev} is of type {kind}; expected Ethernet, type {ETHERNET} (/sys/class/net/{dev}/type)")]
+    #[error("--dev {dev} is of type {kind}, as in /sys/class/net/{dev}/type; expected Ethernet, type {ETHERNET}")]
     Type {
         /// Its name.
         dev: String,
         /// As the kernel has it.
-        kind: String,
+        kind: u16,
     },
     /// It has them.
     #[error("--dev {dev} has the programs already")]
@@ -74,18 +74,23 @@ fn stem(index: i32) -> io::Result<String> {
     Ok(format!("{namespace}-{index}"))
 }
 
-/// /sys shows the namespace for which it was mounted, which need not be the thread's. So a device that it does not have
-/// is believed to be Ethernet: a program that finds no Ethernet header passes the frame.
-fn check_type(dev: &str) -> Result<(), Error> {
-    let Ok(kind) = std::fs::read_to_string(format!("/sys/class/net/{dev}/type")) else {
-        return Ok(());
-    };
-    match kind.trim() {
-        ETHERNET => Ok(()),
-        kind => Err(Error::Type {
-            dev: dev.into(),
-            kind: kind.into(),
-        }),
+/// Asks the namespace of the thread; /sys may show another.
+fn type_of(dev: &str) -> io::Result<u16> {
+    let socket = std::net::UdpSocket::bind(("0.0.0.0", 0))?;
+    // SAFETY: an all-zero ifreq is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request
+        .ifr_name
+        .iter_mut()
+        .zip(dev.bytes().take(libc::IFNAMSIZ - 1))
+    {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: SIOCGIFHWADDR reads the name and writes the address of `request`, which outlives the call.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) } {
+        // SAFETY: the kernel has written this member.
+        0 => Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -100,7 +105,11 @@ pub fn attach(pins: &Path, dev: &str) -> Result<(), Error> {
         source,
     };
     let index = index_of(dev)?;
-    check_type(dev)?;
+    let kind = type_of(dev).map_err(kernel)?;
+    if kind != ETHERNET {
+        let dev = dev.into();
+        return Err(Error::Type { dev, kind });
+    }
     let stem = stem(index).map_err(kernel)?;
     let pin = |direction| pins.join(format!("{stem}-{direction}"));
     if pin(INGRESS).exists() {
@@ -158,7 +167,7 @@ mod tests {
         );
         assert_eq!(
             said("lo"),
-            "--dev lo is of type 772; expected Ethernet, type 1 (/sys/class/net/lo/type)"
+            "--dev lo is of type 772, as in /sys/class/net/lo/type; expected Ethernet, type 1"
         );
     }
 }

@@ -62,7 +62,7 @@ fn load(args: &LoadArgs) -> Result<()> {
             }
             return Err(error.into());
         }
-        println!("{dev} has the programs of {name} now");
+        println!("{dev} has the programs of {name} now; at senders it also needs fq or On-Ramp's qdisc, and segments of one packet: ip link set {dev} gso_max_segs 1");
     }
     if kernel::needs_hooks(name) && dev.is_empty() {
         println!(

