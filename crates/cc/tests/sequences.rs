@@ -158,9 +158,9 @@ struct Connection {
 
 impl Connection {
     fn new(entry: &tcp::Entry) -> Connection {
-        let window = Window::initial(10);
+        let mut window = Window::initial(10);
         let mut control = (entry.algorithm)().start();
-        control.begin(&window);
+        control.begin(&mut window);
         Connection {
             control,
             window,

@@ -114,6 +114,8 @@ pub struct SimCounters {
     pub pfc_pauses: u64,
     /// Drops by CoDel at hosts in the whole run; none without CoDel.
     pub host_drops: Option<u64>,
+    /// Of each long flow, within the window: the fraction of its packets that were sent again.
+    pub long_resent: Vec<f64>,
     /// Delays of packets and the last measurements of their senders, with `--series pairs`.
     pub pairs: Vec<PairSample>,
 }

@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 
 /// Names of series: name, place, worlds, meaning.
 #[rustfmt::skip]
-pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 11] = [
+pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 12] = [
     ("queue_us", "port", "both", "Queueing delay of the port: largest time until its line is free in the interval"),
     ("queue_bytes", "port", "sim", "Queue of the port: most bytes that wait in the interval"),
     ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
     ("pfc_paused_fraction", "port", "sim", "Fraction of the interval in which PFC pauses the port"),
     ("owd_us", "host", "both", "Largest one-way delay to the host in the interval"),
+    ("estimate_gbps", "flow", "sim", "Last estimate of the available bandwidth, payload, if the flow's congestion control makes any (`rapid`)"),
     ("rate_limit_gbps", "flow", "sim", "Pacing rate of the flow at the end of the interval, if it has one"),
     ("window_bytes", "flow", "sim", "Window of the flow at the end of the interval, if it has one"),
     ("held_fraction", "flow", "sim", "Fraction of the interval in which On-Ramp held the flow's first packet"),

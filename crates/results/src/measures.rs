@@ -145,6 +145,9 @@ impl<'a> Measures<'a> {
                 self.put_times(&format!("traffic.{entry}.fct"), &suffix, times, metrics);
             }
         }
+        let of_all = |&entry: &usize| self.flows[entry].iter();
+        let all = Times::of(entries.iter().flat_map(of_all));
+        self.put_times("background.fct", ".all", all, metrics);
         metrics.put("background.unfinished", unfinished);
         let slowdowns = std::mem::take(&mut self.slowdowns);
         metrics.put_some("slowdown", Summary::of(slowdowns));
@@ -184,6 +187,9 @@ impl<'a> Measures<'a> {
         metrics.put("marks", sim.marks);
         metrics.put("or_acks", sim.or_acks);
         metrics.put("pfc_pauses", sim.pfc_pauses);
+        if !sim.long_resent.is_empty() {
+            metrics.put("long.retransmitted_fraction", &sim.long_resent);
+        }
         metrics.put_some("host.drops", sim.host_drops);
         let bits_per_s = sim.or_ack_bytes as f64 * 8.0 / self.window().as_s_f64();
         let hosts = f64::from(self.run.network.topology.hosts());

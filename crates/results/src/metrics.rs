@@ -48,7 +48,7 @@ const fn metric(line: Line) -> Metric {
 
 /// All metrics, in the order of docs/results.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 45] = [
+pub const METRICS: [Metric; 48] = [
     metric(("incast.rct_us", "us", "distribution", BOTH, ALL, "Request completion time of an incast: from the request (rack: the aggregator's first write; simulator: the start of the first answer) to the last byte of the last answer at the aggregator")),
     metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "As `incast.rct_us`, up to the last acknowledgement at the last sender, as the paper's simulator measures it")),
     metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast that are unfinished 2 s after the end of the traffic")),
@@ -60,6 +60,8 @@ pub const METRICS: [Metric; 45] = [
     metric(("all_to_all.unfinished", "1", "number", SIM, ALL, "Steps that are unfinished 2 s after the end of the traffic")),
     metric(("background.fct_us.CLASS", "us", "distribution", BOTH, ALL, "Flow completion time of Poisson and replayed flows of the class: from the flow's start time to its last byte at the receiver")),
     metric(("background.fct_acked_us.CLASS", "us", "distribution", SIM, NIC, "As `background.fct_us.CLASS`, up to the last acknowledgement at the sender")),
+    metric(("background.fct_us.all", "us", "distribution", BOTH, ALL, "`background.fct_us` of all classes together")),
+    metric(("background.fct_acked_us.all", "us", "distribution", SIM, NIC, "`background.fct_acked_us` of all classes together")),
     metric(("background.unfinished", "1", "number", BOTH, ALL, "Poisson and replayed flows that are unfinished 2 s after the end of the traffic")),
     metric(("slowdown", "1", "distribution", SIM, ALL, "Slowdown of Poisson and replayed flows: time to the last acknowledgement, divided by the same time in an empty network (column `slowdown` of flows.parquet)")),
     metric(("traffic.N.rct_us", "us", "distribution", BOTH, ALL, "`incast.rct_us` of traffic entry N, if several entries are incasts")),
@@ -68,6 +70,7 @@ pub const METRICS: [Metric; 45] = [
     metric(("traffic.N.fct_acked_us.CLASS", "us", "distribution", SIM, NIC, "`background.fct_acked_us.CLASS` of traffic entry N, if several entries are Poisson or replayed flows")),
     metric(("background.goodput_gbps", "Gbit/s", "number", BOTH, ALL, "Rate of the payload of Poisson, replayed and long flows that all receivers together received in order within the window (rack: `tcpi_bytes_received`)")),
     metric(("long.goodput_gbps", "Gbit/s", "list", BOTH, ALL, "`background.goodput_gbps` of each long flow")),
+    metric(("long.retransmitted_fraction", "1", "list", SIM, "kernel", "Packets of each long flow that were sent again within the window, divided by those that it sent")),
     metric(("retransmissions", "1", "number", BOTH, ALL, "Retransmitted segments, from the end of the warm-up to the end of the run (rack: `tcpi_total_retrans`)")),
     metric(("retransmitted_fraction", "1", "number", BOTH, ALL, "Retransmitted bytes divided by sent bytes (simulator: packets), from the end of the warm-up to the end of the run (rack: `tcpi_bytes_retrans`)")),
     metric(("timeouts", "1", "number", BOTH, ALL, "Retransmission timeouts, from the end of the warm-up to the end of the run (rack: `tcpi_total_rto`). A tail loss probe of a single segment also waits 200 ms and does not count")),

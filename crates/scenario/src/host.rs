@@ -1,10 +1,10 @@
 //! Keys of [host]: settings that all hosts share.
 
 use crate::field::{Field, Reader};
-use crate::key::{field, By, Is, Rack};
+use crate::key::{field, By, Is, Rack, Without};
 use crate::section::section;
 use crate::value::{Form, Value};
-use crate::{Cc, Fraction};
+use crate::{Cc, Fraction, Receivers};
 use onramp_units::{Bytes, Span};
 use strum::{Display, EnumString, VariantNames};
 
@@ -19,6 +19,14 @@ section! {
             |run, _, _| !run.host.cc.is_nic() && !run.host.cc.in_linux(),
         )),
             "Congestion control; the table under [cc] lists them. Each one has the parameters of its source by default. On nic hosts without `network.ecn`, switches mark as in its source.";
+        cc_hosts: Receivers = field(Form::HostOr("all"), Is("all"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Only(&["all"])),
+            "Hosts whose connections have `cc`, as senders. Those of the other hosts have `other_cc`.";
+        other_cc: Option<Cc> = field(Form::Cc, Without("`host.cc`"))
+            .on(HostKind::Kernel)
+            .rack_has(Rack::Never),
+            "Congestion control of the senders that `cc_hosts` does not name.";
         qdisc: Qdisc = field(Form::Choice(Qdisc::VARIANTS), Is("edge")),
             "Queueing discipline of each NIC. `edge` is On-Ramp's; the others are Linux's.";
         gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("64 kB")),
@@ -71,6 +79,13 @@ section! {
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["0.25"])),
             "RACK: a packet counts as lost if it is late by more than this fraction of the shortest round-trip time.";
+    }
+}
+
+impl Host {
+    /// The congestion controls of all hosts.
+    pub fn ccs(&self) -> impl Iterator<Item = Cc> {
+        std::iter::once(self.cc).chain(self.other_cc)
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Run {
     pub host: Host,
     /// Parameters of `host.cc` that differ from its source's.
     pub tuning: Tuning,
+    /// The same for `host.other_cc`.
+    pub other_tuning: Tuning,
     /// Errors of the hosts' clocks.
     pub clock: Clock,
     /// The control law.
@@ -64,6 +66,8 @@ pub struct Network {
     pub alpha_log2: Option<i8>,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
+    /// Fraction of data packets that the links of receiving hosts lose.
+    pub loss: Fraction,
 }
 
 /// Nodes and their connections.

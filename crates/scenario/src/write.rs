@@ -58,10 +58,13 @@ impl Run {
         all.field("time_dilation", &self.time_dilation.get());
         all.network(&self.network);
         self.host.write("host", &mut all);
-        let tuned = |key: &&Key| key.of_cc.contains(&self.host.cc.name());
-        for key in keys::all().filter(tuned) {
-            if let Some(setting) = self.tuning.get(key.name()) {
-                all.add(key.path, setting.into());
+        let other = self.host.other_cc.map(|cc| (cc, &self.other_tuning));
+        for (cc, tuning) in std::iter::once((self.host.cc, &self.tuning)).chain(other) {
+            let tuned = |key: &&Key| key.of_cc.contains(&cc.name());
+            for key in keys::all().filter(tuned) {
+                if let Some(setting) = tuning.get(key.name()) {
+                    all.add(key.path, setting.into());
+                }
             }
         }
         self.clock.write("clock", &mut all);
@@ -161,6 +164,7 @@ impl Settings {
             }
             self.add("network.ecn.mark", word(ecn.mark));
         }
+        self.add("network.loss", Value::Fraction(network.loss));
     }
 
     fn traffic(&mut self, table: &str, traffic: &Traffic) {

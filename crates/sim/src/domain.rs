@@ -190,6 +190,10 @@ impl Domain {
         let net = &self.site.net;
         let packet = &net.packets[id];
         if packet.kind == Kind::Data {
+            if self.site.config.loss > 0.0 && self.is_lost(id) {
+                return;
+            }
+            let (net, packet) = (&self.site.net, &self.site.net.packets[id]);
             let host = net.ports[usize::from(packet.at_port)].node;
             self.arrivals.note(host, net.now - packet.sent);
         }
@@ -197,6 +201,19 @@ impl Domain {
             Hosts::Nic(nics) => nics.receive(&mut self.site, id),
             Hosts::Kernel(kernels) => kernels.receive(&mut self.site, id),
         }
+    }
+
+    /// Loses a data packet that arrives at a host, at random. Returns whether it is lost.
+    #[cold]
+    fn is_lost(&mut self, id: u32) -> bool {
+        let net = &mut self.site.net;
+        let port = usize::from(net.packets[id].at_port);
+        let is_lost = net.uniform(net.ports[port].node) < self.site.config.loss;
+        if is_lost {
+            net.counters.drops += 1;
+            net.packets.free(id);
+        }
+        is_lost
     }
 
     /// The line of a port is free: its node sends the next packet there.

@@ -281,7 +281,7 @@ impl Bbr {
 }
 
 impl WindowControl for Bbr {
-    fn begin(&mut self, window: &Window) {
+    fn begin(&mut self, window: &mut Window) {
         self.initial_window = window.packets;
     }
 

@@ -152,7 +152,7 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
 /// A congestion control of one connection.
 pub trait WindowControl {
     /// A connection begins with this window.
-    fn begin(&mut self, _window: &Window) {}
+    fn begin(&mut self, _window: &mut Window) {}
     /// Packets have been delivered.
     fn on_ack(&mut self, window: &mut Window, acked: &Acked);
     /// Packets are lost: returns the new slow-start threshold.
@@ -177,6 +177,10 @@ pub trait WindowControl {
     /// packet, in order.
     #[inline]
     fn gap(&mut self, _number: u32) -> Option<Span> {
+        None
+    }
+    /// The last estimate of the available bandwidth, in bytes a second, if it makes any.
+    fn estimate(&self) -> Option<f64> {
         None
     }
     /// Its own pacing rate, if it has one.
@@ -239,7 +243,7 @@ macro_rules! window_controls {
         }
 
         impl WindowControl for Control {
-            fn begin(&mut self, window: &Window) {
+            fn begin(&mut self, window: &mut Window) {
                 match self {
                     $(Control::$variant(cc) => cc.begin(window),)*
                 }
@@ -298,6 +302,12 @@ macro_rules! window_controls {
                 }
             }
 
+            fn estimate(&self) -> Option<f64> {
+                match self {
+                    $(Control::$variant(cc) => cc.estimate(),)*
+                }
+            }
+
             #[inline]
             fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
                 match self {
@@ -317,6 +327,7 @@ window_controls! {
     Reno: reno,
     Scalable: scalable,
     Timely: timely,
+    Udp: udp,
 }
 
 /// Grows the window by a packet for every `per` acknowledged, as Linux counts.

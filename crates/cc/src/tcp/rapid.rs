@@ -32,6 +32,8 @@ parameters! { "rapid", {
     "spike_fall" spike_fall: Span = Span::from_us(20), SHORT, "And so much longer than the one after it.";
     "passes" passes: u32 = 3, Bounds::Count(0, 8), "Passes of denoising; 0: none.";
     "stamp" stamp: Span = Span::from_us(1), SHORT, "Resolution of time stamps.";
+    "timer_late" timer_late: Span = Span::ZERO, ERROR, "A packet leaves late by up to this time, at random and unknown to the estimator: timers instead of PAUSE frames.";
+    "stamp_late" stamp_late: Span = Span::ZERO, ERROR, "An arrival is stamped late by up to this time, at random: TCP's stamp of the acknowledgement instead of the packet's.";
     "cap" cap: u32 = 16_000, Bounds::Count(4, 1_000_000), "Packets that may be in flight.";
 } }
 
@@ -55,11 +57,35 @@ pub(super) const ENTRY: Entry = Entry {
     algorithm: || TcpAlgorithm::Rapid(Params::default()),
 };
 
+/// What is late.
+#[derive(Debug, Clone, Copy)]
+enum Lateness {
+    Timer,
+    Stamp,
+}
+
+/// A random part of `whole` for packet `number`, always the same: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+fn part_of(whole: Span, number: u32, what: Lateness) -> Span {
+    if whole == Span::ZERO {
+        return whole;
+    }
+    let seed = u64::from(number) << 1 | what as u64;
+    let mut bits = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let part = u128::from(bits ^ bits >> 31) * whole.as_ps() as u128 >> 64;
+    Span::from_ps(part as i64)
+}
+
 #[derive(Debug, Clone)]
 pub struct Rapid {
     law: onramp_law::Rapid,
     stamp: Span,
+    timer_late: Span,
+    stamp_late: Span,
     cap: u32,
+    /// The last time stamp.
+    stamped: Span,
     /// The next packet at the last acknowledgement; the last arrival.
     next: u32,
     last: Option<u32>,
@@ -83,17 +109,26 @@ impl Rapid {
         Rapid {
             law: onramp_law::Rapid::new(&config),
             stamp: params.stamp,
+            timer_late: params.timer_late,
+            stamp_late: params.stamp_late,
+            stamped: Span::ZERO,
             cap: params.cap,
             next: 0,
             last: None,
         }
     }
 
-    /// A time stamp of the receiver, in nanoseconds.
-    fn stamped(&self, at: Time<Sim>) -> u64 {
+    /// The receiver's time stamp of packet `number`, which does not go back. In nanoseconds.
+    fn stamped(&mut self, number: u32, at: Time<Sim>) -> u64 {
+        let late = part_of(self.stamp_late, number, Lateness::Stamp);
+        self.stamped = self.stamped.max(at - Time::ZERO + late);
         let unit_ps = self.stamp.as_ps().max(1);
-        let at_ps = (at - Time::ZERO).as_ps();
-        (at_ps / unit_ps * unit_ps / 1000) as u64
+        (self.stamped.as_ps() / unit_ps * unit_ps / 1000) as u64
+    }
+
+    /// By how much packet `number` leaves late.
+    fn late(&self, number: u32) -> Span {
+        part_of(self.timer_late, number, Lateness::Timer)
     }
 
     fn report(&mut self, acked: &Acked) {
@@ -101,20 +136,23 @@ impl Rapid {
             return;
         };
         let follows = self.last.is_some_and(|last| arrival.number == last + 1);
+        let arrived_ns = self.stamped(arrival.number, arrival.arrived_at);
+        let intended = arrival.sent_at - Time::ZERO - self.late(arrival.number);
         self.law.arrived(&onramp_law::Arrival {
             number: arrival.number,
             are_all: follows || acked.cumulative > arrival.number,
             is_limited: arrival.app_limited,
             next: acked.next,
-            sent_ns: ((arrival.sent_at - Time::ZERO).as_ps() / 1000) as u64,
-            arrived_ns: self.stamped(arrival.arrived_at),
+            sent_ns: intended.max(Span::ZERO).as_ns() as u64,
+            arrived_ns,
         });
         self.last = Some(arrival.number);
     }
 }
 
 impl WindowControl for Rapid {
-    fn begin(&mut self, _window: &Window) {
+    fn begin(&mut self, window: &mut Window) {
+        window.packets = self.cap;
         self.law.begin(0, 0); // at min_rate, 100 kbit/s
     }
 
@@ -143,7 +181,13 @@ impl WindowControl for Rapid {
     }
 
     fn gap(&mut self, number: u32) -> Option<Span> {
-        Some(self.law.gap(number))
+        let gap = self.law.gap(number) + self.late(number);
+        Some((gap - self.late(number.wrapping_sub(1))).max(Span::ZERO))
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        let (bytes_per_s, seen) = self.law.last_estimate();
+        (seen > 0).then_some(bytes_per_s as f64)
     }
 
     #[inline]

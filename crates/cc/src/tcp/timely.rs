@@ -89,7 +89,7 @@ impl Timely {
 }
 
 impl WindowControl for Timely {
-    fn begin(&mut self, window: &Window) {
+    fn begin(&mut self, window: &mut Window) {
         self.initial_window = window.packets;
     }
 

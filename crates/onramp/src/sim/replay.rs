@@ -80,6 +80,7 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
         law: None,
         managed: None,
         clocks: ClockErrors::default(),
+        loss: 0.0,
         switch: Switch {
             buffer: Buffer::Lossless(args.buffer),
             ecn: Some((preset.ecn)(line).into()),

@@ -117,6 +117,13 @@ pub(super) const KEYS: &[Key] = &[
         "When the length of the queue decides about a mark. `enqueue`: when the packet enters the queue. `dequeue`: when it leaves.",
     )
     .rack_has(Rack::Only(&["enqueue"])),
+    key(
+        "network.loss",
+        Form::Fraction(0.0, 0.5),
+        Is("0"),
+        "Fraction of data packets that the link of the receiving host loses, at random, in addition to what switches drop.",
+    )
+    .rack_has(Rack::Only(&["0"])),
 ];
 
 fn sharing(run: &mut dyn Reader) -> Option<Value> {

@@ -1,6 +1,7 @@
 //! Resolves [host], [cc] and [onramp], and checks their relations to other keys.
 
 use super::*;
+use crate::key::Key;
 
 impl Resolver<'_> {
     pub(super) fn host(&mut self) -> Option<Host> {
@@ -9,8 +10,16 @@ impl Resolver<'_> {
             self.refuse_other_hosts(kind);
         }
         let host = Host::read(self, "host");
-        let cc = self.check_cc(kind?, cc?)?;
-        Some(Host { cc, ..host? })
+        let cc = self.check_cc("host.cc", kind?, cc?)?;
+        let other_cc = match host.as_ref().and_then(|host| host.other_cc) {
+            Some(other) => Some(self.check_cc("host.other_cc", kind?, other)?),
+            None => None,
+        };
+        Some(Host {
+            cc,
+            other_cc,
+            ..host?
+        })
     }
 
     /// Reports keys that only another kind of host has.
@@ -24,10 +33,10 @@ impl Resolver<'_> {
 
     /// Reports a key that has no effect, because no run sets `other` to one of `values`.
     pub(super) fn needs<T: Display>(&mut self, key: &str, other: &str, values: &[T]) {
-        if values
-            .iter()
-            .any(|value| self.document.says(other, &value.to_string()))
-        {
+        let says = |other: &str, value: &T| self.document.says(other, &value.to_string());
+        let has =
+            |value: &T| says(other, value) || other == "host.cc" && says("host.other_cc", value);
+        if values.iter().any(has) {
             return;
         }
         let Some(value) = self
@@ -50,34 +59,51 @@ impl Resolver<'_> {
         self.report(&[key], problem);
     }
 
-    /// Parameters of the run's congestion control only.
-    pub(super) fn tuning(&mut self, host: Option<Host>) -> Option<Tuning> {
+    /// Parameters of the run's congestion controls only: of `host.cc`, and of `host.other_cc`.
+    pub(super) fn tunings(&mut self, host: Option<Host>) -> Option<(Tuning, Tuning)> {
         let host = host?;
-        let mut tuning = Tuning::default();
+        self.refuse_others_parameters(host);
+        let own = self.tuning(host.kind, host.cc);
+        let other = host.other_cc.map(|cc| self.tuning(host.kind, cc));
+        Some((own, other.unwrap_or_default()))
+    }
+
+    /// Reports parameters of congestion controls that the run does not have.
+    fn refuse_others_parameters(&mut self, host: Host) {
+        let names = host.ccs().map(|cc| cc.name());
+        let names: Vec<&str> = names.collect();
         for key in keys::all().filter(|key| !key.of_cc.is_empty()) {
-            let Some(setting) = self.layer.get(key.path) else {
-                continue;
-            };
-            if !key.of_cc.contains(&host.cc.name()) {
+            let is_ours = key.of_cc.iter().any(|of| names.contains(of));
+            if !is_ours && self.layer.get(key.path).is_some() {
                 self.needs(key.path, "host.cc", key.of_cc);
-            } else if key.on.is_none_or(|on| on == host.kind) {
-                if let Some(value) = setting.value.as_ref().and_then(Value::setting) {
-                    tuning.set(key.name(), value);
-                }
             }
         }
-        let parameters = host.cc.parameters();
+    }
+
+    /// Parameters of `cc`.
+    fn tuning(&mut self, kind: HostKind, cc: Cc) -> Tuning {
+        let mut tuning = Tuning::default();
+        let ours =
+            |key: &&Key| key.of_cc.contains(&cc.name()) && key.on.is_none_or(|on| on == kind);
+        for key in keys::all().filter(ours) {
+            let setting = self.layer.get(key.path);
+            let value = setting.and_then(|setting| setting.value.as_ref());
+            if let Some(value) = value.and_then(Value::setting) {
+                tuning.set(key.name(), value);
+            }
+        }
+        let parameters = cc.parameters();
         let key = |name: &str| parameters.iter().find(|p| p.name == name).map(|p| p.key);
-        for &(low, high) in host.cc.ordered() {
+        for &(low, high) in cc.ordered() {
             if let (Some(low_key), Some(high_key)) = (key(low), key(high)) {
                 self.at_most(low_key, tuning.get(low), tuning.get(high), high_key);
             }
         }
-        Some(tuning)
+        tuning
     }
 
     /// The congestion control of that name for hosts of this kind.
-    fn check_cc(&mut self, kind: HostKind, named: Cc) -> Option<Cc> {
+    fn check_cc(&mut self, path: &str, kind: HostKind, named: Cc) -> Option<Cc> {
         let threshold = "network.ecn.threshold";
         let cc = named.on(kind == HostKind::Nic);
         let needs = match (cc, kind) {
@@ -86,12 +112,9 @@ impl Resolver<'_> {
             (Some(cc), _) if cc.needs_marks() && !self.given(threshold) => threshold,
             (Some(_), _) => return cc,
         };
-        let (key, value) = ("host.cc".to_owned(), named.to_string());
+        let (key, value) = (path.to_owned(), named.to_string());
         let needs = needs.to_owned();
-        self.report(
-            &["host.cc", "host.kind"],
-            Problem::Needs { key, value, needs },
-        );
+        self.report(&[path, "host.kind"], Problem::Needs { key, value, needs });
         cc
     }
 

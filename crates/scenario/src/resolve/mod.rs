@@ -192,10 +192,11 @@ impl Resolver<'_> {
         let time_dilation = self.field::<u64>("time_dilation").and_then(NonZeroU64::new);
         let host = self.host();
         let network = self.network();
-        let tuning = self.tuning(host);
+        let tunings = self.tunings(host);
         let clock = Clock::read(self, "clock");
         let onramp = self.onramp(&network, host);
         let traffic = self.traffic(duration);
+        let (tuning, other_tuning) = tunings?;
         let run = Run {
             params: BTreeMap::new(),
             title: title?,
@@ -205,7 +206,8 @@ impl Resolver<'_> {
             time_dilation: time_dilation?,
             network: network?,
             host: host?,
-            tuning: tuning?,
+            tuning,
+            other_tuning,
             clock: clock?,
             onramp: onramp?,
             traffic: traffic?,

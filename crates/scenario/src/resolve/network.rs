@@ -21,6 +21,7 @@ impl Resolver<'_> {
         let buffer = self.field("network.buffer");
         let alpha_log2 = self.alpha(sharing);
         let ecn = self.ecn(buffer);
+        let loss = self.field("network.loss");
         Some(Network {
             topology: topology?,
             link: link?,
@@ -30,6 +31,7 @@ impl Resolver<'_> {
             sharing: sharing?,
             alpha_log2: alpha_log2?,
             ecn: ecn?,
+            loss: loss?,
         })
     }
 

@@ -35,6 +35,8 @@ pub struct Config {
     pub chains: Option<Arc<Chains>>,
     /// Clock synchronisation, if any.
     pub probing: Option<Probing>,
+    /// Fraction of data packets that the links of receiving hosts lose.
+    pub loss: f64,
     /// The switches.
     pub switch: Switch,
     /// Seed of random marks and clocks.
@@ -54,6 +56,7 @@ impl Config {
             or_ack_every: 1,
             chains: None,
             probing: None,
+            loss: 0.0,
             switch,
             seed: 1,
         }
@@ -90,8 +93,8 @@ pub struct Nic {
 /// A host's kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// Congestion control of every connection.
-    pub algorithm: TcpAlgorithm,
+    /// Congestion controls of connections.
+    pub algorithms: Algorithms,
     /// Its constants.
     pub transport: Arc<Transport>,
     /// Largest segment handed to the NIC.
@@ -114,6 +117,37 @@ pub struct Kernel {
     pub nic_queue: Bytes,
     /// A segment's stamp is the time at which the NIC sends it.
     pub stamps_at_wire: bool,
+}
+
+/// Congestion controls of connections, by their senders.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Algorithms {
+    /// That of most hosts.
+    pub own: TcpAlgorithm,
+    /// First and last host that has it; `None`: all.
+    pub hosts: Option<(u32, u32)>,
+    /// That of the other hosts; `None`: the same.
+    pub others: Option<TcpAlgorithm>,
+}
+
+impl Algorithms {
+    /// All hosts have the same.
+    pub fn all(own: TcpAlgorithm) -> Algorithms {
+        Algorithms {
+            own,
+            hosts: None,
+            others: None,
+        }
+    }
+
+    /// That of connections from `host`.
+    pub(crate) fn of(&self, host: u32) -> &TcpAlgorithm {
+        let is_other = |&(first, last): &(u32, u32)| !(first..=last).contains(&host);
+        match (self.hosts.filter(is_other), &self.others) {
+            (Some(_), Some(other)) => other,
+            _ => &self.own,
+        }
+    }
 }
 
 impl Hosts {

@@ -205,6 +205,16 @@ impl Outgoing {
         Rate::from_bits_per_s((self.sender.packets_per_s()? * packet_bits) as u64)
     }
 
+    /// Whether the congestion control sets the pace.
+    pub fn has_own_pace(&self) -> bool {
+        self.sender.paces()
+    }
+
+    /// The last estimate of the available bandwidth, payload.
+    pub fn estimate(&self) -> Option<Rate> {
+        Rate::from_bits_per_s((self.sender.estimate()? * 8.0) as u64)
+    }
+
     /// Packets that may wait below TCP: TSQ, at least two segments.
     fn small_queue(&self, segment: u32, worth: Span) -> u32 {
         let paced = self.pace().map_or(0, |pace| pace.bytes_in(worth).get());
@@ -343,7 +353,7 @@ impl Kernels {
         };
         let handshake = site.network.base_rtt();
         let transport = kernel.transport.clone();
-        let sender = Sender::new(&kernel.algorithm, transport, device, handshake);
+        let sender = Sender::new(kernel.algorithms.of(src), transport, device, handshake);
         let connection = Outgoing {
             plan,
             ordinal,

@@ -94,6 +94,11 @@ impl Fabric {
         }
     }
 
+    /// A random number in [0, 1) of a node.
+    pub fn uniform(&mut self, node: u32) -> f64 {
+        self.random.uniform(node)
+    }
+
     pub fn me(&self) -> usize {
         self.me
     }

@@ -5,7 +5,7 @@ use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
-use crate::host::config::{Config, Hosts, Kernel, Nic};
+use crate::host::config::{Algorithms, Config, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
 use crate::net::config::{Buffer, Ecn, Switch};
 use crate::net::partition::Partition;
@@ -103,11 +103,8 @@ pub fn config(run: &Run) -> Config {
     Config {
         rounding: Rounding::Exact,
         law: law(&run.onramp, u64::from(hosts.payload())),
-        managed: match run.onramp.hosts {
-            Receivers::All => None,
-            Receivers::Host(host) => Some((host, host)),
-            Receivers::Range(first, last) => Some((first, last)),
-        },
+        managed: range(run.onramp.hosts),
+        loss: run.network.loss.get(),
         hosts,
         clocks: ClockErrors {
             hosts: Spread {
@@ -131,6 +128,15 @@ pub fn config(run: &Run) -> Config {
             alpha_log2: run.network.alpha_log2,
         },
         seed: run.seed,
+    }
+}
+
+/// First and last of them; `None`: all.
+fn range(named: Receivers) -> Option<(u32, u32)> {
+    match named {
+        Receivers::All => None,
+        Receivers::Host(host) => Some((host, host)),
+        Receivers::Range(first, last) => Some((first, last)),
     }
 }
 
@@ -158,8 +164,17 @@ fn nic_hosts(run: &Run, preset: &Preset) -> (Hosts, Option<Ecn>) {
 }
 
 fn kernel_hosts(run: &Run, entry: &Entry) -> (Hosts, Option<Ecn>) {
+    let other = match run.host.other_cc {
+        Some(Cc::Kernel(other)) => Some(other),
+        Some(Cc::Nic(_)) | None => None, // a NIC's is refused by the scenario
+    };
+    let algorithms = Algorithms {
+        own: (entry.algorithm)().tuned(&run.tuning),
+        hosts: range(run.host.cc_hosts),
+        others: other.map(|other| (other.algorithm)().tuned(&run.other_tuning)),
+    };
     let kernel = Kernel {
-        algorithm: (entry.algorithm)().tuned(&run.tuning),
+        algorithms,
         transport: Arc::new(run.host.transport),
         gso: run.host.gso,
         managed_gso: run.host.gso.min(run.onramp.gso),
@@ -172,7 +187,8 @@ fn kernel_hosts(run: &Run, entry: &Entry) -> (Hosts, Option<Ecn>) {
         nic_queue: run.host.nic_queue,
         stamps_at_wire: run.onramp.subtract_nic_queue,
     };
-    let ecn = run.network.ecn.as_ref().filter(|_| entry.marks);
+    let marks = entry.marks || other.is_some_and(|other| other.marks);
+    let ecn = run.network.ecn.as_ref().filter(|_| marks);
     (Hosts::Kernel(kernel), ecn.map(given))
 }
 

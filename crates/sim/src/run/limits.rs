@@ -13,6 +13,8 @@ pub struct FlowLimits {
     pub plan: u32,
     /// Pacing rate, if it is paced.
     pub rate: Option<Rate>,
+    /// Bandwidth that its congestion control has estimated last, if it estimates one.
+    pub estimate: Option<Rate>,
     /// Payload that leaves together, faster than `rate`; zero if each packet leaves at its time.
     pub burst: Bytes,
     /// Window: payload that may be in flight, if there is a limit.
@@ -47,6 +49,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
             let limits = under_way.map(|sender| FlowLimits {
                 plan: sender.under_way.flow,
                 rate: Some(sender.limits.rate),
+                estimate: None,
                 burst: Bytes::new(sender.burst_bytes()),
                 window: (sender.limits.window_bytes < u64::MAX)
                     .then_some(Bytes::new(sender.limits.window_bytes)),
@@ -65,7 +68,10 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
             let paced = |src| kernels.own.paces(has_law(src));
             let limits = under_way.map(|connection| FlowLimits {
                 plan: connection.plan,
-                rate: connection.pace().filter(|_| paced(connection.src)),
+                rate: connection
+                    .pace()
+                    .filter(|_| connection.has_own_pace() || paced(connection.src)),
+                estimate: connection.estimate(),
                 burst: Bytes::ZERO,
                 window: Some(packets(connection.window_packets())),
                 in_flight: packets(connection.in_flight_packets()),

@@ -46,6 +46,8 @@ pub(super) struct Instant {
     /// Received payload of Poisson, replayed and long flows, and of each long one.
     pub background: Bytes,
     pub long: Vec<Bytes>,
+    /// Packets that each long flow has sent again.
+    pub long_again: Vec<u32>,
 }
 
 impl Instant {
@@ -55,6 +57,7 @@ impl Instant {
             port: simulation.port_to(host, now),
             background: Bytes::ZERO,
             long: Vec::new(),
+            long_again: Vec::new(),
         };
         for (kind, outcome) in labels.kinds().zip(simulation.each_outcome()) {
             if let Kind::Long | Kind::Poisson | Kind::Replay = kind {
@@ -62,6 +65,7 @@ impl Instant {
             }
             if kind == Kind::Long {
                 instant.long.push(outcome.received);
+                instant.long_again.push(outcome.retransmissions);
             }
         }
         instant

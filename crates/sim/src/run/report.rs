@@ -7,6 +7,7 @@ use super::rows::{Requests, Rows};
 use super::series::pair_rows;
 use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::signals::Pair;
+use crate::host::kernel::MSS;
 use crate::watch::delays::Delays;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent, RunResult,
@@ -168,6 +169,7 @@ fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
         last_rtt: pair.last_rtt,
     };
     SimCounters {
+        long_resent: long_resent(run, observer),
         marks: after.marks - before.marks,
         or_acks: after.or_acks - before.or_acks,
         or_ack_bytes: in_window * u64::from(OR_ACK_BYTES),
@@ -175,6 +177,21 @@ fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
         host_drops: has_codel.then_some(after.host_drops),
         pairs: observer.simulation.pairs().iter().map(sample).collect(),
     }
+}
+
+/// Of each long flow of kernel hosts. Its packets are full.
+fn long_resent(run: &Run, observer: &Observer) -> Vec<f64> {
+    if run.host.kind != HostKind::Kernel {
+        return Vec::new();
+    }
+    let (warm, end) = (&observer.at_warmup, &observer.at_end);
+    let received = warm.long.iter().zip(&end.long);
+    let packets = received.map(|(&warm, &end)| (end - warm).get() / u64::from(MSS));
+    let again = warm.long_again.iter().zip(&end.long_again);
+    let again = again.map(|(&warm, &end)| u64::from(end - warm));
+    let sent = packets.zip(again);
+    sent.map(|(packets, again)| again as f64 / (packets + again).max(1) as f64)
+        .collect()
 }
 
 fn delays_us(delays: &Delays) -> Summary {

@@ -22,7 +22,7 @@ const MOST_POINTS: i64 = 2_000;
 const MOST_ROWS: i64 = 2_000_000;
 /// Series of a port, and of a flow.
 const SERIES_OF_PORT: usize = 5;
-const SERIES_OF_FLOW: usize = 3;
+const SERIES_OF_FLOW: usize = 4;
 
 /// The requested series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,6 +223,9 @@ impl FlowSeries {
         let mut put = |name, value| rows.push(row(&self.place, now, name, value));
         if let Some(rate) = limits.rate {
             put("rate_limit_gbps", rate.bits_per_s() as f64 / 1e9);
+        }
+        if let Some(estimate) = limits.estimate {
+            put("estimate_gbps", estimate.bits_per_s() as f64 / 1e9);
         }
         if let Some(window) = limits.window {
             put("window_bytes", window.get() as f64);

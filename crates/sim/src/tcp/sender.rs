@@ -145,9 +145,9 @@ impl Sender {
     ) -> Sender {
         let mut rtt = Rtt::default();
         rtt.sample(handshake);
-        let window = Window::initial(transport.initial_window);
+        let mut window = Window::initial(transport.initial_window);
         let mut control = algorithm.start();
-        control.begin(&window);
+        control.begin(&mut window);
         Sender {
             transport,
             device,
@@ -489,6 +489,11 @@ impl Sender {
             arrived_at,
             app_limited: packet.app_limited,
         })
+    }
+
+    /// Bandwidth that the congestion control has estimated last, in bytes a second.
+    pub fn estimate(&self) -> Option<f64> {
+        self.control.estimate()
     }
 
     /// Whether the congestion control sets the time of each packet.
