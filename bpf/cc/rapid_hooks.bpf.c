@@ -166,6 +166,8 @@ static __always_inline void depart(struct __sk_buff *ctx, struct rapid *rapid, c
 	rapid->departs_ns += gap_ns < LONGEST_GAP_NS ? gap_ns : LONGEST_GAP_NS;
 	if (rapid->departs_ns < now)
 		rapid->departs_ns = now;
+	if (rapid->departs_ns < ctx->tstamp)
+		rapid->departs_ns = ctx->tstamp; /* TCP's own pace, or On-Ramp's hold */
 	if (is_new) {
 		rapid->records[number % RECORDS].end = end;
 		rapid->records[number % RECORDS].sent =
