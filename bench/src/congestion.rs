@@ -80,7 +80,15 @@ pub fn guest() -> Result<()> {
 fn hook(name: &str) -> Result<()> {
     for host in ["a", "b"] {
         let namespace = format!("--net=/run/netns/{host}");
-        let words = [&namespace, "/job/onramp", "cc", "load", name, "--dev", "eth0"];
+        let words = [
+            &namespace,
+            "/job/onramp",
+            "cc",
+            "load",
+            name,
+            "--dev",
+            "eth0",
+        ];
         let status = Command::new("nsenter").args(words).status()?;
         ensure!(status.success(), "nsenter {words:?} ended with {status}");
     }

@@ -112,12 +112,12 @@ pub fn attach(pins: &Path, dev: &str) -> Result<(), Error> {
     }
     let stem = stem(index).map_err(kernel)?;
     let pin = |direction| pins.join(format!("{stem}-{direction}"));
-    if pin(INGRESS).exists() {
-        return Err(Error::Present { dev: dev.into() });
-    }
     let mut done: Vec<PathBuf> = vec![];
     for (direction, hook) in DIRECTIONS {
         let pinned = pin(direction);
+        if is_attached(&pinned, index).map_err(kernel)? {
+            return Err(Error::Present { dev: dev.into() });
+        }
         if let Err(source) = link(&pins.join(direction), index, hook, &pinned) {
             for path in done {
                 let _ = std::fs::remove_file(path); // the first error is the one to report
@@ -127,6 +127,30 @@ pub fn attach(pins: &Path, dev: &str) -> Result<(), Error> {
         done.push(pinned);
     }
     Ok(())
+}
+
+/// Whether the pinned link is one of this device. The pin of a device that is gone, whose numbers another one has now, is
+/// removed.
+fn is_attached(pin: &Path, index: i32) -> io::Result<bool> {
+    if !pin.exists() {
+        return Ok(false);
+    }
+    let path = path_of(pin);
+    let mut info = sys::bpf_link_info::default();
+    let mut size = size_of_val(&info) as u32;
+    // SAFETY: the path is a C string, the descriptor is new, and `info` has `size` bytes; the kernel writes the member that
+    // a link of tcx has.
+    let attached = unsafe {
+        let link = owned(sys::bpf_obj_get(path.as_ptr()))?;
+        match sys::bpf_link_get_info_by_fd(link.as_raw_fd(), &mut info, &mut size) {
+            0 => info.__bindgen_anon_1.tcx.ifindex,
+            error => return Err(io::Error::from_raw_os_error(-error)),
+        }
+    };
+    if attached != index as u32 {
+        std::fs::remove_file(pin)?;
+    }
+    Ok(attached == index as u32)
 }
 
 fn link(program: &Path, index: i32, hook: sys::bpf_attach_type, pin: &Path) -> io::Result<()> {
