@@ -5,10 +5,11 @@
  * as full.
  *
  * Where the paper is silent or leaves a choice:
- * - "Consistently queueing" is the part of a stream, up to its end and at least `least_run` entries long, in which the
- *   queueing delay stays more than least_rise_ns above its minimum in the stream. This delay is the sum of receive gaps
- *   less send gaps, so a gap that cross traffic closes does not end it. With by_gap it is the run of entries of which
- *   each has a receive gap that is longer than its send gap by least_rise_ns, as in the authors' published logs.
+ * - "Consistently queueing" is the part of a stream, up to its end and at least `least_run` entries long, in which each
+ *   entry has, with by_gap, a receive gap that is longer than its send gap by more than least_rise_ns, as in the
+ *   authors' published logs. Without by_gap, its queueing delay is more than least_rise_ns above the least of the
+ *   stream. This delay is the sum of receive gaps less send gaps; that rule is for receivers that do not wait, because
+ *   the ends of a wait are known to a packet's gap only.
  * - No queueing: the estimate is the rate of the last entry. Queueing from the first entry on: the rate of that one.
  * - Start: streams of one packet at each rate, start_spread_q16 apart, each with an update, until the first excursion.
  * - With gamma streams an update, the duration l is that of all of them.
@@ -212,19 +213,24 @@ ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct o
 	return spikes->count;
 }
 
-/* BASS (section IV-D): removes what a receiver that waits adds to the gaps. What lies before the first wait and after
- * the last is cut off. Returns the entries that are left. */
+/* BASS (section IV-D): removes what a receiver that waits adds to the gaps. The waits at both ends lie in this stream in
+ * part only. They are cut off if half of the entries remain; else each is levelled, so that a stream always has an
+ * estimate. Returns the entries that are left. */
 ONR_PART u32 onr_rapid_denoise(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME)
 {
 	struct onr_rapid_spikes outer = { 0, 0, 0 }, inner = { 0, 0, 0 };
 	u32 pass, i, from;
 
-	/* Between the first and the last spike, whose waits lie in the stream as a whole. */
 	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &outer))
 		return stream->count;
 	for (pass = 1; pass < cfg->passes && pass < 8; pass++)
 		if (!onr_rapid_smooth(cfg, stream, &inner))
 			break;
+	if (2 * (outer.last - outer.first) < stream->count) {
+		onr_rapid_level(stream, 0, outer.first);
+		onr_rapid_level(stream, outer.last, stream->count);
+		return stream->count;
+	}
 	for (i = 0; i < ONR_RAPID_ENTRIES; i++) {
 		from = outer.first + i;
 		ONR_INDEX(from);

@@ -26,8 +26,8 @@ parameters! { "rapid", {
     "min_rate" min_rate: Rate = kbit(100), STEP, "Lower bound of the rate.";
     "max_rate" max_rate: Rate = kbit(100_000_000), STEP, "Upper bound of the rate. Must be at least `min_rate`.";
     "least_run" least_run: u32 = 4, Bounds::Count(1, 192), "Acknowledgements that packets must queue for, at the end of a stream, to count as queueing consistently.";
-    "least_rise" least_rise: Span = Span::from_us(1), ERROR, "Queueing delay above the stream's least that packets must have to count as queueing.";
-    "by_gap" by_gap: bool = false, Bounds::Flag, "Instead, each packet must add so much to the delay, as in the authors' logs.";
+    "least_rise" least_rise: Span = Span::from_us(1), ERROR, "Difference of receive gap and send gap from which an acknowledgement's packets count as queueing.";
+    "by_gap" by_gap: bool = true, Bounds::Flag, "`false`: `least_rise` is the queueing delay above the stream's least instead. For hosts without interrupt coalescing.";
     "spike_rise" spike_rise: Span = Span::from_us(30), SHORT, "Denoising: a receive gap that is so much longer than the one before it ends a wait of the receiver.";
     "spike_fall" spike_fall: Span = Span::from_us(20), SHORT, "And so much longer than the one after it.";
     "passes" passes: u32 = 3, Bounds::Count(0, 8), "Passes of denoising; 0: none.";
