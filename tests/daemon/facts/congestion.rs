@@ -208,7 +208,15 @@ fn rapid_shares_a_port(name: &str, hooks: Hooks, flows: usize) -> (f64, u64, f64
 /// Reno's.
 pub fn rapid_runs_in_the_kernel() {
     shell("mount -t bpf bpf /sys/fs/bpf");
-    must(&["load", "rapid", "--set", "min_rate=1Mbit/s"]);
+    // Nothing coalesces packets here, so that the sum of gaps shows the queue.
+    must(&[
+        "load",
+        "rapid",
+        "--set",
+        "min_rate=1Mbit/s",
+        "--set",
+        "by_gap=false",
+    ]);
     let (code, text) = cc(&["load", "rapid", "--dev", "lo"]);
     assert!(code == Some(1) && text.contains("lo is of type 772"), "{text}");
     let (queue, drops, mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtBoth, FLOWS);
