@@ -16,4 +16,17 @@ typedef long long s64;
  * where a global function or a helper may not be called. */
 #define ONR_FN static inline __attribute__((always_inline, unused))
 
+/* Parts that loop so often that the verifier has to check them once, by themselves: global functions of a BPF program,
+ * whose pointers, marked ONR_SOME, are not null. They do not run in a bpf_spin_lock region. */
+#ifdef __bpf__
+#define ONR_PART __attribute__((noinline))
+#define ONR_SOME __attribute__((btf_decl_tag("arg:nonnull")))
+#else
+#define ONR_PART ONR_FN
+#define ONR_SOME
+#endif
+
+/* Keeps the compiler from replacing a check of `index` by one of another variable, which the verifier does not follow. */
+#define ONR_INDEX(index) __asm__("" : "+r"(index))
+
 #endif

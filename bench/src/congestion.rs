@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bed::{shell, Bed, Setup},
-    guest::{mark_begin, mark_end, on, MEASURED_BYTES, SETTLE},
+    guest::{mark_begin, mark_end, on_prepared, MEASURED_BYTES, SETTLE},
     host::{World, SEEDS},
     profile::{self, Profile},
     transfer::Moved,
@@ -17,11 +17,13 @@ use crate::{
 const FILE: &str = "cost-congestion.json";
 const TEXT: &str = include_str!("congestion.md");
 /// Their kernel names, how the names of their functions begin, and whether `onramp cc load` loads them.
-const ALL: [(&str, &[&str], bool); 4] = [
+const ALL: [(&str, &[&str], bool); 6] = [
     ("cubic", &["cubictcp_", "bictcp_"], false),
     ("dctcp", &["dctcp_"], false),
     ("bbr", &["bbr_"], false),
     ("tbtcp", &["bpf:tbtcp_"], true),
+    ("timely", &["bpf:timely_"], true),
+    ("rapid", &["bpf:rapid_", "bpf:onr_rapid_"], true),
 ];
 /// What the first three share for windows.
 const SHARED: [&str; 3] = ["tcp_slow_start", "tcp_cong_avoid_ai", "tcp_reno_cong_avoid"];
@@ -51,7 +53,11 @@ pub fn guest() -> Result<()> {
         shell(&format!(
             "sysctl -qw net.ipv4.tcp_congestion_control={name}"
         ))?;
-        let moved = on(Bed::ALL[0], Setup::Fq, |connection, _| {
+        let hook = || match *name {
+            "rapid" => hook(name),
+            _ => Ok(()),
+        };
+        let moved = on_prepared(Bed::ALL[0], Setup::Fq, hook, |connection, _| {
             let before = Moved::read(false)?;
             std::thread::sleep(SETTLE);
             mark_begin();
@@ -68,6 +74,25 @@ pub fn guest() -> Result<()> {
         "/out/moved.json",
         serde_json::to_vec(&all)?,
     )?)
+}
+
+/// Gives the devices of both hosts the programs of `name`. Only the network namespace is entered: the pins stay visible.
+fn hook(name: &str) -> Result<()> {
+    for host in ["a", "b"] {
+        let namespace = format!("--net=/run/netns/{host}");
+        let words = [
+            &namespace,
+            "/job/onramp",
+            "cc",
+            "load",
+            name,
+            "--dev",
+            "eth0",
+        ];
+        let status = Command::new("nsenter").args(words).status()?;
+        ensure!(status.success(), "nsenter {words:?} ended with {status}");
+    }
+    Ok(())
 }
 
 fn onramp(words: &[&str]) -> Result<()> {

@@ -111,7 +111,18 @@ pub fn on<T: Send>(
     setup: Setup,
     measure: impl FnOnce(&mut Connection, &[Agent]) -> Result<T> + Send,
 ) -> Result<T> {
+    on_prepared(bed, setup, || Ok(()), measure)
+}
+
+/// The same; `prepare` changes the hosts before there is a connection.
+pub fn on_prepared<T: Send>(
+    bed: Bed,
+    setup: Setup,
+    prepare: impl FnOnce() -> Result<()>,
+    measure: impl FnOnce(&mut Connection, &[Agent]) -> Result<T> + Send,
+) -> Result<T> {
     bed.build(setup)?;
+    prepare()?;
     // A thread of its own: it moves into the sender's namespace, this one stays.
     let measured = std::thread::scope(|scope| {
         let work = || {

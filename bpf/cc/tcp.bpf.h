@@ -7,10 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/bpf.h>
+#include <linux/version.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "../../law/types.h"
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0) /* of the headers, not of the kernel we run on */
+struct bpf_iter_num {
+	__u64 __opaque[1];
+} __attribute__((aligned(8)));
+#endif
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -45,6 +52,7 @@ struct tcp_sock {
 	u32 rate_interval_us;
 	u8 ecn_flags;
 	u32 rcv_nxt;
+	u32 snd_una;
 };
 
 /* Of an acknowledgement. */
@@ -61,6 +69,7 @@ enum tcp_ca_event {
 
 struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_control)(struct sock *sk);
 	void (*set_state)(struct sock *sk, u8 state);

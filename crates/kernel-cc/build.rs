@@ -8,6 +8,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=../../law");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let sources = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf/cc");
-    bpf::skeleton(&sources.join("tbtcp.bpf.c"), &out.join("tbtcp.skel.rs"))?;
-    bpf::skeleton(&sources.join("timely.bpf.c"), &out.join("timely.skel.rs"))
+    for name in ["rapid", "rapid_hooks", "tbtcp", "timely"] {
+        let source = sources.join(format!("{name}.bpf.c"));
+        bpf::skeleton(&source, &out.join(format!("{name}.skel.rs")))?;
+    }
+    // The programs for tcx use the headers of the data path.
+    println!("cargo:rerun-if-changed=../../bpf");
+    Ok(())
 }

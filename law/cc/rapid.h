@@ -119,97 +119,127 @@ ONR_FN u32 onr_rapid_gap_q16(u32 spread_q16, u32 i)
 	return (u32)(own_q16 * ONR_RAPID_RATES * ONR_ONE_Q16 / sum_q16);
 }
 
+/* The mean gap of the present stream, which a packet that is sent again keeps. */
+ONR_FN u64 onr_rapid_mean_gap_ns(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow)
+{
+	return flow->sending_rate ? (u64)cfg->packet_bytes * 1000000000 / flow->sending_rate : 0;
+}
+
 /* The time from the packet before `number` to this one, at its first transmission. */
 ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
 {
 	u32 position = (number - flow->first) % onr_rapid_length(cfg, flow);
 	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
 	u32 each = flow->in_start ? 1 : cfg->each;
-	u64 mean_ns;
 
 	if (!position || !flow->sending_rate)
 		flow->sending_rate = flow->rate;
-	if (!flow->sending_rate)
-		return 0;
-	mean_ns = (u64)cfg->packet_bytes * 1000000000 / flow->sending_rate;
-	return onr_mul_q16(mean_ns, onr_rapid_gap_q16(spread_q16, position / each));
+	return onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
 }
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
 ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 i)
 {
+	u32 last = i - 1, next = i + 1;
 	u64 before, own, after;
 
-	if (i < 1 || i + 1 >= stream->count || i + 1 >= ONR_RAPID_ENTRIES)
+	ONR_INDEX(last);
+	ONR_INDEX(next);
+	if (next >= stream->count || last >= ONR_RAPID_ENTRIES || i >= ONR_RAPID_ENTRIES || next >= ONR_RAPID_ENTRIES)
 		return 0;
-	before = stream->entries[i - 1].receive_ns;
+	before = stream->entries[last].receive_ns;
 	own = stream->entries[i].receive_ns;
-	after = stream->entries[i + 1].receive_ns;
+	after = stream->entries[next].receive_ns;
 	return own > before + cfg->spike_rise_ns && own > after + cfg->spike_fall_ns;
 }
 
-/* Shares the gaps of the entries from `from` to `to`, exclusive, among them by their packets. */
-ONR_FN void onr_rapid_level(struct onr_rapid_stream *stream, u32 from, u32 to)
+/* Shares the gaps of the entries from `from` to `to`, exclusive, among them by their packets. Returns the packets. */
+ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from, u32 to)
 {
 	u64 packets = 0, send = 0, receive = 0;
 	u32 i;
 
-	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
+	for (i = from; i < to; i++) {
+		ONR_INDEX(i);
+		if (i >= ONR_RAPID_ENTRIES)
+			break;
 		packets += stream->entries[i].packets;
 		send += stream->entries[i].send_ns;
 		receive += stream->entries[i].receive_ns;
 	}
 	if (!packets)
-		return;
-	for (i = from; i < to && i < ONR_RAPID_ENTRIES; i++) {
+		return 0;
+	for (i = from; i < to; i++) {
+		ONR_INDEX(i);
+		if (i >= ONR_RAPID_ENTRIES)
+			break;
 		stream->entries[i].send_ns = (u32)(send * stream->entries[i].packets / packets);
 		stream->entries[i].receive_ns = (u32)(receive * stream->entries[i].packets / packets);
 	}
+	return (u32)packets;
 }
 
-/* One pass of BASS: levels each spike with the gaps up to the next one. Returns the number of spikes. *begin and *end
- * become the entries between the first and the last spike, whose waits lie in the stream as a whole. */
-ONR_FN u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream, u32 *begin, u32 *end)
-{
-	u32 i, spikes = 0, spike = 0, first = 0;
+/* The spikes that a pass of BASS has found. */
+struct onr_rapid_spikes {
+	u32 count;
+	u32 first;
+	u32 last;
+};
 
-	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
-		if (!onr_rapid_is_spike(cfg, stream, i))
-			continue;
-		if (spikes)
-			onr_rapid_level(stream, spike, i);
-		else
-			first = i;
-		spike = i;
-		spikes++;
-	}
-	if (spikes) {
-		*begin = first;
-		*end = spike;
-	}
-	return spikes;
+/* A pass of BASS comes to an entry. If that is a spike, the one before it is levelled with the gaps between them. */
+ONR_PART u32 onr_rapid_smooth_at(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME,
+				 struct onr_rapid_spikes *spikes ONR_SOME, u32 i)
+{
+	if (!onr_rapid_is_spike(cfg, stream, i))
+		return 0;
+	if (spikes->count)
+		onr_rapid_level(stream, spikes->last, i);
+	else
+		spikes->first = i;
+	spikes->last = i;
+	spikes->count++;
+	return 1;
+}
+
+/* One pass of BASS: levels each spike with the gaps up to the next one. Returns the number of spikes. */
+ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME,
+			      struct onr_rapid_spikes *spikes ONR_SOME)
+{
+	u32 i;
+
+	spikes->count = 0;
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++)
+		onr_rapid_smooth_at(cfg, stream, spikes, i);
+	return spikes->count;
 }
 
 /* BASS (section IV-D): removes what a receiver that waits adds to the gaps. The waits at both ends lie in this stream in
  * part only. They are cut off if half of the entries remain; else each is levelled, so that a stream always has an
- * estimate. */
-ONR_FN void onr_rapid_denoise(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream)
+ * estimate. Returns the entries that are left. */
+ONR_PART u32 onr_rapid_denoise(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME)
 {
-	u32 pass, i, begin = 0, end = stream->count, unused_begin, unused_end;
+	struct onr_rapid_spikes outer = { 0, 0, 0 }, inner = { 0, 0, 0 };
+	u32 pass, i, from;
 
-	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &begin, &end))
-		return;
+	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &outer))
+		return stream->count;
 	for (pass = 1; pass < cfg->passes && pass < 8; pass++)
-		if (!onr_rapid_smooth(cfg, stream, &unused_begin, &unused_end))
+		if (!onr_rapid_smooth(cfg, stream, &inner))
 			break;
-	if (2 * (end - begin) < stream->count) {
-		onr_rapid_level(stream, 0, begin);
-		onr_rapid_level(stream, end, stream->count);
-		return;
+	if (2 * (outer.last - outer.first) < stream->count) {
+		onr_rapid_level(stream, 0, outer.first);
+		onr_rapid_level(stream, outer.last, stream->count);
+		return stream->count;
 	}
-	for (i = 0; begin + i < end && begin + i < ONR_RAPID_ENTRIES; i++)
-		stream->entries[i] = stream->entries[begin + i];
+	for (i = 0; i < ONR_RAPID_ENTRIES; i++) {
+		from = outer.first + i;
+		ONR_INDEX(from);
+		if (from >= outer.last || from >= ONR_RAPID_ENTRIES)
+			break;
+		stream->entries[i] = stream->entries[from];
+	}
 	stream->count = i;
+	return i;
 }
 
 /* The rate at which an entry's packets were sent. */
@@ -221,7 +251,7 @@ ONR_FN u64 onr_rapid_entry_rate(const struct onr_rapid_cfg *cfg, const struct on
 }
 
 /* The least queueing delay, relative to that before the stream. */
-ONR_FN s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream)
+ONR_PART s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream ONR_SOME)
 {
 	s64 delay = 0, least = 0;
 	u32 i;
@@ -234,7 +264,8 @@ ONR_FN s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream)
 }
 
 /* Entries of a stream before it queues consistently. */
-ONR_FN u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 least_run)
+ONR_PART u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
+			     u32 least_run)
 {
 	s64 delay = 0, most = onr_rapid_least_delay(stream) + (s64)cfg->least_rise_ns, rise;
 	u32 i, ahead = 0;
@@ -313,8 +344,8 @@ ONR_FN void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 }
 
 /* All packets of a stream are known. `next` is sent next. */
-ONR_FN enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
-					 struct onr_rapid_stream *stream, u32 next)
+ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
+					   struct onr_rapid_stream *stream ONR_SOME, u32 next)
 {
 	u64 lasted_ns = 0, estimate;
 	u32 i, is_found, gamma = flow->in_start ? 1 : cfg->gamma;

@@ -10,8 +10,12 @@ use libbpf_rs::{ErrorKind, Link};
 use onramp_cc::{Cc, Setting, Tuning};
 use onramp_units::Rate;
 
+mod hooks;
+mod rapid;
 mod tbtcp;
 mod timely;
+
+pub use hooks::Error as HookError;
 
 /// Where the links of loaded ones are pinned.
 pub const PINS: &str = "/sys/fs/bpf/onramp/cc";
@@ -21,17 +25,29 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// A congestion control of ours: its name in scenarios and in the kernel, and what registers it.
 struct Control {
     name: &'static str,
-    register: fn(&Settings) -> libbpf_rs::Result<Link>,
+    register: Register,
+}
+
+/// How it is registered.
+enum Register {
+    /// By itself.
+    Alone(fn(&Settings) -> libbpf_rs::Result<Link>),
+    /// With programs for devices, which it pins in a directory.
+    Hooked(fn(&Settings, &Path) -> libbpf_rs::Result<Link>),
 }
 
 const CONTROLS: &[Control] = &[
     Control {
         name: "tbtcp",
-        register: tbtcp::register,
+        register: Register::Alone(tbtcp::register),
+    },
+    Control {
+        name: "rapid",
+        register: Register::Hooked(rapid::register),
     },
     Control {
         name: "timely",
-        register: timely::register,
+        register: Register::Alone(timely::register),
     },
 ];
 
@@ -66,6 +82,15 @@ pub enum Error {
         /// The error of libbpf.
         source: libbpf_rs::Error,
     },
+    /// It has no programs for devices.
+    #[error("--dev: {name} needs nothing at devices; leave the option out")]
+    NoHooks {
+        /// The name.
+        name: &'static str,
+    },
+    /// A device does not get its programs.
+    #[error(transparent)]
+    Hook(#[from] HookError),
     /// The pin cannot be made or removed.
     #[error("cannot write {}, on a file system of BPF (mount -t bpf bpf /sys/fs/bpf): {source}", path.display())]
     Pin {
@@ -135,6 +160,21 @@ impl Settings<'_> {
         }
     }
 
+    /// Any span.
+    fn span_ns(&self, parameter: &str) -> u64 {
+        match self.get(parameter) {
+            Setting::Span(value) => (value.as_ps() / 1000) as u64,
+            other => panic!("{parameter} is no time: {other}"),
+        }
+    }
+
+    fn flag(&self, parameter: &str) -> bool {
+        match self.get(parameter) {
+            Setting::Flag(value) => value,
+            other => panic!("{parameter} is no flag: {other}"),
+        }
+    }
+
     fn bytes_per_s(&self, parameter: &str) -> u64 {
         match self.get(parameter) {
             Setting::Rate(value) => (value.bits_per_s() / 8).max(1),
@@ -162,18 +202,64 @@ pub fn load(name: &str, tuning: &Tuning) -> Result<(), Error> {
         return Err(Error::Present { name });
     }
     let cc = Cc::named(name).expect("the registry has ours");
-    let kernel = |source| Error::Kernel { name, source };
-    let mut link = (control.register)(&Settings { cc, tuning }).map_err(kernel)?;
-    let pin = |source| Error::Pin {
-        path: path.clone(),
-        source,
+    let settings = Settings { cc, tuning };
+    let pin = |path: &Path| {
+        let path = path.to_owned();
+        |source| Error::Pin { path, source }
     };
-    std::fs::create_dir_all(PINS).map_err(pin)?;
-    link.pin(&path)
-        .map_err(|error| pin(io::Error::other(error)))
+    std::fs::create_dir_all(PINS).map_err(pin(Path::new(PINS)))?;
+    let link = match control.register {
+        Register::Alone(register) => register(&settings),
+        Register::Hooked(register) => {
+            let directory = hooks_of(name);
+            remove_hooks(name)?; // of a load that was interrupted
+            std::fs::create_dir_all(&directory).map_err(pin(&directory))?;
+            register(&settings, &directory)
+        }
+    };
+    let pinned = link
+        .map_err(|source| Error::Kernel { name, source })
+        .and_then(|mut link| {
+            link.pin(&path)
+                .map_err(|error| pin(&path)(io::Error::other(error)))
+        });
+    if pinned.is_err() {
+        let _ = remove_hooks(name); // the first error is the one to report
+    }
+    pinned
 }
 
-/// Takes `name` out of the kernel. Connections that have it keep it until they end.
+/// Whether `name` is one of ours that is loaded, by us.
+#[must_use]
+pub fn is_loaded(name: &str) -> bool {
+    find(name).is_ok_and(|(_, path)| path.exists())
+}
+
+/// Whether devices of a host that has `name` need programs of it.
+#[must_use]
+pub fn needs_hooks(name: &str) -> bool {
+    find(name).is_ok_and(|(control, _)| matches!(control.register, Register::Hooked(_)))
+}
+
+/// Attaches the programs of `name`, which is loaded, to a device of the calling thread's network namespace. They stay
+/// until it is unloaded or the device is gone.
+///
+/// # Errors
+///
+/// See [`Error`]. Then the device has not changed.
+pub fn hook(name: &str, dev: &str) -> Result<(), Error> {
+    let (control, path) = find(name)?;
+    let name = control.name;
+    if !needs_hooks(name) {
+        return Err(Error::NoHooks { name });
+    }
+    if !path.exists() {
+        return Err(Error::Absent { name, path });
+    }
+    Ok(hooks::attach(&hooks_of(name), dev)?)
+}
+
+/// Takes `name` out of the kernel, and its programs from all devices. Connections that have it keep it until they end.
 ///
 /// # Errors
 ///
@@ -186,7 +272,21 @@ pub fn unload(name: &str) -> Result<(), Error> {
             path,
         },
         _ => Error::Pin { path, source },
-    })
+    })?;
+    remove_hooks(control.name)
+}
+
+/// Where its programs and their links are pinned.
+fn hooks_of(name: &str) -> PathBuf {
+    Path::new(PINS).join(format!("{name}-hooks"))
+}
+
+fn remove_hooks(name: &str) -> Result<(), Error> {
+    let path = hooks_of(name);
+    match std::fs::remove_dir_all(&path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Pin { path, source }),
+        _ => Ok(()),
+    }
 }
 
 fn find(name: &str) -> Result<(&'static Control, PathBuf), Error> {
@@ -212,6 +312,9 @@ mod tests {
     #[test]
     fn a_name_that_is_none_of_ours_is_refused() {
         let error = load("cubic", &Tuning::default()).unwrap_err().to_string();
-        assert_eq!(error, "cubic is none of ours; onramp loads tbtcp, timely");
+        assert_eq!(
+            error,
+            "cubic is none of ours; onramp loads tbtcp, rapid, timely"
+        );
     }
 }

@@ -13,7 +13,8 @@ pub enum Command {
     /// Give this host's kernel one of ours. It stays until it is unloaded or the host restarts
     #[command(after_help = "Example: onramp cc load tbtcp --set k=2\n\
                       Then, for all connections:  sysctl net.ipv4.tcp_congestion_control=tbtcp\n\
-                      Or for those of a route:    ip route change 10.0.0.0/8 dev eth0 congctl tbtcp")]
+                      Or for those of a route:    ip route change 10.0.0.0/8 dev eth0 congctl tbtcp\n\
+                      rapid needs its programs at the devices of both ends: onramp cc load rapid --dev eth0")]
     Load(LoadArgs),
     /// Take one of ours out of this host's kernel. Its connections keep it until they end
     Unload {
@@ -29,16 +30,15 @@ pub struct LoadArgs {
     /// Set a parameter, e.g. --set eta=0.2; repeat it for more. They are the keys `cc.NAME.*` of scenarios
     #[arg(long, value_name = "PARAMETER=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
+    /// Attach the programs that rapid needs to this device; repeat it for more. If rapid is loaded already, only that
+    #[arg(long, value_name = "DEVICE")]
+    dev: Vec<String>,
 }
 
 pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::List => list(),
-        Command::Load(args) => {
-            kernel::load(&args.name, &tuning(&args.name, &args.set)?)?;
-            println!("the kernel has {0} now; sysctl net.ipv4.tcp_congestion_control={0} makes it the default", args.name);
-            Ok(())
-        }
+        Command::Load(args) => load(args),
         Command::Unload { name } => {
             kernel::unload(name)?;
             println!("the kernel gives {name} to no new connection");
@@ -47,9 +47,34 @@ pub fn run(command: &Command) -> Result<()> {
     }
 }
 
+fn load(args: &LoadArgs) -> Result<()> {
+    let LoadArgs { name, set, dev } = args;
+    let tuning = tuning(name, set)?;
+    let adds_devices = !dev.is_empty() && set.is_empty() && kernel::is_loaded(name);
+    if !adds_devices {
+        kernel::load(name, &tuning)?;
+        println!("the kernel has {name} now; sysctl net.ipv4.tcp_congestion_control={name} makes it the default");
+    }
+    for dev in dev {
+        if let Err(error) = kernel::hook(name, dev) {
+            if !adds_devices {
+                kernel::unload(name)?;
+            }
+            return Err(error.into());
+        }
+        println!("{dev} has the programs of {name} now; at senders it also needs fq or On-Ramp's qdisc, and segments of one packet: ip link set {dev} gso_max_segs 1");
+    }
+    if kernel::needs_hooks(name) && dev.is_empty() {
+        println!(
+            "without --dev connections of {name} get no time stamps, and their window is Reno's"
+        );
+    }
+    Ok(())
+}
+
 fn list() -> Result<()> {
     let here = kernel::available().context("the kernel does not list its congestion controls")?;
-    println!("{:14} {:11} {:26} WHAT", "NAME", "SIMULATOR", "THIS KERNEL");
+    println!("{:14} {:11} {:30} WHAT", "NAME", "SIMULATOR", "THIS KERNEL");
     for name in onramp_cc::names() {
         let all = || Cc::all().filter(|cc| cc.name() == *name);
         let cc = all().next().expect("it has a name");
@@ -59,7 +84,7 @@ fn list() -> Result<()> {
             _ => "NIC",
         };
         println!(
-            "{name:14} {hosts:11} {:26} {}",
+            "{name:14} {hosts:11} {:30} {}",
             in_kernel(cc, &here),
             cc.about()
         );
@@ -73,7 +98,12 @@ fn in_kernel(cc: Cc, here: &[String]) -> String {
     if here.iter().any(|other| other == name) {
         "yes".to_owned()
     } else if kernel::names().any(|other| other == name) {
-        format!("onramp cc load {name}")
+        let devices = if kernel::needs_hooks(name) {
+            " --dev DEV"
+        } else {
+            ""
+        };
+        format!("onramp cc load {name}{devices}")
     } else if cc.in_linux() {
         format!("modprobe tcp_{name}")
     } else if cc.is_nic() {
@@ -148,6 +178,8 @@ mod tests {
         assert_eq!(said("cubic"), "yes");
         assert_eq!(said("bbr"), "modprobe tcp_bbr");
         assert_eq!(said("tbtcp"), "onramp cc load tbtcp");
+        assert_eq!(said("rapid"), "onramp cc load rapid --dev DEV");
+        assert_eq!(said("scalable"), "no: only simulated");
         assert_eq!(said("hpcc"), "no: it is for NICs");
     }
 }

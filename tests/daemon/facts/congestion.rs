@@ -1,14 +1,19 @@
 //! Congestion controls of ours in the kernel: `onramp cc`.
 use std::{
+    io::Write,
+    net::{Shutdown, TcpListener, TcpStream},
+    os::fd::AsRawFd,
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
+use libbpf_rs::{query::MapInfoIter, MapCore, MapFlags, MapHandle};
+
 use crate::{
-    agent::PROGRAM,
+    agent::{Agent, PROGRAM},
     net::{shell, Plan, Star},
-    tcp::{finish_all, transfers, Load},
+    tcp::{connect, content, finish_all, transfers, Load},
 };
 
 const FLOWS: usize = 24;
@@ -144,5 +149,163 @@ pub fn ours_run_in_the_kernel() {
     must(&["unload", "timely"]);
     assert!(!available().contains("tbtcp"));
     assert!(!available().contains("timely"));
+    shell("umount /sys/fs/bpf");
+}
+
+/// Where RAPID runs: its congestion control at both ends, and its programs for devices, if at all.
+#[derive(Clone, Copy, PartialEq)]
+enum Hooks {
+    AtBoth,
+    AtSender,
+}
+
+/// Flows of RAPID between two hosts whose switch port has 100 Mbit/s and 10 ms of delay. Mean queue in the second half,
+/// packets; drops; rate of the port in the second half, Mbit/s.
+fn rapid_shares_a_port(name: &str, hooks: Hooks, flows: usize) -> (f64, u64, f64) {
+    let star = Star::build(&Plan {
+        buffer_packets: BUFFER_PACKETS,
+        ..Plan::USUAL
+    });
+    let (from, to) = star.pair();
+    for host in [from, to] {
+        shell(&format!("ip -n {} link set eth0 gso_max_segs 1", host.ns.0));
+        host.ns.run("tc qdisc replace dev eth0 root fq");
+        let route = format!(
+            "ip route replace 10.0.0.0/24 dev eth0 src {} congctl {name}",
+            host.v4
+        );
+        host.ns.run(&route);
+        if name == "rapid" && (hooks == Hooks::AtBoth || host.v4 == from.v4) {
+            host.ns.enter(|| must(&["load", "rapid", "--dev", "eth0"]));
+        }
+    }
+    let back = &from.port;
+    star.switch.run(&format!(
+        "tc qdisc replace dev {back} root netem delay 10ms limit 10000"
+    ));
+    let transfers = transfers(from, to, Load::seconds(6.0), flows);
+    thread::sleep(Duration::from_millis(3000));
+    let sockets = from.ns.run("ss -tin state established");
+    assert!(sockets.matches(&format!(" {name} ")).count() > flows / 2, "{sockets}");
+    let port = || star.switch.qdisc(&to.port).expect("it was added");
+    let count = |qdisc: &serde_json::Value, key: &str| qdisc[key].as_u64().expect("a count");
+    let (began, first) = (Instant::now(), port());
+    let backlog = |_| {
+        thread::sleep(Duration::from_millis(20));
+        count(&port(), "qlen") as f64
+    };
+    let queue = (0..100).map(backlog).sum::<f64>() / 100.0;
+    let last = port();
+    let bits = 8 * (count(&last, "bytes") - count(&first, "bytes"));
+    let mbit_per_s = bits as f64 / began.elapsed().as_secs_f64() / 1e6;
+    finish_all(transfers);
+    let drops = star.drops_towards(to);
+    println!("{flows} {name}: queue {queue:.1} packets, {drops} drops, {mbit_per_s:.1} Mbit/s");
+    (queue, drops, mbit_per_s)
+}
+
+/// RAPID: 24 flows keep a port busy and its queue shorter than CUBIC does. If the receiver does not stamp, the window is
+/// Reno's.
+pub fn rapid_runs_in_the_kernel() {
+    shell("mount -t bpf bpf /sys/fs/bpf");
+    // Nothing coalesces packets here, so that the sum of gaps shows the queue.
+    must(&[
+        "load",
+        "rapid",
+        "--set",
+        "min_rate=1Mbit/s",
+        "--set",
+        "by_gap=false",
+    ]);
+    let (code, text) = cc(&["load", "rapid", "--dev", "lo"]);
+    assert!(code == Some(1) && text.contains("lo is of type 772"), "{text}");
+    let (queue, drops, mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtBoth, FLOWS);
+    let (_, _, plain_mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtSender, FLOWS);
+    let (cubic, _, cubic_mbit_per_s) = rapid_shares_a_port("cubic", Hooks::AtBoth, FLOWS);
+    assert_eq!(drops, 0);
+    assert!(queue < cubic / 4.0, "{queue} and {cubic} packets");
+    assert!(
+        mbit_per_s > 0.8 * cubic_mbit_per_s,
+        "{mbit_per_s} and {cubic_mbit_per_s} Mbit/s"
+    );
+    assert!(
+        plain_mbit_per_s > 0.8 * cubic_mbit_per_s,
+        "{plain_mbit_per_s} and {cubic_mbit_per_s} Mbit/s"
+    );
+    must(&["unload", "rapid"]);
+    assert!(!available().contains("rapid"));
+    shell("umount /sys/fs/bpf");
+}
+
+/// Where a value of the map `rapid_senders` has its stream: behind struct onr_rapid.
+const STREAM_AT: usize = 96;
+
+/// Entries of the stream of RAPID that a socket sends now: packets, and their gaps at sender and receiver in ns.
+fn entries(map: &MapHandle, socket: &TcpStream) -> Vec<[u32; 3]> {
+    let value = map.lookup(&socket.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+    let value = value.expect("a map of sockets").expect("a socket of rapid");
+    let words = value[STREAM_AT..].chunks_exact(4);
+    let mut words = words.map(|word| u32::from_ne_bytes(word.try_into().expect("four bytes")));
+    let count = words.next().expect("a count") as usize;
+    assert!(count <= 192, "{count} entries");
+    let mut next = || words.next().expect("an entry");
+    (0..count).map(|_| [next(), next(), next()]).collect()
+}
+
+/// How far the gaps that arrive are from those that were wanted, of a flow with a constant rate and a path without other
+/// traffic: percentiles 50, 90 and 99, us.
+fn gap_errors(star: &Star) -> [f64; 3] {
+    let (from, to) = star.pair();
+    let mut maps = MapInfoIter::default();
+    let map = maps.find(|map| map.name == "rapid_senders");
+    let map = MapHandle::from_map_id(map.expect("rapid is loaded").id).expect("it stays");
+    let listener = to.ns.enter(|| TcpListener::bind((to.v4, 0))).expect("a free port");
+    let stream = connect(from, listener.local_addr().expect("it is bound"));
+    let (mut accepted, _) = listener.accept().expect("it is connected");
+    let reader = thread::spawn(move || std::io::copy(&mut accepted, &mut std::io::sink()));
+    let mut sending = stream.try_clone().expect("a descriptor");
+    let writer = thread::spawn(move || while sending.write_all(content(0)).is_ok() {});
+    thread::sleep(Duration::from_millis(500));
+    let mut errors = vec![];
+    for _ in 0..100 {
+        thread::sleep(Duration::from_millis(15));
+        let all = entries(&map, &stream).into_iter();
+        errors.extend(all.map(|[_, sent, received]| f64::from(sent.abs_diff(received)) / 1000.0));
+    }
+    stream.shutdown(Shutdown::Both).expect("it is connected");
+    writer.join().expect("it ends");
+    reader.join().expect("it ends").expect("it reads");
+    assert!(errors.len() > 500, "{} gaps", errors.len());
+    errors.sort_by(f64::total_cmp);
+    [50, 90, 99].map(|per_cent| errors[errors.len() * per_cent / 100])
+}
+
+/// Fq and edge let each packet of RAPID leave at its time.
+pub fn gaps_of_rapid_are_kept() {
+    shell("mount -t bpf bpf /sys/fs/bpf");
+    must(&["load", "rapid", "--set", "min_rate=40Mbit/s", "--set", "max_rate=40Mbit/s"]);
+    for qdisc in ["fq", "fq timer_slack 0", "edge"] {
+        let star = Star::build(&Plan { port_mbit: None, ..Plan::USUAL });
+        let (from, to) = star.pair();
+        shell(&format!("ip -n {} link set eth0 gso_max_segs 1", from.ns.0));
+        let agents = match qdisc {
+            "edge" => Some([from, to].map(|host| Agent::start(host, &[]))),
+            _ => {
+                from.ns.run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+                None
+            }
+        };
+        let route = format!("ip route replace 10.0.0.0/24 dev eth0 src {} congctl rapid", from.v4);
+        from.ns.run(&route);
+        for host in [from, to] {
+            host.ns.enter(|| must(&["load", "rapid", "--dev", "eth0"]));
+        }
+        let [half, most, nearly_all] = gap_errors(&star);
+        println!("{qdisc}: gaps wrong by {half:.1}, {most:.1}, {nearly_all:.1} us (p50, p90, p99)");
+        // A gap of two packets is 580 us on average.
+        assert!(half < 30.0 && most < 100.0, "{qdisc}: {half} and {most} us");
+        drop(agents);
+    }
+    must(&["unload", "rapid"]);
     shell("umount /sys/fs/bpf");
 }

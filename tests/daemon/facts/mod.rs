@@ -246,6 +246,8 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 20,
+        rapid_runs_in_the_kernel: 40,
+        gaps_of_rapid_are_kept: 20,
     }
     soak {
         random_faults_for_hours: 2400,

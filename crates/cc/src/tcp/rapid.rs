@@ -48,7 +48,7 @@ const fn kbit(number: u64) -> Rate {
 pub(super) const ENTRY: Entry = Entry {
     name: "rapid",
     about: "TCP RAPID",
-    linux: Linux::Lacks,
+    linux: Linux::Loads,
     marks: false,
     short_segments: false,
     parameters: PARAMETERS,
@@ -73,7 +73,7 @@ fn part_of(whole: Span, number: u32, what: Lateness) -> Span {
     let mut bits = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let part = u128::from(bits ^ bits >> 31) * whole.as_ps() as u128 >> 64;
+    let part = (u128::from(bits ^ bits >> 31) * whole.as_ps() as u128) >> 64;
     Span::from_ps(part as i64)
 }
 

@@ -1,7 +1,8 @@
 //! Gives the kernel the run's congestion control if it is one of ours (bpf/cc).
 
 use super::dilation::Dilation;
-use crate::error::{Error, Result};
+use super::sys::NetNs;
+use crate::error::{Doing, Error, Result};
 use onramp_cc::{Cc, Setting, Tuning};
 use onramp_scenario::Run;
 
@@ -22,6 +23,23 @@ impl Loaded {
         let tuning = slowed(cc, run, Dilation::new(run.time_dilation));
         onramp_kernel_cc::load(cc.name(), &tuning).map_err(Error::CongestionControl)?;
         Ok(Some(Loaded(cc.name())))
+    }
+
+    /// Gives the devices of the hosts the programs that it needs there.
+    ///
+    /// # Errors
+    /// The kernel refuses them.
+    pub fn hook(&self, hosts: &[NetNs]) -> Result<()> {
+        if !onramp_kernel_cc::needs_hooks(self.0) {
+            return Ok(());
+        }
+        for host in hosts {
+            let hooked = host.within(|| onramp_kernel_cc::hook(self.0, "eth0"));
+            hooked
+                .doing(|| "entering a namespace".into())?
+                .map_err(Error::CongestionControl)?;
+        }
+        Ok(())
     }
 }
 

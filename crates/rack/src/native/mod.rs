@@ -78,8 +78,11 @@ pub fn run_one(
     let plan = rack_plan(run);
     let measured = measured_host(run);
     let soak = measure_cpu.then(Soak::start).transpose()?;
-    let _congestion_control = Loaded::new(run)?; // dropped after the rack and its sockets
+    let congestion_control = Loaded::new(run)?; // dropped after the rack and its sockets
     let mut rack = Rack::build(run, measured)?;
+    if let Some(loaded) = &congestion_control {
+        loaded.hook(rack.hosts())?;
+    }
     let edges = match run.host.qdisc {
         Qdisc::Edge => {
             let mut loading = |part| progress(Progress::Daemons(part));
