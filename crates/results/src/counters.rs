@@ -114,6 +114,8 @@ pub struct SimCounters {
     pub pfc_pauses: u64,
     /// Drops by CoDel at hosts in the whole run; none without CoDel.
     pub host_drops: Option<u64>,
+    /// Round-trip times that congestion controls got within the window, with `--series rtts`.
+    pub rtt_us: Option<Summary>,
     /// Delays of packets and the last measurements of their senders, with `--series pairs`.
     pub pairs: Vec<PairSample>,
 }

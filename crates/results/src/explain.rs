@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// Names of series: name, place, worlds, meaning.
 #[rustfmt::skip]
-pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 11] = [
+pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 12] = [
     ("queue_us", "port", "both", "Queueing delay of the port: largest time until its line is free in the interval"),
     ("queue_bytes", "port", "sim", "Queue of the port: most bytes that wait in the interval"),
     ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
@@ -15,6 +15,7 @@ pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 11] = [
     ("rate_limit_gbps", "flow", "sim", "Pacing rate of the flow at the end of the interval, if it has one"),
     ("window_bytes", "flow", "sim", "Window of the flow at the end of the interval, if it has one"),
     ("held_fraction", "flow", "sim", "Fraction of the interval in which On-Ramp held the flow's first packet"),
+    ("rtt_us", "flow", "sim", "With `--series rtts`: a round-trip time that the congestion control got, for flows 0 to 3"),
     ("pair_owd_us", "flow", "sim", "With `--series pairs`: one-way delay of a sampled packet"),
     ("pair_last_owd_us", "flow", "sim", "With `--series pairs`: the last one-way delay that the sender knew when it sent the packet, by the hosts' clocks"),
     ("pair_last_rtt_us", "flow", "sim", "With `--series pairs`: the last round-trip time that the sender knew when it sent the packet"),
