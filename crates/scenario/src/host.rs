@@ -36,6 +36,8 @@ section! {
             .rack_has(Rack::Only(&["persistent"]))
             .later(),
             "`persistent`: a flow uses the connection between its hosts that became idle last, and that connection keeps its window. `new`: each flow has a new connection (each host of a ring has one, to the next host). The handshake is already complete and took place on an idle network.";
+        ack_priority: bool = field(Form::Flag, Is("false")).on(HostKind::Nic).later(),
+            "`true`: acknowledgements have a class of their own at switches. They leave before data, are not paused, and take no room from data. `false`: they wait in the queue of the data.";
         rtt_stamps: RttStamps = field(Form::Choice(RttStamps::VARIANTS), Is("exact"))
             .on(HostKind::Nic)
             .later(),

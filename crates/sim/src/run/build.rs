@@ -130,6 +130,7 @@ pub fn config(run: &Run) -> Config {
             buffer: buffer(run),
             ecn,
             alpha_log2: run.network.alpha_log2,
+            acks_first: run.host.ack_priority,
         },
         seed: run.seed,
     }

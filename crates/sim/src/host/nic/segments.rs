@@ -80,6 +80,11 @@ impl Segments {
         next_at
     }
 
+    /// Whether the rest of a burst follows at once, because it leaves at the rate of the line.
+    pub fn goes_on(&self, next_at: Time<Sim>, line_free_at: Time<Sim>) -> bool {
+        self.leaving.is_some() && next_at <= line_free_at
+    }
+
     /// Whether a burst that begins now is so late that the flow uses less of its rate than it should.
     fn is_late(&self, began: Time<Sim>) -> bool {
         let Some(last) = self.last else {

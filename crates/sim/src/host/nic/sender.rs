@@ -304,6 +304,21 @@ impl Nics {
         site.net.counters.data_packets += 1;
         self.law_sent(site, at, id);
         site.net.transmit(port, id);
+        self.keep_turn(site, at);
+    }
+
+    /// A burst at the rate of the line leaves as a whole: the sender at `at` is next in its NIC's round robin.
+    fn keep_turn(&mut self, site: &Site, at: u32) {
+        let sender = &self.senders[at];
+        let (Some(segments), nic) = (&sender.segments, &mut self.nics[sender.src as usize]) else {
+            return;
+        };
+        let place = sender.entry as usize;
+        let free_at = site.net.ports[nic.port as usize].free_at;
+        let entry = nic.flows.get(place);
+        if entry.is_some_and(|entry| segments.goes_on(entry.next_at, free_at)) {
+            nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
+        }
     }
 
     /// Handles an acknowledgement at the sender.
