@@ -148,6 +148,9 @@ mod tests {
             RttStamps::Software,
         ]
         .map(spread);
-        assert!(nic < calibrated && calibrated < kernel, "{nic} {calibrated} {kernel}");
+        assert!(
+            nic < calibrated && calibrated < kernel,
+            "{nic} {calibrated} {kernel}"
+        );
     }
 }
