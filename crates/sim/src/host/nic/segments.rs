@@ -152,7 +152,7 @@ mod tests {
             due: at(due_us),
             wire_bytes: 1_250,
             end,
-            is_last: end % 2_000 == 0,
+            is_last: end.is_multiple_of(2_000),
         };
         segments.left(&packet, BURST, RATE, Rounding::Exact)
     }
