@@ -41,6 +41,7 @@ static __always_inline struct onr_timely_cfg law(void)
 		.hyper_after = cfg.hyper_after,
 		.hyper = cfg.hyper,
 		.segment_bytes = cfg.segment_bytes,
+		.hyper_low = cfg.hyper_low,
 	};
 
 	return copy;

@@ -2,7 +2,7 @@
 /* law/cc/timely.h: the rate of TIMELY from round-trip times ("TIMELY: RTT-based Congestion Control for the Datacenter",
  * SIGCOMM 2015, algorithm 1 and sections 4.3 and 4.4). Rates are in bytes a second, below 2^40. Where the paper is
  * silent: the first round-trip time only starts the gradient; hyper-active increase counts falling gradients between
- * t_low and t_high; of n completions in a minimum round-trip time each has a weight of 1/n. */
+ * t_low and t_high or, with hyper_low, increases of any kind; of n completions in a minimum round-trip time each has a weight of 1/n. */
 #ifndef ONR_TIMELY_H
 #define ONR_TIMELY_H
 
@@ -15,6 +15,7 @@ struct onr_timely_cfg {
 	u64 step;	   /* delta, bytes a second */
 	u64 min_rate;	   /* at least 1 */
 	u64 max_rate;
+	u64 hyper_low;	   /* 1: hyper-active increase counts every increase, also below t_low; else 0 */
 	u32 low_ns;	   /* t_low */
 	u32 high_ns;	   /* t_high, at least 1 */
 	u32 min_rtt_ns;	   /* of the idle network, a constant; 1 to 10^9 */
@@ -29,7 +30,7 @@ struct onr_timely {
 	u64 rate;	/* 0 before it has one */
 	s64 difference; /* rtt_diff, smoothed, in ONR_TIMELY_UNIT */
 	u32 prev_rtt_ns; /* 0 before the first */
-	u32 falls;	/* gradients below zero in a row */
+	u32 falls;	/* gradients below zero in a row; with hyper_low, increases in a row */
 	u32 acked;	/* bytes of the present segment that are acknowledged */
 	u32 least_ns;	/* their least round-trip time, 0 before the first */
 };
@@ -51,10 +52,13 @@ ONR_FN u64 onr_timely_weight_q16(const struct onr_timely_cfg *cfg, const struct 
 	return bytes < in_flight ? (bytes << 16) / in_flight : ONR_ONE_Q16;
 }
 
-ONR_FN void onr_timely_grow(const struct onr_timely_cfg *cfg, struct onr_timely *flow, u32 steps, u64 weight_q16,
+/* An increase; counts: it is one of those that make the next ones hyper-active. */
+ONR_FN void onr_timely_grow(const struct onr_timely_cfg *cfg, struct onr_timely *flow, u32 counts, u64 weight_q16,
 			    u32 is_limited)
 {
-	/* Section 4.4: a flow that does not use its rate keeps it. */
+	u32 steps = flow->falls >= cfg->hyper_after && counts ? cfg->hyper : 1;
+
+	/* Section 5: a flow that does not use its rate keeps it. */
 	if (!is_limited)
 		flow->rate += onr_mul_q16(cfg->step * steps, weight_q16);
 }
@@ -92,7 +96,8 @@ ONR_FN void onr_timely_sample(const struct onr_timely_cfg *cfg, struct onr_timel
 	if (is_first)
 		return;
 	if (rtt < cfg->low_ns) {
-		onr_timely_grow(cfg, flow, 1, weight_q16, is_limited);
+		flow->falls += (u32)cfg->hyper_low;
+		onr_timely_grow(cfg, flow, (u32)cfg->hyper_low, weight_q16, is_limited);
 	} else if (rtt > cfg->high_ns) {
 		flow->falls = 0;
 		onr_timely_shrink(cfg, flow, ((u64)(rtt - cfg->high_ns) << 16) / rtt, weight_q16);
@@ -101,8 +106,8 @@ ONR_FN void onr_timely_sample(const struct onr_timely_cfg *cfg, struct onr_timel
 		onr_timely_shrink(cfg, flow, ((u64)flow->difference << 8) / cfg->min_rtt_ns, weight_q16);
 	} else {
 		/* A difference of less than a nanosecond is a remainder of the average. */
-		flow->falls = flow->difference < -ONR_TIMELY_UNIT ? flow->falls + 1 : 0;
-		onr_timely_grow(cfg, flow, flow->falls >= cfg->hyper_after ? cfg->hyper : 1, weight_q16, is_limited);
+		flow->falls = cfg->hyper_low || flow->difference < -ONR_TIMELY_UNIT ? flow->falls + 1 : 0;
+		onr_timely_grow(cfg, flow, 1, weight_q16, is_limited);
 	}
 	onr_timely_bound(cfg, flow);
 }

@@ -2,7 +2,7 @@
 //! marks, timeouts and idle times come in.
 
 use onramp_cc::int::{IntFormat, IntHop, MAX_INT_HOPS};
-use onramp_cc::nic::{self, Ack, CongestionControl, PathFacts};
+use onramp_cc::nic::{self, Ack, Completion, CongestionControl, PathFacts};
 use onramp_cc::tcp::{self, Acked, Arrival, Device, Pacing, RateSample, Window, WindowControl};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use proptest::prelude::*;
@@ -52,6 +52,8 @@ struct NicFlow {
     /// The largest that `next` was.
     highest: u64,
     acked: u64,
+    /// Payload of complete bursts.
+    completed: u64,
     sent_by_hops: [u64; MAX_INT_HOPS],
 }
 
@@ -71,6 +73,7 @@ impl NicFlow {
             next: 1000,
             highest: 1000,
             acked: 0,
+            completed: 0,
             sent_by_hops: [0; MAX_INT_HOPS],
         }
     }
@@ -112,6 +115,20 @@ impl NicFlow {
             hops,
             int: &self.format,
         });
+        let burst = self
+            .control
+            .burst()
+            .map_or(u64::MAX, |burst| burst.bytes.into());
+        let bytes = self.acked - self.completed;
+        if bytes >= burst {
+            self.completed = self.acked;
+            self.control.on_completion(&Completion {
+                now: self.now,
+                bytes,
+                rtt,
+                is_limited: marked,
+            });
+        }
     }
 }
 

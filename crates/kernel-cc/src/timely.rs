@@ -33,6 +33,7 @@ pub fn register(settings: &Settings) -> libbpf_rs::Result<Link> {
     cfg.hyper_after = settings.count("hai_falls");
     cfg.hyper = settings.count("hai_steps");
     cfg.segment_bytes = settings.count("segment") * PACKET_BYTES;
+    cfg.hyper_low = settings.flag("hai_low").into();
     let mut loaded = open.load()?;
     loaded.maps.timely.attach_struct_ops()
 }

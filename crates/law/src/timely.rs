@@ -22,6 +22,8 @@ pub struct TimelyConfig {
     pub ewma: f64,
     /// Falling gradients in a row, after which the rate grows by more steps, and their number.
     pub hyper: (u32, u32),
+    /// Whether it counts every increase in a row, also below `low`.
+    pub hyper_low: bool,
     /// Bytes that have one round-trip time.
     pub segment_bytes: u32,
 }
@@ -58,6 +60,7 @@ impl Timely {
                 hyper_after: config.hyper.0,
                 hyper: config.hyper.1.max(1),
                 segment_bytes: config.segment_bytes,
+                hyper_low: config.hyper_low.into(),
             },
             state: raw::onr_timely {
                 rate: 0,
@@ -141,6 +144,7 @@ mod tests {
             beta: 0.8,
             ewma: 0.875,
             hyper: (5, 5),
+            hyper_low: false,
             segment_bytes: SEGMENT as u32,
         }
     }
@@ -187,6 +191,24 @@ mod tests {
             (after(&[200; 9]) - 1080.0).abs() < 0.01,
             "a flat one does not"
         );
+    }
+
+    #[test]
+    fn below_t_low_only_hyper_low_makes_it_hyper_active() {
+        let grown = |hyper_low| {
+            let config = TimelyConfig {
+                hyper_low,
+                ..paper()
+            };
+            let mut timely = Timely::new(&config);
+            timely.begin(125_000_000);
+            for _ in 0..7 {
+                timely.sample(SEGMENT, Span::from_us(30), false);
+            }
+            timely.bytes_per_s().unwrap() as f64 * 8.0 / 1e6 - 1000.0
+        };
+        assert!((grown(false) - 60.0).abs() < 0.01);
+        assert!((grown(true) - 140.0).abs() < 0.01);
     }
 
     #[test]

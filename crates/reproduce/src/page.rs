@@ -9,9 +9,9 @@ const INTRODUCTION: &str = "# Reproduction
 
 <!-- Generated from docs/reproduction/ and figures/ by `onramp reproduce --table`; a test compares. -->
 
-This page compares papers with what `onramp reproduce` measures: On-Ramp (NSDI'21), and Tiny Buffer TCP
-(figures `tbtcp-*`). It is for readers who want to know which of the papers' results hold here, how far, and
-why not.
+This page compares papers with what `onramp reproduce` measures: On-Ramp (NSDI'21), Tiny Buffer TCP
+(figures `tbtcp-*`), and [TIMELY](timely.md) (figures `timely-*`). It is for readers who want to know which of the
+papers' results hold here, how far, and why not.
 
 **How to read it.** A value is a mean over seeds with its 95 % confidence interval (Student's t; ratios are
 averaged by their logarithms). The ratio is our value divided by the paper's. For a change in per cent it is

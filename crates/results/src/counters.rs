@@ -116,6 +116,8 @@ pub struct SimCounters {
     pub host_drops: Option<u64>,
     /// Of each long flow, within the window: the fraction of its packets that were sent again.
     pub long_resent: Vec<f64>,
+    /// Round-trip times that congestion controls got within the window, with `--series rtts`.
+    pub rtt_us: Option<Summary>,
     /// Delays of packets and the last measurements of their senders, with `--series pairs`.
     pub pairs: Vec<PairSample>,
 }

@@ -16,6 +16,7 @@ pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 12] = [
     ("rate_limit_gbps", "flow", "sim", "Pacing rate of the flow at the end of the interval, if it has one"),
     ("window_bytes", "flow", "sim", "Window of the flow at the end of the interval, if it has one"),
     ("held_fraction", "flow", "sim", "Fraction of the interval in which On-Ramp held the flow's first packet"),
+    ("rtt_us", "flow", "sim", "With `--series rtts`: a round-trip time that the congestion control got, for flows 0 to 3"),
     ("pair_owd_us", "flow", "sim", "With `--series pairs`: one-way delay of a sampled packet"),
     ("pair_last_owd_us", "flow", "sim", "With `--series pairs`: the last one-way delay that the sender knew when it sent the packet, by the hosts' clocks"),
     ("pair_last_rtt_us", "flow", "sim", "With `--series pairs`: the last round-trip time that the sender knew when it sent the packet"),

@@ -191,6 +191,7 @@ impl<'a> Measures<'a> {
             metrics.put("long.retransmitted_fraction", &sim.long_resent);
         }
         metrics.put_some("host.drops", sim.host_drops);
+        metrics.put_some("rtt_us", sim.rtt_us);
         let bits_per_s = sim.or_ack_bytes as f64 * 8.0 / self.window().as_s_f64();
         let hosts = f64::from(self.run.network.topology.hosts());
         metrics.put("or_ack_mbps", bits_per_s / hosts / 1e6);

@@ -48,7 +48,7 @@ const fn metric(line: Line) -> Metric {
 
 /// All metrics, in the order of docs/results.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 48] = [
+pub const METRICS: [Metric; 49] = [
     metric(("incast.rct_us", "us", "distribution", BOTH, ALL, "Request completion time of an incast: from the request (rack: the aggregator's first write; simulator: the start of the first answer) to the last byte of the last answer at the aggregator")),
     metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "As `incast.rct_us`, up to the last acknowledgement at the last sender, as the paper's simulator measures it")),
     metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast that are unfinished 2 s after the end of the traffic")),
@@ -82,6 +82,7 @@ pub const METRICS: [Metric; 48] = [
     metric(("utilisation", "1", "number", BOTH, ALL, "Bytes that the measured port accepted in the window, divided by the bytes that its line rate allows")),
     metric(("queue_us", "us", "distribution", BOTH, ALL, "Queueing delay at the measured port within the window: time until its line is free (simulator: `n` samples at equal intervals; rack: weighted by time, without `n`)")),
     metric(("owd_us", "us", "distribution", BOTH, ALL, "One-way delay to the measured host within the window (simulator: all data packets; rack: sampled segments, from the sender's qdisc to the arrival)")),
+    metric(("rtt_us", "us", "distribution", SIM, ALL, "Round-trip times that the congestion controls got within the window (`--series rtts`). Nic hosts: of whole segments, where the congestion control sends segments. Kernel hosts: the last one of the connection at each acknowledgement")),
     metric(("clock.error_ns", "ns", "distribution", BOTH, ALL, "Absolute error of synchronised clocks while traffic runs")),
     metric(("clock.within_2_sigma", "1", "number", BOTH, ALL, "Fraction of these errors within two of the standard deviations that the hosts estimate")),
     metric(("clock.windows", "", "list", SIM, ALL, "Each window of synchronisation: `end_ms`, `error_ns` (distribution), `within_2_sigma`, `edge_sigma_ns`, `lost_hosts`, `pairs`, `pure`")),

@@ -107,6 +107,7 @@ words!(
     crate::Arrivals,
     crate::ClockSync,
     crate::Connections,
+    crate::RttStamps,
     crate::HostKind,
     crate::Kind,
     crate::Law,

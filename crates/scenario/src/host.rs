@@ -44,6 +44,16 @@ section! {
             .rack_has(Rack::Only(&["persistent"]))
             .later(),
             "`persistent`: a flow uses the connection between its hosts that became idle last, and that connection keeps its window. `new`: each flow has a new connection (each host of a ring has one, to the next host). The handshake is already complete and took place on an idle network.";
+        ack_priority: bool = field(Form::Flag, Is("false")).on(HostKind::Nic).later(),
+            "`true`: acknowledgements have a class of their own at switches. They leave before data, are not paused, and take no room from data. `false`: they wait in the queue of the data.";
+        rtt_stamps: RttStamps = field(Form::Choice(RttStamps::VARIANTS), Is("exact"))
+            .on(HostKind::Nic)
+            .later(),
+            "Who stamps the departure and the completion of a segment, where the congestion control sends segments. `exact`: without error. `hardware`: the NIC stamps both. `calibrated`: the host stamps the departure and the NIC the completion, as in TIMELY's paper. `software`: the host stamps both. The errors are those of the probes of `clock.stamps`.";
+        rtt_noise: Span = field(Form::Span(Span::ZERO, Span::from_ms(10)), Is("0 s"))
+            .on(HostKind::Nic)
+            .later(),
+            "A random time between 0 and this is added to the round-trip time of each segment.";
     } and {
         /// Constants of the transport.
         transport: Transport;
@@ -106,6 +116,20 @@ pub enum HostKind {
     Kernel,
     /// An RDMA-like NIC, in the simulator only.
     Nic,
+}
+
+/// Who stamps a round-trip time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum RttStamps {
+    /// Nobody: it is known.
+    Exact,
+    /// The NIC.
+    Hardware,
+    /// The host at departure, the NIC at completion.
+    Calibrated,
+    /// The host.
+    Software,
 }
 
 /// The connection that a flow uses.

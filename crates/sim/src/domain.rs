@@ -78,7 +78,7 @@ impl Domain {
         let ports = (0..nodes as u32).map(|node| network.port_of(node));
         let mut domain = Domain {
             hosts: match &config.hosts {
-                config::Hosts::Nic(nic) => Hosts::Nic(Nics::new(*nic, ports)),
+                config::Hosts::Nic(nic) => Hosts::Nic(Nics::new(*nic, ports, config.seed)),
                 config::Hosts::Kernel(kernel) => Hosts::Kernel(Kernels::new(kernel.clone(), nodes)),
             },
             captures: Captures::default(),
@@ -98,6 +98,7 @@ impl Domain {
                 }),
                 laws: beginning.laws.clone(),
                 last_delays: HashMap::new(),
+                rtts: None,
                 config: config.clone(),
             },
         };

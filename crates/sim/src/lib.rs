@@ -20,6 +20,7 @@
 //!     buffer: Buffer::Lossless(Bytes::new(32 << 20)),
 //!     ecn: None,
 //!     alpha_log2: None,
+//!     acks_first: false,
 //! };
 //! let config = Config::new(Hosts::Nic(Nic::reference(hpcc)), switch);
 //! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };

@@ -10,6 +10,7 @@ use crate::flows::network::Network;
 use crate::host::config::Config;
 use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
 use crate::host::kernel::signals::{Pair, Signals};
+use crate::host::rtts::{RttSample, Rtts};
 use crate::host::site::Site;
 use crate::net::carried::Carries;
 use crate::net::config::Buffer;
@@ -252,6 +253,30 @@ impl Simulation {
             Hosts::Kernel(kernels) => kernels.signals = Some(Signals::default()),
             Hosts::Nic(_) => {}
         });
+    }
+
+    /// Records round-trip times until `end`, and all of the first `kept` flows.
+    pub(crate) fn watch_rtts(&mut self, end: Time<Sim>, kept: u32) {
+        self.each()
+            .for_each(|mut domain| domain.site.rtts = Some(Rtts::new(end, kept)));
+    }
+
+    /// All recorded round-trip times; none if they are not recorded or there were none.
+    pub(crate) fn rtts(&self) -> Option<Delays> {
+        let mut all = Delays::new();
+        for domain in self.each() {
+            all.add(&domain.site.rtts.as_ref()?.delays);
+        }
+        (all.count() > 0).then_some(all)
+    }
+
+    /// Those of the first flows, by time.
+    pub(crate) fn rtt_samples(&self) -> Vec<RttSample> {
+        let of = |domain: &Domain| Some(domain.site.rtts.as_ref()?.samples.clone());
+        let samples = self.each().filter_map(|domain| of(&domain));
+        let mut samples: Vec<RttSample> = samples.flatten().collect();
+        samples.sort_by_key(|sample| (sample.at, sample.plan, sample.rtt));
+        samples
     }
 
     /// The records so far, by time.

@@ -29,6 +29,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
         buffer,
         ecn: Some((preset.ecn)(line).into()),
         alpha_log2: None,
+        acks_first: false,
     };
     Config::new(hosts, switch)
 }

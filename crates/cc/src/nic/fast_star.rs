@@ -3,7 +3,7 @@
 //! round-trip time of the flow as that of its idle path.
 
 use super::{red, scaled, Burst, Preset};
-use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, Completion, CongestionControl, Feedback, Limits, PathFacts};
 use crate::parameter::{parameters, PART, STEP};
 use crate::FAIR;
 use onramp_units::{Rate, Sim, Span, Time};
@@ -45,8 +45,6 @@ pub struct FastStar {
     line: Rate,
     rate: Rate,
     least_rtt: Option<Span>,
-    /// End of the segment that completes next.
-    end: u64,
     next_update: Time<Sim>,
 }
 
@@ -57,7 +55,6 @@ impl FastStar {
             line: path.line_rate,
             rate: params.first_rate.min(path.line_rate),
             least_rtt: None,
-            end: u64::from(params.segment_bytes),
             next_update: Time::ZERO,
         }
     }
@@ -75,17 +72,18 @@ impl FastStar {
 }
 
 impl CongestionControl for FastStar {
-    fn on_ack(&mut self, ack: &Ack<'_>) {
-        if ack.acked < self.end || ack.rtt <= Span::ZERO {
+    fn on_ack(&mut self, _ack: &Ack<'_>) {}
+
+    fn on_completion(&mut self, completion: &Completion) {
+        let Completion { now, rtt, .. } = *completion;
+        if rtt <= Span::ZERO {
             return;
         }
-        let segment = u64::from(self.params.segment_bytes);
-        self.end = ack.acked - ack.acked % segment + segment;
-        let least = self.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
+        let least = self.least_rtt.map_or(rtt, |least| least.min(rtt));
         self.least_rtt = Some(least);
-        if ack.now >= self.next_update {
-            self.next_update = ack.now + ack.rtt;
-            self.update(ack.rtt, least);
+        if now >= self.next_update {
+            self.next_update = now + rtt;
+            self.update(rtt, least);
         }
     }
 

@@ -26,6 +26,22 @@ pub struct Ack<'a> {
     pub int: &'a IntFormat,
 }
 
+/// A burst that its receiver has acknowledged as a whole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Completion {
+    /// Time of the acknowledgement.
+    pub now: Time<Sim>,
+    /// Payload.
+    pub bytes: u64,
+    /// Time since the burst was due, less its own time on the sender's line.
+    pub rtt: Span,
+    /// Whether the burst left so late that the flow used less of its rate than [`USED`].
+    pub is_limited: bool,
+}
+
+/// Part of its rate that a flow has to use, to be not limited by its application (TIMELY, section 5).
+pub const USED: f64 = 0.8;
+
 /// Limits of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -83,6 +99,8 @@ pub struct Marks {
 pub trait CongestionControl {
     /// An acknowledgement has arrived.
     fn on_ack(&mut self, ack: &Ack<'_>);
+    /// A burst is complete.
+    fn on_completion(&mut self, _completion: &Completion) {}
     /// Advances the time to `now`; called before limits that depend on time are read.
     fn advance(&mut self, _now: Time<Sim>) {}
     /// The current limits of the flow.
@@ -172,6 +190,12 @@ macro_rules! congestion_controls {
             fn on_ack(&mut self, ack: &Ack<'_>) {
                 match self {
                     $(Control::$variant(cc) => cc.on_ack(ack),)*
+                }
+            }
+
+            fn on_completion(&mut self, completion: &Completion) {
+                match self {
+                    $(Control::$variant(cc) => cc.on_completion(completion),)*
                 }
             }
 

@@ -1,7 +1,7 @@
 //! No congestion control: every flow may send at line rate. On a lossless network that is PFC alone, a baseline of
 //! TIMELY's paper.
 
-use super::{red, Preset};
+use super::{red, Burst, Preset};
 use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
 use crate::parameter::parameters;
 use crate::FAIR;
@@ -10,7 +10,9 @@ use onramp_units::Rate;
 pub const FEEDBACK: Feedback = Feedback::Marks;
 pub const MOVES_NEXT_PACKET: bool = false;
 
-parameters! { "none", |_line| {} }
+parameters! { "none", |_line| {
+    "segment_bytes" segment_bytes: u32 = 16_000, super::timely_paper::SEGMENT, "Payload that has one round-trip time.";
+} }
 
 /// One.
 pub(super) const PRESETS: &[Preset] = &[Preset {
@@ -36,12 +38,14 @@ impl Params {
 #[derive(Debug, Clone)]
 pub struct Unlimited {
     line: Rate,
+    segment_bytes: u32,
 }
 
 impl Unlimited {
-    pub fn new(_params: &Params, path: &PathFacts) -> Unlimited {
+    pub fn new(params: &Params, path: &PathFacts) -> Unlimited {
         Unlimited {
             line: path.line_rate,
+            segment_bytes: params.segment_bytes,
         }
     }
 }
@@ -55,5 +59,13 @@ impl CongestionControl for Unlimited {
             rate: self.line,
             window_bytes: u64::MAX,
         }
+    }
+
+    #[inline]
+    fn burst(&self) -> Option<Burst> {
+        Some(Burst {
+            bytes: self.segment_bytes,
+            rate: self.line,
+        })
     }
 }

@@ -25,6 +25,7 @@ parameters! { "timely", {
     "hai_falls" hyper_after: u32 = 5, TIMES, "Number of falling gradients in a row before the rate grows by `hai_steps`.";
     "min_rate" min_rate: Rate = mbit(10), STEP, "Lower bound of the rate.";
     "hai_steps" hyper: u32 = 5, Bounds::Count(1, 1000), "Steps of hyper-active increase.";
+    "hai_low" hyper_low: bool = false, Bounds::Flag, "Whether hyper-active increase counts every increase in a row, also below `t_low`, as the HPCC authors' code. `false`: only falling gradients above `t_low`, as algorithm 1.";
     "max_rate" max_rate: Rate = mbit(10_000), STEP, "Upper bound of the rate. Must be at least `min_rate`.";
     "segment" segment: u32 = 11, Bounds::Count(1, 1000), "Packets that have one round-trip time, the least of their acknowledgements.";
     "cap" cap: u32 = 1000, Bounds::Count(4, 100_000), "Packets that may be in flight.";
@@ -73,6 +74,7 @@ impl Timely {
             beta: params.decrease,
             ewma: params.ewma,
             hyper: (params.hyper_after, params.hyper),
+            hyper_low: params.hyper_low,
             segment_bytes: bytes(f64::from(params.segment)) as u32,
         };
         Timely {

@@ -85,6 +85,7 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
             buffer: Buffer::Lossless(args.buffer),
             ecn: Some((preset.ecn)(line).into()),
             alpha_log2: None,
+            acks_first: false,
         },
         reuse: None,
         or_ack_every: 1,

@@ -16,8 +16,8 @@ pub struct Watch {
     #[arg(long, value_name = "PORT,...", value_delimiter = ',')]
     pcap: Vec<String>,
     /// Add series to series.parquet: a port as above, flow7 (row 7 of its run in flows.parquet),
-    /// ports (all), flows (all), pairs (kernel hosts: delay of a packet, and the last delays that its
-    /// sender knew)
+    /// ports (all), flows (all), rtts (round-trip times that senders measure), pairs (kernel hosts:
+    /// delay of a packet, and the last delays that its sender knew)
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',')]
     series: Vec<String>,
 }

@@ -48,6 +48,7 @@ pub(crate) enum Purpose {
     Marks,
     Noise,
     Probes,
+    Rtts,
 }
 
 /// A stream of ChaCha8 for each node, so that what one node draws does not depend on the others.

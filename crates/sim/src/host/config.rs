@@ -6,6 +6,7 @@ use crate::host::clock::ClockErrors;
 use crate::host::huygens::Probing;
 use crate::host::kernel::{HEADER, MSS};
 use crate::host::nic::DATA_HEADER;
+use crate::host::rtts::RttErrors;
 use crate::net::config::Switch;
 use onramp_cc::nic::{Algorithm, Feedback, Preset};
 use onramp_cc::tcp::TcpAlgorithm;
@@ -88,6 +89,8 @@ pub struct Nic {
     pub hold_acks: bool,
     /// Go back after this time without progress; `None`: never, for a network without loss.
     pub timeout: Option<Span>,
+    /// Errors of the round-trip times of bursts.
+    pub rtt_errors: RttErrors,
 }
 
 /// A host's kernel.
@@ -190,6 +193,7 @@ impl Nic {
             piggyback: false,
             hold_acks: true,
             timeout: None,
+            rtt_errors: RttErrors::NONE,
         }
     }
 

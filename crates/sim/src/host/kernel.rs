@@ -483,6 +483,9 @@ impl Kernels {
         connection
             .sender
             .acknowledged(site.net.now, acknowledgement);
+        if let Some(rtt) = connection.sender.last_rtt() {
+            site.note_rtt(connection.plan, rtt);
+        }
         if !self.end_if_done(site, place) {
             self.hand_down(site, place);
         }

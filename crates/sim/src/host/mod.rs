@@ -7,4 +7,5 @@ pub(crate) mod edge;
 pub(crate) mod huygens;
 pub(crate) mod kernel;
 pub(crate) mod nic;
+pub(crate) mod rtts;
 pub(crate) mod site;

@@ -7,11 +7,13 @@
 mod edge;
 mod receiver;
 mod scheduler;
+mod segments;
 mod sender;
 
 use crate::flows::outcomes::Outcomes;
 use crate::flows::table::FlowTable;
 use crate::host::config;
+use crate::host::rtts::Stamper;
 use crate::host::site::Site;
 use crate::net::packet::Kind;
 use crate::net::what::What;
@@ -82,14 +84,17 @@ pub(crate) struct Nics {
     /// Ends of connections, by the flow that opened them.
     pub senders: FlowTable<Sender>,
     receivers: FlowTable<Receiver>,
+    stamper: Stamper,
 }
 
 impl Nics {
     /// At the ports `ports`, by node.
-    pub fn new(own: config::Nic, ports: impl Iterator<Item = u32>) -> Nics {
+    pub fn new(own: config::Nic, ports: impl Iterator<Item = u32>, seed: u64) -> Nics {
+        let nics: Vec<Nic> = ports.map(Nic::new).collect();
         Nics {
             own,
-            nics: ports.map(Nic::new).collect(),
+            stamper: Stamper::new(own.rtt_errors, seed, nics.len()),
+            nics,
             senders: FlowTable::new(),
             receivers: FlowTable::new(),
         }

@@ -3,6 +3,7 @@
 use super::clock::Clocks;
 use super::config::Config;
 use super::huygens::Prober;
+use super::rtts::{RttSample, Rtts};
 use crate::flows::network::Network;
 use crate::flows::starts::Starts;
 use crate::net::fabric::Fabric;
@@ -23,6 +24,8 @@ pub(crate) struct Site {
     pub laws: Arc<[Option<onramp_law::Config>]>,
     /// By local sender and receiver: the last delay, and the time of its measurement; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
+    /// Round-trip times, if they are recorded.
+    pub rtts: Option<Rtts>,
 }
 
 impl Site {
@@ -38,6 +41,15 @@ impl Site {
             let flow = &self.network.flows[plan as usize];
             self.last_delays
                 .insert((flow.src, flow.dst), (owd, self.net.now));
+        }
+    }
+
+    /// Records a round-trip time of flow `plan`, if they are recorded.
+    #[inline]
+    pub(crate) fn note_rtt(&mut self, plan: u32, rtt: Span) {
+        if let Some(rtts) = &mut self.rtts {
+            let at = self.net.now;
+            rtts.note(RttSample { at, plan, rtt });
         }
     }
 

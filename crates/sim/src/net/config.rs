@@ -14,6 +14,8 @@ pub struct Switch {
     /// Dynamic threshold: alpha is 2 to the power of this; `None`: 1 if shared, 1/8 at the hosts' rate if
     /// lossless.
     pub alpha_log2: Option<i8>,
+    /// Acknowledgements of NIC hosts have a class of their own, which leaves first, is never paused and has its own room.
+    pub acks_first: bool,
 }
 
 /// How packets share a switch's memory.

@@ -31,7 +31,7 @@ pub(crate) struct Port {
     /// PFC: the other end has paused the data class.
     pub paused: bool,
 
-    /// Strict priority: at a switch PFC frames, at a host acknowledgements.
+    /// Strict priority: at a switch PFC frames and acknowledgements with priority, at a host acknowledgements.
     pub control: Fifo,
     /// The node it belongs to.
     pub node: u32,

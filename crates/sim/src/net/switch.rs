@@ -143,6 +143,7 @@ impl Fabric {
                 }
                 return;
             }
+            Kind::Ack | Kind::Nack if self.switch.acks_first => return self.forward_first(id),
             _ => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
@@ -154,6 +155,17 @@ impl Fabric {
         }
         self.mark(egress, id, true);
         self.ports[egress as usize].data.push(&mut self.packets, id);
+        self.switch_send(egress);
+    }
+
+    /// Queues an acknowledgement before the data.
+    fn forward_first(&mut self, id: u32) {
+        let packet = &mut self.packets[id];
+        let egress = u32::from(packet.path[usize::from(packet.hop)]);
+        packet.hop += 1;
+        self.ports[egress as usize]
+            .control
+            .push(&mut self.packets, id);
         self.switch_send(egress);
     }
 

@@ -7,6 +7,7 @@ use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
 use crate::host::config::{Algorithms, Config, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
+use crate::host::rtts::RttErrors;
 use crate::net::config::{Buffer, Ecn, Switch};
 use crate::net::partition::Partition;
 use crate::net::port_name::UnknownPort;
@@ -126,6 +127,7 @@ pub fn config(run: &Run) -> Config {
             buffer: buffer(run),
             ecn,
             alpha_log2: run.network.alpha_log2,
+            acks_first: run.host.ack_priority,
         },
         seed: run.seed,
     }
@@ -156,6 +158,10 @@ fn nic_hosts(run: &Run, preset: &Preset) -> (Hosts, Option<Ecn>) {
         algorithm: (preset.algorithm)(line).tuned(&run.tuning),
         timeout: (!lossless).then_some(run.host.transport.min_rto),
         piggyback: run.onramp.piggyback,
+        rtt_errors: RttErrors {
+            stamps: run.host.rtt_stamps,
+            noise: run.host.rtt_noise,
+        },
         ..Nic::of(preset, line)
     };
     let ecn = run.network.ecn.as_ref();

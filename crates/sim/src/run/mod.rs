@@ -34,7 +34,7 @@ pub use report::Report;
 pub struct Watch {
     /// Names of ports, and the outputs for their packets.
     pub captures: Vec<(String, Output)>,
-    /// Requested series: names of ports, "ports", "flow7", "flows".
+    /// Requested series: names of ports, "ports", "flow7", "flows", "pairs", "rtts".
     pub series: Vec<String>,
 }
 
@@ -107,6 +107,9 @@ pub fn run_in_parts(
     if places.contains(&Place::Pairs) {
         simulation.watch_signals();
     }
+    if places.contains(&Place::Rtts) {
+        simulation.watch_rtts(Time::ZERO + run.duration, RTT_FLOWS);
+    }
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
     let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;
@@ -114,6 +117,9 @@ pub fn run_in_parts(
     report.why_one_thread = why_one;
     Ok(report)
 }
+
+/// With `--series rtts`: flows of the plan whose round-trip times have rows.
+const RTT_FLOWS: u32 = 4;
 
 fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Place>, BuildError> {
     let mut places = Vec::new();

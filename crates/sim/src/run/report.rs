@@ -4,7 +4,7 @@
 use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
-use super::series::pair_rows;
+use super::series::{pair_rows, rtt_rows};
 use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::signals::Pair;
 use crate::host::kernel::MSS;
@@ -94,8 +94,11 @@ impl Report {
 
     /// Values by time.
     pub fn series(&self) -> impl Iterator<Item = SeriesRow> + '_ {
-        let pairs = pair_rows(&self.observer.simulation.pairs());
-        self.observer.series.rows().iter().cloned().chain(pairs)
+        let simulation = &self.observer.simulation;
+        let pairs = pair_rows(&simulation.pairs());
+        let rtts = rtt_rows(&simulation.rtt_samples());
+        let rows = self.observer.series.rows().iter().cloned();
+        rows.chain(pairs).chain(rtts)
     }
 
     /// The results with all rows in memory.
@@ -175,6 +178,7 @@ fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
         or_ack_bytes: in_window * u64::from(OR_ACK_BYTES),
         pfc_pauses: after.pauses - before.pauses,
         host_drops: has_codel.then_some(after.host_drops),
+        rtt_us: observer.simulation.rtts().as_ref().map(delays_us),
         pairs: observer.simulation.pairs().iter().map(sample).collect(),
     }
 }

@@ -8,6 +8,7 @@
 
 use super::limits::FlowLimits;
 use crate::host::kernel::signals::Pair;
+use crate::host::rtts::RttSample;
 use crate::net::port_name::{find, UnknownPort};
 use crate::simulation::Simulation;
 use crate::watch::probe::Times;
@@ -33,6 +34,8 @@ pub(super) enum Place {
     AllFlows,
     /// Delays of packets, and the last measurements of their senders.
     Pairs,
+    /// Round-trip times that congestion controls got.
+    Rtts,
 }
 
 impl Place {
@@ -43,6 +46,7 @@ impl Place {
             "ports" => Ok(Place::AllPorts),
             "flows" => Ok(Place::AllFlows),
             "pairs" => Ok(Place::Pairs),
+            "rtts" => Ok(Place::Rtts),
             _ => match flow() {
                 Some(flow) => Ok(Place::Flow(flow)),
                 None => find(ports, name).map(Place::Port),
@@ -104,7 +108,7 @@ impl Series {
                 Place::Flow(flow) => {
                     flows.insert(flow);
                 }
-                Place::Port(_) | Place::AllFlows | Place::Pairs => {}
+                Place::Port(_) | Place::AllFlows | Place::Pairs | Place::Rtts => {}
             }
         }
         let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
@@ -250,6 +254,16 @@ pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
             ("pair_last_rtt_us", pair.last_rtt),
         ];
         values.map(|(name, span)| row(&place, pair.at, name, us(span)))
+    });
+    rows.collect()
+}
+
+/// Rows of at most [`MOST_POINTS`] of `samples`.
+pub(super) fn rtt_rows(samples: &[RttSample]) -> Vec<SeriesRow> {
+    let stride = samples.len().div_ceil(MOST_POINTS as usize).max(1);
+    let rows = samples.iter().step_by(stride).map(|sample| {
+        let place: Arc<str> = format!("flow{}", sample.plan).into();
+        row(&place, sample.at, "rtt_us", us(sample.rtt))
     });
     rows.collect()
 }

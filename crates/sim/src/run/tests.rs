@@ -394,3 +394,76 @@ fn bursts_of_segments_have_the_pacing_rate_on_average() {
         }
     }
 }
+
+/// Two hosts send to each other by segments.
+const SEGMENTS: &str = r#"title = "t"
+duration = "5 ms"
+warmup = "1 ms"
+[network]
+topology = { kind = "star", hosts = 3 }
+link = { rate = "10 Gbit/s", delay = "5 us" }
+[host]
+kind = "nic"
+cc = "timely_paper"
+[cc.timely_paper]
+first_rate = "1 Gbit/s"
+[[traffic]]
+kind = "long"
+from = 0
+to = 1
+[[traffic]]
+kind = "long"
+from = 2
+to = 0
+[[traffic]]
+kind = "long"
+from = 1
+to = 0
+"#;
+
+/// The distribution of round-trip times, and their rows of flow 0.
+fn rtts(set: &[(&str, &str)]) -> (serde_json::Value, usize) {
+    let scenario = Scenario::parse_with(SEGMENTS, "t", set).unwrap_or_else(|e| panic!("{e}"));
+    let watch = Watch {
+        series: vec!["rtts".to_owned()],
+        ..Watch::default()
+    };
+    let report = run(&scenario.runs()[0], 0, watch, &mut |_| true).unwrap();
+    let (result, tables) = report.into_tables();
+    let of_flow = |row: &&onramp_results::SeriesRow| row.name == "rtt_us" && &*row.place == "flow0";
+    let rows = tables.series.iter().filter(of_flow).count();
+    (result.metrics["rtt_us"].clone(), rows)
+}
+
+#[test]
+fn a_flow_alone_has_the_round_trip_time_of_the_idle_path() {
+    let alone = [("traffic.1.flows", "0"), ("traffic.2.flows", "0")];
+    let (rtt, rows) = rtts(&alone);
+    // Four propagation delays, a packet of 1,056 B at the switch, an acknowledgement of 60 B twice.
+    let idle_us = 20.0 + 1056.0 * 8.0 / 1e4 + 2.0 * 60.0 * 8.0 / 1e4;
+    for statistic in ["p50", "max"] {
+        let us = rtt[statistic].as_f64().unwrap();
+        assert!(
+            (us - idle_us).abs() < 0.03,
+            "{statistic}: {us} of {idle_us}"
+        );
+    }
+    assert!(rows > 20, "{rows}");
+    let noisy = [&alone[..], &[("host.rtt_noise", "40 us")]].concat();
+    let mean = rtts(&noisy).0["mean"].as_f64().unwrap();
+    assert!((10.0..30.0).contains(&(mean - idle_us)), "{mean}");
+}
+
+#[test]
+fn acknowledgements_with_priority_do_not_wait_behind_data() {
+    let p99 = |priority| {
+        let fast = [
+            ("cc.timely_paper.first_rate", "8 Gbit/s"),
+            ("cc.timely_paper.min_rate", "4 Gbit/s"),
+            ("host.ack_priority", priority),
+        ];
+        rtts(&fast).0["p50"].as_f64().unwrap()
+    };
+    let (behind, before) = (p99("false"), p99("true"));
+    assert!(before < behind, "{before} {behind}");
+}

@@ -74,6 +74,13 @@ impl Delays {
         self.longest = self.longest.max(delay);
     }
 
+    /// Adds those of `other`.
+    pub fn add(&mut self, other: &Delays) {
+        self.histogram += &other.histogram;
+        self.sum_ps += other.sum_ps;
+        self.longest = self.longest.max(other.longest);
+    }
+
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }

@@ -79,6 +79,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
         ecn: Some((preset.ecn)(line).into()),
         alpha_log2: None,
+        acks_first: false,
     };
     let hosts = Hosts::Nic(Nic::of(preset, line));
     let config = Config {

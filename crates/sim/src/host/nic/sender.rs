@@ -2,6 +2,7 @@
 //! flows in order (streams.rs).
 
 use super::scheduler::Entry;
+use super::segments::{Made, Segments};
 use super::Nics;
 use crate::engine::events::Rank;
 use crate::engine::rounding::Rounding;
@@ -14,7 +15,7 @@ use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path, NONE};
 use crate::net::what::What;
 use onramp_cc::int::IntStack;
-use onramp_cc::nic::{Ack, Burst, CongestionControl, Control, Limits};
+use onramp_cc::nic::{Ack, Completion, CongestionControl, Control, Limits};
 use onramp_scenario::Work;
 use onramp_units::{Rate, Sim, Time};
 
@@ -29,8 +30,8 @@ pub(crate) struct Sender {
     /// Whether another flow follows the one that started last.
     pub(super) goes_on: bool,
     last_wire_bytes: u16,
-    /// What has left of the present burst, on the wire, and since when.
-    burst: (u32, Time<Sim>),
+    /// Its bursts, if it sends bursts.
+    segments: Option<Box<Segments>>,
     pub src: u32,
     /// Its index in its NIC's round robin; `NONE` if it is not in it.
     pub entry: u32,
@@ -56,43 +57,37 @@ impl Sender {
     fn go_back(&mut self, payload: u16) -> u32 {
         let again = self.next.saturating_sub(self.unacked);
         self.next = self.unacked;
+        if let Some(segments) = &mut self.segments {
+            segments.go_back(self.unacked);
+        }
         self.sending = self.under_way;
         let again = again.div_ceil(u64::from(payload)) as u32;
         self.sent.retransmissions += again;
         again
     }
 
-    /// When the next packet may leave by the pacing rate, after the last one has left now.
+    /// When the next packet may leave by the pacing rate, after one of `payload` bytes, due at `due`, has left now.
     #[inline]
-    fn next_at(&mut self, payload: u16, now: Time<Sim>, rounding: Rounding) -> Time<Sim> {
-        let bytes = u32::from(self.last_wire_bytes);
-        match self.cc.burst() {
-            None => now + rounding.wire_time(bytes, self.limits.rate),
-            Some(burst) => self.next_in_burst(burst, payload, now, rounding),
-        }
-    }
-
-    /// TIMELY, section 4.2: the time of the next burst is that of the last one plus its length over the rate.
-    fn next_in_burst(
+    fn next_at(
         &mut self,
-        burst: Burst,
         payload: u16,
-        now: Time<Sim>,
+        (due, now): (Time<Sim>, Time<Sim>),
         rounding: Rounding,
     ) -> Time<Sim> {
-        let bytes = u32::from(self.last_wire_bytes);
-        let (left, began) = match self.burst {
-            (0, _) => (bytes, now),
-            (left, began) => (left + bytes, began),
+        let wire_bytes = u32::from(self.last_wire_bytes);
+        let (Some(burst), Some(segments)) = (self.cc.burst(), &mut self.segments) else {
+            return now + rounding.wire_time(wire_bytes, self.limits.rate);
         };
         let bursts = |bytes: u64| bytes / u64::from(burst.bytes);
         let before = self.next - u64::from(payload);
-        let is_last = bursts(before) != bursts(self.next) || self.next >= self.size;
-        self.burst = (if is_last { 0 } else { left }, began);
-        match is_last {
-            true => began + rounding.wire_time(left, self.limits.rate),
-            false => now + rounding.wire_time(bytes, burst.rate),
-        }
+        let packet = Made {
+            now,
+            due,
+            wire_bytes,
+            end: self.next,
+            is_last: bursts(before) != bursts(self.next) || self.next >= self.size,
+        };
+        segments.left(&packet, burst, self.limits.rate, rounding)
     }
 
     /// Reports completely acknowledged flows to the outcomes, and returns their number.
@@ -159,11 +154,25 @@ impl Nics {
             self.reuse_delay(site, at, plan);
         }
         let sender = &mut self.senders[at];
+        let had_sent_all = sender.next >= sender.size;
         sender.size = site.network.part(plan, sender.size).end;
         sender.goes_on = site.network.next_in_stream(plan).is_some();
         site.network.outcomes.path(plan, sender.ordinal);
         self.update_entry(site, at);
+        if had_sent_all {
+            self.begin_segment_now(site, at);
+        }
         self.send(site, src);
+    }
+
+    /// A burst whose data has just come is not due before.
+    fn begin_segment_now(&mut self, site: &Site, at: u32) {
+        let sender = &self.senders[at];
+        let entries = &mut self.nics[sender.src as usize].flows;
+        let entry = entries.get_mut(sender.entry as usize);
+        if let (Some(entry), true) = (entry, sender.segments.is_some()) {
+            entry.next_at = entry.next_at.max(site.net.now);
+        }
     }
 
     /// Gives the law of the connection at `at`, on which flow `plan` starts, the last delay, if reused.
@@ -203,7 +212,7 @@ impl Nics {
             unacked: 0,
             limits: cc.limits(),
             last_wire_bytes: 0,
-            burst: (0, Time::ZERO),
+            segments: cc.burst().map(|_| Box::default()),
             cc,
             there: site.network.there(plan, ordinal),
             law: onramp_law::Flow::default(),
@@ -286,8 +295,8 @@ impl Nics {
         sender.last_wire_bytes = wire_bytes;
         sender.cc.advance(site.net.now);
         sender.limits = sender.cc.limits();
-        let next_at = sender.next_at(payload, site.net.now, site.config.rounding);
-        nic.flows[place].next_at = next_at;
+        let times = (nic.flows[place].due(), site.net.now);
+        nic.flows[place].next_at = sender.next_at(payload, times, site.config.rounding);
         self.update_entry(site, at);
         if site.net.carried.has.int {
             site.net.carried.stacks.set(id, IntStack::default());
@@ -295,6 +304,21 @@ impl Nics {
         site.net.counters.data_packets += 1;
         self.law_sent(site, at, id);
         site.net.transmit(port, id);
+        self.keep_turn(site, at);
+    }
+
+    /// A burst at the rate of the line leaves as a whole: the sender at `at` is next in its NIC's round robin.
+    fn keep_turn(&mut self, site: &Site, at: u32) {
+        let sender = &self.senders[at];
+        let (Some(segments), nic) = (&sender.segments, &mut self.nics[sender.src as usize]) else {
+            return;
+        };
+        let place = sender.entry as usize;
+        let free_at = site.net.ports[nic.port as usize].free_at;
+        let entry = nic.flows.get(place);
+        if entry.is_some_and(|entry| segments.goes_on(entry.next_at, free_at)) {
+            nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
+        }
     }
 
     /// Handles an acknowledgement at the sender.
@@ -334,12 +358,44 @@ impl Nics {
             int: &site.net.int,
         });
         let before = sender.limits.rate;
+        if sender.segments.is_some() {
+            self.complete_segments(site, at, packet.seq);
+        }
+        let sender = &mut self.senders[at];
         sender.limits = sender.cc.limits();
         self.update_entry(site, at);
+        self.plan_segment_again(site, at);
         if self.own.algorithm.moves_next_packet() {
             self.move_next_packet(site, at, before);
         }
         self.free_if_unused(site, at);
+    }
+
+    /// Gives the congestion control the bursts that are complete with all bytes below `acked`.
+    fn complete_segments(&mut self, site: &mut Site, at: u32, acked: u64) {
+        let sender = &mut self.senders[at];
+        let plan = sender.under_way.flow;
+        let Some(segments) = &mut sender.segments else {
+            return;
+        };
+        while let Some(exact) = segments.complete(acked, site.net.now) {
+            let rtt = self.stamper.measured(sender.src, exact.rtt);
+            site.note_rtt(plan, rtt);
+            sender.cc.on_completion(&Completion { rtt, ..exact });
+        }
+    }
+
+    /// Delays a planned burst of a flow whose rate is now lower (TIMELY, section 5: lazily enforced rates).
+    fn plan_segment_again(&mut self, site: &Site, at: u32) {
+        let sender = &self.senders[at];
+        let Some(segments) = &sender.segments else {
+            return;
+        };
+        let planned = segments.planned_again(sender.limits.rate, site.config.rounding);
+        let entries = &mut self.nics[sender.src as usize].flows;
+        if let (Some(planned), Some(entry)) = (planned, entries.get_mut(sender.entry as usize)) {
+            entry.next_at = planned;
+        }
     }
 
     /// Reschedules the next packet of a flow whose rate was `before`. ns-3 reconsiders its NIC's wake even if
