@@ -103,7 +103,8 @@ pub fn run(args: &Args) -> Result<()> {
         println!("{memory} of memory at most");
     }
     println!("\n{:<22}  events/hop  ns/event  ns/hop", "");
-    for (name, events_per_hop, share) in profile(args)? {
+    let happens = |row: &(&str, f64, f64)| row.1 > 0.0;
+    for (name, events_per_hop, share) in profile(args)?.into_iter().filter(happens) {
         let ns = share * one;
         println!(
             "{name:<22}  {events_per_hop:>10.3}  {:>8.1}  {ns:>6.1}",
