@@ -122,6 +122,7 @@ enum TcpEvent {
         packets: u32,
         marked: u32,
         rtt: Span,
+        owd: Option<Span>,
         may_grow: bool,
         lost: bool,
         rate: Option<u32>,
@@ -135,10 +136,18 @@ enum TcpEvent {
 fn tcp_event() -> impl Strategy<Value = TcpEvent> {
     let flags = any::<(bool, bool, bool)>();
     let rate = prop::option::of(1u32..=u32::MAX);
+    // A clock that steps makes delays negative.
+    let delay = prop::option::of((span(), any::<bool>()).prop_map(|(span, is_behind)| {
+        if is_behind {
+            Span::ZERO - span
+        } else {
+            span
+        }
+    }));
     prop_oneof![
-        8 => (1u32..100, 0u32..100, span(), flags, rate).prop_map(
-            |(packets, marked, rtt, (may_grow, lost, app_limited), rate)| TcpEvent::Ack {
-                packets, marked: marked.min(packets), rtt, may_grow, lost, rate, app_limited
+        8 => (1u32..100, 0u32..100, (span(), delay), flags, rate).prop_map(
+            |(packets, marked, (rtt, owd), (may_grow, lost, app_limited), rate)| TcpEvent::Ack {
+                packets, marked: marked.min(packets), rtt, owd, may_grow, lost, rate, app_limited
             }
         ),
         1 => Just(TcpEvent::Loss),
@@ -176,6 +185,7 @@ impl Connection {
                 packets,
                 marked,
                 rtt,
+                owd,
                 may_grow,
                 lost,
                 rate,
@@ -191,6 +201,7 @@ impl Connection {
                     next: self.acked.saturating_add(self.window.packets),
                     rtt,
                     min_rtt: self.min_rtt,
+                    owd,
                     may_grow,
                     in_flight: self.window.packets,
                     delivered: self.acked.into(),

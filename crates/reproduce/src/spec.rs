@@ -255,15 +255,17 @@ impl Spec {
     #[must_use]
     pub fn expanded(mut self, runs: &[&Choice]) -> Spec {
         let rows = self.rows.iter().flat_map(|row| {
-            each_of(&row.each, &row.runs.of, runs).into_iter().map(|each| {
-                let mut row = row.clone();
-                row.name += &suffix(&each);
-                row.runs.of.extend(each.clone());
-                if let Some(over) = &mut row.runs.over {
-                    over.extend(each);
-                }
-                row
-            })
+            each_of(&row.each, &row.runs.of, runs)
+                .into_iter()
+                .map(|each| {
+                    let mut row = row.clone();
+                    row.name += &suffix(&each);
+                    row.runs.of.extend(each.clone());
+                    if let Some(over) = &mut row.runs.over {
+                        over.extend(each);
+                    }
+                    row
+                })
         });
         let plots = self.plots.iter().flat_map(|plot| {
             each_of(&plot.each, &plot.of, runs).into_iter().map(|each| {

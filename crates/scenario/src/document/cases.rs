@@ -83,7 +83,9 @@ impl Reader {
     }
 
     fn of_every(&mut self, place: Place, value: &DeValue<'_>, layer: Layer) {
-        let kind = value.as_str().and_then(|text| HostKind::from_str(text).ok());
+        let kind = value
+            .as_str()
+            .and_then(|text| HostKind::from_str(text).ok());
         let key = format!("case.{EVERY_CC}");
         let Some(kind) = kind else {
             let kinds = format!("one of {}", HostKind::VARIANTS.join(", "));
@@ -211,7 +213,10 @@ kind = "long"
     #[test]
     fn entries_that_fit_no_form_are_refused() {
         for (case, expected) in [
-            ("every_cc = \"nics\"", "t:15: case.every_cc is \"nics\", expected one of kernel, nic"),
+            (
+                "every_cc = \"nics\"",
+                "t:15: case.every_cc is \"nics\", expected one of kernel, nic",
+            ),
             (
                 "every_cc = \"kernel\"\nname = \"a\"",
                 "t:16: case.name and case.every_cc are both set: remove one of them",
