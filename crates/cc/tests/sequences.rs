@@ -335,4 +335,37 @@ proptest! {
             prop_assert!(rate.bits_per_s() * 10 >= line.bits_per_s() * 9, "{}: {rate}", preset.name);
         }
     }
+
+    #[test]
+    fn a_connection_whose_path_is_idle_again_fills_a_long_path(
+        events in prop::collection::vec((tcp_event(), span()), 1..100),
+    ) {
+        // Those that set window or pace from samples need a path that answers; the simulator has it.
+        let by_acks = |entry: &&tcp::Entry| !(entry.algorithm)().start().owns_window();
+        for entry in tcp::entries().filter(by_acks) {
+            let mut connection = Connection::new(entry);
+            for (event, gap) in &events {
+                connection.now += *gap;
+                connection.meet(event, *gap);
+            }
+            // 5,000 round trips of 100 us without losses, marks or queues.
+            for _ in 0..5_000 {
+                connection.now += Span::from_us(100);
+                let clean = TcpEvent::Ack {
+                    packets: connection.window.packets.min(1000),
+                    marked: 0,
+                    rtt: Span::from_us(100),
+                    owd: None,
+                    may_grow: connection.window.packets < 1000,
+                    lost: false,
+                    rate: None,
+                    app_limited: false,
+                };
+                connection.meet(&clean, Span::ZERO);
+            }
+            // A growth of 0.1 packets a round trip makes 500.
+            let window = connection.window.packets;
+            prop_assert!(window >= 400, "{}: {window} packets", entry.name);
+        }
+    }
 }
