@@ -40,4 +40,17 @@ ONR_FN u32 onr_tbtcp_grow(const struct onr_tbtcp_cfg *cfg, u64 *counted, u32 win
 	return window + (u32)(sum / needed);
 }
 
+/* Marks of equation 6 without a switch: of so many packets that met a queue of queue_ns on a path whose round trip takes
+ * base_ns without queues. p = q/(q + B) is queue_ns/(queue_ns + base_ns) at any rate. *owed_q16 holds what has not
+ * yet made a mark, in units of 2^-16; it begins at 0. */
+ONR_FN u32 onr_tbtcp_marks(u64 *owed_q16, u32 packets, u32 queue_ns, u32 base_ns)
+{
+	u64 path_ns = (u64)queue_ns + base_ns;
+	u64 p_q16 = path_ns ? ((u64)queue_ns << 16) / path_ns : 0;
+	u64 sum = (*owed_q16 & 0xffff) + packets * p_q16;
+
+	*owed_q16 = sum & 0xffff;
+	return (u32)(sum >> 16);
+}
+
 #endif

@@ -139,6 +139,7 @@ enum TcpEvent {
         packets: u32,
         marked: u32,
         rtt: Span,
+        owd: Option<Span>,
         may_grow: bool,
         lost: bool,
         rate: Option<u32>,
@@ -152,10 +153,18 @@ enum TcpEvent {
 fn tcp_event() -> impl Strategy<Value = TcpEvent> {
     let flags = any::<(bool, bool, bool)>();
     let rate = prop::option::of(1u32..=u32::MAX);
+    // A clock that steps makes delays negative.
+    let delay = prop::option::of((span(), any::<bool>()).prop_map(|(span, is_behind)| {
+        if is_behind {
+            Span::ZERO - span
+        } else {
+            span
+        }
+    }));
     prop_oneof![
-        8 => (1u32..100, 0u32..100, span(), flags, rate).prop_map(
-            |(packets, marked, rtt, (may_grow, lost, app_limited), rate)| TcpEvent::Ack {
-                packets, marked: marked.min(packets), rtt, may_grow, lost, rate, app_limited
+        8 => (1u32..100, 0u32..100, (span(), delay), flags, rate).prop_map(
+            |(packets, marked, (rtt, owd), (may_grow, lost, app_limited), rate)| TcpEvent::Ack {
+                packets, marked: marked.min(packets), rtt, owd, may_grow, lost, rate, app_limited
             }
         ),
         1 => Just(TcpEvent::Loss),
@@ -193,6 +202,7 @@ impl Connection {
                 packets,
                 marked,
                 rtt,
+                owd,
                 may_grow,
                 lost,
                 rate,
@@ -208,6 +218,7 @@ impl Connection {
                     next: self.acked.saturating_add(self.window.packets),
                     rtt,
                     min_rtt: self.min_rtt,
+                    owd,
                     may_grow,
                     in_flight: self.window.packets,
                     delivered: self.acked.into(),
@@ -339,6 +350,39 @@ proptest! {
             flow.control.advance(flow.now);
             let rate = flow.control.limits().rate;
             prop_assert!(rate.bits_per_s() * 10 >= line.bits_per_s() * 9, "{}: {rate}", preset.name);
+        }
+    }
+
+    #[test]
+    fn a_connection_whose_path_is_idle_again_fills_a_long_path(
+        events in prop::collection::vec((tcp_event(), span()), 1..100),
+    ) {
+        // Those that set window or pace from samples need a path that answers; the simulator has it.
+        let by_acks = |entry: &&tcp::Entry| !(entry.algorithm)().start().owns_window();
+        for entry in tcp::entries().filter(by_acks) {
+            let mut connection = Connection::new(entry);
+            for (event, gap) in &events {
+                connection.now += *gap;
+                connection.meet(event, *gap);
+            }
+            // 5,000 round trips of 100 us without losses, marks or queues.
+            for _ in 0..5_000 {
+                connection.now += Span::from_us(100);
+                let clean = TcpEvent::Ack {
+                    packets: connection.window.packets.min(1000),
+                    marked: 0,
+                    rtt: Span::from_us(100),
+                    owd: None,
+                    may_grow: connection.window.packets < 1000,
+                    lost: false,
+                    rate: None,
+                    app_limited: false,
+                };
+                connection.meet(&clean, Span::ZERO);
+            }
+            // A growth of 0.1 packets a round trip makes 500.
+            let window = connection.window.packets;
+            prop_assert!(window >= 400, "{}: {window} packets", entry.name);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The window of Tiny Buffer TCP after slow start: [`Tbtcp`].
 
 use crate::raw;
+use onramp_units::Span;
 
 /// One connection's window (law/cc/tbtcp.h). Windows are in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tbtcp {
     config: raw::onr_tbtcp_cfg,
     counted: u64,
+    owed_q16: u64,
 }
 
 impl Tbtcp {
@@ -19,6 +21,7 @@ impl Tbtcp {
                 most_cut: most_cut.max(1),
             },
             counted: 0,
+            owed_q16: 0,
         }
     }
 
@@ -33,6 +36,14 @@ impl Tbtcp {
         // SAFETY: reads the configuration, writes `counted`.
         unsafe { raw::onr_tbtcp_grow(&self.config, &mut self.counted, window, acked) }
     }
+
+    /// The marks of so many packets that met this queueing delay on a path with this idle round-trip time. Times are
+    /// at most 4 s.
+    pub fn marks(&mut self, packets: u32, queue: Span, base: Span) -> u32 {
+        let ns = |span: Span| span.as_ns().clamp(0, u32::MAX.into()) as u32;
+        // SAFETY: writes `owed_q16`.
+        unsafe { raw::onr_tbtcp_marks(&mut self.owed_q16, packets, ns(queue), ns(base)) }
+    }
 }
 
 #[cfg(test)]
@@ -45,6 +56,26 @@ mod tests {
         assert_eq!((cut(1, 100, 1), cut(1, 100, 7)), (99, 93));
         assert_eq!((cut(4, 100, 2), cut(4, 6, 1), cut(4, 3, 1)), (92, 3, 2));
         assert_eq!((cut(1, 2, 9), cut(1, 3, u32::MAX), cut(1, 0, 1)), (2, 2, 0));
+    }
+
+    #[test]
+    fn a_queue_of_one_bdp_marks_every_second_packet_at_any_rate() {
+        let mut tbtcp = Tbtcp::new(0.1, 1);
+        let (queue, base) = (Span::from_us(20), Span::from_us(20));
+        assert_eq!((0..10).map(|_| tbtcp.marks(1, queue, base)).sum::<u32>(), 5);
+        assert_eq!(tbtcp.marks(1000, queue, base), 500);
+        assert_eq!(tbtcp.marks(u32::MAX, Span::ZERO, base), 0);
+        assert_eq!(tbtcp.marks(9, Span::ZERO, Span::ZERO), 0);
+        // A queue of a seventh of the BDP is an eighth of the window.
+        assert_eq!(tbtcp.marks(8000, base / 7, base), 999);
+    }
+
+    #[test]
+    fn a_window_of_one_bdp_and_the_queue_loses_the_queue_in_a_round_trip() {
+        let mut tbtcp = Tbtcp::new(0.1, 1);
+        // 100 packets of 1 us are on the way and 25 in the queue.
+        let marks = tbtcp.marks(125, Span::from_us(25), Span::from_us(100));
+        assert_eq!(tbtcp.cut(125, marks), 101);
     }
 
     #[test]

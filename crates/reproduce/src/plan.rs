@@ -41,13 +41,15 @@ impl Planned {
     /// There is none of that name, or none that declares the scale; it or its scenario is not valid,
     /// or beyond the rack; a row means no run.
     pub fn read(library: &Library, id: &str, scale: ScaleName) -> Result<Planned> {
-        let (id, mut spec) = find(library, id)?;
+        let (id, spec) = find(library, id)?;
         let Some(settings) = spec.scale(scale).cloned() else {
             let known = on_rack(library)?.join(", ");
             return Err(Error::NotOnRack { id, known });
         };
         let file = format!("figures/{id}.toml");
         let (scenario, files) = scenario(library, &spec, (scale, &settings), &file)?;
+        let runs = scenario.as_ref().map_or(&[][..], Scenario::runs);
+        let mut spec = spec.expanded(&runs.iter().map(|run| &run.params).collect::<Vec<_>>());
         spec.rows.retain(|row| row.at.is_none_or(|at| at == scale));
         if scale == ScaleName::Rack {
             for row in &mut spec.rows {

@@ -101,7 +101,7 @@ pub struct PlotSpec {
     #[serde(default)]
     pub of: Choice,
     /// One plot for each value of one key.
-    pub each: Option<BTreeMap<String, Vec<String>>>,
+    pub each: Each,
     /// Label of the x axis; else what it is.
     pub x_label: Option<String>,
     /// Label of the y axis, with unit.
@@ -202,7 +202,7 @@ impl Spec {
             key,
             reason,
         })?;
-        Ok(spec.expanded())
+        Ok(spec)
     }
 
     /// What `scale` changes; none: it is not declared.
@@ -251,21 +251,24 @@ impl Spec {
         Ok(())
     }
 
-    /// With a row or plot for each value of its `each`.
-    fn expanded(mut self) -> Spec {
+    /// With a row or plot for each value of its `each`, which may be all that `runs` have.
+    #[must_use]
+    pub fn expanded(mut self, runs: &[&Choice]) -> Spec {
         let rows = self.rows.iter().flat_map(|row| {
-            each_of(&row.each).into_iter().map(|each| {
-                let mut row = row.clone();
-                row.name += &suffix(&each);
-                row.runs.of.extend(each.clone());
-                if let Some(over) = &mut row.runs.over {
-                    over.extend(each);
-                }
-                row
-            })
+            each_of(&row.each, &row.runs.of, runs)
+                .into_iter()
+                .map(|each| {
+                    let mut row = row.clone();
+                    row.name += &suffix(&each);
+                    row.runs.of.extend(each.clone());
+                    if let Some(over) = &mut row.runs.over {
+                        over.extend(each);
+                    }
+                    row
+                })
         });
         let plots = self.plots.iter().flat_map(|plot| {
-            each_of(&plot.each).into_iter().map(|each| {
+            each_of(&plot.each, &plot.of, runs).into_iter().map(|each| {
                 let mut plot = plot.clone();
                 plot.title += &suffix(&each);
                 plot.of.extend(each);
@@ -278,7 +281,25 @@ impl Spec {
 }
 
 /// A key and its values.
-pub type Each = Option<BTreeMap<String, Vec<String>>>;
+pub type Each = Option<BTreeMap<String, Values>>;
+
+/// Values of a key.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Values {
+    /// These.
+    These(Vec<String>),
+    /// All that the chosen runs have, in their order.
+    Of(Runs),
+}
+
+/// The word for the values of all chosen runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runs {
+    /// All.
+    All,
+}
 
 fn check_each(each: &Each) -> Result<(), (String, String)> {
     match each {
@@ -287,12 +308,29 @@ fn check_each(each: &Each) -> Result<(), (String, String)> {
     }
 }
 
-fn each_of(each: &Each) -> Vec<Choice> {
+/// The choices that `each` adds to `of`.
+fn each_of(each: &Each, of: &Choice, runs: &[&Choice]) -> Vec<Choice> {
     let Some((key, values)) = each.as_ref().and_then(|each| each.first_key_value()) else {
         return vec![Choice::new()];
     };
-    let one = |value: &String| Choice::from([(key.clone(), value.clone())]);
-    values.iter().map(one).collect()
+    let values = match values {
+        Values::These(values) => values.clone(),
+        Values::Of(Runs::All) => values_of(key, of, runs),
+    };
+    let one = |value| Choice::from([(key.clone(), value)]);
+    values.into_iter().map(one).collect()
+}
+
+/// The values of `key` in the runs of `of`, each once.
+fn values_of(key: &str, of: &Choice, runs: &[&Choice]) -> Vec<String> {
+    let is_of = |run: &&&Choice| of.iter().all(|(key, value)| run.get(key) == Some(value));
+    let mut values = Vec::new();
+    for value in runs.iter().filter(is_of).filter_map(|run| run.get(key)) {
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    values
 }
 
 fn suffix(each: &Choice) -> String {

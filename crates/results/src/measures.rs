@@ -122,9 +122,11 @@ impl<'a> Measures<'a> {
             metrics.put(&format!("{name}.unfinished"), all.unfinished);
             self.put_times(&format!("{name}.{time}"), "", all, metrics);
         }
-        for entry in several(self.entries(&[Kind::Incast])) {
-            let times = self.requests[entry].clone();
-            self.put_times(&format!("traffic.{entry}.rct"), "", times, metrics);
+        for kind in [Kind::Incast, Kind::Request] {
+            for entry in several(self.entries(&[kind])) {
+                let times = self.requests[entry].clone();
+                self.put_times(&format!("traffic.{entry}.rct"), "", times, metrics);
+            }
         }
     }
 

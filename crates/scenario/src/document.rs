@@ -1,10 +1,13 @@
 //! Parses TOML text into checked values by dotted key, each with its line. `resolve` checks the
 //! relations between keys.
 
+mod cases;
+
 use crate::error::{Error, Place, Problem};
 use crate::keys;
 use crate::value::{Form, Value};
 use crate::{Graph, GraphError, Inline};
+use cases::OfEvery;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,8 +51,6 @@ pub(crate) struct Document {
     pub is_toml: bool,
 }
 
-const MAX_CASE_NAME: usize = 40;
-
 impl Document {
     /// Reads `text`. If it is not TOML, the syntax errors are the only ones.
     pub(crate) fn read(text: &str) -> Document {
@@ -57,6 +58,7 @@ impl Document {
         let mut reader = Reader {
             lines: Lines::of(text),
             out: Document::default(),
+            of_every: Vec::new(),
         };
         for error in syntax {
             let place = reader.lines.place(error.span().map_or(0, |s| s.start));
@@ -171,6 +173,8 @@ fn unknown(path: &str) -> Problem {
 struct Reader {
     lines: Lines,
     out: Document,
+    /// Cases of several congestion controls, in the file's order.
+    of_every: Vec<OfEvery>,
 }
 
 impl Reader {
@@ -210,6 +214,7 @@ impl Reader {
             }
         }
         self.out.base.extend(base);
+        self.insert_of_every();
     }
 
     fn traffic(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
@@ -317,54 +322,6 @@ impl Reader {
         }
     }
 
-    fn cases(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
-        let Some(entries) = value.get_ref().as_array() else {
-            return self.expected(place, "case", value.get_ref(), "[[case]] entries");
-        };
-        for entry in entries {
-            let place = self.lines.place(entry.span().start);
-            match entry.get_ref().as_table() {
-                Some(table) => self.case(place, table),
-                None => self.expected(place, "case", entry.get_ref(), "a table"),
-            }
-        }
-    }
-
-    fn case(&mut self, place: Place, table: &DeTable<'_>) {
-        let mut layer = Layer::new();
-        let mut name = None;
-        for (key, value) in table {
-            let place = self.lines.place(key.span().start);
-            match key.get_ref().as_ref() {
-                "name" => name = Some((place, value.get_ref())),
-                path => self.entry(path, place, value, Rank::Case, &mut layer),
-            }
-        }
-        let rule = format!("1 to {MAX_CASE_NAME} of a-z, A-Z, 0-9, \"-\", \"_\", \".\"");
-        let Some((place, value)) = name else {
-            let key = "case.name".to_owned();
-            return self.report(
-                place,
-                Problem::Missing {
-                    key,
-                    expected: rule,
-                },
-            );
-        };
-        let Some(name) = value.as_str().filter(|n| is_case_name(n)) else {
-            return self.expected(place, "case.name", value, &rule);
-        };
-        if self.out.cases.iter().any(|(other, _)| other == name) {
-            self.report(
-                place,
-                Problem::SameName {
-                    name: name.to_owned(),
-                },
-            );
-        }
-        self.out.cases.push((name.to_owned(), layer));
-    }
-
     fn sweep(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
         match value.get_ref().as_table() {
             Some(table) => self.sweep_table("", table),
@@ -421,12 +378,6 @@ fn join(prefix: &str, name: &str) -> String {
     } else {
         format!("{prefix}.{name}")
     }
-}
-
-/// Case names become parts of file names.
-fn is_case_name(name: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
-    (1..=MAX_CASE_NAME).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('.')
 }
 
 /// A scalar as text: `7` and `"7"` have the same text.

@@ -30,7 +30,8 @@ together, each with file, line, key, value and bound.
 ";
 
 const VARIANTS: &str = "\
-Each `[[case]]` is a named set of settings, and `[sweep]` lists values of keys. Both use dotted keys; traffic \
+Each `[[case]]` is a named set of settings, and `[sweep]` lists values of keys. A case with `every_cc = \"kernel\"` or \
+`\"nic\"` in place of `name` is one case for each congestion control of such hosts that no named case has. Both use dotted keys; traffic \
 entries are numbered from 0. Every case runs at every point of the sweep: at most 1000 runs, in which the last key \
 of the sweep changes fastest. Equal runs run once. A setting replaces an earlier one in this order: the file's \
 tables, case, sweep, `--set`.
@@ -44,6 +45,10 @@ name = \"fq\"
 [[case]]
 name = \"gate\"
 \"onramp.law\" = \"gate\"
+
+[[case]]
+every_cc = \"kernel\"
+\"host.gso\" = \"16 kB\"
 
 [sweep]
 \"onramp.threshold\" = [\"30 us\", \"50 us\"]

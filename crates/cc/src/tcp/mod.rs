@@ -66,6 +66,8 @@ pub struct Acked {
     /// Of this acknowledgement.
     pub rtt: Span,
     pub min_rtt: Span,
+    /// One-way delay of a packet, by the clocks of the two hosts, if an OR-ACK has come since the acknowledgement before.
+    pub owd: Option<Span>,
     /// Whether the window limited the sender.
     pub may_grow: bool,
     /// Packets in flight; packets delivered so far.
@@ -323,6 +325,7 @@ window_controls! {
     Bbr: bbr,
     Dctcp: dctcp,
     Tbtcp: tbtcp,
+    TbtcpOrack: tbtcp_orack,
     Rapid: rapid,
     Reno: reno,
     Scalable: scalable,
@@ -370,6 +373,7 @@ pub(crate) mod tests {
             next: 0,
             rtt: Span::from_us(100),
             min_rtt: Span::from_us(100),
+            owd: None,
             may_grow: true,
             in_flight: 0,
             delivered: 0,

@@ -7,25 +7,24 @@ use crate::args::ThreadArgs;
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use nix::time::{clock_gettime, ClockId};
-use onramp_cc::nic as cc;
-use onramp_scenario::{plan, Scenario};
+use onramp_cc::Cc;
+use onramp_scenario::{plan, HostKind, Scenario};
 use onramp_sim::{
     run::{build_in_parts, Parts},
     Simulation, Step,
 };
 use onramp_units::{Span, Time};
 
-/// tests/reference/fat.txt of the sim crate, lossless, with marks and telemetry as the congestion
-/// control has them.
+/// tests/reference/fat.txt of the sim crate. NIC hosts: lossless, with marks and telemetry as the congestion control has
+/// them. Kernel hosts: ports drop.
 const SCENARIO: &str = r#"title = "The papers' fabric, web search at 60 %"
 duration = "1 ms"
 [network]
 topology = { kind = "fat_tree", hosts = 320, pods = 5, width = 4 }
 link = { rate = "100 Gbit/s", delay = "1 us" }
 fabric = { rate = "400 Gbit/s" }
-[host]
-kind = "nic"
-cc = "hpcc"
+[onramp]
+law = "off"
 [[traffic]]
 kind = "poisson"
 to = "all"
@@ -48,8 +47,11 @@ const STEPS: [(Step, &str); 6] = [
 #[derive(clap::Args)]
 pub struct Args {
     /// Congestion control
-    #[arg(long, default_value = "hpcc", value_parser = PossibleValuesParser::new(cc::presets().map(|preset| preset.name)))]
+    #[arg(long, default_value = "hpcc", value_parser = PossibleValuesParser::new(onramp_cc::names()))]
     cc: String,
+    /// Kind of hosts, if both have a congestion control of that name
+    #[arg(long, value_parser = clap::value_parser!(HostKind))]
+    hosts: Option<HostKind>,
     /// Simulated time
     #[arg(long, default_value = "2 ms")]
     duration: Span,
@@ -79,8 +81,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let one = median(&measured_all[0], |m| m.processor / m.hops * 1e9);
     println!(
-        "{}, {} simulated, medians of {}",
+        "{} ({} hosts), {} simulated, medians of {}",
         args.cc,
+        kind_of(cc(args)?),
         args.duration,
         args.repeat.max(1)
     );
@@ -100,7 +103,8 @@ pub fn run(args: &Args) -> Result<()> {
         println!("{memory} of memory at most");
     }
     println!("\n{:<22}  events/hop  ns/event  ns/hop", "");
-    for (name, events_per_hop, share) in profile(args)? {
+    let happens = |row: &(&str, f64, f64)| row.1 > 0.0;
+    for (name, events_per_hop, share) in profile(args)?.into_iter().filter(happens) {
         let ns = share * one;
         println!(
             "{name:<22}  {events_per_hop:>10.3}  {:>8.1}  {ns:>6.1}",
@@ -145,12 +149,42 @@ fn describe(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// The congestion control for the kind of hosts, by default those of NICs.
+fn cc(args: &Args) -> Result<Cc> {
+    let named = Cc::named(&args.cc).context("clap checks the name")?;
+    let found = match args.hosts {
+        Some(kind) => named.on(kind == HostKind::Nic),
+        None => named.on(true).or(Some(named)),
+    };
+    found.with_context(|| {
+        let kinds = Cc::all().filter(|cc| cc.name() == args.cc).map(kind_of);
+        let kinds: Vec<String> = kinds.map(|kind| format!("--hosts {kind}")).collect();
+        format!("--cc {} needs {}", args.cc, kinds.join(" or "))
+    })
+}
+
+fn kind_of(cc: Cc) -> HostKind {
+    match cc.is_nic() {
+        true => HostKind::Nic,
+        false => HostKind::Kernel,
+    }
+}
+
 fn simulation(args: &Args, threads: usize) -> Result<Simulation> {
     let duration = args.duration.to_string();
-    let set = [
+    let cc = cc(args)?;
+    let kind = kind_of(cc).to_string();
+    let mut set = vec![
         ("duration", duration.as_str()),
         ("host.cc", args.cc.as_str()),
+        ("host.kind", kind.as_str()),
     ];
+    if cc.needs_marks() {
+        set.push(("network.ecn.threshold", "65 kB"));
+    }
+    if cc.needs_short_segments() {
+        set.push(("host.gso", "16 kB"));
+    }
     let scenario = Scenario::parse_with(SCENARIO, "bench", &set)?;
     let run = scenario.runs().first().context("a scenario has a run")?;
     Ok(build_in_parts(run, &plan(run), Parts::Forced(threads))?)

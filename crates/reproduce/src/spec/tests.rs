@@ -29,11 +29,30 @@ fn error(from: &str, to: &str) -> String {
 
 #[test]
 fn a_row_is_repeated_for_each_value() {
-    let spec = Spec::parse(SPEC, "t").unwrap();
+    let spec = Spec::parse(SPEC, "t").unwrap().expanded(&[]);
     let names: Vec<&str> = spec.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["RCT, dcqcn", "RCT, hpcc"]);
     assert_eq!(spec.rows[1].runs.of["host.cc"], "hpcc");
     assert_eq!(spec.rows[1].runs.over.as_ref().unwrap()["host.cc"], "hpcc");
+}
+
+#[test]
+fn a_row_is_repeated_for_all_values_of_its_runs() {
+    let text = SPEC.replace("[\"dcqcn\", \"hpcc\"]", "\"all\"");
+    let run = |law: &str, cc: &str| {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        Choice::from([pair("onramp.law", law), pair("host.cc", cc)])
+    };
+    let runs = [
+        run("off", "cubic"),
+        run("off", "bbr"),
+        run("final", "hpcc"),
+        run("off", "cubic"),
+    ];
+    let spec = Spec::parse(&text, "t").unwrap();
+    let spec = spec.expanded(&runs.iter().collect::<Vec<_>>());
+    let names: Vec<&str> = spec.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["RCT, cubic", "RCT, bbr"]);
 }
 
 #[test]

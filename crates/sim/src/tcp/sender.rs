@@ -104,6 +104,8 @@ pub struct Sender {
     lost: u32,
     window: Window,
     control: Control,
+    /// Of an OR-ACK that the congestion control has not seen.
+    owd: Option<Span>,
     phase: Phase,
     /// Recovery and loss end when this packet is acknowledged.
     high: u32,
@@ -159,6 +161,7 @@ impl Sender {
             lost: 0,
             window,
             control,
+            owd: None,
             phase: Phase::Open,
             high: 0,
             prior: 0,
@@ -496,6 +499,11 @@ impl Sender {
         self.control.estimate()
     }
 
+    /// An OR-ACK reports this one-way delay.
+    pub fn or_acked(&mut self, owd: Option<Span>) {
+        self.owd = owd;
+    }
+
     /// Whether the congestion control sets the time of each packet.
     pub fn clocks_gaps(&self) -> bool {
         self.control.clocks_gaps()
@@ -526,6 +534,7 @@ impl Sender {
             next: self.next,
             rtt,
             min_rtt: self.rtt.min.unwrap_or(rtt),
+            owd: self.owd.take(),
             may_grow,
             in_flight: self.in_flight(),
             delivered: self.delivered,

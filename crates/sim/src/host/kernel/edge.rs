@@ -129,6 +129,7 @@ impl Kernels {
                 .filter(|entry| entry.connection == place)
                 .for_each(|entry| entry.held_until = Time::ZERO);
             let owd = self.outgoing[place].law.owd();
+            self.outgoing[place].sender.or_acked(owd);
             site.keep_delay(packet.flow, owd);
         }
         site.net.packets.free(id);
