@@ -182,13 +182,6 @@ impl Settings<'_> {
         }
     }
 
-    fn flag(&self, parameter: &str) -> bool {
-        match self.get(parameter) {
-            Setting::Flag(value) => value,
-            other => panic!("{parameter} is no flag: {other}"),
-        }
-    }
-
     fn count(&self, parameter: &str) -> u32 {
         match self.get(parameter) {
             Setting::Count(value) => value,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// Names of series: name, place, worlds, meaning.
 #[rustfmt::skip]
-pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 12] = [
+pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 13] = [
     ("queue_us", "port", "both", "Queueing delay of the port: largest time until its line is free in the interval"),
     ("queue_bytes", "port", "sim", "Queue of the port: most bytes that wait in the interval"),
     ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
