@@ -37,7 +37,7 @@ pub struct Args {
 fn column(name: &str) -> Result<usize> {
     let is = |column: &&str| column.eq_ignore_ascii_case(name);
     let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
-    match names.iter().position(|name| is(&name)) {
+    match names.iter().position(is) {
         Some(index) => Ok(index),
         None => bail!("there is no column {name}; columns: {}", names.join(", ")),
     }

@@ -63,7 +63,7 @@ fn has_fq(release: &str) -> bool {
     };
     let is_default = || text("/proc/sys/net/core/default_qdisc").is_some_and(|kind| kind == "fq");
     let is_loaded = || Path::new("/sys/module/sch_fq").exists();
-    is_loaded() || is_default() || lists.iter().any(|list| in_list(list))
+    is_loaded() || is_default() || lists.iter().any(in_list)
 }
 
 fn clock_port() -> Result<ClockPort> {
