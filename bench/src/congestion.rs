@@ -143,6 +143,9 @@ pub fn markdown(directory: &Path) -> Result<String> {
     let mut out = TEXT.to_owned();
     for (name, ..) in ALL {
         let of: Vec<&Run> = runs.iter().filter(|run| run.name == name).collect();
+        if of.is_empty() {
+            continue; // not measured yet
+        }
         let mean = |part: &dyn Fn(&Run) -> u64, whole: &dyn Fn(&Run) -> u64| {
             let each = of.iter().map(|run| part(run) as f64 / whole(run) as f64);
             each.sum::<f64>() / of.len() as f64

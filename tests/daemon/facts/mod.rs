@@ -246,8 +246,8 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 20,
-        rapid_runs_in_the_kernel: 40,
-        gaps_of_rapid_are_kept: 20,
+        rapid_runs_in_the_kernel: 70,
+        gaps_of_rapid_are_kept: 25 variant,
     }
     soak {
         random_faults_for_hours: 2400,
