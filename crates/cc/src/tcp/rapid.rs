@@ -3,7 +3,7 @@
 //! The window is a constant, which bounds what is in flight. A loss changes no rate.
 
 use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, Bounds, LONG, PART, SHORT, STEP};
+use crate::parameter::{parameters, Bounds, LONG, SHORT, STEP};
 use onramp_law::RapidConfig;
 use onramp_units::{Rate, Sim, Span, Time};
 
