@@ -14,6 +14,7 @@ fn ack(cumulative: u32, block: (u32, u32)) -> Acknowledgement {
         blocks: [block, (0, 0), (0, 0)],
         marked: 0,
         short: 0,
+        last: None,
     }
 }
 
@@ -143,7 +144,7 @@ proptest! {
                     Some((arrival, number)) => {
                         wire.pop_front();
                         now = arrival;
-                        receiver.arrived(number, false);
+                        receiver.arrived(now, number, false);
                         sender.acknowledged(now, &receiver.acknowledge());
                     }
                     None => {
