@@ -1,5 +1,8 @@
 use super::*;
 
+/// What is wrong with a host or a device.
+type Change<'a, T> = &'a dyn Fn(&mut T);
+
 fn good_host() -> HostFacts {
     HostFacts {
         release: "6.16.3-cloud-amd64".to_owned(),
@@ -49,7 +52,7 @@ fn a_good_host_has_the_path_edge_and_no_trouble() {
 
 #[test]
 fn each_lack_of_the_host_is_one_line_with_what_mends_it() {
-    let cases: &[(&dyn Fn(&mut HostFacts), &str, State, &str)] = &[
+    let cases: &[(Change<HostFacts>, &str, State, &str)] = &[
         (
             &|host| host.release = "5.4.0-100-generic".to_owned(),
             "kernel",
@@ -107,7 +110,7 @@ fn each_lack_of_the_host_is_one_line_with_what_mends_it() {
 
 #[test]
 fn each_lack_of_a_device_is_one_line() {
-    let cases: &[(&dyn Fn(&mut DeviceFacts), &str, &str)] = &[
+    let cases: &[(Change<DeviceFacts>, &str, &str)] = &[
         (&|dev| dev.is_up = false, "link", "ip link set eth0 up"),
         (&|dev| dev.addresses.clear(), "address", "--peers"),
         (
