@@ -7,14 +7,8 @@ use std::path::{Path, PathBuf};
 
 use siphasher::sip::SipHasher13;
 
-const DIRECTORIES: [&str; 6] = [
-    "figures",
-    "scenarios",
-    "scenarios/paper",
-    "scenarios/beyond",
-    "scenarios/tbtcp",
-    "scenarios/topologies",
-];
+/// What is built into the binary: figures, their scenarios, and the flow sizes that these name.
+const BUILT_IN: [&str; 3] = ["figures", "scenarios", "workloads"];
 
 /// Sources that a simulated run depends on, in addition to its scenario.
 const SIMULATOR: [&str; 6] = [
@@ -52,33 +46,19 @@ fn main() {
         root.join("docs/reproduction/models.json").display()
     );
     let mut list = String::from("&[\n");
-    for directory in DIRECTORIES {
+    for directory in BUILT_IN {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());
-        for name in toml_files(&root.join(directory)) {
-            let path = root.join(directory).join(&name);
-            let path = path.display();
-            writeln!(
-                list,
-                "({:?}, include_str!({:?})),",
-                format!("{directory}/{name}"),
-                path.to_string()
-            )
-            .expect("a string takes all");
+        let is_text = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml" || e == "csv");
+        for path in files(&root.join(directory)).into_iter().filter(is_text) {
+            let name = path.strip_prefix(&root).expect("it is in it");
+            let (name, path) = (name.display().to_string(), path.display().to_string());
+            writeln!(list, "({name:?}, include_str!({path:?})),").expect("a string takes all");
         }
     }
     list.push_str("]\n");
     let out = std::env::var("OUT_DIR").expect("cargo says where to");
     std::fs::write(Path::new(&out).join("built_in.rs"), list)
         .expect("cargo's directory takes files");
-}
-
-fn toml_files(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory)
-        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
-    names.sort();
-    names
 }
 
 /// SipHash of the names and contents of all files in `directories` of `root`.
