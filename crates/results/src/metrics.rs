@@ -153,7 +153,10 @@ mod tests {
         ];
         for metric in METRICS {
             let suffix = suffixes.iter().find(|(unit, _)| *unit == metric.unit);
-            let stem = metric.name.trim_end_matches(".CLASS");
+            let stem = metric
+                .name
+                .trim_end_matches(".CLASS")
+                .trim_end_matches(".all");
             let has = suffix.is_none_or(|(_, suffix)| stem.ends_with(suffix));
             assert!(has, "{}", metric.name);
         }

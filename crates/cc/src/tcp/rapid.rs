@@ -9,6 +9,8 @@ use onramp_units::{Rate, Sim, Span, Time};
 
 /// Payload of a packet.
 const PACKET_BYTES: u32 = 1448;
+/// Packets in the first round-trip time (RFC 6928).
+const FIRST_PACKETS: u32 = 10;
 
 /// A ratio of two rates.
 const RATIO: Bounds = Bounds::Fraction(1.01, 4.0);
@@ -150,15 +152,19 @@ impl Rapid {
     }
 }
 
-impl WindowControl for Rapid {
-    fn begin(&mut self, window: &mut Window) {
-        window.packets = self.cap;
-        self.law.begin(0, 0); // at min_rate, 100 kbit/s
-    }
+/// Bytes a second: an initial window in the first round-trip time.
+fn first_rate(rtt: Span) -> u64 {
+    let bytes = u64::from(FIRST_PACKETS * PACKET_BYTES);
+    bytes * 1_000_000_000 / (rtt.as_ns().max(1) as u64)
+}
 
+impl WindowControl for Rapid {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
-        window.packets = self.cap;
         self.next = acked.next;
+        if self.law.bytes_per_s().is_none() {
+            self.law.begin(first_rate(acked.rtt), acked.next);
+        }
+        window.packets = self.cap;
         self.report(acked);
     }
 
@@ -181,6 +187,7 @@ impl WindowControl for Rapid {
     }
 
     fn gap(&mut self, number: u32) -> Option<Span> {
+        self.law.bytes_per_s()?; // the initial window leaves at once, as any TCP's
         let gap = self.law.gap(number) + self.late(number);
         Some((gap - self.late(number.wrapping_sub(1))).max(Span::ZERO))
     }

@@ -78,6 +78,7 @@ fn sim() -> WorldCounters {
     WorldCounters::Sim(SimCounters {
         or_ack_bytes: 9 * 125,
         host_drops: Some(1),
+        long_resent: vec![0.5],
         rtt_us: crate::Summary::of(vec![20.0]),
         pairs: vec![pair(1), pair(2)],
         ..SimCounters::default()
