@@ -22,7 +22,6 @@ const volatile u32 cap_packets = RECORDS;
 #define LONGEST_RTT_US 4000000u
 #define NS_PER_US 1000
 #define US_PER_S 1000000
-#define FIRST_PACKETS 10 /* in the first round-trip time, as TCP's initial window */
 /* TCP's own pace is faster than the fastest packets of a stream, so that the times of departure decide. */
 #define PACE_MARGIN 2
 #define PACE_MARGIN_START 4
@@ -39,15 +38,11 @@ SEC("struct_ops")
 void BPF_PROG(rapid_init, struct sock *sk)
 {
 	struct rapid *rapid = bpf_sk_storage_get(&rapid_senders, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	struct tcp_sock *tcp = tcp_of(sk);
-	u64 rate = 0; /* the least, if the handshake had no round-trip time */
 
-	tcp->inet_conn.icsk_ca_priv[0] = tcp->delivered;
+	tcp_of(sk)->inet_conn.icsk_ca_priv[0] = tcp_of(sk)->delivered;
 	if (!rapid)
 		return; /* no memory: plain */
-	if (tcp->srtt_us)
-		rate = (u64)FIRST_PACKETS * tcp->mss_cache * 8 * US_PER_S / tcp->srtt_us;
-	onr_rapid_begin(&cfg, &rapid->flow, &rapid->stream, rate, 0);
+	onr_rapid_begin(&cfg, &rapid->flow, &rapid->stream, 0, 0);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
