@@ -134,7 +134,7 @@ pub fn ours_run_in_the_kernel() {
     let (cubic, _, cubic_mbit_per_s) = share_a_port("cubic");
     assert_eq!(drops, 0);
     assert!(queue < cubic / 2.0, "{queue} and {cubic} packets"); // 4 to 74 of 370
-    // 78 to 86 % were seen: the port marks all packets of a burst, not as many as the queue has (Tiny Buffer TCP's curve).
+                                                                 // 78 to 86 % were seen: the port marks all packets of a burst, not as many as the queue has (Tiny Buffer TCP's curve).
     assert!(
         mbit_per_s > 0.6 * cubic_mbit_per_s,
         "{mbit_per_s} and {cubic_mbit_per_s} Mbit/s"
@@ -218,7 +218,10 @@ pub fn rapid_runs_in_the_kernel() {
         "by_gap=false",
     ]);
     let (code, text) = cc(&["load", "rapid", "--dev", "lo"]);
-    assert!(code == Some(1) && text.contains("lo is of type 772"), "{text}");
+    assert!(
+        code == Some(1) && text.contains("lo is of type 772"),
+        "{text}"
+    );
     let (queue, drops, mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtBoth, FLOWS);
     let (_, _, plain_mbit_per_s) = rapid_shares_a_port("rapid", Hooks::AtSender, FLOWS);
     let (cubic, _, cubic_mbit_per_s) = rapid_shares_a_port("cubic", Hooks::AtBoth, FLOWS);
@@ -259,7 +262,10 @@ fn gap_errors(star: &Star) -> [f64; 3] {
     let mut maps = MapInfoIter::default();
     let map = maps.find(|map| map.name == "rapid_senders");
     let map = MapHandle::from_map_id(map.expect("rapid is loaded").id).expect("it stays");
-    let listener = to.ns.enter(|| TcpListener::bind((to.v4, 0))).expect("a free port");
+    let listener = to
+        .ns
+        .enter(|| TcpListener::bind((to.v4, 0)))
+        .expect("a free port");
     let stream = connect(from, listener.local_addr().expect("it is bound"));
     let (mut accepted, _) = listener.accept().expect("it is connected");
     let reader = thread::spawn(move || std::io::copy(&mut accepted, &mut std::io::sink()));
@@ -283,19 +289,33 @@ fn gap_errors(star: &Star) -> [f64; 3] {
 /// Fq and edge let each packet of RAPID leave at its time.
 pub fn gaps_of_rapid_are_kept() {
     shell("mount -t bpf bpf /sys/fs/bpf");
-    must(&["load", "rapid", "--set", "min_rate=40Mbit/s", "--set", "max_rate=40Mbit/s"]);
+    must(&[
+        "load",
+        "rapid",
+        "--set",
+        "min_rate=40Mbit/s",
+        "--set",
+        "max_rate=40Mbit/s",
+    ]);
     for qdisc in ["fq", "fq timer_slack 0", "edge"] {
-        let star = Star::build(&Plan { port_mbit: None, ..Plan::USUAL });
+        let star = Star::build(&Plan {
+            port_mbit: None,
+            ..Plan::USUAL
+        });
         let (from, to) = star.pair();
         shell(&format!("ip -n {} link set eth0 gso_max_segs 1", from.ns.0));
         let agents = match qdisc {
             "edge" => Some([from, to].map(|host| Agent::start(host, &[]))),
             _ => {
-                from.ns.run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+                from.ns
+                    .run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
                 None
             }
         };
-        let route = format!("ip route replace 10.0.0.0/24 dev eth0 src {} congctl rapid", from.v4);
+        let route = format!(
+            "ip route replace 10.0.0.0/24 dev eth0 src {} congctl rapid",
+            from.v4
+        );
         from.ns.run(&route);
         for host in [from, to] {
             host.ns.enter(|| must(&["load", "rapid", "--dev", "eth0"]));

@@ -46,7 +46,8 @@ pub fn metrics_are_those_of_the_data_path() {
         let before = counted();
         let text = scrape(to, from);
         let after = counted(); // the scrape is traffic too
-        let series = |name: &str, labels: &str| value(&text, &format!("{name}{{device=\"eth0\"{labels}}}"));
+        let series =
+            |name: &str, labels: &str| value(&text, &format!("{name}{{device=\"eth0\"{labels}}}"));
         let count = series("onramp_pause_seconds_count", "");
         let sum = series("onramp_pause_seconds_sum", "");
         let longest = series("onramp_pause_max_seconds", "");
@@ -60,11 +61,17 @@ pub fn metrics_are_those_of_the_data_path() {
         assert_eq!(up_to_67_ms == count, longest <= 0.067_108_864, "{text}");
         let used = series("onramp_oracks_received_total", ",outcome=\"used\"");
         for (served, (least, most)) in [count, used].iter().zip(before.iter().zip(after)) {
-            assert!((*least..=most).contains(served), "{served}: {before:?}, {after:?}");
+            assert!(
+                (*least..=most).contains(served),
+                "{served}: {before:?}, {after:?}"
+            );
         }
         assert_eq!(series("onramp_device_holds", ""), 1.0);
         assert!(value(&text, "onramp_peer_paused_seconds_total{peer=\"10.0.0.2\"}") > 0.0);
-        assert!(!text.contains("onramp_clock_"), "the local clock has none: {text}");
+        assert!(
+            !text.contains("onramp_clock_"),
+            "the local clock has none: {text}"
+        );
     }
 }
 
@@ -72,7 +79,10 @@ pub fn metrics_are_those_of_the_data_path() {
 pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    let before = from.ns.command(&[PROGRAM, "doctor", "--dev", "eth0"]).output();
+    let before = from
+        .ns
+        .command(&[PROGRAM, "doctor", "--dev", "eth0"])
+        .output();
     let before = String::from_utf8(before.expect("it runs").stdout).expect("text");
     println!("{before}");
     assert!(before.contains("path          ok       edge"), "{before}");
@@ -80,7 +90,10 @@ pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
     let receiver = Agent::start(to, &[]);
     let doctor = from.ns.run(&format!("{PROGRAM} doctor --dev eth0"));
     let pid = format!("pid {}", sender.status().pid);
-    assert!(doctor.contains("On-Ramp's") && doctor.contains(&pid), "{doctor}");
+    assert!(
+        doctor.contains("On-Ramp's") && doctor.contains(&pid),
+        "{doctor}"
+    );
 
     let mut server = to
         .ns
@@ -113,8 +126,13 @@ pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
     let _ = server.kill();
     let _ = server.wait();
 
-    let top = from.ns.run(&format!("{PROGRAM} top --once --interval 200ms"));
+    let top = from
+        .ns
+        .run(&format!("{PROGRAM} top --once --interval 200ms"));
     println!("{top}");
     assert!(top.starts_with("eth0: path edge"), "{top}");
-    assert!(top.lines().any(|line| line.starts_with("10.0.0.2 ")), "{top}");
+    assert!(
+        top.lines().any(|line| line.starts_with("10.0.0.2 ")),
+        "{top}"
+    );
 }

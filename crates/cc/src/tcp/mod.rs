@@ -66,8 +66,6 @@ pub struct Acked {
     /// Of this acknowledgement.
     pub rtt: Span,
     pub min_rtt: Span,
-    /// One-way delay of a packet, by the clocks of the two hosts, if an OR-ACK has come since the acknowledgement before.
-    pub owd: Option<Span>,
     /// Whether the window limited the sender.
     pub may_grow: bool,
     /// Packets in flight; packets delivered so far.
@@ -77,9 +75,17 @@ pub struct Acked {
     pub lost: bool,
     pub repairing: bool,
     pub sample: RateSample,
+    pub reported: Reported,
+    pub pacing: Pacing,
+}
+
+/// What the receiver reports of single packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reported {
     /// The packet that led to this acknowledgement, unless it was sent again.
     pub arrival: Option<Arrival>,
-    pub pacing: Pacing,
+    /// One-way delay of a packet, by the clocks of the two hosts, if an OR-ACK has come since the acknowledgement before.
+    pub owd: Option<Span>,
 }
 
 /// A packet that was sent once and has arrived, as an acknowledgement tells by a time stamp (RFC 7323, with the time of
@@ -373,14 +379,13 @@ pub(crate) mod tests {
             next: 0,
             rtt: Span::from_us(100),
             min_rtt: Span::from_us(100),
-            owd: None,
             may_grow: true,
             in_flight: 0,
             delivered: 0,
             lost: false,
             repairing: false,
             sample: RateSample::default(),
-            arrival: None,
+            reported: Reported::default(),
             pacing: Pacing {
                 packets_per_s: None,
                 small_queue: Span::from_us(977),

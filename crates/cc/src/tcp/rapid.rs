@@ -134,7 +134,7 @@ impl Rapid {
     }
 
     fn report(&mut self, acked: &Acked) {
-        let Some(arrival) = acked.arrival else {
+        let Some(arrival) = acked.reported.arrival else {
             return;
         };
         let follows = self.last.is_some_and(|last| arrival.number == last + 1);

@@ -88,7 +88,7 @@ impl TbtcpOrack {
 impl WindowControl for TbtcpOrack {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.unseen = self.unseen.saturating_add(acked.packets);
-        if let Some(owd) = acked.owd {
+        if let Some(owd) = acked.reported.owd {
             let marks = self.marks(acked, owd, window.packets);
             if marks > 0 {
                 window.packets = self.law.cut(window.packets, marks);
@@ -110,14 +110,17 @@ impl WindowControl for TbtcpOrack {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::acked;
+    use super::super::{tests::acked, Reported};
     use super::*;
 
     /// 100 packets in 100 us, after which an OR-ACK reports this delay.
     fn round(control: &mut TbtcpOrack, window: &mut Window, at_us: i64, owd_us: i64) {
         let owd = Some(Span::from_us(owd_us));
         let acked = Acked {
-            owd,
+            reported: Reported {
+                owd,
+                ..Reported::default()
+            },
             ..acked(at_us, 100)
         };
         control.on_ack(window, &acked);

@@ -1,7 +1,7 @@
 //! Round-trip times as senders measure them: errors of a NIC's stamps, and the record of all (`--series rtts`).
 
+use super::delays::Delays;
 use crate::engine::random::{Purpose, Streams};
-use crate::watch::delays::Delays;
 use onramp_scenario::RttStamps;
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::uniform;

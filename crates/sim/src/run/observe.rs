@@ -3,10 +3,10 @@
 use super::rows::Labels;
 use super::series::{Place, Series};
 use super::Progress;
+use crate::host::delays::Delays;
 use crate::net::counters::Counters;
 use crate::net::port::PortState;
 use crate::simulation::Simulation;
-use crate::watch::delays::Delays;
 use crate::watch::probe::Times;
 use onramp_scenario::{HostId, Kind, Receivers, Run, Traffic};
 use onramp_units::{Bytes, Sim, Span, Time};

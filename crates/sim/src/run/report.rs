@@ -5,10 +5,10 @@ use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
 use super::series::{pair_rows, rtt_rows};
+use crate::host::delays::Delays;
 use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::signals::Pair;
 use crate::host::kernel::MSS;
-use crate::watch::delays::Delays;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent, RunResult,
     SeriesRow, SimCounters, Summary, Tables, WorldCounters,

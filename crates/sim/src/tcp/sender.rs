@@ -10,7 +10,8 @@ mod recovery;
 use super::rtt::Rtt;
 use super::Acknowledgement;
 use onramp_cc::tcp::{
-    Acked, Arrival, Control, Device, Pacing, RateSample, TcpAlgorithm, Window, WindowControl,
+    Acked, Arrival, Control, Device, Pacing, RateSample, Reported, TcpAlgorithm, Window,
+    WindowControl,
 };
 use onramp_scenario::Transport;
 use onramp_units::{Sim, Span, Time};
@@ -534,14 +535,16 @@ impl Sender {
             next: self.next,
             rtt,
             min_rtt: self.rtt.min.unwrap_or(rtt),
-            owd: self.owd.take(),
             may_grow,
             in_flight: self.in_flight(),
             delivered: self.delivered,
             lost,
             repairing: self.phase != Phase::Open,
             sample: self.rate_sample(now, news),
-            arrival,
+            reported: Reported {
+                arrival,
+                owd: self.owd.take(),
+            },
             pacing: Pacing {
                 packets_per_s: self.packets_per_s(),
                 small_queue: self.transport.small_queue,
