@@ -133,8 +133,8 @@ fn without_variables(query: &str) -> String {
 struct Prometheus {
     child: Child,
     address: SocketAddr,
-    #[allow(dead_code)] // removed when dropped
-    dir: tempfile::TempDir,
+    /// Removed when dropped.
+    _directory: tempfile::TempDir,
 }
 
 impl Prometheus {
@@ -161,7 +161,7 @@ impl Prometheus {
         Self {
             child,
             address,
-            dir,
+            _directory: dir,
         }
     }
 

@@ -35,16 +35,18 @@ pub enum Bounds {
     Flag,
 }
 
+/// A rate in a constant; `number` is above zero.
+pub const fn kbit(number: u64) -> Rate {
+    match Rate::from_bits_per_s(number * 1000) {
+        Some(rate) => rate,
+        None => panic!("a rate of zero"),
+    }
+}
+
 /// A ratio above zero.
 pub const PART: Bounds = Bounds::Fraction(0.0001, 1.0);
 /// The step by which a rate grows, or its least value: 1 kbit/s to 1 Tbit/s.
-pub const STEP: Bounds = match (
-    Rate::from_bits_per_s(1_000),
-    Rate::from_bits_per_s(1_000_000_000_000),
-) {
-    (Some(low), Some(high)) => Bounds::Rate(low, high),
-    _ => panic!("a bound of zero"),
-};
+pub const STEP: Bounds = Bounds::Rate(kbit(1), kbit(1_000_000_000));
 /// A time of the order of round trips in a datacentre.
 pub const SHORT: Bounds = Bounds::Span(Span::from_ns(1), Span::from_s(1));
 /// A time up to an hour.

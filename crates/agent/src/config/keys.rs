@@ -27,7 +27,7 @@ const fn rate(bits_per_s: u64) -> Rate {
 
 /// The sections of the file: name, heading, about.
 pub const SECTIONS: [(&str, &str, &str); 8] = [
-    ("", "Daemon", "What the daemon does, and where."),
+    ("", "Daemon", "Devices, and what the daemon does on them."),
     ("law", "Control law", "When and for how long flows are held ([equations](law.md))."),
     ("link", "Link", "How packets leave the devices."),
     ("peers", "Peers", "Which hosts take part, and how they exchange OR-ACKs."),

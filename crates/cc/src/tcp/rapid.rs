@@ -3,7 +3,7 @@
 //! The window is a constant, which bounds what is in flight. A loss changes no rate.
 
 use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, Bounds, LONG, SHORT, STEP};
+use crate::parameter::{kbit, parameters, Bounds, LONG, SHORT, STEP};
 use onramp_law::RapidConfig;
 use onramp_units::{Rate, Sim, Span, Time};
 
@@ -38,13 +38,6 @@ parameters! { "rapid", {
     "stamp_late" stamp_late: Span = Span::ZERO, ERROR, "An arrival is stamped late by up to this time, at random: TCP's stamp of the acknowledgement instead of the packet's.";
     "cap" cap: u32 = 16_000, Bounds::Count(4, 1_000_000), "Packets that may be in flight.";
 } }
-
-const fn kbit(number: u64) -> Rate {
-    match Rate::from_bits_per_s(number * 1000) {
-        Some(rate) => rate,
-        None => panic!("a rate of zero"),
-    }
-}
 
 /// As the registry has it.
 pub(super) const ENTRY: Entry = Entry {

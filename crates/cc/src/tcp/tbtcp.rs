@@ -28,9 +28,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 #[derive(Debug, Clone)]
 pub struct Tbtcp {
-    law: onramp_law::Tbtcp,
+    pub(super) law: onramp_law::Tbtcp,
     /// Slow start, and what a loss takes.
-    reno: Reno,
+    pub(super) reno: Reno,
 }
 
 impl Tbtcp {

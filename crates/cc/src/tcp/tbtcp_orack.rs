@@ -4,7 +4,7 @@
 //! The queue is the delay above the least of the last 10 to 20 s, so a clock that steps is forgotten. Without OR-ACKs (an
 //! On-Ramp law is off, or the receiver has no hooks) it is Reno: nothing is known of the queue.
 
-use super::reno::{self, Reno};
+use super::tbtcp::{self, Tbtcp};
 use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
@@ -35,10 +35,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 #[derive(Debug, Clone)]
 pub struct TbtcpOrack {
-    law: onramp_law::Tbtcp,
+    tbtcp: Tbtcp,
     least: Span,
     idle: Idle,
-    reno: Reno,
     /// Packets acknowledged since the last OR-ACK.
     unseen: u32,
 }
@@ -64,14 +63,16 @@ impl Idle {
 impl TbtcpOrack {
     pub fn new(params: &Params) -> TbtcpOrack {
         TbtcpOrack {
-            law: onramp_law::Tbtcp::new(params.eta, 1),
+            tbtcp: Tbtcp::new(&tbtcp::Params {
+                eta: params.eta,
+                most_cut: 1,
+            }),
             least: params.least,
             idle: Idle {
                 since: Time::ZERO,
                 now: Span::MAX,
                 before: Span::MAX,
             },
-            reno: Reno::new(&reno::Params::default()),
             unseen: 0,
         }
     }
@@ -81,30 +82,26 @@ impl TbtcpOrack {
         let queue = owd - self.idle.least(acked.now, owd);
         let packets = self.unseen.min(window);
         self.unseen = 0;
-        self.law.marks(packets, queue - self.least, acked.min_rtt)
+        self.tbtcp
+            .law
+            .marks(packets, queue - self.least, acked.min_rtt)
     }
 }
 
 impl WindowControl for TbtcpOrack {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.unseen = self.unseen.saturating_add(acked.packets);
-        if let Some(owd) = acked.reported.owd {
-            let marks = self.marks(acked, owd, window.packets);
-            if marks > 0 {
-                window.packets = self.law.cut(window.packets, marks);
-                window.slow_start_below = window.slow_start_below.min(window.packets);
-            }
-        }
-        let is_blind = self.unseen / BLIND_WINDOWS > window.packets;
-        if window.in_slow_start() || is_blind {
-            self.reno.on_ack(window, acked);
-        } else if acked.may_grow {
-            window.packets = self.law.grow(window.packets, acked.packets);
+        let reported = acked.reported.owd;
+        let marked = reported.map_or(0, |owd| self.marks(acked, owd, window.packets));
+        if self.unseen / BLIND_WINDOWS > window.packets {
+            self.tbtcp.reno.on_ack(window, acked);
+        } else {
+            self.tbtcp.on_ack(window, &Acked { marked, ..*acked });
         }
     }
 
     fn on_loss(&mut self, window: &Window) -> u32 {
-        self.reno.on_loss(window)
+        self.tbtcp.on_loss(window)
     }
 }
 

@@ -5,7 +5,7 @@
 //! first round-trip time; a loss halves the rate once. The window is a constant, which bounds what is in flight.
 
 use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, Bounds, PART, SHORT, STEP, TIMES};
+use crate::parameter::{kbit, parameters, Bounds, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
 use onramp_law::TimelyConfig;
 use onramp_units::{Rate, Span};
@@ -21,22 +21,15 @@ parameters! { "timely", {
     "min_rtt" min_rtt: Span = Span::from_us(20), SHORT, "Round-trip time of the idle fabric, which scales the gradient.";
     "alpha" ewma: f64 = 0.875, PART, "Weight of a new difference of round-trip times.";
     "beta" decrease: f64 = 0.8, PART, "Fraction by which a gradient of 1 reduces the rate.";
-    "delta" step: Rate = mbit(10), STEP, "Step of additive increase.";
+    "delta" step: Rate = kbit(1000 * 10), STEP, "Step of additive increase.";
     "hai_falls" hyper_after: u32 = 5, TIMES, "Number of falling gradients in a row before the rate grows by `hai_steps`.";
-    "min_rate" min_rate: Rate = mbit(10), STEP, "Lower bound of the rate.";
+    "min_rate" min_rate: Rate = kbit(1000 * 10), STEP, "Lower bound of the rate.";
     "hai_steps" hyper: u32 = 5, Bounds::Count(1, 1000), "Steps of hyper-active increase.";
     "hai_low" hyper_low: bool = false, Bounds::Flag, "Whether hyper-active increase counts every increase in a row, also below `t_low`, as the HPCC authors' code. `false`: only falling gradients above `t_low`, as algorithm 1.";
-    "max_rate" max_rate: Rate = mbit(10_000), STEP, "Upper bound of the rate. Must be at least `min_rate`.";
+    "max_rate" max_rate: Rate = kbit(1000 * 10_000), STEP, "Upper bound of the rate. Must be at least `min_rate`.";
     "segment" segment: u32 = 11, Bounds::Count(1, 1000), "Packets that have one round-trip time, the least of their acknowledgements.";
     "cap" cap: u32 = 1000, Bounds::Count(4, 100_000), "Packets that may be in flight.";
 } }
-
-const fn mbit(number: u64) -> Rate {
-    match Rate::from_bits_per_s(number * 1_000_000) {
-        Some(rate) => rate,
-        None => panic!("a rate of zero"),
-    }
-}
 
 /// As the registry has it.
 pub(super) const ENTRY: Entry = Entry {

@@ -2,7 +2,7 @@
 //! A lost packet is sent again in place of a new one, so a flow that never runs out of data has exactly this rate.
 
 use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, STEP};
+use crate::parameter::{kbit, parameters, STEP};
 use onramp_units::{Bytes, Rate, Span};
 
 /// Payload of a packet.
@@ -11,13 +11,8 @@ const PACKET: Bytes = Bytes::new(1448);
 const WINDOW: u32 = 1_000_000;
 
 parameters! { "udp", {
-    "rate" rate: Rate = DEFAULT_RATE, STEP, "Rate of a flow, payload. A host's line may be slower.";
+    "rate" rate: Rate = kbit(10_000_000), STEP, "Rate of a flow, payload. A host's line may be slower.";
 } }
-
-const DEFAULT_RATE: Rate = match Rate::from_bits_per_s(10_000_000_000) {
-    Some(rate) => rate,
-    None => panic!("a rate of zero"),
-};
 
 /// As the registry has it. Two flows at the line's rate share it by chance.
 pub(super) const ENTRY: Entry = Entry {
