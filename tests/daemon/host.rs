@@ -19,7 +19,7 @@ use crate::{
 
 /// Machines at a time. A machine uses six tenths of a core, because it waits for its own timers between two moments
 /// of its time; the smallest machine that this must run on has two cores.
-const MACHINES: usize = 3;
+const MACHINES: usize = 4;
 /// For the 4,000 connections of one fact and the flow tables of two daemons.
 const MEMORY_MIB: u32 = 1024;
 /// A machine without a word for this much of its own time is given up; guest.rs ends a fact before that.
