@@ -1,4 +1,4 @@
-//! The host's side: one libtest-mimic trial a fact, the facts shared out between two machines.
+//! The host's side: one libtest-mimic trial a fact, the facts shared out between machines that run at the same time.
 //! A machine that dies fails the fact it was at and is booted again for the rest.
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,9 +17,11 @@ use crate::{
     guest,
 };
 
-/// Machines at a time. A machine uses six tenths of a core, because it waits for its own timers between two moments
-/// of its time; the smallest machine that this must run on has two cores.
-const MACHINES: usize = 4;
+/// Machines at a time. A machine uses four to six tenths of a core, because it waits for its own timers between two
+/// moments of its time; the smallest host that this must run on has two cores.
+const MACHINES: u32 = 4;
+/// A machine boots in about 5 s.
+const LEAST_SHARE_S: u32 = 40;
 /// For the 4,000 connections of one fact and the flow tables of two daemons.
 const MEMORY_MIB: u32 = 1024;
 /// A machine without a word for this much of its own time is given up; guest.rs ends a fact before that.
@@ -95,31 +97,46 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
 }
 
-/// Longest first, each to the machine that has least to do. Those that need several processors share a machine, as
-/// those that need network cards.
-fn start_machines(mut wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
-    wanted.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
+/// Each machine goes through a share of the facts and then another boots for the next share. Those that need several
+/// processors are one share, as those that need network cards.
+fn start_machines(wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
     let (carded, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|fact| fact.cards() > 0);
     let (usual, large): (Vec<_>, Vec<_>) =
         wanted.into_iter().partition(|fact| fact.processors() == 1);
-    let mut shares: Vec<Vec<&'static Fact>> = vec![vec![]; MACHINES];
-    for fact in usual {
-        let cost = |share: &Vec<&Fact>| share.iter().map(|f| f.cost_s).sum::<u32>();
-        let least = shares
-            .iter_mut()
-            .min_by_key(|share| cost(share))
-            .expect("some machine");
-        least.push(fact);
+    let mut shares = vec![large, carded];
+    shares.extend(shares_that_shrink(usual));
+    shares.retain(|share| !share.is_empty());
+    let shares = Arc::new(Mutex::new(shares.into_iter().enumerate()));
+    for _ in 0..MACHINES {
+        let (shares, verdicts) = (Arc::clone(&shares), Arc::clone(verdicts));
+        let next = move || shares.lock().expect("no panic while it is locked").next();
+        thread::spawn(move || {
+            while let Some((number, share)) = next() {
+                run_share(number, share, &verdicts);
+            }
+        });
     }
-    shares.extend([large, carded]);
-    for (number, share) in shares
-        .into_iter()
-        .enumerate()
-        .filter(|(_, share)| !share.is_empty())
-    {
-        let verdicts = Arc::clone(verdicts);
-        thread::spawn(move || run_share(number, share, &verdicts));
+}
+
+/// Longest facts first. A share is a machine's part of what is left, so that few machines boot and all end together.
+fn shares_that_shrink(mut facts: Vec<&'static Fact>) -> Vec<Vec<&'static Fact>> {
+    facts.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
+    let mut left_s: u32 = facts.iter().map(|fact| fact.cost_s).sum();
+    let mut shares = vec![];
+    while !facts.is_empty() {
+        let wanted_s = (left_s / MACHINES).max(LEAST_SHARE_S);
+        let mut share_s = 0;
+        let is_within = |fact: &&Fact| {
+            let is_within = share_s < wanted_s;
+            share_s += fact.cost_s;
+            is_within
+        };
+        let length = facts.iter().copied().take_while(is_within).count();
+        let share: Vec<_> = facts.drain(..length).collect();
+        left_s -= share.iter().map(|fact| fact.cost_s).sum::<u32>();
+        shares.push(share);
     }
+    shares
 }
 
 fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) {
