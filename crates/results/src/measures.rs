@@ -27,7 +27,9 @@ pub struct Measures<'a> {
     run: &'a Run,
     /// By entry of `[[traffic]]`.
     requests: Vec<Times>,
-    /// The same by class.
+    /// Requests of kind request whose answer arrived within the window.
+    answered: u64,
+    /// Of flows, by entry and class.
     flows: Vec<[Times; Class::ALL.len()]>,
     slowdowns: Vec<f64>,
 }
@@ -68,6 +70,7 @@ impl<'a> Measures<'a> {
         Measures {
             run,
             requests: vec![Times::default(); entries],
+            answered: 0,
             flows: vec![Default::default(); entries],
             slowdowns: Vec::new(),
         }
@@ -89,9 +92,14 @@ impl<'a> Measures<'a> {
 
     /// Adds a request or a step.
     pub fn add_request(&mut self, request: &RequestRow) {
+        let entry = request.traffic as usize;
+        if self.run.traffic[entry].kind() == Kind::Request {
+            let end_ns = request.rct_ns.map(|rct_ns| request.start_ns + rct_ns);
+            self.answered += u64::from(end_ns.is_some_and(|end_ns| self.is_in_window(end_ns)));
+        }
         if request.measured {
             let acked_ns = request.acked_ns.filter(|_| is_nic(self.run));
-            self.requests[request.traffic as usize].add(request.rct_ns, acked_ns);
+            self.requests[entry].add(request.rct_ns, acked_ns);
         }
     }
 
@@ -121,6 +129,10 @@ impl<'a> Measures<'a> {
             let all = Times::of(entries.iter().map(|&entry| &self.requests[entry]));
             metrics.put(&format!("{name}.unfinished"), all.unfinished);
             self.put_times(&format!("{name}.{time}"), "", all, metrics);
+        }
+        if !self.entries(&[Kind::Request]).is_empty() {
+            let answered_per_s = self.answered as f64 / self.window().as_s_f64();
+            metrics.put("request.answered_per_s", answered_per_s);
         }
         for kind in [Kind::Incast, Kind::Request] {
             for entry in several(self.entries(&[kind])) {
@@ -207,6 +219,10 @@ impl<'a> Measures<'a> {
 
     fn window(&self) -> Span {
         self.run.duration - self.run.warmup
+    }
+
+    fn is_in_window(&self, time_ns: i64) -> bool {
+        (self.run.warmup.as_ns()..self.run.duration.as_ns()).contains(&time_ns)
     }
 
     /// Entries of the traffic of one of `kinds`.

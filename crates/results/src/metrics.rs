@@ -48,12 +48,13 @@ const fn metric(line: Line) -> Metric {
 
 /// All metrics, in the order of docs/results.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 49] = [
+pub const METRICS: [Metric; 50] = [
     metric(("incast.rct_us", "us", "distribution", BOTH, ALL, "Request completion time of an incast: from the request (rack: the aggregator's first write; simulator: the start of the first answer) to the last byte of the last answer at the aggregator")),
     metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "As `incast.rct_us`, up to the last acknowledgement at the last sender, as the paper's simulator measures it")),
     metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast that are unfinished 2 s after the end of the traffic")),
     metric(("request.rct_us", "us", "distribution", SIM, ALL, "Completion time of a request of kind request: from its first byte to the last byte of its answer")),
     metric(("request.rct_acked_us", "us", "distribution", SIM, NIC, "As `request.rct_us`, up to the last acknowledgement at the sender")),
+    metric(("request.answered_per_s", "1/s", "number", SIM, ALL, "Requests of kind request whose answer arrived within the window, per second")),
     metric(("request.unfinished", "1", "number", SIM, ALL, "Requests of kind request that are unfinished 2 s after the end of the traffic")),
     metric(("all_to_all.step_us", "us", "distribution", SIM, ALL, "Duration of a step: from the start of its first flow to its last byte at a receiver")),
     metric(("all_to_all.step_acked_us", "us", "distribution", SIM, NIC, "As `all_to_all.step_us`, up to the last acknowledgement at a sender")),

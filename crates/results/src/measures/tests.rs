@@ -173,6 +173,19 @@ fn formulas_are_those_of_the_table() {
 }
 
 #[test]
+fn answers_count_that_arrive_within_the_window() {
+    let run = run(&[REST]);
+    let mut measures = Measures::new(&run);
+    let (warmup, duration) = (run.warmup.as_ns(), run.duration.as_ns());
+    for end_ns in [warmup - 1, warmup, duration - 1, duration] {
+        measures.add_request(&request(1, Some(end_ns), None));
+    }
+    measures.add_request(&request(1, None, None));
+    let metrics = measures.finish(&counters(sim()));
+    assert_eq!(metrics["request.answered_per_s"], 2000.0);
+}
+
+#[test]
 fn entries_of_one_kind_are_measured_together_and_each() {
     let run = run(&[NIC, INCAST, INCAST, POISSON]);
     let mut measures = Measures::new(&run);
