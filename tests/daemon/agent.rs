@@ -1,8 +1,8 @@
 //! A real `onramp agent run` on a host's eth0.
 use std::{
-    fs::{File, Permissions},
+    fs::{self, File, Permissions},
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -201,6 +201,38 @@ impl Agent {
             .unwrap_or_else(|| panic!("no counter {name}"))
     }
 
+    pub fn descriptors(&self) -> usize {
+        self.proc_entries("fd").len()
+    }
+
+    /// Memory of the process.
+    pub fn rss_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        number(&status.expect("it runs"), "VmRSS:").expect("a size")
+    }
+
+    /// Memory of the maps and programs that the daemon holds open.
+    pub fn bpf_bytes(&self) -> u64 {
+        let files = self.proc_entries("fdinfo").into_iter();
+        let texts = files.filter_map(|file| fs::read_to_string(file).ok());
+        texts.filter_map(|text| number(&text, "memlock:")).sum()
+    }
+
+    /// Processor time of all its threads so far.
+    pub fn cpu_ns(&self) -> u64 {
+        let of_thread = |thread: &PathBuf| {
+            let text = fs::read_to_string(thread.join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        self.proc_entries("task").iter().filter_map(of_thread).sum()
+    }
+
+    fn proc_entries(&self, directory: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(format!("/proc/{}/{directory}", self.pid()));
+        let entries = entries.expect("it runs").flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
     /// What the daemon reports about a peer.
     pub fn peer(&self, peer: &Host) -> Peer {
         let peers = self.status().peers;
@@ -228,6 +260,12 @@ impl Agent {
         let qdisc = self.host.ns.qdisc("eth0").expect("the qdisc is installed");
         assert_eq!(qdisc["drops"], 0, "{qdisc:#}");
     }
+}
+
+/// The number behind `field` in a file of /proc.
+fn number(text: &str, field: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Asks a daemon as the program does, but without a process, which would take longer than the answer. None if nobody

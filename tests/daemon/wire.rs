@@ -5,6 +5,7 @@ use std::{
     ffi::CString,
     io,
     mem::{size_of, zeroed},
+    net::Ipv4Addr,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -166,6 +167,27 @@ fn open(dev: &str, port: u32) -> io::Result<OwnedFd> {
         ))?;
         Ok(socket)
     }
+}
+
+/// A TCP segment of 1448 B from the first host of a star to the second.
+pub fn data_frame(from_port: u16, to_port: u16, seq: u32) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    frame.extend([0x45, 0, 0x05, 0xd0, 0, 0, 0x40, 0, 64, 6, 0, 0]);
+    frame.extend(from.octets());
+    frame.extend(to.octets());
+    let sum: u32 = frame[14..34]
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+        .sum();
+    let check = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&check.to_be_bytes());
+    frame.extend(from_port.to_be_bytes());
+    frame.extend(to_port.to_be_bytes());
+    frame.extend(seq.to_be_bytes());
+    frame.extend([0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+    frame.resize(14 + 20 + 20 + 1448, 7);
+    frame
 }
 
 /// What a middlebox makes of a frame: frames to send, each after a while.

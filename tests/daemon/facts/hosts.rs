@@ -1,7 +1,7 @@
 //! Hosts as they are: other BPF programs, routers, strangers, resets, paces, hosts without the agent.
 use std::{
     io::{IoSlice, Read, Write},
-    net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, UdpSocket},
+    net::{Shutdown, SocketAddrV4, TcpListener, UdpSocket},
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     thread,
     time::{Duration, Instant},
@@ -15,7 +15,7 @@ use crate::{
     maps::{now_mono_ns, step_clock, LONG_LEASE},
     net::{Host, Plan, Star},
     tcp::{connect, finish_all, transfers, Load, Transfer},
-    wire::Wire,
+    wire::{data_frame, Wire},
 };
 
 const SAMPLE_BYTES: u64 = onramp_law::SAMPLE_BYTES as u64;
@@ -437,25 +437,4 @@ pub fn a_segment_that_tcp_would_drop_is_not_acknowledged() {
     println!("{counters:?}");
     let told = receiver.counter("oracks_sent") + receiver.counter("oracks_unsent");
     assert!(told <= 1, "{told}");
-}
-
-/// 1448 B from the first host to the second.
-fn data_frame(from_port: u16, to_port: u16, seq: u32) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-    frame.extend([0x45, 0, 0x05, 0xd0, 0, 0, 0x40, 0, 64, 6, 0, 0]);
-    frame.extend(from.octets());
-    frame.extend(to.octets());
-    let sum: u32 = frame[14..34]
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum();
-    let check = !((sum & 0xffff) + (sum >> 16)) as u16;
-    frame[24..26].copy_from_slice(&check.to_be_bytes());
-    frame.extend(from_port.to_be_bytes());
-    frame.extend(to_port.to_be_bytes());
-    frame.extend(seq.to_be_bytes());
-    frame.extend([0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
-    frame.resize(14 + 20 + 20 + 1448, 7);
-    frame
 }

@@ -243,6 +243,7 @@ facts! {
     scale {
         thousands_of_held_flows_cost_no_scan: 25,
         flows_of_one_host_get_equal_shares: 8,
+        a_daemon_with_16384_flows_is_small: 15,
     }
     congestion {
         ours_run_in_the_kernel: 20,

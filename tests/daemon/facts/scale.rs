@@ -13,6 +13,7 @@ use crate::{
     maps::{now_mono_ns, run_time, set_clock},
     net::{Plan, Star},
     tcp::{content, Load, Transfer},
+    wire::{data_frame, Wire},
 };
 
 const S: i64 = 1_000_000_000;
@@ -183,4 +184,34 @@ pub fn flows_of_one_host_get_equal_shares() {
     println!("Jain's index {jain:.3}: {share:.0?} B in 1 s");
     assert!(jain > 0.95, "{jain}: {share:?}");
     sender.assert_harmless();
+}
+
+/// The process has less than 64 MB and 1 % of a core, here of 1 instruction a ns. Its maps have more, as the key of
+/// the flow table says. The work of synchronising clocks is in `huygens`.
+pub fn a_daemon_with_16384_flows_is_small() {
+    const FLOWS: u16 = 16_384;
+    let star = Star::build(&Plan {
+        port_mbit: None,
+        ..Plan::USUAL
+    });
+    let (from, to) = star.pair();
+    let flows = FLOWS.to_string();
+    let agent = Agent::start(from, &["--flows", &flows, "--flow-age", "60s"]);
+    let _receiver = Agent::start(to, &[]);
+    let wire = Wire::open(&from.ns, "eth0");
+    for port in 0..FLOWS {
+        wire.send(&data_frame(1024 + port, 9, 1));
+    }
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(agent.status().flows, u32::from(FLOWS));
+    let before_ns = agent.cpu_ns();
+    thread::sleep(Duration::from_secs(5));
+    let cpu = (agent.cpu_ns() - before_ns) as f64 / 5e7;
+    let (rss_kib, bpf_kib) = (agent.rss_kib(), agent.bpf_bytes() / 1024);
+    println!("RSS {rss_kib} KiB, maps and programs {bpf_kib} KiB, {cpu:.2} % of a core");
+    assert!(rss_kib < 64_000_000 / 1024, "{rss_kib}");
+    // What the key limits.flows says of a flow, and 4 MB of the other maps.
+    assert!(bpf_kib < (16_384 * 6_500 + 4_000_000) / 1024, "{bpf_kib}");
+    assert!(cpu < 1.0, "{cpu}");
+    agent.assert_harmless();
 }

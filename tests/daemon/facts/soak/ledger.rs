@@ -1,5 +1,5 @@
 //! What a soak has seen: samples of all daemons, the table of them, and what must hold.
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 
@@ -73,37 +73,13 @@ impl Held {
         Held {
             flows: status.iter().map(|s| s.flows).sum(),
             peers: status.iter().map(|s| s.peers.len()).sum(),
-            descriptors: agents.iter().map(descriptors).sum(),
-            rss_kib: rss_kib(&agents[STAYS]),
-            bpf_kib: agents.iter().map(bpf_bytes).sum::<u64>() / 1024,
+            descriptors: agents.iter().map(Agent::descriptors).sum(),
+            rss_kib: agents[STAYS].rss_kib(),
+            bpf_kib: agents.iter().map(Agent::bpf_bytes).sum::<u64>() / 1024,
             maps: MapInfoIter::default().count(),
             programs: ProgInfoIter::default().count(),
         }
     }
-}
-
-/// The number behind `field` in a file of /proc.
-fn number(text: &str, field: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-fn descriptors(agent: &Agent) -> usize {
-    let entries = fs::read_dir(format!("/proc/{}/fd", agent.pid()));
-    entries.expect("it runs").count()
-}
-
-fn rss_kib(agent: &Agent) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", agent.pid()));
-    number(&status.expect("it runs"), "VmRSS:").expect("a size")
-}
-
-fn bpf_bytes(agent: &Agent) -> u64 {
-    let entries = fs::read_dir(format!("/proc/{}/fdinfo", agent.pid())).expect("it runs");
-    let texts = entries
-        .flatten()
-        .filter_map(|entry| fs::read_to_string(entry.path()).ok());
-    texts.filter_map(|text| number(&text, "memlock:")).sum()
 }
 
 /// A line of the table.
