@@ -100,17 +100,17 @@ int orack_ingress(struct __sk_buff *ctx)
 {
 	struct segment segment;
 	struct packet p;
+	u32 seq;
 
+	/* Most frames pass here, before they are parsed: the frame is longer than its payload, so no sample is missed. */
+	if (usual_seq(ctx, cfg.link_bytes, &seq) && !onr_sampled(seq, ctx->len, cfg.orack_every_bytes))
+		return ONR_TCX_NEXT;
 	if (ctx->pkt_type != PACKET_HOST) /* a frame for another host, e.g. behind a bridge */
 		return ONR_TCX_NEXT;
 	pull_headers(ctx);
 	if (!parse_headers(ctx, &p))
 		return ONR_TCX_NEXT;
 	if (p.protocol == IPPROTO_TCP) {
-		/* Most frames pass here, before their lengths are read: the frame's own is more than
-		 * the payload's, so no sample is missed. */
-		if (!onr_sampled(seq_of(&p), ctx->len, cfg.orack_every_bytes))
-			return ONR_TCX_NEXT;
 		if (segment_of(&p, &segment) &&
 		    onr_sampled(segment.seq, segment.len, cfg.orack_every_bytes))
 			sampled(ctx, &p, &segment);

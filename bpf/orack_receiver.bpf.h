@@ -184,30 +184,13 @@ static __always_inline struct pending *pending_of(const struct onr_tuple *f)
 static __always_inline bool believed(struct __sk_buff *ctx, const struct packet *p,
 				     const struct segment *segment, const struct onr_addr *to)
 {
-	const struct tcphdr *tcp = p->l4;
-	struct bpf_sock_tuple tuple = {};
+	struct bpf_sock_tuple tuple;
 	const struct tcp_sock *receiver;
 	struct bpf_sock *sk;
-	u32 room, bytes;
 	bool believed = false;
+	u32 room, bytes;
 
-	if (p->ip6) {
-		const struct ipv6hdr *ip = p->l3;
-
-		__builtin_memcpy(tuple.ipv6.saddr, &ip->saddr, 16);
-		__builtin_memcpy(tuple.ipv6.daddr, &ip->daddr, 16);
-		tuple.ipv6.sport = tcp->source;
-		tuple.ipv6.dport = tcp->dest;
-		bytes = sizeof(tuple.ipv6);
-	} else {
-		const struct iphdr *ip = p->l3;
-
-		tuple.ipv4.saddr = ip->saddr;
-		tuple.ipv4.daddr = ip->daddr;
-		tuple.ipv4.sport = tcp->source;
-		tuple.ipv4.dport = tcp->dest;
-		bytes = sizeof(tuple.ipv4);
-	}
+	bytes = socket_tuple(p, &tuple);
 	sk = bpf_skc_lookup_tcp(ctx, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
 	if (!sk)
 		return is_served(to);

@@ -190,10 +190,30 @@ static __always_inline u32 l4_len(const struct packet *p)
 	return total > p->len || total < p->header_len ? 0 : total - p->header_len;
 }
 
-/* Sequence number of a TCP packet whose lengths have not been checked. */
-static __always_inline u32 seq_of(const struct packet *p)
+/* Sequence number of a TCP packet whose headers are the usual ones: no tag in the frame, no options of IPv4. False:
+ * another packet, or its headers do not lie together; parse_frame finds what it is. */
+static __always_inline bool usual_seq(const struct __sk_buff *ctx, u32 link_bytes, u32 *seq)
 {
-	return bpf_ntohl(((const struct tcphdr *)p->l4)->seq);
+	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
+	const void *l3 = link_bytes ? data + sizeof(struct ethhdr) : data;
+	const struct iphdr *ip4 = l3;
+	const struct ipv6hdr *ip6 = l3;
+	const struct tcphdr *tcp;
+	__be16 protocol;
+
+	if (l3 + sizeof(*ip4) + SHORTEST_L4 > end)
+		return false;
+	protocol = link_bytes ? ((const struct ethhdr *)data)->h_proto : ctx->protocol;
+	if (protocol == bpf_htons(ETH_P_IP) && ip4->ihl * 4 == sizeof(*ip4) && ip4->protocol == IPPROTO_TCP)
+		tcp = l3 + sizeof(*ip4);
+	else if (protocol == bpf_htons(ETH_P_IPV6) && ip6->nexthdr == IPPROTO_TCP)
+		tcp = l3 + sizeof(*ip6);
+	else
+		return false;
+	if ((const void *)tcp + SHORTEST_L4 > end)
+		return false;
+	*seq = bpf_ntohl(tcp->seq);
+	return true;
 }
 
 /* False: not a whole TCP segment. */
@@ -204,7 +224,7 @@ static __always_inline bool segment_of(const struct packet *p, struct segment *s
 
 	if (p->protocol != IPPROTO_TCP || !len || len < header)
 		return false;
-	s->seq = seq_of(p);
+	s->seq = bpf_ntohl(tcp->seq);
 	s->len = len - header;
 	s->flags = ((const u8 *)tcp)[13];
 	return true;
@@ -255,6 +275,30 @@ static __always_inline void flow_acked(const struct packet *p, struct onr_tuple 
 	addresses(p, &flow->daddr, &flow->saddr);
 	flow->sport = tcp->dest;
 	flow->dport = tcp->source;
+}
+
+/* What a lookup of the socket that receives a TCP packet needs. The result is the length of the tuple in bytes. */
+static __always_inline u32 socket_tuple(const struct packet *p, struct bpf_sock_tuple *tuple)
+{
+	const struct tcphdr *tcp = p->l4;
+
+	if (p->ip6) {
+		const struct ipv6hdr *ip = p->l3;
+
+		__builtin_memcpy(tuple->ipv6.saddr, &ip->saddr, sizeof(ip->saddr));
+		__builtin_memcpy(tuple->ipv6.daddr, &ip->daddr, sizeof(ip->daddr));
+		tuple->ipv6.sport = tcp->source;
+		tuple->ipv6.dport = tcp->dest;
+		return sizeof(tuple->ipv6);
+	} else {
+		const struct iphdr *ip = p->l3;
+
+		tuple->ipv4.saddr = ip->saddr;
+		tuple->ipv4.daddr = ip->daddr;
+		tuple->ipv4.sport = tcp->source;
+		tuple->ipv4.dport = tcp->dest;
+		return sizeof(tuple->ipv4);
+	}
 }
 
 /* Type of service or traffic class. */

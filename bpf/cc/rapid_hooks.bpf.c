@@ -296,27 +296,9 @@ int rapid_egress(struct __sk_buff *ctx)
 /* The socket of this host to which a packet goes; the caller releases it. */
 static __always_inline struct bpf_sock *socket_of(struct __sk_buff *ctx, const struct packet *p)
 {
-	const struct tcphdr *tcp = p->l4;
 	struct bpf_sock_tuple tuple;
-	u32 bytes;
+	u32 bytes = socket_tuple(p, &tuple);
 
-	if (p->ip6) {
-		const struct ipv6hdr *ip = p->l3;
-
-		__builtin_memcpy(tuple.ipv6.saddr, &ip->saddr, 16);
-		__builtin_memcpy(tuple.ipv6.daddr, &ip->daddr, 16);
-		tuple.ipv6.sport = tcp->source;
-		tuple.ipv6.dport = tcp->dest;
-		bytes = sizeof(tuple.ipv6);
-	} else {
-		const struct iphdr *ip = p->l3;
-
-		tuple.ipv4.saddr = ip->saddr;
-		tuple.ipv4.daddr = ip->daddr;
-		tuple.ipv4.sport = tcp->source;
-		tuple.ipv4.dport = tcp->dest;
-		bytes = sizeof(tuple.ipv4);
-	}
 	return bpf_sk_lookup_tcp(ctx, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
 }
 

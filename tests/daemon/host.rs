@@ -197,6 +197,15 @@ fn run_machine(
     if of("studies::") {
         files.extend(others(&cache, &scratch)?);
     }
+    let kernel = kernel(&cache)?;
+    if of("refusals::") {
+        let modules = cache.join("kernel/usr/lib/modules").join(&kernel.release);
+        files.extend(
+            DRIVERS
+                .iter()
+                .filter_map(|name| driver(&modules, &scratch, name)),
+        );
+    }
     if of("fleets::") {
         files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
     }
@@ -207,7 +216,7 @@ fn run_machine(
         patience: PATIENCE,
     };
     let vm = Vm {
-        kernel: kernel(&cache)?,
+        kernel,
         cache,
         memory_mib: MEMORY_MIB,
         processors: fact.processors(),
@@ -272,6 +281,21 @@ fn others(cache: &Path, scratch: &Path) -> Result<Vec<GuestFile>, VmError> {
         file(sbin.join("ptp4l")),
         file(shim),
     ])
+}
+
+/// Drivers that facts load themselves, because other guests have no use for them.
+const DRIVERS: &[&str] = &["drivers/net/team/team", "net/ipv4/gre", "net/ipv4/ip_gre"];
+
+/// The driver, unpacked; none for a kernel that tools/setup has not fetched.
+fn driver(modules: &Path, scratch: &Path, name: &str) -> Option<GuestFile> {
+    let packed = modules.join(format!("kernel/{name}.ko.xz"));
+    let to = scratch.join(packed.with_extension("").file_name()?);
+    let unpacked = Command::new("xz").arg("-dc").arg(packed).output().ok()?;
+    std::fs::write(&to, unpacked.stdout).ok()?;
+    Some(GuestFile {
+        path: Path::new("/job").join(to.file_name()?),
+        content: Content::Host(to),
+    })
 }
 
 /// A copy without debug information, which only costs memory and boot time; the program itself if

@@ -64,6 +64,14 @@ pub struct Setting {
     pub clock: onr_clock_params,
 }
 
+/// What `ip link add` calls devices of this type; none for a physical device.
+///
+/// # Errors
+/// The kernel does not report the device.
+pub fn kind_of(ifindex: i32) -> Result<Option<String>> {
+    qdisc::Device::open(ifindex)?.kind()
+}
+
 impl Datapath {
     /// On no device yet. Holds by `path`, on devices whose configuration does not say that the daemon observes.
     pub fn new(path: Path, max_flows: u32, setting: Setting) -> Self {

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use anyhow::{bail, Context, Result};
 use nix::net::if_::{if_nameindex, if_nametoindex, Interface, InterfaceFlags};
 
+use crate::datapath::kind_of;
+
 /// The devices to attach to, each once; one that was removed may be among them.
 pub fn present(named: &[String]) -> Vec<String> {
     let mut all = vec![];
@@ -62,7 +64,34 @@ fn check_one(dev: &str) -> Result<()> {
              ip link set DEV master {dev}"
         );
     }
+    refuse_team(dev)
+}
+
+/// A team device has no queue of its own, and the daemon does not follow its ports.
+fn refuse_team(dev: &str) -> Result<()> {
+    let ifindex = index(dev).with_context(|| format!("{dev} was removed"))?;
+    if kind_of(ifindex)?.as_deref() == Some("team") {
+        let ports: Vec<String> = ports(dev).iter().map(|p| format!("--dev {p}")).collect();
+        let instead = match ports.is_empty() {
+            true => "add ports to it and name them".to_owned(),
+            false => format!("name its ports: {}", ports.join(" ")),
+        };
+        bail!("--dev is {dev}, a team device, which has no queue of its own; {instead}");
+    }
     Ok(())
+}
+
+/// The devices below a device, by name.
+fn ports(dev: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(format!("/sys/class/net/{dev}"));
+    let names = entries.into_iter().flatten().flatten();
+    let lower = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.strip_prefix("lower_").map(str::to_owned)
+    };
+    let mut all: Vec<String> = names.filter_map(lower).collect();
+    all.sort();
+    all
 }
 
 /// What the kernel reports of a device in /sys.

@@ -119,6 +119,30 @@ pub fn an_ipip_device() {
     );
 }
 
+/// One daemon is on both: each has its own link header, so frames of either are found.
+pub fn a_tunnel_beside_its_ethernet_device() {
+    let star = Star::build(&Plan::USUAL);
+    let line = "ip link add in type ipip local {own} remote {other}";
+    let inside = build_inside(&star, "in", &[line]);
+    let (from, to) = star.pair();
+    let options = ["--dev", "eth0,in", "--peers", "10.0.0.0/8"];
+    let [sender, receiver] = [from, to].map(|host| Agent::start(host, &options));
+    let mut all = transfers(from, to, Load::seconds(1.5), 2);
+    all.extend(transfers(&inside[0], &inside[1], Load::seconds(1.5), 2));
+    let mbit_per_s = finish_all(all);
+    println!("{mbit_per_s:.1} Mbit/s");
+    for device in sender.status().devices {
+        let [created, used, holds] =
+            ["flows_created", "oracks_used", "holds"].map(|name| device.counters[name]);
+        println!("{}: {created} flows, {used} OR-ACKs used, {holds} holds", device.name);
+        assert_eq!(created, 2, "{}", device.name);
+        assert!(used > 50 && holds > 0, "{}", device.name);
+    }
+    sender.assert_harmless();
+    receiver.assert_harmless();
+    assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
+}
+
 pub fn an_ipv6_in_ipv4_device() {
     devices_are_held(
         &["ip link add eth0 type sit local {own} remote {other}"],

@@ -182,6 +182,8 @@ facts! {
     refusals {
         a_second_daemon_on_a_device: 2,
         loopback_and_devices_that_do_not_exist: 2,
+        a_device_of_a_type_that_it_does_not_know: 2,
+        a_team_in_place_of_its_ports: 3,
         users_without_privilege: 2,
         values_out_of_bounds: 2,
         key_files_that_are_none: 2,
@@ -214,6 +216,7 @@ facts! {
         a_vxlan_device_with_ipv6: 9 variant,
         a_geneve_device: 9 variant,
         an_ipip_device: 9,
+        a_tunnel_beside_its_ethernet_device: 9,
         an_ipv6_in_ipv4_device: 9 variant,
         a_tunnel_passes_unheld: 6,
         a_pod_behind_veth: 10,

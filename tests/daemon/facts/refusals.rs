@@ -2,9 +2,11 @@
 //! having touched the device.
 use std::os::unix::process::CommandExt;
 
+use nix::sys::signal::Signal;
+
 use crate::{
     agent::{write_keys, Agent, PROGRAM, USUAL},
-    net::{Plan, Star},
+    net::{shell, Plan, Star},
 };
 
 /// Asserts that the text has all parts, on one line: the message is not spread over the log.
@@ -37,6 +39,36 @@ pub fn loopback_and_devices_that_do_not_exist() {
     assert_says(&ended.text, &["--dev is lo, the loopback device"]);
     let ended = Agent::refuse(host, &["--dev", "eth7"]);
     assert_says(&ended.text, &["--dev is eth7", "devices: lo, ", "eth0"]);
+}
+
+/// GRE: a tunnel with a link header that the parser does not know. 778 is ARPHRD_IPGRE.
+pub fn a_device_of_a_type_that_it_does_not_know() {
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    shell("insmod /job/gre.ko");
+    shell("insmod /job/ip_gre.ko");
+    host.ns
+        .run("ip link add out type gre local 10.0.0.1 remote 10.0.0.2");
+    let ended = Agent::refuse(host, &["--dev", "out"]);
+    assert_says(&ended.text, &["--dev is out, a device of type 778", "it knows Ethernet, IP tunnels"]);
+}
+
+/// It has no queue of its own. Its ports can be held.
+pub fn a_team_in_place_of_its_ports() {
+    shell("insmod /job/team.ko");
+    let star = Star::build(&Plan::USUAL);
+    let host = &star.hosts[0];
+    host.ns.run("ip link add team0 type team");
+    let ended = Agent::refuse(host, &["--dev", "team0"]);
+    assert_says(&ended.text, &["--dev is team0, a team device", "add ports to it"]);
+    host.ns.run("ip link set eth0 down");
+    host.ns.run("ip link set eth0 master team0");
+    host.ns.run("ip link set team0 up");
+    let ended = Agent::refuse(host, &["--dev", "team0"]);
+    assert_says(&ended.text, &["--dev is team0, a team device", "name its ports: --dev eth0"]);
+    assert!(host.ns.qdisc("team0").is_none(), "the device was touched");
+    let agent = Agent::start(host, &["--dev", "eth0"]);
+    assert_eq!(agent.stop(Signal::SIGTERM).code, Some(0));
 }
 
 pub fn users_without_privilege() {

@@ -6,7 +6,7 @@ use anyhow::{bail, Context, Result};
 use neli::{
     consts::{
         nl::NlmF,
-        rtnl::{Ifla, RtAddrFamily, Rtm, Tca},
+        rtnl::{Ifla, IflaInfo, RtAddrFamily, Rtm, Tca},
         socket::NlFamily,
     },
     nl::NlPayload,
@@ -285,6 +285,34 @@ impl Device {
 
     /// None if the kernel does not know the attribute.
     fn find_link_attribute(&self, attribute: Ifla) -> Result<Option<u32>> {
+        self.read_link(|link| {
+            let attributes = link.rtattrs().get_attr_handle();
+            let found = attributes.get_attribute(attribute).is_some();
+            Ok(match found {
+                true => Some(attributes.get_attr_payload_as(attribute)?),
+                false => None,
+            })
+        })
+    }
+
+    /// What `ip link add` calls devices of this type, e.g. "team"; none for a physical device.
+    pub fn kind(&self) -> Result<Option<String>> {
+        self.read_link(|link| {
+            let attributes = link.rtattrs().get_attr_handle();
+            if attributes.get_attribute(Ifla::Linkinfo).is_none() {
+                return Ok(None);
+            }
+            let info = attributes.get_nested_attributes::<IflaInfo>(Ifla::Linkinfo)?;
+            let kind = info.get_attribute(IflaInfo::Kind).map(|kind| {
+                let text = String::from_utf8_lossy(kind.rta_payload().as_ref());
+                text.trim_end_matches('\0').to_owned()
+            });
+            Ok(kind)
+        })
+    }
+
+    /// What `take` reads in the kernel's description of the device.
+    fn read_link<T>(&self, take: impl FnOnce(&Ifinfomsg) -> Result<T>) -> Result<T> {
         let query = self.link(RtBuffer::new())?;
         let replies = self
             .router
@@ -292,12 +320,7 @@ impl Device {
             .context("netlink: requesting the device")?;
         for reply in replies {
             if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
-                let attributes = link.rtattrs().get_attr_handle();
-                let found = attributes.get_attribute(attribute).is_some();
-                return Ok(match found {
-                    true => Some(attributes.get_attr_payload_as(attribute)?),
-                    false => None,
-                });
+                return take(link);
             }
         }
         bail!("the kernel does not report the device")
