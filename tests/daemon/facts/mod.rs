@@ -180,6 +180,7 @@ facts! {
         detach_leaves_no_trace_of_a_killed_one: 5,
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5,
         pins_of_a_device_that_has_gone_are_removed: 5,
+        a_replacement_under_load_loses_no_transfer: 10,
     }
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20,

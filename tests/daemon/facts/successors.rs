@@ -212,3 +212,26 @@ pub fn pins_of_a_device_that_has_gone_are_removed() {
     agent.stop(Signal::SIGTERM);
     assert_eq!(pins(), BTreeSet::new());
 }
+
+/// Other programs or sizes: the qdisc is replaced, and with it what waits in it. No transfer ends, and none waits long.
+pub fn a_replacement_under_load_loses_no_transfer() {
+    mount_bpffs();
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, OPTIONS);
+    let _receiver = Agent::start(to, &[]);
+    let flows = transfers(from, to, Load::seconds(4.0), 2);
+    pause_s(1.0);
+    let lost = sent_again(from);
+    sender.stop(Signal::SIGUSR2);
+    let successor = Agent::start(from, &[OPTIONS, &["--flows", "512"]].concat());
+    assert!(!successor.text().contains(GOES_ON), "{}", successor.text());
+    pause_s(0.5);
+    let (lost, held) = (sent_again(from) - lost, successor.counter("holds"));
+    let mbit_per_s = finish_all(flows);
+    let held_later = successor.counter("holds");
+    println!("{mbit_per_s:.1} Mbit/s, {lost} segments sent again; holds {held}, {held_later}");
+    assert!(held_later > held, "the successor does not hold");
+    assert!(mbit_per_s > 75.0, "{mbit_per_s} Mbit/s");
+    successor.assert_harmless();
+}
