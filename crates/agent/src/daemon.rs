@@ -192,7 +192,10 @@ pub fn run(options: &AgentOptions) -> Result<()> {
 fn prepare_pins(bpffs: &Path) {
     match pins::sweep(bpffs) {
         Ok(gone) if gone.is_empty() => {}
-        Ok(gone) => info!("removed the pins of devices that have gone: {}", gone.join(", ")),
+        Ok(gone) => info!(
+            "removed the pins of devices that have gone: {}",
+            gone.join(", ")
+        ),
         Err(error) => warn!("pins of devices that have gone stay: {error:#}"),
     }
     if !pins::is_bpffs(bpffs) {

@@ -13,8 +13,8 @@ use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
-    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_kicks, onr_peer, onr_prefix,
-    onr_rule, onr_rules, onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
+    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_kicks, onr_peer,
+    onr_prefix, onr_rule, onr_rules, onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
 };
 
 use onramp_status::RootQdisc;

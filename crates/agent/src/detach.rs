@@ -36,7 +36,8 @@ pub fn detach(dev: Option<&str>, bpffs: Option<&Path>) -> Result<Vec<String>> {
     }
     let mut removed = vec![];
     for name in &names {
-        let parts = detach_one(name, netns, bpffs).with_context(|| format!("cannot restore {name}"))?;
+        let parts =
+            detach_one(name, netns, bpffs).with_context(|| format!("cannot restore {name}"))?;
         if !parts.is_empty() {
             removed.push(format!("{name}: {}", parts.join(", ")));
         }

@@ -69,7 +69,11 @@ fn pins() -> BTreeSet<String> {
 fn await_traces(host: &Host, wanted: &(Option<(Value, Value)>, Value, usize)) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while traces(host) != *wanted {
-        assert!(Instant::now() < deadline, "{:?}, not {wanted:?}", traces(host));
+        assert!(
+            Instant::now() < deadline,
+            "{:?}, not {wanted:?}",
+            traces(host)
+        );
         pause_s(0.1);
     }
 }
@@ -94,14 +98,20 @@ fn goes_on_after(signal: Signal, code: Option<i32>) {
     pause_s(0.3);
     let successor = Agent::start(from, OPTIONS);
     assert!(successor.text().contains(GOES_ON), "{}", successor.text());
-    let (created_now, held_now) = (successor.counter("flows_created"), successor.counter("holds"));
+    let (created_now, held_now) = (
+        successor.counter("flows_created"),
+        successor.counter("holds"),
+    );
     pause_s(0.5);
     let (lost, held_later) = (sent_again(from) - lost, successor.counter("holds"));
     let mbit_per_s = finish_all(flows);
     println!(
         "{mbit_per_s:.1} Mbit/s, {lost} segments sent again; holds {held}, {held_now}, {held_later}"
     );
-    assert_eq!(created_now, created, "flows that the table had are created again");
+    assert_eq!(
+        created_now, created,
+        "flows that the table had are created again"
+    );
     assert!(held_now > held, "without a daemon, the lease still holds");
     assert!(held_later > held_now, "the successor holds");
     assert_eq!(lost, 0, "segments were lost");
@@ -135,7 +145,11 @@ pub fn it_has_its_own_configuration_and_replaces_what_does_not_fit() {
     let second = start(&["--peers", "10.9.9.0/24"]);
     assert!(second.text().contains(GOES_ON), "{}", second.text());
     finish_all(transfers(from, to, Load::seconds(0.5), 2));
-    assert_eq!(second.counter("holds"), 0, "a peer of the former daemon is held");
+    assert_eq!(
+        second.counter("holds"),
+        0,
+        "a peer of the former daemon is held"
+    );
     second.stop(Signal::SIGKILL);
     let directories = pins();
     let third = start(&["--flows", "512"]);
@@ -188,14 +202,22 @@ fn leaves_no_trace(path: &str) {
     let (code, text, error) = detach();
     println!("{text}");
     assert_eq!(code, Some(0), "{error}");
-    for part in ["eth0", "tcx programs and maps", "fq_codel is again", "socket"] {
+    for part in [
+        "eth0",
+        "tcx programs and maps",
+        "fq_codel is again",
+        "socket",
+    ] {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
     await_traces(host, &before);
     assert!(!Path::new(BPFFS).join("onramp").exists());
     assert!(!Path::new("/run/onramp").exists());
     let (code, text, _) = detach();
-    assert_eq!((code, text.trim()), (Some(0), "nothing of On-Ramp was left"));
+    assert_eq!(
+        (code, text.trim()),
+        (Some(0), "nothing of On-Ramp was left")
+    );
 }
 
 pub fn pins_of_a_device_that_has_gone_are_removed() {
@@ -234,4 +256,58 @@ pub fn a_replacement_under_load_loses_no_transfer() {
     assert!(held_later > held, "the successor does not hold");
     assert!(mbit_per_s > 75.0, "{mbit_per_s} Mbit/s");
     successor.assert_harmless();
+}
+
+/// The commands of docs/operate.md, without apt and systemd: the shipped file with one change observes, another change
+/// enforces, and the first one is the way back.
+pub fn the_shipped_file_observes_after_one_command_and_enforces_after_another() {
+    const FILE: &str = "/etc/onramp/onramp.toml";
+    const MANUAL: &str = include_str!("../../../docs/operate.md");
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    std::fs::create_dir_all("/etc/onramp").expect("/etc is writable");
+    std::fs::write(FILE, include_str!("../../../deploy/onramp.toml")).expect("/etc is writable");
+    let commands: Vec<&str> = MANUAL
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("# "))
+        .filter(|line| line.starts_with("sed -i "))
+        .map(|line| line.split(" && ").next().expect("a command"))
+        .collect();
+    let [names_the_fleet, enforces, observes] = commands.as_slice() else {
+        panic!("docs/operate.md has three changes of the file: {commands:?}");
+    };
+    let change = |command: &str| {
+        let done = std::process::Command::new("sh")
+            .args(["-c", command])
+            .status();
+        assert!(done.expect("sh starts").success(), "{command}");
+    };
+    for (host, other) in [(from, to), (to, from)] {
+        host.ns
+            .run(&format!("ip route add default via {}", other.v4));
+    }
+    let start = || [from, to].map(|host| Agent::start_exactly(host, &["--config", FILE]));
+    let shows_a_delay = |daemon: &Agent| {
+        let delays = daemon.clock_status().ways;
+        delays.iter().any(|way| way.min_ns != 0)
+    };
+    change(names_the_fleet);
+    for (command, path) in [
+        (None, "observe"),
+        (Some(enforces), "edge"),
+        (Some(observes), "observe"),
+    ] {
+        command.into_iter().for_each(|command| change(command));
+        let daemons = start();
+        assert_eq!(daemons[0].status().path, path, "{command:?}");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !daemons.iter().any(shows_a_delay) {
+            assert!(Instant::now() < deadline, "{}", daemons[0].text());
+            pause_s(0.5);
+        }
+        for daemon in daemons {
+            daemon.stop(Signal::SIGTERM);
+        }
+    }
+    std::fs::remove_dir_all("/etc/onramp").expect("it is there");
 }

@@ -183,9 +183,7 @@ impl OnDevice {
         if let Some(Holder::Edge(edge)) = &self.holder {
             edge.configure(&cfg)?;
         }
-        self.own
-            .cfg
-            .update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?;
+        self.own.cfg.update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?;
         self.cfg = cfg;
         Ok(())
     }

@@ -83,7 +83,8 @@ impl Kept {
             return Ok(None);
         };
         let bytes = cfg_map.lookup(&FIRST, MapFlags::ANY)?;
-        let cfg: onr_dev_cfg = pod_read_unaligned(&bytes.context("a pinned configuration is empty")?);
+        let cfg: onr_dev_cfg =
+            pod_read_unaligned(&bytes.context("a pinned configuration is empty")?);
         if !is_loaded_alike(&cfg, wanted) || !shared.is_of(pins)? {
             return Ok(None);
         }
@@ -92,7 +93,9 @@ impl Kept {
         };
         let holder = match cfg.at_egress {
             at if at == onr_at_egress::Observes as u8 => None,
-            at if at == onr_at_egress::Holds as u8 => Some(Holder::Edt(Edt::install(place, &cfg, true)?)),
+            at if at == onr_at_egress::Holds as u8 => {
+                Some(Holder::Edt(Edt::install(place, &cfg, true)?))
+            }
             _ => {
                 let cfgs = (0..cfg.queues as usize).map_while(|queue| pins.map(&cfg_of(queue)));
                 match Edge::kept(cfgs.collect(), place)? {
@@ -108,7 +111,10 @@ impl Kept {
         }
         Ok(Some(Self {
             cfg,
-            own: Own { cfg: cfg_map, muted },
+            own: Own {
+                cfg: cfg_map,
+                muted,
+            },
             holder,
             tcx,
             pins: pins.clone(),
@@ -169,10 +175,19 @@ mod tests {
         (wanted.queue, wanted.key_id, wanted.paced) = (7, 3, 1);
         assert!(is_loaded_alike(&kept, &wanted));
         for other in [
-            onr_dev_cfg { max_flows: 512, ..kept },
+            onr_dev_cfg {
+                max_flows: 512,
+                ..kept
+            },
             onr_dev_cfg { queues: 2, ..kept },
-            onr_dev_cfg { limit_packets: 9, ..kept },
-            onr_dev_cfg { at_egress: onr_at_egress::Observes as u8, ..kept },
+            onr_dev_cfg {
+                limit_packets: 9,
+                ..kept
+            },
+            onr_dev_cfg {
+                at_egress: onr_at_egress::Observes as u8,
+                ..kept
+            },
         ] {
             assert!(!is_loaded_alike(&kept, &other), "{other:?}");
         }

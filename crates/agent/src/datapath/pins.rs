@@ -58,7 +58,10 @@ impl Pins {
         let path = self.dir().join(name);
         let pin = || -> io::Result<()> {
             let mut builder = DirBuilder::new();
-            builder.recursive(true).mode(OWNER_ONLY).create(self.dir())?;
+            builder
+                .recursive(true)
+                .mode(OWNER_ONLY)
+                .create(self.dir())?;
             let _ = std::fs::remove_file(&path);
             let name = CString::new(path.as_os_str().as_bytes())?;
             // SAFETY: the descriptor is open and the path is valid for the call.
