@@ -6,15 +6,15 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/vm tools/record tools/deb tools/package-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts bench bench-ns3 lint clean
+.PHONY: help setup build demo test facts bench bench-ns3 deb package-test lint clean
 
 help: ## prints this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
 
 setup: ## installs missing Debian packages, crates, Python packages and the rack's kernel
 	@tools/setup
@@ -39,6 +39,12 @@ bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-h
 
 bench-ns3: build ## compares the simulator's speed with that of ns-3; needs Debian's libns3-dev and libgsl-dev
 	bench/ns3/run.sh $(ONRAMP)
+
+deb: build ## builds the Debian package target/debian/onramp_*.deb; needs dpkg-dev
+	tools/deb
+
+package-test: build ## installs, upgrades, removes and purges the package in a chroot; needs root, lintian and mmdebstrap
+	tools/package-test
 
 lint: ## checks formatting, clippy, shellcheck, and that each law header compiles on its own
 	cargo fmt --all --check

@@ -22,6 +22,8 @@ pub const ONE: &str = "--fact";
 /// Lines that host.rs reads.
 pub const BEGIN: &str = "@begin ";
 pub const END: &str = "@end ";
+/// Where facts mount a BPF file system.
+pub const BPFFS: &str = "/run/bpf";
 pub const PASSED: &str = "passed";
 
 /// Runs the named facts one after the other; a failed fact does not fail the run.
@@ -112,6 +114,7 @@ fn clean_up() {
     let _ = Command::new("ip")
         .args(["-all", "netns", "delete"])
         .status();
+    let _ = Command::new("umount").args(["-q", BPFFS]).status();
     let _ = std::fs::remove_dir_all("/run/onramp");
 }
 

@@ -76,6 +76,7 @@ pub struct Args {
     pub observe: bool,
     pub path: Path,
     pub socket: Option<PathBuf>,
+    pub bpffs: PathBuf,
     pub law: LawArgs,
     pub link: LinkArgs,
     pub peers: PeerArgs,
@@ -156,6 +157,7 @@ impl Args {
                 _ => Path::Auto,
             },
             socket: from.get("socket"),
+            bpffs: from.of("bpffs"),
             law: LawArgs::of(from),
             link: LinkArgs::of(from),
             peers: PeerArgs {

@@ -13,7 +13,7 @@ use crate::config::{ClockOptions, Configuration, Daemon, Given};
 use crate::fleet::{FleetArgs, Part};
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
-use crate::server::{answer_next, block_signals, is_hangup, listen, wait};
+use crate::server::{answer_next, asked, block_signals, listen, wait, Asked};
 
 /// Time between two signs of life for systemd.
 const BEAT_MS: u16 = 1_000;
@@ -86,8 +86,8 @@ pub fn run(options: &ClockOptions) -> Result<()> {
             PollTimeout::from(BEAT_MS),
         );
         match ready.as_deref() {
-            Ok([true, _]) => match is_hangup(&signals) {
-                Ok(true) => drop(running.reload()),
+            Ok([true, _]) => match asked(&signals) {
+                Ok(Asked::Reload) => drop(running.reload()),
                 stop => break stop.map(|_| ()),
             },
             Ok([_, true]) => answer_next(&listener, || Ok(part.status()), || running.reload()),

@@ -14,4 +14,5 @@ pub use class::{Class, Ports};
 pub use error::Errors;
 pub use explain::{explain, explain_markdown};
 pub use given::{AgentOptions, ClockOptions, Given};
+pub use keys::BPFFS;
 pub use settings::{Configuration, Daemon, DEFAULT_FILE};

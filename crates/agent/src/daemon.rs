@@ -28,13 +28,13 @@ use onramp_status::{
 use crate::args::{Args, Threshold};
 use crate::capabilities;
 use crate::config::{self, AgentOptions, Configuration, Given};
-use crate::datapath::{join, Datapath, Setting};
+use crate::datapath::{join, pins, Datapath, Setting};
 use crate::devices;
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
 use crate::rules::rules;
-use crate::server::{answer_next, block_signals, is_hangup, listen, wait};
+use crate::server::{answer_next, asked, block_signals, listen, wait, Asked};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trouble::Trouble;
@@ -109,6 +109,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     for dev in &present {
         args.device_config(dev)?;
     }
+    prepare_pins(&args.bpffs);
     let signals = block_signals()?;
     let listeners: Vec<UnixListener> = sockets.iter().map(|s| listen(s)).collect::<Result<_>>()?;
     let clock = args.clock_source()?;
@@ -129,7 +130,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     let mut daemon = Daemon {
         given: options.0.clone(),
         notifier: Notifier::from_env(),
-        datapath: Datapath::new(args.path, args.limits.flows, setting),
+        datapath: Datapath::new(args.path, &args.bpffs, args.limits.flows, setting),
         members: vec![],
         clock,
         params,
@@ -179,8 +180,30 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     if clock_listener.is_some() {
         let _ = std::fs::remove_file(&clock_socket);
     }
+    if matches!(outcome, Ok(Asked::HandOver)) {
+        info!("{names} is left to the next daemon; onramp detach restores it");
+        return Ok(());
+    }
     let detached = daemon.detach_all();
     outcome.and(detached)
+}
+
+/// Removes pins that nobody uses any more, and says whether this daemon will have some.
+fn prepare_pins(bpffs: &Path) {
+    match pins::sweep(bpffs) {
+        Ok(gone) if gone.is_empty() => {}
+        Ok(gone) => info!(
+            "removed the pins of devices that have gone: {}",
+            gone.join(", ")
+        ),
+        Err(error) => warn!("pins of devices that have gone stay: {error:#}"),
+    }
+    if !pins::is_bpffs(bpffs) {
+        let at = bpffs.display();
+        warn!(
+            "{at} is no BPF file system, so the next daemon begins anew; mount one: mount -t bpf bpf {at}"
+        );
+    }
 }
 
 /// Serves `--metrics`. The thread asks the daemon over its socket, as `onramp status` does, so it shares nothing with the
@@ -238,7 +261,7 @@ impl Daemon {
         signals: &SignalFd,
         listeners: &[UnixListener],
         clock_listener: Option<&UnixListener>,
-    ) -> Result<()> {
+    ) -> Result<Asked> {
         let period = Duration::from_nanos(self.clock.period_ns().max(1_000_000) as u64);
         let (mut renewal_due, mut look_due) = (Instant::now(), Instant::now());
         let mut fds = vec![signals.as_fd()];
@@ -255,10 +278,10 @@ impl Daemon {
             }
             let ready = wait(&fds, until(renewal_due.min(look_due)))?;
             if ready[0] {
-                if !is_hangup(signals)? {
-                    return Ok(());
+                match asked(signals)? {
+                    Asked::Reload => drop(self.reload()),
+                    end => return Ok(end),
                 }
-                self.reload();
             }
             for (listener, _) in listeners
                 .iter()

@@ -1,18 +1,24 @@
 //! What the loaded programs of all devices share: flows, peers, keys, thresholds, the clock. `device` is what each
 //! device has of its own.
-use std::{collections::BTreeMap, net::IpAddr, ops::Range};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    ops::Range,
+    path::{Path as FilePath, PathBuf},
+};
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 use bytemuck::{bytes_of, cast, pod_read_unaligned, Zeroable};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use onramp_clock::keys::Keys;
 use onramp_law::abi::{
-    onr_addr, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_kicks, onr_peer, onr_prefix,
-    onr_rule, onr_rules, onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
+    onr_addr, onr_at_egress, onr_clock_params, onr_ctl, onr_dev_cfg, onr_key, onr_kicks, onr_peer,
+    onr_prefix, onr_rule, onr_rules, onr_tuple, ONR_KEYS, ONR_MAX_PEERS, ONR_MAX_QUEUES,
 };
 
 use onramp_status::RootQdisc;
+use tracing::{info, warn};
 
 use crate::prefix::Prefix;
 
@@ -23,11 +29,17 @@ pub(crate) mod edge;
 mod edt;
 mod holder;
 mod hooks;
+mod kept;
 mod object;
+pub mod pins;
 mod qdisc;
 mod shared;
 mod tc;
 mod tcx;
+
+use edge::Place;
+use kept::Kept;
+use pins::Pins;
 
 use device::Attachment;
 pub use device::{join, OnDevice};
@@ -35,6 +47,7 @@ pub(crate) use edge::qdisc_of;
 pub(crate) use holder::{has_bpf_qdiscs, KERNEL_TYPES};
 pub use holder::{Holder, Path};
 use shared::Shared;
+pub(crate) use tc::remove_left as remove_filters;
 pub(crate) use tcx::names as tcx_programs;
 
 /// Value in the map of prefixes, whose keys alone have a meaning.
@@ -46,6 +59,8 @@ const MOST_FLOWS_READ: usize = 1_024;
 /// The data path of a daemon, on as many devices as it is attached to.
 pub struct Datapath {
     path: Path,
+    /// Where BPF objects stay for the next daemon.
+    bpffs: PathBuf,
     shared: Shared,
     setting: Setting,
     max_flows: u32,
@@ -74,9 +89,10 @@ pub fn kind_of(ifindex: i32) -> Result<Option<String>> {
 
 impl Datapath {
     /// On no device yet. Holds by `path`, on devices whose configuration does not say that the daemon observes.
-    pub fn new(path: Path, max_flows: u32, setting: Setting) -> Self {
+    pub fn new(path: Path, bpffs: &FilePath, max_flows: u32, setting: Setting) -> Self {
         Self {
             path,
+            bpffs: bpffs.to_owned(),
             shared: Shared::default(),
             setting,
             max_flows,
@@ -85,11 +101,59 @@ impl Datapath {
         }
     }
 
-    /// Loads the programs with `cfg`, and attaches them to a device.
+    /// Goes on with what a former daemon left on a device; else loads the programs with `cfg`, and attaches them.
     ///
     /// # Errors
     /// The device is as it was before.
     pub fn attach(&mut self, ifindex: i32, cfg: &onr_dev_cfg) -> Result<OnDevice> {
+        let place = Place::of(ifindex)?;
+        let pins = Pins::of(&self.bpffs, place.name());
+        let mut cfg = *cfg;
+        if cfg.at_egress != onr_at_egress::Observes as u8 {
+            cfg.at_egress = holder::at_egress(self.path) as u8;
+        }
+        if let Some(kept) = pins.as_ref().and_then(|pins| self.kept(pins, place, &cfg)) {
+            return self.go_on(kept, &cfg);
+        }
+        self.attach_anew(place, pins.as_ref(), &cfg)
+    }
+
+    /// What a former daemon left on a device, if this one can go on with it.
+    fn kept(&mut self, pins: &Pins, place: Place, cfg: &onr_dev_cfg) -> Option<Kept> {
+        self.shared.leave_device();
+        let kept = Kept::find(pins, place, cfg, &self.shared);
+        let kept = kept.unwrap_or_else(|error| {
+            warn!("what the former daemon left is replaced: {error:#}");
+            None
+        })?;
+        let is_taken = |queue| self.queues.iter().any(|queues| queues.contains(&queue));
+        (!kept.queues().any(is_taken)).then_some(kept)
+    }
+
+    fn go_on(&mut self, kept: Kept, cfg: &onr_dev_cfg) -> Result<OnDevice> {
+        let is_first = self.shared.get("keys").is_err();
+        let cfg = onr_dev_cfg {
+            key_id: self.setting.keys.signing().id,
+            ifindex: kept.cfg.ifindex,
+            ..*cfg
+        };
+        let queues = kept.queues();
+        let device = kept.go_on(&mut self.shared, &cfg)?;
+        if is_first {
+            self.epoch = self.setting.renew(&self.shared)?;
+        }
+        self.queues.push(queues);
+        info!("goes on with the flow table and the programs of the former daemon");
+        Ok(device)
+    }
+
+    fn attach_anew(
+        &mut self,
+        place: Place,
+        pins: Option<&Pins>,
+        cfg: &onr_dev_cfg,
+    ) -> Result<OnDevice> {
+        let ifindex = place.ifindex;
         let queues = free_numbers(&self.queues, cfg.queues)?;
         let cfg = onr_dev_cfg {
             queue: queues.start,
@@ -97,11 +161,7 @@ impl Datapath {
             ifindex: ifindex as u32,
             ..*cfg
         };
-        let attachment = Attachment {
-            ifindex,
-            path: self.path,
-            cfg,
-        };
+        let attachment = Attachment { place, cfg, pins };
         let setting = &self.setting;
         let attached = attachment.attach(&mut self.shared, |shared, is_first| {
             if is_first {
@@ -290,6 +350,31 @@ impl Setting {
         write_rules(shared, &self.rules, 0)?;
         clock_map::write(shared.get("clock")?, &self.clock)
     }
+
+    /// Fills the maps of a former daemon, and removes what it knew from its configuration. Returns the number of the
+    /// rules.
+    fn renew(&self, shared: &Shared) -> Result<u32> {
+        for (name, prefixes) in [("served", &self.served), ("prefixes", &self.peers)] {
+            let wanted = prefixes.iter().map(|p| bytes_of(&prefix_key(*p)).to_vec());
+            keep_only(shared.get(name)?, &wanted.collect::<Vec<_>>())?;
+        }
+        keep_only(shared.get("thresholds")?, &[])?;
+        let rules = shared.get("rules")?.lookup(&[0; 4], MapFlags::ANY)?;
+        let former: onr_rules = pod_read_unaligned(&rules.context("the map of rules is empty")?);
+        let epoch = former.epoch.wrapping_add(1);
+        self.fill(shared)?;
+        write_rules(shared, &self.rules, epoch)?;
+        Ok(epoch)
+    }
+}
+
+/// Removes all entries of a map but these.
+fn keep_only(map: &MapHandle, wanted: &[Vec<u8>]) -> Result<()> {
+    let all: Vec<Vec<u8>> = map.keys().collect();
+    for key in all.iter().filter(|key| !wanted.contains(key)) {
+        map.delete(key)?;
+    }
+    Ok(())
 }
 
 /// Writes which transmit queue of which device has this number, for kicks.

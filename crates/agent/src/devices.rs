@@ -27,6 +27,13 @@ fn slaves(dev: &str) -> Option<Vec<String>> {
     Some(names.split_whitespace().map(str::to_owned).collect())
 }
 
+/// The devices of this network namespace.
+pub fn names() -> Result<Vec<String>> {
+    let all = if_nameindex().context("listing network devices")?;
+    let name = |i: &Interface| i.name().to_string_lossy().into_owned();
+    Ok(all.iter().map(name).collect())
+}
+
 /// The kernel's index of a device, if it is there.
 pub fn index(dev: &str) -> Option<i32> {
     if_nametoindex(dev).ok().map(|index| index as i32)
@@ -44,9 +51,7 @@ pub fn check(named: &[String]) -> Result<()> {
 }
 
 fn check_one(dev: &str) -> Result<()> {
-    let all = if_nameindex().context("listing network devices")?;
-    let name = |i: &Interface| i.name().to_string_lossy().into_owned();
-    let names: Vec<String> = all.iter().map(name).collect();
+    let names = names()?;
     if !names.iter().any(|name| name == dev) {
         bail!(
             "--dev is {dev}, which is not a network device here; devices: {}",

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 mod daemon;
 pub mod datapath;
+mod detach;
 mod devices;
 pub mod doctor;
 mod fleet;
@@ -24,3 +25,4 @@ mod threshold;
 mod trouble;
 
 pub use daemon::run;
+pub use detach::detach;

@@ -30,20 +30,37 @@ const LONGEST_REQUEST: u64 = 64;
 /// Longest wait for a client that does not read or write. Clients are the user that runs the daemon.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A descriptor that becomes readable on SIGINT, SIGTERM or SIGHUP.
+/// What a signal asks a daemon to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// SIGINT, SIGTERM: restore everything and end.
+    Stop,
+    /// SIGHUP: read the configuration again.
+    Reload,
+    /// SIGUSR2: end and leave everything to the next daemon.
+    HandOver,
+}
+
+/// A descriptor that becomes readable on these signals.
 pub fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
     set.add(Signal::SIGTERM);
     set.add(Signal::SIGHUP);
+    set.add(Signal::SIGUSR2);
     set.thread_block()?;
     Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// Whether the signal that has arrived is SIGHUP, which asks to read the configuration again; the others ask to stop.
-pub fn is_hangup(signals: &SignalFd) -> Result<bool> {
-    let signal = signals.read_signal()?;
-    Ok(signal.is_some_and(|signal| signal.ssi_signo == Signal::SIGHUP as u32))
+/// What the signal asks for that has arrived.
+pub fn asked(signals: &SignalFd) -> Result<Asked> {
+    let signal = signals.read_signal()?.map(|signal| signal.ssi_signo);
+    let is = |wanted: Signal| signal == Some(wanted as u32);
+    Ok(match () {
+        () if is(Signal::SIGHUP) => Asked::Reload,
+        () if is(Signal::SIGUSR2) => Asked::HandOver,
+        () => Asked::Stop,
+    })
 }
 
 /// Permission bits of a socket: whoever connects can let the daemon read its configuration again.

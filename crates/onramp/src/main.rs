@@ -9,6 +9,8 @@ mod cc;
 mod clock;
 mod connectivity;
 #[cfg(feature = "agent")]
+mod detach;
+#[cfg(feature = "agent")]
 mod doctor;
 mod keygen;
 mod log;
@@ -57,6 +59,13 @@ enum Command {
     /// Congestion controls for this host's kernel (not in this build)
     #[cfg(not(feature = "agent"))]
     Cc(missing::Args),
+    /// Restore devices that a killed daemon left, and remove all else that it left on this host
+    #[cfg(feature = "agent")]
+    #[command(after_help = "Example: onramp detach --dev eth0")]
+    Detach(detach::Args),
+    /// Restore devices that a killed daemon left (not in this build)
+    #[cfg(not(feature = "agent"))]
+    Detach(missing::Args),
     /// Check this host and its devices: which path flows get, what lacks, and what mends it
     #[cfg(feature = "agent")]
     #[command(
@@ -168,6 +177,10 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Bugtool(args) => bugtool::run(&args),
         #[cfg(not(feature = "agent"))]
         Command::Bugtool(_) => missing::refuse("agent"),
+        #[cfg(feature = "agent")]
+        Command::Detach(args) => detach::run(&args),
+        #[cfg(not(feature = "agent"))]
+        Command::Detach(_) => missing::refuse("agent"),
         Command::Connectivity(command) => return connectivity::run(&command),
         Command::Reload(args) => reload::run(&args),
         Command::Keygen(args) => keygen::run(&args),

@@ -173,6 +173,16 @@ facts! {
         status_tells_of_a_daemon_and_of_none: 4,
         the_kernel_verifies_its_programs_quickly: 3,
     }
+    successors {
+        after_a_kill_under_load_it_goes_on_without_loss: 10,
+        after_a_handover_under_load_it_goes_on_without_loss: 10 variant,
+        it_has_its_own_configuration_and_replaces_what_does_not_fit: 10,
+        detach_leaves_no_trace_of_a_killed_one: 5,
+        detach_leaves_no_trace_of_a_killed_one_with_edt: 5,
+        pins_of_a_device_that_has_gone_are_removed: 5,
+        a_replacement_under_load_loses_no_transfer: 10,
+        the_shipped_file_observes_after_one_command_and_enforces_after_another: 20,
+    }
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20,
         with_edt_classes_are_the_same: 20 variant,

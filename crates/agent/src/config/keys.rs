@@ -20,6 +20,8 @@ const PREFIXES: Form = Form::List(&Form::Prefix);
 const RATE: Form = Form::Rate(rate(1_000_000), rate(10_000_000_000_000));
 const OFF: &str = "off";
 pub const AUTO: &str = "auto";
+/// Where hosts mount it.
+pub const BPFFS: &str = "/sys/fs/bpf";
 
 const fn rate(bits_per_s: u64) -> Rate {
     Rate::from_bits_per_s(bits_per_s).expect("it is above 0")
@@ -43,6 +45,7 @@ pub const KEYS: &[Key] = &[
     key("observe", "observe", Form::Flag, Is("false"), "Only measure: hold nothing, and leave qdisc and GSO limit as they are. The status tells what would have been held. `path`, `link.gso_max` and `link.pace` have no effect then.").restart(),
     key("path", "path", Form::Choice(&["auto", "edge", "edt"]), Is("auto"), "How flows are held: by the qdisc `edge` (Linux 6.16 and later), or by `edt`, times of departure that the fq qdisc obeys; there a hold does not end early. `auto` takes `edge` where the kernel has BPF qdiscs.").restart(),
     key("socket", "socket", Form::Path, Without("one in /run/onramp for each device"), "Socket that `onramp status` and `onramp reload` connect to.").restart().of(Daemons::Both),
+    key("bpffs", "bpffs", Form::Path, Is(BPFFS), "BPF file system in which maps and tcx programs stay if the daemon ends without restoring its devices (crash, SIGUSR2), so that the next one goes on with them. Without a BPF file system there, the next one begins anew.").restart(),
     key("metrics", "metrics", Form::Address, Without("no metrics"), "Serve Prometheus metrics of data path and clock over HTTP on this ADDRESS:PORT.").restart().of(Daemons::Both),
     key("others", "others", Form::Choice(&["hold", "pass"]), Is("hold"), "What happens to flows that match no `[[class]]`: `pass` never holds them."),
 

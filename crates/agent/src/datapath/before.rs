@@ -88,8 +88,7 @@ impl Before {
                 gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
             });
         }
-        let saved = std::fs::read(file).ok();
-        match saved.and_then(|json| serde_json::from_slice(&json).ok()) {
+        match Self::saved(file) {
             Some(before) => Ok(before),
             None => Ok(Self {
                 qdisc: Found::Default,
@@ -97,6 +96,12 @@ impl Before {
                 gso_ipv4_max_bytes: device.gso_default_size()?,
             }),
         }
+    }
+
+    /// What a daemon that was killed had found.
+    pub fn saved(file: &Path) -> Option<Self> {
+        let json = std::fs::read(file).ok()?;
+        serde_json::from_slice(&json).ok()
     }
 
     /// Writes `file`, which may be in a directory that does not exist yet.

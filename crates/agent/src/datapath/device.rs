@@ -12,15 +12,18 @@ use onramp_law::{
     HISTOGRAM_BUCKETS,
 };
 use onramp_status::RootQdisc;
+use tracing::warn;
 
 use super::{
     edge::{self, Edge, Place},
     edt::Edt,
     holder,
     hooks::Hooks,
+    kept::{self, Own},
     object::{explain_load, set_cfg},
+    pins::Pins,
     shared::Shared,
-    Holder, Path,
+    Holder,
 };
 
 #[allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]
@@ -30,46 +33,41 @@ mod orack_skel {
 use orack_skel::{OrackSkel, OrackSkelBuilder};
 
 /// Key of the only element of an array.
-const FIRST: [u8; 4] = [0; 4];
+pub const FIRST: [u8; 4] = [0; 4];
 
 /// What is attached to which device.
-pub struct Attachment {
-    pub ifindex: i32,
-    pub path: Path,
+pub struct Attachment<'p> {
+    pub place: Place,
     pub cfg: onr_dev_cfg,
+    /// Where it stays for the next daemon.
+    pub pins: Option<&'p Pins>,
 }
 
 /// A device with the data path on it.
 pub struct OnDevice {
     /// None while the daemon only observes.
-    holder: Option<Holder>,
-    counters: MapHandle,
-    muted: MapHandle,
-    orack_cfg: MapHandle,
-    hooks: Hooks,
-    cfg: onr_dev_cfg,
+    pub(super) holder: Option<Holder>,
+    pub(super) counters: MapHandle,
+    pub(super) own: Own,
+    pub(super) hooks: Hooks,
+    pub(super) cfg: onr_dev_cfg,
+    pub(super) pins: Option<Pins>,
 }
 
-impl Attachment {
+impl Attachment<'_> {
     /// Loads the programs, and attaches them after `prepare` has filled the maps; it learns whether they are new.
     pub fn attach(
         self,
         shared: &mut Shared,
         prepare: impl FnOnce(&Shared, bool) -> Result<()>,
     ) -> Result<OnDevice> {
-        let place = Place::of(self.ifindex)?;
-        let mut cfg = self.cfg;
+        let Self { place, cfg, pins } = self;
         let mut room = edge::room(&cfg);
-        let observes = cfg.at_egress == onr_at_egress::Observes as u8;
         shared.leave_device();
         let is_first = shared.get("keys").is_err();
-        let loaded = match observes {
-            true => None,
-            false => holder::load_edge(&mut room, self.path, place, &cfg, shared)?,
-        };
-        let is_edt = !observes && loaded.is_none();
+        let loaded = holder::load_edge(&mut room, place, &cfg, shared)?;
+        let is_edt = cfg.at_egress == onr_at_egress::Holds as u8;
         if is_edt {
-            cfg.at_egress = onr_at_egress::Holds as u8;
             holder::check_edt(&cfg)?;
         }
         let mut object = MaybeUninit::uninit();
@@ -78,7 +76,7 @@ impl Attachment {
 
         let holder = match loaded {
             Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place)?)),
-            None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg)?)),
+            None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg, false)?)),
             None => None,
         };
         let ingress = orack.progs.orack_ingress.as_fd();
@@ -86,15 +84,28 @@ impl Attachment {
             Some(Holder::Edge(_)) => orack.progs.orack_egress.as_fd(),
             _ => orack.progs.orack_records.as_fd(),
         };
-        match Hooks::attach(self.ifindex, ingress, egress) {
-            Ok(hooks) => Ok(OnDevice {
-                holder,
-                counters: MapHandle::try_from(&orack.maps.counters)?,
-                muted: MapHandle::try_from(&orack.maps.data_muted)?,
-                orack_cfg: MapHandle::try_from(&orack.maps.data_cfg)?,
-                hooks,
-                cfg,
-            }),
+        match Hooks::attach(place.ifindex, ingress, egress, pins) {
+            Ok(hooks) => {
+                let own = Own {
+                    cfg: MapHandle::try_from(&orack.maps.data_cfg)?,
+                    muted: MapHandle::try_from(&orack.maps.data_muted)?,
+                };
+                let pins = pins.filter(|pins| {
+                    let kept = pins
+                        .clear()
+                        .and_then(|_| kept::pin(pins, shared, &own, holder.as_ref(), &hooks));
+                    kept.map_err(|error| warn!("{error:#}; the next daemon begins anew"))
+                        .is_ok()
+                });
+                Ok(OnDevice {
+                    holder,
+                    counters: MapHandle::try_from(&orack.maps.counters)?,
+                    own,
+                    hooks,
+                    cfg,
+                    pins: pins.cloned(),
+                })
+            }
             Err(error) => {
                 holder.map_or(Ok(RootQdisc::Own), Holder::remove)?;
                 Err(error)
@@ -122,9 +133,16 @@ impl OnDevice {
     /// Removes everything and restores what was there before, except what another program has changed. Returns
     /// who had the root qdisc; none while the daemon only observes.
     pub fn detach(self) -> Result<Option<RootQdisc>> {
-        let Self { holder, hooks, .. } = self;
+        let Self {
+            holder,
+            hooks,
+            pins,
+            ..
+        } = self;
+        let cleared = pins.map_or(Ok(false), |pins| pins.clear());
         drop(hooks);
-        holder.map(Holder::remove).transpose()
+        let owner = holder.map(Holder::remove).transpose()?;
+        cleared.map(|_| owner)
     }
 
     /// The ids of the tcx programs that run before ours.
@@ -134,14 +152,17 @@ impl OnDevice {
 
     /// True once another program has kept ours from making an OR-ACK: none is sent since.
     pub fn is_muted(&self) -> Result<bool> {
-        let muted = self.muted.lookup(&FIRST, MapFlags::ANY)?;
+        let muted = self.own.muted.lookup(&FIRST, MapFlags::ANY)?;
         Ok(muted.is_some_and(|value| value.iter().any(|byte| *byte != 0)))
     }
 
     /// Puts our tcx programs in front of all others, and lets OR-ACKs be sent again.
     pub fn move_to_front(&mut self) -> Result<()> {
         self.hooks.move_to_front()?;
-        Ok(self.muted.update(&FIRST, &[0; 4], MapFlags::ANY)?)
+        if let Some(pins) = &self.pins {
+            self.hooks.pin(pins)?;
+        }
+        Ok(self.own.muted.update(&FIRST, &[0; 4], MapFlags::ANY)?)
     }
 
     /// Signs the OR-ACKs that leave by this device with this key from now on.
@@ -158,12 +179,11 @@ impl OnDevice {
         })
     }
 
-    fn configure(&mut self, cfg: onr_dev_cfg) -> Result<()> {
+    pub(super) fn configure(&mut self, cfg: onr_dev_cfg) -> Result<()> {
         if let Some(Holder::Edge(edge)) = &self.holder {
             edge.configure(&cfg)?;
         }
-        self.orack_cfg
-            .update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?;
+        self.own.cfg.update(&FIRST, bytes_of(&cfg), MapFlags::ANY)?;
         self.cfg = cfg;
         Ok(())
     }

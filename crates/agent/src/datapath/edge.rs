@@ -74,7 +74,8 @@ impl Place {
         }
     }
 
-    fn name(&self) -> String {
+    /// The name of its only qdisc, and of its pins.
+    pub fn name(&self) -> String {
         format!("{}_{:05x}_{}", qdisc::PREFIX, self.netns, self.ifindex)
     }
 
@@ -125,6 +126,25 @@ pub fn qdiscs(transmit_queues: usize) -> u32 {
 pub fn gso_max(dev: &str) -> Result<Bytes> {
     let (_, device) = open(dev)?;
     Ok(Bytes::new(device.gso_max_size()?.into()))
+}
+
+/// Restores what a device had before a daemon that ended without doing so. Returns what was removed.
+pub fn restore_left(place: Place) -> Result<Vec<String>> {
+    let device = Device::open(place.ifindex)?;
+    let file = place.before_file();
+    let (saved, kinds) = (Before::saved(&file), device.own_kinds()?);
+    let mut removed = vec![];
+    if let Some(first) = kinds.first() {
+        let before = saved.map_or_else(|| Before::of(&device, &file), Ok)?;
+        before.restore(&device, &kinds, device.gso_max_size()?)?;
+        let former = before.qdisc.kind();
+        removed.push(format!("qdisc {first}, in whose place {former} is again"));
+    } else if let Some(before) = saved {
+        before.restore_gso(&device, device.gso_max_size()?)?;
+        removed.push("limit of GSO segments".to_owned());
+    }
+    let _ = std::fs::remove_file(file);
+    Ok(removed)
 }
 
 fn open(dev: &str) -> Result<(i32, qdisc::Device)> {
@@ -223,6 +243,33 @@ impl Edge {
             cfgs,
             _links: links,
         })
+    }
+
+    /// The qdiscs that a former daemon left, if the device still has them; these are the configurations of their
+    /// programs.
+    pub fn kept(cfgs: Vec<MapHandle>, place: Place) -> Result<Option<Self>> {
+        let device = Device::open(place.ifindex)?;
+        let names = place.names(cfgs.len() as u32);
+        if cfgs.is_empty() || device.owner(&names)? != RootQdisc::Own {
+            return Ok(None);
+        }
+        let before_file = place.before_file();
+        let before = Before::of(&device, &before_file)?;
+        before.restore_gso(&device, device.gso_max_size()?)?; // this daemon may have another limit, or none
+        Ok(Some(Self {
+            names,
+            gso_limit_bytes: device.gso_max_size()?,
+            device,
+            before,
+            before_file,
+            cfgs,
+            _links: vec![], // the qdiscs need none once they are installed
+        }))
+    }
+
+    /// The configuration of each qdisc's programs.
+    pub fn cfgs(&self) -> &[MapHandle] {
+        &self.cfgs
     }
 
     /// Gives the programs of all qdiscs another configuration, which has the first's number.

@@ -38,8 +38,9 @@ pub struct Edt {
 }
 
 impl Edt {
-    /// Makes sure that the device has fq. With several transmit queues, each gets one, under mq.
-    pub fn install(place: Place, cfg: &onr_dev_cfg) -> Result<Self> {
+    /// Makes sure that the device has fq. With several transmit queues, each gets one, under mq. `keeps`: the fq of a
+    /// former daemon stays, if it is still there.
+    pub fn install(place: Place, cfg: &onr_dev_cfg, keeps: bool) -> Result<Self> {
         let device = Device::open(place.ifindex)?;
         let found_fq = device.has_its_own(FQ)?;
         let before_file = place.before_file();
@@ -49,7 +50,8 @@ impl Edt {
         };
         before.save(&before_file)?;
         let kinds = vec![FQ.to_owned(); cfg.queues as usize];
-        if !found_fq {
+        let stays = keeps && device.owner(&kinds)? == RootQdisc::Own;
+        if !found_fq && !stays {
             if device.found()?.is_none() {
                 device.delete()?; // of a daemon that was killed
             }

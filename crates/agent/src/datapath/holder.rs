@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use anyhow::{bail, Result};
 use libbpf_rs::OpenObject;
 use memchr::memmem;
-use onramp_law::abi::onr_dev_cfg;
+use onramp_law::abi::{onr_at_egress, onr_dev_cfg};
 use onramp_status::RootQdisc;
 use tracing::info;
 
@@ -79,25 +79,31 @@ impl Holder {
     }
 }
 
-/// Loads edge; none if the path is `edt`.
-pub fn load_edge<'o>(
-    room: &'o mut [MaybeUninit<OpenObject>],
-    path: Path,
-    place: Place,
-    cfg: &onr_dev_cfg,
-    shared: &mut Shared,
-) -> Result<Option<Vec<EdgeSkel<'o>>>> {
+/// What the programs at egress do on this path of a daemon that holds.
+pub fn at_egress(path: Path) -> onr_at_egress {
     match path {
-        Path::Edge => edge::load(room, place, cfg, shared).map(Some),
-        Path::Auto if has_bpf_qdiscs() => edge::load(room, place, cfg, shared).map(Some),
-        Path::Auto => {
+        Path::Edt => onr_at_egress::Holds,
+        Path::Auto if !has_bpf_qdiscs() => {
             info!(
                 "the kernel has no qdiscs in BPF (Linux >= 6.16 with CONFIG_NET_SCH_BPF=y has them): --path edt \
                  holds by times of departure, which the fq qdisc obeys"
             );
-            Ok(None)
+            onr_at_egress::Holds
         }
-        Path::Edt => Ok(None),
+        Path::Auto | Path::Edge => onr_at_egress::Passes,
+    }
+}
+
+/// Loads edge; none if the programs at egress do its work.
+pub fn load_edge<'o>(
+    room: &'o mut [MaybeUninit<OpenObject>],
+    place: Place,
+    cfg: &onr_dev_cfg,
+    shared: &mut Shared,
+) -> Result<Option<Vec<EdgeSkel<'o>>>> {
+    match cfg.at_egress == onr_at_egress::Passes as u8 {
+        true => edge::load(room, place, cfg, shared).map(Some),
+        false => Ok(None),
     }
 }
 

@@ -3,9 +3,9 @@ use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result};
 
-use super::{tc::Filters, tcx::Tcx};
+use super::{pins::Pins, tc::Filters, tcx::Tcx};
 
-/// The attached programs. Dropping it detaches them.
+/// The attached programs. Dropping it detaches them, unless they are pinned.
 pub enum Hooks {
     Tcx(Tcx),
     #[allow(dead_code)] // dropping it detaches
@@ -13,16 +13,32 @@ pub enum Hooks {
 }
 
 impl Hooks {
-    /// Attaches both programs in front of all others, where the kernel can.
+    /// Attaches both programs, with tcx in the pinned links of a former daemon or in front of all others.
     ///
     /// # Errors
     /// The kernel has neither tcx nor clsact, or privileges lack.
-    pub fn attach(ifindex: i32, ingress: BorrowedFd<'_>, egress: BorrowedFd<'_>) -> Result<Self> {
-        match Tcx::attach(ifindex, ingress, egress) {
+    pub fn attach(
+        ifindex: i32,
+        ingress: BorrowedFd<'_>,
+        egress: BorrowedFd<'_>,
+        pins: Option<&Pins>,
+    ) -> Result<Self> {
+        match Tcx::attach(ifindex, ingress, egress, pins) {
             Ok(tcx) => Ok(Hooks::Tcx(tcx)),
             Err(error) => Filters::attach(ifindex, ingress, egress)
                 .map(Hooks::Tc)
                 .with_context(|| format!("{error:#}")),
+        }
+    }
+
+    /// Pins both programs with their links. Filters end with their daemon.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn pin(&self, pins: &Pins) -> Result<()> {
+        match self {
+            Hooks::Tcx(tcx) => tcx.pin(pins),
+            Hooks::Tc(_) => Ok(()),
         }
     }
 

@@ -158,6 +158,22 @@ impl Device {
         })
     }
 
+    /// The kinds of the qdiscs that On-Ramp has installed, one for each transmit queue or one for all; none if there
+    /// are none.
+    pub fn own_kinds(&self) -> Result<Vec<String>> {
+        let all = self.dump()?;
+        let Some(root) = all.iter().find(|q| q.parent == ROOT && q.is_own()) else {
+            return Ok(vec![]);
+        };
+        if root.kind != "mq" {
+            return Ok(vec![root.kind.clone()]);
+        }
+        let leaves: Vec<&Dumped> = all.iter().filter(|q| q.is_leaf_of(OWN)).collect();
+        let has_edge = leaves.iter().any(|leaf| leaf.is_own());
+        let own = leaves.iter().filter(|leaf| !has_edge || leaf.is_own()); // edt has plain fq
+        Ok(own.map(|leaf| leaf.kind.clone()).collect())
+    }
+
     /// The transmit queues that still have the daemon's qdiscs, of these kinds.
     pub fn queues_with(&self, names: &[String]) -> Result<Vec<u32>> {
         let all = self.dump()?.into_iter();

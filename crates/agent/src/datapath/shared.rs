@@ -5,6 +5,8 @@ use std::{ffi::OsStr, os::fd::AsFd};
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapHandle, Object, OpenObject};
 
+use super::pins::Pins;
+
 /// Of all devices.
 const COMMON: &[&str] = &[
     "ctls",
@@ -24,6 +26,8 @@ const COMMON: &[&str] = &[
 ];
 /// Of the objects of one device, so that each device has its own numbers.
 const OF_DEVICE: &str = "counters";
+/// By this map the pins of one daemon are told from those of another.
+const FLOWS: &str = "ctls";
 
 /// The maps by their names in the objects.
 #[derive(Default)]
@@ -57,6 +61,37 @@ impl Shared {
         self.0.retain(|(name, _)| *name != OF_DEVICE);
     }
 
+    /// Pins all maps for the next daemon.
+    pub fn pin(&self, pins: &Pins) -> Result<()> {
+        self.0
+            .iter()
+            .try_for_each(|(name, map)| pins.pin(&pin_name(name), map.as_fd()))
+    }
+
+    /// Whether the pinned maps are these ones, as those of the devices of one daemon are; so are any, as long as there
+    /// are none yet.
+    pub fn is_of(&self, pins: &Pins) -> Result<bool> {
+        let (Some(pinned), Ok(own)) = (pins.map(FLOWS), self.get(FLOWS)) else {
+            return Ok(self.get(FLOWS).is_err());
+        };
+        Ok(pinned.info()?.info.id == own.info()?.info.id)
+    }
+
+    /// Takes the pinned maps that are missing here.
+    pub fn take(&mut self, pins: &Pins) {
+        for name in COMMON.iter().chain([&OF_DEVICE]) {
+            if self.find(OsStr::new(name)).is_none() {
+                let pinned = pins.map(&pin_name(name));
+                self.0.extend(pinned.map(|map| (*name, map)));
+            }
+        }
+    }
+
+    /// The counters of the device that is attached at present.
+    pub fn counters(&self) -> Result<MapHandle> {
+        Ok(MapHandle::try_from(self.get(OF_DEVICE)?)?)
+    }
+
     /// A map that an object has by now.
     pub fn get(&self, name: &str) -> Result<&MapHandle> {
         self.find(OsStr::new(name))
@@ -67,4 +102,9 @@ impl Shared {
         let found = self.0.iter().find(|(own, _)| OsStr::new(own) == name);
         found.map(|(_, map)| map)
     }
+}
+
+/// A BPF file system has no names with dots.
+fn pin_name(map: &str) -> String {
+    map.replace('.', "_")
 }

@@ -61,6 +61,15 @@ impl Filters {
     }
 }
 
+/// Removes the filters of a daemon that was killed, in either direction. clsact stays: other programs may use it.
+pub fn remove_left(ifindex: i32) -> bool {
+    let points = [libbpf_sys::BPF_TC_INGRESS, libbpf_sys::BPF_TC_EGRESS];
+    // SAFETY: hook and options are valid for the call. It fails if there is no such filter.
+    let detach =
+        |point| unsafe { libbpf_sys::bpf_tc_detach(&hook(ifindex, point), &filter()) } == 0;
+    points.map(detach).contains(&true)
+}
+
 impl Drop for Filters {
     fn drop(&mut self) {
         for point in &self.attached {

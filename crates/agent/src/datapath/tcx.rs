@@ -1,13 +1,18 @@
 //! The two tcx programs of a device, each the first of its chain: a program before them can end the chain, and
 //! then OR-ACKs are neither made nor consumed.
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::{
+    mem::MaybeUninit,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+};
 
 use anyhow::{anyhow, Context, Result};
+
+use super::pins::Pins;
 
 /// Most programs of a chain that are read.
 const MOST: usize = 64;
 
-/// The attached programs. Dropping it detaches them.
+/// The attached programs. Dropping it detaches them, unless they are pinned.
 pub struct Tcx {
     ifindex: i32,
     chains: [Chain; 2],
@@ -22,14 +27,25 @@ struct Chain {
 }
 
 impl Tcx {
-    /// Attaches both programs in front of all others.
+    /// Attaches both programs: in the links that a former daemon pinned, so that no packet passes between its programs
+    /// and these; else in front of all others.
     ///
     /// # Errors
     /// The kernel refuses: it is older than 6.6, or privileges lack.
-    pub fn attach(ifindex: i32, ingress: BorrowedFd<'_>, egress: BorrowedFd<'_>) -> Result<Self> {
+    pub fn attach(
+        ifindex: i32,
+        ingress: BorrowedFd<'_>,
+        egress: BorrowedFd<'_>,
+        pins: Option<&Pins>,
+    ) -> Result<Self> {
         let chain = |program: BorrowedFd<'_>, direction| -> Result<Chain> {
+            let pinned = pins.and_then(|pins| pins.of_any_programs(link_pin(direction)));
+            let link = match pinned.filter(|link| replace_program(link.as_fd(), program)) {
+                Some(link) => link,
+                None => attach_first(ifindex, program, direction)?,
+            };
             Ok(Chain {
-                link: Some(attach_first(ifindex, program, direction)?),
+                link: Some(link),
                 program: program.try_clone_to_owned()?,
                 id: id_of(program)?,
                 direction,
@@ -41,6 +57,46 @@ impl Tcx {
             ifindex,
             chains: [ingress, egress],
         })
+    }
+
+    /// The pinned programs, if both are still attached.
+    ///
+    /// # Errors
+    /// The kernel does not describe a program.
+    pub fn kept(ifindex: i32, pins: &Pins) -> Result<Option<Self>> {
+        let chain = |direction| -> Result<Option<Chain>> {
+            let link = pins.object(link_pin(direction));
+            let link = link.filter(|link| device_of(link.as_fd()) == Some(ifindex as u32));
+            let (Some(link), Some(program)) = (link, pins.object(program_pin(direction))) else {
+                return Ok(None);
+            };
+            Ok(Some(Chain {
+                id: id_of(program.as_fd())?,
+                link: Some(link),
+                program,
+                direction,
+            }))
+        };
+        let ingress = chain(libbpf_sys::BPF_TCX_INGRESS)?;
+        let chains = ingress.zip(chain(libbpf_sys::BPF_TCX_EGRESS)?);
+        Ok(chains.map(|(ingress, egress)| Self {
+            ifindex,
+            chains: [ingress, egress],
+        }))
+    }
+
+    /// Pins programs and links for the next daemon.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn pin(&self, pins: &Pins) -> Result<()> {
+        for chain in &self.chains {
+            pins.pin(program_pin(chain.direction), chain.program.as_fd())?;
+            if let Some(link) = &chain.link {
+                pins.pin(link_pin(chain.direction), link.as_fd())?;
+            }
+        }
+        Ok(())
     }
 
     /// The ids of the programs before ours, in either chain.
@@ -62,12 +118,56 @@ impl Tcx {
     /// The kernel refuses.
     pub fn move_to_front(&mut self) -> Result<()> {
         for chain in &mut self.chains {
-            chain.link = None;
+            if let Some(link) = chain.link.take() {
+                detach(link.as_fd()); // closing it is not enough if it is pinned
+            }
             let program = chain.program.as_fd();
             chain.link = Some(attach_first(self.ifindex, program, chain.direction)?);
         }
         Ok(())
     }
+}
+
+/// The name of the pin of a link.
+fn link_pin(direction: libbpf_sys::bpf_attach_type) -> &'static str {
+    match direction {
+        libbpf_sys::BPF_TCX_INGRESS => "link_ingress",
+        _ => "link_egress",
+    }
+}
+
+/// The name of the pin of a program.
+fn program_pin(direction: libbpf_sys::bpf_attach_type) -> &'static str {
+    match direction {
+        libbpf_sys::BPF_TCX_INGRESS => "ingress",
+        _ => "egress",
+    }
+}
+
+/// Gives a link another program, atomically. False if its device has gone.
+fn replace_program(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> bool {
+    // SAFETY: both descriptors are open, and no options are needed.
+    let error = unsafe {
+        libbpf_sys::bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), std::ptr::null())
+    };
+    error == 0
+}
+
+fn detach(link: BorrowedFd<'_>) {
+    // SAFETY: the descriptor is open. It fails only if the device has gone, and the link is detached then.
+    unsafe { libbpf_sys::bpf_link_detach(link.as_raw_fd()) };
+}
+
+/// The device that a link is attached to; 0 if that has gone, none if the kernel does not say it.
+pub fn device_of(link: BorrowedFd<'_>) -> Option<u32> {
+    let mut info = MaybeUninit::<libbpf_sys::bpf_link_info>::zeroed();
+    let mut size = size_of_val(&info) as u32;
+    // SAFETY: `info` has `size` bytes.
+    let error = unsafe {
+        libbpf_sys::bpf_link_get_info_by_fd(link.as_raw_fd(), info.as_mut_ptr(), &mut size)
+    };
+    // SAFETY: all zeros is a value of it, and the kernel has written that of a tcx link, which On-Ramp pins alone.
+    (error == 0).then(|| unsafe { info.assume_init().__bindgen_anon_1.tcx.ifindex })
 }
 
 fn attach_first(

@@ -1,0 +1,195 @@
+//! What a former daemon left on a device (pins.rs), if this one can go on with it: then qdisc, programs, flow table
+//! and counters stay as they are, and no packet is lost.
+use std::os::fd::AsFd;
+
+use anyhow::{Context, Result};
+use bytemuck::pod_read_unaligned;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use onramp_law::abi::{onr_at_egress, onr_dev_cfg};
+use onramp_status::RootQdisc;
+
+use super::{
+    device::{OnDevice, FIRST},
+    edge::{Edge, Place},
+    edt::Edt,
+    hooks::Hooks,
+    pins::Pins,
+    shared::Shared,
+    tcx::Tcx,
+    Holder,
+};
+
+/// Names of pins beside those of the shared maps.
+const CFG: &str = "cfg";
+const MUTED: &str = "muted";
+
+/// The maps of a device's programs that no other device shares.
+pub struct Own {
+    pub cfg: MapHandle,
+    pub muted: MapHandle,
+}
+
+/// A data path without a daemon.
+pub struct Kept {
+    /// The configuration of its programs.
+    pub cfg: onr_dev_cfg,
+    own: Own,
+    holder: Option<Holder>,
+    tcx: Tcx,
+    pins: Pins,
+}
+
+/// Pins what the next daemon needs. The links are the last, and without them it takes nothing over.
+pub fn pin(
+    pins: &Pins,
+    shared: &Shared,
+    own: &Own,
+    holder: Option<&Holder>,
+    hooks: &Hooks,
+) -> Result<()> {
+    shared.pin(pins)?;
+    pins.pin(CFG, own.cfg.as_fd())?;
+    pins.pin(MUTED, own.muted.as_fd())?;
+    if let Some(Holder::Edge(edge)) = holder {
+        for (queue, cfg) in edge.cfgs().iter().enumerate() {
+            pins.pin(&cfg_of(queue), cfg.as_fd())?;
+        }
+    }
+    hooks.pin(pins)
+}
+
+fn cfg_of(queue: usize) -> String {
+    format!("{CFG}_{queue}")
+}
+
+impl Kept {
+    /// The numbers of its transmit queues.
+    pub fn queues(&self) -> std::ops::Range<u32> {
+        self.cfg.queue..self.cfg.queue + self.cfg.queues
+    }
+
+    /// What is there, if its programs were loaded as `wanted` asks, it is still attached, and it has the maps of the
+    /// devices before it, if there are some.
+    ///
+    /// # Errors
+    /// The device cannot be read.
+    pub fn find(
+        pins: &Pins,
+        place: Place,
+        wanted: &onr_dev_cfg,
+        shared: &Shared,
+    ) -> Result<Option<Self>> {
+        let (Some(cfg_map), Some(muted)) = (pins.map(CFG), pins.map(MUTED)) else {
+            return Ok(None);
+        };
+        let bytes = cfg_map.lookup(&FIRST, MapFlags::ANY)?;
+        let cfg: onr_dev_cfg =
+            pod_read_unaligned(&bytes.context("a pinned configuration is empty")?);
+        if !is_loaded_alike(&cfg, wanted) || !shared.is_of(pins)? {
+            return Ok(None);
+        }
+        let Some(tcx) = Tcx::kept(place.ifindex, pins)? else {
+            return Ok(None);
+        };
+        let holder = match cfg.at_egress {
+            at if at == onr_at_egress::Observes as u8 => None,
+            at if at == onr_at_egress::Holds as u8 => {
+                Some(Holder::Edt(Edt::install(place, &cfg, true)?))
+            }
+            _ => {
+                let cfgs = (0..cfg.queues as usize).map_while(|queue| pins.map(&cfg_of(queue)));
+                match Edge::kept(cfgs.collect(), place)? {
+                    Some(edge) => Some(Holder::Edge(edge)),
+                    None => return Ok(None),
+                }
+            }
+        };
+        if let Some(holder) = &holder {
+            if holder.owner()? != RootQdisc::Own {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self {
+            cfg,
+            own: Own {
+                cfg: cfg_map,
+                muted,
+            },
+            holder,
+            tcx,
+            pins: pins.clone(),
+        }))
+    }
+
+    /// The data path with this daemon, and its configuration, except the number of its first queue.
+    pub fn go_on(self, shared: &mut Shared, cfg: &onr_dev_cfg) -> Result<OnDevice> {
+        let Self { own, holder, .. } = self;
+        shared.take(&self.pins);
+        let mut device = OnDevice {
+            holder,
+            counters: shared.counters()?,
+            own,
+            hooks: Hooks::Tcx(self.tcx),
+            cfg: *cfg,
+            pins: Some(self.pins),
+        };
+        device.configure(onr_dev_cfg {
+            queue: self.cfg.queue,
+            at_egress: self.cfg.at_egress,
+            ..*cfg
+        })?;
+        Ok(device)
+    }
+}
+
+/// Whether programs that were loaded for one configuration can have the other: sizes of maps and bounds of fq are
+/// fixed.
+fn is_loaded_alike(kept: &onr_dev_cfg, wanted: &onr_dev_cfg) -> bool {
+    let fixed = |cfg: &onr_dev_cfg| {
+        let of_fq = (cfg.flow_limit_packets, cfg.paced);
+        let is_edt = cfg.at_egress == onr_at_egress::Holds as u8;
+        (
+            cfg.max_flows,
+            cfg.limit_packets,
+            cfg.queues,
+            cfg.at_egress,
+            is_edt.then_some(of_fq),
+        )
+    };
+    fixed(kept) == fixed(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_sizes_need_other_programs_and_another_law_does_not() {
+        let kept = onr_dev_cfg {
+            max_flows: 256,
+            queues: 1,
+            ..Default::default()
+        };
+        let mut wanted = kept;
+        wanted.law.threshold_ns += 1000;
+        (wanted.queue, wanted.key_id, wanted.paced) = (7, 3, 1);
+        assert!(is_loaded_alike(&kept, &wanted));
+        for other in [
+            onr_dev_cfg {
+                max_flows: 512,
+                ..kept
+            },
+            onr_dev_cfg { queues: 2, ..kept },
+            onr_dev_cfg {
+                limit_packets: 9,
+                ..kept
+            },
+            onr_dev_cfg {
+                at_egress: onr_at_egress::Observes as u8,
+                ..kept
+            },
+        ] {
+            assert!(!is_loaded_alike(&kept, &other), "{other:?}");
+        }
+    }
+}
