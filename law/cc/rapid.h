@@ -145,11 +145,13 @@ ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 }
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
-ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 i)
+ONR_PART u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
+				u32 i)
 {
 	u32 last = i - 1, next = i + 1;
 	u64 before, own, after;
 
+	ONR_INDEX(i);
 	ONR_INDEX(last);
 	ONR_INDEX(next);
 	if (next >= stream->count || last >= ONR_RAPID_ENTRIES || i >= ONR_RAPID_ENTRIES || next >= ONR_RAPID_ENTRIES)
