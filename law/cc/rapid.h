@@ -68,6 +68,7 @@ struct onr_rapid {
 	u64 rate; /* R_avg; 0 before it begins */
 	/* Streams that are sent. */
 	u64 sending_rate; /* R_avg of the present stream */
+	u64 gap_ns;	  /* of the present rate */
 	u32 first;	  /* packet with which the first stream of the present length began */
 	u32 in_start;
 	u32 each;      /* packets at each rate */
@@ -139,9 +140,12 @@ ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
 	u32 each = flow->each ? flow->each : 1;
 
+	if (position % each && flow->sending_rate)
+		return flow->gap_ns;
 	if (!position || !flow->sending_rate)
 		flow->sending_rate = flow->rate;
-	return onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
+	flow->gap_ns = onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
+	return flow->gap_ns;
 }
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
