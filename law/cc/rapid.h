@@ -9,11 +9,9 @@
  *   of receive gaps less send gaps. "Consistently" is up to the end of the stream, for at least `least_run` entries.
  * - The end of a wait of the receiver is known to a packet's gap only: the last packet before an interrupt has waited, too.
  *   So behind such a receiver, the delay at the end of a stream has to be a mean gap higher to show that packets queue.
- * - BASS gives all packets of a wait the same difference of receive gap and send gap. Their send gaps, from which the
- *   estimate is read, remain.
  * - The last wait of a stream ends in the next one. The stream's estimate waits for this; if the next stream ends before
  *   it, the packets of the last wait do not count.
- * - No queueing: the estimate is the rate of the last entry. Queueing from the first entry on: the rate of that one.
+ * - No queueing: the estimate is the rate of the last entry, as it was sent. Queueing from the first entry on: the rate of that one.
  * - Start: streams of the length that lasts tau_ns, of at least ONR_RAPID_EACH_LEAST and at most `each` packets at a
  *   rate, start_spread_q16 apart. Each has an update, and the next one begins when its packets are known, with the new
  *   length. The first stream that queues ends the start: the rate becomes its estimate.
@@ -30,7 +28,7 @@
 #define ONR_RAPID_ENTRIES 256u	       /* of a stream, and of the next one until the last wait ends */
 #define ONR_RAPID_EACH_LEAST 4u	       /* packets at a rate in the start: two acknowledgements */
 #define ONR_RAPID_FIRST 10u	       /* packets in the first round-trip time (RFC 6928) */
-#define ONR_RAPID_GAP_MOST 2000000000u /* ns; longer gaps count as this */
+#define ONR_RAPID_GAP_MOST 4000000000u /* ns; longer gaps count as this */
 #define ONR_RAPID_PACKETS_MOST 65535u  /* of an entry; more count as this */
 #define ONR_RAPID_BEHIND 0x80000000u   /* a difference of numbers from here on is negative */
 
@@ -55,8 +53,8 @@ struct onr_rapid_cfg {
 /* Packets that one acknowledgement reported, with the sum of their gaps. */
 struct onr_rapid_entry {
 	u32 packets;
-	s32 send_ns;
-	s32 receive_ns;
+	u32 send_ns;
+	u32 receive_ns;
 };
 
 /* The entries of a stream, in order. */
@@ -70,6 +68,7 @@ struct onr_rapid {
 	u64 rate; /* R_avg; 0 before it begins */
 	/* Streams that are sent. */
 	u64 sending_rate; /* R_avg of the present stream */
+	u64 gap_ns;	  /* of the present rate */
 	u32 first;	  /* packet with which the first stream of the present length began */
 	u32 in_start;
 	u32 each;      /* packets at each rate */
@@ -141,17 +140,22 @@ ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
 	u32 each = flow->each ? flow->each : 1;
 
+	if (position % each && flow->sending_rate)
+		return flow->gap_ns;
 	if (!position || !flow->sending_rate)
 		flow->sending_rate = flow->rate;
-	return onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
+	flow->gap_ns = onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
+	return flow->gap_ns;
 }
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
-ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 i)
+ONR_PART u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
+				u32 i)
 {
 	u32 last = i - 1, next = i + 1;
 	u64 before, own, after;
 
+	ONR_INDEX(i);
 	ONR_INDEX(last);
 	ONR_INDEX(next);
 	if (next >= stream->count || last >= ONR_RAPID_ENTRIES || i >= ONR_RAPID_ENTRIES || next >= ONR_RAPID_ENTRIES)
@@ -162,13 +166,10 @@ ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_
 	return own > before + cfg->spike_rise_ns && own > after + cfg->spike_fall_ns;
 }
 
-/* Shares what the receiver added to the gaps of the entries from `from` to `to`, exclusive, among them by their packets.
- * Returns the packets. */
+/* Shares the gaps of the entries from `from` to `to`, exclusive, among them by their packets. Returns the packets. */
 ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from, u32 to)
 {
-	struct onr_rapid_entry *entry;
-	s64 rise = 0, part;
-	u64 packets = 0, share;
+	u64 packets = 0, send = 0, receive = 0;
 	u32 i;
 
 	for (i = from; i < to; i++) {
@@ -176,18 +177,17 @@ ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from,
 		if (i >= ONR_RAPID_ENTRIES)
 			break;
 		packets += stream->entries[i].packets;
-		rise += (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
+		send += stream->entries[i].send_ns;
+		receive += stream->entries[i].receive_ns;
 	}
 	if (!packets)
 		return 0;
-	share = ((u64)(rise < 0 ? -rise : rise) << 8) / packets; /* ns in 1/256 */
 	for (i = from; i < to; i++) {
 		ONR_INDEX(i);
 		if (i >= ONR_RAPID_ENTRIES)
 			break;
-		entry = &stream->entries[i];
-		part = (s64)(share * entry->packets >> 8);
-		entry->receive_ns = (s32)(entry->send_ns + (rise < 0 ? -part : part));
+		stream->entries[i].send_ns = (u32)(send * stream->entries[i].packets / packets);
+		stream->entries[i].receive_ns = (u32)(receive * stream->entries[i].packets / packets);
 	}
 	return (u32)packets;
 }
@@ -246,7 +246,7 @@ ONR_FN u64 onr_rapid_entry_rate(const struct onr_rapid_cfg *cfg, const struct on
 {
 	u64 bytes = (u64)entry->packets * cfg->packet_bytes;
 
-	return entry->send_ns > 0 ? bytes * 1000000000 / (u64)entry->send_ns : cfg->max_rate;
+	return entry->send_ns ? bytes * 1000000000 / entry->send_ns : cfg->max_rate;
 }
 
 /* The least queueing delay, relative to that before the stream. */
@@ -275,6 +275,15 @@ ONR_PART u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg ONR_SOME, const str
 			ahead = i + 1;
 	}
 	return i - ahead < cfg->least_run || delay <= most + (s64)unknown_ns ? i : ahead;
+}
+
+/* The rate of the last entry of the stream that is over; 0 if it has no entries. */
+ONR_FN u64 onr_rapid_top_rate(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream)
+{
+	u32 last = stream->ended - 1;
+
+	ONR_INDEX(last);
+	return last < ONR_RAPID_ENTRIES ? onr_rapid_entry_rate(cfg, &stream->entries[last]) : 0;
 }
 
 /* ABest of the stream that is over: the rate beyond which its packets consistently queue; 0 if it has no entries.
@@ -395,11 +404,11 @@ ONR_FN void onr_rapid_update(const struct onr_rapid_cfg *cfg, struct onr_rapid *
 ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
 					   struct onr_rapid_stream *stream ONR_SOME, u32 next)
 {
-	u64 lasted_ns = 0, packets = 0, unknown_ns, estimate;
+	u64 lasted_ns = 0, packets = 0, top = onr_rapid_top_rate(cfg, stream), unknown_ns, estimate;
 	u32 i, is_found, own = stream->ended;
 
 	for (i = 0; i < own && i < ONR_RAPID_ENTRIES; i++) {
-		lasted_ns += (u64)stream->entries[i].send_ns;
+		lasted_ns += stream->entries[i].send_ns;
 		packets += stream->entries[i].packets;
 	}
 	unknown_ns = onr_rapid_denoise(cfg, stream) && packets ? lasted_ns / packets : 0;
@@ -407,6 +416,8 @@ ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_S
 	onr_rapid_remove(stream, own);
 	if (!estimate)
 		return ONR_RAPID_BROKEN;
+	if (!is_found)
+		estimate = top;
 	flow->absent = 0;
 	flow->last_estimate = estimate;
 	flow->seen++;
@@ -463,8 +474,8 @@ ONR_FN void onr_rapid_append(struct onr_rapid *flow, struct onr_rapid_stream *st
 		return;
 	entry = &stream->entries[stream->count];
 	entry->packets = packets < ONR_RAPID_PACKETS_MOST ? packets : ONR_RAPID_PACKETS_MOST;
-	entry->send_ns = (s32)onr_rapid_ns(sent_ns, flow->sent_ns);
-	entry->receive_ns = (s32)onr_rapid_ns(arrived_ns, flow->arrived_ns);
+	entry->send_ns = onr_rapid_ns(sent_ns, flow->sent_ns);
+	entry->receive_ns = onr_rapid_ns(arrived_ns, flow->arrived_ns);
 	stream->count++;
 }
 

@@ -233,7 +233,7 @@ pub fn rapid_runs_in_the_kernel() {
 }
 
 /// Where a value of the map `rapid_senders` has its stream: behind struct onr_rapid.
-const STREAM_AT: usize = 104;
+const STREAM_AT: usize = 112;
 
 /// Entries of the stream of RAPID that a socket sends now: packets, and their gaps at sender and receiver in ns.
 fn entries(map: &MapHandle, socket: &TcpStream) -> Vec<[u32; 3]> {
