@@ -4,7 +4,7 @@ use std::{
     fs::{File, OpenOptions},
     io::Read,
     os::unix::{fs::OpenOptionsExt, process::CommandExt},
-    process::{Child, Command, ExitCode, ExitStatus},
+    process::{Child, Command, ExitCode, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -114,7 +114,10 @@ fn clean_up() {
     let _ = Command::new("ip")
         .args(["-all", "netns", "delete"])
         .status();
-    let _ = Command::new("umount").args(["-q", BPFFS]).status();
+    let _ = Command::new("umount")
+        .arg(BPFFS)
+        .stderr(Stdio::null()) // most facts mount none
+        .status();
     let _ = std::fs::remove_dir_all("/run/onramp");
 }
 

@@ -34,6 +34,7 @@ pub fn detach(dev: Option<&str>, bpffs: Option<&Path>) -> Result<Vec<String>> {
             );
         }
     }
+    libbpf_rs::set_print(None); // it would print an error for each device that has no filter
     let mut removed = vec![];
     for name in &names {
         let parts =
