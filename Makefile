@@ -6,12 +6,12 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/fuzz tools/vm tools/record .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts bench bench-ns3 lint clean
+.PHONY: help setup build demo test facts bench bench-ns3 fuzz lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-h
 
 bench-ns3: build ## compares the simulator's speed with that of ns-3; needs Debian's libns3-dev and libgsl-dev
 	bench/ns3/run.sh $(ONRAMP)
+
+fuzz: ## runs the fuzzers of the parsers for ten minutes each; needs nightly Rust and cargo-fuzz
+	tools/fuzz
 
 lint: ## checks formatting, clippy, shellcheck, and that each law header compiles on its own
 	cargo fmt --all --check

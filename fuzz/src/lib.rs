@@ -114,7 +114,10 @@ fn network(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let graphs = [Graph::parse_toml(&text).ok(), Graph::parse(&text).ok()];
     let valid = graphs.into_iter().flatten();
-    valid.filter(|graph| graph.longest_delay() >= Span::ZERO).count() > 0
+    valid
+        .filter(|graph| graph.longest_delay() >= Span::ZERO)
+        .count()
+        > 0
 }
 
 fn flow_list(bytes: &[u8]) -> bool {
