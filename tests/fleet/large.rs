@@ -7,7 +7,7 @@ use crate::world::{within, Fleet};
 
 const DAEMONS: usize = 200;
 /// Two hundred daemons with the usual interval need more processors than such a machine has.
-const PROBE_INTERVAL: &str = "400ms";
+const PROBE_INTERVAL: &str = "200ms";
 /// The machine starts and stops two hundred processes meanwhile.
 const PATIENCE: Duration = Duration::from_secs(120);
 
