@@ -1,10 +1,14 @@
 //! Nonsense in etcd, and from those that it names.
-use std::{net::UdpSocket, thread, time::Duration};
+use std::{
+    net::{SocketAddr, UdpSocket},
+    thread,
+    time::{Duration, Instant},
+};
 
 use nix::sys::signal::Signal;
 use onramp_clock::{
     keys::Keys,
-    wire::{Body, Message, State, Verdict, VERSION},
+    wire::{Body, Message, Probe, State, Verdict, VERSION},
 };
 use onramp_sync::correction::{Correction, Error};
 use onramp_units::Time;
@@ -213,4 +217,57 @@ fn keys_are_changed_without_a_gap() {
     within(SLACK, "its messages are refused", || {
         fleet.agent(2).count("bad_tag") > 0
     });
+}
+
+/// A host without the key sends forgeries for two windows.
+#[test]
+fn a_flood_of_forgeries_is_counted_and_gets_no_answer() {
+    const KEY: &str = "0 000102030405060708090a0b0c0d0e0f\n";
+    let mut fleet = Fleet::empty(45, &[]);
+    let (url, keys) = (fleet.etcd.url.clone(), fleet.write_keys(KEY));
+    for n in 1..=3 {
+        fleet.launch(n, &["--etcd", &url, "--key-file", &keys]);
+    }
+    fleet.settle();
+    let stranger = UdpSocket::bind(fleet.address(9)).expect("a free address");
+    let flood = thread::spawn({
+        let stranger = stranger.try_clone().expect("a descriptor");
+        let targets = [1, 2, 3].map(|n| fleet.address(n));
+        move || send_forgeries(&stranger, &targets, WINDOW * 2)
+    });
+    fleet.watch(2.0 * WINDOW.as_secs_f64());
+    let sent = flood.join().expect("it sends");
+    let count = |name| fleet.running().map(|agent| agent.count(name)).sum::<u64>();
+    let (bad_tag, malformed) = (count("bad_tag"), count("malformed"));
+    println!("{sent} sent: {bad_tag} with a wrong tag, {malformed} malformed");
+    assert!(sent > 1000 && bad_tag > 100 && malformed > 100);
+    assert_eq!(fleet.steps(), 0);
+    stranger.set_nonblocking(true).expect("it can");
+    let answer = stranger.recv_from(&mut [0; 1500]);
+    assert!(answer.is_err(), "a stranger is answered: {answer:?}");
+    fleet.settle();
+}
+
+/// Sends until the time is over; returns the number of datagrams.
+fn send_forgeries(from: &UdpSocket, targets: &[SocketAddr], during: Duration) -> u64 {
+    let own = from.local_addr().expect("bound");
+    let since = Instant::now();
+    let mut sent = 0;
+    while since.elapsed() < during {
+        for target in targets {
+            let body = Body::Probe(Probe::default());
+            let message = Message {
+                seq: sent,
+                term: sent,
+                body,
+            };
+            let wrong = message.encode(&Keys::well_known(), own, *target);
+            for datagram in [&wrong[..], &wrong[..20], &[0xff; 1400]] {
+                sent += u64::from(from.send_to(datagram, target).is_ok());
+            }
+        }
+        // Leaves the test's own watch some of the processor.
+        thread::sleep(Duration::from_micros(100));
+    }
+    sent
 }

@@ -8,5 +8,6 @@ mod discipline;
 mod election;
 mod faults;
 mod hostile;
+mod large;
 mod membership;
 mod world;

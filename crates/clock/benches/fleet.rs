@@ -6,6 +6,7 @@ use criterion::{criterion_group, criterion_main, BatchSize, Criterion};
 use onramp_clock::{
     coordinator::Coordinator,
     members::{Members, USUAL_DEGREE},
+    registry::{Found, Record, Registry},
     wire::{Delays, EdgeReport, Report},
 };
 use onramp_sync::line::Line;
@@ -56,6 +57,33 @@ fn mesh(criterion: &mut Criterion) {
     });
 }
 
+/// What a host does when one of 4,000 keys changes: it checks the key, makes a roster of all, and draws the mesh.
+fn change(criterion: &mut Criterion) {
+    let address = |n: u32| SocketAddr::from(((0x0a00_0000 + n).to_be_bytes(), 5198));
+    let value = |n| serde_json::to_vec(&Record::own(address(n))).expect("a record is JSON");
+    let put = |registry: &mut Registry, n: u32, created: i64| {
+        let value = value(n);
+        let value = value.as_slice();
+        let found = Found {
+            value,
+            created,
+            lease: 1,
+        };
+        registry.put(format!("host{n}").as_bytes(), found);
+    };
+    let mut registry = Registry::new(address(1));
+    (1..=HOSTS).for_each(|n| put(&mut registry, n, n.into()));
+    assert_eq!(registry.nodes().len(), HOSTS as usize);
+    criterion.bench_function("change of a member, 4,000 hosts", |bencher| {
+        bencher.iter(|| {
+            registry.remove(b"host77");
+            put(&mut registry, 77, 9_999);
+            let roster = registry.roster();
+            roster.members.mesh(USUAL_DEGREE)
+        });
+    });
+}
+
 fn step(criterion: &mut Criterion) {
     let members = fleet();
     let reports = reports(&members);
@@ -79,5 +107,5 @@ fn step(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, mesh, step);
+criterion_group!(benches, mesh, change, step);
 criterion_main!(benches);

@@ -99,19 +99,27 @@ impl Keys {
         if mode & SHARED != 0 {
             return Err(KeyError::Shared { path: name, mode });
         }
+        Keys::parse(&name, &text)
+    }
+
+    /// The keys in the text of a key file; `name` is the file's, for errors.
+    ///
+    /// # Errors
+    /// A line is malformed, or there is no key.
+    pub fn parse(name: &str, text: &str) -> Result<Keys, KeyError> {
         let lines = text.lines().enumerate();
         let keys: Vec<Key> = lines
             .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
             .map(|(n, line)| {
                 parse(line).map_err(|what| KeyError::Line {
-                    path: name.clone(),
+                    path: name.to_owned(),
                     line: n + 1,
                     what,
                 })
             })
             .collect::<Result<_, _>>()?;
         if keys.is_empty() {
-            return Err(KeyError::Empty(name));
+            return Err(KeyError::Empty(name.to_owned()));
         }
         Ok(Keys(keys))
     }

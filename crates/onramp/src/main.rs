@@ -17,8 +17,10 @@ mod log;
 #[cfg(not(feature = "rack"))]
 mod missing;
 mod output;
+mod pipe;
 #[cfg(feature = "rack")]
 mod rack;
+mod reference;
 mod reload;
 mod report;
 mod reproduce;
@@ -32,7 +34,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use onramp_runs::Interrupted;
 
 /// On-Ramp: holds packets at the sender while the network is congested, below any TCP
@@ -112,6 +114,9 @@ enum Command {
     /// Run scenarios on real Linux TCP stacks: the virtual rack (not in this build)
     #[cfg(not(feature = "rack"))]
     Rack(missing::Args),
+    /// Write manual pages, completions of shells, and the reference of the command line
+    #[command(subcommand)]
+    Reference(reference::Args),
     /// Write one HTML page of results that works offline: comparison with the paper, plots, scenarios
     #[command(after_help = "Example: onramp report results/reproduce --out report.html")]
     Report(report::Args),
@@ -136,6 +141,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 
 fn main() -> ExitCode {
     log::start();
+    pipe::end_silently_without_reader();
     match run(Cli::parse()) {
         Ok(code) => code,
         Err(error) => {
@@ -191,6 +197,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Rack(command) => rack::run(command),
         #[cfg(not(feature = "rack"))]
         Command::Rack(_) => missing::refuse("rack"),
+        Command::Reference(args) => reference::run(&args, Cli::command()),
         Command::Report(args) => report::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Scenario(command) => scenario::run(&command),

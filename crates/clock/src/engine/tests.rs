@@ -220,6 +220,26 @@ fn nonsense_of_the_coordinator_is_refused() {
     assert!(engine.told.course.is_none());
 }
 
+/// Somebody recorded it, and sends it again: to this host after its leader was silent, and to one that has restarted.
+#[test]
+fn a_replayed_verdict_does_not_prolong_fleet_time() {
+    const S: i64 = 1_000_000_000;
+    let old = || verdict(correction(NOW, 1_000));
+    for after in [4 * S, 6 * S, 9 * S, 15 * S, 3_600 * S] {
+        let (mut listener, mut restarted) = (engine(), engine());
+        hear(&mut listener, 1, 7, old(), NOW);
+        for host in [&mut listener, &mut restarted] {
+            hear(host, 1, 7, old(), NOW + after);
+            let until = host.told.course.as_ref().map(|c| c.valid_until_mono_ns);
+            let most = NOW + 2 * WINDOW_NS + host.config.lease.as_ns();
+            assert!(
+                until.is_none_or(|until| until <= most),
+                "{after}: {until:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn only_the_coordinator_rules_and_only_members_speak() {
     let mut engine = engine();

@@ -1,0 +1,127 @@
+//! Parsers of what others write, as functions of bytes. `tests/corpus.rs` runs them on the corpus with stable Rust;
+//! `libfuzzer/` runs them under cargo-fuzz (`make fuzz`). The parser of OR-ACKs is a kernel program; the fact
+//! `faults::forged_oracks_change_nothing` feeds it.
+
+use std::net::SocketAddr;
+
+use onramp_clock::keys::Keys;
+use onramp_clock::registry::{Found, Registry};
+use onramp_clock::wire::{sent_probe, Message};
+use onramp_scenario::{read_flow_list, Graph, Scenario};
+use onramp_units::Span;
+
+/// A parser and the name of its corpus.
+pub struct Target {
+    /// Folder of the corpus, and binary of cargo-fuzz.
+    pub name: &'static str,
+    /// Parses the bytes. Returns whether they are valid; panics if a promise of the parser is broken.
+    pub run: fn(&[u8]) -> bool,
+}
+
+/// All parsers.
+pub const TARGETS: [Target; 6] = [
+    Target {
+        name: "message",
+        run: message,
+    },
+    Target {
+        name: "member",
+        run: member,
+    },
+    Target {
+        name: "keys",
+        run: keys,
+    },
+    Target {
+        name: "scenario",
+        run: scenario,
+    },
+    Target {
+        name: "network",
+        run: network,
+    },
+    Target {
+        name: "flow_list",
+        run: flow_list,
+    },
+];
+
+/// Runs the target of this name.
+///
+/// # Panics
+/// There is none.
+pub fn run(name: &str, bytes: &[u8]) -> bool {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("a target of this name").run)(bytes)
+}
+
+fn ends() -> (SocketAddr, SocketAddr) {
+    let end = |last| SocketAddr::from(([10, 0, 0, last], onramp_clock::wire::PORT));
+    (end(1), end(2))
+}
+
+/// The text of a clock message. It gets the right tag, so that the parser behind the tag is reached.
+fn message(text: &[u8]) -> bool {
+    let (keys, (from, to)) = (Keys::well_known(), ends());
+    let _ = sent_probe(text);
+    let _ = Message::decode(text, &keys, from, to);
+    let tag = keys
+        .tag(0, from, to, text)
+        .expect("the well-known key is 0");
+    let datagram = [text, &tag.to_be_bytes()].concat();
+    let Ok(message) = Message::decode(&datagram, &keys, from, to) else {
+        return false;
+    };
+    let again = Message::decode(&message.encode(&keys, from, to), &keys, from, to);
+    assert_eq!(again, Ok(message));
+    true
+}
+
+/// A key of etcd: the name, a line feed, the value.
+fn member(bytes: &[u8]) -> bool {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let (name, value) = bytes.split_at(end.unwrap_or(bytes.len()));
+    let mut registry = Registry::new(ends().0);
+    let found = Found {
+        value: value.get(1..).unwrap_or_default(),
+        created: 7,
+        lease: 1,
+    };
+    registry.put(name, found);
+    let (nodes, refused) = (registry.nodes().len(), registry.refused().len());
+    assert_eq!(nodes + refused, 1, "a key is a node, or is refused by name");
+    registry.remove(name);
+    assert_eq!(registry.nodes().len() + registry.refused().len(), 0);
+    nodes == 1
+}
+
+fn keys(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    Keys::parse("keys", &text).is_ok_and(|keys| keys.all().contains(&keys.signing()))
+}
+
+fn scenario(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(scenario) = Scenario::parse(&text, "fuzz.toml") else {
+        return false;
+    };
+    let written = Scenario::parse(&scenario.to_toml(), "fuzz.toml");
+    assert_eq!(written.map_err(|errors| errors.to_string()), Ok(scenario));
+    true
+}
+
+fn network(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let graphs = [Graph::parse_toml(&text).ok(), Graph::parse(&text).ok()];
+    let valid = graphs.into_iter().flatten();
+    valid
+        .filter(|graph| graph.longest_delay() >= Span::ZERO)
+        .count()
+        > 0
+}
+
+fn flow_list(bytes: &[u8]) -> bool {
+    let names = ["flows.csv", "flows.parquet", "flows.txt"];
+    let lists = names.map(|name| read_flow_list(name, bytes));
+    lists.iter().any(Result::is_ok)
+}
