@@ -16,6 +16,7 @@ use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
 use crate::source::{self, Source};
+use crate::trace::TraceArgs;
 use crate::{
     capabilities,
     devices::{attribute, present, transmit_queues},
@@ -83,6 +84,7 @@ pub struct Args {
     pub limits: LimitArgs,
     pub clock: ClockArgs,
     pub classes: Classes,
+    pub trace: TraceArgs,
 }
 
 /// When and for how long flows are held.
@@ -184,6 +186,7 @@ impl Args {
                 list: from.classes.clone(),
                 others_hold: from.of::<String>("others") == "hold",
             },
+            trace: TraceArgs::of(from),
         }
     }
 }
@@ -298,7 +301,7 @@ impl Args {
         capabilities::of_data_path() | of_clock
     }
 
-    fn line_rate(&self, dev: &str) -> Option<Rate> {
+    pub fn line_rate(&self, dev: &str) -> Option<Rate> {
         self.link.line_rate.or_else(|| driver_rate(dev))
     }
 

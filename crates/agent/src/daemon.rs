@@ -3,6 +3,7 @@
 mod look;
 mod members;
 mod reload;
+mod traced;
 
 use std::{
     collections::BTreeMap,
@@ -37,6 +38,7 @@ use crate::rules::rules;
 use crate::server::{answer_next, asked, block_signals, listen, wait, Asked};
 use crate::silence::Silence;
 use crate::source::Source;
+use crate::trace::Trace;
 use crate::trouble::Trouble;
 use members::Member;
 
@@ -61,6 +63,8 @@ struct Daemon {
     front_trouble: Trouble,
     member_trouble: Trouble,
     peer_trouble: Trouble,
+    trace: Option<Trace>,
+    trace_trouble: Trouble,
     /// In the data path, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
 }
@@ -127,6 +131,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         rules: rules(&args.classes, devices::index),
         clock: params,
     };
+    let trace = traced::begin(&args, clock.name())?;
     let mut daemon = Daemon {
         given: options.0.clone(),
         notifier: Notifier::from_env(),
@@ -142,6 +147,8 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         front_trouble: Trouble::of("the order of the tcx programs is not watched"),
         member_trouble: Trouble::of("not all devices are held"),
         peer_trouble: Trouble::of("what is known of peers is not up to date"),
+        trace,
+        trace_trouble: Trouble::of("the flows are not looked at for the trace"),
         thresholds: BTreeMap::new(),
         configuration,
         args,
@@ -174,6 +181,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     daemon.notifier.ready(&daemon.summary());
     let outcome = daemon.serve(&signals, &listeners, clock_listener.as_ref());
     daemon.notifier.stopping();
+    daemon.end_trace();
     sockets
         .iter()
         .for_each(|socket| drop(std::fs::remove_file(socket)));
@@ -264,6 +272,7 @@ impl Daemon {
     ) -> Result<Asked> {
         let period = Duration::from_nanos(self.clock.period_ns().max(1_000_000) as u64);
         let (mut renewal_due, mut look_due) = (Instant::now(), Instant::now());
+        let mut trace_due = self.trace.as_ref().map(|_| Instant::now());
         let mut fds = vec![signals.as_fd()];
         fds.extend(listeners.iter().map(AsFd::as_fd));
         fds.extend(clock_listener.map(AsFd::as_fd));
@@ -276,7 +285,13 @@ impl Daemon {
                 self.look()?;
                 self.notifier.beat();
             }
-            let ready = wait(&fds, until(renewal_due.min(look_due)))?;
+            if let Some(due) = &mut trace_due {
+                if is_due(due, self.trace_period()) {
+                    self.trace();
+                }
+            }
+            let due = renewal_due.min(look_due);
+            let ready = wait(&fds, until(trace_due.map_or(due, |trace| trace.min(due))))?;
             if ready[0] {
                 match asked(signals)? {
                     Asked::Reload => drop(self.reload()),
@@ -328,6 +343,7 @@ impl Daemon {
             holds: p.holds,
             held_ns: p.held_ns,
             threshold: self.thresholds.get(&addr).copied(),
+            looks_held_ns: self.trace.as_ref().and_then(|trace| trace.held_ns(addr)),
         };
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -354,6 +370,7 @@ impl Daemon {
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
             counters,
             devices,
+            trace: self.trace.as_ref().and_then(Trace::status),
         })
     }
 }

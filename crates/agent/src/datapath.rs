@@ -27,6 +27,7 @@ pub mod clock_map;
 mod device;
 pub(crate) mod edge;
 mod edt;
+mod flows;
 mod holder;
 mod hooks;
 mod kept;
@@ -44,6 +45,9 @@ use pins::Pins;
 use device::Attachment;
 pub use device::{join, OnDevice};
 pub(crate) use edge::qdisc_of;
+#[cfg(test)]
+pub use flows::Sent;
+pub use flows::{Ends, Seen};
 pub(crate) use holder::{has_bpf_qdiscs, KERNEL_TYPES};
 pub use holder::{Holder, Path};
 use shared::Shared;

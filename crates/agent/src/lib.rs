@@ -22,6 +22,7 @@ mod server;
 mod silence;
 mod source;
 mod threshold;
+mod trace;
 mod trouble;
 
 pub use daemon::run;

@@ -1,4 +1,5 @@
 //! The `onramp` command. Parses arguments, calls the other crates, and prints errors to stderr.
+mod advise;
 #[cfg(feature = "agent")]
 mod agent;
 mod args;
@@ -84,6 +85,11 @@ enum Command {
     /// Write one tar file for a report of a fault (not in this build)
     #[cfg(not(feature = "agent"))]
     Bugtool(missing::Args),
+    /// Say what On-Ramp would do for the traffic of traces, and advise for or against it
+    #[command(
+        after_help = "Example: onramp advise /var/log/onramp/*.trace --buffer '300 kB' --out advice"
+    )]
+    Advise(advise::Args),
     /// Show the status of the daemon: delays and pauses by peer, OR-ACKs, counters
     #[command(after_help = "Example: onramp status --dev eth0")]
     Status(status::Args),
@@ -187,6 +193,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Detach(args) => detach::run(&args),
         #[cfg(not(feature = "agent"))]
         Command::Detach(_) => missing::refuse("agent"),
+        Command::Advise(args) => advise::run(&args),
         Command::Connectivity(command) => return connectivity::run(&command),
         Command::Reload(args) => reload::run(&args),
         Command::Keygen(args) => keygen::run(&args),

@@ -97,7 +97,7 @@ fn file_of(directory: &Path) -> Option<PathBuf> {
     KINDS.iter().map(file).find(|file| file.is_file())
 }
 
-fn section(file: &Path) -> Result<Section> {
+pub fn section(file: &Path) -> Result<Section> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let shown = directory.display().to_string();
     match file.file_name().and_then(|name| name.to_str()) {

@@ -1,4 +1,4 @@
-//! Reads lists of flows to replay: the HPCC simulator's format, CSV, and Parquet.
+//! Reads lists of flows to replay: the HPCC simulator's format, CSV, Parquet, and traces of daemons.
 
 use crate::without_panic;
 use onramp_units::{Bytes, Sim, Span, Time};
@@ -43,6 +43,8 @@ pub enum FlowListError {
     Csv { message: String },
     #[error("not a Parquet file of {COLUMNS}: {message}")]
     Parquet { message: String },
+    #[error("not a trace: {0}")]
+    Trace(#[from] onramp_trace::TraceError),
 }
 
 /// Of CSV and Parquet files.
@@ -52,8 +54,8 @@ const SIZE: &str = "a number of bytes from 1";
 const START: &str = "nanoseconds, at most 3600 s";
 const LATEST: Span = Span::from_s(3600);
 
-/// Reads a list by the ending of its file's name: `.csv`, `.parquet`, else the HPCC simulator's
-/// format.
+/// Reads a list by the ending of its file's name: `.csv`, `.parquet`, `.trace` or `.jsonl`, else the HPCC
+/// simulator's format.
 ///
 /// # Errors
 /// Bytes that are no such list; a list without flows; flows that are not sorted by start.
@@ -61,6 +63,8 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> 
     let text = || String::from_utf8_lossy(bytes);
     let flows = if name.ends_with(".parquet") {
         read_parquet(bytes)?
+    } else if name.ends_with(".trace") || name.ends_with(".jsonl") {
+        read_trace(&text())?
     } else if name.ends_with(".csv") {
         read_csv(&text())?
     } else {
@@ -126,6 +130,18 @@ fn hpcc_flow(
 /// Exactly.
 pub(crate) fn read_seconds(word: &str) -> Option<Span> {
     format!("{word} s").parse().ok()
+}
+
+/// The hosts have the numbers of their addresses in order; the first flow starts at 0.
+fn read_trace(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
+    let merged = onramp_trace::merge(&[onramp_trace::read(text)?]);
+    let listed = |(line, flow): (usize, &onramp_trace::ReplayFlow)| {
+        field(line, "start", &flow.start.to_string(), START, |_| {
+            read_start(flow.start.as_ns())
+        })?;
+        listed(line, flow.src, flow.dst, flow.size_bytes, flow.start)
+    };
+    (1..).zip(&merged.flows).map(listed).collect()
 }
 
 fn read_csv(text: &str) -> Result<Vec<ListedFlow>, FlowListError> {
@@ -274,6 +290,27 @@ mod tests {
         let csv = b"src,dst,size_bytes,start_ns\n# a comment\n1,0,1001,40000\n2, 0, 5, 500000000\n";
         assert_eq!(read("a.csv", csv).unwrap(), hpcc);
         assert_eq!(hpcc[0].at.ticks(), 40_000_000);
+    }
+
+    #[test]
+    fn a_trace_is_a_list_whose_hosts_are_in_the_order_of_their_addresses() {
+        let flow = |from: u32, start: i64| {
+            format!(
+                "{{\"kind\":\"flow\",\"from\":\"10.0.0.{from}\",\"from_port\":1,\"to\":\"10.0.0.1\",\"to_port\":2,\
+                 \"start_fleet_ns\":{start},\"duration_ns\":5,\"size_bytes\":70,\"delays\":null,\"held_ns\":0}}\n"
+            )
+        };
+        let head = "{\"kind\":\"head\",\"version\":1,\"onramp\":\"\",\"addresses\":\"plain\",\"observes\":true,\
+                    \"clock\":\"local\",\"look_ns\":1,\"gap_ns\":1,\"devices\":[]}\n";
+        let text = head.to_owned() + &flow(3, 900) + &flow(2, 400);
+        let flows = read("a.trace", text.as_bytes()).unwrap();
+        let starts: Vec<_> = flows.iter().map(|f| (f.src, f.dst, f.at.ticks())).collect();
+        assert_eq!(starts, [(1, 0, 0), (2, 0, 500_000)]);
+        let long = head.to_owned() + &flow(3, 0) + &flow(3, 3_600_000_000_001);
+        let error = read("a.trace", long.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("at most 3600 s"), "{error}");
+        let error = read("a.jsonl", b"{}\n").unwrap_err().to_string();
+        assert!(error.starts_with("not a trace: line 1"), "{error}");
     }
 
     #[test]

@@ -92,6 +92,22 @@ pub struct Status {
     /// Counters by name, of all devices together; `ONR_COUNTERS` of bpf/abi.h lists them. Those with `max` in the
     /// name are maxima, the others sums.
     pub counters: BTreeMap<String, u64>,
+    /// The file of the trace, if one is written.
+    #[serde(default)]
+    pub trace: Option<Trace>,
+}
+
+/// The trace of a daemon.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trace {
+    /// Its file.
+    pub path: PathBuf,
+    /// Records written.
+    pub written: u64,
+    /// Records lost: the file could not be written, or the disk was too slow.
+    pub lost: u64,
+    /// Why the last record could not be written.
+    pub error: Option<String>,
 }
 
 /// What a device has of its own. Flows, peers, thresholds, keys and the clock are the daemon's.
@@ -171,6 +187,10 @@ pub struct Peer {
     pub held_ns: u64,
     /// The terms of its threshold, with `--threshold auto`.
     pub threshold: Option<Reasons>,
+    /// How long flows to it were held, or with `--observe` would have been: the number of looks of the trace that saw a
+    /// flow held, times the time between looks. None if no look saw that.
+    #[serde(default)]
+    pub looks_held_ns: Option<u64>,
 }
 
 /// The threshold of a peer and its terms: it is the sum of the other times.

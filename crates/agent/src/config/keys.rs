@@ -28,12 +28,13 @@ const fn rate(bits_per_s: u64) -> Rate {
 }
 
 /// The sections of the file: name, heading, about.
-pub const SECTIONS: [(&str, &str, &str); 8] = [
+pub const SECTIONS: [(&str, &str, &str); 9] = [
     ("", "Daemon", "Devices, and what the daemon does on them."),
     ("law", "Control law", "When and for how long flows are held ([equations](law.md))."),
     ("link", "Link", "How packets leave the devices."),
     ("peers", "Peers", "Which hosts take part, and how they exchange OR-ACKs."),
     ("limits", "Limits", "Bounds of the flow table and of the queues."),
+    ("trace", "Trace", "A file that lists this host's flows, for `onramp advise` and replays ([format](trace.md)). Without `trace.path` nothing is written; with `observe` the daemon looks at the flows all the same."),
     ("clock", "Clock", "The source of fleet time ([clocks](clock.md))."),
     ("fleet", "Fleet", "The hosts that synchronise their clocks. Only with `clock.source = \"huygens\"`, and for `onramp clock run`."),
     ("etcd", "etcd", "A fleet whose hosts come and go, and which elects its leader, in place of a list of members."),
@@ -74,6 +75,13 @@ pub const KEYS: &[Key] = &[
     key("limits.packets", "limit", Form::Count(1, ONR_MAX_SLOTS), Is("10000"), "Maximum number of queued packets.").restart(),
     key("limits.flow_packets", "flow-limit", Form::Count(1, ONR_MAX_SLOTS), Is("1000"), "Maximum number of queued packets of one flow.").restart(),
     key("limits.flow_age", "flow-age", Form::Span(NS, HOUR), Is("10 s"), "A flow that sends nothing for this time is removed from the table.").restart(),
+
+    key("trace.path", "trace", Form::Path, Without("no trace"), "File of the trace. Who reads it knows who talks to whom, when and how much; it has no payload.").restart(),
+    key("trace.max_size", "trace-max-size", Form::Bytes(Bytes::new(10_000), Bytes::new(1 << 40)), Is("100 MB"), "A larger file is renamed to PATH.1, and another begins.").restart(),
+    key("trace.keep", "trace-keep", Form::Count(0, 1000), Is("4"), "Number of renamed files; the oldest is replaced.").restart(),
+    key("trace.look", "trace-look", Form::Span(Span::from_ms(1), Span::from_s(10)), Is("100 ms"), "Time between two looks at the flow table. A look reads up to 256 flows; with more flows each is read more rarely.").restart(),
+    key("trace.gap", "trace-gap", Form::Span(Span::from_us(1), Span::from_s(10)), Is("1 ms"), "A longer pause between the segments of a connection ends a flow of the trace.").restart(),
+    key("trace.addresses", "trace-addresses", Form::Choice(&["plain", "hashed"]), Is("plain"), "`hashed`: addresses are hashed by the key that signs OR-ACKs. Who has the key can try all addresses; without `peers.key_file` everybody has it.").restart(),
 
     key("clock.source", "clock", Form::Choice(&["local", "huygens"]), Is("local"), "Source of fleet time: `local` is CLOCK_MONOTONIC, correct only if all hosts share one kernel; `huygens` synchronises with the other hosts of the fleet, in software.").restart(),
     key("clock.lease", "lease", Form::Span(Span::from_ms(1), Span::from_s(86_400)), Is("5 s"), "Nothing is held if the clock is not renewed, and fleet time ends if the leader is not heard, for this time.").restart().of(Daemons::Both),

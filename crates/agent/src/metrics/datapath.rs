@@ -287,6 +287,28 @@ pub(super) const METRICS: &[Metric] = &[
         help: "total time that flows to the peer were paused",
         of: Of::Datapath(|s| by_peer(s, |p| Some(p.held_ns as f64 * NS))),
     },
+    Metric {
+        name: "onramp_peer_paused_by_looks_seconds_total",
+        kind: Counter,
+        labels: "peer",
+        help: "total time that flows to the peer were paused, or with --observe would have been, estimated by looks (trace.look); absent if no look saw that",
+        of: Of::Datapath(|s| by_peer(s, |p| Some(p.looks_held_ns? as f64 * NS))),
+    },
+    Metric {
+        name: "onramp_trace_records_total",
+        kind: Counter,
+        labels: "outcome",
+        help: "records of the trace: written, or lost because the file could not be written",
+        of: Of::Datapath(|s| {
+            let sample = |outcome: &str, n: u64| {
+                Sample::new(vec![("outcome", outcome.to_owned())], n as f64)
+            };
+            let of_trace = |t: &onramp_status::Trace| {
+                vec![sample("written", t.written), sample("lost", t.lost)]
+            };
+            s.trace.as_ref().map_or(vec![], of_trace)
+        }),
+    },
 ];
 
 fn of_device(device: &Device) -> Vec<(&'static str, String)> {

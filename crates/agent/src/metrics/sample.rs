@@ -28,6 +28,7 @@ pub fn datapath() -> Status {
             headroom_ns: 15_000,
             burst_ns: 5_000,
         }),
+        looks_held_ns: Some(4),
     };
     Status {
         version: "1".to_owned(),
@@ -54,6 +55,11 @@ pub fn datapath() -> Status {
         max_flows: 4_096,
         peers: (1..=300).map(peer).collect(),
         counters,
+        trace: Some(onramp_status::Trace {
+            written: 9,
+            lost: 1,
+            ..Default::default()
+        }),
     }
 }
 

@@ -227,6 +227,7 @@ mod tests {
             holds,
             held_ns: holds * 500_000_000,
             threshold: None,
+            looks_held_ns: None,
         }
     }
 

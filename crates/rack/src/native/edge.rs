@@ -413,10 +413,12 @@ mod tests {
                 holds: n,
                 held_ns: n,
                 threshold: None,
+                looks_held_ns: None,
             }],
             counters: ["holds", "held_ns", "held_max_ns"]
                 .map(|name| (name.to_owned(), n))
                 .into(),
+            trace: None,
         };
         let mut sums = BTreeMap::new();
         for n in [1, 2] {

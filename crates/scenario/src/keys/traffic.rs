@@ -37,7 +37,7 @@ pub(super) const KEYS: &[Key] = &[
         "Communication in a step. `direct`: every host sends `size` bytes to every other host. `ring`: the n hosts reduce `size` bytes each, in 2 (n - 1) rounds. In each round a host sends `size` / n to the next host, as soon as it has received the data of the previous round. It sends all rounds in order on one connection.",
     )
     .of(ALL_TO_ALL),
-    key("traffic.path", Form::Path, Required, "File that lists the flows by start time. A name that ends in `.csv` or `.parquet`: the columns are src, dst, size_bytes, start_ns. Any other name: the HPCC authors' format, which has the number of flows, then a line `src dst priority port size_bytes start_s` for each flow.").of(REPLAY),
+    key("traffic.path", Form::Path, Required, "File that lists the flows by start time. A name that ends in `.csv` or `.parquet`: the columns are src, dst, size_bytes, start_ns. A name that ends in `.trace` or `.jsonl`: a trace of a daemon; its hosts have the numbers of their addresses in order, and the first flow starts at 0. Rates and delays are the scenario's; `onramp advise` writes a scenario with those of the trace. Any other name: the HPCC authors' format, which has the number of flows, then a line `src dst priority port size_bytes start_s` for each flow.").of(REPLAY),
     key(
         "traffic.workload",
         Form::ChoiceOrPath(BuiltIn::VARIANTS),

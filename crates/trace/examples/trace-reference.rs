@@ -1,0 +1,4 @@
+//! Writes docs/trace.md.
+fn main() {
+    print!("{}", onramp_trace::reference());
+}

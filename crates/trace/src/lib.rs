@@ -1,0 +1,15 @@
+//! The trace of a daemon: what flows it saw, when, how long and with which delays. Records, their text, and the list of
+//! flows that a replay needs. The daemon writes traces (crates/agent), scenarios and `onramp advise` read them.
+//!
+//! Does not: open files, look at flows, or simulate.
+#![warn(missing_docs)]
+
+mod explain;
+mod merge;
+mod read;
+mod record;
+
+pub use explain::reference;
+pub use merge::{merge, Merged, ReplayFlow};
+pub use read::{read, Trace, TraceError};
+pub use record::{Delays, Device, Flow, Head, Hour, Record, VERSION};
