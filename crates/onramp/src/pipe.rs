@@ -10,7 +10,8 @@ const EXIT_CODE: i32 = 141;
 pub fn end_silently_without_reader() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let message = info.payload_as_str().unwrap_or_default();
+        let message = info.payload().downcast_ref::<String>();
+        let message = message.map_or("", String::as_str);
         if message.starts_with("failed printing to std") && message.contains("Broken pipe") {
             std::process::exit(EXIT_CODE);
         }
