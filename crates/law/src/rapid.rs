@@ -24,6 +24,8 @@ pub struct RapidConfig {
     pub packet_bytes: u32,
     /// Entries that must queue to count, and their delay above the least of the stream.
     pub least: (u32, Span),
+    /// Instead, each of them must add this delay.
+    pub by_gap: bool,
     /// Denoising: a spike's height above the gap before it and after it, and the number of passes.
     pub spike: (Span, Span, u32),
 }
@@ -81,7 +83,7 @@ fn q16(ratio: f64) -> u32 {
 impl Rapid {
     /// A connection without a rate.
     pub fn new(config: &RapidConfig) -> Rapid {
-        let most_each = raw::ONR_RAPID_MOST / raw::ONR_RAPID_RATES;
+        let most_each = raw::ONR_RAPID_ENTRIES / raw::ONR_RAPID_RATES;
         Rapid {
             config: raw::onr_rapid_cfg {
                 min_rate: bytes_per_s(config.bounds.0),
@@ -96,6 +98,8 @@ impl Rapid {
                 packet_bytes: config.packet_bytes.clamp(1, 65_535),
                 least_run: config.least.0,
                 least_rise_ns: ns_u32(config.least.1),
+                by_gap: config.by_gap.into(),
+                unused: 0,
                 spike_rise_ns: ns_u32(config.spike.0),
                 spike_fall_ns: ns_u32(config.spike.1),
                 passes: config.spike.2,
@@ -127,13 +131,6 @@ impl Rapid {
                 next,
             );
         }
-    }
-
-    /// Begins with the rate of an initial window in this round-trip time.
-    pub fn begin_after(&mut self, rtt: Span, next: u32) {
-        // SAFETY: reads the configuration.
-        let rate = unsafe { raw::onr_rapid_first_rate(&self.config, ns(rtt)) };
-        self.begin(rate, next);
     }
 
     /// Time from the packet before `number` to this one, at its first transmission. Ask once for each, in order.

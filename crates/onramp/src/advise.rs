@@ -19,12 +19,17 @@ use crate::sim::{memory, watch::Watch, Simulations};
 use judge::{judge, Advice};
 use plan::{Plan, Window};
 
-/// The largest burst of a rate that no trace names.
+/// Rate of the hosts' lines if no trace names one.
 const USUAL_RATE: Rate = match Rate::from_bits_per_s(10_000_000_000) {
     Some(rate) => rate,
     None => panic!("it is above 0"),
 };
 const USUAL_DELAY: Span = Span::from_us(10);
+
+/// In the directory of an advice: the scenario with its flow lists, the results of its runs, the page.
+const REPLAY: &str = "replay";
+const RUNS: &str = "runs";
+const PAGE: &str = "advice.html";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -77,8 +82,9 @@ pub fn run(args: &Args) -> Result<()> {
     let windows = plan::windows(&merged, args.window)?;
     let out = args.out.directory(Path::new("advice"));
     let plan = plan_of(args, &merged);
-    let file = write_inputs(&out, &plan, &windows)?;
-    let (summary, directory) = simulate(args, &file, &out)?;
+    refuse_foreign(&out)?;
+    let file = write_inputs(&out.join(REPLAY), &plan, &windows)?;
+    let (summary, directory) = simulate(args, &file, &out.join(RUNS))?;
     output::whole(&summary)?;
     let advice = judge(&summary)?;
     print!("{}", advice.text());
@@ -86,9 +92,9 @@ pub fn run(args: &Args) -> Result<()> {
     limits.iter().for_each(|line| println!("- {line}"));
     let html = page(&[
         of_advice(&advice, &limits, &out),
-        section(&out.join("summary.json"))?,
+        section(&directory.path().join("summary.json"))?,
     ]);
-    let report = out.join("advice.html");
+    let report = out.join(PAGE);
     write_whole(&report, html.as_bytes())?;
     drop(directory);
     println!("\nscenario: {}\npage: {}", file.display(), report.display());
@@ -113,11 +119,27 @@ fn plan_of(args: &Args, merged: &Merged) -> Plan {
     }
 }
 
-/// Writes the flow lists and the scenario into the directory, so that `onramp sim run` repeats it with other settings.
-fn write_inputs(out: &Path, plan: &Plan, windows: &[Window]) -> Result<PathBuf> {
-    let inputs = out.join("replay");
+/// Refuses a directory with files that no advice has, before anything is written into it.
+fn refuse_foreign(out: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(out) else {
+        return Ok(());
+    };
+    let is_ours = |name: &str| [REPLAY, RUNS, PAGE].contains(&name);
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let mut names = names.map(|name| name.to_string_lossy().into_owned());
+    match names.find(|name| !is_ours(name)) {
+        Some(name) => bail!(
+            "{} has {name}, which is not of an advice; set another --out",
+            out.display()
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Writes the flow lists and the scenario into a directory, so that `onramp sim run` repeats it with other settings.
+fn write_inputs(inputs: &Path, plan: &Plan, windows: &[Window]) -> Result<PathBuf> {
     let making = || format!("cannot make {}", inputs.display());
-    std::fs::create_dir_all(&inputs).with_context(making)?;
+    std::fs::create_dir_all(inputs).with_context(making)?;
     for (number, window) in windows.iter().enumerate() {
         let name = inputs.join(plan::list_name(number));
         write_whole(&name, window.csv().as_bytes())?;

@@ -19,6 +19,7 @@ fn paper() -> RapidConfig {
         patience: 16,
         packet_bytes: PACKET as u32,
         least: (4, Span::from_us(1)),
+        by_gap: false,
         spike: (Span::from_us(30), Span::from_us(20), 3),
     }
 }
@@ -82,7 +83,6 @@ fn at(mbit: u64, config: &RapidConfig) -> Rapid {
     let mut law = Rapid::new(config);
     law.begin(mbit * 125_000, 0);
     law.state.in_start = 0;
-    law.state.each = config.each;
     law
 }
 
@@ -130,54 +130,42 @@ fn the_estimate_is_the_rate_before_packets_queue() {
 }
 
 /// Mean estimate of 900 Mbit/s behind a receiver that waits 100 us.
-fn estimated_behind_waits(passes: u32) -> f64 {
+fn estimated_behind_waits(by_gap: bool, passes: u32) -> f64 {
     let config = RapidConfig {
         gamma: 1000,
+        by_gap,
         spike: (Span::from_us(30), Span::from_us(20), passes),
         ..paper()
     };
     let mut path = Path::new(900.0);
-    path.coalescing_ns = 100_000.0;
+    (path.coalescing_ns, path.each) = (100_000.0, 1);
     let found = path.run(&mut at(1000, &config), 0..6400);
-    assert!(found.len() > 90, "{found:?}");
     found.iter().sum::<f64>() / found.len() as f64
 }
 
 #[test]
-fn waits_do_not_hide_the_queue() {
+fn denoising_finds_part_of_the_queue_that_waits_hide_from_single_gaps() {
+    assert!(estimated_behind_waits(true, 0) > 1240.0, "the top rate");
+    assert!(estimated_behind_waits(true, 3) < 1100.0);
+}
+
+#[test]
+fn waits_do_not_hide_the_queue_from_the_sum_of_gaps() {
     for passes in [0, 3] {
-        let estimated = estimated_behind_waits(passes);
-        assert!((estimated - 900.0).abs() < 90.0, "{passes}: {estimated}");
+        let estimated = estimated_behind_waits(false, passes);
+        assert!((estimated - 900.0).abs() < 60.0, "{passes}: {estimated}");
     }
 }
 
 #[test]
-fn denoising_fills_an_idle_line_behind_a_receiver_that_waits() {
-    let after = |passes: u32| {
-        let config = RapidConfig {
-            spike: (Span::from_us(30), Span::from_us(20), passes),
-            ..paper()
-        };
-        let mut law = at(600, &config);
-        let mut path = Path::new(1000.0);
-        path.coalescing_ns = 100_000.0;
-        path.run(&mut law, 0..40_000);
-        law.bytes_per_s().unwrap() as f64 * 8e-6
-    };
-    let (raw, denoised) = (after(0), after(3));
-    assert!((880.0..1000.0).contains(&denoised), "{denoised} Mbit/s");
-    assert!(raw < denoised, "{raw} and {denoised} Mbit/s");
-}
-
-#[test]
-fn the_start_finds_the_rate_of_an_idle_line_in_less_than_half_a_second() {
+fn the_start_finds_the_rate_of_an_idle_line_in_less_than_two_seconds() {
     let mut law = Rapid::new(&paper());
-    law.begin_after(Span::from_ms(30), 0);
+    law.begin(12_500, 0); // 100 kbit/s
     let mut path = Path::new(1000.0);
     path.each = 1;
     let mut sent = 0;
     while law.state.in_start == 1 {
-        assert!(path.now_ns < 0.5e9, "{law:?}");
+        assert!(path.now_ns < 2e9, "{law:?}");
         path.run(&mut law, sent..sent + 1);
         sent += 1;
     }

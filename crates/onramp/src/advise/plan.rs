@@ -136,8 +136,8 @@ impl Plan {
 }
 
 fn case_name(law: &str, headroom_us: i64, pacing: bool) -> String {
-    let pace = if pacing { "on" } else { "off" };
-    format!("law {law}, headroom {headroom_us} us, pacing {pace}")
+    let pace = if pacing { "paced" } else { "unpaced" };
+    format!("{law}-{headroom_us}us-{pace}")
 }
 
 #[cfg(test)]
