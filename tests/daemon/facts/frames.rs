@@ -134,7 +134,10 @@ pub fn a_tunnel_beside_its_ethernet_device() {
     for device in sender.status().devices {
         let [created, used, holds] =
             ["flows_created", "oracks_used", "holds"].map(|name| device.counters[name]);
-        println!("{}: {created} flows, {used} OR-ACKs used, {holds} holds", device.name);
+        println!(
+            "{}: {created} flows, {used} OR-ACKs used, {holds} holds",
+            device.name
+        );
         assert_eq!(created, 2, "{}", device.name);
         assert!(used > 50 && holds > 0, "{}", device.name);
     }

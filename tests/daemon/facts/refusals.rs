@@ -50,7 +50,13 @@ pub fn a_device_of_a_type_that_it_does_not_know() {
     host.ns
         .run("ip link add out type gre local 10.0.0.1 remote 10.0.0.2");
     let ended = Agent::refuse(host, &["--dev", "out"]);
-    assert_says(&ended.text, &["--dev is out, a device of type 778", "it knows Ethernet, IP tunnels"]);
+    assert_says(
+        &ended.text,
+        &[
+            "--dev is out, a device of type 778",
+            "it knows Ethernet, IP tunnels",
+        ],
+    );
 }
 
 /// It has no queue of its own. Its ports can be held.
@@ -60,12 +66,21 @@ pub fn a_team_in_place_of_its_ports() {
     let host = &star.hosts[0];
     host.ns.run("ip link add team0 type team");
     let ended = Agent::refuse(host, &["--dev", "team0"]);
-    assert_says(&ended.text, &["--dev is team0, a team device", "add ports to it"]);
+    assert_says(
+        &ended.text,
+        &["--dev is team0, a team device", "add ports to it"],
+    );
     host.ns.run("ip link set eth0 down");
     host.ns.run("ip link set eth0 master team0");
     host.ns.run("ip link set team0 up");
     let ended = Agent::refuse(host, &["--dev", "team0"]);
-    assert_says(&ended.text, &["--dev is team0, a team device", "name its ports: --dev eth0"]);
+    assert_says(
+        &ended.text,
+        &[
+            "--dev is team0, a team device",
+            "name its ports: --dev eth0",
+        ],
+    );
     assert!(host.ns.qdisc("team0").is_none(), "the device was touched");
     let agent = Agent::start(host, &["--dev", "eth0"]);
     assert_eq!(agent.stop(Signal::SIGTERM).code, Some(0));
