@@ -75,9 +75,13 @@ impl Agent {
 
     /// Starts a daemon that only observes, with the usual options otherwise.
     pub fn observe(host: &Host) -> Self {
+        Self::observe_with(host, &[])
+    }
+
+    pub fn observe_with(host: &Host, options: &[&str]) -> Self {
         let usual = USUAL.chunks(2).filter(|option| option[0] != "--gso-max");
         let usual: Vec<&str> = usual.flatten().copied().collect();
-        Self::start_exactly(host, &[usual, vec!["--observe"]].concat())
+        Self::start_exactly(host, &[&usual, &["--observe"][..], options].concat())
     }
 
     pub fn start_exactly(host: &Host, options: &[&str]) -> Self {

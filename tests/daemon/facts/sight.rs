@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::sys::signal::Signal;
+
 use crate::{
     agent::{Agent, PROGRAM},
     net::{Host, Plan, Star},
@@ -135,4 +137,50 @@ pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
         top.lines().any(|line| line.starts_with("10.0.0.2 ")),
         "{top}"
     );
+}
+
+/// Flows on connections of their own are in the trace of a daemon that observes, each with its size and delays, and cost
+/// it little. A pause of 100 ms ends a flow: TCP alone makes pauses of 10 ms here.
+pub fn an_observer_writes_a_trace_of_flows() {
+    const PATH: &str = "/tmp/flows.trace";
+    const BYTES: u64 = 200_000;
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::observe_with(
+        from,
+        &[
+            "--trace",
+            PATH,
+            "--trace-look",
+            "10ms",
+            "--trace-gap",
+            "100ms",
+        ],
+    );
+    let _receiver = Agent::observe(to);
+    let began = (Instant::now(), sender.cpu_ns());
+    for _ in 0..5 {
+        finish_all(transfers(from, to, Load::bytes(BYTES), 4));
+        thread::sleep(Duration::from_millis(200));
+    }
+    let cpu = 100.0 * (sender.cpu_ns() - began.1) as f64 / began.0.elapsed().as_nanos() as f64;
+    assert_eq!(sender.stop(Signal::SIGTERM).code, Some(0));
+    let text = std::fs::read_to_string(PATH).expect("it was written");
+    let records = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let flows: Vec<serde_json::Value> = records
+        .filter(|r: &serde_json::Value| r["kind"] == "flow")
+        .collect();
+    println!(
+        "{} flows, {cpu:.2} % of a core with 100 looks a second",
+        flows.len()
+    );
+    assert_eq!(flows.len(), 20, "{text}");
+    for flow in &flows {
+        let size = flow["size_bytes"].as_u64().expect("a size");
+        assert!(size.abs_diff(BYTES) <= 14_480, "{flow}");
+        assert!(flow["delays"]["samples"].as_u64() > Some(0), "{flow}");
+        assert_eq!(flow["to"], to.v4.to_string());
+    }
 }
