@@ -9,7 +9,7 @@ const HEAD: &str = r#"{"kind":"head","version":1,"onramp":"0.1.0","addresses":"p
 /// Each round of 5 ms, this many hosts send `bytes` to one at the same time.
 fn trace(senders: usize, bytes: u64) -> String {
     let mut text = format!("{HEAD}\n");
-    for round in 0..40 {
+    for round in 0..80 {
         for sender in 0..senders {
             let start_ns = round * 5_000_000;
             let _ = writeln!(
