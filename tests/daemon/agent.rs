@@ -60,6 +60,18 @@ pub struct Ended {
     pub text: String,
 }
 
+/// Exit code, output and errors of the program with these arguments on a host.
+pub fn onramp(host: &Host, words: &[&str]) -> (Option<i32>, String, String) {
+    let command = &mut host.ns.command(&[&[PROGRAM], words].concat());
+    let output = command.output().expect("ip starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
 /// A running daemon, killed when dropped.
 pub struct Agent {
     child: Child,

@@ -11,7 +11,7 @@ use onramp_status::{RootQdisc, Status};
 use serde_json::Value;
 
 use crate::{
-    agent::{write_keys, Agent, Ended, PROGRAM, USUAL},
+    agent::{onramp, write_keys, Agent, Ended, USUAL},
     net::{leave_subnets, shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
 };
@@ -346,16 +346,7 @@ pub fn it_ends_with_its_device() {
 pub fn status_tells_of_a_daemon_and_of_none() {
     let star = Star::build(&Plan::USUAL);
     let host = &star.hosts[0];
-    let onramp = |words: &[&str]| {
-        let command = &mut host.ns.command(&[&[PROGRAM], words].concat());
-        let output = command.output().expect("ip starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (
-            output.status.code(),
-            text(&output.stdout),
-            text(&output.stderr),
-        )
-    };
+    let onramp = |words: &[&str]| onramp(host, words);
     let agent = Agent::start(host, &[]);
     let (code, json, _) = onramp(&["status", "--json"]);
     let status: Status = serde_json::from_str(&json).expect("JSON of its type");

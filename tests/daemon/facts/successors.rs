@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::{
-    agent::{Agent, PROGRAM},
+    agent::{onramp, Agent},
     guest::BPFFS,
     net::{shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
@@ -163,17 +163,6 @@ pub fn it_has_its_own_configuration_and_replaces_what_does_not_fit() {
     assert_eq!(pins(), BTreeSet::new());
     drop(_receiver);
     await_traces(from, &before);
-}
-
-fn onramp(host: &Host, words: &[&str]) -> (Option<i32>, String, String) {
-    let command = &mut host.ns.command(&[&[PROGRAM], words].concat());
-    let output = command.output().expect("ip starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
 }
 
 pub fn detach_leaves_no_trace_of_a_killed_one() {

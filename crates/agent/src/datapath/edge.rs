@@ -213,8 +213,7 @@ impl Edge {
     /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues.
     pub fn install(loaded: Vec<EdgeSkel<'_>>, place: Place) -> Result<Self> {
         let device = Device::open(place.ifindex)?;
-        let before_file = place.before_file();
-        let before = Before::of(&device, &before_file)?;
+        let before = Before::of(&device, &place.before_file())?;
         let names = place.names(loaded.len() as u32);
         let cfgs = loaded
             .iter()
@@ -228,21 +227,13 @@ impl Edge {
                 names[0]
             )
         })?;
-        before.save(&before_file)?;
+        before.save(&place.before_file())?;
         if device.found()?.is_none() {
             device.delete()?; // replacing a qdisc by one of the same name would keep the old program
         }
         let leaves: Vec<Leaf> = names.iter().map(|name| Leaf::plain(name)).collect();
         device.install_own(&leaves)?;
-        Ok(Self {
-            names,
-            gso_limit_bytes: device.gso_max_size()?,
-            device,
-            before,
-            before_file,
-            cfgs,
-            _links: links,
-        })
+        Self::on(device, place, before, cfgs, links)
     }
 
     /// The qdiscs that a former daemon left, if the device still has them; these are the configurations of their
@@ -253,18 +244,29 @@ impl Edge {
         if cfgs.is_empty() || device.owner(&names)? != RootQdisc::Own {
             return Ok(None);
         }
-        let before_file = place.before_file();
-        let before = Before::of(&device, &before_file)?;
+        let before = Before::of(&device, &place.before_file())?;
         before.restore_gso(&device, device.gso_max_size()?)?; // this daemon may have another limit, or none
-        Ok(Some(Self {
-            names,
+        let no_links = vec![]; // the qdiscs need none once they are installed
+        Self::on(device, place, before, cfgs, no_links).map(Some)
+    }
+
+    /// The qdiscs that are on the device.
+    fn on(
+        device: Device,
+        place: Place,
+        before: Before,
+        cfgs: Vec<MapHandle>,
+        links: Vec<Link>,
+    ) -> Result<Self> {
+        Ok(Self {
+            names: place.names(cfgs.len() as u32),
             gso_limit_bytes: device.gso_max_size()?,
             device,
             before,
-            before_file,
+            before_file: place.before_file(),
             cfgs,
-            _links: vec![], // the qdiscs need none once they are installed
-        }))
+            _links: links,
+        })
     }
 
     /// The configuration of each qdisc's programs.

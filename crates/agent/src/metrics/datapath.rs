@@ -234,14 +234,11 @@ pub(super) const METRICS: &[Metric] = &[
         labels: "reason",
         help: "peers whose flows are not held as wanted: silent (data goes there, no OR-ACK comes back), no_threshold (the table is full), beyond_threshold (the path's delay is above T, so holding is futile)",
         of: Of::Datapath(|s| {
-            let sample = |reason: &str, n: usize| {
-                Sample::new(vec![("reason", reason.to_owned())], n as f64)
-            };
             let health = &s.health;
             vec![
-                sample("silent", health.silent_peers.len()),
-                sample("no_threshold", health.peers_without_threshold as usize),
-                sample("beyond_threshold", health.peers_beyond_threshold.len()),
+                labelled("reason", "silent", health.silent_peers.len() as f64),
+                labelled("reason", "no_threshold", health.peers_without_threshold as f64),
+                labelled("reason", "beyond_threshold", health.peers_beyond_threshold.len() as f64),
             ]
         }),
     },
@@ -300,11 +297,11 @@ pub(super) const METRICS: &[Metric] = &[
         labels: "outcome",
         help: "records of the trace: written, or lost because the file could not be written",
         of: Of::Datapath(|s| {
-            let sample = |outcome: &str, n: u64| {
-                Sample::new(vec![("outcome", outcome.to_owned())], n as f64)
-            };
             let of_trace = |t: &onramp_status::Trace| {
-                vec![sample("written", t.written), sample("lost", t.lost)]
+                vec![
+                    labelled("outcome", "written", t.written as f64),
+                    labelled("outcome", "lost", t.lost as f64),
+                ]
             };
             s.trace.as_ref().map_or(vec![], of_trace)
         }),
@@ -351,6 +348,10 @@ pub(super) fn by_device(
         Some(Sample::new(labels, value))
     };
     s.devices.iter().filter_map(sample).collect()
+}
+
+fn labelled(label: &'static str, value: &str, sample: f64) -> Sample {
+    Sample::new(vec![(label, value.to_owned())], sample)
 }
 
 fn by_peer(s: &Status, of: fn(&Peer) -> Option<f64>) -> Vec<Sample> {
