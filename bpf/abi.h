@@ -17,6 +17,7 @@
 #define ONR_MAX_QUEUES 1024u /* most transmit queues with a qdisc, of all devices of a daemon */
 #define ONR_KEY_BYTES 16u
 #define ONR_MAX_RULES 64u    /* most rules of classes; a new flow is compared with each until one matches */
+#define ONR_CGROUP_LEVELS 8u  /* a class can name a cgroup at level 1 (/a) to 7 */
 #define ONR_NEVER_NS 0xffffffffu /* T of flows that are never held: above max_owd_ns */
 
 /* What tcx egress does with the segments of this host. */
@@ -99,6 +100,7 @@ struct onr_ctl {
 	u32 rules_epoch; /* of the rules that gave it its class */
 	u32 class_threshold_ns; /* T of its class; 0: that of its peer or of the configuration */
 	u32 reserved;
+	u64 cgroups[ONR_CGROUP_LEVELS]; /* of its socket, by level; 0: none. The first is 0, as that of a rule for all */
 	struct onr_flow law;
 	struct onr_records records;
 };
@@ -126,6 +128,9 @@ struct onr_rule {
 	u32 ifindex;	  /* of the device, under the mask */
 	u32 ifindex_mask; /* 0: any device */
 	u32 threshold_ns; /* 0: as without a class; ONR_NEVER_NS: never held */
+	u32 cgroup_level;
+	u32 reserved;
+	u64 cgroup; /* the flow's at this level. Any: 0 at level 0 */
 };
 
 struct onr_rules {

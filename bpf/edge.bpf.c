@@ -97,7 +97,7 @@ static __always_inline u32 classify(struct sk_buff *skb, const struct packet *p,
 	/* The end of a flow that is not held here, or not a flow between this host and a peer. */
 	if (!seg->len || !is_ours(skb, &flow) || !is_peer(&flow.daddr))
 		goto unseen;
-	q = flow_create(&flow, bpf_ktime_get_ns());
+	q = flow_create(skb, &flow, bpf_ktime_get_ns());
 	if (q)
 		return q;
 	count(ONR_CNT_flow_table_full);

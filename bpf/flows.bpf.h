@@ -128,7 +128,24 @@ __noinline u32 queue_find_free(s64 now)
 	return 0;
 }
 
-static u32 flow_create(const struct onr_tuple *key, s64 now)
+/* The cgroups of the socket that sends a packet; zeros for a forwarded one. */
+static __always_inline void cgroups_of(const struct sk_buff *skb, u64 *cgroups)
+{
+	struct sock *sk = skb->sk;
+	struct cgroup *own = NULL, *at;
+
+	if (sk && bpf_core_field_exists(own->ancestors) &&
+	    bpf_core_field_exists(((struct sock_cgroup_data *)0)->cgroup))
+		own = sk->sk_cgrp_data.cgroup;
+	for (int level = 1; level < (int)ONR_CGROUP_LEVELS; level++) {
+		cgroups[level] = 0;
+		/* The verifier does not follow an array of pointers without a length. */
+		if (own && level <= own->level && !bpf_core_read(&at, sizeof(at), &own->ancestors[level]))
+			cgroups[level] = BPF_CORE_READ(at, kn, id);
+	}
+}
+
+static u32 flow_create(const struct sk_buff *skb, const struct onr_tuple *key, s64 now)
 {
 	u32 q = queue_find_free(now);
 	struct queue *queue = q ? queue_at(q) : NULL;
@@ -140,6 +157,7 @@ static u32 flow_create(const struct onr_tuple *key, s64 now)
 		return 0;
 	ctl_reset(ctl, key);
 	ctl->ifindex = cfg.ifindex;
+	cgroups_of(skb, ctl->cgroups);
 	ctl_classify(id);
 	ctl->last_ns = now;
 	if (bpf_map_update_elem(&flow_ids, key, &id, BPF_NOEXIST)) { /* another qdisc was faster */

@@ -39,10 +39,29 @@ struct qdisc_skb_cb {
 	unsigned char data[20];
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	int level; /* 0: the root */
+	struct cgroup *ancestors[]; /* by level, itself included; from 6.1 on */
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup; /* in which the socket was made; from 5.15 on */
+};
+
+struct sock_cgroup_data___before_5_15 {
+	u64 val;
+};
+
 struct sock {
 	unsigned long sk_pacing_rate; /* bytes a second */
 	u32 sk_pacing_status;
 	u16 sk_protocol;
+	struct sock_cgroup_data sk_cgrp_data;
 };
 
 /* NEEDED: TCP spaces its segments by itself; of other protocols the qdisc is asked to. FQ: an fq qdisc has

@@ -210,8 +210,9 @@ __noinline int ctl_classify(u32 id)
 			     ((c & rule->mask.word[2]) ^ rule->addr.word[2]) |
 			     ((d & rule->mask.word[3]) ^ rule->addr.word[3]) |
 			     ((ifindex & rule->ifindex_mask) ^ rule->ifindex);
+		u64 cgroup = ctl->cgroups[rule->cgroup_level % ONR_CGROUP_LEVELS];
 
-		if (!differ && ((u16)(sport - first) <= range || (u16)(dport - first) <= range)) {
+		if (!differ && cgroup == rule->cgroup && ((u16)(sport - first) <= range || (u16)(dport - first) <= range)) {
 			threshold_ns = rule->threshold_ns;
 			break;
 		}

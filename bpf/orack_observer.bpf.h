@@ -23,8 +23,13 @@ static __always_inline bool entry_is_free(const struct onr_ctl *ctl, s64 now)
 	       now - ctl->last_ns >= age_ns;
 }
 
-static __always_inline struct onr_ctl *entry_take(const struct onr_tuple *flow, u32 entry,
-						  struct onr_ctl *ctl)
+/* Does this kernel know the cgroups of sockets? */
+#define SOCKETS_HAVE_CGROUPS                                                \
+	(bpf_core_field_exists(((struct sock_cgroup_data *)0)->cgroup) ||   \
+	 bpf_core_field_exists(((struct sock_cgroup_data___before_5_15 *)0)->val))
+
+static __always_inline struct onr_ctl *entry_take(struct __sk_buff *ctx, const struct onr_tuple *flow,
+						  u32 entry, struct onr_ctl *ctl)
 {
 	struct onr_tuple before = ctl->key;
 
@@ -33,6 +38,9 @@ static __always_inline struct onr_ctl *entry_take(const struct onr_tuple *flow, 
 		count(ctl->use == ONR_ENDED ? ONR_CNT_flows_ended : ONR_CNT_flows_aged);
 	ctl_reset(ctl, flow);
 	ctl->ifindex = cfg.ifindex;
+	if (SOCKETS_HAVE_CGROUPS)
+		for (u32 level = 1; level < ONR_CGROUP_LEVELS; level++)
+			ctl->cgroups[level] = bpf_skb_ancestor_cgroup_id(ctx, level);
 	ctl_classify(entry);
 	ctl->use = ONR_IN_USE;
 	ctl->last_ns = 0;
@@ -78,7 +86,7 @@ static __always_inline struct onr_ctl *sending_flow(struct __sk_buff *ctx,
 		entry = next_entry++ % cfg.max_flows;
 		ctl = bpf_map_lookup_elem(&ctls, &entry);
 		if (ctl && entry_is_free(ctl, now))
-			return entry_take(flow, entry, ctl);
+			return entry_take(ctx, flow, entry, ctl);
 	}
 	count(ONR_CNT_flow_table_full);
 	return NULL;

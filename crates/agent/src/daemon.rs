@@ -28,6 +28,7 @@ use onramp_status::{
 
 use crate::args::{Args, Threshold};
 use crate::capabilities;
+use crate::cgroup;
 use crate::config::{self, AgentOptions, Configuration, Given};
 use crate::datapath::{join, pins, Datapath, Setting};
 use crate::devices;
@@ -123,12 +124,13 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         None => None,
     };
     serve_metrics(&args, &clock, &sockets[0])?;
+    cgroup::tell_missing(&args.classes);
     let params = clock.renew();
     let setting = Setting {
         keys,
         peers: peers.prefixes().to_vec(),
         served: args.peers.serve.clone(),
-        rules: rules(&args.classes, devices::index),
+        rules: rules(&args.classes, devices::index, cgroup::find),
         clock: params,
     };
     let trace = traced::begin(&args, clock.name())?;

@@ -5,6 +5,7 @@
 
 mod args;
 mod capabilities;
+mod cgroup;
 pub mod clock;
 pub mod config;
 mod daemon;

@@ -1,26 +1,36 @@
-//! The classes of the configuration as rules of the data path: one for each combination of prefix, ports and device.
+//! The classes of the configuration as rules of the data path: one for each combination of prefix, ports, device and cgroup.
 //! Pure; the daemon writes the rules.
 use onramp_law::abi::{onr_addr, onr_rule, ONR_NEVER_NS};
 
 use crate::args::Classes;
+use crate::cgroup::Cgroup;
 use crate::config::{Class, Ports};
 use crate::datapath::prefix_key;
 use crate::prefix::Prefix;
 
-/// The rules in the order in which they are tried. `index`: of a device; a rule of one that is not there is left out.
-pub fn rules(classes: &Classes, index: impl Fn(&str) -> Option<i32>) -> Vec<onr_rule> {
+/// The rules in the order in which they are tried. `index`: of a device. `cgroup`: by its path. A rule of one that is
+/// not there is left out.
+pub fn rules(
+    classes: &Classes,
+    index: impl Fn(&str) -> Option<i32>,
+    cgroup: impl Fn(&str) -> Option<Cgroup>,
+) -> Vec<onr_rule> {
     let mut all: Vec<onr_rule> = classes
         .list
         .iter()
-        .flat_map(|class| of_class(class, &index))
+        .flat_map(|class| of_class(class, &index, &cgroup))
         .collect();
     if !classes.others_hold {
-        all.push(rule(None, Ports::ALL, 0, ONR_NEVER_NS));
+        all.push(rule(None, Ports::ALL, 0, Cgroup::default(), ONR_NEVER_NS));
     }
     all
 }
 
-fn of_class(class: &Class, index: &impl Fn(&str) -> Option<i32>) -> Vec<onr_rule> {
+fn of_class(
+    class: &Class,
+    index: &impl Fn(&str) -> Option<i32>,
+    cgroup: &impl Fn(&str) -> Option<Cgroup>,
+) -> Vec<onr_rule> {
     let threshold_ns = match (class.holds, class.threshold) {
         (false, _) => ONR_NEVER_NS,
         (true, None) => 0,
@@ -34,6 +44,10 @@ fn of_class(class: &Class, index: &impl Fn(&str) -> Option<i32>) -> Vec<onr_rule
             .map(|index| index as u32)
             .collect(),
     };
+    let cgroups: Vec<Cgroup> = match class.cgroups.as_slice() {
+        [] => vec![Cgroup::default()],
+        paths => paths.iter().filter_map(|path| cgroup(path)).collect(),
+    };
     let ports = match class.ports.as_slice() {
         [] => vec![Ports::ALL],
         ports => ports.to_vec(),
@@ -42,20 +56,18 @@ fn of_class(class: &Class, index: &impl Fn(&str) -> Option<i32>) -> Vec<onr_rule
         [] => vec![None],
         prefixes => prefixes.iter().copied().map(Some).collect(),
     };
-    let mut all = vec![];
-    for prefix in prefixes {
-        for ports in &ports {
-            all.extend(
-                devices
-                    .iter()
-                    .map(|device| rule(prefix, *ports, *device, threshold_ns)),
-            );
-        }
-    }
-    all
+    itertools::iproduct!(prefixes, ports, devices, cgroups)
+        .map(|(prefix, ports, device, cgroup)| rule(prefix, ports, device, cgroup, threshold_ns))
+        .collect()
 }
 
-fn rule(prefix: Option<Prefix>, ports: Ports, ifindex: u32, threshold_ns: u32) -> onr_rule {
+fn rule(
+    prefix: Option<Prefix>,
+    ports: Ports,
+    ifindex: u32,
+    cgroup: Cgroup,
+    threshold_ns: u32,
+) -> onr_rule {
     let (addr, mask) = prefix.map_or((onr_addr::default(), onr_addr::default()), masked);
     onr_rule {
         addr,
@@ -65,6 +77,9 @@ fn rule(prefix: Option<Prefix>, ports: Ports, ifindex: u32, threshold_ns: u32) -
         ifindex,
         ifindex_mask: if ifindex == 0 { 0 } else { u32::MAX },
         threshold_ns,
+        cgroup_level: cgroup.level,
+        reserved: 0,
+        cgroup: cgroup.id,
     }
 }
 
@@ -90,6 +105,7 @@ mod tests {
             prefixes: prefixes.iter().map(|text| text.parse().unwrap()).collect(),
             ports: ports.iter().map(|text| text.parse().unwrap()).collect(),
             devices: devices.iter().map(|name| (*name).to_owned()).collect(),
+            cgroups: vec![],
             holds: true,
             threshold: None,
         }
@@ -97,7 +113,27 @@ mod tests {
 
     fn of(list: Vec<Class>, others_hold: bool) -> Vec<onr_rule> {
         let index = |name: &str| (name == "eth1").then_some(7);
-        rules(&Classes { list, others_hold }, index)
+        let cgroup = |path: &str| (path == "/a/b").then_some(Cgroup { id: 9, level: 2 });
+        rules(&Classes { list, others_hold }, index, cgroup)
+    }
+
+    #[test]
+    fn a_cgroup_that_is_not_there_has_no_rule() {
+        let of_cgroups = |paths: &[&str]| {
+            let cgroups = paths.iter().map(|path| (*path).to_owned()).collect();
+            let all = of(
+                vec![Class {
+                    cgroups,
+                    ..class(&[], &[], &[])
+                }],
+                true,
+            );
+            let known = |rule: &onr_rule| (rule.cgroup, rule.cgroup_level);
+            all.iter().map(known).collect::<Vec<_>>()
+        };
+        assert_eq!(of_cgroups(&["/gone", "/a/b"]), [(9, 2)]);
+        assert_eq!(of_cgroups(&["/gone"]), []);
+        assert_eq!(of_cgroups(&[]), [(0, 0)]);
     }
 
     #[test]

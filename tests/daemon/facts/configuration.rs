@@ -1,5 +1,5 @@
 //! The configuration file: classes of flows, and what a reload changes while flows go on.
-use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
+use std::{os::unix::process::ExitStatusExt, path::Path, thread, time::Duration};
 
 use bytemuck::pod_read_unaligned;
 use libbpf_rs::{MapCore, MapFlags};
@@ -9,7 +9,7 @@ use onramp_law::abi::{onr_ctl, ONR_NEVER_NS};
 use crate::{
     agent::{Agent, PROGRAM, USUAL},
     maps::map,
-    net::{Host, Plan, Star},
+    net::{shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
 };
 
@@ -129,6 +129,78 @@ pub fn an_excluded_port_is_not_held_and_a_class_has_its_threshold() {
 
 pub fn with_edt_classes_are_the_same() {
     classes_with("edt");
+}
+
+const OF_CGROUPS: &str = "\
+devices = [\"eth0\"]
+[law]
+threshold = \"5 ms\"
+[[class]]
+name = \"excluded\"
+cgroups = [\"/backup\", \"/later.slice/mirror.service\"]
+hold = false
+";
+/// Beside /sys, which `ip netns exec` mounts anew.
+const CGROUPS: &str = "/tmp/cgroup";
+
+/// Makes this process a member of a cgroup; \"\" is the root.
+fn join(cgroup: &str) {
+    std::fs::create_dir_all(format!("{CGROUPS}{cgroup}")).expect("a cgroup of version 2");
+    let members = format!("{CGROUPS}{cgroup}/cgroup.procs");
+    std::fs::write(members, std::process::id().to_string()).expect("this process may move");
+}
+
+fn cgroups_with(path: &str) {
+    write(OF_CGROUPS);
+    if !Path::new(CGROUPS).exists() {
+        std::fs::create_dir(CGROUPS).expect("/tmp is writable");
+        shell(&format!("mount -t cgroup2 cgroup2 {CGROUPS}"));
+    }
+    std::fs::create_dir_all(format!("{CGROUPS}/backup")).expect("a cgroup of version 2");
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let options: &[&str] = match path {
+        "edge" => &["--shape", "200Mbit/s"],
+        _ => &["--path", path],
+    };
+    let (sender, _receiver) = (start(from, options), start(to, options));
+    // T of the class of a flow whose socket is made in this cgroup.
+    let of_flow = |cgroup: &str, port: u16| {
+        join(cgroup);
+        let flows = flows_to(&star, &format!("{port} {}", port + 9), 1.0);
+        join("");
+        pause_s(0.5);
+        let first = flows[0].to_port;
+        let all = thresholds_ns(&sender, first);
+        finish_all(flows);
+        println!("{path}, cgroup {cgroup:?}: {all:?}");
+        all[0].0
+    };
+    assert_eq!(of_flow("", 7000), 0);
+    assert_eq!(of_flow("/backup", 7010), ONR_NEVER_NS);
+    assert_eq!(of_flow("/backup/below/it", 7020), ONR_NEVER_NS);
+    assert_eq!(of_flow("/backup-of-another", 7030), 0);
+    let missing = "class excluded: there is no cgroup /later.slice/mirror.service";
+    assert!(sender.text().contains(missing), "{}", sender.text());
+
+    // A service that starts after the daemon, and one that starts again, whose cgroup has another number.
+    const SERVICE: &str = "/later.slice/mirror.service";
+    for port in [7040, 7050] {
+        join(SERVICE);
+        join("");
+        pause_s(2.5);
+        assert_eq!(of_flow(SERVICE, port), ONR_NEVER_NS);
+        std::fs::remove_dir(format!("{CGROUPS}{SERVICE}")).expect("it is empty");
+    }
+    sender.assert_harmless();
+}
+
+pub fn a_class_of_cgroups_has_what_their_sockets_send() {
+    cgroups_with("edge");
+}
+
+pub fn with_edt_classes_of_cgroups_are_the_same() {
+    cgroups_with("edt");
 }
 
 /// What `onramp reload` answers in a host: whether it succeeds, and all of its text.

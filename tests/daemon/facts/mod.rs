@@ -186,6 +186,8 @@ facts! {
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20,
         with_edt_classes_are_the_same: 20 variant,
+        a_class_of_cgroups_has_what_their_sockets_send: 15,
+        with_edt_classes_of_cgroups_are_the_same: 15 variant,
         a_reload_changes_what_can_change_and_keeps_flows: 20,
         without_options_the_usual_file_and_the_default_route_are_taken: 8,
     }

@@ -54,6 +54,8 @@ pub struct Class {
     pub prefixes: Vec<Prefix>,
     pub ports: Vec<Ports>,
     pub devices: Vec<String>,
+    /// Paths below the root of cgroups.
+    pub cgroups: Vec<String>,
     pub holds: bool,
     /// None: that of the configuration.
     pub threshold: Option<Span>,
@@ -63,7 +65,10 @@ impl Class {
     /// How many rules of the data path it takes: one for each combination.
     pub fn rules(&self) -> usize {
         let of = |length: usize| length.max(1);
-        of(self.prefixes.len()) * of(self.ports.len()) * of(self.devices.len())
+        of(self.prefixes.len())
+            * of(self.ports.len())
+            * of(self.devices.len())
+            * of(self.cgroups.len())
     }
 }
 

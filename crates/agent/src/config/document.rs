@@ -233,7 +233,7 @@ impl Reader<'_> {
         let rules: usize = self.out.classes.iter().map(Class::rules).sum();
         if rules > MOST_RULES {
             let what = format!(
-                "the classes up to this one have {rules} combinations of prefix, ports and device, above max {MOST_RULES}; \
+                "the classes up to this one have {rules} combinations of prefix, ports, device and cgroup, above max {MOST_RULES}; \
                  write fewer, e.g. larger prefixes or ranges of ports"
             );
             self.report(place, what);
@@ -249,6 +249,7 @@ fn class_of(settings: &Settings) -> Class {
         prefixes: value("class.prefixes").map(Vec::from).unwrap_or_default(),
         ports: value("class.ports").map(Vec::from).unwrap_or_default(),
         devices: value("class.devices").map(Vec::from).unwrap_or_default(),
+        cgroups: value("class.cgroups").map(Vec::from).unwrap_or_default(),
         holds: value("class.hold").is_none_or(bool::from),
         threshold: value("class.threshold").map(|value| value.into()),
     }

@@ -38,13 +38,19 @@ const CLASSES: &str = "\
 A class is a set of flows with a threshold of its own, or which is never held. A flow belongs to the first `[[class]]` \
 that it matches. It matches if all of the lists that the class has match; a list matches if one of its entries does. \
 Flows of no class follow `others`. The data path looks for the class when a flow enters its table, and again after a \
-reload, at the flow's next OR-ACK.
+reload, at the flow's next OR-ACK. A device or a cgroup that is not there matches nothing until it is there; the daemon \
+looks once a second.
 ";
 
 const EXAMPLE: &str = "\
 [[class]]              # exclude
 name = \"backup\"
 ports = [873, \"8000-8100\"]
+hold = false
+
+[[class]]              # exclude what a service sends
+name = \"mirror\"
+cgroups = [\"/system.slice/mirror.service\"]
 hold = false
 
 [[class]]              # a threshold of its own
@@ -110,7 +116,7 @@ pub fn explain_markdown() -> String {
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "## Classes: `[[class]]`\n{CLASSES}\nAll classes together have at most {MOST_RULES} combinations of prefix, ports and device.\n\n| key | value | default | meaning |\n|---|---|---|---|");
+    let _ = writeln!(out, "## Classes: `[[class]]`\n{CLASSES}\nAll classes together have at most {MOST_RULES} combinations of prefix, ports, device and cgroup.\n\n| key | value | default | meaning |\n|---|---|---|---|");
     for key in CLASS_KEYS {
         let _ = writeln!(
             out,

@@ -2,11 +2,11 @@
 
 use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};
 
-use onramp_law::Law;
+use onramp_law::{abi::ONR_CGROUP_LEVELS, Law};
 use onramp_sync::synthetic::Oscillator;
 use onramp_units::{Bytes, ParseError, Rate, Span};
 
-use crate::prefix::Prefix;
+use crate::{cgroup, prefix::Prefix};
 
 use super::class::Ports;
 
@@ -49,6 +49,7 @@ pub enum Form {
     Address,
     Prefix,
     Ports,
+    Cgroup,
     /// The error of a clock.
     Clock,
     /// A list of values of the other form.
@@ -102,6 +103,8 @@ impl Form {
                 prefix.map(Value::Prefix).map_err(|e| e.to_string())
             }
             Form::Ports => text.parse().map(Value::Ports),
+            Form::Cgroup if cgroup::is_path(text) => Ok(Value::Text(text.to_owned())),
+            Form::Cgroup => Err(unlike()),
             Form::Clock => text.parse().map(Value::Clock),
             Form::List(element) => element.read(text),
         }
@@ -132,6 +135,10 @@ impl Form {
             Form::Address => "ADDRESS:PORT".to_owned(),
             Form::Prefix => "an IP address or prefix such as \"10.0.0.0/8\"".to_owned(),
             Form::Ports => "a port or a range such as \"8000-8100\"".to_owned(),
+            Form::Cgroup => format!(
+                "a path of 1 to {} names such as \"/system.slice/backup.service\"",
+                ONR_CGROUP_LEVELS - 1
+            ),
             Form::Clock => "offset=TIME,drift=NUMBER".to_owned(),
             Form::List(element) => format!("a list of: {}", element.words()),
         }
@@ -156,6 +163,7 @@ impl Form {
             Form::Address => "ADDRESS:PORT",
             Form::Prefix => "PREFIX",
             Form::Ports => "PORTS",
+            Form::Cgroup => "PATH",
             Form::Clock => "ERROR",
             Form::List(element) => element.placeholder(),
         }

@@ -136,6 +136,14 @@ pub const CLASS_KEYS: &[Key] = &[
         "The flow leaves by one of these devices.",
     ),
     key(
+        "class.cgroups",
+        "",
+        Form::List(&Form::Cgroup),
+        Without("any cgroup"),
+        "The socket that sends was made in one of these cgroups (version 2) or below it: `/system.slice/backup.service`. \
+         Of a connection that was accepted, it is the listener's. Flows of pods that this host serves have none.",
+    ),
+    key(
         "class.hold",
         "",
         Form::Flag,

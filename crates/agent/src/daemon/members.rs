@@ -190,7 +190,6 @@ impl Daemon {
         };
         let new: Vec<String> = wanted.iter().filter(is_new).cloned().collect();
         let mut outcome = Ok(());
-        let has_new = !new.is_empty();
         for name in new {
             match self.attach(&name) {
                 Ok(()) => info!("{name} has come: flows are held there too"),
@@ -199,10 +198,8 @@ impl Daemon {
                 }
             }
         }
-        if has_new {
-            outcome = outcome.and(self.set_rules());
-        }
-        self.member_trouble.note(outcome);
+        let ruled = self.set_rules();
+        self.member_trouble.note(outcome.and(ruled));
         Ok(())
     }
 

@@ -59,14 +59,19 @@ impl Daemon {
         if let Threshold::Fixed(_) = args.law.threshold {
             self.forget_thresholds()?;
         }
+        crate::cgroup::tell_missing(&args.classes);
         (self.args, self.configuration) = (args, new);
         self.set_rules()?;
         Ok(changed)
     }
 
-    /// Gives the data path the classes, with the devices that are there now.
+    /// Gives the data path the classes, with the devices and cgroups that are there now.
     pub(super) fn set_rules(&mut self) -> Result<()> {
-        let rules = rules(&self.args.classes, crate::devices::index);
+        let rules = rules(
+            &self.args.classes,
+            crate::devices::index,
+            crate::cgroup::find,
+        );
         self.datapath.set_rules(rules)
     }
 

@@ -235,7 +235,7 @@ threshold = \"200 us\"
         ports.join(", ")
     ));
     assert!(
-        told.contains("64 combinations of prefix, ports and device, above max 63"),
+        told.contains("64 combinations of prefix, ports, device and cgroup, above max 63"),
         "{told}"
     );
 }
