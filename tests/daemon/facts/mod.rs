@@ -181,6 +181,7 @@ facts! {
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5 variant,
         pins_of_a_device_that_has_gone_are_removed: 5,
         a_replacement_under_load_loses_no_transfer: 10,
+        one_with_other_programs_replaces_them_and_their_pins: 6,
         the_shipped_file_observes_after_one_command_and_enforces_after_another: 20,
     }
     configuration {

@@ -247,6 +247,31 @@ pub fn a_replacement_under_load_loses_no_transfer() {
     successor.assert_harmless();
 }
 
+/// An upgrade: what is pinned belongs to other programs, by the name of their directory.
+pub fn one_with_other_programs_replaces_them_and_their_pins() {
+    mount_bpffs();
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let before = traces(from);
+    let former = Agent::start(from, OPTIONS);
+    former.stop(Signal::SIGUSR2);
+    let own = pins();
+    let root = Path::new(BPFFS).join("onramp");
+    let mut programs = std::fs::read_dir(&root).expect("pins").flatten();
+    let programs = programs.next().expect("a directory of programs").path();
+    std::fs::rename(programs, root.join("0123456789abcdef")).expect("the same file system");
+    let successor = Agent::start(from, OPTIONS);
+    let _receiver = Agent::start(to, &[]);
+    assert!(!successor.text().contains(GOES_ON), "{}", successor.text());
+    assert_eq!(pins(), own, "pins of the former programs are left");
+    let mbit_per_s = finish_all(transfers(from, to, Load::seconds(1.0), 2));
+    assert!(mbit_per_s > 75.0, "{mbit_per_s} Mbit/s");
+    assert!(successor.counter("holds") > 0, "the successor does not hold");
+    successor.stop(Signal::SIGTERM);
+    drop(_receiver);
+    await_traces(from, &before);
+}
+
 /// The commands of docs/operate.md, without apt and systemd: the shipped file with one change observes, another change
 /// enforces, and the first one is the way back.
 pub fn the_shipped_file_observes_after_one_command_and_enforces_after_another() {
