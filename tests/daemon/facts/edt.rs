@@ -191,17 +191,21 @@ pub fn it_restores_what_it_found() {
 pub fn its_successor_restores_what_a_killed_one_found() {
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    from.ns
-        .run("tc qdisc replace dev eth0 root fq_codel limit 888");
-    let before = device(from);
-    Agent::start(from, EDT).stop(Signal::SIGKILL);
-    finish_all(transfers(from, to, Load::bytes(100_000), 4));
-    let successor = Agent::start(from, EDT);
-    finish_all(transfers(from, to, Load::bytes(100_000), 4));
-    assert_eq!(successor.status().devices[0].root_qdisc, RootQdisc::Own);
-    assert_eq!(successor.stop(Signal::SIGTERM).code, Some(0));
-    assert_eq!(device(from).0, before.0);
-    assert_eq!(device(from).1, before.1);
+    let options = [EDT, &["--gso-max", "8kB"]].concat();
+    for qdisc in ["fq_codel limit 888", "fq limit 888"] {
+        from.ns
+            .run(&format!("tc qdisc replace dev eth0 root {qdisc}"));
+        let before = device(from);
+        Agent::start(from, &options).stop(Signal::SIGKILL);
+        finish_all(transfers(from, to, Load::bytes(100_000), 4));
+        let successor = Agent::start(from, &options);
+        finish_all(transfers(from, to, Load::bytes(100_000), 4));
+        assert_eq!(successor.status().devices[0].root_qdisc, RootQdisc::Own);
+        assert_ne!(device(from).1, before.1, "segments are not limited");
+        assert_eq!(successor.stop(Signal::SIGTERM).code, Some(0));
+        assert_eq!(device(from).0, before.0);
+        assert_eq!(device(from).1, before.1);
+    }
 }
 
 pub fn a_full_table_passes_traffic_and_counts_it() {

@@ -69,8 +69,11 @@ pub struct Before {
 }
 
 impl Before {
-    /// Of a device whose qdiscs stay as they are, whatever they are.
-    pub fn keeping(device: &Device) -> Result<Self> {
+    /// Of a device whose qdiscs stay as they are, whatever they are; or `file`, which a daemon that was killed left.
+    pub fn keeping(device: &Device, file: &Path) -> Result<Self> {
+        if let Some(before) = Self::saved(file) {
+            return Ok(before);
+        }
         Ok(Self {
             qdisc: Found::Default,
             gso_max_bytes: device.gso_max_size()?,

@@ -45,7 +45,7 @@ impl Edt {
         let found_fq = device.has_its_own(FQ)?;
         let before_file = place.before_file();
         let before = match found_fq {
-            true => Before::keeping(&device)?,
+            true => Before::keeping(&device, &before_file)?,
             false => Before::of(&device, &before_file)?,
         };
         before.save(&before_file)?;
