@@ -3,9 +3,6 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use onramp_law::abi::ONR_CGROUP_LEVELS;
-use tracing::warn;
-
-use crate::args::Classes;
 
 /// A cgroup at a level below the root. The default stands for any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,18 +30,6 @@ fn mounted() -> Option<String> {
     });
     let mut of_v2 = of_v2.filter(|place| Path::new(place).join("cgroup.procs").exists());
     of_v2.next()
-}
-
-/// Logs the cgroups of classes that are not there.
-pub fn tell_missing(classes: &Classes) {
-    for class in &classes.list {
-        for path in class.cgroups.iter().filter(|path| find(path).is_none()) {
-            warn!(
-                "class {}: there is no cgroup {path} (version 2); nothing matches it until it is there",
-                class.name
-            );
-        }
-    }
 }
 
 /// Is it a path such as "/system.slice/backup.service", not too deep for the data path?

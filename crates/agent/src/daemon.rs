@@ -35,7 +35,7 @@ use crate::devices;
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
-use crate::rules::rules;
+use crate::rules::{rules, tell_missing};
 use crate::server::{answer_next, asked, block_signals, listen, wait, Asked};
 use crate::silence::Silence;
 use crate::source::Source;
@@ -124,7 +124,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         None => None,
     };
     serve_metrics(&args, &clock, &sockets[0])?;
-    cgroup::tell_missing(&args.classes);
+    tell_missing(&args.classes);
     let params = clock.renew();
     let setting = Setting {
         keys,

@@ -1,9 +1,10 @@
 //! The classes of the configuration as rules of the data path: one for each combination of prefix, ports, device and cgroup.
-//! Pure; the daemon writes the rules.
+//! The daemon writes the rules.
 use onramp_law::abi::{onr_addr, onr_rule, ONR_NEVER_NS};
+use tracing::warn;
 
 use crate::args::Classes;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{self, Cgroup};
 use crate::config::{Class, Ports};
 use crate::datapath::prefix_key;
 use crate::prefix::Prefix;
@@ -24,6 +25,22 @@ pub fn rules(
         all.push(rule(None, Ports::ALL, 0, Cgroup::default(), ONR_NEVER_NS));
     }
     all
+}
+
+/// Logs the cgroups of classes that are not there.
+pub fn tell_missing(classes: &Classes) {
+    for class in &classes.list {
+        for path in class
+            .cgroups
+            .iter()
+            .filter(|path| cgroup::find(path).is_none())
+        {
+            warn!(
+                "class {}: there is no cgroup {path} (version 2); nothing matches it until it is there",
+                class.name
+            );
+        }
+    }
 }
 
 fn of_class(

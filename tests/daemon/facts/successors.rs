@@ -266,7 +266,10 @@ pub fn one_with_other_programs_replaces_them_and_their_pins() {
     assert_eq!(pins(), own, "pins of the former programs are left");
     let mbit_per_s = finish_all(transfers(from, to, Load::seconds(1.0), 2));
     assert!(mbit_per_s > 75.0, "{mbit_per_s} Mbit/s");
-    assert!(successor.counter("holds") > 0, "the successor does not hold");
+    assert!(
+        successor.counter("holds") > 0,
+        "the successor does not hold"
+    );
     successor.stop(Signal::SIGTERM);
     drop(_receiver);
     await_traces(from, &before);

@@ -6,7 +6,7 @@ use tracing::{error, info};
 use super::Daemon;
 use crate::args::{Args, Threshold};
 use crate::config::{self, Configuration};
-use crate::rules::rules;
+use crate::rules::{rules, tell_missing};
 
 impl Daemon {
     /// Reads file, keys and members again. If any of them is refused, nothing changes.
@@ -59,7 +59,7 @@ impl Daemon {
         if let Threshold::Fixed(_) = args.law.threshold {
             self.forget_thresholds()?;
         }
-        crate::cgroup::tell_missing(&args.classes);
+        tell_missing(&args.classes);
         (self.args, self.configuration) = (args, new);
         self.set_rules()?;
         Ok(changed)
