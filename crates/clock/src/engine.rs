@@ -39,7 +39,7 @@ use crate::{
 };
 
 use central::Central;
-use fresh::{Age, Fresh};
+use fresh::{Age, Fresh, Recent};
 
 /// Time after the end of a window in which the coordinator waits for reports.
 const GATHER_NS: i64 = 300_000_000;
@@ -110,6 +110,7 @@ pub(crate) struct Engine {
     acks: VecDeque<SocketAddr>,
     sent: VecDeque<(u32, Sent)>,
     seq: u64,
+    recent: Recent,
     id: u32,
     /// The present window: its number, by fleet time or the own clock, and its start.
     window: i64,
@@ -120,8 +121,8 @@ pub(crate) struct Engine {
     /// The reports of the last window, for a new leader that lacks them, and when to send them.
     last_edges: Vec<EdgeReport>,
     tell_mono_ns: Option<i64>,
-    /// A host of an older term, which gets one notice per tick.
-    outdated: Option<SocketAddr>,
+    /// A host of an older term, which gets one notice per tick, and the number of its message.
+    outdated: Option<(SocketAddr, u64)>,
     /// Reports and verdicts to repeat, and how often; receivers ignore duplicates.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
     boot: Ahead,
@@ -138,6 +139,7 @@ impl Engine {
         let now = now_mono_ns();
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
+        let seq = now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10;
         Engine {
             news,
             roster: Roster::unknown(),
@@ -146,7 +148,8 @@ impl Engine {
             members: HashMap::new(),
             acks: VecDeque::new(),
             sent: VecDeque::new(),
-            seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
+            seq,
+            recent: Recent::since(seq),
             id: 0,
             window: 0,
             began_mono_ns: now,
@@ -242,18 +245,24 @@ impl Engine {
             Err(Refused::Version(version)) => return self.speaks_otherwise(from, version),
         };
         let Some(member) = self.members.get_mut(&from) else {
-            if self.roster.certain && message.term < self.roster.term {
-                self.outdated = Some(from);
+            // The number of an ack is not its sender's.
+            let is_own = !matches!(message.body, Body::Ack(_));
+            if self.roster.certain && message.term < self.roster.term && is_own {
+                self.outdated = Some((from, message.seq));
             }
             return counters.strangers += 1;
         };
         let leads = self.central.is_some();
         let is_led = self.roster.leader == Some(from) && message.term == self.roster.term;
         match &message.body {
-            Body::Notice => return self.depose(message.term, now),
             Body::Verdict(_) if message.term < self.roster.term => return counters.old_terms += 1,
             Body::Verdict(_) if !is_led => return counters.strangers += 1,
             Body::Report(_) if !leads => return counters.strangers += 1,
+            Body::Verdict(Verdict { answers, .. }) | Body::Notice { answers }
+                if !self.recent.has(*answers, self.seq) =>
+            {
+                return counters.stale += 1;
+            }
             _ => {}
         }
         let age = match &message.body {
@@ -264,7 +273,7 @@ impl Engine {
             Body::Ack(_) => Age::New, // the edge checks whether it waits for it
             Body::Report(_) => member.reports.accept(message.seq, now),
             Body::Verdict(_) => member.verdicts.accept(message.seq, now),
-            Body::Notice => Age::New,
+            Body::Notice { .. } => Age::New, // it answers a message of ours
         };
         match age {
             Age::New => {}
@@ -292,7 +301,7 @@ impl Engine {
                 }
             }
             Body::Verdict(verdict) => self.follow(&verdict, now),
-            Body::Notice => {}
+            Body::Notice { .. } => self.depose(message.term, now),
         }
     }
 
@@ -441,6 +450,7 @@ impl Engine {
             self.coast(now);
         }
         self.told.counters.windows += 1;
+        self.recent.end_window(self.seq);
         let (mut edges, mut reports) = (vec![], vec![]);
         let until = Time::from_ticks(self.own.read(now).ticks());
         for probed in &mut self.probed {
@@ -462,13 +472,16 @@ impl Engine {
         self.publish(now);
     }
 
-    /// Sends the reports of the last window to the leader.
+    /// Sends the reports of the last window to the leader. A host without edges reports too, because a verdict answers
+    /// a report.
     fn report(&mut self, socket: &Socket, now: i64) {
         let Some(leader) = self.roster.leader else {
             return;
         };
-        for some in self.last_edges.clone().chunks(MOST_EDGES) {
-            let (follows, edges) = (self.follows(now), some.to_vec());
+        let edges = self.last_edges.clone();
+        for part in 0..edges.len().div_ceil(MOST_EDGES).max(1) {
+            let some = edges.iter().skip(part * MOST_EDGES).take(MOST_EDGES);
+            let (follows, edges) = (self.follows(now), some.copied().collect());
             self.say(socket, leader, Body::Report(Report { follows, edges }));
         }
     }
@@ -493,7 +506,13 @@ impl Engine {
         };
         let wall = self.wall(now_mono_ns());
         for (to, verdict) in verdicts {
-            self.say(socket, to, Body::Verdict(Verdict { wall, ..verdict }));
+            let answers = self.members.get(&to).map_or(0, |m| m.reports.newest());
+            let verdict = Verdict {
+                answers,
+                wall,
+                ..verdict
+            };
+            self.say(socket, to, Body::Verdict(verdict));
         }
     }
 
