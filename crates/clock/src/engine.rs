@@ -6,6 +6,7 @@
 
 mod central;
 mod fresh;
+mod reports;
 mod roster;
 mod system;
 
@@ -35,7 +36,7 @@ use crate::{
     status::{Edge, Way},
     system::SystemClock,
     window::{self, WINDOW_NS},
-    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
+    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, State, Verdict},
 };
 
 use central::Central;
@@ -43,8 +44,6 @@ use fresh::{Age, Fresh, Recent};
 
 /// Time after the end of a window in which the coordinator waits for reports.
 const GATHER_NS: i64 = 300_000_000;
-/// A new coordinator continues the last fleet time only if a verdict is not older than this.
-const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// A correction whose reference is further from now is not of this window.
 const OLD_NS: i64 = 10_000_000_000;
 /// Repeats of a report or a verdict, so that fleet time survives the loss of half of the packets.
@@ -470,50 +469,6 @@ impl Engine {
         self.report(socket, now);
         self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);
         self.publish(now);
-    }
-
-    /// Sends the reports of the last window to the leader. A host without edges reports too, because a verdict answers
-    /// a report.
-    fn report(&mut self, socket: &Socket, now: i64) {
-        let Some(leader) = self.roster.leader else {
-            return;
-        };
-        let edges = self.last_edges.clone();
-        for part in 0..edges.len().div_ceil(MOST_EDGES).max(1) {
-            let some = edges.iter().skip(part * MOST_EDGES).take(MOST_EDGES);
-            let (follows, edges) = (self.follows(now), some.copied().collect());
-            self.say(socket, leader, Body::Report(Report { follows, edges }));
-        }
-    }
-
-    /// The fleet time that this host follows, with its reference at now; none if it is too old.
-    fn follows(&self, now: i64) -> Option<Correction> {
-        let course = self.told.course.as_ref()?;
-        let own = self.own.read(now);
-        let correction = course.at(own);
-        (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
-            reference: own,
-            offset_ns: correction.offset_at(own),
-            drift: correction.drift_at(own),
-            ..*correction
-        })
-    }
-
-    /// Sends the verdicts of a central step that has ended.
-    fn tell_verdicts(&mut self, socket: &Socket) {
-        let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
-            return;
-        };
-        let wall = self.wall(now_mono_ns());
-        for (to, verdict) in verdicts {
-            let answers = self.members.get(&to).map_or(0, |m| m.reports.newest());
-            let verdict = Verdict {
-                answers,
-                wall,
-                ..verdict
-            };
-            self.say(socket, to, Body::Verdict(verdict));
-        }
     }
 
     /// Follows a verdict of the coordinator.

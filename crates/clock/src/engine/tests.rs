@@ -1,5 +1,5 @@
 use super::*;
-use crate::{keys::Keys, members::Members, wall::Wall};
+use crate::{keys::Keys, members::Members, wall::Wall, wire::Report};
 use onramp_sync::{correction::Error, synthetic::Synthetic};
 use proptest::prelude::*;
 
