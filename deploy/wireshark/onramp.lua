@@ -59,6 +59,7 @@ local of_clock = {
 	index = ProtoField.uint8("onramp_clock.index", "Place in its pair"),
 	seq = ProtoField.uint64("onramp_clock.seq", "Sequence"),
 	term = ProtoField.uint64("onramp_clock.term", "Term of the leader"),
+	answers = ProtoField.uint64("onramp_clock.answers", "Number of the message that it answers"),
 	received = ProtoField.int64("onramp_clock.received_mono_ns", "Arrival of the probe (monotonic, ns)"),
 	sent = ProtoField.int64("onramp_clock.sent_mono_ns", "Departure of an ack before (monotonic, ns)"),
 	before = ProtoField.uint32("onramp_clock.before", "The pair of that ack"),
@@ -81,7 +82,7 @@ local of_clock = {
 	tag = ProtoField.uint64("onramp_clock.tag", "Tag", base.HEX),
 }
 clock.fields = of_clock
-local clock_short = ProtoExpert.new("onramp_clock.malformed", "Not a message of version 3", expert.group.MALFORMED,
+local clock_short = ProtoExpert.new("onramp_clock.malformed", "Not a message of version 4", expert.group.MALFORMED,
 	expert.severity.WARN)
 clock.experts = { clock_short }
 
@@ -125,19 +126,19 @@ local bodies = {
 	[2] = add_probe,
 	[3] = function(node, buffer, at) return add_entries(node, buffer, add_state(node, buffer, at), EDGE_BYTES) end,
 	[4] = function(node, buffer, at)
-		at = add_state(node, buffer, at)
+		at = add_state(node, buffer, add(node, buffer, at, { { "answers", 8 } }))
 		return add_entries(node, buffer, at and at + WALL_BYTES, ADDRESS_BYTES + DELAYS_BYTES)
 	end,
-	[5] = function(_, _, at) return at end,
+	[5] = function(node, buffer, at) return add(node, buffer, at, { { "answers", 8 } }) end,
 }
 
 function clock.dissector(buffer, info, tree)
 	info.cols.protocol = "On-Ramp clock"
 	local node = tree:add(clock, buffer())
-	local body = buffer:len() >= HEADER_BYTES + TAG_BYTES and buffer(0, 1):uint() == 3 and bodies[buffer(1, 1):uint()]
+	local body = buffer:len() >= HEADER_BYTES + TAG_BYTES and buffer(0, 1):uint() == 4 and bodies[buffer(1, 1):uint()]
 	if not body then
 		node:add_proto_expert_info(clock_short)
-		info.cols.info = "not a message of version 3"
+		info.cols.info = "not a message of version 4"
 		return
 	end
 	info.cols.info = string.format("%s, term %s", KINDS[buffer(1, 1):uint()], tostring(buffer(12, 8):uint64()))

@@ -49,6 +49,7 @@ fn main() -> std::io::Result<()> {
         drift: 1e-6,
     };
     let verdict = Verdict {
+        answers: 7,
         state: State::Synchronised(follows),
         wall: Some(wall),
         delays: vec![(end(3), delays)],
@@ -64,7 +65,7 @@ fn main() -> std::io::Result<()> {
             }),
         ),
         ("verdict", Body::Verdict(verdict)),
-        ("notice", Body::Notice),
+        ("notice", Body::Notice { answers: 7 }),
     ];
     for (name, body) in bodies {
         let message = Message {

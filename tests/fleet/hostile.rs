@@ -1,5 +1,6 @@
 //! Nonsense in etcd, and from those that it names.
 use std::{
+    collections::HashMap,
     net::{SocketAddr, UdpSocket},
     thread,
     time::{Duration, Instant},
@@ -8,7 +9,7 @@ use std::{
 use nix::sys::signal::Signal;
 use onramp_clock::{
     keys::Keys,
-    wire::{Body, Message, Probe, State, Verdict, VERSION},
+    wire::{Body, Message, Probe, State, Verdict, LONGEST, VERSION},
 };
 use onramp_sync::correction::{Correction, Error};
 use onramp_units::Time;
@@ -65,6 +66,25 @@ fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
     assert_eq!(fleet.steps(), 0);
 }
 
+/// The numbers of reports that three hosts send to the leader at `own` from now on.
+fn reports_to(socket: &UdpSocket, own: SocketAddr) -> HashMap<SocketAddr, u64> {
+    let mut reports = HashMap::new();
+    let mut datagram = [0; LONGEST];
+    socket.set_nonblocking(true).expect("a socket");
+    while socket.recv_from(&mut datagram).is_ok() {}
+    socket.set_nonblocking(false).expect("a socket");
+    socket.set_read_timeout(Some(SLACK)).expect("a socket");
+    while reports.len() < 3 {
+        let (bytes, from) = socket.recv_from(&mut datagram).expect("hosts report");
+        let message = Message::decode(&datagram[..bytes], &Keys::well_known(), from, own);
+        let message = message.expect("of the fleet");
+        if let Body::Report(_) = message.body {
+            reports.insert(from, message.seq);
+        }
+    }
+    reports
+}
+
 /// Whoever has the oldest key leads, even if it lies. None of what it says is believed; when it is gone,
 /// another leads.
 #[test]
@@ -84,6 +104,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
         })
     });
     let term = fleet.agent(1).status().membership.term;
+    let reports = reports_to(&socket, own);
     let sane = Correction {
         reference: Time::from_ticks(onramp_clock::stamps::now_mono_ns()),
         offset_ns: 0,
@@ -123,6 +144,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
     for (seq, lie) in (1u64..).zip(lies) {
         for n in 1..=3 {
             let verdict = Verdict {
+                answers: reports[&fleet.address(n)],
                 state: State::Synchronised(lie),
                 wall: None,
                 delays: vec![],

@@ -173,16 +173,18 @@ fn messages_have_the_fields_that_the_clock_writes() {
             edges: vec![edge(3), edge(4)],
         })),
         message(Body::Verdict(Verdict {
+            answers: 88,
             state: State::Synchronised(correction),
             wall: None,
             delays: vec![(far(7), delays(700))],
         })),
-        message(Body::Notice),
+        message(Body::Notice { answers: 99 }),
     ];
     let names = [
         "kind",
         "seq",
         "term",
+        "answers",
         "received_mono_ns",
         "offset_ns",
         "sigma_ns",
@@ -194,10 +196,10 @@ fn messages_have_the_fields_that_the_clock_writes() {
     let names: Vec<String> = names.iter().map(|n| format!("onramp_clock.{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let expected = [
-        "2|77|5|123456||||||",
-        "3|77|5||-12|250|2|::ffff:10.0.0.3,::ffff:10.0.0.4|300,400|303,403",
-        "4|77|5||-12|250|1|::ffff:10.0.0.7|700|703",
-        "5|77|5|||||||",
+        "2|77|5||123456||||||",
+        "3|77|5|||-12|250|2|::ffff:10.0.0.3,::ffff:10.0.0.4|300,400|303,403",
+        "4|77|5|88||-12|250|1|::ffff:10.0.0.7|700|703",
+        "5|77|5|99|||||||",
     ];
     assert_eq!(fields(&packets, &names), expected);
 }
@@ -205,6 +207,7 @@ fn messages_have_the_fields_that_the_clock_writes() {
 #[test]
 fn whatever_else_comes_is_marked_and_no_error_of_the_script() {
     let verdict = message(Body::Verdict(Verdict {
+        answers: 88,
         state: State::Apart,
         wall: None,
         delays: vec![],

@@ -100,7 +100,7 @@ impl Coordinator {
         }
     }
 
-    /// Ends the window; what to tell whom, but for the leader's wall clock. Members of whom nobody spoke are told nothing.
+    /// Ends the window; what to tell whom, but for the leader's wall clock and the reports that are answered. Members of whom nobody spoke are told nothing.
     pub fn step(&mut self) -> Vec<(SocketAddr, Verdict)> {
         let taken = std::mem::take(&mut self.reports);
         if taken.is_empty() {
@@ -214,6 +214,7 @@ fn verdict(found: Result<Correction, Lost>, mut delays: Vec<(SocketAddr, Delays)
         Err(Lost::Contradictory) => State::Contradictory,
     };
     Verdict {
+        answers: 0,
         state,
         wall: None,
         delays,

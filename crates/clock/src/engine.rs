@@ -6,6 +6,7 @@
 
 mod central;
 mod fresh;
+mod reports;
 mod roster;
 mod system;
 
@@ -35,16 +36,14 @@ use crate::{
     status::{Edge, Way},
     system::SystemClock,
     window::{self, WINDOW_NS},
-    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, Report, State, Verdict, MOST_EDGES},
+    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, State, Verdict},
 };
 
 use central::Central;
-use fresh::{Age, Fresh};
+use fresh::{Age, Fresh, Recent};
 
 /// Time after the end of a window in which the coordinator waits for reports.
 const GATHER_NS: i64 = 300_000_000;
-/// A new coordinator continues the last fleet time only if a verdict is not older than this.
-const FORGOTTEN_NS: i64 = 60_000_000_000;
 /// A correction whose reference is further from now is not of this window.
 const OLD_NS: i64 = 10_000_000_000;
 /// Repeats of a report or a verdict, so that fleet time survives the loss of half of the packets.
@@ -110,6 +109,7 @@ pub(crate) struct Engine {
     acks: VecDeque<SocketAddr>,
     sent: VecDeque<(u32, Sent)>,
     seq: u64,
+    recent: Recent,
     id: u32,
     /// The present window: its number, by fleet time or the own clock, and its start.
     window: i64,
@@ -120,8 +120,8 @@ pub(crate) struct Engine {
     /// The reports of the last window, for a new leader that lacks them, and when to send them.
     last_edges: Vec<EdgeReport>,
     tell_mono_ns: Option<i64>,
-    /// A host of an older term, which gets one notice per tick.
-    outdated: Option<SocketAddr>,
+    /// A host of an older term, which gets one notice per tick, and the number of its message.
+    outdated: Option<(SocketAddr, u64)>,
     /// Reports and verdicts to repeat, and how often; receivers ignore duplicates.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
     boot: Ahead,
@@ -138,6 +138,7 @@ impl Engine {
         let now = now_mono_ns();
         let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
         boot.changed();
+        let seq = now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10;
         Engine {
             news,
             roster: Roster::unknown(),
@@ -146,7 +147,8 @@ impl Engine {
             members: HashMap::new(),
             acks: VecDeque::new(),
             sent: VecDeque::new(),
-            seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
+            seq,
+            recent: Recent::since(seq),
             id: 0,
             window: 0,
             began_mono_ns: now,
@@ -242,18 +244,24 @@ impl Engine {
             Err(Refused::Version(version)) => return self.speaks_otherwise(from, version),
         };
         let Some(member) = self.members.get_mut(&from) else {
-            if self.roster.certain && message.term < self.roster.term {
-                self.outdated = Some(from);
+            // The number of an ack is not its sender's.
+            let is_own = !matches!(message.body, Body::Ack(_));
+            if self.roster.certain && message.term < self.roster.term && is_own {
+                self.outdated = Some((from, message.seq));
             }
             return counters.strangers += 1;
         };
         let leads = self.central.is_some();
         let is_led = self.roster.leader == Some(from) && message.term == self.roster.term;
         match &message.body {
-            Body::Notice => return self.depose(message.term, now),
             Body::Verdict(_) if message.term < self.roster.term => return counters.old_terms += 1,
             Body::Verdict(_) if !is_led => return counters.strangers += 1,
             Body::Report(_) if !leads => return counters.strangers += 1,
+            Body::Verdict(Verdict { answers, .. }) | Body::Notice { answers }
+                if !self.recent.has(*answers, self.seq) =>
+            {
+                return counters.stale += 1;
+            }
             _ => {}
         }
         let age = match &message.body {
@@ -264,7 +272,7 @@ impl Engine {
             Body::Ack(_) => Age::New, // the edge checks whether it waits for it
             Body::Report(_) => member.reports.accept(message.seq, now),
             Body::Verdict(_) => member.verdicts.accept(message.seq, now),
-            Body::Notice => Age::New,
+            Body::Notice { .. } => Age::New, // it answers a message of ours
         };
         match age {
             Age::New => {}
@@ -292,7 +300,7 @@ impl Engine {
                 }
             }
             Body::Verdict(verdict) => self.follow(&verdict, now),
-            Body::Notice => {}
+            Body::Notice { .. } => self.depose(message.term, now),
         }
     }
 
@@ -441,6 +449,7 @@ impl Engine {
             self.coast(now);
         }
         self.told.counters.windows += 1;
+        self.recent.end_window(self.seq);
         let (mut edges, mut reports) = (vec![], vec![]);
         let until = Time::from_ticks(self.own.read(now).ticks());
         for probed in &mut self.probed {
@@ -460,41 +469,6 @@ impl Engine {
         self.report(socket, now);
         self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);
         self.publish(now);
-    }
-
-    /// Sends the reports of the last window to the leader.
-    fn report(&mut self, socket: &Socket, now: i64) {
-        let Some(leader) = self.roster.leader else {
-            return;
-        };
-        for some in self.last_edges.clone().chunks(MOST_EDGES) {
-            let (follows, edges) = (self.follows(now), some.to_vec());
-            self.say(socket, leader, Body::Report(Report { follows, edges }));
-        }
-    }
-
-    /// The fleet time that this host follows, with its reference at now; none if it is too old.
-    fn follows(&self, now: i64) -> Option<Correction> {
-        let course = self.told.course.as_ref()?;
-        let own = self.own.read(now);
-        let correction = course.at(own);
-        (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
-            reference: own,
-            offset_ns: correction.offset_at(own),
-            drift: correction.drift_at(own),
-            ..*correction
-        })
-    }
-
-    /// Sends the verdicts of a central step that has ended.
-    fn tell_verdicts(&mut self, socket: &Socket) {
-        let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
-            return;
-        };
-        let wall = self.wall(now_mono_ns());
-        for (to, verdict) in verdicts {
-            self.say(socket, to, Body::Verdict(Verdict { wall, ..verdict }));
-        }
     }
 
     /// Follows a verdict of the coordinator.

@@ -6,12 +6,13 @@
 //! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
 //! probe, ack      received i64, sent i64, before u32, id u32         (52 B: both ways take as long)
 //! report          state u8, correction of 56 B (what the host follows), count u16, edges of 98 B
-//! verdict         state u8, correction of 56 B, wall of 25 B, count u16, delays of 50 B
-//! notice          nothing: its term is what it says
+//! verdict         answers u64, state u8, correction of 56 B, wall of 25 B, count u16, delays of 50 B
+//! notice          answers u64; its term is what it says
 //! ```
 //!
 //! `seq` grows with everything that a host sends of a kind, over restarts too: it starts at the wall
-//! clock, in units of 1024 ns. Who receives a message believes it only if its `seq` is above the last.
+//! clock, in units of 1024 ns. Who receives a message believes it only if its `seq` is above the last. A verdict and a
+//! notice name the `seq` of a message of the receiver (`answers`), which must be of its last 10 s.
 
 use std::net::{Ipv6Addr, SocketAddr};
 
@@ -26,7 +27,7 @@ use crate::{address::address_bytes, keys::Keys, wall::Wall};
 /// Where members listen unless the list says otherwise; OR-ACKs use the next one.
 pub const PORT: u16 = 5198;
 /// Of every message.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
 /// Edges of a report; what is more goes into another one.
@@ -103,6 +104,8 @@ pub enum State {
 /// The coordinator's answer to a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
+    /// The host's report: its newest that the coordinator has.
+    pub answers: u64,
     /// The host's clock.
     pub state: State,
     /// The leader's system clock, if it has a fleet time.
@@ -123,7 +126,10 @@ pub enum Body {
     /// From the coordinator.
     Verdict(Verdict),
     /// To a host of an older term, which may not know that its leader has been replaced.
-    Notice,
+    Notice {
+        /// A probe or a report of that host.
+        answers: u64,
+    },
 }
 
 /// A message as it was sent.
@@ -157,7 +163,7 @@ impl Message {
             Body::Ack(ack) => (2, ack.index),
             Body::Report(_) => (3, 0),
             Body::Verdict(_) => (4, 0),
-            Body::Notice => (5, 0),
+            Body::Notice { .. } => (5, 0),
         };
         let mut text = Vec::with_capacity(PROBE);
         text.extend([VERSION, kind, key as u8, index]);
@@ -167,7 +173,7 @@ impl Message {
             Body::Probe(probe) | Body::Ack(probe) => put_probe(&mut text, probe),
             Body::Report(report) => put_report(&mut text, report),
             Body::Verdict(verdict) => put_verdict(&mut text, verdict),
-            Body::Notice => {}
+            Body::Notice { answers } => text.extend(answers.to_be_bytes()),
         }
         let tag = keys
             .tag(key, from, to, &text)
@@ -292,6 +298,7 @@ fn put_wall(text: &mut Vec<u8>, wall: Option<Wall>) {
 }
 
 fn put_verdict(text: &mut Vec<u8>, verdict: &Verdict) {
+    text.extend(verdict.answers.to_be_bytes());
     put_state(text, verdict.state);
     put_wall(text, verdict.wall);
     text.extend((verdict.delays.len() as u16).to_be_bytes());
@@ -356,7 +363,9 @@ fn parse(text: &[u8]) -> Option<Message> {
         2 => Body::Ack(parse_probe(&mut from, index, seq)?),
         3 => Body::Report(parse_report(&mut from)?),
         4 => Body::Verdict(parse_verdict(&mut from)?),
-        5 => Body::Notice,
+        5 => Body::Notice {
+            answers: u64::from_be_bytes(from.take()?),
+        },
         _ => return None,
     };
     from.0.is_empty().then_some(Message { seq, term, body })
@@ -434,6 +443,7 @@ fn parse_wall(from: &mut Reader<'_>) -> Option<Option<Wall>> {
 }
 
 fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
+    let answers = u64::from_be_bytes(from.take()?);
     let state = parse_state(from)?;
     let wall = parse_wall(from)?;
     let delays = |from: &mut Reader<'_>| Some((from.address()?, from.delays()?));
@@ -441,6 +451,7 @@ fn parse_verdict(from: &mut Reader<'_>) -> Option<Verdict> {
         .map(|_| delays(from))
         .collect::<Option<_>>()?;
     Some(Verdict {
+        answers,
         state,
         wall,
         delays,

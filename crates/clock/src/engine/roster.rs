@@ -75,11 +75,11 @@ impl Engine {
             .retain(|edge| members.number(edge.far).is_some());
     }
 
-    /// Sends a notice to a host of an older term.
+    /// Sends a notice to a host of an older term, as an answer to its message.
     pub(super) fn correct(&mut self, socket: &Socket) {
-        if let Some(to) = self.outdated.take() {
+        if let Some((to, answers)) = self.outdated.take() {
             let seq = self.next_seq();
-            let datagram = self.encode(to, seq, Body::Notice);
+            let datagram = self.encode(to, seq, Body::Notice { answers });
             self.send(socket, &datagram, to);
         }
     }

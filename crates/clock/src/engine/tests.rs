@@ -1,5 +1,5 @@
 use super::*;
-use crate::{keys::Keys, members::Members, wall::Wall};
+use crate::{keys::Keys, members::Members, wall::Wall, wire::Report};
 use onramp_sync::{correction::Error, synthetic::Synthetic};
 use proptest::prelude::*;
 
@@ -57,6 +57,7 @@ fn correction(reference_ns: i64, offset_ns: i64) -> Correction {
 
 fn verdict(correction: Correction) -> Body {
     Body::Verdict(Verdict {
+        answers: 0,
         state: State::Synchronised(correction),
         wall: None,
         delays: vec![],
@@ -68,11 +69,33 @@ fn hear(engine: &mut Engine, from: u8, seq: u64, body: Body, now: i64) {
     hear_of(engine, 0, from, seq, body, now);
 }
 
-/// The same, from a host that knows a leader of this term.
+/// The same, from a host that knows a leader of this term. It answers a message that our host has just sent.
 fn hear_of(engine: &mut Engine, term: u64, from: u8, seq: u64, body: Body, now: i64) {
+    let answers = engine.next_seq();
+    hear_answer(engine, term, from, seq, answering(answers, body), now);
+}
+
+/// The same, but a verdict or a notice answers what it says.
+fn hear_answer(engine: &mut Engine, term: u64, from: u8, seq: u64, body: Body, now: i64) {
     let own = engine.config.own;
     let datagram = Message { seq, term, body }.encode(&Keys::well_known(), address(from), own);
     engine.arrived(address(from), &datagram, Some(now), now);
+}
+
+fn answering(answers: u64, body: Body) -> Body {
+    match body {
+        Body::Verdict(verdict) => Body::Verdict(Verdict { answers, ..verdict }),
+        Body::Notice { .. } => Body::Notice { answers },
+        other => other,
+    }
+}
+
+/// Hosts report and windows end, until nothing that was sent before may be answered.
+fn let_windows_pass(engine: &mut Engine) {
+    for _ in 0..6 {
+        let seq = engine.next_seq();
+        engine.recent.end_window(seq);
+    }
 }
 
 /// The verdicts of a central step.
@@ -114,7 +137,7 @@ fn new_keys_take_the_place_of_the_former_ones() {
     let message = Message {
         seq: 2,
         term: 0,
-        body: verdict(correction(NOW, 1_000)),
+        body: answering(engine.next_seq(), verdict(correction(NOW, 1_000))),
     };
     let datagram = message.encode(&new, address(1), engine.config.own);
     engine.arrived(address(1), &datagram, Some(NOW), NOW);
@@ -240,6 +263,57 @@ fn a_replayed_verdict_does_not_prolong_fleet_time() {
     }
 }
 
+/// A verdict without a correction has no time that would show its age.
+#[test]
+fn a_replayed_verdict_takes_fleet_time_from_nobody() {
+    let contradictory = |answers| {
+        Body::Verdict(Verdict {
+            answers,
+            state: State::Contradictory,
+            wall: None,
+            delays: vec![],
+        })
+    };
+    let mut listener = engine();
+    let recorded = listener.next_seq();
+    hear_answer(&mut listener, 0, 1, 7, contradictory(recorded), NOW);
+    assert_eq!(listener.told.state, "contradictory");
+    let mut restarted = engine();
+    restarted.seq = recorded + 1;
+    restarted.recent = Recent::since(restarted.seq);
+    let_windows_pass(&mut listener);
+    // The leader speaks to the one, and is silent for 6 s; the other hears no other verdict.
+    hear(&mut listener, 1, 8, verdict(correction(NOW, 1_000)), NOW);
+    let late = NOW + 6_000_000_000;
+    for host in [&mut listener, &mut restarted] {
+        hear_answer(host, 0, 1, 7, contradictory(recorded), late);
+        assert_eq!(host.told.counters.stale, 1);
+        assert_ne!(host.told.state, "contradictory");
+    }
+    assert!(listener.told.course.is_some());
+    hear(&mut restarted, 1, 7, verdict(correction(late, 0)), late);
+    assert_eq!(restarted.told.state, "synchronised");
+}
+
+/// The registry has begun anew with small terms: an old notice has a higher one.
+#[test]
+fn a_replayed_notice_deposes_nobody() {
+    let mut engine = engine_of(1);
+    engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
+    hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    engine.roster.certain = false;
+    let answers = engine.next_seq();
+    let_windows_pass(&mut engine);
+    hear_answer(&mut engine, 9, 3, 1, Body::Notice { answers }, NOW);
+    assert!(engine.central.is_some() && engine.told.course.is_some());
+    assert_eq!(
+        (engine.told.counters.stale, engine.told.counters.deposed),
+        (1, 0)
+    );
+    hear_of(&mut engine, 9, 3, 2, Body::Notice { answers: 0 }, NOW);
+    assert_eq!(engine.told.counters.deposed, 1);
+}
+
 #[test]
 fn only_the_coordinator_rules_and_only_members_speak() {
     let mut engine = engine();
@@ -260,6 +334,7 @@ fn who_is_not_believed_has_no_fleet_time() {
     hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
     let state = |state| {
         Body::Verdict(Verdict {
+            answers: 0,
             wall: None,
             state,
             delays: vec![],
@@ -353,12 +428,12 @@ fn a_leader_cut_off_with_its_followers_gives_way_to_a_newer_one() {
     let mut engine = engine_of(1);
     engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
     hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
-    hear_of(&mut engine, 9, 3, 1, Body::Notice, NOW);
+    hear_of(&mut engine, 9, 3, 1, Body::Notice { answers: 0 }, NOW);
     assert!(engine.central.is_some() && engine.told.course.is_some());
     engine.roster.certain = false;
-    hear_of(&mut engine, 5, 3, 2, Body::Notice, NOW);
+    hear_of(&mut engine, 5, 3, 2, Body::Notice { answers: 0 }, NOW);
     assert!(engine.central.is_some() && engine.told.course.is_some());
-    hear_of(&mut engine, 9, 3, 3, Body::Notice, NOW);
+    hear_of(&mut engine, 9, 3, 3, Body::Notice { answers: 0 }, NOW);
     assert!(engine.central.is_none() && engine.told.course.is_none());
     assert_eq!(engine.told.counters.deposed, 1);
     engine.adopt(roster(&[1, 2, 3], 3, 9), NOW);
@@ -374,7 +449,7 @@ fn a_stranger_of_an_older_term_is_told_so() {
     hear_of(&mut engine, 9, 1, 1, probe(), NOW);
     assert_eq!(engine.outdated, None);
     hear_of(&mut engine, 5, 1, 2, probe(), NOW);
-    assert_eq!(engine.outdated, Some(address(1)));
+    assert_eq!(engine.outdated, Some((address(1), 2)));
 }
 
 /// True time is fleet time; the leader's system clock is a second ahead of it and 1 ppm too fast, ours
@@ -406,6 +481,7 @@ fn the_system_clock_steps_once_and_then_follows() {
         });
         let wall = Some(leads(now));
         let body = Body::Verdict(Verdict {
+            answers: 0,
             state,
             wall,
             delays: vec![],
@@ -430,6 +506,7 @@ fn a_system_clock_that_nobody_asked_to_set_is_only_compared() {
     let mut engine = engine();
     let body = |ahead_ns, drift| {
         Body::Verdict(Verdict {
+            answers: 0,
             state: State::Synchronised(correction(NOW, 0)),
             wall: Some(Wall {
                 at: Time::from_ticks(NOW),

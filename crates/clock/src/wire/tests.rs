@@ -97,7 +97,9 @@ fn verdict() -> impl Strategy<Value = Verdict> {
             State::Contradictory,
         ][state]
     });
-    (states, prop::option::of(wall()), all).prop_map(|(state, wall, all)| Verdict {
+    let fields = (any::<u64>(), states, prop::option::of(wall()), all);
+    fields.prop_map(|(answers, state, wall, all)| Verdict {
+        answers,
         state,
         wall,
         delays: all.into_iter().map(|d| (ends().0, d)).collect(),
@@ -111,7 +113,7 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
         probe().prop_map(Body::Ack),
         window().prop_map(Body::Report),
         verdict().prop_map(Body::Verdict),
-        Just(Body::Notice),
+        any::<u64>().prop_map(|answers| Body::Notice { answers }),
     ];
     (any::<u64>(), 0u64..3, body).prop_map(|(seq, term, body)| Message {
         seq: match body {

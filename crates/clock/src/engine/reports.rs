@@ -1,0 +1,58 @@
+//! What a host sends to its leader once a window, and what the leader answers.
+
+use onramp_sync::correction::Correction;
+
+use super::{Central, Engine};
+use crate::{
+    stamps::{now_mono_ns, Socket},
+    wire::{Body, Report, Verdict, MOST_EDGES},
+};
+
+/// A new coordinator continues the last fleet time only if a verdict is not older than this.
+const FORGOTTEN_NS: i64 = 60_000_000_000;
+
+impl Engine {
+    /// Sends the reports of the last window to the leader. A host without edges reports too, because a verdict answers
+    /// a report.
+    pub(super) fn report(&mut self, socket: &Socket, now: i64) {
+        let Some(leader) = self.roster.leader else {
+            return;
+        };
+        let edges = self.last_edges.clone();
+        for part in 0..edges.len().div_ceil(MOST_EDGES).max(1) {
+            let some = edges.iter().skip(part * MOST_EDGES).take(MOST_EDGES);
+            let (follows, edges) = (self.follows(now), some.copied().collect());
+            self.say(socket, leader, Body::Report(Report { follows, edges }));
+        }
+    }
+
+    /// The fleet time that this host follows, with its reference at now; none if it is too old.
+    fn follows(&self, now: i64) -> Option<Correction> {
+        let course = self.told.course.as_ref()?;
+        let own = self.own.read(now);
+        let correction = course.at(own);
+        (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
+            reference: own,
+            offset_ns: correction.offset_at(own),
+            drift: correction.drift_at(own),
+            ..*correction
+        })
+    }
+
+    /// Sends the verdicts of a central step that has ended.
+    pub(super) fn tell_verdicts(&mut self, socket: &Socket) {
+        let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
+            return;
+        };
+        let wall = self.wall(now_mono_ns());
+        for (to, verdict) in verdicts {
+            let answers = self.members.get(&to).map_or(0, |m| m.reports.newest());
+            let verdict = Verdict {
+                answers,
+                wall,
+                ..verdict
+            };
+            self.say(socket, to, Body::Verdict(verdict));
+        }
+    }
+}
