@@ -4,7 +4,7 @@ use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 use anyhow::{bail, Context, Result};
 use nix::poll::PollTimeout;
 use onramp_clock::{keys::Keys, status::Status};
-use onramp_status::{clock_socket_path, netns_inode, query, Reloaded};
+use onramp_status::{clock_socket_path, netns_inode, query, Reloaded, Request};
 use onramp_units::Span;
 use tracing::{error, info};
 
@@ -13,7 +13,7 @@ use crate::config::{ClockOptions, Configuration, Daemon, Given};
 use crate::fleet::{FleetArgs, Part};
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
-use crate::server::{answer_next, asked, block_signals, listen, wait, Asked};
+use crate::server::{answer_next, asked, block_signals, json, listen, wait, Asked};
 
 /// Time between two signs of life for systemd.
 const BEAT_MS: u16 = 1_000;
@@ -90,7 +90,11 @@ pub fn run(options: &ClockOptions) -> Result<()> {
                 Ok(Asked::Reload) => drop(running.reload()),
                 stop => break stop.map(|_| ()),
             },
-            Ok([_, true]) => answer_next(&listener, || Ok(part.status()), || running.reload()),
+            Ok([_, true]) => answer_next(&listener, |request| match request {
+                Request::Status => json(&part.status()),
+                Request::Reload => json(&running.reload()),
+                Request::Flow(_) => bail!("a clock has no flows"),
+            }),
             Ok(_) => {}
             Err(_) => break ready.map(|_| ()),
         }

@@ -1,5 +1,6 @@
 //! `onramp agent run`: attaches the data path to its devices until a signal stops it, renews the clock's
 //! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
+mod flow;
 mod look;
 mod members;
 mod reload;
@@ -23,7 +24,7 @@ use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
 
 use onramp_status::{
     clock_socket_path, netns_inode, query, socket_path, Clock, Device, Health, Peer, Reasons,
-    Status,
+    Request, Status,
 };
 
 use crate::args::{Args, Threshold};
@@ -36,7 +37,7 @@ use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
 use crate::rules::{rules, tell_missing};
-use crate::server::{answer_next, asked, block_signals, listen, wait, Asked};
+use crate::server::{answer_next, asked, block_signals, json, listen, wait, Asked};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trace::Trace;
@@ -312,15 +313,21 @@ impl Daemon {
                 (of_clock, clock_listener, self.clock.part())
             {
                 let status = part.status();
-                answer_next(listener, || Ok(status), || self.reload());
+                answer_next(listener, |request| match request {
+                    Request::Status => json(&status),
+                    Request::Reload => json(&self.reload()),
+                    Request::Flow(_) => bail!("a clock has no flows"),
+                });
             }
         }
     }
 
     fn answer(&mut self, listener: &UnixListener) {
-        // The status is made before it is known whether it is wanted: it takes less than the request.
-        let status = self.status();
-        answer_next(listener, || status, || self.reload());
+        answer_next(listener, |request| match request {
+            Request::Status => json(&self.status()?),
+            Request::Reload => json(&self.reload()),
+            Request::Flow(ends) => json(&self.find_flow(ends)?),
+        });
     }
 
     fn status(&self) -> Result<Status> {

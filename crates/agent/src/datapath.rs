@@ -45,9 +45,9 @@ use pins::Pins;
 use device::Attachment;
 pub use device::{join, OnDevice};
 pub(crate) use edge::qdisc_of;
+pub use flows::Seen;
 #[cfg(test)]
 pub use flows::Sent;
-pub use flows::{Ends, Seen};
 pub(crate) use holder::{has_bpf_qdiscs, KERNEL_TYPES};
 pub use holder::{Holder, Path};
 use shared::Shared;
@@ -266,6 +266,16 @@ impl Datapath {
         let mut peers: Vec<_> = all.map(peer).collect();
         peers.sort_by_key(|(addr, _)| *addr);
         Ok(peers)
+    }
+
+    /// The delays and counters of one peer.
+    pub fn peer(&self, addr: IpAddr) -> Result<Option<onr_peer>> {
+        let key = onr_addr::of(addr);
+        let value = self
+            .shared
+            .get("peers")?
+            .lookup(bytes_of(&key), MapFlags::ANY)?;
+        Ok(value.map(|value| pod_read_unaligned(&value)))
     }
 
     /// Sends OR-ACKs to these hosts too, and believes theirs.

@@ -21,12 +21,12 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
     },
 };
-use onramp_status::{Reloaded, Request};
+use onramp_status::Request;
 use serde::Serialize;
 use tracing::warn;
 
 /// Longest request; longer ones are none.
-const LONGEST_REQUEST: u64 = 64;
+const LONGEST_REQUEST: u64 = 128;
 /// Longest wait for a client that does not read or write. Clients are the user that runs the daemon.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -106,27 +106,21 @@ fn next_request(listener: &UnixListener) -> Result<(UnixStream, Request)> {
     let mut text = String::new();
     (&stream).take(LONGEST_REQUEST).read_to_string(&mut text)?;
     let request = Request::of(&text).with_context(|| {
-        format!("the request is {text:?}, which is neither status nor reload; use the onramp of the daemon's version")
+        format!("the request is {text:?}, which is neither status, reload nor flow; use the onramp of the daemon's version")
     })?;
     Ok((stream, request))
 }
 
-/// Answers one client; gives up after a second if the client does not read.
-fn answer(mut stream: UnixStream, status: &impl Serialize) -> Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(serde_json::to_string_pretty(status)?.as_bytes())?;
-    Ok(())
+/// An answer, as it is sent.
+pub fn json(answer: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(answer)?)
 }
 
-/// Answers the next client with `status`, or after `reload` with what became of it.
-pub fn answer_next<T: Serialize>(
-    listener: &UnixListener,
-    status: impl FnOnce() -> Result<T>,
-    reload: impl FnOnce() -> Reloaded,
-) {
-    let answered = next_request(listener).and_then(|(stream, request)| match request {
-        Request::Status => answer(stream, &status()?),
-        Request::Reload => answer(stream, &reload()),
+/// Answers the next client; gives up after a second if the client does not read.
+pub fn answer_next(listener: &UnixListener, respond: impl FnOnce(Request) -> Result<String>) {
+    let answered = next_request(listener).and_then(|(mut stream, request)| {
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream.write_all(respond(request)?.as_bytes())?)
     });
     if let Err(error) = answered {
         warn!("a client at the socket got no answer: {error:#}");

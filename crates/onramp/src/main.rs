@@ -30,6 +30,7 @@ mod sim;
 mod status;
 mod tbtcp;
 mod top;
+mod trace;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -107,6 +108,11 @@ enum Command {
         after_help = "Examples: onramp top --sort wait\n          onramp top --once > peers.txt"
     )]
     Top(top::Args),
+    /// Watch one flow: its delay, threshold and pauses, and whether it is held or why not
+    #[command(
+        after_help = "Example: onramp trace 10.0.0.1:43210 10.0.0.2:5001\nCtrl-C ends it. It ends by itself when the flow leaves the flow table."
+    )]
+    Trace(trace::Args),
     /// Synchronise clocks, and show their status
     #[command(subcommand)]
     Clock(clock::Command),
@@ -199,6 +205,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Keygen(args) => keygen::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Clock(command) => clock::run(command),
         #[cfg(feature = "rack")]
         Command::Rack(command) => rack::run(command),

@@ -13,8 +13,12 @@ use std::{
     time::Duration,
 };
 
+mod flow;
+
 use schemars::JsonSchema;
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
+
+pub use flow::{Ends, Flow, Found, Verdict};
 
 /// Directory of the daemons' sockets.
 pub const RUN_DIR: &str = "/run/onramp";
@@ -28,14 +32,17 @@ pub enum Request {
     Status,
     /// Read the configuration again, and answer with [`Reloaded`].
     Reload,
+    /// One flow; the answer is [`Found`].
+    Flow(Ends),
 }
 
 impl Request {
     /// As it is sent.
-    pub fn text(self) -> &'static str {
+    pub fn text(self) -> String {
         match self {
-            Request::Status => "status\n",
-            Request::Reload => "reload\n",
+            Request::Status => "status\n".to_owned(),
+            Request::Reload => "reload\n".to_owned(),
+            Request::Flow(ends) => format!("flow {ends}\n"),
         }
     }
 
@@ -44,7 +51,7 @@ impl Request {
         match text.trim() {
             "" | "status" => Some(Request::Status),
             "reload" => Some(Request::Reload),
-            _ => None,
+            other => Some(Request::Flow(other.strip_prefix("flow ")?.parse().ok()?)),
         }
     }
 }
@@ -327,6 +334,14 @@ pub fn reload(socket: &Path) -> Result<Reloaded, StatusError> {
     ask(socket, Request::Reload, PATIENCE)
 }
 
+/// Asks the daemon behind `socket` for a flow.
+///
+/// # Errors
+/// As [`query`]. A flow that does not exist is none: the answer says so.
+pub fn find_flow(socket: &Path, ends: Ends) -> Result<Found, StatusError> {
+    ask(socket, Request::Flow(ends), PATIENCE)
+}
+
 fn ask<T: DeserializeOwned>(
     socket: &Path,
     request: Request,
@@ -363,6 +378,15 @@ fn converse(mut stream: UnixStream, request: Request, patience: Duration) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_are_read_as_they_are_sent() {
+        let ends = "[fd00::1]:4000 [fd00::2]:80".parse().unwrap();
+        for request in [Request::Status, Request::Reload, Request::Flow(ends)] {
+            assert_eq!(Request::of(&request.text()), Some(request));
+        }
+        assert_eq!(Request::of("flow 10.0.0.1:4000"), None);
+    }
 
     #[test]
     fn a_daemon_that_does_not_run_is_named_with_the_command_that_starts_it() {

@@ -205,6 +205,7 @@ facts! {
         metrics_are_those_of_the_data_path: 10,
         top_doctor_and_connectivity_agree_with_the_daemon: 10,
         an_observer_writes_a_trace_of_flows: 8,
+        a_traced_flow_is_as_the_daemon_sees_it: 8,
     }
     hosts {
         a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,

@@ -7,12 +7,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::signal::Signal;
+use nix::{
+    sys::signal::{kill, Signal},
+    unistd::Pid,
+};
+use onramp_status::{Flow, Verdict};
 
 use crate::{
-    agent::{Agent, PROGRAM},
+    agent::{onramp, Agent, PROGRAM},
     net::{Host, Plan, Star},
-    tcp::{finish_all, transfers, Load},
+    tcp::{finish_all, transfers, Load, Transfer},
 };
 
 /// The metrics of a daemon at 10.0.0.1:9464, as another host reads them.
@@ -183,4 +187,71 @@ pub fn an_observer_writes_a_trace_of_flows() {
         assert!(flow["delays"]["samples"].as_u64() > Some(0), "{flow}");
         assert_eq!(flow["to"], to.v4.to_string());
     }
+}
+
+/// `onramp trace` beside two flows that share a link: what it prints agrees with the traffic, Ctrl-C ends it, and the name
+/// of a flow that does not exist leads to those that do.
+pub fn a_traced_flow_is_as_the_daemon_sees_it() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &[]);
+    let _receiver = Agent::start(to, &[]);
+    let flows = transfers(from, to, Load::seconds(4.0), 2);
+    thread::sleep(Duration::from_millis(500));
+    let ends = |flow: &Transfer| {
+        (
+            format!("{}:{}", from.v4, flow.from_port),
+            format!("{}:{}", to.v4, flow.to_port),
+        )
+    };
+    let (near, far) = ends(&flows[0]);
+    let seen = trace_for(from, &near, &far, Duration::from_millis(1500));
+    let (first, last) = (&seen[0], &seen[seen.len() - 1]);
+    let sent = last.sent_bytes - first.sent_bytes;
+    let mbit_per_s = 8e3 * sent as f64 / (last.mono_ns - first.mono_ns) as f64;
+    let count = |verdict| seen.iter().filter(|flow| flow.verdict == verdict).count();
+    println!(
+        "{} looks, {mbit_per_s:.1} Mbit/s, held in {}, free in {}",
+        seen.len(),
+        count(Verdict::Held),
+        count(Verdict::Free)
+    );
+    assert!((5.0..95.0).contains(&mbit_per_s), "{mbit_per_s} Mbit/s");
+    assert!(count(Verdict::Held) > 0, "{seen:?}");
+    assert_eq!(last.threshold_ns, Some(5_000_000));
+    assert!(last.paused_ns > first.paused_ns, "{first:?} {last:?}");
+    assert!(last.peer_oracks > first.peer_oracks, "{first:?} {last:?}");
+    let largest_ns = seen.iter().filter_map(|flow| flow.owd_ns).max();
+    assert!(largest_ns > Some(5_000_000), "{largest_ns:?}");
+
+    let (code, _, errors) = onramp(from, &["trace", "10.0.0.1:1", &far]);
+    println!("{errors}");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains(&format!("onramp trace {near} {far}")),
+        "{errors}"
+    );
+    finish_all(flows);
+    sender.assert_harmless();
+}
+
+/// What `onramp trace` prints until Ctrl-C, which must end it well.
+fn trace_for(host: &Host, near: &str, far: &str, time: Duration) -> Vec<Flow> {
+    let words = [PROGRAM, "trace", near, far, "--json", "--interval", "10ms"];
+    let mut command = host.ns.command(&words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("ip starts");
+    thread::sleep(time);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert_eq!(errors, "");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let flows: Vec<Flow> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a flow"))
+        .collect();
+    assert!(flows.len() > 10, "{text}");
+    flows
 }

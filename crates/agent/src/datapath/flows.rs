@@ -1,19 +1,11 @@
-//! Reads the flow table for the trace: what each flow has sent by now, and the newest of its samples.
-use std::net::SocketAddr;
-
+//! Reads the flow table: for the trace what each flow has sent by now, and the newest of its samples; and single flows.
 use anyhow::Result;
-use bytemuck::pod_read_unaligned;
+use bytemuck::{bytes_of, pod_read_unaligned};
 use libbpf_rs::{MapCore, MapFlags};
-use onramp_law::abi::{onr_ctl, onr_tuple};
+use onramp_law::abi::{onr_addr, onr_ctl, onr_tuple};
+use onramp_status::Ends;
 
 use super::Datapath;
-
-/// The ends of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ends {
-    pub from: SocketAddr,
-    pub to: SocketAddr,
-}
 
 /// A segment with a sampled byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +55,29 @@ impl Datapath {
         }
         Ok((flows, next, all))
     }
+
+    /// The entry of a flow, if it is in the table.
+    pub fn flow(&self, ends: Ends) -> Result<Option<onr_ctl>> {
+        let key = tuple(ends);
+        let ids = self.shared.get("flow_ids")?;
+        let Some(id) = ids.lookup(bytes_of(&key), MapFlags::ANY)? else {
+            return Ok(None);
+        };
+        let ctl = self.shared.get("ctls")?.lookup(&id, MapFlags::ANY)?;
+        let ctl = ctl.map(|ctl| pod_read_unaligned::<onr_ctl>(&ctl));
+        // Another flow may have got the entry meanwhile.
+        Ok(ctl.filter(|ctl| self::ends(&ctl.key) == ends))
+    }
+
+    /// All flows of the table, by name.
+    pub fn names(&self) -> Result<Vec<Ends>> {
+        let ids = self.shared.get("flow_ids")?;
+        // In one batch, as the peers.
+        let all = ids.lookup_batch(self.max_flows, MapFlags::ANY, MapFlags::ANY)?;
+        Ok(all
+            .map(|(key, _)| ends(&pod_read_unaligned(&key)))
+            .collect())
+    }
 }
 
 /// The daemon reads without the lock of the flow, so an entry may change under it: the trace takes no index from it.
@@ -86,6 +101,15 @@ fn seen(ctl: &onr_ctl) -> Seen {
         sent: oldest_first.filter(|sent| sent.len_bytes > 0).collect(),
         sample: (law.sampled != 0).then_some((law.sample_sent_mono_ns, law.sample_owd_ns)),
         held_until_mono_ns: ctl.held_until_ns,
+    }
+}
+
+fn tuple(ends: Ends) -> onr_tuple {
+    onr_tuple {
+        saddr: onr_addr::of(ends.from.ip()),
+        daddr: onr_addr::of(ends.to.ip()),
+        sport: ends.from.port().to_be(),
+        dport: ends.to.port().to_be(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Makes flows of what looks see: a connection's bytes without a longer pause. Pure.
 use std::collections::HashMap;
 
+use onramp_status::Ends;
 use onramp_trace::Delays;
 
-use crate::datapath::{Ends, Seen};
+use crate::datapath::Seen;
 
 /// A longer flow is written in pieces, so that it is in the trace before it ends.
 const LONGEST_NS: i64 = 10_000_000_000;
