@@ -1,7 +1,7 @@
 //! The daemon's options, their bounds, and the configuration of the data path that follows from them.
 use std::{path::PathBuf, sync::Arc};
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 use onramp_clock::keys::Keys;
 use onramp_law::{
     abi::{onr_at_egress, onr_dev_cfg},
@@ -15,7 +15,7 @@ use crate::datapath::{edge, Path};
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
-use crate::source::{self, Source};
+use crate::source::{self, Source, System};
 use crate::trace::TraceArgs;
 use crate::{
     capabilities,
@@ -135,6 +135,8 @@ pub struct LimitArgs {
 pub struct ClockArgs {
     pub source: source::Kind,
     pub lease: Span,
+    /// With `system`.
+    pub bound: Option<Span>,
     pub fleet: FleetArgs,
 }
 
@@ -177,9 +179,11 @@ impl Args {
             clock: ClockArgs {
                 source: match from.of::<String>("clock.source").as_str() {
                     "huygens" => source::Kind::Huygens,
+                    "system" => source::Kind::System,
                     _ => source::Kind::Local,
                 },
                 lease: from.of("clock.lease"),
+                bound: from.get("clock.bound"),
                 fleet: FleetArgs::of(from),
             },
             classes: Classes {
@@ -295,7 +299,7 @@ impl Args {
     /// The capabilities that the daemon needs with these options.
     pub fn capabilities(&self) -> CapabilitySet {
         let of_clock = match self.clock.source {
-            source::Kind::Local => CapabilitySet::empty(),
+            source::Kind::Local | source::Kind::System => CapabilitySet::empty(),
             source::Kind::Huygens => capabilities::of_clock(self.clock.fleet.discipline),
         };
         capabilities::of_data_path() | of_clock
@@ -352,6 +356,15 @@ impl Args {
                 lease_ns,
                 oscillator: self.clock.fleet.synthetic_clock,
             });
+        }
+        if self.clock.source == source::Kind::System {
+            let bound = self.clock.bound.context("clock.bound is not set")?;
+            let oscillator = self.clock.fleet.synthetic_clock;
+            return Ok(Source::System(System::new(
+                self.clock.lease,
+                bound,
+                oscillator,
+            )));
         }
         let (keys, dev) = (
             self.peers.key_file.as_deref(),

@@ -118,7 +118,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     prepare_pins(&args.bpffs);
     let signals = block_signals()?;
     let listeners: Vec<UnixListener> = sockets.iter().map(|s| listen(s)).collect::<Result<_>>()?;
-    let clock = args.clock_source()?;
+    let mut clock = args.clock_source()?;
     let clock_socket = clock_socket_path(netns);
     let clock_listener = match clock.part() {
         Some(_) => Some(listen(&clock_socket)?),
@@ -372,6 +372,8 @@ impl Daemon {
                 drift: self.params.drift_q32 as f64 / 2f64.powi(32),
                 sigma_ns: self.params.sigma_ns,
                 lease_left_ns: self.params.lease_expires_mono_ns - now_mono_ns(),
+                doubts: self.clock.doubts(),
+                doubt: self.clock.doubt(),
             },
             health: self.health.clone(),
             flows: self.datapath.flows() as u32,

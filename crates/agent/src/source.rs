@@ -1,5 +1,7 @@
 //! Clock sources of the data path. A source gives the clock parameters and a lease. When the lease ends
 //! without renewal, the kernel programs hold nothing. Does not measure anything.
+mod system;
+
 use std::sync::Arc;
 
 use onramp_clock::{stamps::now_mono_ns, status::FleetClock};
@@ -8,10 +10,12 @@ use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
 use crate::fleet::Part;
+pub use system::System;
 
 /// Renewals per lease; one less may be missed.
 const RENEWALS_PER_LEASE: i64 = 5;
-/// Longest time between two renewals with Huygens, whose clock is steered continuously, ns.
+/// Longest time between two renewals with Huygens, whose clock is steered continuously, and with the system clock, which
+/// may be stepped, ns.
 const STEERING_NS: i64 = 250_000_000;
 
 /// `clock.source`.
@@ -21,6 +25,8 @@ pub enum Kind {
     Local,
     /// Synchronise with the other hosts of the fleet, in software
     Huygens,
+    /// CLOCK_REALTIME, which another program keeps right within a bound
+    System,
 }
 
 /// The source of fleet time.
@@ -32,6 +38,8 @@ pub enum Source {
     },
     /// The fleet time of this host's synchronisation.
     Huygens { part: Arc<Part>, lease_ns: i64 },
+    /// The system clock.
+    System(System),
 }
 
 impl Source {
@@ -40,13 +48,14 @@ impl Source {
         match self {
             Source::Local { .. } => "local",
             Source::Huygens { .. } => "huygens",
+            Source::System(_) => "system",
         }
     }
 
     /// The synchronisation, if there is one.
     pub fn part(&self) -> Option<&Part> {
         match self {
-            Source::Local { .. } => None,
+            Source::Local { .. } | Source::System(_) => None,
             Source::Huygens { part, .. } => Some(part),
         }
     }
@@ -54,8 +63,24 @@ impl Source {
     /// The same, for a thread that outlives the borrow.
     pub fn shared_part(&self) -> Option<Arc<Part>> {
         match self {
-            Source::Local { .. } => None,
+            Source::Local { .. } | Source::System(_) => None,
             Source::Huygens { part, .. } => Some(part.clone()),
+        }
+    }
+
+    /// Times that the system clock was doubted.
+    pub fn doubts(&self) -> u64 {
+        match self {
+            Source::System(system) => system.doubts(),
+            Source::Local { .. } | Source::Huygens { .. } => 0,
+        }
+    }
+
+    /// Why it is doubted now.
+    pub fn doubt(&self) -> Option<String> {
+        match self {
+            Source::System(system) => system.doubt(),
+            Source::Local { .. } | Source::Huygens { .. } => None,
         }
     }
 
@@ -64,11 +89,12 @@ impl Source {
         match self {
             Source::Local { lease_ns, .. } => lease_ns / RENEWALS_PER_LEASE,
             Source::Huygens { lease_ns, .. } => (lease_ns / RENEWALS_PER_LEASE).min(STEERING_NS),
+            Source::System(system) => (system.lease_ns() / RENEWALS_PER_LEASE).min(STEERING_NS),
         }
     }
 
     /// The parameters from now on. Without fleet time, their lease has ended.
-    pub fn renew(&self) -> onr_clock_params {
+    pub fn renew(&mut self) -> onr_clock_params {
         match self {
             Source::Local {
                 lease_ns,
@@ -81,12 +107,13 @@ impl Source {
                     drift: oscillator.drift_at(now),
                     sigma_ns: 0,
                     heard_mono_ns: now,
-                    valid_until_mono_ns: now + lease_ns,
+                    valid_until_mono_ns: now + *lease_ns,
                 })
             }
             Source::Huygens { part, .. } => {
                 part.clock().map_or(onr_clock_params::default(), params)
             }
+            Source::System(system) => system.clock().map_or(onr_clock_params::default(), params),
         }
     }
 }

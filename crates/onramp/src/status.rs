@@ -59,7 +59,9 @@ fn table(s: &Status) -> String {
     let lease = if s.clock.lease_left_ns > 0 {
         format!("lease {} s", seconds(s.clock.lease_left_ns))
     } else {
-        "LEASE EXPIRED, nothing is held".to_owned()
+        let reason = s.clock.doubt.as_ref();
+        let reason = reason.map_or(String::new(), |doubt| format!(": {doubt}"));
+        format!("LEASE EXPIRED, nothing is held{reason}")
     };
     let tags = if s.authenticated {
         "authenticated"

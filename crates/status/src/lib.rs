@@ -161,7 +161,7 @@ pub enum RootQdisc {
 /// Fleet time as a line over CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
-    /// `local` or `huygens`.
+    /// `local`, `huygens` or `system`.
     pub source: String,
     /// Fleet time minus CLOCK_MONOTONIC at `reference_mono_ns`.
     pub offset_ns: i64,
@@ -173,6 +173,12 @@ pub struct Clock {
     pub sigma_ns: i64,
     /// Time until the lease ends; negative after its end, when nothing is held.
     pub lease_left_ns: i64,
+    /// With `system`: times that the system clock was doubted, so that nothing was held.
+    #[serde(default)]
+    pub doubts: u64,
+    /// With `system`: why it is doubted now.
+    #[serde(default)]
+    pub doubt: Option<String>,
 }
 
 /// One-way delays to a peer, and the pauses of flows to it.

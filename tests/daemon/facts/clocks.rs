@@ -1,7 +1,10 @@
 //! Clocks that step, drift or end. A wrong clock may cost delay up to the cap; nothing else.
 use std::{thread, time::Duration};
 
-use nix::sys::signal::Signal;
+use nix::{
+    sys::{signal::Signal, time::TimeSpec},
+    time::{clock_gettime, clock_settime, ClockId},
+};
 
 use onramp_law::abi::onr_clock_params;
 
@@ -206,6 +209,87 @@ pub fn a_receiver_without_a_lease_sends_no_oracks() {
     assert!(counters.get("oracks_sent") > 0);
     assert!(sender.counter("holds") > 0);
     sender.assert_harmless();
+}
+
+/// Tells the kernel that its clock is synchronised, as chrony does, or that it is not.
+fn set_synchronised(is_synchronised: bool) {
+    // SAFETY: plain numbers; adjtimex reads and writes no more than this.
+    let mut change: libc::timex = unsafe { std::mem::zeroed() };
+    change.modes = libc::ADJ_STATUS | libc::ADJ_MAXERROR | libc::ADJ_ESTERROR;
+    change.status = if is_synchronised { 0 } else { libc::STA_UNSYNC };
+    // SAFETY: as above.
+    assert!(unsafe { libc::adjtimex(&mut change) } >= 0, "root may");
+}
+
+/// Two hosts that take the system clock for fleet time, right within 5 us.
+fn by_system_clock(of_sender: &[&str]) -> (Star, Agent, Agent) {
+    set_synchronised(true);
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let options = ["--clock", "system", "--clock-bound", "5us", "--lease", "1s"];
+    let shaped = [&options[..], &["--shape", "200Mbit/s"], of_sender].concat();
+    let sender = Agent::start(from, &shaped);
+    let receiver = Agent::start(to, &options);
+    (star, sender, receiver)
+}
+
+/// Not synchronised or stepped, it is doubted, and nothing is held until it is right again.
+pub fn a_system_clock_is_used_while_it_is_believed() {
+    let (star, sender, _receiver) = by_system_clock(&[]);
+    let (from, to) = star.pair();
+    let held_by_traffic = || {
+        let before = sender.counter("holds");
+        rate_mbit(from, to);
+        sender.counter("holds") - before
+    };
+    let clock = sender.status().clock;
+    assert_eq!((clock.source.as_str(), clock.sigma_ns), ("system", 5_000));
+    assert!(held_by_traffic() > 0);
+    let owd = sender.peer(to).owd_min_ns;
+    assert!((0..20 * MS).contains(&owd.expect("a delay")), "{owd:?}");
+
+    set_synchronised(false);
+    pause_s(0.5);
+    assert_eq!(held_by_traffic(), 0);
+    let clock = sender.status().clock;
+    println!("{clock:?}");
+    assert!(clock.lease_left_ns < 0 && clock.doubts == 1, "{clock:?}");
+    assert!(clock
+        .doubt
+        .is_some_and(|doubt| doubt.contains("not synchronised")));
+    set_synchronised(true);
+    pause_s(0.5);
+    assert!(held_by_traffic() > 0);
+
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("a clock");
+    let leapt = TimeSpec::new(now.tv_sec() + 3600, 0);
+    clock_settime(ClockId::CLOCK_REALTIME, leapt).expect("root may");
+    set_synchronised(true); // a step ends it
+    pause_s(0.4);
+    let clock = sender.status().clock;
+    println!("{clock:?}");
+    assert!(clock.lease_left_ns < 0 && clock.doubts == 2, "{clock:?}");
+    pause_s(1.5);
+    assert!(held_by_traffic() > 0);
+    assert_eq!(sender.status().clock.doubt, None);
+    sender.assert_harmless();
+}
+
+/// The sender's clock is 100 ms ahead of the receiver's, and the bound is 5 us.
+pub fn an_impossible_delay_proves_the_bound_of_a_system_clock_wrong() {
+    let (star, sender, receiver) = by_system_clock(&["--synthetic-clock", "offset=100ms"]);
+    let (from, to) = star.pair();
+    finish_all(transfers(from, to, Load::seconds(2.5), 2));
+    let clock = sender.status().clock;
+    println!("{clock:?}");
+    assert!(clock.lease_left_ns < 0 && clock.doubts == 1, "{clock:?}");
+    let doubt = clock.doubt.expect("a reason");
+    assert!(doubt.contains(&to.v4.to_string()), "{doubt}");
+    let held = sender.counter("holds");
+    let goodput = rate_mbit(from, to);
+    assert_eq!(sender.counter("holds"), held);
+    assert!(goodput > 80.0, "{goodput} Mbit/s");
+    assert_eq!(receiver.status().clock.doubts, 0);
 }
 
 /// Two hosts with T of their own, and a delay on the way to the second.

@@ -135,6 +135,8 @@ facts! {
         without_a_lease_nothing_is_held_until_it_is_renewed: 8,
         a_pause_ends_with_the_lease: 8,
         a_receiver_without_a_lease_sends_no_oracks: 8,
+        a_system_clock_is_used_while_it_is_believed: 12,
+        an_impossible_delay_proves_the_bound_of_a_system_clock_wrong: 8,
         an_automatic_threshold_outlives_a_glitch_of_the_clock: 20,
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
     }

@@ -83,7 +83,8 @@ pub const KEYS: &[Key] = &[
     key("trace.gap", "trace-gap", Form::Span(Span::from_us(1), Span::from_s(10)), Is("1 ms"), "A longer pause between the segments of a connection ends a flow of the trace.").restart(),
     key("trace.addresses", "trace-addresses", Form::Choice(&["plain", "hashed"]), Is("plain"), "`hashed`: addresses are hashed by the key that signs OR-ACKs. Who has the key can try all addresses; without `peers.key_file` everybody has it.").restart(),
 
-    key("clock.source", "clock", Form::Choice(&["local", "huygens"]), Is("local"), "Source of fleet time: `local` is CLOCK_MONOTONIC, correct only if all hosts share one kernel; `huygens` synchronises with the other hosts of the fleet, in software.").restart(),
+    key("clock.source", "clock", Form::Choice(&["local", "huygens", "system"]), Is("local"), "Source of fleet time: `local` is CLOCK_MONOTONIC, correct only if all hosts share one kernel; `huygens` synchronises with the other hosts of the fleet, in software; `system` is the system clock, which another program (chrony, phc2sys) keeps right within `clock.bound` on all hosts.").restart(),
+    key("clock.bound", "clock-bound", Form::Span(NS, Span::from_s(1)), Without("required with `system`"), "Largest error of the system clock on each host, with `clock.source = \"system\"`. Thresholds count it as sigma. A measured delay below minus twice this bound proves it wrong: nothing is held then for a minute.").restart(),
     key("clock.lease", "lease", Form::Span(Span::from_ms(1), Span::from_s(86_400)), Is("5 s"), "Nothing is held if the clock is not renewed, and fleet time ends if the leader is not heard, for this time.").restart().of(Daemons::Both),
 
     key("fleet.members", "member", Form::List(&Form::Text("ADDRESS or ADDRESS:PORT")), Without("none"), "All hosts of the fleet, this one included, as ADDRESS or ADDRESS:PORT. Give the same list in the same order on every host; the first host leads.").of(Daemons::Fleet),

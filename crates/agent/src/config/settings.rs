@@ -180,13 +180,24 @@ impl Configuration {
             )))
         });
         let mut errors: Vec<Error> = needs.chain(excluded).collect();
-        let is_local = self.get::<String>("clock.source").as_deref() == Some("local");
-        if daemon == Daemon::Agent && key.of == Daemons::Fleet && is_local {
-            let source = find("clock.source").expect("it is a key");
-            let huygens = place.set(source, "huygens");
+        let source = self.get::<String>("clock.source").unwrap_or_default();
+        let wanted = match key.path {
+            "clock.bound" => "system",
+            _ if daemon == Daemon::Agent && key.of == Daemons::Fleet => "huygens",
+            _ => source.as_str(),
+        };
+        if !source.is_empty() && source != wanted {
+            let key = find("clock.source").expect("it is a key");
             errors.push(error(format!(
-                "{found}, which {} does not use; write {huygens}, or remove it",
-                place.set(source, "local")
+                "{found}, which {} does not use; write {}, or remove it",
+                place.set(key, &source),
+                place.set(key, wanted)
+            )));
+        }
+        if key.path == "clock.source" && source == "system" && lacks(&&"clock.bound") {
+            let bound = place.name(find("clock.bound").expect("it is a key"));
+            errors.push(error(format!(
+                "{found}, which needs {bound}, the largest error of the system clock, e.g. 5 us"
             )));
         }
         errors

@@ -10,6 +10,7 @@ use tracing::warn;
 use super::{min_owd_ns, Daemon};
 use crate::args::Threshold;
 use crate::peers::Change;
+use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
 
 /// A peer that was not heard for this time is forgotten.
@@ -29,7 +30,17 @@ impl Daemon {
         self.watch();
         let (members, peers) = (self.keep_members(), self.keep_peers());
         let checked = self.check_silence();
-        self.peer_trouble.note(members.and(peers).and(checked));
+        let compared = self.compare_clock();
+        let outcome = members.and(peers).and(checked).and(compared);
+        self.peer_trouble.note(outcome);
+        Ok(())
+    }
+
+    /// Compares the system clock's bound with the delays, if it is the source.
+    fn compare_clock(&mut self) -> Result<()> {
+        if let Source::System(system) = &mut self.clock {
+            system.compare(&self.datapath.peers()?, now_mono_ns());
+        }
         Ok(())
     }
 
