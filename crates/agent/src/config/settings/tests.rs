@@ -54,7 +54,7 @@ onramp.toml:6: law.max_pause is \"0 ms\", below min 1 ns; write a time, 1 ns to 
 onramp.toml:7: law.name is \"fast\", which is not LAWS; write LAWS
 onramp.toml:9: limits.flows is 4, below min 16; write a number, 16 to 65536
 onramp.toml:11: peers.prefixes is \"10.0.0.0/40\", the prefix length of 10.0.0.0/40 is 40, above 32; write an IP address or prefix such as \"10.0.0.0/8\"
-onramp.toml:13: clock.source is \"ntp\", which is not \"local\" or \"huygens\"; write \"local\" or \"huygens\"
+onramp.toml:13: clock.source is \"ntp\", which is not \"local\" or \"huygens\" or \"system\"; write \"local\" or \"huygens\" or \"system\"
 onramp.toml:15: etcd.user is onramp, which needs etcd.password_file; set it, or remove etcd.user";
     assert_eq!(wrong(text), expected.replace("LAWS", &Form::Law.words()));
 }
@@ -275,12 +275,27 @@ fn a_reload_changes_what_can_change_and_refuses_the_rest() {
 }
 
 #[test]
+fn a_bound_and_the_system_clock_need_each_other() {
+    let (system, bound) = ("clock.source = \"system\"\n", "clock.bound = \"5 us\"\n");
+    valid(&format!("devices = [\"eth0\"]\n{system}{bound}"));
+    let told = load(system, &[]).unwrap_err().to_string();
+    assert!(told.contains("which needs clock.bound"), "{told}");
+    let told = load(bound, &[]).unwrap_err().to_string();
+    assert!(told.contains("write clock.source = \"system\""), "{told}");
+    let told = load(&format!("{system}{bound}"), &[("fleet.degree", "4")])
+        .unwrap_err()
+        .to_string();
+    assert!(told.contains("write --clock huygens"), "{told}");
+}
+
+#[test]
 fn every_choice_has_a_value_of_its_own_and_every_key_a_type() {
     for key in keys::KEYS {
         let texts = |form: Form| -> Vec<String> {
             match form {
                 Form::Choice(names) => names.iter().map(|name| (*name).to_owned()).collect(),
                 Form::Rate(least, _) => vec![least.to_string()],
+                Form::Span(least, _) => vec![least.to_string()],
                 Form::Bytes(least, _) => vec![least.to_string()],
                 Form::Address => vec!["127.0.0.1:9".to_owned()],
                 Form::Prefix => vec!["10.0.0.0/8".to_owned()],
