@@ -267,7 +267,7 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 20,
-        rapid_runs_in_the_kernel: 70,
+        rapid_runs_in_the_kernel: 30,
         gaps_of_rapid_are_kept: 25 variant,
     }
     soak {
