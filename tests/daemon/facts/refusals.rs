@@ -185,6 +185,6 @@ pub fn key_files_that_are_none() {
     let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
     std::fs::remove_file("/tmp/keys").expect("it is there");
     println!("{}", ended.text.trim());
-    assert_says(&ended.text, &["/tmp/keys", "Permission denied"]);
+    assert_says(&ended.text, &["cannot read", "&& chmod 600 /tmp/keys"]);
     assert!(host.ns.qdisc("eth0").is_none(), "the device was touched");
 }
