@@ -34,10 +34,10 @@ pub enum KeyError {
         /// Why.
         source: std::io::Error,
     },
-    /// It belongs to another user: daemons drop the capability to read such files.
+    /// It belongs to another user, or its owner may not read it: daemons drop the capability to read such files.
     #[error(
-        "cannot read the key file {path}: it must belong to the user that runs the daemon, and a daemon of \
-         root reads no files of others either; run: chown root {path}"
+        "cannot read the key file {path}: it must belong to the user that runs the daemon, and its owner must be \
+         allowed to read it, also if that is root; run: chown root {path} && chmod 600 {path}"
     )]
     Foreign {
         /// The file.

@@ -173,7 +173,9 @@ facts! {
         a_daemon_without_peers_names_the_option_that_mends_it: 4,
         it_ends_with_its_device: 5,
         status_tells_of_a_daemon_and_of_none: 4,
-        the_kernel_verifies_its_programs_quickly: 3,
+    }
+    programs {
+        each_is_verified_as_quickly_as_recorded: 8,
     }
     successors {
         after_a_kill_under_load_it_goes_on_without_loss: 10,
@@ -184,6 +186,7 @@ facts! {
         pins_of_a_device_that_has_gone_are_removed: 5,
         a_replacement_under_load_loses_no_transfer: 10,
         one_with_other_programs_replaces_them_and_their_pins: 6,
+        without_write_access_to_the_bpf_file_system_the_next_one_begins_anew: 6,
         the_shipped_file_observes_after_one_command_and_enforces_after_another: 20,
     }
     configuration {
@@ -208,6 +211,7 @@ facts! {
         top_doctor_and_connectivity_agree_with_the_daemon: 10,
         an_observer_writes_a_trace_of_flows: 8,
         a_traced_flow_is_as_the_daemon_sees_it: 8,
+        a_trace_on_a_full_or_read_only_file_system_is_lost_and_the_daemon_stays: 8,
     }
     hosts {
         a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,
@@ -280,5 +284,6 @@ facts! {
         clocks_beside_chrony_and_ptp4l: 150,
         ten_million_forged_oracks_change_nothing: 600,
         edt_beside_edge: 300,
+        programs_by_kernel: 8,
     }
 }

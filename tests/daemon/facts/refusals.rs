@@ -1,6 +1,9 @@
 //! What the daemon refuses: with a failure, in words that name place, value and bound, and without
 //! having touched the device.
-use std::os::unix::process::CommandExt;
+use std::{
+    fs::Permissions,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+};
 
 use nix::sys::signal::Signal;
 
@@ -175,7 +178,13 @@ pub fn key_files_that_are_none() {
     write_keys("/tmp/keys", "0 00112233445566778899aabbccddeeff\n");
     std::os::unix::fs::chown("/tmp/keys", Some(65534), None).expect("root may");
     let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
-    std::fs::remove_file("/tmp/keys").expect("it is there");
     assert_says(&ended.text, &["/tmp/keys", "run: chown root /tmp/keys"]);
+    // The daemon is root without the capability to read whatever it likes.
+    std::os::unix::fs::chown("/tmp/keys", Some(0), None).expect("root may");
+    std::fs::set_permissions("/tmp/keys", Permissions::from_mode(0)).expect("it is ours");
+    let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
+    std::fs::remove_file("/tmp/keys").expect("it is there");
+    println!("{}", ended.text.trim());
+    assert_says(&ended.text, &["cannot read", "&& chmod 600 /tmp/keys"]);
     assert!(host.ns.qdisc("eth0").is_none(), "the device was touched");
 }

@@ -15,7 +15,7 @@ use onramp_status::{Flow, Verdict};
 
 use crate::{
     agent::{onramp, Agent, PROGRAM},
-    net::{Host, Plan, Star},
+    net::{shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
 };
 
@@ -254,4 +254,52 @@ fn trace_for(host: &Host, near: &str, far: &str, time: Duration) -> Vec<Flow> {
         .collect();
     assert!(flows.len() > 10, "{text}");
     flows
+}
+
+/// An observer that traces flows to `path`; a pause of 100 ms ends a flow.
+fn tracing(host: &Host, path: &str) -> Agent {
+    let options = [
+        "--trace",
+        path,
+        "--trace-look",
+        "10ms",
+        "--trace-gap",
+        "100ms",
+    ];
+    Agent::observe_with(host, &options)
+}
+
+fn trace_of(agent: &Agent) -> onramp_status::Trace {
+    agent.status().trace.expect("it traces")
+}
+
+/// The full disk is on the sender, the one without write access on the receiver.
+pub fn a_trace_on_a_full_or_read_only_file_system_is_lost_and_the_daemon_stays() {
+    shell("mkdir /run/full /run/fixed");
+    shell("mount -t tmpfs -o size=64k full /run/full");
+    shell("mount -t tmpfs -o ro fixed /run/fixed");
+    std::fs::write("/run/full/others", vec![0; 65536]).expect("it has just this room");
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let [full, fixed] = [(from, "/run/full/t"), (to, "/run/fixed/t")].map(|(h, p)| tracing(h, p));
+    let send = || {
+        finish_all(transfers(from, to, Load::bytes(200_000), 4));
+        thread::sleep(Duration::from_millis(500));
+    };
+    send();
+    let (lost, refused) = (trace_of(&full), trace_of(&fixed));
+    println!("{lost:?}\n{refused:?}");
+    assert!(lost.written == 0 && lost.lost >= 4, "{lost:?}");
+    let says =
+        |trace: &onramp_status::Trace, part| trace.error.as_ref().is_some_and(|e| e.contains(part));
+    assert!(says(&lost, "No space left") && says(&lost, "free some space"));
+    assert!(says(&refused, "Read-only") && says(&refused, "set trace.path"));
+    std::fs::remove_file("/run/full/others").expect("it is there");
+    send();
+    let found = trace_of(&full);
+    assert!(found.written >= 4 && found.error.is_none(), "{found:?}");
+    for agent in [full, fixed] {
+        assert_eq!(agent.stop(Signal::SIGTERM).code, Some(0));
+    }
+    shell("umount /run/full /run/fixed");
 }

@@ -204,3 +204,8 @@ pub fn ten_million_forged_oracks_change_nothing() {
 pub fn edt_beside_edge() {
     super::edt::beside_edge();
 }
+
+/// The rows of docs/results/verifier.md.
+pub fn programs_by_kernel() {
+    super::programs::print_rows();
+}

@@ -33,6 +33,11 @@ fn mount_bpffs() {
     shell(&format!("mount -t bpf bpf {BPFFS}"));
 }
 
+fn mount_bpffs_read_only() {
+    mount_bpffs();
+    shell(&format!("mount -o remount,ro {BPFFS}"));
+}
+
 fn pause_s(seconds: f64) {
     thread::sleep(Duration::from_secs_f64(seconds));
 }
@@ -327,4 +332,28 @@ pub fn the_shipped_file_observes_after_one_command_and_enforces_after_another() 
         }
     }
     std::fs::remove_dir_all("/etc/onramp").expect("it is there");
+}
+
+/// The daemon holds without its pins, says so, and restores the device when it stops.
+pub fn without_write_access_to_the_bpf_file_system_the_next_one_begins_anew() {
+    mount_bpffs_read_only();
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let before = traces(from);
+    let [former, _receiver] = [from, to].map(|host| Agent::start(host, OPTIONS));
+    println!("{}", former.text());
+    let says = [
+        "cannot pin",
+        BPFFS,
+        "Read-only",
+        "the next daemon begins anew",
+    ];
+    assert!(says.iter().all(|part| former.text().contains(part)));
+    finish_all(transfers(from, to, Load::seconds(1.0), 1));
+    assert!(former.counter("oracks_used") > 0, "{}", former.text());
+    drop(former); // SIGKILL
+    let next = Agent::start(from, OPTIONS);
+    assert!(!next.text().contains(GOES_ON), "{}", next.text());
+    assert_eq!(next.stop(Signal::SIGTERM).code, Some(0));
+    assert_eq!(traces(from).0, before.0);
 }
