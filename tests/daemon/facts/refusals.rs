@@ -181,7 +181,7 @@ pub fn key_files_that_are_none() {
     assert_says(&ended.text, &["/tmp/keys", "run: chown root /tmp/keys"]);
     // The daemon is root without the capability to read whatever it likes.
     std::os::unix::fs::chown("/tmp/keys", Some(0), None).expect("root may");
-    std::fs::set_permissions("/tmp/keys", Permissions::from_mode(0)).expect("it is ours");
+    std::fs::set_permissions("/tmp/keys", Permissions::from_mode(0o000)).expect("it is ours");
     let ended = Agent::refuse(host, &["--key-file", "/tmp/keys"]);
     std::fs::remove_file("/tmp/keys").expect("it is there");
     println!("{}", ended.text.trim());
