@@ -109,12 +109,12 @@ facts! {
         how_often_they_come_can_be_set: 3,
     }
     faults {
-        one_lost_orack_in_a_hundred_changes_little: 7,
+        one_lost_orack_in_a_hundred_changes_little: 7 variant,
         half_of_the_oracks_are_enough_to_hold: 7 variant,
         without_any_orack_nothing_is_held: 7 variant,
         a_peer_that_sends_no_oracks_is_named: 12,
         doubled_oracks_are_ignored_and_counted: 7 variant,
-        oracks_that_others_overtook_are_ignored_and_counted: 7,
+        oracks_that_others_overtook_are_ignored_and_counted: 7 variant,
         oracks_that_are_seconds_late_are_stale: 7,
         replayed_oracks_change_nothing: 7,
         oracks_that_are_wrong_are_refused_and_counted: 7,
@@ -146,7 +146,7 @@ facts! {
         two_hosts_agree: 30 variant,
         half_of_the_probes_are_enough: 40 variant,
         on_ramp_holds_by_fleet_time: 40 variant,
-        automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held: 40,
+        automatic_thresholds_come_from_the_way_and_without_one_nothing_is_held: 40 variant,
         a_dead_coordinator_ends_the_lease_and_a_new_one_goes_on: 60 variant,
         a_dead_peer_and_a_way_that_loses_everything_harm_nobody_else: 50 variant,
         forged_replayed_and_cut_messages_are_counted_and_ignored: 40 variant,
@@ -184,13 +184,13 @@ facts! {
         detach_leaves_no_trace_of_a_killed_one: 5,
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5 variant,
         pins_of_a_device_that_has_gone_are_removed: 5,
-        a_replacement_under_load_loses_no_transfer: 10,
+        a_replacement_under_load_loses_no_transfer: 10 variant,
         one_with_other_programs_replaces_them_and_their_pins: 6,
-        without_write_access_to_the_bpf_file_system_the_next_one_begins_anew: 6,
+        without_write_access_to_the_bpf_file_system_the_next_one_begins_anew: 6 variant,
         the_shipped_file_observes_after_one_command_and_enforces_after_another: 20,
     }
     configuration {
-        an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20,
+        an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20 variant,
         with_edt_classes_are_the_same: 20 variant,
         a_class_of_cgroups_has_what_their_sockets_send: 15,
         with_edt_classes_of_cgroups_are_the_same: 15 variant,
@@ -242,7 +242,7 @@ facts! {
         a_tunnel_passes_unheld: 6,
         a_pod_behind_veth: 10,
         a_pod_behind_netkit: 10 variant,
-        an_agent_in_a_pod_behind_netkit: 10,
+        an_agent_in_a_pod_behind_netkit: 10 variant,
     }
     devices {
         one_daemon_holds_on_each: 10,
@@ -267,7 +267,7 @@ facts! {
     scale {
         thousands_of_held_flows_cost_no_scan: 25,
         flows_of_one_host_get_equal_shares: 8,
-        a_daemon_with_16384_flows_is_small: 15,
+        a_daemon_with_16384_flows_is_small: 15 variant,
     }
     congestion {
         ours_run_in_the_kernel: 20,
