@@ -1,7 +1,11 @@
 //! Outside the machines with several processors (several.rs): counts by processor and by lock, and the
 //! tables about them in docs/cost.md. The numbers are in docs/cost-several.json.
 
-use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    path::Path,
+};
 
 use anyhow::{bail, Context, Result};
 use serde::{Deserialize, Serialize};
@@ -168,6 +172,7 @@ fn write_queues(out: &mut String, runs: &[Run]) -> Result<()> {
             )?;
         }
     }
+    write_older(out, runs)?;
     let most = runs.iter().map(|run| run.processors).max().unwrap_or(0);
     let most: Vec<Run> = runs
         .iter()
@@ -233,6 +238,19 @@ fn write_hosts(out: &mut String, runs: &[Run]) -> Result<()> {
             "-".to_owned()
         });
         writeln!(out, "| {} |", cells.join(" | "))?;
+    }
+    write_older(out, runs)
+}
+
+/// Names the rows that are not of today's data path.
+fn write_older(out: &mut String, runs: &[Run]) -> Result<()> {
+    let now = data_path();
+    let older = runs.iter().filter(|run| run.data_path != now);
+    let processors: BTreeSet<u8> = older.map(|run| run.processors).collect();
+    if !processors.is_empty() {
+        let processors: Vec<String> = processors.iter().map(u8::to_string).collect();
+        let processors = processors.join(", ");
+        writeln!(out, "\nRows of machines with {processors} processors were measured with an earlier data path.")?;
     }
     Ok(())
 }
