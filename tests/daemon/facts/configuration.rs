@@ -37,6 +37,16 @@ fn start(host: &Host, options: &[&str]) -> Agent {
     )
 }
 
+/// A daemon on each of both hosts, with this path.
+fn start_both(star: &Star, path: &str) -> (Agent, Agent) {
+    let options: &[&str] = match path {
+        "edge" => &["--shape", "200Mbit/s"],
+        _ => &["--path", path],
+    };
+    let (from, to) = star.pair();
+    (start(from, options), start(to, options))
+}
+
 /// Two flows for a while to ports of this range at the receiver.
 fn flows_to(star: &Star, ports: &str, seconds: f64) -> Vec<Transfer> {
     let (from, to) = star.pair();
@@ -79,12 +89,8 @@ hold = false
 fn classes_with(path: &str) {
     write(CLASSES);
     let star = Star::build(&Plan::USUAL);
-    let (from, to) = star.pair();
-    let options: &[&str] = match path {
-        "edge" => &["--shape", "200Mbit/s"],
-        _ => &["--path", path],
-    };
-    let (sender, _receiver) = (start(from, options), start(to, options));
+    let (_, to) = star.pair();
+    let (sender, _receiver) = start_both(&star, path);
     // Holds and mean delay of two flows, and T of their class as the law uses it.
     let outcome = |first_port: u16| {
         let before = sender.counter("holds");
@@ -158,12 +164,7 @@ fn cgroups_with(path: &str) {
     }
     std::fs::create_dir_all(format!("{CGROUPS}/backup")).expect("a cgroup of version 2");
     let star = Star::build(&Plan::USUAL);
-    let (from, to) = star.pair();
-    let options: &[&str] = match path {
-        "edge" => &["--shape", "200Mbit/s"],
-        _ => &["--path", path],
-    };
-    let (sender, _receiver) = (start(from, options), start(to, options));
+    let (sender, _receiver) = start_both(&star, path);
     // T of the class of a flow whose socket is made in this cgroup.
     let of_flow = |cgroup: &str, port: u16| {
         join(cgroup);
