@@ -81,7 +81,7 @@ facts! {
         a_qdisc_that_another_program_gives_to_one_stays: 8,
         a_connection_that_changes_its_queue_keeps_its_state: 20,
         a_kick_that_runs_another_queue_is_found: 40 variant,
-        late_timers_do_not_slow_a_paced_flow: 12,
+        late_timers_do_not_slow_a_paced_flow: 12 variant,
         one_rate_for_all_needs_one_qdisc: 4,
     }
     nics {
@@ -89,7 +89,7 @@ facts! {
         a_nic_that_others_fill_does_not_hold_a_flow: 20 variant,
     }
     edt {
-        it_holds_an_incast_and_shortens_the_queue: 40,
+        it_holds_an_incast_and_shortens_the_queue: 28,
         every_law_holds_with_it: 30 variant,
         its_holds_end_with_the_lease: 8,
         it_restores_what_it_found: 10 variant,
@@ -130,7 +130,7 @@ facts! {
     clocks {
         steps_at_the_sender_are_ignored: 8 variant,
         steps_at_the_receiver_are_ignored: 8 variant,
-        small_steps_cost_the_cap_at_most: 8,
+        small_steps_cost_the_cap_at_most: 8 variant,
         drift_is_applied: 8,
         without_a_lease_nothing_is_held_until_it_is_renewed: 8,
         a_pause_ends_with_the_lease: 8,
@@ -166,7 +166,7 @@ facts! {
         what_another_program_makes_of_the_root_qdisc_stays: 6,
         a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 4,
         stopping_under_load_loses_no_transfer: 5 variant,
-        killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5,
+        killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5 variant,
         down_and_up_under_load_loses_no_transfer: 5,
         it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
         sighup_reads_the_keys_again: 6,
