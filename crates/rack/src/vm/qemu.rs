@@ -34,6 +34,8 @@ const KERNEL_ARGUMENTS: &[&str] = &[
     "nolapic_timer no_timer_check",
     // The kernel's own certificates cost 0.3 s to parse and serve only to check modules.
     "initcall_blacklist=load_system_certificate_list",
+    // The kernel's tests of its own ciphers are two fifths of what it does until it is up.
+    "cryptomgr.notests=1",
     // A kernel that panics ends the guest.
     "oops=panic panic=-1 reboot=t",
 ];
