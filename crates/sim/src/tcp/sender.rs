@@ -442,18 +442,27 @@ impl Sender {
     }
 
     fn take_block(&mut self, now: Time<Sim>, (start, end): (u32, u32), news: &mut News) {
-        for number in start.max(self.unacked)..end.min(self.next) {
-            let packet = &mut self.outstanding[(number - self.unacked) as usize];
-            match packet.state {
-                State::Sacked => continue,
-                State::Lost => self.lost -= 1,
-                State::Sent => {}
-            }
+        let mut number = start.max(self.unacked);
+        while let Some(new) = self.not_sacked(number, end.min(self.next)) {
+            let packet = &mut self.outstanding[(new - self.unacked) as usize];
+            self.lost -= u32::from(packet.state == State::Lost);
             packet.state = State::Sacked;
             let packet = *packet;
             self.sacked += 1;
-            self.note(now, number, packet, news);
+            self.note(now, new, packet, news);
+            number = new + 1;
         }
+    }
+
+    /// The first packet of a range that is not known to have arrived.
+    fn not_sacked(&self, start: u32, end: u32) -> Option<u32> {
+        let place = |number: u32| (number - self.unacked) as usize;
+        if start >= end {
+            return None;
+        }
+        let mut range = self.outstanding.range(place(start)..place(end));
+        let first = range.position(|packet| packet.state != State::Sacked)?;
+        Some(start + first as u32)
     }
 
     /// RFC 8985 §6.2, step 2, and Karn's rule.
