@@ -27,7 +27,7 @@ mod tables;
 
 pub use class::Class;
 pub use counters::{
-    ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent,
+    ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent, RoundSample,
     SimCounters, WorldCounters,
 };
 pub use error::{Error, Result};

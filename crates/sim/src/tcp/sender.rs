@@ -241,6 +241,11 @@ impl Sender {
         self.total = self.next;
     }
 
+    /// Packets that have been delivered.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// Packets in the network, as far as is known.
     pub fn in_flight(&self) -> u32 {
         self.outstanding.len() as u32 - self.sacked - self.lost
@@ -385,10 +390,10 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement has arrived.
-    pub fn acknowledged(&mut self, now: Time<Sim>, ack: &Acknowledgement) {
+    /// An acknowledgement has arrived. Returns its round-trip time, if it has one.
+    pub fn acknowledged(&mut self, now: Time<Sim>, ack: &Acknowledgement) -> Option<Span> {
         if self.outstanding.is_empty() {
-            return;
+            return None;
         }
         let was_growing = self.may_grow();
         let (unacked, newest) = (self.unacked, self.newest);
@@ -422,6 +427,7 @@ impl Sender {
             self.grow(now, (ack.marked, arrival), &news, (lost, was_growing));
         }
         self.arm(now);
+        news.rtt
     }
 
     fn take_cumulative(&mut self, now: Time<Sim>, to: u32, news: &mut News) {
