@@ -27,8 +27,8 @@ mod tables;
 
 pub use class::Class;
 pub use counters::{
-    ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent, RoundSample,
-    SimCounters, WorldCounters,
+    ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent,
+    RoundSample, SimCounters, WorldCounters,
 };
 pub use error::{Error, Result};
 pub use explain::explain_markdown;

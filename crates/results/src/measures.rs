@@ -2,8 +2,8 @@
 
 use crate::correlation::rank_correlation;
 use crate::counters::{
-    ClockCounters, Counters, PairSample, PortCounters, RackCounters, Resent, RoundSample, SimCounters,
-    WorldCounters,
+    ClockCounters, Counters, PairSample, PortCounters, RackCounters, Resent, RoundSample,
+    SimCounters, WorldCounters,
 };
 use crate::metrics::metric_of;
 use crate::{Class, FlowRow, RequestRow, Summary};

@@ -11,8 +11,8 @@ use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
 use crate::host::kernel::MSS;
 use onramp_results::{
-    Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent, RoundSample, RunResult,
-    SeriesRow, SimCounters, Summary, Tables, WorldCounters,
+    Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,
+    RoundSample, RunResult, SeriesRow, SimCounters, Summary, Tables, WorldCounters,
 };
 use onramp_scenario::{HostKind, Qdisc, Run};
 use serde_json::json;

@@ -112,11 +112,7 @@ impl Series {
                 Place::Flow(flow) => {
                     flows.insert(flow);
                 }
-                Place::Port(_)
-                | Place::AllFlows
-                | Place::Pairs
-                | Place::Rtts
-                | Place::Rounds => {}
+                Place::Port(_) | Place::AllFlows | Place::Pairs | Place::Rtts | Place::Rounds => {}
             }
         }
         let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
