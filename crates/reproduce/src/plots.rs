@@ -282,17 +282,21 @@ fn points(
     Ok(line)
 }
 
-/// Rows of a pair are consecutive, so that the n-th row of each name belongs to the n-th pair.
+/// Rows of a pair or a round are consecutive, so that the n-th row of each name belongs to the n-th pair.
 fn pairs(world: &World, runs: &[&RunResult], signal: &str) -> Result<Vec<Series>> {
     let mut series = Series {
         name: signal.to_owned(),
         ..Series::default()
     };
+    let met = match signal {
+        "round_rtt_us" => "round_marked_fraction",
+        _ => "pair_owd_us",
+    };
     if let Some(run) = runs.first() {
         each_point(&world.directory, run.run, |point| {
             if point.name == signal {
                 series.x.push(point.value);
-            } else if point.name == "pair_owd_us" {
+            } else if point.name == met {
                 series.y.push(Some(point.value));
             }
         })?;

@@ -157,9 +157,10 @@ pub enum Show {
         /// A line each.
         by: String,
     },
-    /// The delays that packets met over what their senders knew, of the first seed.
+    /// The delays that packets met over what their senders knew, of the first seed; or the fractions of marked packets of
+    /// rounds over their round-trip times.
     Pairs {
-        /// `pair_last_owd_us` or `pair_last_rtt_us`.
+        /// `pair_last_owd_us`, `pair_last_rtt_us` or `round_rtt_us`.
         signal: String,
     },
 }

@@ -1,7 +1,7 @@
 //! Rank correlation of pairs of values.
 
 /// Spearman's rank correlation; none for fewer than two pairs, or if all values of one side are equal.
-pub(crate) fn rank_correlation<T: Ord + Copy>(pairs: &[(T, T)]) -> Option<f64> {
+pub(crate) fn rank_correlation<A: Ord + Copy, B: Ord + Copy>(pairs: &[(A, B)]) -> Option<f64> {
     let a = ranks(pairs.iter().map(|pair| pair.0).collect());
     let b = ranks(pairs.iter().map(|pair| pair.1).collect());
     let mean = (pairs.len() as f64 - 1.0) / 2.0;

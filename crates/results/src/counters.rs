@@ -120,6 +120,19 @@ pub struct SimCounters {
     pub rtt_us: Option<Summary>,
     /// Delays of packets and the last measurements of their senders, with `--series pairs`.
     pub pairs: Vec<PairSample>,
+    /// Rounds of connections that ended within the window, with `--series rounds`.
+    pub rounds: Vec<RoundSample>,
+}
+
+/// A round of a connection: from an acknowledgement to that of the packet that was to be sent next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundSample {
+    /// Packets that were acknowledged, at least one.
+    pub packets: u32,
+    /// Of these, marked CE.
+    pub marked: u32,
+    /// Its least round-trip time.
+    pub least_rtt: Span,
 }
 
 /// The one-way delay of a packet, and the last measurements of its sender when it sent the packet.

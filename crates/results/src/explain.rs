@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// Names of series: name, place, worlds, meaning.
 #[rustfmt::skip]
-pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 13] = [
+pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 15] = [
     ("queue_us", "port", "both", "Queueing delay of the port: largest time until its line is free in the interval"),
     ("queue_bytes", "port", "sim", "Queue of the port: most bytes that wait in the interval"),
     ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
@@ -20,6 +20,8 @@ pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 13] = [
     ("pair_owd_us", "flow", "sim", "With `--series pairs`: one-way delay of a sampled packet"),
     ("pair_last_owd_us", "flow", "sim", "With `--series pairs`: the last one-way delay that the sender knew when it sent the packet, by the hosts' clocks"),
     ("pair_last_rtt_us", "flow", "sim", "With `--series pairs`: the last round-trip time that the sender knew when it sent the packet"),
+    ("round_marked_fraction", "flow", "sim", "With `--series rounds`: fraction of the packets of a round of the flow's connection that were marked; at the end of the round"),
+    ("round_rtt_us", "flow", "sim", "With `--series rounds`: least round-trip time of the same round"),
 ];
 
 /// Cost of the measurement: name, unit, worlds, meaning.

@@ -28,7 +28,7 @@ mod tables;
 pub use class::Class;
 pub use counters::{
     ClockCounters, ClockWindow, Counters, PairSample, PortCounters, RackCounters, Received, Resent,
-    SimCounters, WorldCounters,
+    RoundSample, SimCounters, WorldCounters,
 };
 pub use error::{Error, Result};
 pub use explain::explain_markdown;

@@ -2,8 +2,8 @@
 
 use crate::correlation::rank_correlation;
 use crate::counters::{
-    ClockCounters, Counters, PairSample, PortCounters, RackCounters, Resent, SimCounters,
-    WorldCounters,
+    ClockCounters, Counters, PairSample, PortCounters, RackCounters, Resent, RoundSample,
+    SimCounters, WorldCounters,
 };
 use crate::metrics::metric_of;
 use crate::{Class, FlowRow, RequestRow, Summary};
@@ -215,6 +215,23 @@ impl<'a> Measures<'a> {
         };
         metrics.put_some("pairs.owd_correlation", correlation(|pair| pair.last_owd));
         metrics.put_some("pairs.rtt_correlation", correlation(|pair| pair.last_rtt));
+        self.put_rounds(&sim.rounds, metrics);
+    }
+
+    fn put_rounds(&self, rounds: &[RoundSample], metrics: &mut Metrics) {
+        if rounds.is_empty() {
+            return;
+        }
+        let rtts_us = rounds.iter().map(|round| us(round.least_rtt.as_ns()));
+        metrics.put_some("rounds.rtt_us", Summary::of(rtts_us.collect()));
+        let fraction = |round: &RoundSample| f64::from(round.marked) / f64::from(round.packets);
+        let fractions = Summary::of(rounds.iter().map(fraction).collect());
+        metrics.put_some("rounds.marked_fraction", fractions);
+        // Fractions as whole numbers, which have an order.
+        let q32 = |round: &RoundSample| (u64::from(round.marked) << 32) / u64::from(round.packets);
+        let pairs = rounds.iter().map(|round| (q32(round), round.least_rtt));
+        let correlation = rank_correlation(&pairs.collect::<Vec<_>>());
+        metrics.put_some("rounds.mark_correlation", correlation);
     }
 
     fn window(&self) -> Span {

@@ -48,7 +48,7 @@ const fn metric(line: Line) -> Metric {
 
 /// All metrics, in the order of docs/results.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 50] = [
+pub const METRICS: [Metric; 53] = [
     metric(("incast.rct_us", "us", "distribution", BOTH, ALL, "Request completion time of an incast: from the request (rack: the aggregator's first write; simulator: the start of the first answer) to the last byte of the last answer at the aggregator")),
     metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "As `incast.rct_us`, up to the last acknowledgement at the last sender, as the paper's simulator measures it")),
     metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast that are unfinished 2 s after the end of the traffic")),
@@ -93,6 +93,9 @@ pub const METRICS: [Metric; 50] = [
     metric(("or_ack_mbps", "Mbit/s", "number", SIM, ALL, "Rate of the OR-ACKs of a host within the window, mean over hosts")),
     metric(("pairs.owd_correlation", "1", "number", SIM, ALL, "Spearman's rank correlation between the one-way delay of a packet and the last one-way delay that its sender knew (`--series pairs`)")),
     metric(("pairs.rtt_correlation", "1", "number", SIM, ALL, "Spearman's rank correlation between the one-way delay of a packet and the last round-trip time that its sender knew (`--series pairs`)")),
+    metric(("rounds.mark_correlation", "1", "number", SIM, "kernel", "Spearman's rank correlation between the fraction of marked packets of a round and the least round-trip time of the same round (`--series rounds`). A round ends when the packet is acknowledged that was to be sent next at its start; rounds of all connections within the window")),
+    metric(("rounds.marked_fraction", "1", "distribution", SIM, "kernel", "Fraction of marked packets of these rounds")),
+    metric(("rounds.rtt_us", "us", "distribution", SIM, "kernel", "Least round-trip time of these rounds")),
     metric(("connections", "1", "number", RACK, ALL, "Connections opened by the load generator")),
     metric(("load.late_max_us", "us", "number", RACK, ALL, "Longest delay between the start time of a flow and the time at which the load generator started it")),
     metric(("probe.drops", "1", "number", RACK, ALL, "Drops at the measured port within the window, inferred by its probe: a check of `port.drops`")),

@@ -10,6 +10,7 @@ use crate::flows::network::Network;
 use crate::host::config::Config;
 use crate::host::delays::Delays;
 use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
+use crate::host::kernel::rounds::{Round, Rounds};
 use crate::host::kernel::signals::{Pair, Signals};
 use crate::host::rtts::{RttSample, Rtts};
 use crate::host::site::Site;
@@ -253,6 +254,26 @@ impl Simulation {
             Hosts::Kernel(kernels) => kernels.signals = Some(Signals::default()),
             Hosts::Nic(_) => {}
         });
+    }
+
+    /// Records rounds of connections until `end`.
+    pub(crate) fn watch_rounds(&mut self, end: Time<Sim>) {
+        self.each().for_each(|mut domain| match &mut domain.hosts {
+            Hosts::Kernel(kernels) => kernels.rounds = Some(Rounds::new(end)),
+            Hosts::Nic(_) => {}
+        });
+    }
+
+    /// Those that have ended, by time.
+    pub(crate) fn rounds(&self) -> Vec<Round> {
+        let of = |domain: &Domain| match &domain.hosts {
+            Hosts::Kernel(kernels) => Some(kernels.rounds.as_ref()?.ended.clone()),
+            Hosts::Nic(_) => None,
+        };
+        let rounds = self.each().filter_map(|domain| of(&domain));
+        let mut rounds: Vec<Round> = rounds.flatten().collect();
+        rounds.sort_unstable();
+        rounds
     }
 
     /// Records round-trip times until `end`, and all of the first `kept` flows.

@@ -1,6 +1,6 @@
-//! No flow is stuck for ever, whatever its path is like: every congestion control of kernel hosts ends its flows without
-//! ECN, over a buffer of three packets, at round-trip times of 10 us and 100 ms, with little to send, and with time stamps
-//! that are wrong. No test names a congestion control.
+//! No flow is stuck for ever, whatever its path is like: every congestion control ends its flows without ECN, over a buffer
+//! of three packets, at round-trip times of 10 us and 100 ms, with little to send, and with time stamps that are wrong. No
+//! test names a congestion control.
 
 use onramp_cc::Cc;
 use onramp_scenario::{plan, Scenario};
@@ -13,6 +13,7 @@ const END: Span = Span::from_s(300);
 
 /// Answers of 8 hosts to host 0; `set` changes the path.
 fn simulation(cc: Cc, set: &[(&str, &str)]) -> Simulation {
+    let kind = if cc.is_nic() { "nic" } else { "kernel" };
     let text = format!(
         r#"title = "t"
 duration = "10 ms"
@@ -23,8 +24,8 @@ buffer = "300 kB"
 [network.ecn]
 threshold = "50 kB"
 [host]
+kind = "{kind}"
 cc = "{cc}"
-gso = "16 kB"
 [onramp]
 law = "off"
 [[traffic]]
@@ -35,15 +36,24 @@ interval = "2 ms"
 requests = 3
 "#
     );
-    let scenario = Scenario::parse_with(&text, "t", set).unwrap_or_else(|e| panic!("{cc:?}: {e}"));
+    let mut all = set.to_vec();
+    if !cc.is_nic() {
+        all.push(("host.gso", "16 kB"));
+    }
+    let scenario = Scenario::parse_with(&text, "t", &all).unwrap_or_else(|e| panic!("{cc:?}: {e}"));
     let run = &scenario.runs()[0];
     build(run, &plan(run)).unwrap_or_else(|e| panic!("{cc:?}: {e}"))
 }
 
 /// Runs until all flows are over, with each congestion control; returns all timeouts.
 fn all_end(path: &str, set: &[(&str, &str)]) -> u32 {
+    all_of_end(Cc::all(), path, set)
+}
+
+/// The same for `ccs`.
+fn all_of_end(ccs: impl Iterator<Item = Cc>, path: &str, set: &[(&str, &str)]) -> u32 {
     let mut timeouts = 0;
-    for cc in Cc::all().filter(|cc| !cc.is_nic()) {
+    for cc in ccs {
         let mut simulation = simulation(cc, set);
         simulation.run_until(Time::ZERO + END);
         let outcomes = simulation.outcomes();
@@ -95,4 +105,10 @@ fn with_time_stamps_that_are_wrong() {
         ("clock.noise", "10 ms"),
     ];
     all_end("wrong stamps", &wrong);
+}
+
+#[test]
+fn with_round_trip_times_that_are_wrong() {
+    let wrong = [("host.rtt_stamps", "software"), ("host.rtt_noise", "10 ms")];
+    all_of_end(Cc::all().filter(|cc| cc.is_nic()), "wrong RTTs", &wrong);
 }

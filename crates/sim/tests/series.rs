@@ -177,3 +177,53 @@ fn places_that_do_not_exist_are_refused() {
     );
     assert!(error("switch1-host0").contains("there are host0 to host5"));
 }
+
+/// Two flows of DCTCP to host 0; the idle round-trip time is 40 us.
+const MARKED: &str = r#"title = "t"
+duration = "30 ms"
+warmup = "10 ms"
+[network]
+topology = { kind = "star", hosts = 3 }
+link = { rate = "10 Gbit/s", delay = "10 us" }
+buffer = "1 MB"
+[network.ecn]
+threshold = "30 kB"
+[host]
+cc = "dctcp"
+gso = "16 kB"
+[[traffic]]
+kind = "long"
+flows = 2
+[onramp]
+law = "off"
+"#;
+
+#[test]
+fn rounds_have_marks_and_the_least_round_trip_time() {
+    let simulated = |set, series: &[&str]| {
+        let result = simulate_text(MARKED, set, series);
+        result.unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (result, tables) = simulated(&[], &["rounds"]);
+    let rtts = values(&tables, "flow0", "round_rtt_us");
+    let fractions = values(&tables, "flow0", "round_marked_fraction");
+    assert_eq!(rtts.len(), fractions.len());
+    // A round takes between the idle round-trip time and that with a queue of 100 us; the window is 20 ms.
+    assert!((140..500).contains(&rtts.len()), "{} rounds", rtts.len());
+    assert!(rtts.iter().all(|rtt| *rtt >= 40.0), "{rtts:?}");
+    let some = |fraction: &&f64| **fraction > 0.0 && **fraction < 1.0;
+    assert!(fractions.iter().filter(some).count() > 0);
+    let marked = result.metrics["rounds.marked_fraction"]["mean"].as_f64();
+    assert!(
+        marked.is_some_and(|mean| (0.01..0.9).contains(&mean)),
+        "{marked:?}"
+    );
+    assert!(result.metrics.contains_key("rounds.mark_correlation"));
+    // Watching changes nothing, and without marks there is nothing to correlate.
+    let (unwatched, _) = simulated(&[], &[]);
+    assert_eq!(unwatched.cost, result.cost);
+    assert!(!unwatched.metrics.contains_key("rounds.rtt_us"));
+    let (unmarked, _) = simulated(&[("network.ecn.threshold", "1 MB")], &["rounds"]);
+    assert_eq!(unmarked.metrics["rounds.marked_fraction"]["max"], 0.0);
+    assert!(!unmarked.metrics.contains_key("rounds.mark_correlation"));
+}

@@ -17,7 +17,8 @@ pub struct Watch {
     pcap: Vec<String>,
     /// Add series to series.parquet: a port as above, flow7 (row 7 of its run in flows.parquet),
     /// ports (all), flows (all), rtts (round-trip times that senders measure), pairs (kernel hosts:
-    /// delay of a packet, and the last delays that its sender knew)
+    /// delay of a packet, and the last delays that its sender knew), rounds (kernel hosts: marks and
+    /// least round-trip time of each round trip of a connection)
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',')]
     series: Vec<String>,
 }

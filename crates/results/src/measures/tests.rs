@@ -75,12 +75,18 @@ fn sim() -> WorldCounters {
         last_owd: Span::from_us(2 * us),
         last_rtt: Span::from_us(-us),
     };
+    let round = |marked, us| RoundSample {
+        packets: 10,
+        marked,
+        least_rtt: Span::from_us(us),
+    };
     WorldCounters::Sim(SimCounters {
         or_ack_bytes: 9 * 125,
         host_drops: Some(1),
         long_resent: vec![0.5],
         rtt_us: crate::Summary::of(vec![20.0]),
         pairs: vec![pair(1), pair(2)],
+        rounds: vec![round(0, 30), round(5, 20), round(10, 10)],
         ..SimCounters::default()
     })
 }
@@ -167,6 +173,9 @@ fn formulas_are_those_of_the_table() {
     assert_eq!(sim["clock.error_ns"]["mean"], 4.0);
     assert_eq!(sim["pairs.owd_correlation"], 1.0);
     assert_eq!(sim["pairs.rtt_correlation"], -1.0);
+    assert_eq!(sim["rounds.mark_correlation"], -1.0);
+    assert_eq!(sim["rounds.marked_fraction"]["mean"], 0.5);
+    assert_eq!(sim["rounds.rtt_us"]["max"], 30.0);
     let rack = Measures::new(&run).finish(&counters(rack()));
     assert_eq!(rack["onramp.held_us"], 1.5);
     assert_eq!(rack["onramp.holds"], 2);

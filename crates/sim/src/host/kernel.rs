@@ -21,6 +21,7 @@ mod codel;
 mod edge;
 mod receive;
 mod ring;
+pub(crate) mod rounds;
 mod scheduler;
 pub(crate) mod signals;
 
@@ -28,6 +29,7 @@ pub(crate) use receive::Incoming;
 
 use self::codel::Codel;
 use self::ring::Ring;
+use self::rounds::{Heard, Rounds};
 use self::signals::Signals;
 use crate::engine::events::Rank;
 use crate::flows::outcomes::{Outcomes, Sent};
@@ -247,6 +249,8 @@ pub(crate) struct Kernels {
     idle: HashMap<(u32, u32), Vec<u32>>,
     /// Records of the senders' measurements, if requested.
     pub signals: Option<Signals>,
+    /// Rounds of connections, if requested.
+    pub rounds: Option<Rounds>,
 }
 
 impl Kernels {
@@ -259,6 +263,7 @@ impl Kernels {
             incoming_ends: FlowTable::new(),
             idle: HashMap::new(),
             signals: None,
+            rounds: None,
         }
     }
 
@@ -480,9 +485,22 @@ impl Kernels {
             return;
         }
         let acknowledgement = site.net.carried.acknowledgements.of(id);
-        connection
+        let delivered = connection.sender.delivered();
+        let rtt = connection
             .sender
             .acknowledged(site.net.now, acknowledgement);
+        if let Some(rounds) = &mut self.rounds {
+            let heard = Heard {
+                at: site.net.now,
+                plan: connection.plan,
+                packets: (connection.sender.delivered() - delivered) as u32,
+                marked: acknowledgement.marked,
+                rtt,
+                unacked: connection.sender.unacked(),
+                next: connection.sender.next(),
+            };
+            rounds.note(connection.number, &heard);
+        }
         if let Some(rtt) = connection.sender.last_rtt() {
             site.note_rtt(connection.plan, rtt);
         }

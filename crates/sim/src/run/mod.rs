@@ -34,7 +34,7 @@ pub use report::Report;
 pub struct Watch {
     /// Names of ports, and the outputs for their packets.
     pub captures: Vec<(String, Output)>,
-    /// Requested series: names of ports, "ports", "flow7", "flows", "pairs", "rtts".
+    /// Requested series: names of ports, "ports", "flow7", "flows", "pairs", "rtts", "rounds".
     pub series: Vec<String>,
 }
 
@@ -109,6 +109,9 @@ pub fn run_in_parts(
     }
     if places.contains(&Place::Rtts) {
         simulation.watch_rtts(Time::ZERO + run.duration, RTT_FLOWS);
+    }
+    if places.contains(&Place::Rounds) {
+        simulation.watch_rounds(Time::ZERO + run.duration);
     }
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
     let whole = warm && observer.watch(progress);

@@ -4,14 +4,15 @@
 use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
-use super::series::{pair_rows, rtt_rows};
+use super::series::{pair_rows, round_rows, rtt_rows};
 use crate::host::delays::Delays;
 use crate::host::edge::OR_ACK_BYTES;
+use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
 use crate::host::kernel::MSS;
 use onramp_results::{
-    Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent, RunResult,
-    SeriesRow, SimCounters, Summary, Tables, WorldCounters,
+    Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,
+    RoundSample, RunResult, SeriesRow, SimCounters, Summary, Tables, WorldCounters,
 };
 use onramp_scenario::{HostKind, Qdisc, Run};
 use serde_json::json;
@@ -97,8 +98,9 @@ impl Report {
         let simulation = &self.observer.simulation;
         let pairs = pair_rows(&simulation.pairs());
         let rtts = rtt_rows(&simulation.rtt_samples());
+        let rounds = round_rows(&simulation.rounds());
         let rows = self.observer.series.rows().iter().cloned();
-        rows.chain(pairs).chain(rtts)
+        rows.chain(pairs).chain(rtts).chain(rounds)
     }
 
     /// The results with all rows in memory.
@@ -171,6 +173,11 @@ fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
         last_owd: pair.last_owd,
         last_rtt: pair.last_rtt,
     };
+    let of_round = |round: &Round| RoundSample {
+        packets: round.packets,
+        marked: round.marked,
+        least_rtt: round.least_rtt,
+    };
     SimCounters {
         long_resent: long_resent(run, observer),
         marks: after.marks - before.marks,
@@ -180,6 +187,7 @@ fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
         host_drops: has_codel.then_some(after.host_drops),
         rtt_us: observer.simulation.rtts().as_ref().map(delays_us),
         pairs: observer.simulation.pairs().iter().map(sample).collect(),
+        rounds: observer.simulation.rounds().iter().map(of_round).collect(),
     }
 }
 

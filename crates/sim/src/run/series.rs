@@ -7,6 +7,7 @@
 //! always have series. Delays are true values, without errors of clocks.
 
 use super::limits::FlowLimits;
+use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
 use crate::host::rtts::RttSample;
 use crate::net::port_name::{find, UnknownPort};
@@ -36,6 +37,8 @@ pub(super) enum Place {
     Pairs,
     /// Round-trip times that congestion controls got.
     Rtts,
+    /// Marks and round-trip times of rounds.
+    Rounds,
 }
 
 impl Place {
@@ -47,6 +50,7 @@ impl Place {
             "flows" => Ok(Place::AllFlows),
             "pairs" => Ok(Place::Pairs),
             "rtts" => Ok(Place::Rtts),
+            "rounds" => Ok(Place::Rounds),
             _ => match flow() {
                 Some(flow) => Ok(Place::Flow(flow)),
                 None => find(ports, name).map(Place::Port),
@@ -108,7 +112,7 @@ impl Series {
                 Place::Flow(flow) => {
                     flows.insert(flow);
                 }
-                Place::Port(_) | Place::AllFlows | Place::Pairs | Place::Rtts => {}
+                Place::Port(_) | Place::AllFlows | Place::Pairs | Place::Rtts | Place::Rounds => {}
             }
         }
         let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
@@ -254,6 +258,20 @@ pub(super) fn pair_rows(pairs: &[Pair]) -> Vec<SeriesRow> {
             ("pair_last_rtt_us", pair.last_rtt),
         ];
         values.map(|(name, span)| row(&place, pair.at, name, us(span)))
+    });
+    rows.collect()
+}
+
+/// Rows of at most [`MOST_POINTS`] of `rounds`.
+pub(super) fn round_rows(rounds: &[Round]) -> Vec<SeriesRow> {
+    let stride = rounds.len().div_ceil(MOST_POINTS as usize).max(1);
+    let rows = rounds.iter().step_by(stride).flat_map(|round| {
+        let place: Arc<str> = format!("flow{}", round.plan).into();
+        let values = [
+            ("round_marked_fraction", round.marked_fraction()),
+            ("round_rtt_us", us(round.least_rtt)),
+        ];
+        values.map(|(name, value)| row(&place, round.at, name, value))
     });
     rows.collect()
 }

@@ -241,6 +241,11 @@ impl Sender {
         self.total = self.next;
     }
 
+    /// Packets that have been delivered.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// Packets in the network, as far as is known.
     pub fn in_flight(&self) -> u32 {
         self.outstanding.len() as u32 - self.sacked - self.lost
@@ -385,10 +390,10 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement has arrived.
-    pub fn acknowledged(&mut self, now: Time<Sim>, ack: &Acknowledgement) {
+    /// An acknowledgement has arrived. Returns its round-trip time, if it has one.
+    pub fn acknowledged(&mut self, now: Time<Sim>, ack: &Acknowledgement) -> Option<Span> {
         if self.outstanding.is_empty() {
-            return;
+            return None;
         }
         let was_growing = self.may_grow();
         let (unacked, newest) = (self.unacked, self.newest);
@@ -422,6 +427,7 @@ impl Sender {
             self.grow(now, (ack.marked, arrival), &news, (lost, was_growing));
         }
         self.arm(now);
+        news.rtt
     }
 
     fn take_cumulative(&mut self, now: Time<Sim>, to: u32, news: &mut News) {
@@ -442,18 +448,27 @@ impl Sender {
     }
 
     fn take_block(&mut self, now: Time<Sim>, (start, end): (u32, u32), news: &mut News) {
-        for number in start.max(self.unacked)..end.min(self.next) {
-            let packet = &mut self.outstanding[(number - self.unacked) as usize];
-            match packet.state {
-                State::Sacked => continue,
-                State::Lost => self.lost -= 1,
-                State::Sent => {}
-            }
+        let mut number = start.max(self.unacked);
+        while let Some(new) = self.not_sacked(number, end.min(self.next)) {
+            let packet = &mut self.outstanding[(new - self.unacked) as usize];
+            self.lost -= u32::from(packet.state == State::Lost);
             packet.state = State::Sacked;
             let packet = *packet;
             self.sacked += 1;
-            self.note(now, number, packet, news);
+            self.note(now, new, packet, news);
+            number = new + 1;
         }
+    }
+
+    /// The first packet of a range that is not known to have arrived.
+    fn not_sacked(&self, start: u32, end: u32) -> Option<u32> {
+        let place = |number: u32| (number - self.unacked) as usize;
+        if start >= end {
+            return None;
+        }
+        let mut range = self.outstanding.range(place(start)..place(end));
+        let first = range.position(|packet| packet.state != State::Sacked)?;
+        Some(start + first as u32)
     }
 
     /// RFC 8985 §6.2, step 2, and Karn's rule.

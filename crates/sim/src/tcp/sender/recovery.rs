@@ -12,9 +12,16 @@ impl Sender {
         let mut found = 0;
         let mut first_due: Option<Time<Sim>> = None;
         for (number, packet) in (self.unacked..).zip(&mut self.outstanding) {
-            let before = (packet.sent_at, number) < (newest.sent_at, newest.number);
-            if packet.state != State::Sent || !before {
+            if packet.state != State::Sent {
                 continue;
+            }
+            let before = (packet.sent_at, number) < (newest.sent_at, newest.number);
+            if !before && packet.again {
+                continue;
+            }
+            // Packets are sent in order for the first time, so all that follow were sent later than this one.
+            if !before {
+                break;
             }
             let due = packet.sent_at + late;
             if now >= due {

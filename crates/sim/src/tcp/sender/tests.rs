@@ -115,6 +115,16 @@ fn a_timeout_starts_again_with_one_packet_and_doubles() {
     assert_eq!((segment.first, segment.count, segment.again), (1, 2, true));
 }
 
+/// What was sent once was sent before all that follows it, on which [`Sender::find_losses`] relies.
+fn is_in_order(sender: &Sender) -> bool {
+    let mut soonest = Time::from_ticks(i64::MAX);
+    sender.outstanding.iter().rev().all(|packet| {
+        let is_before = packet.again || packet.sent_at <= soonest;
+        soonest = soonest.min(packet.sent_at);
+        is_before
+    })
+}
+
 proptest! {
     /// A network that loses what it likes and acknowledges each packet: every packet arrives.
     #[test]
@@ -153,6 +163,7 @@ proptest! {
                     }
                 }
                 prop_assert!(now < at(3_600_000_000), "stuck");
+                prop_assert!(is_in_order(&sender), "{:?}", sender.outstanding);
             }
             prop_assert_eq!(receiver.expected, total);
         }
