@@ -31,6 +31,11 @@ impl Fact {
         }
     }
 
+    /// Does its machine need a PTP hardware clock?
+    pub fn has_ptp_clock(&self) -> bool {
+        self.name.starts_with("phc::")
+    }
+
     /// Network cards of the machine that it needs.
     pub fn cards(&self) -> usize {
         match self.name.starts_with("nics::") {
@@ -139,6 +144,15 @@ facts! {
         an_impossible_delay_proves_the_bound_of_a_system_clock_wrong: 8,
         an_automatic_threshold_outlives_a_glitch_of_the_clock: 20,
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
+    }
+    phc {
+        its_time_is_used_until_it_steps_fails_or_vanishes: 15,
+        a_clock_with_a_counter_of_its_own_is_read_as_well: 8 variant,
+        an_impossible_delay_proves_its_bound_wrong: 8 variant,
+        a_device_without_one_is_refused_by_name: 3 variant,
+    }
+    chrony {
+        the_clock_is_believed_until_its_chronyd_has_been_dead_for_long: 40 variant,
     }
     huygens {
         wrong_clocks_agree_under_load: 80,

@@ -58,7 +58,7 @@ pub(super) const METRICS: &[Metric] = &[
         name: "onramp_fleet_time_doubted",
         kind: Gauge,
         labels: "",
-        help: "1 while the clock that another program keeps right (clock.source system) is doubted, so that nothing is held; else 0",
+        help: "1 while the clock that another program keeps right (clock.source system or phc) is doubted, so that nothing is held; else 0",
         of: Of::Datapath(|s| one(f64::from(u8::from(s.clock.doubt.is_some())))),
     },
     Metric {
