@@ -152,7 +152,7 @@ facts! {
         a_device_without_one_is_refused_by_name: 3 variant,
     }
     chrony {
-        the_clock_is_believed_until_its_chronyd_has_been_dead_for_long: 40 variant,
+        the_clock_is_believed_until_its_chronyd_has_been_dead_for_long: 50 variant,
     }
     huygens {
         wrong_clocks_agree_under_load: 80,
@@ -194,6 +194,9 @@ facts! {
     successors {
         after_a_kill_under_load_it_goes_on_without_loss: 10,
         after_a_handover_under_load_it_goes_on_without_loss: 10 variant,
+        after_a_kill_it_goes_on_on_each_of_several_devices: 10,
+        after_a_kill_it_goes_on_with_edt: 10 variant,
+        after_a_kill_it_goes_on_observing: 10 variant,
         it_has_its_own_configuration_and_replaces_what_does_not_fit: 10,
         detach_leaves_no_trace_of_a_killed_one: 5,
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5 variant,
