@@ -5,13 +5,10 @@ mod ptp;
 mod system;
 mod trust;
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use onramp_clock::{stamps::now_mono_ns, status::FleetClock};
-use onramp_law::{
-    abi::{onr_clock_params, onr_peer},
-    FleetLine,
-};
+use onramp_law::{abi::onr_clock_params, FleetLine};
 use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
@@ -19,7 +16,7 @@ use crate::fleet::Part;
 pub use phc::Phc;
 pub use ptp::Place;
 pub use system::System;
-use trust::Trust;
+pub use trust::Trust;
 
 /// Renewals per lease; one less may be missed.
 const RENEWALS_PER_LEASE: i64 = 5;
@@ -91,6 +88,15 @@ impl Source {
         }
     }
 
+    /// The same, to compare it with delays.
+    pub fn trust_mut(&mut self) -> Option<&mut Trust> {
+        match self {
+            Source::System(system) => Some(&mut system.trust),
+            Source::Phc(phc) => Some(&mut phc.trust),
+            Source::Local { .. } | Source::Huygens { .. } => None,
+        }
+    }
+
     /// Times that this clock was doubted.
     pub fn doubts(&self) -> u64 {
         self.trust().map_or(0, Trust::doubts)
@@ -99,15 +105,6 @@ impl Source {
     /// Why it is doubted now.
     pub fn doubt(&self) -> Option<String> {
         self.trust()?.doubt()
-    }
-
-    /// Compares its bound with the delays of peers.
-    pub fn compare(&mut self, peers: &[(IpAddr, onr_peer)], now: i64) {
-        match self {
-            Source::System(system) => system.trust.compare(peers, now),
-            Source::Phc(phc) => phc.trust.compare(peers, now),
-            Source::Local { .. } | Source::Huygens { .. } => {}
-        }
     }
 
     /// Time between renewals, ns.

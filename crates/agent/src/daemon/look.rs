@@ -37,7 +37,9 @@ impl Daemon {
 
     /// Compares the bound of a clock that another program keeps right with the delays.
     fn compare_clock(&mut self) -> Result<()> {
-        self.clock.compare(&self.datapath.peers()?, now_mono_ns());
+        if let Some(trust) = self.clock.trust_mut() {
+            trust.compare(&self.datapath.peers()?, now_mono_ns());
+        }
         Ok(())
     }
 
