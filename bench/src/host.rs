@@ -266,6 +266,7 @@ impl World {
             processors,
             plugin: (arguments[0] != "split").then_some(counts),
             cards: vec![],
+            ptp_clock: None,
         };
         let file = |guest: &str, host: &Path| GuestFile {
             path: guest.into(),

@@ -83,7 +83,7 @@ fn run_limited(name: &str) -> bool {
     }
 }
 
-/// Virtual time: the longest fact takes about a minute. Studies take as long as they are asked to.
+/// Virtual time: most facts take less than a minute, the longest 210 s. Studies take as long as they are asked to.
 fn limit(name: &str) -> Duration {
     let is_study = FACTS
         .iter()

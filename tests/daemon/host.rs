@@ -10,7 +10,7 @@ use std::{
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use onramp_rack::vm::{Card, Content, GuestFile, Job, Kernel, Vm, VmError};
+use onramp_rack::vm::{Card, Content, GuestFile, Job, Kernel, PtpClock, Vm, VmError};
 
 use crate::{
     facts::{Fact, FACTS},
@@ -29,6 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// 100 Mbit/s in frames of 1500 B.
 const CARD: Card = Card {
     frame_time: Duration::from_micros(120),
+};
+/// It runs 20 ppm faster than the processor's counter.
+pub const PTP_CLOCK: PtpClock = PtpClock {
+    start_ns: 1_735_689_637_000_000_000,
+    drift: 20e-6,
+    is_reliable: true,
 };
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -98,12 +104,14 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
 }
 
 /// Each machine goes through a share of the facts and then another boots for the next share. Those that need several
-/// processors are one share, as those that need network cards.
+/// processors are one share, as those that need network cards, and those that need a PTP hardware clock.
 fn start_machines(wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
     let (carded, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|fact| fact.cards() > 0);
+    let (clocked, wanted): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|fact| fact.has_ptp_clock());
     let (usual, large): (Vec<_>, Vec<_>) =
         wanted.into_iter().partition(|fact| fact.processors() == 1);
-    let mut shares = vec![large, carded];
+    let mut shares = vec![large, carded, clocked];
     shares.extend(shares_that_shrink(usual));
     shares.retain(|share| !share.is_empty());
     let shares = Arc::new(Mutex::new(shares.into_iter().enumerate()));
@@ -197,6 +205,9 @@ fn run_machine(
     if of("studies::") {
         files.extend(others(&cache, &scratch)?);
     }
+    if of("chrony::") {
+        files.push(program(&cache.join("others/usr/sbin/chronyd"), "chronyd"));
+    }
     let kernel = kernel(&cache)?;
     if of("refusals::") {
         let modules = cache.join("kernel/usr/lib/modules").join(&kernel.release);
@@ -223,6 +234,7 @@ fn run_machine(
         seed: seed(),
         plugin: None,
         cards: vec![CARD; fact.cards()],
+        ptp_clock: fact.has_ptp_clock().then_some(PTP_CLOCK),
     };
     let log = std::env::var_os("ONRAMP_VM_LOG").is_some();
     let mut logged = |line: &str| {

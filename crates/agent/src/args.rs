@@ -15,7 +15,7 @@ use crate::datapath::{edge, Path};
 use crate::fleet::FleetArgs;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
-use crate::source::{self, Source, System};
+use crate::source::{self, Phc, Place, Source, System};
 use crate::trace::TraceArgs;
 use crate::{
     capabilities,
@@ -135,8 +135,10 @@ pub struct LimitArgs {
 pub struct ClockArgs {
     pub source: source::Kind,
     pub lease: Span,
-    /// With `system`.
+    /// With `system` and `phc`.
     pub bound: Option<Span>,
+    /// With `phc`, if it is not the clock of the first device.
+    pub device: Option<PathBuf>,
     pub fleet: FleetArgs,
 }
 
@@ -180,10 +182,12 @@ impl Args {
                 source: match from.of::<String>("clock.source").as_str() {
                     "huygens" => source::Kind::Huygens,
                     "system" => source::Kind::System,
+                    "phc" => source::Kind::Phc,
                     _ => source::Kind::Local,
                 },
                 lease: from.of("clock.lease"),
                 bound: from.get("clock.bound"),
+                device: from.get("clock.device"),
                 fleet: FleetArgs::of(from),
             },
             classes: Classes {
@@ -299,7 +303,9 @@ impl Args {
     /// The capabilities that the daemon needs with these options.
     pub fn capabilities(&self) -> CapabilitySet {
         let of_clock = match self.clock.source {
-            source::Kind::Local | source::Kind::System => CapabilitySet::empty(),
+            source::Kind::Local | source::Kind::System | source::Kind::Phc => {
+                CapabilitySet::empty()
+            }
             source::Kind::Huygens => capabilities::of_clock(self.clock.fleet.discipline),
         };
         capabilities::of_data_path() | of_clock
@@ -350,28 +356,36 @@ impl Args {
     /// # Errors
     /// An option does not fit the source, or the synchronisation cannot start.
     pub fn clock_source(&self) -> Result<Source> {
-        let lease_ns = self.clock.lease.as_ns();
-        if self.clock.source == source::Kind::Local {
-            return Ok(Source::Local {
+        let lease = self.clock.lease;
+        let lease_ns = lease.as_ns();
+        let oscillator = self.clock.fleet.synthetic_clock;
+        let bound = || self.clock.bound.context("clock.bound is not set");
+        Ok(match self.clock.source {
+            source::Kind::Local => Source::Local {
                 lease_ns,
-                oscillator: self.clock.fleet.synthetic_clock,
-            });
-        }
-        if self.clock.source == source::Kind::System {
-            let bound = self.clock.bound.context("clock.bound is not set")?;
-            let oscillator = self.clock.fleet.synthetic_clock;
-            return Ok(Source::System(System::new(
-                self.clock.lease,
-                bound,
                 oscillator,
-            )));
+            },
+            source::Kind::System => Source::System(System::new(lease, bound()?, oscillator)),
+            source::Kind::Phc => Source::Phc(
+                Phc::open(self.phc()?, lease, bound()?, oscillator)
+                    .context("clock.source is phc")?,
+            ),
+            source::Kind::Huygens => {
+                let keys = self.peers.key_file.as_deref();
+                let dev = self.dev.first().map(String::as_str);
+                let part = Arc::new(self.clock.fleet.join(keys, lease, dev)?);
+                Source::Huygens { part, lease_ns }
+            }
+        })
+    }
+
+    /// Where the PTP hardware clock is.
+    fn phc(&self) -> Result<Place> {
+        match (&self.clock.device, self.dev.first()) {
+            (Some(path), _) => Ok(Place::File(path.clone())),
+            (None, Some(dev)) => Ok(Place::NetDevice(dev.clone())),
+            (None, None) => bail!("clock.source is phc, and there is no device; set clock.device"),
         }
-        let (keys, dev) = (
-            self.peers.key_file.as_deref(),
-            self.dev.first().map(String::as_str),
-        );
-        let part = Arc::new(self.clock.fleet.join(keys, self.clock.lease, dev)?);
-        Ok(Source::Huygens { part, lease_ns })
     }
 
     /// `--peers`, or the subnets of the devices' addresses and the fleet.

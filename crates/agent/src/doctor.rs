@@ -101,6 +101,8 @@ pub struct HostFacts {
     pub has_bandwidth_manager: bool,
     /// Who has the UDP port of clock synchronisation.
     pub clock_port: ClockPort,
+    /// The PTP hardware clocks: their files, with the names of their drivers.
+    pub ptp_clocks: Vec<String>,
 }
 
 /// Who has UDP port 5198.
@@ -187,6 +189,7 @@ pub fn judge_host(host: &HostFacts) -> Vec<Finding> {
         compiler(host),
         pins(host),
         clock_port(host),
+        ptp_clocks(host),
         bandwidth_manager(host),
     ]
 }
@@ -266,6 +269,14 @@ fn clock_port(host: &HostFacts) -> Finding {
         ClockPort::Own => Finding::ok("UDP 5198", "used by onramp"),
         ClockPort::Taken => Finding::new("UDP 5198", State::Limited, "used by another program")
             .fix("ss -ulpn sport = :5198 names it; or give --own ADDRESS:PORT and the same port in --member on all hosts"),
+    }
+}
+
+fn ptp_clocks(host: &HostFacts) -> Finding {
+    let feature = "PTP clocks";
+    match host.ptp_clocks.as_slice() {
+        [] => Finding::ok(feature, "none; only --clock phc needs one"),
+        clocks => Finding::ok(feature, format!("{}, for --clock phc", clocks.join(", "))),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Clock sources of the data path. A source gives the clock parameters and a lease. When the lease ends
 //! without renewal, the kernel programs hold nothing. Does not measure anything.
+mod phc;
+mod ptp;
 mod system;
+mod trust;
 
 use std::sync::Arc;
 
@@ -10,12 +13,15 @@ use onramp_sync::synthetic::Oscillator;
 use onramp_units::Time;
 
 use crate::fleet::Part;
+pub use phc::Phc;
+pub use ptp::Place;
 pub use system::System;
+pub use trust::Trust;
 
 /// Renewals per lease; one less may be missed.
 const RENEWALS_PER_LEASE: i64 = 5;
-/// Longest time between two renewals with Huygens, whose clock is steered continuously, and with the system clock, which
-/// may be stepped, ns.
+/// Longest time between two renewals with Huygens, whose clock is steered continuously, and with a clock that another program
+/// keeps right, which may be stepped or slewed, ns.
 const STEERING_NS: i64 = 250_000_000;
 
 /// `clock.source`.
@@ -27,6 +33,8 @@ pub enum Kind {
     Huygens,
     /// CLOCK_REALTIME, which another program keeps right within a bound
     System,
+    /// A PTP hardware clock, likewise
+    Phc,
 }
 
 /// The source of fleet time.
@@ -40,6 +48,8 @@ pub enum Source {
     Huygens { part: Arc<Part>, lease_ns: i64 },
     /// The system clock.
     System(System),
+    /// A PTP hardware clock.
+    Phc(Phc),
 }
 
 impl Source {
@@ -49,59 +59,74 @@ impl Source {
             Source::Local { .. } => "local",
             Source::Huygens { .. } => "huygens",
             Source::System(_) => "system",
+            Source::Phc(_) => "phc",
         }
     }
 
     /// The synchronisation, if there is one.
     pub fn part(&self) -> Option<&Part> {
         match self {
-            Source::Local { .. } | Source::System(_) => None,
             Source::Huygens { part, .. } => Some(part),
+            _ => None,
         }
     }
 
     /// The same, for a thread that outlives the borrow.
     pub fn shared_part(&self) -> Option<Arc<Part>> {
         match self {
-            Source::Local { .. } | Source::System(_) => None,
             Source::Huygens { part, .. } => Some(part.clone()),
+            _ => None,
         }
     }
 
-    /// Times that the system clock was doubted.
-    pub fn doubts(&self) -> u64 {
+    /// What is thought of a clock that another program keeps right.
+    fn trust(&self) -> Option<&Trust> {
         match self {
-            Source::System(system) => system.doubts(),
-            Source::Local { .. } | Source::Huygens { .. } => 0,
-        }
-    }
-
-    /// Why it is doubted now.
-    pub fn doubt(&self) -> Option<String> {
-        match self {
-            Source::System(system) => system.doubt(),
+            Source::System(system) => Some(&system.trust),
+            Source::Phc(phc) => Some(&phc.trust),
             Source::Local { .. } | Source::Huygens { .. } => None,
         }
     }
 
+    /// The same, to compare it with delays.
+    pub fn trust_mut(&mut self) -> Option<&mut Trust> {
+        match self {
+            Source::System(system) => Some(&mut system.trust),
+            Source::Phc(phc) => Some(&mut phc.trust),
+            Source::Local { .. } | Source::Huygens { .. } => None,
+        }
+    }
+
+    /// Times that this clock was doubted.
+    pub fn doubts(&self) -> u64 {
+        self.trust().map_or(0, Trust::doubts)
+    }
+
+    /// Why it is doubted now.
+    pub fn doubt(&self) -> Option<String> {
+        self.trust()?.doubt()
+    }
+
     /// Time between renewals, ns.
     pub fn period_ns(&self) -> i64 {
-        match self {
-            Source::Local { lease_ns, .. } => lease_ns / RENEWALS_PER_LEASE,
-            Source::Huygens { lease_ns, .. } => (lease_ns / RENEWALS_PER_LEASE).min(STEERING_NS),
-            Source::System(system) => (system.lease_ns() / RENEWALS_PER_LEASE).min(STEERING_NS),
-        }
+        let (lease_ns, most_ns) = match self {
+            Source::Local { lease_ns, .. } => (*lease_ns, i64::MAX),
+            Source::Huygens { lease_ns, .. } => (*lease_ns, STEERING_NS),
+            Source::System(system) => (system.trust.lease_ns(), STEERING_NS),
+            Source::Phc(phc) => (phc.trust.lease_ns(), STEERING_NS),
+        };
+        (lease_ns / RENEWALS_PER_LEASE).min(most_ns)
     }
 
     /// The parameters from now on. Without fleet time, their lease has ended.
     pub fn renew(&mut self) -> onr_clock_params {
-        match self {
+        let clock = match self {
             Source::Local {
                 lease_ns,
                 oscillator,
             } => {
                 let now = now_mono_ns();
-                params(FleetClock {
+                Some(FleetClock {
                     reference_mono_ns: now,
                     offset_ns: oscillator.read(now) - now,
                     drift: oscillator.drift_at(now),
@@ -110,11 +135,11 @@ impl Source {
                     valid_until_mono_ns: now + *lease_ns,
                 })
             }
-            Source::Huygens { part, .. } => {
-                part.clock().map_or(onr_clock_params::default(), params)
-            }
-            Source::System(system) => system.clock().map_or(onr_clock_params::default(), params),
-        }
+            Source::Huygens { part, .. } => part.clock(),
+            Source::System(system) => system.clock(),
+            Source::Phc(phc) => phc.clock(),
+        };
+        clock.map_or(onr_clock_params::default(), params)
     }
 }
 

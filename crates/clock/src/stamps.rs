@@ -112,6 +112,12 @@ impl Ahead {
         low + (high - low) / 2
     }
 
+    /// How exactly that is known, ns.
+    pub fn error_ns(&self) -> i64 {
+        let (low, high) = self.bounds.unwrap_or_default();
+        (high - low) / 2
+    }
+
     /// CLOCK_MONOTONIC when this clock read `ns`.
     pub fn to_mono(&self, ns: i64) -> i64 {
         ns - self.ns()

@@ -9,6 +9,7 @@ mod bugtool;
 mod cc;
 mod clock;
 mod connectivity;
+mod daemons;
 #[cfg(feature = "agent")]
 mod detach;
 #[cfg(feature = "agent")]

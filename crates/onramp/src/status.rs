@@ -1,18 +1,16 @@
 //! `onramp status`: the status of daemons as a table or as JSON.
-use std::{fmt::Write as _, net::IpAddr, path::PathBuf};
+use std::{fmt::Write as _, net::IpAddr};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use onramp_law::abi::{COUNTERS, ONR_ORACK_PORT};
-use onramp_status::{netns_inode, query, sockets, Device, Health, RootQdisc, Status};
+use onramp_status::{query, Device, Health, RootQdisc, Status};
+
+use crate::daemons::Daemons;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Device of the daemon [default: all daemons in this network namespace]
-    #[arg(long)]
-    dev: Option<String>,
-    /// Socket of a daemon that was started with --socket
-    #[arg(long, conflicts_with = "dev")]
-    socket: Option<PathBuf>,
+    #[command(flatten)]
+    daemons: Daemons,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -26,11 +24,7 @@ pub fn run(args: &Args) -> Result<()> {
         print!("{}", schema()?);
         return Ok(());
     }
-    let netns = netns_inode().context("reading the network namespace")?;
-    let sockets = match &args.socket {
-        Some(socket) => vec![socket.clone()],
-        None => sockets(netns, args.dev.as_deref())?,
-    };
+    let sockets = args.daemons.sockets()?;
     let mut shown = vec![]; // a daemon has a socket for each of its devices
     for socket in sockets {
         let status: Status = query(&socket)?;

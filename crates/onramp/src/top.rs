@@ -6,26 +6,26 @@ use std::{
     io::{stdout, IsTerminal},
     path::PathBuf,
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use anyhow::{bail, Context, Result};
-use onramp_status::{netns_inode, query, sockets, Status};
+use anyhow::{bail, Result};
+use onramp_status::{query, Status};
 use onramp_units::Span;
 
+use crate::daemons::{Daemons, Interval};
 use rows::{Order, View, COLUMNS};
 
+/// A look at a daemon of thousands of peers takes some milliseconds of it.
+const SHORTEST: Span = Span::from_ms(100);
+
+/// Options of the command. It shows the first of the daemons.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Device of the daemon [default: the first daemon in this network namespace]
-    #[arg(long)]
-    dev: Option<String>,
-    /// Socket of a daemon that was started with --socket
-    #[arg(long, conflicts_with = "dev")]
-    socket: Option<PathBuf>,
-    /// Time between two looks, over which rates are computed
-    #[arg(long, default_value = "1s")]
-    interval: Span,
+    #[command(flatten)]
+    daemons: Daemons,
+    #[command(flatten)]
+    interval: Interval,
     /// Column to sort by, largest first: peer, delay, min, wait, T, OR-ACKs, pauses, paused
     #[arg(long, default_value = "paused", value_parser = column)]
     sort: usize,
@@ -66,18 +66,8 @@ impl Watch {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let (least, most) = (Span::from_us(100_000), Span::from_us(3_600_000_000));
-    if !(least..=most).contains(&args.interval) {
-        bail!("--interval is {}, outside {least} to {most}", args.interval);
-    }
-    let interval = Duration::from_nanos(args.interval.as_ns() as u64);
-    let socket = match &args.socket {
-        Some(socket) => socket.clone(),
-        None => {
-            let netns = netns_inode().context("reading the network namespace")?;
-            sockets(netns, args.dev.as_deref())?.remove(0)
-        }
-    };
+    let interval = args.interval.at_least(SHORTEST)?;
+    let socket = args.daemons.sockets()?.remove(0);
     let mut watch = Watch::start(socket)?;
     let order = Order::by(args.sort);
     if args.once || !stdout().is_terminal() {

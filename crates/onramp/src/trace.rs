@@ -7,11 +7,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use onramp_runs::cancelled_by_signals;
-use onramp_status::{find_flow, netns_inode, sockets, Ends, Flow, Found};
+use onramp_status::{find_flow, Ends, Flow, Found};
 use onramp_units::Span;
 
+use crate::daemons::{Daemons, Interval};
+
+const SHORTEST: Span = Span::from_ms(1);
 /// Longest time until Ctrl-C is noticed.
 const NAP: Duration = Duration::from_millis(20);
 
@@ -21,32 +24,23 @@ pub struct Args {
     from: SocketAddr,
     /// The peer's end of the flow, ADDRESS:PORT
     to: SocketAddr,
-    /// Device of the daemon [default: all daemons in this network namespace]
-    #[arg(long)]
-    dev: Option<String>,
-    /// Socket of a daemon that was started with --socket
-    #[arg(long, conflicts_with = "dev")]
-    socket: Option<PathBuf>,
-    /// Time between two looks
-    #[arg(long, default_value = "1s")]
-    interval: Span,
+    #[command(flatten)]
+    daemons: Daemons,
+    #[command(flatten)]
+    interval: Interval,
     /// Print a JSON object a look
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let (least, most) = (Span::from_us(1_000), Span::from_us(3_600_000_000));
-    if !(least..=most).contains(&args.interval) {
-        bail!("--interval is {}, outside {least} to {most}", args.interval);
-    }
-    let interval = Duration::from_nanos(args.interval.as_ns() as u64);
+    let interval = args.interval.at_least(SHORTEST)?;
     let ends = Ends {
         from: args.from,
         to: args.to,
     };
     let stop = cancelled_by_signals();
-    let sockets = candidate_sockets(args)?;
+    let sockets = args.daemons.sockets()?;
     let (socket, first) = first_look(&sockets, ends)?;
     if !args.json {
         println!("{}", head());
@@ -70,14 +64,6 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
-}
-
-fn candidate_sockets(args: &Args) -> Result<Vec<PathBuf>> {
-    if let Some(socket) = &args.socket {
-        return Ok(vec![socket.clone()]);
-    }
-    let netns = netns_inode().context("reading the network namespace")?;
-    Ok(sockets(netns, args.dev.as_deref())?)
 }
 
 /// The socket of the daemon that knows the flow, and the flow.

@@ -23,6 +23,28 @@ fn the_documentation_lists_every_command() {
     );
 }
 
+/// The Helm chart and the commands of docs/operate.md name the version of Cargo.toml.
+#[test]
+fn what_is_deployed_has_the_version_of_the_program() {
+    let version = env!("CARGO_PKG_VERSION");
+    let read = |file: &str| fs::read_to_string(format!("{ROOT}/{file}")).expect("it is there");
+    let chart = read("deploy/helm/onramp/Chart.yaml");
+    for line in [
+        format!("version: {version}"),
+        format!("appVersion: \"{version}\""),
+    ] {
+        let has_it = chart.lines().any(|of_chart| of_chart == line);
+        assert!(has_it, "Chart.yaml lacks the line {line}");
+    }
+    let manual = read("docs/operate.md");
+    for name in ["onramp_", "REGISTRY/onramp:"] {
+        let named = manual.split(name).skip(1);
+        let mut others = named.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let other = others.find(|rest| !rest.starts_with(version));
+        assert!(other.is_none(), "docs/operate.md has another {name}VERSION");
+    }
+}
+
 fn pages(directory: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(directory).expect("the directory exists");
     let page = |entry: std::io::Result<fs::DirEntry>| {

@@ -89,6 +89,7 @@ fn run(script: &str) -> anyhow::Result<Outcome> {
         seed: 1,
         plugin: None,
         cards: vec![],
+        ptp_clock: None,
     };
     let out = tempfile::tempdir()?;
     let script = format!("{script}\ncat /proc/uptime");

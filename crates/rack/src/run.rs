@@ -141,6 +141,7 @@ fn machine(options: &Options<'_>) -> Result<Option<Vm>> {
         seed: 0,
         plugin: None,
         cards: vec![],
+        ptp_clock: None,
     }))
 }
 

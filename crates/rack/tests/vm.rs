@@ -19,6 +19,7 @@ fn machine(seed: u64) -> Vm {
         seed,
         plugin: None,
         cards: vec![],
+        ptp_clock: None,
     }
 }
 

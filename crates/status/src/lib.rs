@@ -161,7 +161,7 @@ pub enum RootQdisc {
 /// Fleet time as a line over CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
-    /// `local`, `huygens` or `system`.
+    /// `local`, `huygens`, `system` or `phc`.
     pub source: String,
     /// Fleet time minus CLOCK_MONOTONIC at `reference_mono_ns`.
     pub offset_ns: i64,
@@ -173,10 +173,10 @@ pub struct Clock {
     pub sigma_ns: i64,
     /// Time until the lease ends; negative after its end, when nothing is held.
     pub lease_left_ns: i64,
-    /// With `system`: times that the system clock was doubted, so that nothing was held.
+    /// With `system` and `phc`: times that this clock was doubted, so that nothing was held.
     #[serde(default)]
     pub doubts: u64,
-    /// With `system`: why it is doubted now.
+    /// With `system` and `phc`: why it is doubted now.
     #[serde(default)]
     pub doubt: Option<String>,
 }

@@ -29,7 +29,7 @@ pub struct Head {
     pub addresses: String,
     /// True if the daemon only observes: nothing was held.
     pub observes: bool,
-    /// Source of the time of flows: `local`, `huygens` or `system`. Only traces with `huygens` have a common time.
+    /// Source of the time of flows: `local`, `huygens`, `system` or `phc`. Only traces with `huygens` have a common time.
     pub clock: String,
     /// Time between two looks at the flows.
     pub look_ns: i64,

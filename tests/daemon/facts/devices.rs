@@ -17,7 +17,7 @@ use crate::{
 const BOTH: &[&str] = &["--dev", "eth0,eth1"];
 
 /// Two hosts, of which the first has a second device, eth1 with 10.0.1.1. The second host has 10.0.1.2 besides.
-fn with_two_devices() -> (Star, Host) {
+pub fn with_two_devices() -> (Star, Host) {
     let star = Star::build(&Plan::USUAL);
     for line in [
         "ip link add eth1 netns h1 address 02:00:00:00:01:01 type veth peer name p1b netns switch",

@@ -31,6 +31,11 @@ impl Fact {
         }
     }
 
+    /// Does its machine need a PTP hardware clock?
+    pub fn has_ptp_clock(&self) -> bool {
+        self.name.starts_with("phc::")
+    }
+
     /// Network cards of the machine that it needs.
     pub fn cards(&self) -> usize {
         match self.name.starts_with("nics::") {
@@ -140,6 +145,15 @@ facts! {
         an_automatic_threshold_outlives_a_glitch_of_the_clock: 20,
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
     }
+    phc {
+        its_time_is_used_until_it_steps_fails_or_vanishes: 15,
+        a_clock_with_a_counter_of_its_own_is_read_as_well: 8 variant,
+        an_impossible_delay_proves_its_bound_wrong: 8 variant,
+        a_device_without_one_is_refused_by_name: 3 variant,
+    }
+    chrony {
+        the_clock_is_believed_until_its_chronyd_has_been_dead_for_long: 50 variant,
+    }
     huygens {
         wrong_clocks_agree_under_load: 80,
         over_ipv6_they_agree_as_well: 40 variant,
@@ -180,6 +194,9 @@ facts! {
     successors {
         after_a_kill_under_load_it_goes_on_without_loss: 10,
         after_a_handover_under_load_it_goes_on_without_loss: 10 variant,
+        after_a_kill_it_goes_on_on_each_of_several_devices: 10,
+        after_a_kill_it_goes_on_with_edt: 10 variant,
+        after_a_kill_it_goes_on_observing: 10 variant,
         it_has_its_own_configuration_and_replaces_what_does_not_fit: 10,
         detach_leaves_no_trace_of_a_killed_one: 5,
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5 variant,

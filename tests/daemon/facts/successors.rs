@@ -13,11 +13,12 @@ use libbpf_rs::query::ProgInfoIter;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use super::devices::with_two_devices;
 use crate::{
     agent::{onramp, Agent},
     guest::BPFFS,
     net::{shell, Host, Plan, Star},
-    tcp::{finish_all, transfers, Load},
+    tcp::{finish_all, transfers, Load, Transfer},
 };
 
 const OPTIONS: &[&str] = &["--bpffs", BPFFS, "--shape", "200Mbit/s"];
@@ -42,24 +43,40 @@ fn pause_s(seconds: f64) {
     thread::sleep(Duration::from_secs_f64(seconds));
 }
 
-/// What tc and ip say of eth0, its largest GSO segment included, and how many tcx programs of ours run.
-fn traces(host: &Host) -> (Option<(Value, Value)>, Value, usize) {
-    let qdisc = host.ns.qdisc("eth0");
-    let links = host.ns.run("ip -j -d link show dev eth0");
-    let links: Value = serde_json::from_str(&links).expect("ip prints JSON");
+/// Of each device: kind and options of its qdisc, and its largest GSO segment. And how many tcx programs of ours run.
+type Traces = (Vec<(Option<(Value, Value)>, Value)>, usize);
+
+fn traces(host: &Host) -> Traces {
+    let links = host.ns.run("ip -j -d link show");
+    let links: Vec<Value> = serde_json::from_str(&links).expect("ip prints JSON");
+    let of_link = |link: &Value| {
+        let name = link["ifname"].as_str().filter(|name| *name != "lo")?;
+        let qdisc = host.ns.qdisc(name);
+        let qdisc = qdisc.map(|q| (q["kind"].clone(), q["options"].clone()));
+        Some((qdisc, link["gso_max_size"].clone()))
+    };
     let ours = ProgInfoIter::default().filter(|p| p.name.to_string_lossy().starts_with("orack_"));
-    let qdisc = qdisc.map(|q| (q["kind"].clone(), q["options"].clone()));
-    (qdisc, links[0]["gso_max_size"].clone(), ours.count())
+    (links.iter().filter_map(of_link).collect(), ours.count())
+}
+
+/// A counter of the host's TCP.
+fn counted(host: &Host, file: &str, section: &str, name: &str) -> u64 {
+    let text = host.ns.run(&format!("cat /proc/net/{file}"));
+    let mut lines = text.lines().filter(|line| line.starts_with(section));
+    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    let mut both = names.split_whitespace().zip(values.split_whitespace());
+    let found = both.find(|(found, _)| *found == name);
+    found.expect("a counter").1.parse().expect("a number")
 }
 
 /// Segments that the host has sent again.
 fn sent_again(host: &Host) -> u64 {
-    let text = host.ns.run("cat /proc/net/snmp");
-    let mut tcp = text.lines().filter(|line| line.starts_with("Tcp:"));
-    let (names, values) = (tcp.next().expect("names"), tcp.next().expect("values"));
-    let mut both = names.split_whitespace().zip(values.split_whitespace());
-    let found = both.find(|(name, _)| *name == "RetransSegs");
-    found.expect("a counter").1.parse().expect("a number")
+    counted(host, "snmp", "Tcp:", "RetransSegs")
+}
+
+/// Of these, those that had arrived already, by what the receiver says: an ACK was late, as after a hold.
+fn sent_in_vain(host: &Host) -> u64 {
+    counted(host, "netstat", "TcpExt:", "TCPDSACKRecvSegs")
 }
 
 fn pins() -> BTreeSet<String> {
@@ -71,7 +88,7 @@ fn pins() -> BTreeSet<String> {
 }
 
 /// Programs vanish a little after their last user.
-fn await_traces(host: &Host, wanted: &(Option<(Value, Value)>, Value, usize)) {
+fn await_traces(host: &Host, wanted: &Traces) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while traces(host) != *wanted {
         assert!(
@@ -83,7 +100,70 @@ fn await_traces(host: &Host, wanted: &(Option<(Value, Value)>, Value, usize)) {
     }
 }
 
-/// Under load, the qdisc with its packets, the flow table and the counters are the former daemon's.
+/// A daemon that ends under load, and the next one: qdisc with packets, flow table and counters are the former daemon's.
+struct Succession<'a> {
+    star: &'a Star,
+    start: &'a dyn Fn() -> Agent,
+    load: &'a dyn Fn() -> Vec<Transfer>,
+    /// A counter that grows with what the data path does.
+    counts: &'a str,
+}
+
+impl Succession<'_> {
+    /// The next daemon. Segments are sent again that the network dropped, and no others: a qdisc that is replaced would lose
+    /// dozens.
+    fn run(&self, signal: Signal, code: Option<i32>) -> Agent {
+        let former = (self.start)();
+        let devices = former.status().devices.len();
+        let flows = (self.load)();
+        pause_s(1.0);
+        let both = |agent: &Agent| (agent.counter("flows_created"), agent.counter(self.counts));
+        let (created, count) = both(&former);
+        assert!(created >= 2 && count > 0, "{created} flows, {count}");
+        let ended = former.stop(signal);
+        assert_eq!(ended.code, code, "{ended:?}");
+        pause_s(0.3);
+        let successor = (self.start)();
+        let text = successor.text();
+        assert_eq!(text.matches(GOES_ON).count(), devices, "{text}");
+        let (created_now, count_now) = both(&successor);
+        pause_s(0.5);
+        let count_later = successor.counter(self.counts);
+        let mbit_per_s = finish_all(flows);
+        let (from, to) = self.star.pair();
+        let dropped = self.star.drops_towards(to);
+        let (again, in_vain) = (sent_again(from), sent_in_vain(from));
+        println!(
+            "{mbit_per_s:.1} Mbit/s, {again} segments sent again, {in_vain} of them in vain, {dropped} dropped by the \
+             network; {} {count}, {count_now}, {count_later}",
+            self.counts
+        );
+        assert!(again <= in_vain + dropped, "segments were lost");
+        assert_eq!(
+            created_now, created,
+            "flows that the table had are created again"
+        );
+        assert!(
+            count_now > count,
+            "without a daemon nothing was done while the lease lasted"
+        );
+        assert!(count_later > count_now, "the successor does nothing");
+        assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s");
+        successor
+    }
+}
+
+/// Kills a daemon for good, and detaches.
+fn detaches(agent: Agent, host: &Host, before: &Traces) {
+    agent.stop(Signal::SIGKILL);
+    assert_ne!(pins(), BTreeSet::new());
+    let (code, text, error) = onramp(host, &["detach", "--bpffs", BPFFS]);
+    println!("{text}");
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(pins(), BTreeSet::new());
+    await_traces(host, before);
+}
+
 fn goes_on_after(signal: Signal, code: Option<i32>) {
     mount_bpffs();
     let star = Star::build(&Plan::USUAL);
@@ -91,36 +171,14 @@ fn goes_on_after(signal: Signal, code: Option<i32>) {
     from.ns
         .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
     let before = traces(from);
-    let sender = Agent::start(from, OPTIONS);
     let receiver = Agent::start(to, &[]);
-    let flows = transfers(from, to, Load::seconds(4.0), 2);
-    pause_s(1.0);
-    let (created, held) = (sender.counter("flows_created"), sender.counter("holds"));
-    assert!(created >= 2 && held > 0, "{created} flows, {held} holds");
-    let lost = sent_again(from);
-    let ended = sender.stop(signal);
-    assert_eq!(ended.code, code, "{ended:?}");
-    pause_s(0.3);
-    let successor = Agent::start(from, OPTIONS);
-    assert!(successor.text().contains(GOES_ON), "{}", successor.text());
-    let (created_now, held_now) = (
-        successor.counter("flows_created"),
-        successor.counter("holds"),
-    );
-    pause_s(0.5);
-    let (lost, held_later) = (sent_again(from) - lost, successor.counter("holds"));
-    let mbit_per_s = finish_all(flows);
-    println!(
-        "{mbit_per_s:.1} Mbit/s, {lost} segments sent again; holds {held}, {held_now}, {held_later}"
-    );
-    assert_eq!(
-        created_now, created,
-        "flows that the table had are created again"
-    );
-    assert!(held_now > held, "without a daemon, the lease still holds");
-    assert!(held_later > held_now, "the successor holds");
-    assert_eq!(lost, 0, "segments were lost");
-    assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s");
+    let succession = Succession {
+        star: &star,
+        start: &|| Agent::start(from, OPTIONS),
+        load: &|| transfers(from, to, Load::seconds(4.0), 2),
+        counts: "holds",
+    };
+    let successor = succession.run(signal, code);
     successor.assert_harmless();
     let ended = successor.stop(Signal::SIGTERM);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -135,6 +193,77 @@ pub fn after_a_kill_under_load_it_goes_on_without_loss() {
 
 pub fn after_a_handover_under_load_it_goes_on_without_loss() {
     goes_on_after(Signal::SIGUSR2, Some(0));
+}
+
+pub fn after_a_kill_it_goes_on_on_each_of_several_devices() {
+    mount_bpffs();
+    let (star, second) = with_two_devices();
+    let (from, to) = star.pair();
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    let before = traces(from);
+    let receiver = Agent::start(to, &[]);
+    let load = |to: &Host| transfers(from, to, Load::seconds(4.0), 1);
+    let succession = Succession {
+        star: &star,
+        start: &|| Agent::start(from, &["--dev", "eth0,eth1", "--bpffs", BPFFS]),
+        load: &|| load(to).into_iter().chain(load(&second)).collect(),
+        counts: "holds",
+    };
+    let successor = succession.run(Signal::SIGKILL, None);
+    let held: Vec<u64> = successor
+        .status()
+        .devices
+        .iter()
+        .map(|device| device.counters["holds"])
+        .collect();
+    println!("holds {held:?}");
+    assert!(held.len() == 2 && !held.contains(&0), "{held:?}");
+    successor.assert_harmless();
+    receiver.stop(Signal::SIGTERM);
+    detaches(successor, from, &before);
+}
+
+/// The fq that the former daemon gave to the device stays, with the packets that it holds.
+pub fn after_a_kill_it_goes_on_with_edt() {
+    mount_bpffs();
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let before = traces(from);
+    let receiver = Agent::start(to, &[]);
+    let succession = Succession {
+        star: &star,
+        start: &|| Agent::start(from, &["--path", "edt", "--bpffs", BPFFS]),
+        load: &|| transfers(from, to, Load::seconds(4.0), 2),
+        counts: "holds",
+    };
+    let successor = succession.run(Signal::SIGKILL, None);
+    assert_eq!(successor.status().path, "edt");
+    receiver.stop(Signal::SIGTERM);
+    detaches(successor, from, &before);
+}
+
+/// Its successor goes on with the flow table and what would have been held. The device is as it was all the time.
+pub fn after_a_kill_it_goes_on_observing() {
+    mount_bpffs();
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    from.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    let before = traces(from);
+    let receiver = Agent::start(to, &[]);
+    let succession = Succession {
+        star: &star,
+        start: &|| Agent::observe_with(from, &["--bpffs", BPFFS]),
+        load: &|| transfers(from, to, Load::seconds(4.0), 2),
+        counts: "would_hold_ns",
+    };
+    let successor = succession.run(Signal::SIGKILL, None);
+    assert_eq!(successor.status().path, "observe");
+    assert_eq!(successor.counter("holds"), 0);
+    assert_eq!(traces(from).0, before.0, "the device was changed");
+    receiver.stop(Signal::SIGTERM);
+    detaches(successor, from, &before);
 }
 
 /// Another law and other peers need no other programs; another size of the flow table does.

@@ -15,6 +15,9 @@ use super::keys::{find, AUTO, KEYS, LONGEST_T};
 /// The file that is read without `--config`, if it exists.
 pub const DEFAULT_FILE: &str = "/etc/onramp/onramp.toml";
 
+/// The clock sources that another program keeps right within `clock.bound`.
+const BOUNDED: [&str; 2] = ["system", "phc"];
+
 /// The daemon that a configuration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Daemon {
@@ -181,23 +184,26 @@ impl Configuration {
         });
         let mut errors: Vec<Error> = needs.chain(excluded).collect();
         let source = self.get::<String>("clock.source").unwrap_or_default();
-        let wanted = match key.path {
-            "clock.bound" => "system",
-            _ if daemon == Daemon::Agent && key.of == Daemons::Fleet => "huygens",
-            _ => source.as_str(),
+        let wanted: &[&str] = match key.path {
+            "clock.bound" => &BOUNDED,
+            "clock.device" => &["phc"],
+            _ if daemon == Daemon::Agent && key.of == Daemons::Fleet => &["huygens"],
+            _ => &[],
         };
-        if !source.is_empty() && source != wanted {
+        if !source.is_empty() && !wanted.is_empty() && !wanted.contains(&source.as_str()) {
             let key = find("clock.source").expect("it is a key");
+            let wanted: Vec<String> = wanted.iter().map(|name| place.set(key, name)).collect();
             errors.push(error(format!(
                 "{found}, which {} does not use; write {}, or remove it",
                 place.set(key, &source),
-                place.set(key, wanted)
+                wanted.join(" or ")
             )));
         }
-        if key.path == "clock.source" && source == "system" && lacks(&&"clock.bound") {
+        let is_bounded = key.path == "clock.source" && BOUNDED.contains(&source.as_str());
+        if is_bounded && lacks(&&"clock.bound") {
             let bound = place.name(find("clock.bound").expect("it is a key"));
             errors.push(error(format!(
-                "{found}, which needs {bound}, the largest error of the system clock, e.g. 5 us"
+                "{found}, which needs {bound}, the largest error of that clock, e.g. 5 us"
             )));
         }
         errors

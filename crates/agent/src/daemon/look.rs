@@ -10,7 +10,6 @@ use tracing::warn;
 use super::{min_owd_ns, Daemon};
 use crate::args::Threshold;
 use crate::peers::Change;
-use crate::source::Source;
 use crate::threshold::{thresholds, Margin};
 
 /// A peer that was not heard for this time is forgotten.
@@ -36,10 +35,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// Compares the system clock's bound with the delays, if it is the source.
+    /// Compares the bound of a clock that another program keeps right with the delays.
     fn compare_clock(&mut self) -> Result<()> {
-        if let Source::System(system) = &mut self.clock {
-            system.compare(&self.datapath.peers()?, now_mono_ns());
+        if let Some(trust) = self.clock.trust_mut() {
+            trust.compare(&self.datapath.peers()?, now_mono_ns());
         }
         Ok(())
     }

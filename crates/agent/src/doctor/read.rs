@@ -39,6 +39,7 @@ pub fn read_host() -> Result<HostFacts> {
         compiles_bpf: text("/proc/sys/net/core/bpf_jit_enable").map(|value| value != "0"),
         has_bandwidth_manager: Path::new(CILIUM_THROTTLE).exists(),
         clock_port: clock_port()?,
+        ptp_clocks: ptp_clocks(),
         release,
     })
 }
@@ -78,6 +79,19 @@ fn clock_port() -> Result<ClockPort> {
         true => ClockPort::Own,
         false => ClockPort::Taken,
     })
+}
+
+fn ptp_clocks() -> Vec<String> {
+    let entries = std::fs::read_dir("/sys/class/ptp").into_iter().flatten();
+    let clock = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let driver = std::fs::read_to_string(entry.path().join("clock_name")).ok()?;
+        let file = entry.file_name();
+        Some(format!("/dev/{} ({})", file.display(), driver.trim()))
+    };
+    let mut clocks: Vec<String> = entries.filter_map(clock).collect();
+    clocks.sort();
+    clocks
 }
 
 /// What a device has.

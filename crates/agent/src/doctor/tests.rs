@@ -14,6 +14,7 @@ fn good_host() -> HostFacts {
         compiles_bpf: Some(true),
         has_bandwidth_manager: false,
         clock_port: ClockPort::Free,
+        ptp_clocks: vec![],
     }
 }
 

@@ -55,6 +55,20 @@ pub(super) const METRICS: &[Metric] = &[
         of: Of::Datapath(|s| one(s.clock.sigma_ns as f64 * NS)),
     },
     Metric {
+        name: "onramp_fleet_time_doubted",
+        kind: Gauge,
+        labels: "",
+        help: "1 while the clock that another program keeps right (clock.source system or phc) is doubted, so that nothing is held; else 0",
+        of: Of::Datapath(|s| one(f64::from(u8::from(s.clock.doubt.is_some())))),
+    },
+    Metric {
+        name: "onramp_fleet_time_doubts_total",
+        kind: Counter,
+        labels: "",
+        help: "times that this clock was doubted",
+        of: Of::Datapath(|s| one(s.clock.doubts as f64)),
+    },
+    Metric {
         name: "onramp_threshold_seconds",
         kind: Gauge,
         labels: "",

@@ -134,6 +134,23 @@ fn a_daemon_without_lease_or_qdisc_does_not_hold() {
     }
 }
 
+#[test]
+fn a_doubted_clock_is_served_and_its_doubts_counted() {
+    let doubted = |doubt: Option<&str>| {
+        let mut status = datapath();
+        (status.clock.doubts, status.clock.doubt) = (3, doubt.map(str::to_owned));
+        let snapshot = Snapshot {
+            datapath: Some(status),
+            clock: None,
+        };
+        let text = text(&snapshot);
+        assert_eq!(value(&text, "onramp_fleet_time_doubts_total"), Some(3.0));
+        value(&text, "onramp_fleet_time_doubted")
+    };
+    assert_eq!(doubted(Some("it was stepped")), Some(1.0));
+    assert_eq!(doubted(None), Some(0.0));
+}
+
 /// Each counter in the table of docs/architecture.md exists, so that the test of counters above covers it.
 #[test]
 fn every_fail_open_of_the_architecture_is_a_counter_or_a_health() {

@@ -61,6 +61,7 @@ fn main() -> anyhow::Result<ExitCode> {
         seed: arguments.seed,
         plugin: None,
         cards: vec![],
+        ptp_clock: None,
     };
     let mut files = Vec::new();
     for argument in &arguments.file {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::error::at;
+use super::vmclock;
 use super::{Content, GuestFile, Job, Kernel, Vm, VmError};
 
 /// Modules of the ports to the host, which are built into newer kernels; and of the experiments: devices, queueing
@@ -79,6 +80,11 @@ pub(super) fn build(vm: &Vm, job: &Job) -> Result<Image, VmError> {
     if !vm.cards.is_empty() {
         let mut archive = Archive::default();
         archive.modules("card", &vm.kernel.modules(CARD_MODULES)?)?;
+        initrd.extend(archive.finish());
+    }
+    if vm.ptp_clock.is_some() {
+        let mut archive = Archive::default();
+        archive.modules("clock", &vm.kernel.modules(&[vmclock::MODULE])?)?;
         initrd.extend(archive.finish());
     }
     initrd.extend(job_archive(job)?);

@@ -11,6 +11,7 @@ mod error;
 mod image;
 mod kernel;
 mod qemu;
+mod vmclock;
 mod watchdog;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 pub use error::VmError;
 pub use kernel::Kernel;
+pub use vmclock::{PtpClock, PAGE as PTP_PAGE, PAGE_BYTES as PTP_PAGE_BYTES};
 pub use watchdog::Stuck;
 
 /// A machine to run jobs on; cheap to make, holds nothing open.
@@ -39,6 +41,8 @@ pub struct Vm {
     pub plugin: Option<String>,
     /// Network cards, which a hub connects: `eth0` and so on.
     pub cards: Vec<Card>,
+    /// A PTP hardware clock: `/dev/ptp0`.
+    pub ptp_clock: Option<PtpClock>,
 }
 
 /// A virtio network card. It takes one frame from its ring, sends it, and only then takes the next one.

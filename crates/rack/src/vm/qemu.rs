@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal};
 
 use super::error::{at, tail, trouble};
 use super::image::Image;
+use super::vmclock;
 use super::watchdog::{Emulator, Watchdog};
 use super::{Card, Job, Outcome, Vm, VmError};
 
@@ -151,7 +152,13 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
         // differs between runs.
         .args([
             "-append",
-            &format!("{} onramp.seed={}", KERNEL_ARGUMENTS.join(" "), vm.seed),
+            &format!(
+                "{} onramp.seed={}{}",
+                KERNEL_ARGUMENTS.join(" "),
+                vm.seed,
+                vm.ptp_clock
+                    .map_or(String::new(), |_| vmclock::kernel_argument()),
+            ),
         ])
         .args(vm.cards.iter().enumerate().flat_map(card))
         .args(vm.plugin.iter().flat_map(|plugin| ["-plugin", plugin]))
@@ -160,6 +167,9 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
         .stderr(File::create(&errors).map_err(at(&errors))?)
         // A group of its own, so that Ctrl-C reaches this process, which decides about the guest.
         .process_group(0);
+    if let Some(clock) = &vm.ptp_clock {
+        command.args(vmclock::arguments(clock, dir)?);
+    }
     // SAFETY: the closure makes two system calls and touches no memory of the parent.
     unsafe { command.pre_exec(move || end_with(ourselves)) };
     Ok(command)

@@ -54,7 +54,7 @@ onramp.toml:6: law.max_pause is \"0 ms\", below min 1 ns; write a time, 1 ns to 
 onramp.toml:7: law.name is \"fast\", which is not LAWS; write LAWS
 onramp.toml:9: limits.flows is 4, below min 16; write a number, 16 to 65536
 onramp.toml:11: peers.prefixes is \"10.0.0.0/40\", the prefix length of 10.0.0.0/40 is 40, above 32; write an IP address or prefix such as \"10.0.0.0/8\"
-onramp.toml:13: clock.source is \"ntp\", which is not \"local\" or \"huygens\" or \"system\"; write \"local\" or \"huygens\" or \"system\"
+onramp.toml:13: clock.source is \"ntp\", which is not \"local\" or \"huygens\" or \"system\" or \"phc\"; write \"local\" or \"huygens\" or \"system\" or \"phc\"
 onramp.toml:15: etcd.user is onramp, which needs etcd.password_file; set it, or remove etcd.user";
     assert_eq!(wrong(text), expected.replace("LAWS", &Form::Law.words()));
 }
@@ -281,11 +281,25 @@ fn a_bound_and_the_system_clock_need_each_other() {
     let told = load(system, &[]).unwrap_err().to_string();
     assert!(told.contains("which needs clock.bound"), "{told}");
     let told = load(bound, &[]).unwrap_err().to_string();
-    assert!(told.contains("write clock.source = \"system\""), "{told}");
+    let sources = "write clock.source = \"system\" or clock.source = \"phc\"";
+    assert!(told.contains(sources), "{told}");
     let told = load(&format!("{system}{bound}"), &[("fleet.degree", "4")])
         .unwrap_err()
         .to_string();
     assert!(told.contains("write --clock huygens"), "{told}");
+}
+
+#[test]
+fn a_hardware_clock_needs_a_bound_and_alone_has_a_device() {
+    let (phc, bound) = ("clock.source = \"phc\"\n", "clock.bound = \"5 us\"\n");
+    let device = "clock.device = \"/dev/ptp0\"\n";
+    valid(&format!("devices = [\"eth0\"]\n{phc}{bound}{device}"));
+    valid(&format!("devices = [\"eth0\"]\n{phc}{bound}"));
+    let told = load(phc, &[]).unwrap_err().to_string();
+    assert!(told.contains("which needs clock.bound"), "{told}");
+    let system = format!("clock.source = \"system\"\n{bound}{device}");
+    let told = load(&system, &[]).unwrap_err().to_string();
+    assert!(told.contains("write clock.source = \"phc\""), "{told}");
 }
 
 #[test]
