@@ -5,14 +5,22 @@
  * as full.
  *
  * Where the paper is silent or leaves a choice:
- * - "Consistently queueing" is the part of a stream, up to its end and at least `least_run` entries long, in which each
- *   entry has, with by_gap, a receive gap that is longer than its send gap by more than least_rise_ns, as in the
- *   authors' published logs. Without by_gap, its queueing delay is more than least_rise_ns above the least of the
- *   stream. This delay is the sum of receive gaps less send gaps; that rule is for receivers that do not wait, because
- *   the ends of a wait are known to a packet's gap only.
- * - No queueing: the estimate is the rate of the last entry. Queueing from the first entry on: the rate of that one.
- * - Start: streams of one packet at each rate, start_spread_q16 apart, each with an update, until the first excursion.
- * - With gamma streams an update, the duration l is that of all of them.
+ * - A packet queues if its queueing delay is more than least_rise_ns above the least of its stream. This delay is the sum
+ *   of receive gaps less send gaps. "Consistently" is up to the end of the stream, for at least `least_run` entries.
+ * - The end of a wait of the receiver is known to a packet's gap only: the last packet before an interrupt has waited, too.
+ *   So behind such a receiver, the delay at the end of a stream has to be a mean gap higher to show that packets queue.
+ * - The last wait of a stream ends in the next one. The stream's estimate waits for this; if the next stream ends before
+ *   it, the packets of the last wait do not count.
+ * - No queueing: the estimate is the rate of the last entry, as it was sent. Queueing from the first entry on: the rate of that one.
+ * - A queue that stands is no part of the paper, whose estimate sees only a queue that grows in a stream: many flows that
+ *   share a port would keep it full. It is the least round-trip time of a stream above the least that is remembered. From
+ *   standing_ns on, the estimate is at most the present rate, and lower by the part of it that drains the queue in the
+ *   duration of an update; by a half at most.
+ * - Start: streams of the length that lasts tau_ns, of at least ONR_RAPID_EACH_LEAST and at most `each` packets at a
+ *   rate, start_spread_q16 apart. Each has an update, and the next one begins when its packets are known, with the new
+ *   length. The first stream that queues ends the start: the rate becomes its estimate.
+ * - With gamma streams an update, the duration l is that of all of them. Streams that together last tau_ns have an update
+ *   before: 192 packets at 4 Mbit/s take 0.6 s, in which many flows fill a buffer.
  * - A stream with a lost packet, or for which the application had too little data, has no estimate. After
  *   `patience` of the former without an estimate between them the rate is halved; so it is at a timeout. */
 #ifndef ONR_RAPID_H
@@ -21,7 +29,13 @@
 #include "../arith.h"
 
 #define ONR_RAPID_RATES 4u	/* N_r */
-#define ONR_RAPID_ENTRIES 192u	/* most packets of a stream */
+#define ONR_RAPID_MOST 192u	       /* packets of a stream */
+#define ONR_RAPID_ENTRIES 240u	       /* of a stream, and of the next one until the last wait ends; no power of two, because the
+				        * compiler joins the checks of several indices then, which the verifier does not follow */
+#define ONR_RAPID_EACH_LEAST 4u	       /* packets at a rate in the start: two acknowledgements */
+#define ONR_RAPID_FIRST 10u	       /* packets in the first round-trip time (RFC 6928) */
+#define ONR_RAPID_FORGET_NS 10000000000ull /* a least round-trip time is remembered for once to twice this time */
+#define ONR_RAPID_NO_RTT (~0ull)
 #define ONR_RAPID_GAP_MOST 4000000000u /* ns; longer gaps count as this */
 #define ONR_RAPID_PACKETS_MOST 65535u  /* of an entry; more count as this */
 #define ONR_RAPID_BEHIND 0x80000000u   /* a difference of numbers from here on is negative */
@@ -33,17 +47,17 @@ struct onr_rapid_cfg {
 	u32 fall_q16;	      /* 1 / eta, the part of the way down that an update goes */
 	u32 spread_q16;	      /* s, the ratio of neighbouring rates; above one */
 	u32 start_spread_q16; /* s in the start */
-	u32 each;	      /* N_p, packets at each rate; at most ONR_RAPID_ENTRIES / ONR_RAPID_RATES */
+	u32 each;	      /* N_p, packets at each rate; at most ONR_RAPID_MOST / ONR_RAPID_RATES */
 	u32 gamma;	      /* streams an update; at least 1 */
 	u32 patience;	      /* at least 1 */
 	u32 packet_bytes;     /* payload of a full packet */
 	u32 least_run;	/* entries of an excursion */
 	u32 least_rise_ns;
-	u32 by_gap;
-	u32 unused;
 	u32 spike_rise_ns; /* BASS: a spike is so much above the gap before it ... */
 	u32 spike_fall_ns; /* ... and so much above the gap after it */
 	u32 passes;	   /* of BASS, at most; 0: none */
+	u32 standing_ns;   /* a queue from here on is drained */
+	u32 unused;
 };
 
 /* Packets that one acknowledgement reported, with the sum of their gaps. */
@@ -56,6 +70,7 @@ struct onr_rapid_entry {
 /* The entries of a stream, in order. */
 struct onr_rapid_stream {
 	u32 count;
+	u32 ended; /* those of a stream that is over; the others are of the next one */
 	struct onr_rapid_entry entries[ONR_RAPID_ENTRIES];
 };
 
@@ -63,13 +78,21 @@ struct onr_rapid {
 	u64 rate; /* R_avg; 0 before it begins */
 	/* Streams that are sent. */
 	u64 sending_rate; /* R_avg of the present stream */
+	u64 gap_ns;	  /* of the present rate */
 	u32 first;	  /* packet with which the first stream of the present length began */
 	u32 in_start;
+	u32 each;      /* packets at each rate */
+	u32 has_spike; /* the receiver has waited in the present stream */
 	/* Since the last update. */
 	u64 sum;	/* of the estimates */
 	u64 lasted_ns;	/* of their streams */
 	u32 estimates;
 	u32 absent;	/* streams in a row without one */
+	/* Least round-trip times: of the present stream, of the time since window_ns, and of the time before that. */
+	u64 stream_rtt_ns;
+	u64 window_rtt_ns;
+	u64 before_rtt_ns;
+	u64 window_ns;
 	/* The last packet whose arrival is known. */
 	u64 sent_ns;
 	u64 arrived_ns;
@@ -99,9 +122,9 @@ ONR_FN void onr_rapid_bound(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 }
 
 /* Packets of a stream. */
-ONR_FN u32 onr_rapid_length(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow)
+ONR_FN u32 onr_rapid_length(const struct onr_rapid *flow)
 {
-	return flow->in_start ? ONR_RAPID_RATES : ONR_RAPID_RATES * cfg->each;
+	return flow->each ? ONR_RAPID_RATES * flow->each : ONR_RAPID_RATES;
 }
 
 /* The gap at rate number `i` as a multiple of the mean gap: R_avg / R_i = s^-i N_r / sum of s^-j (section II). */
@@ -128,21 +151,26 @@ ONR_FN u64 onr_rapid_mean_gap_ns(const struct onr_rapid_cfg *cfg, const struct o
 /* The time from the packet before `number` to this one, at its first transmission. */
 ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
 {
-	u32 position = (number - flow->first) % onr_rapid_length(cfg, flow);
+	u32 position = (number - flow->first) % onr_rapid_length(flow);
 	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
-	u32 each = flow->in_start ? 1 : cfg->each;
+	u32 each = flow->each ? flow->each : 1;
 
+	if (position % each && flow->sending_rate)
+		return flow->gap_ns;
 	if (!position || !flow->sending_rate)
 		flow->sending_rate = flow->rate;
-	return onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
+	flow->gap_ns = onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
+	return flow->gap_ns;
 }
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
-ONR_FN u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 i)
+ONR_PART u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
+				u32 i)
 {
 	u32 last = i - 1, next = i + 1;
 	u64 before, own, after;
 
+	ONR_INDEX(i);
 	ONR_INDEX(last);
 	ONR_INDEX(next);
 	if (next >= stream->count || last >= ONR_RAPID_ENTRIES || i >= ONR_RAPID_ENTRIES || next >= ONR_RAPID_ENTRIES)
@@ -182,7 +210,6 @@ ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from,
 /* The spikes that a pass of BASS has found. */
 struct onr_rapid_spikes {
 	u32 count;
-	u32 first;
 	u32 last;
 };
 
@@ -194,8 +221,6 @@ ONR_PART u32 onr_rapid_smooth_at(const struct onr_rapid_cfg *cfg ONR_SOME, struc
 		return 0;
 	if (spikes->count)
 		onr_rapid_level(stream, spikes->last, i);
-	else
-		spikes->first = i;
 	spikes->last = i;
 	spikes->count++;
 	return 1;
@@ -213,33 +238,22 @@ ONR_PART u32 onr_rapid_smooth(const struct onr_rapid_cfg *cfg ONR_SOME, struct o
 	return spikes->count;
 }
 
-/* BASS (section IV-D): removes what a receiver that waits adds to the gaps. The waits at both ends lie in this stream in
- * part only. They are cut off if half of the entries remain; else each is levelled, so that a stream always has an
- * estimate. Returns the entries that are left. */
+/* BASS (section IV-D): removes what a receiver that waits adds to the gaps. Of a wait that has not ended, the packets
+ * leave the stream; of one that began before, nothing has to: its end only lowers the delay from which others are seen.
+ * Returns whether the receiver has waited. */
 ONR_PART u32 onr_rapid_denoise(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid_stream *stream ONR_SOME)
 {
-	struct onr_rapid_spikes outer = { 0, 0, 0 }, inner = { 0, 0, 0 };
-	u32 pass, i, from;
+	struct onr_rapid_spikes first = { 0, 0 }, more = { 0, 0 };
+	u32 pass;
 
-	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &outer))
-		return stream->count;
+	if (!cfg->passes || !onr_rapid_smooth(cfg, stream, &first))
+		return 0;
 	for (pass = 1; pass < cfg->passes && pass < 8; pass++)
-		if (!onr_rapid_smooth(cfg, stream, &inner))
+		if (!onr_rapid_smooth(cfg, stream, &more))
 			break;
-	if (2 * (outer.last - outer.first) < stream->count) {
-		onr_rapid_level(stream, 0, outer.first);
-		onr_rapid_level(stream, outer.last, stream->count);
-		return stream->count;
-	}
-	for (i = 0; i < ONR_RAPID_ENTRIES; i++) {
-		from = outer.first + i;
-		ONR_INDEX(from);
-		if (from >= outer.last || from >= ONR_RAPID_ENTRIES)
-			break;
-		stream->entries[i] = stream->entries[from];
-	}
-	stream->count = i;
-	return i;
+	if (first.last < stream->ended)
+		stream->ended = first.last;
+	return 1;
 }
 
 /* The rate at which an entry's packets were sent. */
@@ -256,38 +270,84 @@ ONR_PART s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream ONR_SOM
 	s64 delay = 0, least = 0;
 	u32 i;
 
-	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
+	for (i = 0; i < stream->ended && i < ONR_RAPID_ENTRIES; i++) {
 		delay += (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
 		least = onr_min(least, delay);
 	}
 	return least;
 }
 
-/* Entries of a stream before it queues consistently. */
+/* Entries of a stream before it queues consistently. The delay at its end is known to unknown_ns. */
 ONR_PART u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
-			     u32 least_run)
+			     u64 unknown_ns)
 {
-	s64 delay = 0, most = onr_rapid_least_delay(stream) + (s64)cfg->least_rise_ns, rise;
+	s64 delay = 0, most = onr_rapid_least_delay(stream) + (s64)cfg->least_rise_ns;
 	u32 i, ahead = 0;
 
-	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++) {
-		rise = (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
-		delay += rise;
-		if (cfg->by_gap ? rise <= (s64)cfg->least_rise_ns : delay <= most)
+	for (i = 0; i < stream->ended && i < ONR_RAPID_ENTRIES; i++) {
+		delay += (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
+		if (delay <= most)
 			ahead = i + 1;
 	}
-	return i - ahead < least_run ? i : ahead;
+	return i - ahead < cfg->least_run || delay <= most + (s64)unknown_ns ? i : ahead;
 }
 
-/* ABest of a stream: the rate beyond which its packets consistently queue; 0 if it has no entries. *is_found: there are
- * such packets. */
-ONR_FN u64 onr_rapid_estimate(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u32 least_run,
+/* The rate of the last entry of the stream that is over; 0 if it has no entries. */
+ONR_FN u64 onr_rapid_top_rate(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream)
+{
+	u32 last = stream->ended - 1;
+
+	ONR_INDEX(last);
+	return last < ONR_RAPID_ENTRIES ? onr_rapid_entry_rate(cfg, &stream->entries[last]) : 0;
+}
+
+/* ABest of the stream that is over: the rate beyond which its packets consistently queue; 0 if it has no entries.
+ * *is_found: there are such packets. */
+ONR_FN u64 onr_rapid_estimate(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u64 unknown_ns,
 			      u32 *is_found)
 {
-	u32 ahead = onr_rapid_ahead(cfg, stream, least_run), i = ahead ? ahead - 1 : 0;
+	u32 ahead = onr_rapid_ahead(cfg, stream, unknown_ns), i = ahead ? ahead - 1 : 0;
 
-	*is_found = ahead < stream->count;
-	return stream->count && i < ONR_RAPID_ENTRIES ? onr_rapid_entry_rate(cfg, &stream->entries[i]) : 0;
+	*is_found = ahead < stream->ended;
+	return stream->ended && i < ONR_RAPID_ENTRIES ? onr_rapid_entry_rate(cfg, &stream->entries[i]) : 0;
+}
+
+/* A packet that was sent at sent_ns had this round-trip time. */
+ONR_FN void onr_rapid_note_rtt(struct onr_rapid *flow, u64 sent_ns, u64 rtt_ns)
+{
+	if (sent_ns - flow->window_ns > ONR_RAPID_FORGET_NS) {
+		flow->before_rtt_ns = flow->window_rtt_ns;
+		flow->window_rtt_ns = ONR_RAPID_NO_RTT;
+		flow->window_ns = sent_ns;
+	}
+	if (rtt_ns < flow->window_rtt_ns)
+		flow->window_rtt_ns = rtt_ns;
+	if (rtt_ns < flow->stream_rtt_ns)
+		flow->stream_rtt_ns = rtt_ns;
+}
+
+/* The queue, in ns, that stood through the whole stream that is over. */
+ONR_FN u64 onr_rapid_standing_ns(const struct onr_rapid *flow)
+{
+	u64 least = flow->window_rtt_ns < flow->before_rtt_ns ? flow->window_rtt_ns : flow->before_rtt_ns;
+
+	return flow->stream_rtt_ns != ONR_RAPID_NO_RTT ? flow->stream_rtt_ns - least : 0;
+}
+
+/* The estimate of a stream that lasted so long, less what drains a queue that stands. */
+ONR_FN u64 onr_rapid_drained(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow, u64 estimate, u64 lasted_ns)
+{
+	u64 standing_ns = onr_rapid_standing_ns(flow), drain_ns = lasted_ns;
+
+	if (standing_ns < cfg->standing_ns)
+		return estimate;
+	if (lasted_ns < cfg->tau_ns)
+		drain_ns *= cfg->gamma;
+	if (estimate > flow->rate)
+		estimate = flow->rate;
+	if (standing_ns >= drain_ns / 2)
+		return estimate / 2;
+	return estimate - onr_mul_q16(estimate, (standing_ns << 16) / drain_ns);
 }
 
 /* The low-pass filter of the rate adapter (section II) with an estimate over lasted_ns. */
@@ -305,9 +365,23 @@ ONR_FN void onr_rapid_adapt(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 	onr_rapid_bound(cfg, flow);
 }
 
-/* Streams begin anew with the packet `next`, which is sent next. */
-ONR_FN void onr_rapid_restart(struct onr_rapid *flow, struct onr_rapid_stream *stream, u32 next)
+/* Packets at each rate of the next streams. */
+ONR_FN u32 onr_rapid_each(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow)
 {
+	u64 gap_ns = flow->rate ? (u64)cfg->packet_bytes * 1000000000 / flow->rate : 0, each = cfg->each;
+
+	if (flow->in_start && gap_ns)
+		each = cfg->tau_ns / (gap_ns * ONR_RAPID_RATES);
+	if (each < ONR_RAPID_EACH_LEAST)
+		each = ONR_RAPID_EACH_LEAST;
+	return each < cfg->each ? (u32)each : cfg->each;
+}
+
+/* Streams begin anew with the packet `next`, which is sent next. */
+ONR_FN void onr_rapid_restart(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
+			      u32 next)
+{
+	flow->each = onr_rapid_each(cfg, flow);
 	flow->first = next;
 	flow->number = 0;
 	flow->is_broken = 0;
@@ -318,6 +392,9 @@ ONR_FN void onr_rapid_restart(struct onr_rapid *flow, struct onr_rapid_stream *s
 	flow->absent = 0;
 	flow->sending_rate = 0;
 	stream->count = 0;
+	stream->ended = 0;
+	flow->has_spike = 0;
+	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
 }
 
 /* A timeout, or too many streams in a row with lost packets. */
@@ -327,7 +404,7 @@ ONR_FN void onr_rapid_back_off(const struct onr_rapid_cfg *cfg, struct onr_rapid
 	flow->rate /= 2;
 	flow->in_start = 0;
 	onr_rapid_bound(cfg, flow);
-	onr_rapid_restart(flow, stream, next);
+	onr_rapid_restart(cfg, flow, stream, next);
 }
 
 /* Begins with a rate. */
@@ -339,44 +416,87 @@ ONR_FN void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 	flow->has_last = 0;
 	flow->last_estimate = 0;
 	flow->seen = 0;
+	flow->window_rtt_ns = ONR_RAPID_NO_RTT;
+	flow->before_rtt_ns = ONR_RAPID_NO_RTT;
+	flow->window_ns = 0;
 	onr_rapid_bound(cfg, flow);
-	onr_rapid_restart(flow, stream, next);
+	onr_rapid_restart(cfg, flow, stream, next);
 }
 
-/* All packets of a stream are known. `next` is sent next. */
+/* The first rate: an initial window in a round-trip time. */
+ONR_FN u64 onr_rapid_first_rate(const struct onr_rapid_cfg *cfg, u64 rtt_ns)
+{
+	return (u64)ONR_RAPID_FIRST * cfg->packet_bytes * 1000000000 / (rtt_ns ? rtt_ns : 1);
+}
+
+/* Removes the entries of the stream that is over, whose own are the first `own`. */
+ONR_PART u32 onr_rapid_remove(struct onr_rapid_stream *stream ONR_SOME, u32 own)
+{
+	u32 i, from;
+
+	for (i = 0; i < ONR_RAPID_ENTRIES; i++) {
+		from = own + i;
+		ONR_INDEX(from);
+		if (from >= stream->count || from >= ONR_RAPID_ENTRIES)
+			break;
+		stream->entries[i] = stream->entries[from];
+	}
+	stream->count = i;
+	stream->ended = 0;
+	return i;
+}
+
+/* An update of the rate, if there are enough estimates, or they are of a time that is long enough. */
+ONR_FN void onr_rapid_update(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow)
+{
+	if (flow->estimates < cfg->gamma && flow->lasted_ns < cfg->tau_ns && !flow->in_start)
+		return;
+	onr_rapid_adapt(cfg, flow, flow->sum / flow->estimates, flow->lasted_ns);
+	flow->sum = 0;
+	flow->lasted_ns = 0;
+	flow->estimates = 0;
+}
+
+/* The stream that is over has all that is known of it. `next` is sent next. */
 ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
 					   struct onr_rapid_stream *stream ONR_SOME, u32 next)
 {
-	u64 lasted_ns = 0, estimate;
-	u32 i, is_found, gamma = flow->in_start ? 1 : cfg->gamma;
+	u64 lasted_ns = 0, packets = 0, top = onr_rapid_top_rate(cfg, stream), unknown_ns, estimate;
+	u32 i, is_found, own = stream->ended;
 
-	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++)
+	for (i = 0; i < own && i < ONR_RAPID_ENTRIES; i++) {
 		lasted_ns += stream->entries[i].send_ns;
-	onr_rapid_denoise(cfg, stream);
-	estimate = onr_rapid_estimate(cfg, stream, flow->in_start ? 1 : cfg->least_run, &is_found);
-	stream->count = 0;
+		packets += stream->entries[i].packets;
+	}
+	unknown_ns = onr_rapid_denoise(cfg, stream) && packets ? lasted_ns / packets : 0;
+	estimate = onr_rapid_estimate(cfg, stream, unknown_ns, &is_found);
+	onr_rapid_remove(stream, own);
 	if (!estimate)
 		return ONR_RAPID_BROKEN;
+	if (!is_found)
+		estimate = top;
+	estimate = onr_rapid_drained(cfg, flow, estimate, lasted_ns);
+	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
 	flow->absent = 0;
 	flow->last_estimate = estimate;
 	flow->seen++;
 	flow->sum += estimate;
 	flow->lasted_ns += lasted_ns;
 	flow->estimates++;
-	if (flow->estimates >= gamma) {
-		onr_rapid_adapt(cfg, flow, flow->sum / flow->estimates, flow->lasted_ns);
-		flow->sum = 0;
-		flow->lasted_ns = 0;
-		flow->estimates = 0;
-	}
 	if (flow->in_start && is_found) {
 		flow->in_start = 0;
-		onr_rapid_restart(flow, stream, next);
+		flow->rate = estimate;
+		onr_rapid_bound(cfg, flow);
+		onr_rapid_restart(cfg, flow, stream, next);
+		return ONR_RAPID_ESTIMATE;
 	}
+	onr_rapid_update(cfg, flow);
+	if (flow->in_start)
+		onr_rapid_restart(cfg, flow, stream, next);
 	return ONR_RAPID_ESTIMATE;
 }
 
-/* The present stream is over. */
+/* All packets of the present stream are known. */
 ONR_FN enum onr_rapid_news onr_rapid_close(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
 					   struct onr_rapid_stream *stream, u32 next)
 {
@@ -385,9 +505,12 @@ ONR_FN enum onr_rapid_news onr_rapid_close(const struct onr_rapid_cfg *cfg, stru
 	flow->absent += flow->is_broken;
 	flow->is_broken = 0;
 	flow->is_limited = 0;
-	if (is_usable)
-		return onr_rapid_end(cfg, flow, stream, next);
+	if (is_usable) {
+		stream->ended = stream->count;
+		return flow->has_spike ? ONR_RAPID_NOTHING : onr_rapid_end(cfg, flow, stream, next);
+	}
 	stream->count = 0;
+	flow->has_spike = 0;
 	if (flow->absent >= cfg->patience)
 		onr_rapid_back_off(cfg, flow, stream, next);
 	return ONR_RAPID_BROKEN;
@@ -415,6 +538,19 @@ ONR_FN void onr_rapid_append(struct onr_rapid *flow, struct onr_rapid_stream *st
 	stream->count++;
 }
 
+/* After an append: whether the last wait of the stream that is over has ended, or there is no room to wait for that. */
+ONR_FN u32 onr_rapid_is_known(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+			       const struct onr_rapid_stream *stream)
+{
+	u32 i = stream->count - 2; /* a spike shows when the gap after it is known */
+
+	if (cfg->passes && stream->count >= 2 && onr_rapid_is_spike(cfg, stream, i)) {
+		flow->has_spike = 1;
+		return stream->ended && i >= stream->ended;
+	}
+	return stream->ended && stream->count >= ONR_RAPID_ENTRIES;
+}
+
 /* What is known of a packet that was sent once and has arrived. */
 struct onr_rapid_arrival {
 	u32 number;
@@ -423,29 +559,45 @@ struct onr_rapid_arrival {
 	u32 next;	/* the packet that is sent next */
 	u64 sent_ns;
 	u64 arrived_ns; /* of any clock of the receiver */
+	u64 rtt_ns;
 };
+
+/* The first packet of another stream than flow->number has arrived. */
+ONR_FN enum onr_rapid_news onr_rapid_pass(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+					  struct onr_rapid_stream *stream, u32 next)
+{
+	u32 first = flow->first;
+
+	if (stream->ended) {
+		onr_rapid_end(cfg, flow, stream, next);
+		if (flow->first != first)
+			return ONR_RAPID_ESTIMATE; /* streams have begun anew */
+	}
+	return onr_rapid_close(cfg, flow, stream, next);
+}
 
 /* A packet has arrived. Those of earlier streams than the first of the present kind only end a gap. */
 ONR_FN enum onr_rapid_news onr_rapid_arrived(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
 					     struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival)
 {
 	enum onr_rapid_news news = ONR_RAPID_NOTHING;
-	u32 packets = arrival->number - flow->last, place = arrival->number - flow->first, own;
+	u32 packets = arrival->number - flow->last, place = arrival->number - flow->first;
 
 	if (flow->has_last && (!packets || packets >= ONR_RAPID_BEHIND))
 		return news; /* late, or a copy */
-	if (place < ONR_RAPID_BEHIND) {
-		own = place / onr_rapid_length(cfg, flow);
-		if (own != flow->number)
-			news = onr_rapid_close(cfg, flow, stream, arrival->next);
+	if (place < ONR_RAPID_BEHIND && place / onr_rapid_length(flow) != flow->number) {
+		news = onr_rapid_pass(cfg, flow, stream, arrival->next);
 		place = arrival->number - flow->first;
 	}
 	if (place < ONR_RAPID_BEHIND) { /* streams have not begun anew */
-		flow->number = place / onr_rapid_length(cfg, flow);
+		flow->number = place / onr_rapid_length(flow);
 		flow->is_broken |= !arrival->are_all;
 		flow->is_limited |= arrival->is_limited;
+		onr_rapid_note_rtt(flow, arrival->sent_ns, arrival->rtt_ns);
 		if (flow->has_last)
 			onr_rapid_append(flow, stream, packets, arrival->sent_ns, arrival->arrived_ns);
+		if (onr_rapid_is_known(cfg, flow, stream))
+			news = onr_rapid_end(cfg, flow, stream, arrival->next);
 	}
 	flow->last = arrival->number;
 	flow->sent_ns = arrival->sent_ns;

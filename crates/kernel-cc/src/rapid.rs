@@ -39,10 +39,10 @@ macro_rules! configure {
         cfg.packet_bytes = PACKET_BYTES;
         cfg.least_run = settings.count("least_run");
         cfg.least_rise_ns = settings.ns("least_rise");
-        cfg.by_gap = settings.flag("by_gap").into();
         cfg.spike_rise_ns = settings.ns("spike_rise");
         cfg.spike_fall_ns = settings.ns("spike_fall");
         cfg.passes = settings.count("passes");
+        cfg.standing_ns = settings.ns("standing");
     }};
 }
 

@@ -24,10 +24,10 @@ pub struct RapidConfig {
     pub packet_bytes: u32,
     /// Entries that must queue to count, and their delay above the least of the stream.
     pub least: (u32, Span),
-    /// Instead, each of them must add this delay.
-    pub by_gap: bool,
     /// Denoising: a spike's height above the gap before it and after it, and the number of passes.
     pub spike: (Span, Span, u32),
+    /// A queue that stands through a stream is drained from here on, up to 1 s.
+    pub standing: Span,
 }
 
 /// What is known of a packet that was sent once and has arrived.
@@ -45,6 +45,8 @@ pub struct Arrival {
     pub sent_ns: u64,
     /// See above.
     pub arrived_ns: u64,
+    /// Its round-trip time.
+    pub rtt: Span,
 }
 
 /// What an arrival led to.
@@ -83,7 +85,7 @@ fn q16(ratio: f64) -> u32 {
 impl Rapid {
     /// A connection without a rate.
     pub fn new(config: &RapidConfig) -> Rapid {
-        let most_each = raw::ONR_RAPID_ENTRIES / raw::ONR_RAPID_RATES;
+        let most_each = raw::ONR_RAPID_MOST / raw::ONR_RAPID_RATES;
         Rapid {
             config: raw::onr_rapid_cfg {
                 min_rate: bytes_per_s(config.bounds.0),
@@ -98,11 +100,11 @@ impl Rapid {
                 packet_bytes: config.packet_bytes.clamp(1, 65_535),
                 least_run: config.least.0,
                 least_rise_ns: ns_u32(config.least.1),
-                by_gap: config.by_gap.into(),
-                unused: 0,
                 spike_rise_ns: ns_u32(config.spike.0),
                 spike_fall_ns: ns_u32(config.spike.1),
                 passes: config.spike.2,
+                standing_ns: ns_u32(config.standing),
+                unused: 0,
             },
             state: raw::onr_rapid::default(),
             stream: Box::default(),
@@ -133,6 +135,13 @@ impl Rapid {
         }
     }
 
+    /// Begins with the rate of an initial window in this round-trip time.
+    pub fn begin_after(&mut self, rtt: Span, next: u32) {
+        // SAFETY: reads the configuration.
+        let rate = unsafe { raw::onr_rapid_first_rate(&self.config, ns(rtt)) };
+        self.begin(rate, next);
+    }
+
     /// Time from the packet before `number` to this one, at its first transmission. Ask once for each, in order.
     pub fn gap(&mut self, number: u32) -> Span {
         // SAFETY: reads the configuration, writes the state.
@@ -149,6 +158,7 @@ impl Rapid {
             next: arrival.next,
             sent_ns: arrival.sent_ns,
             arrived_ns: arrival.arrived_ns,
+            rtt_ns: ns(arrival.rtt),
         };
         // SAFETY: reads configuration and arrival, writes state and stream.
         unsafe {

@@ -9,8 +9,6 @@ use onramp_units::{Rate, Sim, Span, Time};
 
 /// Payload of a packet.
 const PACKET_BYTES: u32 = 1448;
-/// Packets in the first round-trip time (RFC 6928).
-const FIRST_PACKETS: u32 = 10;
 
 /// A ratio of two rates.
 const RATIO: Bounds = Bounds::Fraction(1.01, 4.0);
@@ -28,10 +26,10 @@ parameters! { "rapid", {
     "min_rate" min_rate: Rate = kbit(100), STEP, "Lower bound of the rate.";
     "max_rate" max_rate: Rate = kbit(100_000_000), STEP, "Upper bound of the rate. Must be at least `min_rate`.";
     "least_run" least_run: u32 = 4, Bounds::Count(1, 192), "Acknowledgements that packets must queue for, at the end of a stream, to count as queueing consistently.";
-    "least_rise" least_rise: Span = Span::from_us(1), ERROR, "Difference of receive gap and send gap from which an acknowledgement's packets count as queueing.";
-    "by_gap" by_gap: bool = true, Bounds::Flag, "`false`: `least_rise` is the queueing delay above the stream's least instead. For hosts without interrupt coalescing.";
+    "least_rise" least_rise: Span = Span::from_us(1), ERROR, "Queueing delay above the least of the stream from which a packet counts as queueing.";
     "spike_rise" spike_rise: Span = Span::from_us(30), SHORT, "Denoising: a receive gap that is so much longer than the one before it ends a wait of the receiver.";
     "spike_fall" spike_fall: Span = Span::from_us(20), SHORT, "And so much longer than the one after it.";
+    "standing" standing: Span = Span::from_us(200), SHORT, "Queueing delay from which a queue that stands through a stream is drained.";
     "passes" passes: u32 = 3, Bounds::Count(0, 8), "Passes of denoising; 0: none.";
     "stamp" stamp: Span = Span::from_us(1), SHORT, "Resolution of time stamps.";
     "timer_late" timer_late: Span = Span::ZERO, ERROR, "A packet leaves late by up to this time, at random and unknown to the estimator: timers instead of PAUSE frames.";
@@ -98,8 +96,8 @@ impl Rapid {
             patience: params.patience,
             packet_bytes: PACKET_BYTES,
             least: (params.least_run, params.least_rise),
-            by_gap: params.by_gap,
             spike: (params.spike_rise, params.spike_fall, params.passes),
+            standing: params.standing,
         };
         Rapid {
             law: onramp_law::Rapid::new(&config),
@@ -140,22 +138,17 @@ impl Rapid {
             next: acked.next,
             sent_ns: intended.max(Span::ZERO).as_ns() as u64,
             arrived_ns,
+            rtt: acked.rtt,
         });
         self.last = Some(arrival.number);
     }
-}
-
-/// Bytes a second: an initial window in the first round-trip time.
-fn first_rate(rtt: Span) -> u64 {
-    let bytes = u64::from(FIRST_PACKETS * PACKET_BYTES);
-    bytes * 1_000_000_000 / (rtt.as_ns().max(1) as u64)
 }
 
 impl WindowControl for Rapid {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.next = acked.next;
         if self.law.bytes_per_s().is_none() {
-            self.law.begin(first_rate(acked.rtt), acked.next);
+            self.law.begin_after(acked.rtt, acked.next);
         }
         window.packets = self.cap;
         self.report(acked);
