@@ -42,7 +42,6 @@ void BPF_PROG(rapid_init, struct sock *sk)
 	tcp_of(sk)->inet_conn.icsk_ca_priv[0] = tcp_of(sk)->delivered;
 	if (!rapid)
 		return; /* no memory: plain */
-	onr_rapid_begin(&cfg, &rapid->flow, &rapid->stream, 0, 0);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
@@ -81,6 +80,14 @@ static __always_inline void report(struct rapid *rapid, const struct stamp *stam
 	onr_rapid_arrived(&cfg, &rapid->flow, &rapid->stream, &arrival);
 }
 
+/* The first stamp has come. The packets before it left as TCP wanted. */
+static __always_inline void begin(struct rapid *rapid, const struct tcp_sock *tcp)
+{
+	u64 rtt_ns = (u64)(tcp->srtt_us / 8) * NS_PER_US;
+
+	onr_rapid_begin(&cfg, &rapid->flow, &rapid->stream, onr_rapid_first_rate(&cfg, rtt_ns), rapid->next);
+}
+
 static __always_inline void take_stamps(struct rapid *rapid, const struct tcp_sock *tcp)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -96,6 +103,8 @@ static __always_inline void take_stamps(struct rapid *rapid, const struct tcp_so
 		rapid->taken++;
 		rapid->is_heard = 1;
 		rapid->silent = 0;
+		if (!rapid->flow.rate)
+			begin(rapid, tcp);
 		if (tcp->srtt_us / 8 < LONGEST_RTT_US)
 			report(rapid, &stamp, tcp->snd_una, now);
 	}

@@ -21,8 +21,9 @@
  *   length. The first stream that queues ends the start: the rate becomes its estimate.
  * - With gamma streams an update, the duration l is that of all of them. Streams that together last tau_ns have an update
  *   before: 192 packets at 4 Mbit/s take 0.6 s, in which many flows fill a buffer.
- * - A stream with a lost packet, or for which the application had too little data, has no estimate. After
- *   `patience` of the former without an estimate between them the rate is halved; so it is at a timeout. */
+ * - A stream with a lost packet, or for which the application had too little data, has no estimate of its gaps. If a
+ *   queue stands, the former drains it, and ends the start. After `patience` of the former without an estimate between
+ *   them the rate is halved; so it is at a timeout. */
 #ifndef ONR_RAPID_H
 #define ONR_RAPID_H
 
@@ -457,6 +458,32 @@ ONR_FN void onr_rapid_update(const struct onr_rapid_cfg *cfg, struct onr_rapid *
 	flow->estimates = 0;
 }
 
+/* Takes the estimate of a stream that lasted so long, less what drains a queue that stands. is_full: the path cannot carry
+ * more, which ends the start. */
+ONR_FN enum onr_rapid_news onr_rapid_take(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+					  struct onr_rapid_stream *stream, u64 estimate, u64 lasted_ns, u32 is_full, u32 next)
+{
+	estimate = onr_rapid_drained(cfg, flow, estimate, lasted_ns);
+	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
+	flow->absent = 0;
+	flow->last_estimate = estimate;
+	flow->seen++;
+	flow->sum += estimate;
+	flow->lasted_ns += lasted_ns;
+	flow->estimates++;
+	if (flow->in_start && is_full) {
+		flow->in_start = 0;
+		flow->rate = estimate;
+		onr_rapid_bound(cfg, flow);
+		onr_rapid_restart(cfg, flow, stream, next);
+		return ONR_RAPID_ESTIMATE;
+	}
+	onr_rapid_update(cfg, flow);
+	if (flow->in_start)
+		onr_rapid_restart(cfg, flow, stream, next);
+	return ONR_RAPID_ESTIMATE;
+}
+
 /* The stream that is over has all that is known of it. `next` is sent next. */
 ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
 					   struct onr_rapid_stream *stream ONR_SOME, u32 next)
@@ -473,46 +500,43 @@ ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_S
 	onr_rapid_remove(stream, own);
 	if (!estimate)
 		return ONR_RAPID_BROKEN;
-	if (!is_found)
-		estimate = top;
-	estimate = onr_rapid_drained(cfg, flow, estimate, lasted_ns);
-	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
-	flow->absent = 0;
-	flow->last_estimate = estimate;
-	flow->seen++;
-	flow->sum += estimate;
-	flow->lasted_ns += lasted_ns;
-	flow->estimates++;
-	if (flow->in_start && is_found) {
-		flow->in_start = 0;
-		flow->rate = estimate;
-		onr_rapid_bound(cfg, flow);
-		onr_rapid_restart(cfg, flow, stream, next);
-		return ONR_RAPID_ESTIMATE;
-	}
-	onr_rapid_update(cfg, flow);
-	if (flow->in_start)
-		onr_rapid_restart(cfg, flow, stream, next);
-	return ONR_RAPID_ESTIMATE;
+	return onr_rapid_take(cfg, flow, stream, is_found ? estimate : top, lasted_ns, is_found, next);
+}
+
+/* A stream has lost packets. Its gaps say nothing, its round-trip times do: a queue that stands is drained all the same. */
+ONR_PART enum onr_rapid_news onr_rapid_broken(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
+					      struct onr_rapid_stream *stream ONR_SOME, u32 next)
+{
+	u64 lasted_ns = 0;
+	u32 i;
+
+	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++)
+		lasted_ns += stream->entries[i].send_ns;
+	stream->count = 0;
+	if (lasted_ns && onr_rapid_standing_ns(flow) >= cfg->standing_ns)
+		return onr_rapid_take(cfg, flow, stream, flow->rate, lasted_ns, 1, next);
+	flow->absent++;
+	if (flow->absent >= cfg->patience)
+		onr_rapid_back_off(cfg, flow, stream, next);
+	return ONR_RAPID_BROKEN;
 }
 
 /* All packets of the present stream are known. */
 ONR_FN enum onr_rapid_news onr_rapid_close(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
 					   struct onr_rapid_stream *stream, u32 next)
 {
-	u32 is_usable = stream->count && !flow->is_broken && !flow->is_limited;
+	u32 is_broken = flow->is_broken, is_usable = stream->count && !is_broken && !flow->is_limited;
 
-	flow->absent += flow->is_broken;
 	flow->is_broken = 0;
 	flow->is_limited = 0;
 	if (is_usable) {
 		stream->ended = stream->count;
 		return flow->has_spike ? ONR_RAPID_NOTHING : onr_rapid_end(cfg, flow, stream, next);
 	}
-	stream->count = 0;
 	flow->has_spike = 0;
-	if (flow->absent >= cfg->patience)
-		onr_rapid_back_off(cfg, flow, stream, next);
+	if (is_broken)
+		return onr_rapid_broken(cfg, flow, stream, next);
+	stream->count = 0;
 	return ONR_RAPID_BROKEN;
 }
 
