@@ -34,7 +34,9 @@ fn main() {
         .allowlist_function("onr_nic_(look|gets)")
         .allowlist_function("onr_clock_offset")
         .allowlist_function("onr_histogram_bucket")
-        .allowlist_function("onr_rapid_(begin|first_rate|gap_ns|arrived|back_off|estimate|denoise|adapt)")
+        .allowlist_function(
+            "onr_rapid_(begin|first_rate|gap_ns|arrived|back_off|estimate|denoise|adapt)",
+        )
         .allowlist_function("onr_tbtcp_(cut|grow|marks)")
         .allowlist_function("onr_timely_(acked|bound|sample|loss)")
         .allowlist_var("ONR_.*")

@@ -515,6 +515,7 @@ ONR_PART enum onr_rapid_news onr_rapid_broken(const struct onr_rapid_cfg *cfg ON
 	stream->count = 0;
 	if (lasted_ns && onr_rapid_standing_ns(flow) >= cfg->standing_ns)
 		return onr_rapid_take(cfg, flow, stream, flow->rate, lasted_ns, 1, next);
+	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
 	flow->absent++;
 	if (flow->absent >= cfg->patience)
 		onr_rapid_back_off(cfg, flow, stream, next);
@@ -537,6 +538,7 @@ ONR_FN enum onr_rapid_news onr_rapid_close(const struct onr_rapid_cfg *cfg, stru
 	if (is_broken)
 		return onr_rapid_broken(cfg, flow, stream, next);
 	stream->count = 0;
+	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
 	return ONR_RAPID_BROKEN;
 }
 

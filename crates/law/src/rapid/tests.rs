@@ -210,26 +210,39 @@ fn the_rate_rises_in_tau_and_falls_in_three_updates() {
     assert_eq!(set(&mut law, 1799, 1000), 1999, "a third of the way down");
 }
 
-#[test]
-fn a_stream_with_a_lost_packet_has_no_estimate_and_many_of_them_halve_the_rate() {
-    let mut law = at(1000, &paper());
-    let mut news = Vec::new();
-    for number in 0..64 * 18 {
-        if number % 64 == 30 {
-            continue; // lost
-        }
-        news.push(law.arrived(&Arrival {
+/// 18 streams of 1 Gbit/s, each of which loses a packet.
+fn lose_in_each_stream(law: &mut Rapid, rtt: impl Fn(u32) -> Span) -> Vec<Estimate> {
+    let is_lost = |number: &u32| number % 64 == 30;
+    let report = |number| {
+        law.arrived(&Arrival {
             number,
             are_all: number % 64 != 31,
             is_limited: false,
             next: number + 1,
             sent_ns: u64::from(number) * 11_584,
             arrived_ns: u64::from(number) * 11_584,
-            rtt: Span::ZERO,
-        }));
-    }
+            rtt: rtt(number),
+        })
+    };
+    (0..64 * 18).filter(|n| !is_lost(n)).map(report).collect()
+}
+
+#[test]
+fn a_stream_with_a_lost_packet_has_no_estimate_and_many_of_them_halve_the_rate() {
+    let mut law = at(1000, &paper());
+    let news = lose_in_each_stream(&mut law, |_| Span::from_ms(1));
     assert!(!news.contains(&Estimate::Rapid_estimate));
     assert_eq!(law.bytes_per_s(), Some(62_500_000));
+}
+
+#[test]
+fn a_stream_with_a_lost_packet_drains_a_queue_that_stands() {
+    let mut law = at(1000, &paper());
+    let news = lose_in_each_stream(&mut law, |number| {
+        Span::from_ms(if number < 64 { 1 } else { 3 })
+    });
+    assert!(news.contains(&Estimate::Rapid_estimate));
+    assert!(law.bytes_per_s() < Some(62_500_000));
 }
 
 #[test]
