@@ -236,7 +236,9 @@ fn entries(map: &MapHandle, socket: &TcpStream) -> Vec<[u32; 3]> {
     let mut words = words.map(|word| u32::from_ne_bytes(word.try_into().expect("four bytes")));
     let count = words.next().expect("a count") as usize;
     assert!(count <= 240, "{count} entries");
-    words.next().expect("the number of those of the stream before");
+    words
+        .next()
+        .expect("the number of those of the stream before");
     let mut next = || words.next().expect("an entry");
     (0..count).map(|_| [next(), next(), next()]).collect()
 }
