@@ -77,14 +77,22 @@ fn goodputs(cc: Cc, flows: usize, times: i64) -> Vec<f64> {
     bits.map(|bits| bits / half.as_s_f64() / line).collect()
 }
 
+/// RAPID estimates a little less than what is there (docs/rapid.md: 83 % of this link), and lost packets when it estimated more.
+fn filled(cc: Cc) -> f64 {
+    match cc.to_string().as_str() {
+        "rapid" => 0.8,
+        _ => FILLED,
+    }
+}
+
 #[test]
 fn one_flow_fills_an_idle_link() {
     for cc in Cc::all() {
-        let filled = TIMES
+        let is_filled = TIMES
             .iter()
-            .any(|times| goodputs(cc, 1, *times)[0] >= FILLED);
+            .any(|times| goodputs(cc, 1, *times)[0] >= filled(cc));
         assert!(
-            filled,
+            is_filled,
             "{cc:?}: {:?} of the line",
             goodputs(cc, 1, TIMES[1])
         );
