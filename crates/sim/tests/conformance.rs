@@ -79,7 +79,7 @@ fn goodputs(cc: Cc, flows: usize, times: i64) -> Vec<f64> {
 
 /// RAPID estimates a little less than what is there (docs/rapid.md: 83 % of this link), and lost packets when it estimated more.
 fn filled(cc: Cc) -> f64 {
-    match cc.to_string().as_str() {
+    match cc.name() {
         "rapid" => 0.8,
         _ => FILLED,
     }
