@@ -13,10 +13,14 @@ use nix::{
     sys::signal::{kill, Signal},
     unistd::Pid,
 };
-use onramp_status::{clock_socket_path, query, socket_path, Peer, Status, StatusError};
+use onramp_status::{clock_socket_path, query, socket_path, Clock, Peer, Status, StatusError};
 use serde::de::DeserializeOwned;
 
-use crate::{guest::wait_until, net::Host};
+use crate::{
+    guest::wait_until,
+    net::Host,
+    tcp::{finish_all, transfers, Load},
+};
 
 pub const PROGRAM: &str = "/job/onramp";
 /// Loading the programs takes 0.5 to 2 s.
@@ -247,6 +251,35 @@ impl Agent {
         let entries = fs::read_dir(format!("/proc/{}/{directory}", self.pid()));
         let entries = entries.expect("it runs").flatten();
         entries.map(|entry| entry.path()).collect()
+    }
+
+    /// Its clock when it is so; at most within this time.
+    pub fn await_clock(&self, most: Duration, is_so: impl Fn(&Clock) -> bool) -> Clock {
+        let deadline = Instant::now() + most;
+        loop {
+            let clock = self.status().clock;
+            if is_so(&clock) {
+                return clock;
+            }
+            assert!(Instant::now() < deadline, "{clock:?}: {}", self.text());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Goodput of two flows to another host, Mbit/s, and how often they were held.
+    pub fn traffic(&self, to: &Host) -> (f64, u64) {
+        let before = self.counter("holds");
+        let mbit_per_s = finish_all(transfers(&self.host, to, Load::seconds(0.5), 2));
+        let holds = self.counter("holds") - before;
+        println!("{mbit_per_s:.1} Mbit/s, {holds} holds");
+        (mbit_per_s, holds)
+    }
+
+    /// Its flows go on, and none is held.
+    pub fn assert_open(&self, to: &Host) {
+        let (mbit_per_s, holds) = self.traffic(to);
+        assert_eq!(holds, 0);
+        assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s");
     }
 
     /// What the daemon reports about a peer.

@@ -6,21 +6,23 @@ use std::{
     ptr,
     sync::atomic::{fence, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use nix::time::{clock_gettime, ClockId};
 use onramp_rack::vm::{PtpClock, PTP_PAGE, PTP_PAGE_BYTES};
 use onramp_status::Clock;
 
+use super::clocks::proves_the_bound_wrong;
 use crate::{
     agent::Agent,
     host::PTP_CLOCK,
     maps::now_mono_ns,
-    net::{Host, Plan, Star},
-    tcp::{finish_all, transfers, Load},
+    net::{Plan, Star},
 };
 
+/// A clock changes what it is within this time.
+const MOST: Duration = Duration::from_secs(5);
 const DEVICE: &str = "/dev/ptp0";
 const DRIVER: &str = "/sys/bus/platform/drivers/vmclock";
 /// The device's name in it.
@@ -87,30 +89,9 @@ fn by_phc(of_sender: &[&str]) -> (Star, Agent, Agent) {
     let options = [&clock[..], &["--clock-bound", "5us", "--lease", "1s"]].concat();
     let shaped = [&options[..], &["--shape", "200Mbit/s"], of_sender].concat();
     let agents = (Agent::start(from, &shaped), Agent::start(to, &options));
-    await_clock(&agents.0, |clock| clock.lease_left_ns > 0);
-    await_clock(&agents.1, |clock| clock.lease_left_ns > 0);
+    agents.0.await_clock(MOST, |clock| clock.lease_left_ns > 0);
+    agents.1.await_clock(MOST, |clock| clock.lease_left_ns > 0);
     (star, agents.0, agents.1)
-}
-
-fn await_clock(agent: &Agent, is_so: impl Fn(&Clock) -> bool) -> Clock {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    loop {
-        let clock = agent.status().clock;
-        if is_so(&clock) {
-            return clock;
-        }
-        assert!(Instant::now() < deadline, "{clock:?}: {}", agent.text());
-        pause_s(0.05);
-    }
-}
-
-/// Mbit/s of two flows, and how often they are held.
-fn traffic(from: &Host, to: &Host, sender: &Agent) -> (f64, u64) {
-    let before = sender.counter("holds");
-    let mbit_per_s = finish_all(transfers(from, to, Load::seconds(0.5), 2));
-    let holds = sender.counter("holds") - before;
-    println!("{mbit_per_s:.1} Mbit/s, {holds} holds");
-    (mbit_per_s, holds)
 }
 
 /// How far the daemon's line is from the clock now, ns.
@@ -130,7 +111,7 @@ pub fn its_time_is_used_until_it_steps_fails_or_vanishes() {
     let mut page = Page::map();
     page.set(PTP_CLOCK);
     let (star, sender, _receiver) = by_phc(&[]);
-    let (from, to) = star.pair();
+    let (_, to) = star.pair();
     pause_s(2.5);
     let clock = sender.status().clock;
     println!("{clock:?}");
@@ -140,7 +121,7 @@ pub fn its_time_is_used_until_it_steps_fails_or_vanishes() {
     assert_eq!(clock.sigma_ns, 5_000);
     assert!(error.abs() < 2_000.0, "{error} ns");
     assert!((drift - PTP_CLOCK.drift).abs() < 5e-6, "{drift}");
-    assert!(traffic(from, to, &sender).1 > 0);
+    assert!(sender.traffic(to).1 > 0);
     let owd = sender.peer(to).owd_min_ns;
     assert!(
         owd.is_some_and(|owd| (0..20_000_000).contains(&owd)),
@@ -148,20 +129,16 @@ pub fn its_time_is_used_until_it_steps_fails_or_vanishes() {
     );
 
     let is_doubted = |what: &str, words: &str, doubts: u64| {
-        let clock = await_clock(&sender, |clock| clock.doubts == doubts);
+        let clock = sender.await_clock(MOST, |clock| clock.doubts == doubts);
         println!("{what}: {clock:?}");
         assert!(clock.doubt.is_some_and(|doubt| doubt.contains(words)));
         assert!(clock.lease_left_ns < 0, "{what}");
-        let (mbit_per_s, holds) = traffic(from, to, &sender);
-        assert!(
-            holds == 0 && mbit_per_s > 80.0,
-            "{what}: {holds} holds, {mbit_per_s} Mbit/s"
-        );
+        sender.assert_open(to);
     };
     let is_used = || {
-        await_clock(&sender, |clock| clock.lease_left_ns > 0);
+        sender.await_clock(MOST, |clock| clock.lease_left_ns > 0);
         pause_s(0.5); // the receiver's
-        assert!(traffic(from, to, &sender).1 > 0);
+        assert!(sender.traffic(to).1 > 0);
         assert_eq!(sender.status().clock.doubt, None);
     };
     let stepped = PtpClock {
@@ -194,36 +171,22 @@ pub fn a_clock_with_a_counter_of_its_own_is_read_as_well() {
     Page::map().set(PTP_CLOCK);
     fs::write(SOURCE, "hpet").expect("root may");
     let (star, sender, _receiver) = by_phc(&[]);
-    let (from, to) = star.pair();
+    let (_, to) = star.pair();
     pause_s(2.5);
     let clock = sender.status().clock;
     let error = error_ns(&clock);
     let said = sender.text();
     let said = said.lines().find(|line| line.contains("is read within"));
     println!("{usual} {error:.0} ns, {clock:?}; {said:?}");
-    let (_, holds) = traffic(from, to, &sender);
+    let (_, holds) = sender.traffic(to);
     fs::write(SOURCE, usual).expect("root may");
     assert!(holds > 0 && clock.doubts == 0, "{holds} holds, {clock:?}");
     assert!(error.abs() < 5_000.0, "{error} ns");
 }
 
-/// The sender's clock is 100 ms ahead of the receiver's.
 pub fn an_impossible_delay_proves_its_bound_wrong() {
     Page::map().set(PTP_CLOCK);
-    let (star, sender, receiver) = by_phc(&["--synthetic-clock", "offset=100ms"]);
-    let (from, to) = star.pair();
-    finish_all(transfers(from, to, Load::seconds(2.5), 2));
-    let clock = sender.status().clock;
-    println!("{clock:?}");
-    assert!(clock.lease_left_ns < 0 && clock.doubts == 1, "{clock:?}");
-    let doubt = clock.doubt.expect("a reason");
-    assert!(doubt.contains(&to.v4.to_string()), "{doubt}");
-    let (mbit_per_s, holds) = traffic(from, to, &sender);
-    assert!(
-        holds == 0 && mbit_per_s > 80.0,
-        "{holds} holds, {mbit_per_s} Mbit/s"
-    );
-    assert_eq!(receiver.status().clock.doubts, 0);
+    proves_the_bound_wrong(by_phc);
 }
 
 /// Without `clock.device` the daemon takes the clock of its first device. A veth has none.

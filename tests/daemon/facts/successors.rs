@@ -151,25 +151,36 @@ impl Succession<'_> {
         assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s");
         successor
     }
+
+    /// After a kill. Then `check` looks at the next daemon, which is killed, too, and detached.
+    fn run_and_detach(&self, check: impl Fn(&Agent)) {
+        let (from, to) = self.star.pair();
+        let before = traces(from);
+        let receiver = Agent::start(to, &[]);
+        let successor = self.run(Signal::SIGKILL, None);
+        check(&successor);
+        receiver.stop(Signal::SIGTERM);
+        successor.stop(Signal::SIGKILL);
+        assert_ne!(pins(), BTreeSet::new());
+        let (code, text, error) = onramp(from, &["detach", "--bpffs", BPFFS]);
+        println!("{text}");
+        assert_eq!(code, Some(0), "{error}");
+        assert_eq!(pins(), BTreeSet::new());
+        await_traces(from, &before);
+    }
 }
 
-/// Kills a daemon for good, and detaches.
-fn detaches(agent: Agent, host: &Host, before: &Traces) {
-    agent.stop(Signal::SIGKILL);
-    assert_ne!(pins(), BTreeSet::new());
-    let (code, text, error) = onramp(host, &["detach", "--bpffs", BPFFS]);
-    println!("{text}");
-    assert_eq!(code, Some(0), "{error}");
-    assert_eq!(pins(), BTreeSet::new());
-    await_traces(host, before);
+/// The root qdisc of a host's device, which must come back with its options.
+fn has_its_own_qdisc(host: &Host) {
+    host.ns
+        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
 }
 
 fn goes_on_after(signal: Signal, code: Option<i32>) {
     mount_bpffs();
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    from.ns
-        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
+    has_its_own_qdisc(from);
     let before = traces(from);
     let receiver = Agent::start(to, &[]);
     let succession = Succession {
@@ -199,10 +210,7 @@ pub fn after_a_kill_it_goes_on_on_each_of_several_devices() {
     mount_bpffs();
     let (star, second) = with_two_devices();
     let (from, to) = star.pair();
-    from.ns
-        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
-    let before = traces(from);
-    let receiver = Agent::start(to, &[]);
+    has_its_own_qdisc(from);
     let load = |to: &Host| transfers(from, to, Load::seconds(4.0), 1);
     let succession = Succession {
         star: &star,
@@ -210,18 +218,13 @@ pub fn after_a_kill_it_goes_on_on_each_of_several_devices() {
         load: &|| load(to).into_iter().chain(load(&second)).collect(),
         counts: "holds",
     };
-    let successor = succession.run(Signal::SIGKILL, None);
-    let held: Vec<u64> = successor
-        .status()
-        .devices
-        .iter()
-        .map(|device| device.counters["holds"])
-        .collect();
-    println!("holds {held:?}");
-    assert!(held.len() == 2 && !held.contains(&0), "{held:?}");
-    successor.assert_harmless();
-    receiver.stop(Signal::SIGTERM);
-    detaches(successor, from, &before);
+    succession.run_and_detach(|successor| {
+        let devices = successor.status().devices;
+        let held: Vec<u64> = devices.iter().map(|of| of.counters["holds"]).collect();
+        println!("holds {held:?}");
+        assert!(held.len() == 2 && !held.contains(&0), "{held:?}");
+        successor.assert_harmless();
+    });
 }
 
 /// The fq that the former daemon gave to the device stays, with the packets that it holds.
@@ -229,18 +232,13 @@ pub fn after_a_kill_it_goes_on_with_edt() {
     mount_bpffs();
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    let before = traces(from);
-    let receiver = Agent::start(to, &[]);
     let succession = Succession {
         star: &star,
         start: &|| Agent::start(from, &["--path", "edt", "--bpffs", BPFFS]),
         load: &|| transfers(from, to, Load::seconds(4.0), 2),
         counts: "holds",
     };
-    let successor = succession.run(Signal::SIGKILL, None);
-    assert_eq!(successor.status().path, "edt");
-    receiver.stop(Signal::SIGTERM);
-    detaches(successor, from, &before);
+    succession.run_and_detach(|successor| assert_eq!(successor.status().path, "edt"));
 }
 
 /// Its successor goes on with the flow table and what would have been held. The device is as it was all the time.
@@ -248,22 +246,19 @@ pub fn after_a_kill_it_goes_on_observing() {
     mount_bpffs();
     let star = Star::build(&Plan::USUAL);
     let (from, to) = star.pair();
-    from.ns
-        .run("tc qdisc replace dev eth0 root fq limit 777 quantum 4000");
-    let before = traces(from);
-    let receiver = Agent::start(to, &[]);
+    has_its_own_qdisc(from);
+    let devices = traces(from).0;
     let succession = Succession {
         star: &star,
         start: &|| Agent::observe_with(from, &["--bpffs", BPFFS]),
         load: &|| transfers(from, to, Load::seconds(4.0), 2),
         counts: "would_hold_ns",
     };
-    let successor = succession.run(Signal::SIGKILL, None);
-    assert_eq!(successor.status().path, "observe");
-    assert_eq!(successor.counter("holds"), 0);
-    assert_eq!(traces(from).0, before.0, "the device was changed");
-    receiver.stop(Signal::SIGTERM);
-    detaches(successor, from, &before);
+    succession.run_and_detach(|successor| {
+        assert_eq!(successor.status().path, "observe");
+        assert_eq!(successor.counter("holds"), 0);
+        assert_eq!(traces(from).0, devices, "the device was changed");
+    });
 }
 
 /// Another law and other peers need no other programs; another size of the flow table does.
