@@ -97,6 +97,14 @@ impl Cc {
         }
     }
 
+    /// Payload of a flow alone on a link, as a part of the line, at least.
+    pub fn fills(self) -> f64 {
+        match self {
+            Cc::Nic(_) => crate::FILLED,
+            Cc::Kernel(entry) => entry.fills,
+        }
+    }
+
     /// The default of a parameter for hosts of this line rate.
     pub fn default_of(self, parameter: &str, line: Rate) -> Option<Setting> {
         match self {

@@ -12,7 +12,7 @@ pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 15] = [
     ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
     ("pfc_paused_fraction", "port", "sim", "Fraction of the interval in which PFC pauses the port"),
     ("owd_us", "host", "both", "Largest one-way delay to the host in the interval"),
-    ("estimate_gbps", "flow", "sim", "Last estimate of the available bandwidth, payload, if the flow's congestion control makes any (`rapid`)"),
+    ("estimate_gbps", "flow", "sim", "Last estimate of the available bandwidth, payload, if the flow's congestion control makes any (`rapid`; `bbr`: the best rate of the last rounds)"),
     ("rate_limit_gbps", "flow", "sim", "Pacing rate of the flow at the end of the interval, if it has one"),
     ("window_bytes", "flow", "sim", "Window of the flow at the end of the interval, if it has one"),
     ("held_fraction", "flow", "sim", "Fraction of the interval in which On-Ramp held the flow's first packet"),

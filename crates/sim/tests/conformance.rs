@@ -8,10 +8,7 @@ use onramp_sim::Simulation;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::HashMap;
 
-/// Payload of the flows is at least this part of the line: headers take up to 8 % of it, and the
-/// least that a source aims at is 95 % of the rest.
-const FILLED: f64 = 0.85;
-/// The same of two flows together, whose rates may swing.
+/// Payload of two flows together is at least this part of the line: their rates may swing.
 const FILLED_BY_TWO: f64 = 0.8;
 
 /// `flows` long flows to host 0, under `cc` on hosts that have it.
@@ -77,22 +74,14 @@ fn goodputs(cc: Cc, flows: usize, times: i64) -> Vec<f64> {
     bits.map(|bits| bits / half.as_s_f64() / line).collect()
 }
 
-/// RAPID estimates a little less than what is there (docs/rapid.md: 83 % of this link), and lost packets when it estimated more.
-fn filled(cc: Cc) -> f64 {
-    match cc.name() {
-        "rapid" => 0.8,
-        _ => FILLED,
-    }
-}
-
 #[test]
 fn one_flow_fills_an_idle_link() {
     for cc in Cc::all() {
-        let is_filled = TIMES
+        let filled = TIMES
             .iter()
-            .any(|times| goodputs(cc, 1, *times)[0] >= filled(cc));
+            .any(|times| goodputs(cc, 1, *times)[0] >= cc.fills());
         assert!(
-            is_filled,
+            filled,
             "{cc:?}: {:?} of the line",
             goodputs(cc, 1, TIMES[1])
         );

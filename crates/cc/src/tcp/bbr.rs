@@ -6,7 +6,7 @@
 
 mod aggregation;
 
-use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl, PACKET_BYTES};
 use crate::parameter::{parameters, Bounds, LONG};
 use crate::FAIR;
 use onramp_units::{Sim, Span, Time};
@@ -44,6 +44,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::Bbr(Params::default()),
 };
 
@@ -322,6 +323,10 @@ impl WindowControl for Bbr {
     #[inline]
     fn owns_window(&self) -> bool {
         true
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        (!self.bandwidths.is_empty()).then(|| self.bandwidth() * f64::from(PACKET_BYTES))
     }
 
     #[inline]

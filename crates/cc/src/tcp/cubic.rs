@@ -35,6 +35,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::Cubic(Params::default()),
 };
 

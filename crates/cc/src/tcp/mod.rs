@@ -6,6 +6,9 @@
 use crate::parameter::{Parameter, Setting, Tuning};
 use onramp_units::{Sim, Span, Time};
 
+/// Payload of a packet.
+const PACKET_BYTES: u32 = 1448;
+
 /// A connection's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -148,6 +151,8 @@ pub struct Entry {
     pub ordered: &'static [(&'static str, &'static str)],
     /// Jain's index of two flows that share a link, at least.
     pub fairness: f64,
+    /// Payload of a flow alone on a link, as a part of the line, at least.
+    pub fills: f64,
     /// With its source's parameters.
     pub algorithm: fn() -> TcpAlgorithm,
 }

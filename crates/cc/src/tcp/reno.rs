@@ -18,6 +18,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::Reno(Params::default()),
 };
 

@@ -23,6 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::Tbtcp(Params::default()),
 };
 

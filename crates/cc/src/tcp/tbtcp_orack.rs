@@ -30,6 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: FAIR,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::TbtcpOrack(Params::default()),
 };
 

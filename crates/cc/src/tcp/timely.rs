@@ -4,14 +4,12 @@
 //! round-trip time is TCP's, which contains the host's stack; the first rate is the initial window in the
 //! first round-trip time; a loss halves the rate once. The window is a constant, which bounds what is in flight.
 
-use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl, PACKET_BYTES};
 use crate::parameter::{kbit, parameters, Bounds, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
 use onramp_law::TimelyConfig;
 use onramp_units::{Rate, Span};
 
-/// Payload of a packet.
-const PACKET_BYTES: f64 = 1448.0;
 /// Section 4.4: a rate of which less is used does not grow.
 const USED: f64 = 0.8;
 
@@ -41,11 +39,12 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[("t_low", "t_high"), ("min_rate", "max_rate")],
     fairness: FAIR,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::Timely(Params::default()),
 };
 
 fn bytes(packets: f64) -> u64 {
-    (packets * PACKET_BYTES) as u64
+    (packets * f64::from(PACKET_BYTES)) as u64
 }
 
 #[derive(Debug, Clone)]
@@ -79,7 +78,7 @@ impl Timely {
 
     /// Packets a second.
     fn pace(&self) -> Option<f64> {
-        Some(self.law.bytes_per_s()? as f64 / PACKET_BYTES)
+        Some(self.law.bytes_per_s()? as f64 / f64::from(PACKET_BYTES))
     }
 }
 

@@ -1,12 +1,11 @@
 //! No congestion control: packets at a constant rate, as programs send them over UDP, for traffic that does not respond.
 //! A lost packet is sent again in place of a new one, so a flow that never runs out of data has exactly this rate.
 
-use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
+use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl, PACKET_BYTES};
 use crate::parameter::{kbit, parameters, STEP};
 use onramp_units::{Bytes, Rate, Span};
 
-/// Payload of a packet.
-const PACKET: Bytes = Bytes::new(1448);
+const PACKET: Bytes = Bytes::new(PACKET_BYTES as u64);
 /// Packets in flight: more than any rate needs.
 const WINDOW: u32 = 1_000_000;
 
@@ -24,6 +23,7 @@ pub(super) const ENTRY: Entry = Entry {
     parameters: PARAMETERS,
     ordered: &[],
     fairness: 0.5,
+    fills: crate::FILLED,
     algorithm: || TcpAlgorithm::Udp(Params::default()),
 };
 
