@@ -39,6 +39,10 @@ pub struct Load {
     pub write: usize,
     /// Bytes of a segment at most, as the receiver asks for.
     pub mss: Option<u32>,
+    /// The sender rests before each write.
+    pub pause: Duration,
+    /// The receiver reads nothing for this long.
+    pub deaf: Duration,
 }
 
 impl Load {
@@ -49,6 +53,8 @@ impl Load {
             tos: 0,
             write: CHUNK,
             mss: None,
+            pause: Duration::ZERO,
+            deaf: Duration::ZERO,
         }
     }
 
@@ -110,7 +116,7 @@ impl Transfer {
         let counted = Arc::clone(&arrived);
         Self {
             sender: thread::spawn(move || send(stream, load)),
-            receiver: thread::spawn(move || receive(accepted, &counted)),
+            receiver: thread::spawn(move || receive(accepted, load.deaf, &counted)),
             from_port,
             to_port: to_address.port(),
             arrived,
@@ -193,6 +199,7 @@ fn send(mut stream: TcpStream, load: Load) -> u64 {
         if size == 0 {
             break;
         }
+        thread::sleep(load.pause);
         stream
             .write_all(&content(sent)[..size])
             .unwrap_or_else(|e| panic!("sending after {sent} B: {e}"));
@@ -202,8 +209,9 @@ fn send(mut stream: TcpStream, load: Load) -> u64 {
     sent
 }
 
-fn receive(mut stream: TcpStream, arrived: &AtomicU64) -> Received {
+fn receive(mut stream: TcpStream, deaf: Duration, arrived: &AtomicU64) -> Received {
     let started = Instant::now();
+    thread::sleep(deaf);
     stream
         .set_read_timeout(Some(STUCK))
         .expect("a timeout above zero");

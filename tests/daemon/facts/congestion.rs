@@ -12,8 +12,8 @@ use libbpf_rs::{query::MapInfoIter, MapCore, MapFlags, MapHandle};
 
 use crate::{
     agent::{Agent, PROGRAM},
-    net::{shell, Plan, Star},
-    tcp::{connect, content, finish_all, transfers, Load},
+    net::{shell, Host, Plan, Star},
+    tcp::{connect, content, finish_all, transfers, Load, Transfer},
 };
 
 const FLOWS: usize = 24;
@@ -315,5 +315,149 @@ pub fn gaps_of_rapid_are_kept() {
         drop(agents);
     }
     must(&["unload", "rapid"]);
+    shell("umount /sys/fs/bpf");
+}
+
+/// A path or an application that is hard on a congestion control.
+struct Hardship {
+    name: &'static str,
+    mtu: u32,
+    /// Options of netem at the port towards the receiver.
+    netem: &'static str,
+    /// The port drops everything for this long, from 100 ms on.
+    cut: Duration,
+    load: Load,
+    /// No congestion control of ours needs more.
+    most_s: f64,
+}
+
+const ZERO_WINDOW: &str = "a window of zero";
+
+fn hardships() -> Vec<Hardship> {
+    let megabytes = |count: u64| Load::bytes(count << 20);
+    let usual = |name| Hardship {
+        name,
+        mtu: 1500,
+        netem: "",
+        cut: Duration::ZERO,
+        load: megabytes(2),
+        most_s: 5.0,
+    };
+    vec![
+        usual("a round trip of 10 us"),
+        Hardship {
+            mtu: 1280,
+            ..usual("MTU 1280")
+        },
+        Hardship {
+            mtu: 9000,
+            ..usual("MTU 9000")
+        },
+        Hardship {
+            netem: "delay 100ms",
+            ..usual("a round trip of 100 ms")
+        },
+        Hardship {
+            netem: "delay 2ms reorder 75%",
+            ..usual("a quarter is late")
+        },
+        Hardship {
+            // A burst is longer than the window of Tiny Buffer TCP, so many of its bursts end with timeouts.
+            netem: "loss gemodel 1% 20%",
+            load: megabytes(1),
+            most_s: 90.0,
+            ..usual("bursts of loss")
+        },
+        Hardship {
+            cut: Duration::from_millis(1200),
+            ..usual("a timeout")
+        },
+        Hardship {
+            load: Load {
+                deaf: Duration::from_secs(3),
+                ..megabytes(6)
+            },
+            most_s: 8.0,
+            ..usual(ZERO_WINDOW)
+        },
+        Hardship {
+            load: Load {
+                write: 20_000,
+                pause: Duration::from_millis(20),
+                ..megabytes(1)
+            },
+            ..usual("an application that sends little")
+        },
+    ]
+}
+
+/// Seconds that one connection of a congestion control takes.
+fn endure(star: &Star, hardship: &Hardship, name: &str) -> f64 {
+    let (from, to) = star.pair();
+    let port = &to.port;
+    let shape = |more: &str| {
+        star.switch.run(&format!(
+            "tc qdisc replace dev {port} root netem rate 100mbit limit 400 {more}"
+        ));
+    };
+    shape(hardship.netem);
+    for host in [from, to] {
+        host.ns.run(&format!(
+            "ip route replace 10.0.0.0/24 dev eth0 src {} congctl {name}",
+            host.v4
+        ));
+    }
+    let transfer = Transfer::start(from, to, hardship.load);
+    if hardship.cut > Duration::ZERO {
+        thread::sleep(Duration::from_millis(100));
+        shape("loss 100%");
+        thread::sleep(hardship.cut);
+        shape(hardship.netem);
+    }
+    transfer.finish().took.as_secs_f64()
+}
+
+/// How often a host has told its peers not to send.
+fn zero_windows(host: &Host) -> u64 {
+    let counters = host.ns.run("cat /proc/net/netstat");
+    let mut lines = counters.lines().filter(|line| line.starts_with("TcpExt:"));
+    let mut next = || lines.next().expect("two lines").split_whitespace();
+    let (names, values) = (next(), next());
+    let mut both = names.zip(values);
+    let found = both.find(|(name, _)| *name == "TCPToZeroWindowAdv");
+    let value = found.and_then(|(_, value)| value.parse().ok());
+    value.expect("the kernel counts them")
+}
+
+/// Every byte arrives in time, whatever the path and the application are like.
+pub fn no_hardship_stops_a_flow() {
+    shell("mount -t bpf bpf /sys/fs/bpf");
+    for name in ["tbtcp", "timely", "rapid"] {
+        must(&["load", name]);
+    }
+    for hardship in hardships() {
+        let star = Star::build(&Plan {
+            port_mbit: None,
+            mtu: hardship.mtu,
+            ..Plan::USUAL
+        });
+        for host in &star.hosts {
+            host.ns.run("tc qdisc replace dev eth0 root fq");
+            host.ns.enter(|| must(&["load", "rapid", "--dev", "eth0"]));
+        }
+        let seconds = |name| endure(&star, &hardship, name);
+        let cubic = seconds("cubic");
+        let ours = ["tbtcp", "timely", "rapid"].map(|name| (name, seconds(name)));
+        println!("{}: cubic {cubic:.2} s, {ours:.2?}", hardship.name);
+        for (name, seconds) in ours {
+            assert!(seconds < hardship.most_s, "{}: {name}", hardship.name);
+        }
+        if hardship.name == ZERO_WINDOW {
+            assert!(zero_windows(star.pair().1) >= 4, "one of each");
+        }
+    }
+    for name in ["tbtcp", "timely", "rapid"] {
+        must(&["unload", name]);
+    }
     shell("umount /sys/fs/bpf");
 }
