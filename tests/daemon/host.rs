@@ -1,28 +1,27 @@
 //! The host's side: one libtest-mimic trial a fact, the facts shared out between machines that run at the same time.
 //! A machine that dies fails the fact it was at and is booted again for the rest.
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     sync::{atomic::AtomicBool, Arc, Condvar, Mutex},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use onramp_rack::vm::{Card, Content, GuestFile, Job, Kernel, PtpClock, Vm, VmError};
 
 use crate::{
-    facts::{Fact, Machine, FACTS},
+    facts::{Fact, FACTS},
     guest,
 };
 
 /// Machines at a time. A machine uses four to six tenths of a core, because it waits for its own timers between two
 /// moments of its time; the smallest host that this must run on has two cores.
-const MACHINES: usize = 4;
-/// Of a boot, as the costs of facts.
-const BOOT_S: u32 = 9;
+const MACHINES: u32 = 4;
+/// A machine boots in about 5 s.
+const LEAST_SHARE_S: u32 = 40;
 /// For the 4,000 connections of one fact and the flow tables of two daemons.
 const MEMORY_MIB: u32 = 1024;
 /// A machine without a word for this much of its own time is given up; guest.rs ends a fact before that.
@@ -104,66 +103,55 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
 }
 
-/// Boots machines, MACHINES at a time.
+/// Each machine goes through a share of the facts and then another boots for the next share. Those that need several
+/// processors are one share, as those that need network cards, and those that need a PTP hardware clock.
 fn start_machines(wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
-    let mut number = 0;
-    for chain in chains(wanted) {
-        let first = number;
-        number += chain.len();
-        let verdicts = Arc::clone(verdicts);
+    let (carded, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|fact| fact.cards() > 0);
+    let (clocked, wanted): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|fact| fact.has_ptp_clock());
+    let (usual, large): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|fact| fact.processors() == 1);
+    let mut shares = vec![large, carded, clocked];
+    shares.extend(shares_that_shrink(usual));
+    shares.retain(|share| !share.is_empty());
+    let shares = Arc::new(Mutex::new(shares.into_iter().enumerate()));
+    for _ in 0..MACHINES {
+        let (shares, verdicts) = (Arc::clone(&shares), Arc::clone(verdicts));
+        let next = move || shares.lock().expect("no panic while it is locked").next();
         thread::spawn(move || {
-            for (number, share) in (first..).zip(chain) {
+            while let Some((number, share)) = next() {
                 run_share(number, share, &verdicts);
             }
         });
     }
 }
 
-/// Machines that boot one after the other, with the facts of each.
-type Chain = Vec<Vec<&'static Fact>>;
-
-/// A machine of each special kind has all facts that need it. The others are shared out so that all chains have the same
-/// work: the most expensive first, each to the chain that has the least. The same facts always meet in a machine.
-fn chains(wanted: Vec<&'static Fact>) -> Vec<Chain> {
-    let mut kinds: BTreeMap<Machine, Vec<&'static Fact>> = BTreeMap::new();
-    for fact in wanted {
-        kinds.entry(fact.machine()).or_default().push(fact);
+/// Longest facts first. A share is a machine's part of what is left, so that few machines boot and all end together.
+fn shares_that_shrink(mut facts: Vec<&'static Fact>) -> Vec<Vec<&'static Fact>> {
+    facts.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
+    let mut left_s: u32 = facts.iter().map(|fact| fact.cost_s).sum();
+    let mut shares = vec![];
+    while !facts.is_empty() {
+        let wanted_s = (left_s / MACHINES).max(LEAST_SHARE_S);
+        let mut share_s = 0;
+        let is_within = |fact: &&Fact| {
+            let is_within = share_s < wanted_s;
+            share_s += fact.cost_s;
+            is_within
+        };
+        let length = facts.iter().copied().take_while(is_within).count();
+        let share: Vec<_> = facts.drain(..length).collect();
+        left_s -= share.iter().map(|fact| fact.cost_s).sum::<u32>();
+        shares.push(share);
     }
-    let mut usual = kinds.remove(&Machine::USUAL).unwrap_or_default();
-    usual.sort_by_key(|fact| Reverse(fact.cost_s));
-    let mut chains: Vec<(u32, Chain)> = vec![(BOOT_S, vec![vec![]]); MACHINES];
-    let least = |chains: &[(u32, Chain)]| {
-        let least = (0..MACHINES).min_by_key(|at| chains[*at].0);
-        least.expect("there is a machine")
-    };
-    for share in kinds.into_values() {
-        let at = least(&chains);
-        chains[at].0 += BOOT_S + share.iter().map(|fact| fact.cost_s).sum::<u32>();
-        chains[at].1.push(share);
-    }
-    for fact in usual {
-        let at = least(&chains);
-        chains[at].0 += fact.cost_s;
-        chains[at].1[0].push(fact);
-    }
-    let chains = chains.into_iter().map(|(_, chain)| chain);
-    chains
-        .map(|chain| {
-            chain
-                .into_iter()
-                .filter(|share| !share.is_empty())
-                .collect()
-        })
-        .collect()
+    shares
 }
 
 fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) {
     while !share.is_empty() {
         let names: Vec<&str> = share.iter().map(|fact| fact.name).collect();
         let mut lines = Lines::new(verdicts);
-        let error = match run_machine(number, share[0].machine(), &names, &mut |line| {
-            lines.take(line)
-        }) {
+        let error = match run_machine(number, share[0], &names, &mut |line| lines.take(line)) {
             Ok(()) => "the guest ended before it came to this fact".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -186,10 +174,10 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
     }
 }
 
-/// Boots one machine, which goes through `names`.
+/// Boots one machine such as `fact` needs, which goes through `names`.
 fn run_machine(
     number: usize,
-    machine: Machine,
+    fact: &Fact,
     names: &[&str],
     on_line: &mut dyn FnMut(&str),
 ) -> Result<(), VmError> {
@@ -242,13 +230,13 @@ fn run_machine(
         kernel,
         cache,
         memory_mib: MEMORY_MIB,
-        processors: machine.processors,
+        processors: fact.processors(),
         seed: seed(),
         plugin: None,
-        cards: vec![CARD; machine.cards],
-        ptp_clock: machine.has_ptp_clock.then_some(PTP_CLOCK),
+        cards: vec![CARD; fact.cards()],
+        ptp_clock: fact.has_ptp_clock().then_some(PTP_CLOCK),
     };
-    let log = is_logged();
+    let log = std::env::var_os("ONRAMP_VM_LOG").is_some();
     let mut logged = |line: &str| {
         if log {
             eprintln!("[{number}] {line}");
@@ -258,11 +246,6 @@ fn run_machine(
     vm.run(&job, &AtomicBool::new(false), &mut logged)?
         .success()
         .map(drop)
-}
-
-/// `ONRAMP_VM_LOG`: what guests print is shown at once, with the time that each fact takes.
-fn is_logged() -> bool {
-    std::env::var_os("ONRAMP_VM_LOG").is_some()
 }
 
 /// `ONRAMP_KERNEL`: another kernel, as `onramp rack --kernel` takes it.
@@ -347,7 +330,6 @@ struct Lines<'a> {
     verdicts: &'a Verdicts,
     done: BTreeSet<&'static str>,
     current: Option<&'static str>,
-    began: Instant,
     output: String,
 }
 
@@ -357,7 +339,6 @@ impl<'a> Lines<'a> {
             verdicts,
             done: BTreeSet::new(),
             current: None,
-            began: Instant::now(),
             output: String::new(),
         }
     }
@@ -366,12 +347,8 @@ impl<'a> Lines<'a> {
         let name_of = |name: &str| FACTS.iter().map(|f| f.name).find(|n| *n == name);
         if let Some(name) = line.strip_prefix(guest::BEGIN) {
             self.current = name_of(name);
-            self.began = Instant::now();
             self.output.clear();
         } else if let (Some(rest), Some(name)) = (line.strip_prefix(guest::END), self.current) {
-            if is_logged() {
-                eprintln!("{name}: took {:.0} s", self.began.elapsed().as_secs_f64());
-            }
             let output = std::mem::take(&mut self.output);
             self.verdicts.put(
                 name,

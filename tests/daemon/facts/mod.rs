@@ -1,5 +1,5 @@
-//! The registry: every fact by file, with the seconds that it takes (roughly, while four machines share two processors,
-//! as `ONRAMP_VM_LOG=1` shows them): host.rs shares the work out by them.
+//! The registry: every fact by file, with the wall-clock seconds that it takes (roughly, on an
+//! idle machine: host.rs shares the work out by them).
 
 /// Something that must hold; `run` panics if it does not. Those of `studies`, `soak` and `unloaded` take long: they
 /// run when they are asked for (`--ignored studies`).
@@ -9,24 +9,6 @@ pub struct Fact {
     /// It varies a fact that `make test` runs. It runs with `make facts`, and when a filter names it.
     pub is_variant: bool,
     pub run: fn(),
-}
-
-/// What distinguishes machines.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Machine {
-    pub processors: u8,
-    /// Network cards.
-    pub cards: usize,
-    /// A PTP hardware clock.
-    pub has_ptp_clock: bool,
-}
-
-impl Machine {
-    pub const USUAL: Machine = Machine {
-        processors: 1,
-        cards: 0,
-        has_ptp_clock: false,
-    };
 }
 
 impl Fact {
@@ -41,13 +23,24 @@ impl Fact {
             .any(|file| self.name.starts_with(file))
     }
 
-    /// What its machine must have.
-    pub fn machine(&self) -> Machine {
-        let file = self.name.split("::").next();
-        Machine {
-            processors: if file == Some("queues") { 4 } else { 1 },
-            cards: if file == Some("nics") { 2 } else { 0 },
-            has_ptp_clock: file == Some("phc"),
+    /// Processors of the machine that it needs.
+    pub fn processors(&self) -> u8 {
+        match self.name.starts_with("queues::") {
+            true => 4,
+            false => 1,
+        }
+    }
+
+    /// Does its machine need a PTP hardware clock?
+    pub fn has_ptp_clock(&self) -> bool {
+        self.name.starts_with("phc::")
+    }
+
+    /// Network cards of the machine that it needs.
+    pub fn cards(&self) -> usize {
+        match self.name.starts_with("nics::") {
+            true => 2,
+            false => 0,
         }
     }
 }
