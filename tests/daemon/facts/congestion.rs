@@ -334,17 +334,17 @@ struct Hardship {
 const ZERO_WINDOW: &str = "a window of zero";
 
 fn hardships() -> Vec<Hardship> {
-    let megabytes = |count: u64| Load::bytes(count << 20);
+    let mebibytes = |count: u64| Load::bytes(count << 20);
     let usual = |name| Hardship {
         name,
         mtu: 1500,
         netem: "",
         cut: Duration::ZERO,
-        load: megabytes(2),
+        load: mebibytes(2),
         most_s: 5.0,
     };
     vec![
-        usual("a round trip of 10 us"),
+        usual("a path without delay"),
         Hardship {
             mtu: 1280,
             ..usual("MTU 1280")
@@ -364,7 +364,7 @@ fn hardships() -> Vec<Hardship> {
         Hardship {
             // A burst is longer than the window of Tiny Buffer TCP, so many of its bursts end with timeouts.
             netem: "loss gemodel 1% 20%",
-            load: megabytes(1),
+            load: mebibytes(1),
             most_s: 90.0,
             ..usual("bursts of loss")
         },
@@ -375,7 +375,7 @@ fn hardships() -> Vec<Hardship> {
         Hardship {
             load: Load {
                 deaf: Duration::from_secs(3),
-                ..megabytes(6)
+                ..mebibytes(6)
             },
             most_s: 8.0,
             ..usual(ZERO_WINDOW)
@@ -384,7 +384,7 @@ fn hardships() -> Vec<Hardship> {
             load: Load {
                 write: 20_000,
                 pause: Duration::from_millis(20),
-                ..megabytes(1)
+                ..mebibytes(1)
             },
             ..usual("an application that sends little")
         },
