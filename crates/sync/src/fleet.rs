@@ -238,7 +238,8 @@ impl Fleet {
     fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
         let known = |host: &usize| self.clocks.get(*host).is_some_and(Option::is_some);
         let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
-        let old: Vec<usize> = members.iter().copied().filter(known).collect();
+        let is_anchor = |host: &usize| known(host) && found.placed[*host].is_none();
+        let old: Vec<usize> = members.iter().copied().filter(is_anchor).collect();
         let anchors = if old.is_empty() { &members } else { &old };
         let offset = median(
             anchors

@@ -44,7 +44,7 @@ pub struct Agreement {
 const LESS: f64 = 1.345;
 const OUT: f64 = 4.685;
 /// Median of the absolute value of a standard normal variable.
-const MAD_TO_SIGMA: f64 = 1.0 / 0.6745;
+pub(crate) const MAD_TO_SIGMA: f64 = 1.0 / 0.6745;
 const HUBER_STEPS: usize = 8;
 const TUKEY_STEPS: usize = 4;
 /// Residuals this small relative to the largest measurement are rounding errors.
@@ -135,6 +135,12 @@ fn robust_sigma(residuals: &[f64], hosts: usize, edges: usize) -> f64 {
     let median = *absolute.select_nth_unstable_by(middle, f64::total_cmp).1;
     let shrunk = ((edges - hosts) as f64 / edges as f64).sqrt();
     median * MAD_TO_SIGMA / shrunk
+}
+
+/// By host, the number of its connected component by edges that have weight.
+pub(crate) fn connected(hosts: usize, edges: &[Edge]) -> Vec<usize> {
+    let weights: Vec<f64> = edges.iter().map(|edge| edge.weight).collect();
+    components(hosts, edges, &weights)
 }
 
 /// By host, the number of its connected component, the largest first; a host without edges is a component.

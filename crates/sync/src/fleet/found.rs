@@ -1,5 +1,7 @@
 //! The result of a window's reports: all edges reconciled, the excluded hosts, the uncertainty of each host.
 
+mod joining;
+
 use onramp_units::{Fleet as FleetTime, Time};
 
 use super::{Clock, Lost, Report};
@@ -32,12 +34,29 @@ pub(super) struct Found {
     pub drifts: Agreement,
     /// By host: the reason of its exclusion, if it is excluded.
     pub lost: Vec<Option<Lost>>,
+    /// By host: its uncertainty, if its neighbours alone placed it.
+    pub placed: Vec<Option<Error>>,
 }
 
 impl Found {
     /// Evaluates the reports relative to the predicted clocks at `at`.
     pub fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
         let edges: Vec<Edge> = reports.iter().map(|r| edge(r, clocks, at)).collect();
+        let joins = joining::who(&edges, clocks);
+        let is_old = |edge: &Edge| !joins[edge.near] && !joins[edge.far];
+        let both = edges.iter().copied().zip(reports.iter().copied());
+        let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) =
+            both.filter(|(edge, _)| is_old(edge)).unzip();
+        let mut found = Found::among(hosts, &old_reports, old_edges, clocks);
+        let is_old: Vec<bool> = edges.iter().map(is_old).collect();
+        found.offsets.trust = spread(&found.offsets.trust, &is_old);
+        found.offsets.residuals = spread(&found.offsets.residuals, &is_old);
+        joining::place(&mut found, &joins, &edges, reports, clocks, at);
+        found
+    }
+
+    /// All hosts that these reports connect.
+    fn among(hosts: usize, reports: &[Report], edges: Vec<Edge>, clocks: &[Clock]) -> Found {
         let all = mesh::agree(hosts, &edges);
         let liars = contradictory(hosts, reports, &all.trust);
         let believed = |report: &Report| !liars[report.near] && !liars[report.far];
@@ -51,7 +70,7 @@ impl Found {
             .zip(reports)
             .zip(&offsets.trust)
             .map(|((edge, report), trust)| Edge {
-                ahead: report.line.drift * (1.0 + clocks[report.near].state().drift),
+                ahead: faster(report, clocks),
                 weight: edge.weight * trust,
                 ..*edge
             })
@@ -69,6 +88,7 @@ impl Found {
         };
         Found {
             lost: (0..hosts).map(lost).collect(),
+            placed: vec![None; hosts],
             offsets,
             drifts,
         }
@@ -94,6 +114,9 @@ impl Found {
             }
         }
         let error = |host: usize| {
+            if let Some(error) = self.placed[host] {
+                return error;
+            }
             let say = f64::max(say[host], 1e-9);
             // Residuals are smaller than errors by what the host's own offset took of them.
             let own = (squares[host] / f64::max(say - 1.0, 0.5)).sqrt();
@@ -122,6 +145,22 @@ fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
         ahead: about + report.line.ahead_at(Time::<Near>::from_ticks(reads)),
         weight: say(&report.line),
     }
+}
+
+/// What the far clock gains on the near one, ns a ns of fleet time.
+fn faster(report: &Report, clocks: &[Clock]) -> f64 {
+    report.line.drift * (1.0 + clocks[report.near].state().drift)
+}
+
+/// `values` of the edges that count, and 0 of those that do not.
+fn spread(values: &[f64], counts: &[bool]) -> Vec<f64> {
+    let mut values = values.iter().copied();
+    let value = |counts: &bool| if *counts { values.next() } else { None };
+    counts
+        .iter()
+        .map(value)
+        .map(Option::unwrap_or_default)
+        .collect()
 }
 
 /// Hosts most of whose edges are excluded.
