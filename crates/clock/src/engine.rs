@@ -293,12 +293,7 @@ impl Engine {
                     counters.unasked += 1;
                 }
             }
-            Body::Report(report) => {
-                counters.reports_taken += 1;
-                if let Some(central) = &mut self.central {
-                    central.take(from, report);
-                }
-            }
+            Body::Report(report) => self.take_report(from, report, now),
             Body::Verdict(verdict) => self.follow(&verdict, now),
             Body::Notice { .. } => self.depose(message.term, now),
         }

@@ -1,8 +1,10 @@
 //! What a host sends to its leader once a window, and what the leader answers.
 
+use std::net::SocketAddr;
+
 use onramp_sync::correction::Correction;
 
-use super::{Central, Engine};
+use super::{Central, Engine, OLD_NS};
 use crate::{
     stamps::{now_mono_ns, Socket},
     wire::{Body, Report, Verdict, MOST_EDGES},
@@ -37,6 +39,26 @@ impl Engine {
             drift: correction.drift_at(own),
             ..*correction
         })
+    }
+
+    /// Takes in a member's report. The fleet time that it follows must be the present one by this host's own: somebody
+    /// may have recorded the report of a host that is silent now.
+    pub(super) fn take_report(&mut self, from: SocketAddr, mut report: Report, now: i64) {
+        let own = self.own.read(now);
+        let course = self.told.course.as_ref();
+        let present = course.map(|course| course.at(own).fleet(own));
+        let is_present = |follows: &Correction| {
+            let sent = follows.fleet(follows.reference);
+            present.is_none_or(|present| (present - sent).as_ns().unsigned_abs() < OLD_NS as u64)
+        };
+        if !report.follows.as_ref().is_none_or(is_present) {
+            self.told.counters.stale += 1;
+            report.follows = None;
+        }
+        self.told.counters.reports_taken += 1;
+        if let Some(central) = &mut self.central {
+            central.take(from, report);
+        }
     }
 
     /// Sends the verdicts of a central step that has ended.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{keys::Keys, members::Members, wall::Wall, wire::Report};
-use onramp_sync::{correction::Error, synthetic::Synthetic};
+use onramp_sync::{correction::Error, line::Line, synthetic::Synthetic};
 use proptest::prelude::*;
 
 const NOW: i64 = 100_000_000_000;
@@ -312,6 +312,57 @@ fn a_replayed_notice_deposes_nobody() {
     );
     hear_of(&mut engine, 9, 3, 2, Body::Notice { answers: 0 }, NOW);
     assert_eq!(engine.told.counters.deposed, 1);
+}
+
+/// Its sender is silent, and this host has just begun to lead: what members follow is where fleet time goes on.
+#[test]
+fn a_replayed_report_does_not_choose_fleet_time() {
+    let mut engine = engine_of(1);
+    engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
+    hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
+    let says = |far: u8, at_ns: i64, offset_ns: i64| {
+        let line = Line {
+            at: Time::from_ticks(at_ns),
+            about_ns: 0,
+            ahead_ns: 0.0,
+            drift: 0.0,
+            delay_ns: 5_000.0,
+            points: 60,
+        };
+        let delays = Delays {
+            out_min_ns: 5_000,
+            back_min_ns: 5_000,
+            out_now_ns: 5_000,
+            back_now_ns: 5_000,
+        };
+        let edges = vec![EdgeReport {
+            far: address(far),
+            line,
+            delays,
+        }];
+        Body::Report(Report {
+            follows: Some(correction(at_ns, offset_ns)),
+            edges,
+        })
+    };
+    let hour_ago = NOW - 3_600_000_000_000;
+    hear_of(&mut engine, 5, 3, 1, says(1, hour_ago, -70_000_000), NOW);
+    hear_of(
+        &mut engine,
+        5,
+        2,
+        1,
+        says(1, NOW - 3_000_000_000, 1_000),
+        NOW,
+    );
+    assert_eq!(engine.told.counters.stale, 1);
+    let verdicts = stepped(engine.central.as_mut().expect("it leads"));
+    let told = verdicts.iter().find(|(to, _)| *to == address(2));
+    let State::Synchronised(told) = told.expect("it reported").1.state else {
+        panic!("{verdicts:?}");
+    };
+    let off_ns = told.offset_at(Time::from_ticks(NOW)) - 1_000;
+    assert!(off_ns.abs() < 100_000, "{off_ns} ns");
 }
 
 #[test]

@@ -266,6 +266,40 @@ mod tests {
         }
     }
 
+    /// Somebody sends a silent host's last report again: its lines are this old.
+    #[test]
+    fn a_replayed_report_moves_nobody() {
+        let mut noise = ChaCha8Rng::seed_from_u64(3);
+        for age_s in [10, 60, 300, 3_600] {
+            let mut fleet = Fleet::new(Wander::default());
+            let last = (0..NEW).map(|far| report(NEW, far, 12.0, 50.0, 2e-8));
+            let last: Vec<Report> = last.collect();
+            let mut at_s = 0.0;
+            while at_s < 12.0 + f64::from(age_s) {
+                at_s += 2.0;
+                let others = old(at_s, &mut noise);
+                let edges = if at_s <= 12.0 {
+                    (0..NEW)
+                        .map(|far| report(NEW, far, at_s, 50.0, 2e-8))
+                        .collect()
+                } else {
+                    vec![]
+                };
+                fleet.window(NEW + 1, &[others, edges].concat());
+            }
+            let others = old(at_s + 2.0, &mut noise);
+            let without = fleet.clone().window(NEW + 1, &others);
+            let with = fleet.window(NEW + 1, &[others, last].concat());
+            for (with, without) in with.corrections[..NEW].iter().zip(&without.corrections) {
+                let (with, without) = (with.expect("a member"), without.expect("a member"));
+                let own = without.reference;
+                let moved_ns = with.offset_at(own) - without.offset_at(own);
+                println!("{age_s} s: {moved_ns} ns");
+                assert!(moved_ns.abs() < 300, "{age_s} s: {moved_ns} ns");
+            }
+        }
+    }
+
     #[test]
     fn nobody_joins_a_fleet_that_begins_or_that_would_fall_apart() {
         let clock = |windows| Clock {
