@@ -1,26 +1,30 @@
 //! The host's side: one libtest-mimic trial a fact, the facts shared out between machines that run at the same time.
 //! A machine that dies fails the fact it was at and is booted again for the rest.
 use std::{
-    collections::{BTreeSet, HashMap},
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     sync::{atomic::AtomicBool, Arc, Condvar, Mutex},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use onramp_rack::vm::{Card, Content, GuestFile, Job, Kernel, PtpClock, Vm, VmError};
 
 use crate::{
-    facts::{Fact, FACTS},
+    facts::{Fact, Machine, FACTS},
     guest,
 };
 
-/// Machines at a time. A machine uses four to six tenths of a core, because it waits for its own timers between two
-/// moments of its time; the smallest host that this must run on has two cores.
-const MACHINES: u32 = 4;
-/// A machine boots in about 5 s.
+/// Most machines at a time. It begins with one for each processor, because more of them cost each other's caches, up to a
+/// fifth of the processors' time. On some hosts a machine uses only half a processor, because it waits for its own timers
+/// between two moments of its time; there another one begins whenever so much time is idle:
+const MOST_MACHINES: usize = 4;
+const IDLE_PART: f64 = 0.2;
+const IDLE_FOR: Duration = Duration::from_secs(10);
+/// A boot takes as long as a fact.
 const LEAST_SHARE_S: u32 = 40;
 /// For the 4,000 connections of one fact and the flow tables of two daemons.
 const MEMORY_MIB: u32 = 1024;
@@ -103,47 +107,71 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
 }
 
-/// Each machine goes through a share of the facts and then another boots for the next share. Those that need several
-/// processors are one share, as those that need network cards, and those that need a PTP hardware clock.
+/// A machine goes through a share of the facts, then another boots for the next share.
+type Shares = std::vec::IntoIter<(usize, Share)>;
+type Share = Vec<&'static Fact>;
+
 fn start_machines(wanted: Vec<&'static Fact>, verdicts: &Arc<Verdicts>) {
-    let (carded, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|fact| fact.cards() > 0);
-    let (clocked, wanted): (Vec<_>, Vec<_>) =
-        wanted.into_iter().partition(|fact| fact.has_ptp_clock());
-    let (usual, large): (Vec<_>, Vec<_>) =
-        wanted.into_iter().partition(|fact| fact.processors() == 1);
-    let mut shares = vec![large, carded, clocked];
-    shares.extend(shares_that_shrink(usual));
-    shares.retain(|share| !share.is_empty());
-    let shares = Arc::new(Mutex::new(shares.into_iter().enumerate()));
-    for _ in 0..MACHINES {
-        let (shares, verdicts) = (Arc::clone(&shares), Arc::clone(verdicts));
-        let next = move || shares.lock().expect("no panic while it is locked").next();
-        thread::spawn(move || {
-            while let Some((number, share)) = next() {
-                run_share(number, share, &verdicts);
-            }
-        });
-    }
+    let shares: Vec<_> = shares(wanted).into_iter().enumerate().collect();
+    let shares = Arc::new(Mutex::new(shares.into_iter()));
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let first = processors.min(MOST_MACHINES);
+    (0..first).for_each(|_| start_machine(&shares, verdicts));
+    let (shares, verdicts) = (Arc::clone(&shares), Arc::clone(verdicts));
+    thread::spawn(move || {
+        for _ in first..MOST_MACHINES {
+            while idle_part(IDLE_FOR) < IDLE_PART {}
+            start_machine(&shares, &verdicts);
+        }
+    });
 }
 
-/// Longest facts first. A share is a machine's part of what is left, so that few machines boot and all end together.
-fn shares_that_shrink(mut facts: Vec<&'static Fact>) -> Vec<Vec<&'static Fact>> {
-    facts.sort_by_key(|fact| std::cmp::Reverse(fact.cost_s));
-    let mut left_s: u32 = facts.iter().map(|fact| fact.cost_s).sum();
-    let mut shares = vec![];
-    while !facts.is_empty() {
-        let wanted_s = (left_s / MACHINES).max(LEAST_SHARE_S);
-        let mut share_s = 0;
-        let is_within = |fact: &&Fact| {
-            let is_within = share_s < wanted_s;
-            share_s += fact.cost_s;
-            is_within
-        };
-        let length = facts.iter().copied().take_while(is_within).count();
-        let share: Vec<_> = facts.drain(..length).collect();
-        left_s -= share.iter().map(|fact| fact.cost_s).sum::<u32>();
-        shares.push(share);
+fn start_machine(shares: &Arc<Mutex<Shares>>, verdicts: &Arc<Verdicts>) {
+    let (shares, verdicts) = (Arc::clone(shares), Arc::clone(verdicts));
+    let next = move || shares.lock().expect("no panic while it is locked").next();
+    thread::spawn(move || {
+        while let Some((number, share)) = next() {
+            run_share(number, share, &verdicts);
+        }
+    });
+}
+
+/// Part of the processors' time that nobody uses, from 0 to 1.
+fn idle_part(over: Duration) -> f64 {
+    /// All and idle (idle, and waiting for a disk), in ticks.
+    fn ticks() -> (u64, u64) {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = stat.lines().next().unwrap_or_default();
+        let fields = line.split_whitespace().skip(1).take(8);
+        let fields: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+        (fields.iter().sum(), fields.iter().skip(3).take(2).sum())
     }
+    let before = ticks();
+    thread::sleep(over);
+    let after = ticks();
+    let idle = after.1.saturating_sub(before.1);
+    idle as f64 / after.0.saturating_sub(before.0).max(1) as f64
+}
+
+/// The facts that need a special machine are a share; the others are as many shares as machines, of the same cost. The
+/// most expensive share is first. The same facts always meet in a machine.
+fn shares(wanted: Vec<&'static Fact>) -> Vec<Share> {
+    let mut kinds: BTreeMap<Machine, Share> = BTreeMap::new();
+    for fact in wanted {
+        kinds.entry(fact.machine()).or_default().push(fact);
+    }
+    let cost_s = |share: &Share| share.iter().map(|fact| fact.cost_s).sum::<u32>();
+    let mut usual = kinds.remove(&Machine::USUAL).unwrap_or_default();
+    usual.sort_by_key(|fact| Reverse(fact.cost_s));
+    let number = (cost_s(&usual) / LEAST_SHARE_S).clamp(1, MOST_MACHINES as u32);
+    let mut shares = vec![Share::new(); number as usize];
+    for fact in usual {
+        let least = shares.iter_mut().min_by_key(|share| cost_s(share));
+        least.expect("there is one").push(fact);
+    }
+    shares.extend(kinds.into_values());
+    shares.retain(|share| !share.is_empty());
+    shares.sort_by_key(|share| Reverse(cost_s(share)));
     shares
 }
 
@@ -151,7 +179,9 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
     while !share.is_empty() {
         let names: Vec<&str> = share.iter().map(|fact| fact.name).collect();
         let mut lines = Lines::new(verdicts);
-        let error = match run_machine(number, share[0], &names, &mut |line| lines.take(line)) {
+        let error = match run_machine(number, share[0].machine(), &names, &mut |line| {
+            lines.take(line)
+        }) {
             Ok(()) => "the guest ended before it came to this fact".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -174,10 +204,10 @@ fn run_share(number: usize, mut share: Vec<&'static Fact>, verdicts: &Verdicts) 
     }
 }
 
-/// Boots one machine such as `fact` needs, which goes through `names`.
+/// Boots one machine, which goes through `names`.
 fn run_machine(
     number: usize,
-    fact: &Fact,
+    machine: Machine,
     names: &[&str],
     on_line: &mut dyn FnMut(&str),
 ) -> Result<(), VmError> {
@@ -230,13 +260,13 @@ fn run_machine(
         kernel,
         cache,
         memory_mib: MEMORY_MIB,
-        processors: fact.processors(),
+        processors: machine.processors,
         seed: seed(),
         plugin: None,
-        cards: vec![CARD; fact.cards()],
-        ptp_clock: fact.has_ptp_clock().then_some(PTP_CLOCK),
+        cards: vec![CARD; machine.cards],
+        ptp_clock: machine.has_ptp_clock.then_some(PTP_CLOCK),
     };
-    let log = std::env::var_os("ONRAMP_VM_LOG").is_some();
+    let log = is_logged();
     let mut logged = |line: &str| {
         if log {
             eprintln!("[{number}] {line}");
@@ -246,6 +276,11 @@ fn run_machine(
     vm.run(&job, &AtomicBool::new(false), &mut logged)?
         .success()
         .map(drop)
+}
+
+/// `ONRAMP_VM_LOG`: what guests print is shown at once, with the time that each fact takes.
+fn is_logged() -> bool {
+    std::env::var_os("ONRAMP_VM_LOG").is_some()
 }
 
 /// `ONRAMP_KERNEL`: another kernel, as `onramp rack --kernel` takes it.
@@ -330,6 +365,7 @@ struct Lines<'a> {
     verdicts: &'a Verdicts,
     done: BTreeSet<&'static str>,
     current: Option<&'static str>,
+    began: Instant,
     output: String,
 }
 
@@ -339,6 +375,7 @@ impl<'a> Lines<'a> {
             verdicts,
             done: BTreeSet::new(),
             current: None,
+            began: Instant::now(),
             output: String::new(),
         }
     }
@@ -347,8 +384,12 @@ impl<'a> Lines<'a> {
         let name_of = |name: &str| FACTS.iter().map(|f| f.name).find(|n| *n == name);
         if let Some(name) = line.strip_prefix(guest::BEGIN) {
             self.current = name_of(name);
+            self.began = Instant::now();
             self.output.clear();
         } else if let (Some(rest), Some(name)) = (line.strip_prefix(guest::END), self.current) {
+            if is_logged() {
+                eprintln!("{name}: took {:.0} s", self.began.elapsed().as_secs_f64());
+            }
             let output = std::mem::take(&mut self.output);
             self.verdicts.put(
                 name,

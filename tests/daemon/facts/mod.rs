@@ -1,5 +1,5 @@
-//! The registry: every fact by file, with the wall-clock seconds that it takes (roughly, on an
-//! idle machine: host.rs shares the work out by them).
+//! The registry: every fact by file, with the seconds that it takes (roughly, as `ONRAMP_VM_LOG=1` shows them while as
+//! many machines run as there are processors): host.rs shares the work out by them.
 
 /// Something that must hold; `run` panics if it does not. Those of `studies`, `soak` and `unloaded` take long: they
 /// run when they are asked for (`--ignored studies`).
@@ -9,6 +9,24 @@ pub struct Fact {
     /// It varies a fact that `make test` runs. It runs with `make facts`, and when a filter names it.
     pub is_variant: bool,
     pub run: fn(),
+}
+
+/// What distinguishes machines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Machine {
+    pub processors: u8,
+    /// Network cards.
+    pub cards: usize,
+    /// A PTP hardware clock.
+    pub has_ptp_clock: bool,
+}
+
+impl Machine {
+    pub const USUAL: Machine = Machine {
+        processors: 1,
+        cards: 0,
+        has_ptp_clock: false,
+    };
 }
 
 impl Fact {
@@ -23,24 +41,13 @@ impl Fact {
             .any(|file| self.name.starts_with(file))
     }
 
-    /// Processors of the machine that it needs.
-    pub fn processors(&self) -> u8 {
-        match self.name.starts_with("queues::") {
-            true => 4,
-            false => 1,
-        }
-    }
-
-    /// Does its machine need a PTP hardware clock?
-    pub fn has_ptp_clock(&self) -> bool {
-        self.name.starts_with("phc::")
-    }
-
-    /// Network cards of the machine that it needs.
-    pub fn cards(&self) -> usize {
-        match self.name.starts_with("nics::") {
-            true => 2,
-            false => 0,
+    /// What its machine must have.
+    pub fn machine(&self) -> Machine {
+        let file = self.name.split("::").next();
+        Machine {
+            processors: if file == Some("queues") { 4 } else { 1 },
+            cards: if file == Some("nics") { 2 } else { 0 },
+            has_ptp_clock: file == Some("phc"),
         }
     }
 }
@@ -70,83 +77,83 @@ facts! {
     holding {
         law_off_measures_and_holds_nothing: 14 variant,
         the_strawman_brings_the_delay_down: 14 variant,
-        the_final_law_brings_the_delay_down: 14,
-        the_gate_brings_the_delay_down: 14,
-        a_threshold_below_the_path_costs_no_throughput: 20,
+        the_final_law_brings_the_delay_down: 27,
+        the_gate_brings_the_delay_down: 30,
+        a_threshold_below_the_path_costs_no_throughput: 104,
         ipv6_is_held_as_ipv4_is: 14 variant,
         gro_at_the_receiver_keeps_the_samples: 14 variant,
         segments_of_64_kb_are_held: 14 variant,
         frames_of_9000_bytes_are_held: 14 variant,
-        paced_flows_do_not_overflow_a_port_together: 14,
-        a_flow_that_waits_for_acknowledgements_is_spaced: 10,
+        paced_flows_do_not_overflow_a_port_together: 123,
+        a_flow_that_waits_for_acknowledgements_is_spaced: 11,
     }
     queues {
-        each_has_a_qdisc_that_holds: 40,
+        each_has_a_qdisc_that_holds: 66,
         what_they_had_comes_back: 10 variant,
-        a_qdisc_that_another_program_gives_to_one_stays: 8,
+        a_qdisc_that_another_program_gives_to_one_stays: 13,
         a_connection_that_changes_its_queue_keeps_its_state: 20,
         a_kick_that_runs_another_queue_is_found: 40 variant,
         late_timers_do_not_slow_a_paced_flow: 12 variant,
-        one_rate_for_all_needs_one_qdisc: 4,
+        one_rate_for_all_needs_one_qdisc: 5,
     }
     nics {
-        the_wait_in_the_own_nic_is_no_delay_of_the_network: 20,
+        the_wait_in_the_own_nic_is_no_delay_of_the_network: 17,
         a_nic_that_others_fill_does_not_hold_a_flow: 20 variant,
     }
     edt {
-        it_holds_an_incast_and_shortens_the_queue: 28,
+        it_holds_an_incast_and_shortens_the_queue: 69,
         every_law_holds_with_it: 30 variant,
         its_holds_end_with_the_lease: 8,
         it_restores_what_it_found: 10 variant,
         each_transmit_queue_gets_fq: 6 variant,
         its_successor_restores_what_a_killed_one_found: 8 variant,
         a_full_table_passes_traffic_and_counts_it: 5 variant,
-        what_it_cannot_do_is_refused: 3,
-        the_path_is_edge_where_the_kernel_has_it: 3,
+        what_it_cannot_do_is_refused: 5,
+        the_path_is_edge_where_the_kernel_has_it: 7,
     }
     oracks {
-        over_ipv4_they_have_78_bytes_and_a_right_checksum: 4,
-        over_ipv6_they_have_98_bytes_and_a_right_checksum: 4,
+        over_ipv4_they_have_78_bytes_and_a_right_checksum: 8,
+        over_ipv6_they_have_98_bytes_and_a_right_checksum: 6,
         data_with_complete_checksums_make_no_difference: 4 variant,
         from_merged_segments_they_are_the_same: 4 variant,
-        whoever_completes_the_checksum_it_becomes_right: 5,
-        a_sample_older_than_the_longest_pause_is_not_told: 3,
-        how_often_they_come_can_be_set: 3,
+        whoever_completes_the_checksum_it_becomes_right: 19,
+        a_sample_older_than_the_longest_pause_is_not_told: 6,
+        how_often_they_come_can_be_set: 11,
     }
     faults {
         one_lost_orack_in_a_hundred_changes_little: 7 variant,
         half_of_the_oracks_are_enough_to_hold: 7 variant,
         without_any_orack_nothing_is_held: 7 variant,
-        a_peer_that_sends_no_oracks_is_named: 12,
+        a_peer_that_sends_no_oracks_is_named: 16,
         doubled_oracks_are_ignored_and_counted: 7 variant,
         oracks_that_others_overtook_are_ignored_and_counted: 7 variant,
-        oracks_that_are_seconds_late_are_stale: 7,
-        replayed_oracks_change_nothing: 7,
-        oracks_that_are_wrong_are_refused_and_counted: 7,
-        absurd_times_are_ignored_and_counted: 7,
-        an_authentic_lie_costs_the_cap_a_segment_at_most: 7,
-        forged_oracks_change_nothing: 10,
+        oracks_that_are_seconds_late_are_stale: 13,
+        replayed_oracks_change_nothing: 15,
+        oracks_that_are_wrong_are_refused_and_counted: 18,
+        absurd_times_are_ignored_and_counted: 14,
+        an_authentic_lie_costs_the_cap_a_segment_at_most: 14,
+        forged_oracks_change_nothing: 18,
         hosts_that_share_a_key_believe_each_other: 7 variant,
-        hosts_with_different_keys_do_not_believe_each_other: 7,
+        hosts_with_different_keys_do_not_believe_each_other: 11,
     }
     others {
-        what_is_no_segment_with_data_does_not_wait: 12,
+        what_is_no_segment_with_data_does_not_wait: 22,
     }
     clocks {
         steps_at_the_sender_are_ignored: 8 variant,
         steps_at_the_receiver_are_ignored: 8 variant,
         small_steps_cost_the_cap_at_most: 8 variant,
-        drift_is_applied: 8,
-        without_a_lease_nothing_is_held_until_it_is_renewed: 8,
-        a_pause_ends_with_the_lease: 8,
-        a_receiver_without_a_lease_sends_no_oracks: 8,
-        a_system_clock_is_used_while_it_is_believed: 12,
-        an_impossible_delay_proves_the_bound_of_a_system_clock_wrong: 8,
-        an_automatic_threshold_outlives_a_glitch_of_the_clock: 20,
+        drift_is_applied: 11,
+        without_a_lease_nothing_is_held_until_it_is_renewed: 17,
+        a_pause_ends_with_the_lease: 10,
+        a_receiver_without_a_lease_sends_no_oracks: 15,
+        a_system_clock_is_used_while_it_is_believed: 36,
+        an_impossible_delay_proves_the_bound_of_a_system_clock_wrong: 26,
+        an_automatic_threshold_outlives_a_glitch_of_the_clock: 19,
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
     }
     phc {
-        its_time_is_used_until_it_steps_fails_or_vanishes: 15,
+        its_time_is_used_until_it_steps_fails_or_vanishes: 35,
         a_clock_with_a_counter_of_its_own_is_read_as_well: 8 variant,
         an_impossible_delay_proves_its_bound_wrong: 8 variant,
         a_device_without_one_is_refused_by_name: 3 variant,
@@ -155,7 +162,7 @@ facts! {
         the_clock_is_believed_until_its_chronyd_has_been_dead_for_long: 50 variant,
     }
     huygens {
-        wrong_clocks_agree_under_load: 80,
+        wrong_clocks_agree_under_load: 102,
         over_ipv6_they_agree_as_well: 40 variant,
         two_hosts_agree: 30 variant,
         half_of_the_probes_are_enough: 40 variant,
@@ -170,125 +177,125 @@ facts! {
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40 variant,
     }
     fleets {
-        one_outlives_its_leader_and_fails_open_without_etcd: 60,
+        one_outlives_its_leader_and_fails_open_without_etcd: 137,
     }
     life {
-        sigterm_puts_the_default_back: 5,
+        sigterm_puts_the_default_back: 7,
         sigint_puts_the_default_back: 5 variant,
-        a_configured_qdisc_comes_back_with_its_options: 5,
-        a_qdisc_that_could_not_come_back_is_left_alone: 5,
-        what_another_program_makes_of_the_root_qdisc_stays: 6,
-        a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 4,
+        a_configured_qdisc_comes_back_with_its_options: 11,
+        a_qdisc_that_could_not_come_back_is_left_alone: 11,
+        what_another_program_makes_of_the_root_qdisc_stays: 9,
+        a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 6,
         stopping_under_load_loses_no_transfer: 5 variant,
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5 variant,
-        down_and_up_under_load_loses_no_transfer: 5,
+        down_and_up_under_load_loses_no_transfer: 16,
         it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
-        sighup_reads_the_keys_again: 6,
-        a_daemon_without_peers_names_the_option_that_mends_it: 4,
+        sighup_reads_the_keys_again: 14,
+        a_daemon_without_peers_names_the_option_that_mends_it: 10,
         it_ends_with_its_device: 5,
-        status_tells_of_a_daemon_and_of_none: 4,
+        status_tells_of_a_daemon_and_of_none: 7,
     }
     programs {
-        each_is_verified_as_quickly_as_recorded: 8,
+        each_is_verified_as_quickly_as_recorded: 13,
     }
     successors {
-        after_a_kill_under_load_it_goes_on_without_loss: 10,
+        after_a_kill_under_load_it_goes_on_without_loss: 34,
         after_a_handover_under_load_it_goes_on_without_loss: 10 variant,
-        after_a_kill_it_goes_on_on_each_of_several_devices: 10,
+        after_a_kill_it_goes_on_on_each_of_several_devices: 29,
         after_a_kill_it_goes_on_with_edt: 10 variant,
         after_a_kill_it_goes_on_observing: 10 variant,
-        it_has_its_own_configuration_and_replaces_what_does_not_fit: 10,
-        detach_leaves_no_trace_of_a_killed_one: 5,
+        it_has_its_own_configuration_and_replaces_what_does_not_fit: 22,
+        detach_leaves_no_trace_of_a_killed_one: 9,
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5 variant,
-        pins_of_a_device_that_has_gone_are_removed: 5,
+        pins_of_a_device_that_has_gone_are_removed: 9,
         a_replacement_under_load_loses_no_transfer: 10 variant,
-        one_with_other_programs_replaces_them_and_their_pins: 6,
+        one_with_other_programs_replaces_them_and_their_pins: 17,
         without_write_access_to_the_bpf_file_system_the_next_one_begins_anew: 6 variant,
-        the_shipped_file_observes_after_one_command_and_enforces_after_another: 20,
+        the_shipped_file_observes_after_one_command_and_enforces_after_another: 29,
     }
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20 variant,
         with_edt_classes_are_the_same: 20 variant,
-        a_class_of_cgroups_has_what_their_sockets_send: 15,
+        a_class_of_cgroups_has_what_their_sockets_send: 41,
         with_edt_classes_of_cgroups_are_the_same: 15 variant,
-        a_reload_changes_what_can_change_and_keeps_flows: 20,
-        without_options_the_usual_file_and_the_default_route_are_taken: 8,
+        a_reload_changes_what_can_change_and_keeps_flows: 38,
+        without_options_the_usual_file_and_the_default_route_are_taken: 7,
     }
     refusals {
-        a_second_daemon_on_a_device: 2,
+        a_second_daemon_on_a_device: 10,
         loopback_and_devices_that_do_not_exist: 2,
-        a_device_of_a_type_that_it_does_not_know: 2,
-        a_team_in_place_of_its_ports: 3,
+        a_device_of_a_type_that_it_does_not_know: 3,
+        a_team_in_place_of_its_ports: 9,
         users_without_privilege: 2,
-        values_out_of_bounds: 2,
-        key_files_that_are_none: 2,
+        values_out_of_bounds: 8,
+        key_files_that_are_none: 5,
     }
     sight {
-        metrics_are_those_of_the_data_path: 10,
-        top_doctor_and_connectivity_agree_with_the_daemon: 10,
-        an_observer_writes_a_trace_of_flows: 8,
-        a_traced_flow_is_as_the_daemon_sees_it: 8,
-        a_trace_on_a_full_or_read_only_file_system_is_lost_and_the_daemon_stays: 8,
+        metrics_are_those_of_the_data_path: 21,
+        top_doctor_and_connectivity_agree_with_the_daemon: 23,
+        an_observer_writes_a_trace_of_flows: 9,
+        a_traced_flow_is_as_the_daemon_sees_it: 24,
+        a_trace_on_a_full_or_read_only_file_system_is_lost_and_the_daemon_stays: 9,
     }
     hosts {
-        a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 6,
-        a_reset_does_not_overtake_held_data: 5,
+        a_program_in_front_that_ends_the_chain_costs_oracks_not_traffic: 12,
+        a_reset_does_not_overtake_held_data: 8,
         with_edt_a_reset_does_not_overtake_held_data: 5 variant,
-        a_router_leaves_oracks_and_flows_to_the_ends: 6,
-        a_host_speaks_for_the_pods_that_it_serves: 5,
-        flows_to_strangers_take_no_room: 4,
-        flows_leave_the_table_with_their_connections: 4,
-        packets_with_our_marks_arrive: 3,
-        an_observer_measures_and_changes_nothing: 6,
-        a_pace_that_an_application_has_set_is_kept: 3,
-        a_paced_connection_keeps_its_pace_when_fq_goes: 4,
-        packets_leave_at_the_time_that_they_name: 3,
-        a_host_without_the_agent_is_sent_no_more_oracks: 5,
-        a_segment_that_tcp_would_drop_is_not_acknowledged: 4,
+        a_router_leaves_oracks_and_flows_to_the_ends: 14,
+        a_host_speaks_for_the_pods_that_it_serves: 12,
+        flows_to_strangers_take_no_room: 6,
+        flows_leave_the_table_with_their_connections: 7,
+        packets_with_our_marks_arrive: 4,
+        an_observer_measures_and_changes_nothing: 16,
+        a_pace_that_an_application_has_set_is_kept: 6,
+        a_paced_connection_keeps_its_pace_when_fq_goes: 6,
+        packets_leave_at_the_time_that_they_name: 6,
+        a_host_without_the_agent_is_sent_no_more_oracks: 11,
+        a_segment_that_tcp_would_drop_is_not_acknowledged: 10,
     }
     frames {
         a_tag_in_metadata: 9 variant,
-        a_tag_in_the_frame: 9,
+        a_tag_in_the_frame: 17,
         a_vlan_device: 9 variant,
         a_vxlan_device: 9 variant,
         a_vxlan_device_with_ipv6: 9 variant,
         a_geneve_device: 9 variant,
         an_ipip_device: 9 variant,
-        a_tunnel_beside_its_ethernet_device: 9,
+        a_tunnel_beside_its_ethernet_device: 23,
         an_ipv6_in_ipv4_device: 9 variant,
-        a_tunnel_passes_unheld: 6,
-        a_pod_behind_veth: 10,
+        a_tunnel_passes_unheld: 11,
+        a_pod_behind_veth: 28,
         a_pod_behind_netkit: 10 variant,
         an_agent_in_a_pod_behind_netkit: 10 variant,
     }
     devices {
-        one_daemon_holds_on_each: 10,
+        one_daemon_holds_on_each: 21,
         with_edt_one_daemon_holds_on_each: 10 variant,
         each_of_several_queues_of_both_has_a_qdisc_that_holds: 12 variant,
         an_orack_may_come_back_on_the_other: 10 variant,
         an_orack_may_leave_by_the_other: 10 variant,
         both_get_back_what_they_had: 15 variant,
-        one_that_cannot_be_held_is_named_and_none_is_taken: 4,
-        one_that_is_removed_and_comes_back_is_held_again: 10,
-        a_bond_with_a_backup_is_held_on_the_slave_that_sends: 10,
+        one_that_cannot_be_held_is_named_and_none_is_taken: 9,
+        one_that_is_removed_and_comes_back_is_held_again: 20,
+        a_bond_with_a_backup_is_held_on_the_slave_that_sends: 32,
         a_bond_that_balances_is_held_on_both_slaves: 10 variant,
         slaves_are_followed: 10 variant,
     }
     limits {
-        a_full_flow_table_passes_traffic_and_counts_it: 5,
+        a_full_flow_table_passes_traffic_and_counts_it: 12,
         idle_flows_make_room_for_new_ones: 5,
-        a_full_queue_drops_and_counts_and_tcp_recovers: 5,
-        a_flood_fills_its_own_queue_only: 4,
+        a_full_queue_drops_and_counts_and_tcp_recovers: 13,
+        a_flood_fills_its_own_queue_only: 5,
         more_peers_than_fit_and_silent_peers_harm_nobody: 12,
     }
     scale {
-        thousands_of_held_flows_cost_no_scan: 25,
-        flows_of_one_host_get_equal_shares: 8,
+        thousands_of_held_flows_cost_no_scan: 38,
+        flows_of_one_host_get_equal_shares: 10,
         a_daemon_with_16384_flows_is_small: 15 variant,
     }
     congestion {
-        ours_run_in_the_kernel: 20,
-        rapid_runs_in_the_kernel: 30,
+        ours_run_in_the_kernel: 113,
+        rapid_runs_in_the_kernel: 133,
         gaps_of_rapid_are_kept: 25 variant,
         no_hardship_stops_a_flow: 30 variant,
     }
