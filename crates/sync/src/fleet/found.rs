@@ -49,8 +49,8 @@ impl Found {
             both.filter(|(edge, _)| is_old(edge)).unzip();
         let mut found = Found::among(hosts, &old_reports, old_edges, clocks);
         let is_old: Vec<bool> = edges.iter().map(is_old).collect();
-        found.offsets.trust = spread(&found.offsets.trust, &is_old);
-        found.offsets.residuals = spread(&found.offsets.residuals, &is_old);
+        found.offsets.trust = by_edge(&found.offsets.trust, &is_old);
+        found.offsets.residuals = by_edge(&found.offsets.residuals, &is_old);
         joining::place(&mut found, &joins, &edges, reports, clocks, at);
         found
     }
@@ -153,7 +153,7 @@ fn faster(report: &Report, clocks: &[Clock]) -> f64 {
 }
 
 /// `values` of the edges that count, and 0 of those that do not.
-fn spread(values: &[f64], counts: &[bool]) -> Vec<f64> {
+fn by_edge(values: &[f64], counts: &[bool]) -> Vec<f64> {
     let mut values = values.iter().copied();
     let value = |counts: &bool| if *counts { values.next() } else { None };
     counts
