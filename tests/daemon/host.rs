@@ -18,9 +18,9 @@ use crate::{
     guest,
 };
 
-/// Most machines at a time. It begins with one for each processor, because more of them cost each other's caches, up to a
-/// fifth of the processors' time. On some hosts a machine uses only half a processor, because it waits for its own timers
-/// between two moments of its time; there another one begins whenever so much time is idle:
+/// Most machines at a time. One for each processor begins: four on two processors slowed each other's caches by a fifth.
+/// On some hosts a machine uses only half a processor, because it waits for its own timers between two moments of its
+/// time. So another one begins whenever IDLE_PART of the processors' time was idle for IDLE_FOR.
 const MOST_MACHINES: usize = 4;
 const IDLE_PART: f64 = 0.2;
 const IDLE_FOR: Duration = Duration::from_secs(10);

@@ -119,7 +119,7 @@ impl Central {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::wire::{Delays, EdgeReport};
     use onramp_sync::line::Line;
@@ -129,7 +129,8 @@ mod tests {
         SocketAddr::from(([10, 0, 0, n], 5198))
     }
 
-    fn report(far: u8) -> Report {
+    /// Its one edge: the clocks agree, and each way takes 5 us.
+    pub fn report(far: u8) -> Report {
         let line = Line {
             at: Time::from_ticks(1_000_000_000),
             about_ns: 0,

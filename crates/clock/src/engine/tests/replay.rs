@@ -1,6 +1,5 @@
 //! Somebody records messages and sends them again, when their sender is silent or their receiver has restarted.
 use super::*;
-use onramp_sync::line::Line;
 
 /// Somebody recorded it, and sends it again: to this host after its leader was silent, and to one that has restarted.
 #[test]
@@ -80,29 +79,10 @@ fn a_replayed_report_does_not_choose_fleet_time() {
     engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
     hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
     let says = |far: u8, at_ns: i64, offset_ns: i64| {
-        let line = Line {
-            at: Time::from_ticks(at_ns),
-            about_ns: 0,
-            ahead_ns: 0.0,
-            drift: 0.0,
-            delay_ns: 5_000.0,
-            points: 60,
-        };
-        let delays = Delays {
-            out_min_ns: 5_000,
-            back_min_ns: 5_000,
-            out_now_ns: 5_000,
-            back_now_ns: 5_000,
-        };
-        let edges = vec![EdgeReport {
-            far: address(far),
-            line,
-            delays,
-        }];
-        Body::Report(Report {
-            follows: Some(correction(at_ns, offset_ns)),
-            edges,
-        })
+        let mut report = central::tests::report(far);
+        report.edges[0].line.at = Time::from_ticks(at_ns);
+        report.follows = Some(correction(at_ns, offset_ns));
+        Body::Report(report)
     };
     let hour_ago = NOW - 3_600_000_000_000;
     hear_of(&mut engine, 5, 3, 1, says(1, hour_ago, -70_000_000), NOW);

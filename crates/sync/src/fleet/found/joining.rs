@@ -78,7 +78,7 @@ pub(super) fn place(
         return;
     }
     open.iter()
-        .for_each(|host| found.lost[*host] = Some(super::Lost::Apart));
+        .for_each(|host| found.lost[*host] = Some(Lost::Apart));
     // Neighbours of those that are placed are next.
     loop {
         let claims = |host: &usize| (*host, claims(found, *host, edges, reports, clocks, at));
