@@ -6,7 +6,7 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/deploy-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
@@ -30,7 +30,7 @@ test: setup ## runs all checks and tests, including those in the rack's virtual 
 	tools/test
 
 facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
-	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded::
+	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded:: --skip upgrades::
 
 bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-hop, the clock estimator's per fleet
 	cargo bench --locked --package onramp-bench --bench cost

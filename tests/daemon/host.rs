@@ -247,6 +247,9 @@ fn run_machine(
                 .filter_map(|name| driver(&modules, &scratch, name)),
         );
     }
+    if of("upgrades::") {
+        files.push(program(&older()?, "onramp-older"));
+    }
     if of("fleets::") {
         files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
     }
@@ -302,6 +305,16 @@ fn settings() -> impl Iterator<Item = String> {
 fn seed() -> u64 {
     let seed = std::env::var("ONRAMP_VM_SEED").map_or(Ok(1), |seed| seed.parse());
     seed.expect("ONRAMP_VM_SEED is a number")
+}
+
+/// `ONRAMP_OLDER`: the program of another commit, as tools/upgrade-test builds it.
+fn older() -> Result<PathBuf, VmError> {
+    let missing = || VmError::Io {
+        path: "ONRAMP_OLDER".into(),
+        source: std::io::Error::other("it names no program; run tools/upgrade-test COMMIT"),
+    };
+    let path = std::env::var_os("ONRAMP_OLDER").ok_or_else(missing)?;
+    Ok(path.into())
 }
 
 /// Programs that ours are compared with, as tools/setup fetched them, and the clock that is put under

@@ -233,8 +233,8 @@ pub fn rapid_runs_in_the_kernel() {
         code == Some(1) && text.contains("lo is of type 772"),
         "{text}"
     );
-    let rapid = rapid_shares_a_port(Hooks::AtBoth, 6.0);
-    let plain = rapid_shares_a_port(Hooks::AtSender, 2.0);
+    let rapid = rapid_shares_a_port(Hooks::AtBoth, 4.0);
+    let plain = rapid_shares_a_port(Hooks::AtSender, 1.5);
     assert_eq!(rapid.late_drops, 0);
     assert!(
         rapid.drops < plain.drops,

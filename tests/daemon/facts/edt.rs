@@ -85,8 +85,8 @@ fn assert_less(what: &str, less: f64, more: f64) {
 }
 
 pub fn it_holds_an_incast_and_shortens_the_queue() {
-    let off = many_to_one("edt", "off", 5, Load::seconds(1.0));
-    let edt = many_to_one("edt", "final", 5, Load::seconds(1.0));
+    let off = many_to_one("edt", "off", 3, Load::seconds(1.0));
+    let edt = many_to_one("edt", "final", 3, Load::seconds(1.0));
     assert_eq!(off.holds, 0);
     assert!(edt.holds > 0);
     assert_eq!(edt.kicks, 0, "it cannot release early");

@@ -77,7 +77,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
     assert_eq!(status.membership.coordinator, Some(host(1)), "{status:#?}");
     let (from, to) = (fleet.star.hosts[1].clone(), fleet.star.hosts[2].clone());
     let counters = Counters::of(fleet.agent(1));
-    finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
+    finish_all(transfers(&from, &to, Load::seconds(0.5), 2));
     let held = counters.get("holds");
     assert!(held > 0, "{status:#?}");
     assert!(fleet.agent(1).peer(&to).oracks > 0);
@@ -95,7 +95,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
     });
     println!("taken over in {:.1} s", took.as_secs_f64());
     fleet.assert_right(4.0);
-    finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
+    finish_all(transfers(&from, &to, Load::seconds(0.5), 2));
     let still_held = counters.get("holds");
     assert!(still_held > held, "nothing is held under the new leader");
 
@@ -112,7 +112,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
     let (from, to) = (fleet.star.hosts[2].clone(), fleet.star.hosts[0].clone());
     let counters = Counters::of(fleet.agent(2));
     let held = counters.get("holds");
-    let goodput = finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
+    let goodput = finish_all(transfers(&from, &to, Load::seconds(0.5), 2));
     assert_eq!(counters.get("holds"), held, "held without fleet time");
     assert!(goodput > 80.0, "{goodput} Mbit/s");
 
@@ -121,7 +121,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
     fleet.launch(0, &options);
     fleet.await_synchrony();
     fleet.assert_right(2.0);
-    finish_all(transfers(&from, &to, Load::seconds(1.0), 2));
+    finish_all(transfers(&from, &to, Load::seconds(0.5), 2));
     assert!(counters.get("holds") > held, "nothing is held again");
     running
         .kill()

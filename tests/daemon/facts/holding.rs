@@ -169,7 +169,7 @@ pub fn paced_flows_do_not_overflow_a_port_together() {
         let before = star.drops_towards(to);
         for _ in 0..3 {
             let flows = (0..12)
-                .map(|i| Transfer::start(&star.hosts[i % 2], to, Load::seconds(2.0)))
+                .map(|i| Transfer::start(&star.hosts[i % 2], to, Load::seconds(0.7)))
                 .collect();
             let mbit_per_s = finish_all(flows);
             assert!(mbit_per_s > 80.0, "{mbit_per_s} Mbit/s of 100");
@@ -204,25 +204,24 @@ pub fn a_flow_that_waits_for_acknowledgements_is_spaced() {
 
 /// Such a T holds in vain. Without a guard `final` leaves half of the throughput, and `gate` a twentieth.
 pub fn a_threshold_below_the_path_costs_no_throughput() {
-    let star = Star::build(&PLAN);
-    star.switch
-        .run("tc qdisc replace dev p3 root netem delay 2ms rate 100mbit limit 400");
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let port = &to.port;
+    star.switch.run(&format!(
+        "tc qdisc replace dev {port} root netem delay 2ms rate 100mbit limit 400"
+    ));
     let mbit_per_s = |law: &str| {
         let options = [
             OPTIONS,
             &["--law", law, "--threshold", "50us", "--guard", "50ms"],
         ]
         .concat();
-        let agents: Vec<Agent> = star
-            .hosts
-            .iter()
-            .map(|host| Agent::start(host, &options))
-            .collect();
-        let flow = Transfer::start(&star.hosts[0], &star.hosts[2], Load::seconds(4.0));
+        let agents = [from, to].map(|host| Agent::start(host, &options));
+        let flow = Transfer::start(from, to, Load::seconds(2.0));
         let goodput = finish_all(vec![flow]);
         let beyond = agents[0].status().health.peers_beyond_threshold;
         let holds = law != "off";
-        assert_eq!(beyond == [star.hosts[2].v4], holds, "{law}: {beyond:?}");
+        assert_eq!(beyond == [to.v4], holds, "{law}: {beyond:?}");
         let text = agents[0].text();
         assert_eq!(text.contains("is above --threshold"), holds, "{text}");
         goodput

@@ -19,7 +19,7 @@ use onramp_clock::{
 };
 
 use crate::{
-    agent::{write_keys, Agent},
+    agent::{write_keys, Agent, PROGRAM, USUAL},
     maps::{clock, map, now_mono_ns, offset_at, Counters},
     net::{Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
@@ -47,6 +47,8 @@ pub struct Fleet {
     pub agents: Vec<Option<Agent>>,
     /// `--member` or `--etcd`, and its value.
     pub known_by: [String; 2],
+    /// The build of the daemon that is launched.
+    pub program: &'static str,
     pub star: Star,
 }
 
@@ -57,9 +59,7 @@ impl Fleet {
 
     fn of(hosts: u8, v6: bool, options: &[&str]) -> Self {
         let mut fleet = Self::unborn(hosts);
-        let address = |host: &Host| if v6 { host.v6 } else { host.v4 }.to_string();
-        let members: Vec<String> = fleet.star.hosts.iter().map(address).collect();
-        fleet.known_by = ["--member".into(), members.join(",")];
+        fleet.name_members(v6);
         (0..fleet.agents.len()).for_each(|n| fleet.launch(n, options));
         fleet.await_synchrony();
         fleet
@@ -75,8 +75,16 @@ impl Fleet {
         Self {
             agents: star.hosts.iter().map(|_| None).collect(),
             known_by: Default::default(),
+            program: PROGRAM,
             star,
         }
+    }
+
+    /// Its daemons know each other from their options.
+    pub fn name_members(&mut self, v6: bool) {
+        let address = |host: &Host| if v6 { host.v6 } else { host.v4 }.to_string();
+        let members: Vec<String> = self.star.hosts.iter().map(address).collect();
+        self.known_by = ["--member".into(), members.join(",")];
     }
 
     /// Starts the daemon of host `n`.
@@ -91,8 +99,9 @@ impl Fleet {
             options
         };
         let wrong = ["--synthetic-clock", CLOCKS[n]];
-        let options = [&clock[..], &wrong, options].concat();
-        self.agents[n] = Some(Agent::start(&self.star.hosts[n], &options));
+        let options = [USUAL, &clock, &wrong, options].concat();
+        let agent = Agent::start_build(self.program, &self.star.hosts[n], &options);
+        self.agents[n] = Some(agent);
     }
 
     pub fn agent(&self, n: usize) -> &Agent {
@@ -190,12 +199,12 @@ pub fn load(star: &Star, seconds: f64) {
 pub fn wrong_clocks_agree_under_load() {
     let fleet = Fleet::start(false, &[]);
     print!("idle: ");
-    let (idle, _) = fleet.watch(3.0);
+    let (idle, _) = fleet.watch(2.0);
     let (loaded, honest) = thread::scope(|scope| {
-        scope.spawn(|| load(&fleet.star, 6.5));
-        pause_s(2.5);
+        scope.spawn(|| load(&fleet.star, 4.5));
+        pause_s(2.0);
         print!("under load: ");
-        fleet.watch(4.0)
+        fleet.watch(2.5)
     });
     let cost = fleet.agent(1).clock_status().cost;
     let mbit = cost.wire_bytes as f64 * 8e3 / cost.wall_ns as f64;
