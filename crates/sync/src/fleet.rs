@@ -81,8 +81,11 @@ impl Default for Wander {
     }
 }
 
-/// Standard deviation of a host's first correction at least, ns: its drift is that of one window.
+/// Standard deviation of a host's first corrections at least, ns: its drift is that of a window or two.
 const FIRST_SIGMA_NS: f64 = 1_000.0;
+/// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
+/// are cold, and may all have met a queue.
+const SETTLED: usize = WINDOWS + 1;
 /// Weight of the newest prediction error in its mean square. Prediction errors show what the residuals of the
 /// mesh do not: errors of an edge that is in no loop, and errors common to all edges of a host.
 const SURPRISE_GAIN: f64 = 0.25;
@@ -123,7 +126,7 @@ impl Fleet {
             bend: -correction.bend,
             known: None,
             surprise: None,
-            windows: WINDOWS,
+            windows: SETTLED,
         });
     }
 
@@ -149,7 +152,7 @@ impl Fleet {
         self.settle(&mut guess, &found, hosts);
         let errors = found.errors(hosts, reports);
         self.filter(&mut guess, &foretold, &errors);
-        let window = self.tell(&guess, &found, &errors, at);
+        let window = self.tell(&guess, &found, &errors, reports, at);
         let known = |host: usize| match window.corrections[host] {
             Ok(_) => Some(guess[host]),
             Err(_) => foretold[host].remembered(),
@@ -234,7 +237,7 @@ impl Fleet {
     }
 
     /// Sets the clocks of the connected component that continues as the fleet. The mesh gives only differences, so
-    /// the median host keeps its clock.
+    /// the median host keeps its clock; while all are new, it has the rate of fleet time.
     fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
         let known = |host: &usize| self.clocks.get(*host).is_some_and(Option::is_some);
         let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
@@ -246,11 +249,16 @@ impl Fleet {
                 .iter()
                 .map(|h| clocks[*h].offset_ns - found.offsets.offsets[*h]),
         );
-        let drift = median(
-            anchors
-                .iter()
-                .map(|h| clocks[*h].drift - found.drifts.offsets[*h]),
-        );
+        let is_settled = |host: &usize| {
+            let clock = self.clocks.get(*host).copied().flatten();
+            clock.is_some_and(|clock| clock.windows >= SETTLED)
+        };
+        let gained = |host: &usize| clocks[*host].drift - found.drifts.offsets[*host];
+        let drift = if anchors.iter().any(is_settled) {
+            median(anchors.iter().map(gained))
+        } else {
+            median(anchors.iter().map(|host| -found.drifts.offsets[*host]))
+        };
         for host in members {
             clocks[host].offset_ns = found.offsets.offsets[host] + offset;
             clocks[host].drift = found.drifts.offsets[host] + drift;
@@ -271,7 +279,8 @@ impl Fleet {
             };
             if foretold.known.is_some() {
                 let off = (found.offset_ns - foretold.offset_ns).powi(2);
-                let mean = foretold.surprise.unwrap_or(off);
+                let before = foretold.surprise.filter(|_| clock.windows > SETTLED);
+                let mean = before.unwrap_or(off);
                 clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
             }
             // A host's first packets take longer than others: they are forgotten with the first lines.
@@ -293,17 +302,26 @@ impl Fleet {
         clocks: &[Clock],
         found: &Found,
         errors: &[Error],
+        reports: &[Report],
         at: Time<FleetTime>,
     ) -> Window {
         let elapsed_s = self.elapsed_s(at);
-        let error = |clock: &Clock, window: &Error| {
+        let shortest_ns = shortest_ns(clocks.len(), reports);
+        let error = |(host, clock): (usize, &Clock)| {
+            let window = &errors[host];
             let known = clock.known.map(|known| known.error(elapsed_s));
             let known = known.unwrap_or_default();
             // Two errors make a surprise; lines share all pairs but one window's, so it shows only a part.
             let surprise_ns = clock
                 .surprise
                 .map(|square| (square * WINDOWS as f64 / 2.0).sqrt());
-            let sigma_ns = window.sigma_ns.max(surprise_ns.unwrap_or(FIRST_SIGMA_NS));
+            // Of a first line one only knows that it lies between the clouds, so that its error is below the delay.
+            let least_ns = match surprise_ns {
+                None => f64::max(FIRST_SIGMA_NS, shortest_ns[host] / 2.0),
+                Some(ns) if clock.windows <= SETTLED => ns.max(FIRST_SIGMA_NS),
+                Some(ns) => ns,
+            };
+            let sigma_ns = window.sigma_ns.max(least_ns);
             Error {
                 sigma_ns: known.sigma_ns.max(sigma_ns),
                 ..known
@@ -311,7 +329,7 @@ impl Fleet {
         };
         let correction = |(host, clock): (usize, &Clock)| match found.lost[host] {
             Some(lost) => Err(lost),
-            None => Ok(clock.correction(at, error(clock, &errors[host]))),
+            None => Ok(clock.correction(at, error((host, clock)))),
         };
         Window {
             corrections: clocks.iter().enumerate().map(correction).collect(),
@@ -375,6 +393,18 @@ impl Clock {
     }
 }
 
+/// By host: the shortest delay of its edges, ns; 0 without edges.
+fn shortest_ns(hosts: usize, reports: &[Report]) -> Vec<f64> {
+    let mut shortest = vec![f64::INFINITY; hosts];
+    for report in reports {
+        for host in [report.near, report.far] {
+            shortest[host] = f64::min(shortest[host], report.line.delay_ns.max(0.0));
+        }
+    }
+    let known = |ns: f64| if ns.is_finite() { ns } else { 0.0 };
+    shortest.into_iter().map(known).collect()
+}
+
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     let middle = values.len() / 2;
@@ -420,6 +450,37 @@ mod tests {
             let (right, told) = (right.expect("a member"), told.expect("a member"));
             let now = right.reference;
             assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
+        }
+    }
+
+    /// All pairs of the first window met queues of milliseconds, which grew on some ways.
+    #[test]
+    fn a_fleet_that_begins_under_load_is_soon_right() {
+        let mut fleet = Fleet::new(Wander::default());
+        let mut queued = reports(2);
+        for (report, (ahead_ns, drift)) in
+            queued
+                .iter_mut()
+                .zip([(6e5, 5e-4), (-8e5, -4e-4), (2e5, 7e-4)])
+        {
+            report.line.ahead_ns += ahead_ns;
+            report.line.drift += drift;
+            report.line.delay_ns = 1.2e6;
+        }
+        let first = fleet.window(3, &queued).corrections;
+        for told in first {
+            let sigma_ns = told.expect("a member").error.sigma_ns;
+            assert!(sigma_ns > 5e5, "{sigma_ns} ns");
+        }
+        let windows = (2..8).map(|n| fleet.window(3, &reports(2 * n)));
+        let last = windows.last().expect("six").corrections;
+        let last: Vec<Correction> = last
+            .into_iter()
+            .map(|told| told.expect("a member"))
+            .collect();
+        for told in last {
+            assert!(told.error.sigma_ns < 2_000.0, "{told:?}");
+            assert!(told.drift.abs() < 5e-5, "{told:?}");
         }
     }
 

@@ -86,7 +86,8 @@ impl Line {
 }
 
 /// The line between `above` (probes to the far end) and `below` (probes from it).
-/// `None`: one of them has fewer than [`FEWEST_POINTS`] points, or all at one instant.
+/// `None`: one of them has fewer than [`FEWEST_POINTS`] points, all at one instant, or the best slope is no clock's: pairs
+/// that all met a growing queue tell none.
 pub fn fit(above: &[Point], below: &[Point], softness: Softness) -> Option<Line> {
     let points = above.len().min(below.len());
     if points < FEWEST_POINTS {
@@ -107,6 +108,9 @@ pub fn fit(above: &[Point], below: &[Point], softness: Softness) -> Option<Line>
         *(if rises > 0.0 { &mut low } else { &mut high }) = slope;
     }
     let drift = (low + high) / 2.0;
+    if drift.abs() > 0.999 * STEEPEST {
+        return None;
+    }
     let (top, bottom) = (above.edge(drift).height, -below.edge(drift).height);
     Some(Line {
         at: Time::from_ticks(middle),

@@ -223,7 +223,7 @@ fn rapid_shares_a_port(hooks: Hooks, seconds: f64) -> Shared {
 }
 
 /// RAPID: 24 flows keep a port of 100 Mbit/s busy, and lose nothing once all have begun. When they begin, 0 to 548 packets
-/// of some 46,000 were lost in eleven machines. If the receiver does not stamp, the window is Reno's.
+/// were lost in thirteen machines. If the receiver does not stamp, the window is Reno's.
 pub fn rapid_runs_in_the_kernel() {
     shell("mount -t bpf bpf /sys/fs/bpf");
     // On a slow port, short streams: 64 packets of 4 Mbit/s last 0.2 s.

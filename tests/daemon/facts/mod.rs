@@ -79,12 +79,12 @@ facts! {
         the_strawman_brings_the_delay_down: 14 variant,
         the_final_law_brings_the_delay_down: 27,
         the_gate_brings_the_delay_down: 30,
-        a_threshold_below_the_path_costs_no_throughput: 104,
+        a_threshold_below_the_path_costs_no_throughput: 58,
         ipv6_is_held_as_ipv4_is: 14 variant,
         gro_at_the_receiver_keeps_the_samples: 14 variant,
         segments_of_64_kb_are_held: 14 variant,
         frames_of_9000_bytes_are_held: 14 variant,
-        paced_flows_do_not_overflow_a_port_together: 123,
+        paced_flows_do_not_overflow_a_port_together: 90,
         a_flow_that_waits_for_acknowledgements_is_spaced: 11,
     }
     queues {
@@ -101,7 +101,7 @@ facts! {
         a_nic_that_others_fill_does_not_hold_a_flow: 20 variant,
     }
     edt {
-        it_holds_an_incast_and_shortens_the_queue: 69,
+        it_holds_an_incast_and_shortens_the_queue: 50,
         every_law_holds_with_it: 30 variant,
         its_holds_end_with_the_lease: 8,
         it_restores_what_it_found: 10 variant,
@@ -162,7 +162,7 @@ facts! {
         the_clock_is_believed_until_its_chronyd_has_been_dead_for_long: 50 variant,
     }
     huygens {
-        wrong_clocks_agree_under_load: 102,
+        wrong_clocks_agree_under_load: 70,
         over_ipv6_they_agree_as_well: 40 variant,
         two_hosts_agree: 30 variant,
         half_of_the_probes_are_enough: 40 variant,
@@ -177,7 +177,7 @@ facts! {
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40 variant,
     }
     fleets {
-        one_outlives_its_leader_and_fails_open_without_etcd: 137,
+        one_outlives_its_leader_and_fails_open_without_etcd: 103,
     }
     life {
         sigterm_puts_the_default_back: 7,
@@ -201,7 +201,7 @@ facts! {
     successors {
         after_a_kill_under_load_it_goes_on_without_loss: 34,
         after_a_handover_under_load_it_goes_on_without_loss: 10 variant,
-        after_a_kill_it_goes_on_on_each_of_several_devices: 29,
+        after_a_kill_it_goes_on_on_each_of_several_devices: 29 variant,
         after_a_kill_it_goes_on_with_edt: 10 variant,
         after_a_kill_it_goes_on_observing: 10 variant,
         it_has_its_own_configuration_and_replaces_what_does_not_fit: 22,
@@ -295,7 +295,7 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 113,
-        rapid_runs_in_the_kernel: 133,
+        rapid_runs_in_the_kernel: 100,
         gaps_of_rapid_are_kept: 25 variant,
         no_hardship_stops_a_flow: 30 variant,
     }
@@ -306,7 +306,7 @@ facts! {
         a_host_before_with_and_after_daemons: 400,
     }
     upgrades {
-        a_fleet_is_upgraded_host_by_host: 150,
+        a_fleet_is_upgraded_host_by_host: 500,
     }
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
