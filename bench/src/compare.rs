@@ -11,7 +11,7 @@ use anyhow::{bail, Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    host::{data_path, World, SEEDS},
+    host::{data_path, World, LINES, SEEDS},
     profile,
     several::{Kind, Transferred, Who},
 };
@@ -62,7 +62,8 @@ struct Counted {
     programs: BTreeMap<String, profile::Calls>,
 }
 
-/// Measures all machines, or those named: pairs of kind and number of processors.
+/// Measures all machines, or those named: pairs of kind and number of processors. Prints which functions of the kernel make
+/// the difference to nobody.
 pub fn measure(world: &World, names: &[String]) -> Result<()> {
     let directory = world.root.join("docs");
     let name =
@@ -100,8 +101,9 @@ fn one(world: &World, kind: Kind, processors: u8, seed: u64) -> Result<Run> {
     let out = world.boot(processors, seed, &arguments)?;
     let file = |name: &str| out.path().join(name);
     let all: Vec<Transferred> = serde_json::from_slice(&std::fs::read(file("counted.json"))?)?;
-    let mut counted = vec![];
+    let (mut counted, mut profiles) = (vec![], vec![]);
     for (n, transferred) in all.into_iter().enumerate() {
+        let (who, frames) = (transferred.who, transferred.frames);
         let (counts, symbols) = (file(&format!("counts.{n}")), file(&format!("symbols.{n}")));
         let profile = profile::read(&counts, &symbols)?;
         let of = |names: &dyn Fn(&str) -> bool| {
@@ -116,6 +118,9 @@ fn one(world: &World, kind: Kind, processors: u8, seed: u64) -> Result<Run> {
             shared: profile::shared(&file(&format!("counts.{n}.locks")), &symbols)?,
             programs: of(&|name| name.starts_with("bpf:")),
         });
+        profiles.push(profile);
+        let difference = profile::difference(&profiles[0], &profiles[n], frames as f64, LINES);
+        print!("{who:?}:\n{difference}");
     }
     Ok(Run {
         kind,

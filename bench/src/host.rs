@@ -29,7 +29,7 @@ const MACHINES: usize = 2;
 const MEMORY_MIB: u32 = 1024;
 const PATIENCE: Duration = Duration::from_secs(1800);
 /// Functions of a difference that are printed.
-const LINES: usize = 50;
+pub const LINES: usize = 50;
 
 /// Everything about one bed with one seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -28,6 +28,8 @@ const KERNEL_ARGUMENTS: &[&str] = &[
     "console=ttyS0 quiet",
     // The same addresses and the same clock in every run.
     "nokaslr tsc=reliable",
+    // A program lies where it lay before, so the emulator has translated it already: starting one takes half the time.
+    "norandmaps",
     // An emulated processor does not speculate, and one alone needs no lock prefixes replaced.
     "mitigations=off noreplace-smp",
     // The HPET is the timer: to calibrate the local APIC's, the kernel would spin for 100 ms (3 s of
