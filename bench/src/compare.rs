@@ -101,7 +101,7 @@ fn one(world: &World, kind: Kind, processors: u8, seed: u64) -> Result<Run> {
     let out = world.boot(processors, seed, &arguments)?;
     let file = |name: &str| out.path().join(name);
     let all: Vec<Transferred> = serde_json::from_slice(&std::fs::read(file("counted.json"))?)?;
-    let (mut counted, mut profiles) = (vec![], vec![]);
+    let (mut counted, mut of_nobody) = (vec![], None);
     for (n, transferred) in all.into_iter().enumerate() {
         let (who, frames) = (transferred.who, transferred.frames);
         let (counts, symbols) = (file(&format!("counts.{n}")), file(&format!("symbols.{n}")));
@@ -118,9 +118,13 @@ fn one(world: &World, kind: Kind, processors: u8, seed: u64) -> Result<Run> {
             shared: profile::shared(&file(&format!("counts.{n}.locks")), &symbols)?,
             programs: of(&|name| name.starts_with("bpf:")),
         });
-        profiles.push(profile);
-        let difference = profile::difference(&profiles[0], &profiles[n], frames as f64, LINES);
-        print!("{who:?}:\n{difference}");
+        match &of_nobody {
+            None => of_nobody = Some(profile),
+            Some(before) => {
+                let difference = profile::difference(before, &profile, frames as f64, LINES);
+                print!("{who:?} against nobody:\n{difference}");
+            }
+        }
     }
     Ok(Run {
         kind,

@@ -239,9 +239,9 @@ impl Fleet {
     /// Sets the clocks of the connected component that continues as the fleet. The mesh gives only differences, so
     /// the median host keeps its clock; while all are new, it has the rate of fleet time.
     fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
-        let known = |host: &usize| self.clocks.get(*host).is_some_and(Option::is_some);
+        let before = |host: &usize| self.clocks.get(*host).copied().flatten();
         let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
-        let is_anchor = |host: &usize| known(host) && found.placed[*host].is_none();
+        let is_anchor = |host: &usize| before(host).is_some() && found.placed[*host].is_none();
         let old: Vec<usize> = members.iter().copied().filter(is_anchor).collect();
         let anchors = if old.is_empty() { &members } else { &old };
         let offset = median(
@@ -249,16 +249,10 @@ impl Fleet {
                 .iter()
                 .map(|h| clocks[*h].offset_ns - found.offsets.offsets[*h]),
         );
-        let is_settled = |host: &usize| {
-            let clock = self.clocks.get(*host).copied().flatten();
-            clock.is_some_and(|clock| clock.windows >= SETTLED)
-        };
-        let gained = |host: &usize| clocks[*host].drift - found.drifts.offsets[*host];
-        let drift = if anchors.iter().any(is_settled) {
-            median(anchors.iter().map(gained))
-        } else {
-            median(anchors.iter().map(|host| -found.drifts.offsets[*host]))
-        };
+        let is_settled = |host: &usize| before(host).is_some_and(|clock| clock.windows >= SETTLED);
+        let keep_rate = anchors.iter().any(is_settled);
+        let rate = |host: &usize| if keep_rate { clocks[*host].drift } else { 0.0 };
+        let drift = median(anchors.iter().map(|h| rate(h) - found.drifts.offsets[*h]));
         for host in members {
             clocks[host].offset_ns = found.offsets.offsets[host] + offset;
             clocks[host].drift = found.drifts.offsets[host] + drift;
@@ -315,13 +309,15 @@ impl Fleet {
             let surprise_ns = clock
                 .surprise
                 .map(|square| (square * WINDOWS as f64 / 2.0).sqrt());
-            // Of a first line one only knows that it lies between the clouds, so that its error is below the delay.
-            let least_ns = match surprise_ns {
-                None => f64::max(FIRST_SIGMA_NS, shortest_ns[host] / 2.0),
-                Some(ns) if clock.windows <= SETTLED => ns.max(FIRST_SIGMA_NS),
-                Some(ns) => ns,
+            // Of a host's first line one only knows that it lies between the clouds: its error is below the delay. A host
+            // that followed a former leader has no surprise either, but its line is not the first.
+            let least_ns = match clock.windows {
+                1 => f64::max(FIRST_SIGMA_NS, shortest_ns[host] / 2.0),
+                2..=SETTLED => FIRST_SIGMA_NS,
+                _ => 0.0,
             };
-            let sigma_ns = window.sigma_ns.max(least_ns);
+            let surprise_ns = surprise_ns.unwrap_or(FIRST_SIGMA_NS);
+            let sigma_ns = window.sigma_ns.max(surprise_ns).max(least_ns);
             Error {
                 sigma_ns: known.sigma_ns.max(sigma_ns),
                 ..known
@@ -472,8 +468,8 @@ mod tests {
             let sigma_ns = told.expect("a member").error.sigma_ns;
             assert!(sigma_ns > 5e5, "{sigma_ns} ns");
         }
-        let windows = (2..8).map(|n| fleet.window(3, &reports(2 * n)));
-        let last = windows.last().expect("six").corrections;
+        let windows = (2..6).map(|n| fleet.window(3, &reports(2 * n)));
+        let last = windows.last().expect("four").corrections;
         let last: Vec<Correction> = last
             .into_iter()
             .map(|told| told.expect("a member"))
@@ -529,8 +525,10 @@ mod tests {
             .for_each(|(host, is)| second.recall(host, is));
         let anew = second.window(3, &reports(12)).corrections;
         for (is, anew) in followed.iter().zip(anew) {
-            let off = is.offset_at(now) - anew.expect("a member").offset_at(now);
+            let anew = anew.expect("a member");
+            let off = is.offset_at(now) - anew.offset_at(now);
             assert!(off.abs() <= 100, "{off} ns");
+            assert!(anew.error.sigma_ns <= FIRST_SIGMA_NS, "{anew:?}");
         }
     }
 }

@@ -241,6 +241,13 @@ mod tests {
         );
     }
 
+    /// Every pair met a queue that grew by 2 ms a second.
+    #[test]
+    fn a_slope_that_is_no_clocks_is_no_line() {
+        let [above, below] = clouds(0, 2_000_000, 5_000, |_| 0);
+        assert_eq!(fit(&above, &below, Softness::of(Stamps::Software)), None);
+    }
+
     #[test]
     fn a_point_inside_the_gap_is_given_up() {
         let [mut above, below] = clouds(0, 10_000, 5_000, |_| 0);

@@ -1,4 +1,6 @@
 //! Builds of two commits in one fleet: `tools/upgrade-test COMMIT` builds the older one.
+use std::net::IpAddr;
+
 use nix::sys::signal::Signal;
 
 use super::huygens::{pause_s, Fleet};
@@ -44,10 +46,17 @@ pub fn a_fleet_is_upgraded_host_by_host() {
         pause_s(SETTLING_S);
         let afterwards = finish_all(flows(&fleet));
         let membership = fleet.agent(n).clock_status().membership;
+        let named = membership.other_versions;
         println!(
-            "host {}: {meanwhile:.1} Mbit/s during the upgrade, {afterwards:.1} after it; of another version: {:?}",
-            n + 1,
-            membership.other_versions
+            "host {}: {meanwhile:.1} Mbit/s during the upgrade, {afterwards:.1} after it; of another version: {named:?}",
+            n + 1
+        );
+        // Builds that speak the same version name nobody.
+        let named: Vec<IpAddr> = named.iter().map(|(host, _)| host.ip()).collect();
+        let older: Vec<IpAddr> = fleet.star.hosts[..n].iter().map(|host| host.v4).collect();
+        assert!(
+            named.is_empty() || named == older,
+            "{named:?}, not {older:?}"
         );
         for mbit_per_s in [meanwhile, afterwards] {
             assert!(mbit_per_s > 0.7 * before, "{mbit_per_s} of {before} Mbit/s");
