@@ -458,8 +458,8 @@ impl Fleet {
         for (n, clock) in &times {
             let error_ns = (at_ns(clock, now) - sorted[sorted.len() / 2]).abs();
             self.worst_ns = self.worst_ns.max(error_ns);
-            // Who has just joined may be further off, and says so.
-            let most_ns = RIGHT_NS.max(clock.sigma_ns as f64);
+            // Who has just joined may be further off, and says so: three of its standard deviations.
+            let most_ns = RIGHT_NS.max(3.0 * clock.sigma_ns as f64);
             assert!(error_ns < most_ns, "n{n} is {error_ns} ns off: {times:?}");
         }
     }

@@ -17,6 +17,9 @@ pub const INTERVALS: (Span, Span) = (Span::from_us(200), Span::from_ms(200));
 /// Time between lines, and between central steps.
 pub const WINDOW_NS: i64 = 2_000_000_000;
 
+/// A line over less time has a drift of little worth: 5 us at its ends are 10 ppm over half a second.
+const SHORTEST: Span = Span::from_ns(WINDOW_NS / 2);
+
 /// A window of one edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
@@ -42,8 +45,12 @@ pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
         &points(&pure(end.back.clone(), Stamps::Software.purity())),
         Softness::of(Stamps::Software),
     );
-    // An edge that has fallen silent tells nothing, though old pairs are left.
-    let line = line.filter(|_| !out.is_empty() && !back.is_empty());
+    // An edge that has fallen silent tells nothing, though old pairs are left; nor does one that has just begun.
+    let spans = end.out.first().zip(end.out.last());
+    let spans = spans.map_or(Span::from_ns(0), |(first, last)| {
+        last.first.sent - first.first.sent
+    });
+    let line = line.filter(|_| !out.is_empty() && !back.is_empty() && spans >= SHORTEST);
     Found {
         line: line.map(|line| (line, delays(&line, &out, &back))),
         pairs_out: out.len(),
@@ -122,6 +129,12 @@ mod tests {
         assert!((line.delay_ns - 6_000.0).abs() < 5.0, "{line:?}");
         assert!((delays.out_min_ns - 6_000).abs() < 5, "{delays:?}");
         assert!((delays.back_now_ns - 9_000).abs() < 5, "{delays:?}");
+        // Enough pairs, but of too little time.
+        let mut short = NearEnd::default();
+        short.out = end.out[250..].to_vec();
+        short.back = end.back[250..].to_vec();
+        let found = close(&mut short, after(3));
+        assert!(found.pairs_out == 50 && found.line.is_none(), "{found:?}");
         // What is left would do for a line, but it is old.
         assert!(close(&mut end, after(4)).line.is_none());
         assert_eq!(end.out.len(), 200);

@@ -83,6 +83,8 @@ impl Default for Wander {
 
 /// Standard deviation of a host's first corrections at least, ns: its drift is that of a window or two.
 const FIRST_SIGMA_NS: f64 = 1_000.0;
+/// Standard deviation of the drift of a host's first line at least, which may span half a window of software stamps.
+const FIRST_DRIFT_SIGMA: f64 = 3e-6;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
 const SETTLED: usize = WINDOWS + 1;
@@ -318,8 +320,13 @@ impl Fleet {
             };
             let surprise_ns = surprise_ns.unwrap_or(FIRST_SIGMA_NS);
             let sigma_ns = window.sigma_ns.max(surprise_ns).max(least_ns);
+            let turned = match clock.windows {
+                1 => FIRST_DRIFT_SIGMA,
+                _ => 0.0,
+            };
             Error {
                 sigma_ns: known.sigma_ns.max(sigma_ns),
+                drift_sigma: known.drift_sigma.max(turned),
                 ..known
             }
         };
@@ -413,6 +420,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_units::Span;
 
     /// Clocks 1 and 2 ms ahead of host 0's, which drift by 20 and -10 ppm.
     fn reports(at_s: i64) -> Vec<Report> {
@@ -446,6 +454,17 @@ mod tests {
             let (right, told) = (right.expect("a member"), told.expect("a member"));
             let now = right.reference;
             assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
+        }
+    }
+
+    /// One edge is in no loop, so nothing contradicts its first line.
+    #[test]
+    fn a_first_line_of_two_hosts_is_not_trusted_for_long() {
+        let mut fleet = Fleet::new(Wander::default());
+        for told in fleet.window(2, &reports(2)[..1]).corrections {
+            let told = told.expect("a member");
+            let later = told.reference + Span::from_ms(1_000);
+            assert!(told.sigma_at(later) > 3_000.0, "{told:?}");
         }
     }
 

@@ -9,7 +9,7 @@ use onramp_units::{Fleet as FleetTime, Time};
 use super::{faster, Found, WHOLE_NS};
 use crate::{
     correction::Error,
-    fleet::{median, Clock, Lost, Report, FIRST_SIGMA_NS},
+    fleet::{median, Clock, Lost, Report, FIRST_DRIFT_SIGMA, FIRST_SIGMA_NS},
     line::WINDOWS,
     mesh::{self, Edge, MAD_TO_SIGMA},
     probe::Near,
@@ -17,8 +17,6 @@ use crate::{
 
 /// A host whose edges differ by more standard deviations of an edge's error contradicts itself.
 const CONTRADICTORY: f64 = 5.0;
-/// Standard deviation of the drift of a host's first line, which spans half a second of software stamps.
-const FIRST_DRIFT_SIGMA: f64 = 3e-6;
 
 /// By host: whether it joins. Nobody does if most hosts are new, as at the start of a fleet, or if some old hosts are
 /// connected by new ones only.
