@@ -7,37 +7,13 @@
  * end: lines of "address instructions runs processor", one a block and processor. It also writes FILE.0.locks
  * and so on: lines of "line address runs processors", one a locked instruction and line of 64 B of the
  * kernel's memory that it writes, with the processors as a mask.
- * Argument: out=FILE. The interface is that of plugin API version 1 (QEMU 4.2 and later); Debian
- * ships no header for it. */
+ * Argument: out=FILE. */
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-struct qemu_info;
-enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
-
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-					   void (*f)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
-					    void (*f)(unsigned int cpu, void *data),
-					    enum qemu_plugin_cb_flags flags, void *data);
-enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W };
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
-				      void (*f)(unsigned int cpu, uint32_t info, uint64_t address, void *data),
-				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw, void *data);
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, void (*f)(unsigned int cpu, void *data),
-					  enum qemu_plugin_cb_flags flags, void *data);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+#include "qemu_plugin.h"
 
 int qemu_plugin_version = 1;
 

@@ -316,12 +316,15 @@ fn build_onramp(root: &Path) -> Result<PathBuf> {
 
 /// Builds plugin/count.c with the compiler of the BPF programs; it lies beside this program.
 fn build_plugin() -> Result<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin/count.c");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = own.join("plugin/count.c");
     let plugin = std::env::current_exe()?.with_file_name("count.so");
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang-19".into());
     let mut command = Command::new(clang);
     command
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+        .arg("-I")
+        .arg(own.join("../crates/rack/plugin"))
         .arg(source)
         .arg("-o")
         .arg(&plugin);

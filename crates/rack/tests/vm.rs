@@ -1,6 +1,11 @@
 //! The virtual machine as its users see it. Each fact boots a guest, about 5 s.
 
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -142,6 +147,66 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     );
     let (third, _out) = run(8, TRAFFIC);
     assert_ne!(first.output.lines().last(), third.output.lines().last());
+}
+
+/// Halts some thousand times for a short while; prints the time.
+const NAPS: &str = "mkfifo /tmp/nothing
+    for n in $(seq 3000); do read -r -t 0.0002 _ <>/tmp/nothing; done
+    grep -m1 now /proc/timer_list";
+
+/// An emulator whose main loop always has something to do: somebody asks its monitor again and again. See
+/// plugin/halt.c; without that the times differ by some ns.
+#[test]
+fn a_guest_does_not_notice_when_the_emulators_main_loop_is_busy() {
+    let bin = tempfile::tempdir().unwrap();
+    let monitor = bin.path().join("monitor");
+    let emulator = bin.path().join("qemu-system-x86_64");
+    let script = format!(
+        "#!/bin/sh\nPATH=${{PATH#*:}} exec qemu-system-x86_64 \"$@\" -qmp unix:{},server=on,wait=off\n",
+        monitor.display()
+    );
+    std::fs::write(&emulator, script).unwrap();
+    std::fs::set_permissions(&emulator, Permissions::from_mode(0o755)).unwrap();
+    let usual = std::env::var("PATH").unwrap();
+    let with_monitor = format!("{}:{usual}", bin.path().display());
+    let guest = |path: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onramp-vm"));
+        command.env("PATH", path).arg("--cache");
+        command.arg(machine(1).cache).arg("--out").arg(out.path());
+        let output = command.args(["bash", "-c", NAPS]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let quiet = guest(&usual);
+    for _ in 0..2 {
+        let (asked, busy) = thread::scope(|scope| {
+            let busy = scope.spawn(|| guest(&with_monitor));
+            let asked = ask_until(&monitor, &|| busy.is_finished());
+            (asked, busy.join().unwrap())
+        });
+        assert!(asked > 1_000, "{asked} questions");
+        assert_eq!(busy, quiet);
+    }
+}
+
+/// Asks the monitor of an emulator until it `is_over`. Returns how often it has answered.
+fn ask_until(monitor: &Path, is_over: &dyn Fn() -> bool) -> usize {
+    let mut answers = 0;
+    while !is_over() {
+        let Ok(stream) = UnixStream::connect(monitor) else {
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let mut answer = BufReader::new(&stream).lines();
+        let mut question = r#"{"execute":"qmp_capabilities"}"#;
+        while matches!(answer.next(), Some(Ok(_))) && writeln!(&stream, "{question}").is_ok() {
+            question = r#"{"execute":"query-status"}"#;
+            answers += 1;
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+    answers
 }
 
 #[test]

@@ -19,6 +19,9 @@ use super::{Card, Job, Outcome, Vm, VmError};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
+/// Plugin without which a guest's course depends on the load of this machine (plugin/halt.c).
+const HALT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/halt.so"));
+
 /// Interval at which the host checks for output, the end of the process and cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -58,6 +61,9 @@ pub(super) fn run(
     let dir = work.path();
     let initrd = dir.join("initrd");
     fs::write(&initrd, &image.initrd).map_err(at(&initrd))?;
+
+    let plugin = dir.join("halt.so");
+    fs::write(&plugin, HALT).map_err(at(&plugin))?;
 
     let mut lines = Lines::create(&dir.join("lines"))?;
     let mut uptimes = Lines::create(&dir.join("uptimes"))?;
@@ -163,6 +169,8 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
             ),
         ])
         .args(vm.cards.iter().enumerate().flat_map(card))
+        .arg("-plugin")
+        .arg(dir.join("halt.so"))
         .args(vm.plugin.iter().flat_map(|plugin| ["-plugin", plugin]))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

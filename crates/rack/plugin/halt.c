@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
+/* halt.c: QEMU plugin that makes the guest's course the same in every run. It runs in the emulator: the guest does not
+ * execute one instruction for it.
+ *
+ * The emulator's main loop skips idle time (-icount sleep=off) once it sees that the guest's processor has halted. The
+ * thread that executes the guest sets that mark before it has counted its last instructions. A main loop that is awake at
+ * this moment moves the guest's clock to the next timer, and then these instructions are added: the timer is late by
+ * them, and from there on everything in the guest is somewhat different. The main loop is often awake then, because it
+ * has just woken the guest.
+ *
+ * Does: before the guest executes `hlt`, wait until the main loop sleeps. Nobody wakes it but the thread that waits.
+ * Does not: wait where this machine's kernel does not tell whether a thread sleeps. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "qemu_plugin.h"
+
+#define HLT 0xf4
+/* Times to look, a few ms: a main loop that does not sleep then has something to do that we do not know. */
+#define PATIENCE 10000
+
+int qemu_plugin_version = 1;
+
+/* Begins with "running", or with the number of the system call in which the main loop sleeps. */
+static int main_loop = -1;
+
+static void halts(unsigned int cpu, void *unused)
+{
+	char state;
+
+	(void)cpu, (void)unused;
+	for (int i = 0; i < PATIENCE && pread(main_loop, &state, 1, 0) == 1 && state == 'r'; i++)
+		sched_yield();
+}
+
+static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	/* It ends a block. */
+	struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, qemu_plugin_tb_n_insns(tb) - 1);
+
+	(void)id;
+	if (qemu_plugin_insn_size(last) == 1 && *(const unsigned char *)qemu_plugin_insn_data(last) == HLT)
+		qemu_plugin_register_vcpu_insn_exec_cb(last, halts, QEMU_PLUGIN_CB_NO_REGS, NULL);
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc, char **argv)
+{
+	char name[64];
+
+	(void)info, (void)argc, (void)argv;
+	/* The thread that started the emulator, which installs its plugins, becomes the main loop. */
+	snprintf(name, sizeof(name), "/proc/self/task/%d/syscall", (int)getpid());
+	main_loop = open(name, O_RDONLY | O_CLOEXEC);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+	return 0;
+}
