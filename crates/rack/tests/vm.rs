@@ -157,6 +157,7 @@ const NAPS: &str = "mkfifo /tmp/nothing
 /// An emulator whose main loop always has something to do: somebody asks its monitor again and again. See
 /// plugin/halt.c; without that the times differ by some ns.
 #[test]
+#[ignore = "QEMU 7.2 may hang when it ends while its monitor is asked, as once in nine runs"]
 fn a_guest_does_not_notice_when_the_emulators_main_loop_is_busy() {
     let bin = tempfile::tempdir().unwrap();
     let monitor = bin.path().join("monitor");
