@@ -161,3 +161,34 @@ fn numbers_out_of_bounds_are_refused_with_value_and_bound() {
         }
     }
 }
+
+/// docs/results has a page for each scenario of both worlds; `tools/record` writes them.
+#[test]
+fn recorded_pages_have_the_simulators_tables_of_today() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let scenarios = [
+        "incast",
+        "incast-bbr",
+        "dctcp",
+        "two-flows",
+        "saturated",
+        "saturated8",
+    ];
+    for scenario in scenarios {
+        let out = tempfile::tempdir().unwrap();
+        let run = Command::new(env!("CARGO_BIN_EXE_onramp"))
+            .args(["sim", "run", "--set", "host.small_queue=10 us", "--out"])
+            .arg(out.path())
+            .arg(root.join(format!("scenarios/{scenario}.toml")))
+            .output()
+            .unwrap();
+        let table = String::from_utf8(run.stdout).unwrap();
+        assert!(table.contains("port and queue"), "{scenario}: {table}");
+        let page = root.join(format!("docs/results/{scenario}.md"));
+        assert!(
+            std::fs::read_to_string(&page).unwrap().contains(&table),
+            "{}: write this into it:\n{table}",
+            page.display()
+        );
+    }
+}
