@@ -120,6 +120,11 @@ impl Kind {
         }
     }
 
+    /// Each in a run.
+    pub fn flows(self, processors: usize) -> usize {
+        self.routes(processors).len()
+    }
+
     fn build(self, processors: usize) -> Result<()> {
         match self {
             Kind::Queues => build_queues(processors),
@@ -192,6 +197,8 @@ pub struct Transferred {
     pub who: Who,
     /// Frames that left the senders.
     pub frames: u64,
+    /// TCP's acknowledgements, which the receiver sent.
+    pub acks: u64,
     pub oracks: u64,
 }
 
@@ -248,17 +255,19 @@ fn measure(kind: Kind, processors: usize, who: Who, symbols: &str) -> Result<Tra
             });
         }
         barrier.wait();
-        let before = (frames()?, oracks()?);
+        let before = (frames()?, frames_sent("b")?, oracks()?);
         std::thread::sleep(SETTLE);
         mark_begin();
         barrier.wait();
         barrier.wait();
         mark_end();
         std::fs::copy("/proc/kallsyms", symbols).context("/proc/kallsyms")?;
+        let oracks = oracks()? - before.2;
         Ok::<_, anyhow::Error>(Transferred {
             who,
             frames: frames()? - before.0,
-            oracks: oracks()? - before.1,
+            acks: frames_sent("b")? - before.1 - oracks,
+            oracks,
         })
     })?;
     ensure!(transferred.frames > 0, "nothing was sent");
