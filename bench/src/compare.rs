@@ -169,17 +169,22 @@ pub fn markdown(directory: &Path) -> Result<String> {
 }
 
 fn write_queues(out: &mut String, runs: &[Run]) -> Result<()> {
-    write!(out, "\n{QUEUES}\n| queues and processors | who runs On-Ramp | instructions per frame | against nobody | ACKs per frame | calls of a wait per 1000 frames | instructions in waits per frame | locked instructions on shared memory per frame |\n|{}\n", "---|".repeat(8))?;
+    write!(out, "\n{QUEUES}\n| queues and processors | who runs On-Ramp | instructions per frame | against nobody | ACKs per frame | against nobody, with its ACKs | calls of a wait per 1000 frames | instructions in waits per frame | locked instructions on shared memory per frame |\n|{}\n", "---|".repeat(9))?;
+    let per_ack = per_ack(runs)?;
     for same in runs.chunk_by(|a, b| a.processors == b.processors) {
         for who in Who::of(Kind::Queues) {
             writeln!(
                 out,
-                "| {} | {} | {:.0} | {} | {:.2} | {:.2} | {:.2} | {:.2} |",
+                "| {} | {} | {:.0} | {} | {:.2} | {} | {:.2} | {:.2} | {:.2} |",
                 same[0].processors,
                 who_name(*who),
                 mean(same, *who, instructions)?,
-                against_nobody(same, *who, instructions)?,
-                mean(same, *who, |c| c.transferred.acks)?,
+                against_nobody(same, *who, per_frame(instructions))?,
+                mean(same, *who, acks)?,
+                against_nobody(same, *who, |c| {
+                    per_frame(instructions)(c) - per_ack * per_frame(acks)(c)
+                        + per_ack * mean(same, Who::Nobody, acks).unwrap_or(0.0)
+                })?,
                 1000.0 * mean(same, *who, |c| c.waits.values().map(|w| w.calls).sum())?,
                 mean(same, *who, |c| c
                     .waits
@@ -245,10 +250,9 @@ fn write_hosts(out: &mut String, runs: &[Run]) -> Result<()> {
         let mut cells = vec![who_name(*who).to_owned()];
         for end in ends {
             cells.push(format!("{:.0}", mean(runs, *who, end)?));
-            cells.push(against_nobody(runs, *who, end)?);
+            cells.push(against_nobody(runs, *who, per_frame(end))?);
         }
-        let acks = mean(runs, *who, |c| c.transferred.acks)?;
-        cells.push(format!("{acks:.2}"));
+        cells.push(format!("{:.2}", mean(runs, *who, acks)?));
         let oracks = mean(runs, *who, |c| c.transferred.oracks)?;
         cells.push(if oracks > 0.0 {
             format!("{:.1}", 1.0 / oracks)
@@ -283,7 +287,7 @@ fn who_name(who: Who) -> &'static str {
 }
 
 /// The change in per cent with its 95 % interval over the seeds.
-fn against_nobody(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<String> {
+fn against_nobody(runs: &[Run], who: Who, of: impl Fn(&Counted) -> f64) -> Result<String> {
     if who == Who::Nobody {
         return Ok("-".to_owned());
     }
@@ -295,16 +299,35 @@ fn against_nobody(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Resul
     Ok(format!("{:+.1} % ({low:+.1} to {high:+.1})", change.value))
 }
 
+/// What an acknowledgement costs both ends: the slope of instructions over ACKs, in all runs without On-Ramp.
+fn per_ack(runs: &[Run]) -> Result<f64> {
+    let x = values(runs, Who::Nobody, per_frame(acks))?;
+    let y = values(runs, Who::Nobody, per_frame(instructions))?;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (middle_x, middle_y) = (mean(&x), mean(&y));
+    let pairs = || x.iter().map(|x| x - middle_x).zip(&y);
+    let common: f64 = pairs().map(|(x, y)| x * (y - middle_y)).sum();
+    Ok(common / pairs().map(|(x, _)| x * x).sum::<f64>())
+}
+
+fn acks(counted: &Counted) -> u64 {
+    counted.transferred.acks
+}
+
 fn instructions(counted: &Counted) -> u64 {
     counted.by_processor.iter().sum()
 }
 
-/// Per frame, a run each.
-fn values(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<Vec<f64>> {
+fn per_frame(of: impl Fn(&Counted) -> u64) -> impl Fn(&Counted) -> f64 {
+    move |counted| of(counted) as f64 / counted.transferred.frames as f64
+}
+
+/// A run each.
+fn values(runs: &[Run], who: Who, of: impl Fn(&Counted) -> f64) -> Result<Vec<f64>> {
     let counted = runs.iter().flat_map(|run| &run.counted);
-    let counted = counted.filter(|c| c.transferred.who == who);
     let values: Vec<f64> = counted
-        .map(|c| of(c) as f64 / c.transferred.frames as f64)
+        .filter(|c| c.transferred.who == who)
+        .map(of)
         .collect();
     if values.is_empty() {
         bail!("{FILE} has no run of {who:?}");
@@ -312,7 +335,8 @@ fn values(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<Vec<f6
     Ok(values)
 }
 
+/// Per frame.
 fn mean(runs: &[Run], who: Who, of: impl Fn(&Counted) -> u64) -> Result<f64> {
-    let values = values(runs, who, of)?;
+    let values = values(runs, who, per_frame(of))?;
     Ok(values.iter().sum::<f64>() / values.len() as f64)
 }
