@@ -25,8 +25,8 @@ const ALL: [(Kind, u8); 5] = [
     (Kind::Queues, 8),
     (Kind::Hosts, 4),
 ];
-/// Measured flows of each kind of machine: more machines with other seeds where one has few flows. Flows under fq differ by
-/// a tenth in cost, so the mean of few says nothing.
+/// Flows that are measured with each number of processors: where a machine has few of them, more machines with other seeds
+/// are. Under fq, flows differ by a tenth in cost, so the mean of few says nothing.
 const FLOWS: u64 = 16;
 /// Functions that wait for a lock.
 const WAITS: [&str; 3] = [
@@ -172,6 +172,10 @@ fn write_queues(out: &mut String, runs: &[Run]) -> Result<()> {
     write!(out, "\n{QUEUES}\n| queues and processors | who runs On-Ramp | instructions per frame | against nobody | ACKs per frame | against nobody, with its ACKs | calls of a wait per 1000 frames | instructions in waits per frame | locked instructions on shared memory per frame |\n|{}\n", "---|".repeat(9))?;
     let per_ack = per_ack(runs)?;
     for same in runs.chunk_by(|a, b| a.processors == b.processors) {
+        let acks_of_nobody = mean(same, Who::Nobody, acks)?;
+        let with_its_acks = |c: &Counted| {
+            per_frame(instructions)(c) - per_ack * (per_frame(acks)(c) - acks_of_nobody)
+        };
         for who in Who::of(Kind::Queues) {
             writeln!(
                 out,
@@ -181,10 +185,7 @@ fn write_queues(out: &mut String, runs: &[Run]) -> Result<()> {
                 mean(same, *who, instructions)?,
                 against_nobody(same, *who, per_frame(instructions))?,
                 mean(same, *who, acks)?,
-                against_nobody(same, *who, |c| {
-                    per_frame(instructions)(c) - per_ack * per_frame(acks)(c)
-                        + per_ack * mean(same, Who::Nobody, acks).unwrap_or(0.0)
-                })?,
+                against_nobody(same, *who, with_its_acks)?,
                 1000.0 * mean(same, *who, |c| c.waits.values().map(|w| w.calls).sum())?,
                 mean(same, *who, |c| c
                     .waits
