@@ -26,7 +26,7 @@ const ALL: [(Kind, u8); 5] = [
     (Kind::Hosts, 4),
 ];
 /// Flows that are measured with each number of processors: where a machine has few of them, more machines with other seeds
-/// are. Under fq, flows differ by a tenth in cost, so the mean of few says nothing.
+/// are, because flows differ in how often their receivers acknowledge.
 const FLOWS: u64 = 16;
 /// Functions that wait for a lock.
 const WAITS: [&str; 3] = [
@@ -93,10 +93,10 @@ pub fn measure(world: &World, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// At least two, for an interval.
+/// At least four: the interval of two is wide.
 fn seeds(kind: Kind, processors: u8) -> u64 {
     let flows = kind.flows(processors.into()) as u64;
-    FLOWS.div_ceil(flows).max(2)
+    FLOWS.div_ceil(flows).max(4)
 }
 
 fn kind_name(kind: Kind) -> &'static str {
@@ -169,23 +169,17 @@ pub fn markdown(directory: &Path) -> Result<String> {
 }
 
 fn write_queues(out: &mut String, runs: &[Run]) -> Result<()> {
-    write!(out, "\n{QUEUES}\n| queues and processors | who runs On-Ramp | instructions per frame | against nobody | ACKs per frame | against nobody, with its ACKs | calls of a wait per 1000 frames | instructions in waits per frame | locked instructions on shared memory per frame |\n|{}\n", "---|".repeat(9))?;
-    let per_ack = per_ack(runs)?;
+    write!(out, "\n{QUEUES}\n| queues and processors | who runs On-Ramp | instructions per frame | against nobody | ACKs per frame | calls of a wait per 1000 frames | instructions in waits per frame | locked instructions on shared memory per frame |\n|{}\n", "---|".repeat(8))?;
     for same in runs.chunk_by(|a, b| a.processors == b.processors) {
-        let acks_of_nobody = mean(same, Who::Nobody, acks)?;
-        let with_its_acks = |c: &Counted| {
-            per_frame(instructions)(c) - per_ack * (per_frame(acks)(c) - acks_of_nobody)
-        };
         for who in Who::of(Kind::Queues) {
             writeln!(
                 out,
-                "| {} | {} | {:.0} | {} | {:.2} | {} | {:.2} | {:.2} | {:.2} |",
+                "| {} | {} | {:.0} | {} | {:.2} | {:.2} | {:.2} | {:.2} |",
                 same[0].processors,
                 who_name(*who),
                 mean(same, *who, instructions)?,
                 against_nobody(same, *who, per_frame(instructions))?,
                 mean(same, *who, acks)?,
-                against_nobody(same, *who, with_its_acks)?,
                 1000.0 * mean(same, *who, |c| c.waits.values().map(|w| w.calls).sum())?,
                 mean(same, *who, |c| c
                     .waits
@@ -298,17 +292,6 @@ fn against_nobody(runs: &[Run], who: Who, of: impl Fn(&Counted) -> f64) -> Resul
     let change = ratio.map(|ratio| 100.0 * (ratio - 1.0));
     let [low, high] = change.interval.context("one seed has no interval")?;
     Ok(format!("{:+.1} % ({low:+.1} to {high:+.1})", change.value))
-}
-
-/// What an acknowledgement costs both ends: the slope of instructions over ACKs, in all runs without On-Ramp.
-fn per_ack(runs: &[Run]) -> Result<f64> {
-    let x = values(runs, Who::Nobody, per_frame(acks))?;
-    let y = values(runs, Who::Nobody, per_frame(instructions))?;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (middle_x, middle_y) = (mean(&x), mean(&y));
-    let pairs = || x.iter().map(|x| x - middle_x).zip(&y);
-    let common: f64 = pairs().map(|(x, y)| x * (y - middle_y)).sum();
-    Ok(common / pairs().map(|(x, _)| x * x).sum::<f64>())
 }
 
 fn acks(counted: &Counted) -> u64 {

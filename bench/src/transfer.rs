@@ -129,13 +129,18 @@ impl Connection {
 fn serve(mut stream: TcpStream) -> Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut header = [0; 8];
+    // Not before the first full frame, with which the kernel sets the bound anew. Not later: while the window that the
+    // receiver has offered is wider than its bound, it acknowledges fewer frames.
+    let mut bounded = false;
     while stream.read_exact(&mut header).is_ok() {
-        // Not before: with the first frames the kernel sets the window's bound anew.
-        clamp_window(&stream, WINDOW_BYTES)?;
         let mut left = u64::from_ne_bytes(header);
         while left > 0 {
             let most = left.min(CHUNK as u64) as usize;
             left -= stream.read(&mut buffer[..most])? as u64;
+            if !bounded {
+                clamp_window(&stream, WINDOW_BYTES)?;
+                bounded = true;
+            }
         }
         stream.write_all(&[1])?;
     }
