@@ -106,12 +106,12 @@ ONR_FN u64 onr_rapid_mean_gap_ns(const struct onr_rapid_cfg *cfg, const struct o
 /* The time from the packet before `number` to this one, at its first transmission. */
 ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
 {
-	u32 position = (number - flow->first) % onr_rapid_length(flow);
-	u32 spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
-	u32 each = flow->each ? flow->each : 1;
+	u32 each = flow->each ? flow->each : 1, place = number - flow->first, position, spread_q16;
 
-	if (position % each && flow->sending_rate)
+	if (place % each && flow->sending_rate)
 		return flow->gap_ns;
+	position = place % onr_rapid_length(flow);
+	spread_q16 = flow->in_start ? cfg->start_spread_q16 : cfg->spread_q16;
 	if (!position || !flow->sending_rate)
 		flow->sending_rate = flow->rate;
 	flow->gap_ns = onr_mul_q16(onr_rapid_mean_gap_ns(cfg, flow), onr_rapid_gap_q16(spread_q16, position / each));
@@ -197,7 +197,7 @@ ONR_FN void onr_rapid_restart(const struct onr_rapid_cfg *cfg, struct onr_rapid 
 	flow->estimates = 0;
 	flow->absent = 0;
 	flow->sending_rate = 0;
-	stream->count = 0;
+	onr_rapid_clear(stream);
 	stream->ended = 0;
 	flow->has_spike = 0;
 	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
@@ -273,19 +273,24 @@ ONR_FN enum onr_rapid_news onr_rapid_take(const struct onr_rapid_cfg *cfg, struc
 }
 
 /* The stream that is over has all that is known of it. `next` is sent next. */
-ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
-					   struct onr_rapid_stream *stream ONR_SOME, u32 next)
+ONR_RAPID_APART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_SOME,
+						  struct onr_rapid *flow ONR_SOME,
+						  struct onr_rapid_stream *stream ONR_SOME, u32 next)
 {
-	u64 lasted_ns = 0, packets = 0, top = onr_rapid_top_rate(cfg, stream), unknown_ns, estimate;
-	u32 i, is_found, own = stream->ended;
+	u64 lasted_ns, top = onr_rapid_top_rate(cfg, stream), unknown_ns = 0, estimate;
+	u32 is_found, packets = 0, own = stream->ended, is_noisy = flow->has_spike;
 
-	for (i = 0; i < own && i < ONR_RAPID_ENTRIES; i++) {
-		lasted_ns += stream->entries[i].send_ns;
-		packets += stream->entries[i].packets;
+	/* Without a spike there is nothing to denoise, and the sums have no entry of the next stream. */
+	if (is_noisy)
+		packets = onr_rapid_sum(stream, own);
+	lasted_ns = stream->sent_ns;
+	if (is_noisy && onr_rapid_denoise(cfg, stream)) {
+		unknown_ns = packets ? lasted_ns / packets : 0;
+		onr_rapid_sum(stream, stream->ended);
 	}
-	unknown_ns = onr_rapid_denoise(cfg, stream) && packets ? lasted_ns / packets : 0;
 	estimate = onr_rapid_estimate(cfg, stream, unknown_ns, &is_found);
 	onr_rapid_remove(stream, own);
+	onr_rapid_sum(stream, stream->count);
 	if (!estimate)
 		return ONR_RAPID_BROKEN;
 	return onr_rapid_take(cfg, flow, stream, is_found ? estimate : top, lasted_ns, is_found, next);
@@ -295,12 +300,9 @@ ONR_PART enum onr_rapid_news onr_rapid_end(const struct onr_rapid_cfg *cfg ONR_S
 ONR_PART enum onr_rapid_news onr_rapid_broken(const struct onr_rapid_cfg *cfg ONR_SOME, struct onr_rapid *flow ONR_SOME,
 					      struct onr_rapid_stream *stream ONR_SOME, u32 next)
 {
-	u64 lasted_ns = 0;
-	u32 i;
+	u64 lasted_ns = stream->sent_ns;
 
-	for (i = 0; i < stream->count && i < ONR_RAPID_ENTRIES; i++)
-		lasted_ns += stream->entries[i].send_ns;
-	stream->count = 0;
+	onr_rapid_clear(stream);
 	if (lasted_ns && onr_rapid_standing_ns(flow) >= cfg->standing_ns)
 		return onr_rapid_take(cfg, flow, stream, flow->rate, lasted_ns, 1, next);
 	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
@@ -325,16 +327,18 @@ ONR_FN enum onr_rapid_news onr_rapid_close(const struct onr_rapid_cfg *cfg, stru
 	flow->has_spike = 0;
 	if (is_broken)
 		return onr_rapid_broken(cfg, flow, stream, next);
-	stream->count = 0;
+	onr_rapid_clear(stream);
 	flow->stream_rtt_ns = ONR_RAPID_NO_RTT;
 	return ONR_RAPID_BROKEN;
 }
 
 ONR_FN u32 onr_rapid_ns(u64 later, u64 earlier)
 {
-	u64 gap = later > earlier ? later - earlier : 0;
+	u64 gap = later - earlier;
 
-	return gap < ONR_RAPID_GAP_MOST ? (u32)gap : ONR_RAPID_GAP_MOST;
+	if (gap < ONR_RAPID_GAP_MOST)
+		return (u32)gap;
+	return later > earlier ? ONR_RAPID_GAP_MOST : 0;
 }
 
 /* Appends what is between the last packet and this one. */
@@ -349,6 +353,7 @@ ONR_FN void onr_rapid_append(struct onr_rapid *flow, struct onr_rapid_stream *st
 	entry->packets = packets < ONR_RAPID_PACKETS_MOST ? packets : ONR_RAPID_PACKETS_MOST;
 	entry->send_ns = onr_rapid_ns(sent_ns, flow->sent_ns);
 	entry->receive_ns = onr_rapid_ns(arrived_ns, flow->arrived_ns);
+	onr_rapid_add(stream, entry->send_ns, entry->receive_ns);
 	stream->count++;
 }
 
@@ -358,7 +363,7 @@ ONR_FN u32 onr_rapid_is_known(const struct onr_rapid_cfg *cfg, struct onr_rapid 
 {
 	u32 i = stream->count - 2; /* a spike shows when the gap after it is known */
 
-	if (cfg->passes && stream->count >= 2 && onr_rapid_is_spike(cfg, stream, i)) {
+	if (stream->count > 2 && cfg->passes && onr_rapid_is_spike(cfg, stream, i)) {
 		flow->has_spike = 1;
 		return stream->ended && i >= stream->ended;
 	}
@@ -376,7 +381,7 @@ struct onr_rapid_arrival {
 	u64 rtt_ns;
 };
 
-/* The first packet of another stream than flow->number has arrived. */
+/* The stream that is sent now has no more packets: those of another one have arrived. */
 ONR_FN enum onr_rapid_news onr_rapid_pass(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
 					  struct onr_rapid_stream *stream, u32 next)
 {
@@ -390,34 +395,56 @@ ONR_FN enum onr_rapid_news onr_rapid_pass(const struct onr_rapid_cfg *cfg, struc
 	return onr_rapid_close(cfg, flow, stream, next);
 }
 
-/* A packet has arrived. Those of earlier streams than the first of the present kind only end a gap. */
-ONR_FN enum onr_rapid_news onr_rapid_arrived(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
-					     struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival)
+/* Takes in a packet, whose stream is flow->number unless streams have begun anew behind it. Returns whether the stream
+ * that is over is known now. */
+ONR_FN u32 onr_rapid_take_in(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
+			     const struct onr_rapid_arrival *arrival)
 {
-	enum onr_rapid_news news = ONR_RAPID_NOTHING;
-	u32 packets = arrival->number - flow->last, place = arrival->number - flow->first;
+	u32 is_known = 0;
 
-	if (flow->has_last && (!packets || packets >= ONR_RAPID_BEHIND))
-		return news; /* late, or a copy */
-	if (place < ONR_RAPID_BEHIND && place / onr_rapid_length(flow) != flow->number) {
-		news = onr_rapid_pass(cfg, flow, stream, arrival->next);
-		place = arrival->number - flow->first;
-	}
-	if (place < ONR_RAPID_BEHIND) { /* streams have not begun anew */
-		flow->number = place / onr_rapid_length(flow);
-		flow->is_broken |= !arrival->are_all;
-		flow->is_limited |= arrival->is_limited;
+	if (arrival->number - flow->first < ONR_RAPID_BEHIND) {
+		if (!arrival->are_all)
+			flow->is_broken = 1;
+		if (arrival->is_limited)
+			flow->is_limited = 1;
 		onr_rapid_note_rtt(flow, arrival->sent_ns, arrival->rtt_ns);
 		if (flow->has_last)
-			onr_rapid_append(flow, stream, packets, arrival->sent_ns, arrival->arrived_ns);
-		if (onr_rapid_is_known(cfg, flow, stream))
-			news = onr_rapid_end(cfg, flow, stream, arrival->next);
+			onr_rapid_append(flow, stream, arrival->number - flow->last, arrival->sent_ns, arrival->arrived_ns);
+		is_known = onr_rapid_is_known(cfg, flow, stream);
 	}
 	flow->last = arrival->number;
 	flow->sent_ns = arrival->sent_ns;
 	flow->arrived_ns = arrival->arrived_ns;
 	flow->has_last = 1;
-	return news;
+	return is_known;
+}
+
+/* The first packet of another stream than flow->number has arrived. */
+ONR_RAPID_APART enum onr_rapid_news onr_rapid_arrived_first(const struct onr_rapid_cfg *cfg ONR_SOME,
+							    struct onr_rapid *flow ONR_SOME,
+							    struct onr_rapid_stream *stream ONR_SOME,
+							    const struct onr_rapid_arrival *arrival ONR_SOME)
+{
+	enum onr_rapid_news news = onr_rapid_pass(cfg, flow, stream, arrival->next);
+	u32 place = arrival->number - flow->first;
+
+	if (place < ONR_RAPID_BEHIND) /* streams have not begun anew */
+		flow->number = place / onr_rapid_length(flow);
+	return onr_rapid_take_in(cfg, flow, stream, arrival) ? onr_rapid_end(cfg, flow, stream, arrival->next) : news;
+}
+
+/* A packet has arrived. Those of earlier streams than the first of the present kind only end a gap. */
+ONR_FN enum onr_rapid_news onr_rapid_arrived(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+					     struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival)
+{
+	u32 packets = arrival->number - flow->last, place = arrival->number - flow->first;
+
+	if (flow->has_last && (!packets || packets >= ONR_RAPID_BEHIND))
+		return ONR_RAPID_NOTHING; /* late, or a copy */
+	if (place < ONR_RAPID_BEHIND && place / onr_rapid_length(flow) != flow->number)
+		return onr_rapid_arrived_first(cfg, flow, stream, arrival);
+	return onr_rapid_take_in(cfg, flow, stream, arrival) ? onr_rapid_end(cfg, flow, stream, arrival->next) :
+							       ONR_RAPID_NOTHING;
 }
 
 #endif

@@ -50,12 +50,63 @@ struct onr_rapid_entry {
 	u32 receive_ns;
 };
 
-/* The entries of a stream, in order. */
+/* The entries of a stream, in order. Their sums are kept, so that the end of a stream in which the receiver has not waited
+ * needs no pass over them. */
 struct onr_rapid_stream {
 	u32 count;
 	u32 ended; /* those of a stream that is over; the others are of the next one */
 	struct onr_rapid_entry entries[ONR_RAPID_ENTRIES];
+	u64 sent_ns;  /* of the send gaps */
+	s64 delay_ns; /* of the receive gaps less the send gaps: the queueing delay, relative to that before the stream */
+	s64 least_ns; /* the least delay at an entry, 0 at most */
 };
+
+/* Whether an index has an entry, in a form that the verifier follows. A host has no verifier: `count` bounds all indices.
+ * ONR_RAPID_APART: what ends a stream, which is rare. On a host it is apart from what each packet needs. */
+#ifdef __bpf__
+#define ONR_RAPID_INDEX(index) ONR_INDEX(index)
+#define ONR_RAPID_HAS(index) ((index) < ONR_RAPID_ENTRIES)
+#define ONR_RAPID_APART ONR_PART
+#else
+#define ONR_RAPID_INDEX(index) ((void)(index))
+#define ONR_RAPID_HAS(index) 1
+#define ONR_RAPID_APART static __attribute__((noinline, unused))
+#endif
+
+ONR_FN void onr_rapid_clear_sums(struct onr_rapid_stream *stream)
+{
+	stream->sent_ns = 0;
+	stream->delay_ns = 0;
+	stream->least_ns = 0;
+}
+
+/* Forgets the entries of the present stream. */
+ONR_FN void onr_rapid_clear(struct onr_rapid_stream *stream)
+{
+	stream->count = 0;
+	onr_rapid_clear_sums(stream);
+}
+
+/* Adds the gaps of an entry to the sums. */
+ONR_FN void onr_rapid_add(struct onr_rapid_stream *stream, u32 send_ns, u32 receive_ns)
+{
+	stream->sent_ns += send_ns;
+	stream->delay_ns += (s64)receive_ns - send_ns;
+	stream->least_ns = onr_min(stream->least_ns, stream->delay_ns);
+}
+
+/* Makes the sums those of the first `count` entries. Returns their packets. */
+ONR_PART u32 onr_rapid_sum(struct onr_rapid_stream *stream ONR_SOME, u32 count)
+{
+	u32 i, packets = 0;
+
+	onr_rapid_clear_sums(stream);
+	for (i = 0; i < count && i < ONR_RAPID_ENTRIES; i++) {
+		onr_rapid_add(stream, stream->entries[i].send_ns, stream->entries[i].receive_ns);
+		packets += stream->entries[i].packets;
+	}
+	return packets;
+}
 
 /* Whether receive gap `i` is a spike: the first packet after the receiver has waited. */
 ONR_PART u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
@@ -64,10 +115,10 @@ ONR_PART u32 onr_rapid_is_spike(const struct onr_rapid_cfg *cfg ONR_SOME, const 
 	u32 last = i - 1, next = i + 1;
 	u64 before, own, after;
 
-	ONR_INDEX(i);
-	ONR_INDEX(last);
-	ONR_INDEX(next);
-	if (next >= stream->count || last >= ONR_RAPID_ENTRIES || i >= ONR_RAPID_ENTRIES || next >= ONR_RAPID_ENTRIES)
+	ONR_RAPID_INDEX(i);
+	ONR_RAPID_INDEX(last);
+	ONR_RAPID_INDEX(next);
+	if (!i || next >= stream->count || !ONR_RAPID_HAS(last) || !ONR_RAPID_HAS(i) || !ONR_RAPID_HAS(next))
 		return 0;
 	before = stream->entries[last].receive_ns;
 	own = stream->entries[i].receive_ns;
@@ -82,7 +133,7 @@ ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from,
 	u32 i;
 
 	for (i = from; i < to; i++) {
-		ONR_INDEX(i);
+		ONR_RAPID_INDEX(i);
 		if (i >= ONR_RAPID_ENTRIES)
 			break;
 		packets += stream->entries[i].packets;
@@ -92,7 +143,7 @@ ONR_PART u32 onr_rapid_level(struct onr_rapid_stream *stream ONR_SOME, u32 from,
 	if (!packets)
 		return 0;
 	for (i = from; i < to; i++) {
-		ONR_INDEX(i);
+		ONR_RAPID_INDEX(i);
 		if (i >= ONR_RAPID_ENTRIES)
 			break;
 		stream->entries[i].send_ns = (u32)(send * stream->entries[i].packets / packets);
@@ -158,32 +209,25 @@ ONR_FN u64 onr_rapid_entry_rate(const struct onr_rapid_cfg *cfg, const struct on
 	return entry->send_ns ? bytes * 1000000000 / entry->send_ns : cfg->max_rate;
 }
 
-/* The least queueing delay, relative to that before the stream. */
-ONR_PART s64 onr_rapid_least_delay(const struct onr_rapid_stream *stream ONR_SOME)
-{
-	s64 delay = 0, least = 0;
-	u32 i;
-
-	for (i = 0; i < stream->ended && i < ONR_RAPID_ENTRIES; i++) {
-		delay += (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
-		least = onr_min(least, delay);
-	}
-	return least;
-}
-
-/* Entries of a stream before it queues consistently. The delay at its end is known to unknown_ns. */
+/* Entries of the stream that is over before it queues consistently. The sums are those of its entries, and the delay at
+ * its end is known to unknown_ns. */
 ONR_PART u32 onr_rapid_ahead(const struct onr_rapid_cfg *cfg ONR_SOME, const struct onr_rapid_stream *stream ONR_SOME,
 			     u64 unknown_ns)
 {
-	s64 delay = 0, most = onr_rapid_least_delay(stream) + (s64)cfg->least_rise_ns;
-	u32 i, ahead = 0;
+	s64 delay = stream->delay_ns, most = stream->least_ns + (s64)cfg->least_rise_ns;
+	u32 i, behind;
 
-	for (i = 0; i < stream->ended && i < ONR_RAPID_ENTRIES; i++) {
-		delay += (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
-		if (delay <= most)
-			ahead = i + 1;
+	if (delay <= most + (s64)unknown_ns)
+		return stream->ended;
+	/* From the end: most streams queue for a part of their rates only. */
+	for (behind = 0; behind < ONR_RAPID_ENTRIES; behind++) {
+		i = stream->ended - 1 - behind;
+		ONR_RAPID_INDEX(i);
+		if (delay <= most || i >= ONR_RAPID_ENTRIES)
+			break;
+		delay -= (s64)stream->entries[i].receive_ns - stream->entries[i].send_ns;
 	}
-	return i - ahead < cfg->least_run || delay <= most + (s64)unknown_ns ? i : ahead;
+	return behind < cfg->least_run ? stream->ended : stream->ended - behind;
 }
 
 /* The rate of the last entry of the stream that is over; 0 if it has no entries. */
@@ -191,7 +235,7 @@ ONR_FN u64 onr_rapid_top_rate(const struct onr_rapid_cfg *cfg, const struct onr_
 {
 	u32 last = stream->ended - 1;
 
-	ONR_INDEX(last);
+	ONR_RAPID_INDEX(last);
 	return last < ONR_RAPID_ENTRIES ? onr_rapid_entry_rate(cfg, &stream->entries[last]) : 0;
 }
 
@@ -213,7 +257,7 @@ ONR_PART u32 onr_rapid_remove(struct onr_rapid_stream *stream ONR_SOME, u32 own)
 
 	for (i = 0; i < ONR_RAPID_ENTRIES; i++) {
 		from = own + i;
-		ONR_INDEX(from);
+		ONR_RAPID_INDEX(from);
 		if (from >= stream->count || from >= ONR_RAPID_ENTRIES)
 			break;
 		stream->entries[i] = stream->entries[from];

@@ -70,8 +70,9 @@ fn bytes_per_s(rate: Rate) -> u64 {
     (rate.bits_per_s() / 8).clamp(1, 1 << 40)
 }
 
+#[inline]
 fn ns(span: Span) -> u64 {
-    (span.as_ps() / 1000).max(0) as u64
+    span.as_ps().max(0) as u64 / 1000
 }
 
 fn ns_u32(span: Span) -> u32 {
@@ -112,6 +113,7 @@ impl Rapid {
     }
 
     /// R_avg, bytes a second; none before the connection has a rate.
+    #[inline]
     pub fn bytes_per_s(&self) -> Option<u64> {
         (self.state.rate > 0).then_some(self.state.rate)
     }
@@ -143,6 +145,7 @@ impl Rapid {
     }
 
     /// Time from the packet before `number` to this one, at its first transmission. Ask once for each, in order.
+    #[inline]
     pub fn gap(&mut self, number: u32) -> Span {
         // SAFETY: reads the configuration, writes the state.
         let gap_ns = unsafe { raw::onr_rapid_gap_ns(&self.config, &mut self.state, number) };
@@ -150,6 +153,7 @@ impl Rapid {
     }
 
     /// A packet has arrived.
+    #[inline]
     pub fn arrived(&mut self, arrival: &Arrival) -> Estimate {
         let arrival = raw::onr_rapid_arrival {
             number: arrival.number,

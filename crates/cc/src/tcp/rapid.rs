@@ -6,6 +6,7 @@ use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl, PACKET_BYT
 use crate::parameter::{kbit, parameters, Bounds, LONG, SHORT, STEP};
 use onramp_law::RapidConfig;
 use onramp_units::{Rate, Sim, Span, Time};
+use std::num::NonZeroU64;
 
 /// A ratio of two rates.
 const RATIO: Bounds = Bounds::Fraction(1.01, 4.0);
@@ -55,11 +56,18 @@ enum Lateness {
     Stamp,
 }
 
-/// A random part of `whole` for packet `number`, always the same: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// A random part of `whole` for packet `number`, always the same.
+#[inline]
 fn part_of(whole: Span, number: u32, what: Lateness) -> Span {
-    if whole == Span::ZERO {
-        return whole;
+    match whole {
+        Span::ZERO => whole,
+        _ => random_part_of(whole, number, what),
     }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). Apart, because few scenarios have errors.
+#[inline(never)]
+fn random_part_of(whole: Span, number: u32, what: Lateness) -> Span {
     let seed = u64::from(number) << 1 | what as u64;
     let mut bits = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -71,7 +79,8 @@ fn part_of(whole: Span, number: u32, what: Lateness) -> Span {
 #[derive(Debug, Clone)]
 pub struct Rapid {
     law: onramp_law::Rapid,
-    stamp: Span,
+    /// Resolution of time stamps, at least 1.
+    stamp_ps: NonZeroU64,
     timer_late: Span,
     stamp_late: Span,
     cap: u32,
@@ -99,7 +108,7 @@ impl Rapid {
         };
         Rapid {
             law: onramp_law::Rapid::new(&config),
-            stamp: params.stamp,
+            stamp_ps: NonZeroU64::new(params.stamp.as_ps().max(1) as u64).unwrap_or(NonZeroU64::MIN),
             timer_late: params.timer_late,
             stamp_late: params.stamp_late,
             stamped: Span::ZERO,
@@ -113,8 +122,9 @@ impl Rapid {
     fn stamped(&mut self, number: u32, at: Time<Sim>) -> u64 {
         let late = part_of(self.stamp_late, number, Lateness::Stamp);
         self.stamped = self.stamped.max(at - Time::ZERO + late);
-        let unit_ps = self.stamp.as_ps().max(1);
-        (self.stamped.as_ps() / unit_ps * unit_ps / 1000) as u64
+        // It begins at zero and does not go back.
+        let stamped_ps = self.stamped.as_ps() as u64;
+        (stamped_ps - stamped_ps % self.stamp_ps) / 1000
     }
 
     /// By how much packet `number` leaves late.
@@ -134,7 +144,7 @@ impl Rapid {
             are_all: follows || acked.cumulative > arrival.number,
             is_limited: arrival.app_limited,
             next: acked.next,
-            sent_ns: intended.max(Span::ZERO).as_ns() as u64,
+            sent_ns: intended.as_ps().max(0) as u64 / 1000,
             arrived_ns,
             rtt: acked.rtt,
         });
@@ -172,8 +182,12 @@ impl WindowControl for Rapid {
 
     fn gap(&mut self, number: u32) -> Option<Span> {
         self.law.bytes_per_s()?; // the initial window leaves at once, as any TCP's
-        let gap = self.law.gap(number) + self.late(number);
-        Some((gap - self.late(number.wrapping_sub(1))).max(Span::ZERO))
+        let gap = self.law.gap(number);
+        if self.timer_late == Span::ZERO {
+            return Some(gap);
+        }
+        let late = self.late(number) - self.late(number.wrapping_sub(1));
+        Some((gap + late).max(Span::ZERO))
     }
 
     fn estimate(&self) -> Option<f64> {
