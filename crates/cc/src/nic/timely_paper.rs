@@ -30,6 +30,7 @@ parameters! { "timely_paper", |line| {
     "first_rate" first_rate: Rate = line, STEP, "The rate with which a flow begins.";
     "segment_bytes" segment_bytes: u32 = 16_000, SEGMENT, "Payload that has one round-trip time and leaves as one burst.";
     "burst_rate" burst_rate: Rate = line, STEP, "Rate within a burst (the paper's NIC pacing).";
+    "outstanding" outstanding: u32 = 0, Bounds::Count(0, 1_000_000), "Number of segments that may be outstanding when another one begins (the paper's static limit, whose value it does not give). 0: no limit.";
 } }
 
 /// Per segment.
@@ -57,6 +58,7 @@ impl Params {
 pub struct TimelyPaper {
     law: Timely,
     burst: Burst,
+    window_bytes: u64,
 }
 
 impl TimelyPaper {
@@ -79,6 +81,10 @@ impl TimelyPaper {
             burst: Burst {
                 bytes: params.segment_bytes,
                 rate: params.burst_rate,
+            },
+            window_bytes: match params.outstanding {
+                0 => u64::MAX,
+                segments => u64::from(segments) * u64::from(params.segment_bytes),
             },
         }
     }
@@ -106,7 +112,7 @@ impl CongestionControl for TimelyPaper {
     fn limits(&self) -> Limits {
         Limits {
             rate: self.rate(),
-            window_bytes: u64::MAX,
+            window_bytes: self.window_bytes,
         }
     }
 

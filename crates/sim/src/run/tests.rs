@@ -472,3 +472,37 @@ fn acknowledgements_with_priority_do_not_wait_behind_data() {
     let (behind, before) = (p99("false"), p99("true"));
     assert!(before < behind, "{before} {behind}");
 }
+
+#[test]
+fn a_static_limit_bounds_what_is_outstanding_and_breaks_no_burst() {
+    let idle_us = 4.0 * 500.0 + 1056.0 * 8.0 / 1e4 + 2.0 * 60.0 * 8.0 / 1e4;
+    for (segments, outstanding) in [("1", 1.0), ("3", 3.0)] {
+        let set = [
+            ("traffic.1.flows", "0"),
+            ("traffic.2.flows", "0"),
+            ("network.link.delay", "500 us"),
+            ("duration", "100 ms"),
+            ("warmup", "20 ms"),
+            ("cc.timely_paper.first_rate", "10 Gbit/s"),
+            ("cc.timely_paper.min_rate", "10 Gbit/s"),
+            ("cc.timely_paper.outstanding", segments),
+        ];
+        let scenario = Scenario::parse_with(SEGMENTS, "t", &set).unwrap_or_else(|e| panic!("{e}"));
+        let watch = Watch {
+            series: vec!["rtts".to_owned()],
+            ..Watch::default()
+        };
+        let report = run(&scenario.runs()[0], 0, watch, &mut |_| true).unwrap();
+        let metrics = report.into_tables().0.metrics;
+        // So many segments of 16 kB begin in a round-trip time.
+        let expected = outstanding * 16_000.0 * 8.0 / (idle_us * 1e3);
+        let goodput = metrics["long.goodput_gbps"][0].as_f64().unwrap();
+        assert!(
+            (goodput / expected - 1.0).abs() < 0.05,
+            "{segments}: {goodput} of {expected}"
+        );
+        // Bursts that wait for room within would have longer ones.
+        let rtt = metrics["rtt_us"]["max"].as_f64().unwrap();
+        assert!((rtt - idle_us).abs() < 1.0, "{rtt} of {idle_us}");
+    }
+}

@@ -39,7 +39,7 @@ impl Sender {
             State::Finished
         } else if self.next >= self.size {
             State::Sent
-        } else if self.next.saturating_sub(self.unacked) >= self.limits.window_bytes {
+        } else if self.in_flight() >= self.limits.window_bytes && !self.is_in_burst() {
             State::Blocked
         } else {
             State::Ready

@@ -80,6 +80,11 @@ impl Segments {
         next_at
     }
 
+    /// Whether a part of a burst has left.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
     /// Whether the rest of a burst follows at once, because it leaves at the rate of the line.
     pub fn goes_on(&self, next_at: Time<Sim>, line_free_at: Time<Sim>) -> bool {
         self.leaving.is_some() && next_at <= line_free_at

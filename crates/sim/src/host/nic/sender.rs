@@ -121,6 +121,11 @@ impl Sender {
         self.cc.burst().map_or(0, |burst| u64::from(burst.bytes))
     }
 
+    /// Whether it has sent a part of a burst, which leaves as a whole.
+    pub(super) fn is_in_burst(&self) -> bool {
+        self.segments.as_ref().is_some_and(|s| s.is_leaving())
+    }
+
     /// Bytes sent that are not acknowledged.
     pub fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.unacked)
