@@ -1,7 +1,7 @@
 //! Work of a congestion control for packets of one connection, each with an acknowledgement, over an idle line of 1 Gbit/s
 //! with a round-trip time of 112 us. For counting its instructions with callgrind (docs/simulator.md).
 //!
-//! `cost NAME PACKETS`
+//! `cost NAME PACKETS [WAIT_US]`: a receiver that waits takes its packets each WAIT_US.
 
 use onramp_cc::tcp::{
     self, Acked, Arrival, Device, Pacing, RateSample, Reported, Window, WindowControl,
@@ -15,7 +15,9 @@ const DELAY: Span = Span::from_us(50);
 fn main() {
     let mut words = std::env::args().skip(1);
     let name = words.next().expect("a congestion control");
-    let packets: u32 = words.next().map_or(0, |n| n.parse().expect("a number"));
+    let mut number = || words.next().map(|n| n.parse::<u32>().expect("a number"));
+    let packets = number().unwrap_or(0);
+    let wait_ps = i64::from(number().unwrap_or(0)) * 1_000_000;
     let entry = tcp::entry(&name).expect("a congestion control of kernel hosts");
     let mut control = (entry.algorithm)().start();
     let mut window = Window::initial(10);
@@ -23,8 +25,15 @@ fn main() {
     let (mut sent_at, mut free_at): (Time<Sim>, Time<Sim>) = (Time::ZERO, Time::ZERO);
     for number in 0..packets {
         let arrived_at = free_at.max(sent_at + DELAY) + PACKET;
-        let now = arrived_at + DELAY;
-        control.on_ack(&mut window, &acked(number, (sent_at, arrived_at, now)));
+        let taken_at = match wait_ps {
+            0 => arrived_at,
+            _ => {
+                Time::ZERO
+                    + Span::from_ps(((arrived_at - Time::ZERO).as_ps() / wait_ps + 1) * wait_ps)
+            }
+        };
+        let now = taken_at + DELAY;
+        control.on_ack(&mut window, &acked(number, (sent_at, taken_at, now)));
         free_at = arrived_at;
         let gap = match control.clocks_gaps() {
             true => control.gap(number + 1),
