@@ -14,6 +14,8 @@ pub(super) struct Segments {
     /// The one that leaves now: since when it is due and since when it leaves, and its bytes on the wire so far.
     leaving: Option<(Time<Sim>, Time<Sim>, u32)>,
     last: Option<Last>,
+    /// The next one is not due before, because the window was full.
+    room_at: Option<Time<Sim>>,
     /// End of the last complete one.
     completed: u64,
 }
@@ -99,12 +101,21 @@ impl Segments {
         planned.as_s_f64() < USED * taken.as_s_f64()
     }
 
+    /// The window was full until now. The wait for room is no round-trip time: nothing was handed to the NIC.
+    pub fn has_room(&mut self, now: Time<Sim>) {
+        self.room_at = Some(now);
+    }
+
     /// When the next burst is due at the present rate: a lower rate delays a planned one, a higher one changes nothing.
     /// None while a burst leaves.
     pub fn planned_again(&self, rate: Rate, rounding: Rounding) -> Option<Time<Sim>> {
         let last = self.last.filter(|_| self.leaving.is_none())?;
         let at_rate = last.began + rounding.wire_time(last.wire_bytes, rate);
-        Some(at_rate.max(last.next_at))
+        Some(
+            at_rate
+                .max(last.next_at)
+                .max(self.room_at.unwrap_or(at_rate)),
+        )
     }
 
     /// The oldest burst that an acknowledgement of all bytes below `acked` completes now.

@@ -1,7 +1,7 @@
 //! The sending end of a connection: packets, acknowledgements, go-back-N. A connection carries one flow, or
 //! flows in order (streams.rs).
 
-use super::scheduler::Entry;
+use super::scheduler::{Entry, State};
 use super::segments::{Made, Segments};
 use super::Nics;
 use crate::engine::events::Rank;
@@ -336,6 +336,7 @@ impl Nics {
         if sender.is_over() {
             return;
         }
+        let was_full = sender.segments.is_some() && sender.state() == State::Blocked;
         if packet.seq > sender.unacked {
             sender.unacked = packet.seq;
             if let Some(timeout) = self.own.timeout {
@@ -368,6 +369,11 @@ impl Nics {
         }
         let sender = &mut self.senders[at];
         sender.limits = sender.cc.limits();
+        if let (true, State::Ready, Some(segments)) =
+            (was_full, sender.state(), &mut sender.segments)
+        {
+            segments.has_room(site.net.now);
+        }
         self.update_entry(site, at);
         self.plan_segment_again(site, at);
         if self.own.algorithm.moves_next_packet() {
