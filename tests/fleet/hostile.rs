@@ -9,9 +9,12 @@ use std::{
 use nix::sys::signal::Signal;
 use onramp_clock::{
     keys::Keys,
-    wire::{Body, Message, Probe, State, Verdict, LONGEST, VERSION},
+    wire::{Body, Delays, EdgeReport, Message, Probe, Report, State, Verdict, LONGEST, VERSION},
 };
-use onramp_sync::correction::{Correction, Error};
+use onramp_sync::{
+    correction::{Correction, Error},
+    line::Line,
+};
 use onramp_units::Time;
 
 use crate::world::{within, Fleet, SLACK, WINDOW};
@@ -172,6 +175,90 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
         assert_eq!(other, [(own, VERSION + 7)]);
     }
     fleet.etcd.revoke(lease);
+    fleet.settle();
+}
+
+/// A member with the key, which answers no probe and says of its neighbours' clocks what nobody else says: it has no fleet
+/// time, the leader names it, and it moves nobody.
+#[test]
+fn a_host_with_false_edges_is_named_and_moves_nobody() {
+    const STEP_NS: i64 = 3_000_000;
+    let mut fleet = Fleet::start(47, 3);
+    let own = fleet.address(9);
+    let socket = UdpSocket::bind(own).expect("a free address");
+    let lease = fleet
+        .etcd
+        .put_member("liar", &record(&own.to_string(), VERSION), true);
+    fleet.within(SLACK, "it is a member", |f| {
+        f.running()
+            .all(|agent| agent.status().membership.members == 4)
+    });
+    let (leader, term) = fleet.leader(1).expect("they have a leader");
+    let named = |fleet: &Fleet| fleet.agent(leader).status().membership.contradictory;
+    assert!(named(&fleet).is_empty());
+    let mut seq = 0;
+    let mut lie = |fleet: &Fleet| {
+        let at = Time::from_ticks(onramp_clock::stamps::now_mono_ns());
+        let edge = |n: i64| EdgeReport {
+            far: fleet.address(n as usize),
+            line: Line {
+                at,
+                about_ns: n * n * STEP_NS,
+                ahead_ns: 0.0,
+                drift: 0.0,
+                delay_ns: 20_000.0,
+                points: 60,
+            },
+            delays: Delays::default(),
+        };
+        let (follows, edges) = (None, (1..=3).map(edge).collect());
+        let body = Body::Report(Report { follows, edges });
+        seq += 1;
+        let message = Message { seq, term, body };
+        let datagram = message.encode(&Keys::well_known(), own, fleet.address(leader));
+        socket
+            .send_to(&datagram, fleet.address(leader))
+            .expect("sent");
+    };
+    let since = Instant::now();
+    while named(&fleet) != [own] {
+        assert!(since.elapsed() < WINDOW * 5 + SLACK, "nobody names it");
+        lie(&fleet);
+        fleet.watch(0.3);
+    }
+    println!("named after {:.1} s", since.elapsed().as_secs_f64());
+    let line = format!("{own} is excluded: its edges contradict");
+    assert!(fleet.agent(leader).shown().contains(&line));
+    for _ in 0..10 {
+        lie(&fleet);
+        fleet.watch(0.5);
+    }
+    assert_eq!(named(&fleet), [own]);
+    let others = (1..=3).filter(|n| *n != leader);
+    for n in others {
+        assert!(fleet.agent(n).status().clock.is_some());
+        assert!(!fleet.agent(n).shown().contains("is excluded"));
+    }
+    assert_eq!(fleet.steps(), 0);
+    // It was told so.
+    let mut datagram = [0; LONGEST];
+    socket.set_nonblocking(true).expect("it can");
+    let is_verdict = |bytes: &[u8], from| {
+        let message = Message::decode(bytes, &Keys::well_known(), from, own);
+        message.is_ok_and(|message| {
+            matches!(message.body, Body::Verdict(verdict) if verdict.state == State::Contradictory)
+        })
+    };
+    let mut verdicts = 0;
+    while let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
+        verdicts += u64::from(is_verdict(&datagram[..bytes], from));
+    }
+    assert!(verdicts > 0, "its state is contradictory");
+    fleet.etcd.revoke(lease);
+    let left = WINDOW * 3 + SLACK;
+    fleet.within(left, "who has left is no longer named", |f| {
+        named(f).is_empty()
+    });
     fleet.settle();
 }
 

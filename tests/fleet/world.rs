@@ -275,6 +275,18 @@ impl Agent {
         status.unwrap_or_else(|| panic!("{} does not answer: {}", self.own, self.text()))
     }
 
+    /// What `onramp clock status` prints.
+    pub fn shown(&self) -> String {
+        let command = &mut Command::new(env!("CARGO_BIN_EXE_onramp"));
+        let output = command
+            .args(["clock", "status", "--socket"])
+            .arg(&self.socket)
+            .output()
+            .expect("onramp starts");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     pub fn count(&self, name: &str) -> u64 {
         let counters = self.status().counters;
         let found = counters.into_iter().find(|(counter, _)| counter == name);

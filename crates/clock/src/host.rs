@@ -112,6 +112,7 @@ impl Host {
                 members: told.members.all().len(),
                 fleet: None,
                 other_versions: told.other_versions.into_iter().collect(),
+                contradictory: told.contradictory,
             },
             source: SOURCE.to_owned(),
             authenticated: config.authenticated,

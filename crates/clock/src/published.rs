@@ -19,6 +19,7 @@ pub(crate) struct Published {
     pub leader: Option<SocketAddr>,
     pub term: u64,
     pub other_versions: BTreeMap<SocketAddr, u8>,
+    pub contradictory: Vec<SocketAddr>,
     pub course: Option<Course>,
     pub scale: Scale,
     pub system: System,

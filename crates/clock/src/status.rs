@@ -53,6 +53,10 @@ pub struct Membership {
     pub fleet: Option<Fleet>,
     /// Hosts that use another version of the protocol, with that version.
     pub other_versions: Vec<(SocketAddr, u8)>,
+    /// Hosts that have no fleet time since the last central step, because their edges contradict those of the others.
+    /// Only the leader knows them.
+    #[serde(default)]
+    pub contradictory: Vec<SocketAddr>,
 }
 
 impl Membership {
@@ -264,6 +268,7 @@ mod tests {
                 members: 2,
                 fleet: None,
                 other_versions: vec![],
+                contradictory: vec![],
             },
             source: String::new(),
             authenticated: true,

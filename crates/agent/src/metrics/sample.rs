@@ -81,6 +81,7 @@ pub fn clock() -> ClockStatus {
             members: 2,
             fleet: Some(Fleet::default()),
             other_versions: vec![],
+            contradictory: vec![],
         },
         source: String::new(),
         authenticated: true,

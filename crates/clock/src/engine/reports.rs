@@ -7,7 +7,7 @@ use onramp_sync::correction::Correction;
 use super::{Central, Engine, OLD_NS};
 use crate::{
     stamps::{now_mono_ns, Socket},
-    wire::{Body, Report, Verdict, MOST_EDGES},
+    wire::{Body, Report, State, Verdict, MOST_EDGES},
 };
 
 /// A new coordinator continues the last fleet time only if a verdict is not older than this.
@@ -66,6 +66,9 @@ impl Engine {
         let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
             return;
         };
+        let is_excluded = |(_, verdict): &&(_, Verdict)| verdict.state == State::Contradictory;
+        let excluded = verdicts.iter().filter(is_excluded);
+        self.told.contradictory = excluded.map(|(host, _)| *host).collect();
         let wall = self.wall(now_mono_ns());
         for (to, verdict) in verdicts {
             let answers = self.members.get(&to).map_or(0, |m| m.reports.newest());

@@ -33,7 +33,10 @@ impl Engine {
                 *none = Some(Central::new(roster.members.clone()));
                 self.step_mono_ns = Some(now + TAKEOVER_NS);
             }
-            some => *some = None,
+            some => {
+                *some = None;
+                self.told.contradictory.clear();
+            }
         }
         if (roster.leader, roster.term) != (self.roster.leader, self.roster.term) {
             if let Some(leader) = roster.leader {
@@ -94,6 +97,7 @@ impl Engine {
         self.told.counters.deposed += 1;
         self.roster.leader = None;
         self.central = None;
+        self.told.contradictory.clear();
         self.told.course = None;
         self.publish(now);
     }

@@ -37,6 +37,12 @@ pub fn status(s: &Status) -> String {
             "{host} uses version {version} of the protocol, this host uses {VERSION}"
         );
     }
+    for host in &s.membership.contradictory {
+        let _ = writeln!(
+            out,
+            "{host} is excluded: its edges contradict those of the other hosts"
+        );
+    }
     let _ = writeln!(
         out,
         "{:<28} {:>10} {:>10} {:>14} {:>10} {:>10}",
