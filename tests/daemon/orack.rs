@@ -151,6 +151,16 @@ impl Orack {
         frame
     }
 
+    /// The same OR-ACK over IPv4 to another host, with the tag that it has; `frame_with` its payload is a valid packet.
+    pub fn sent_to(&self, host: IpAddr) -> Self {
+        let IpAddr::V4(to) = host else {
+            unreachable!("over IPv4")
+        };
+        let mut frame = self.frame();
+        frame[30..34].copy_from_slice(&to.octets());
+        Self::parse(&frame)
+    }
+
     /// Type of service over IPv4, traffic class over IPv6.
     pub fn tos(&self) -> u8 {
         if self.to.is_ipv4() {

@@ -11,7 +11,7 @@ use onramp_law::SAMPLE_BYTES;
 use crate::{
     agent::{write_keys, Agent},
     maps::{now_mono_ns, Program},
-    net::{Plan, Star},
+    net::{Host, Plan, Star},
     orack::{Orack, PAYLOAD},
     tcp::{finish_all, transfers, Load, Transfer},
     wire::{Middlebox, Treated, Wire},
@@ -373,6 +373,65 @@ pub fn flood(number: u64) {
     let refused = grown("oracks_malformed") + grown("oracks_bad_tag");
     assert_eq!(received + refused, number, "each is counted once");
     assert!(grown("oracks_malformed") >= of(Forgery::Cut));
+}
+
+/// Two hosts send to one receiver, with one key. An OR-ACK that the receiver made for a flow is sent to the other sender, as
+/// if it were for one of its flows, and to the same sender for another flow. Signed for its new host and flow it would be
+/// taken, so it is the tag alone that refuses it.
+pub fn oracks_are_good_for_one_host_and_one_flow() {
+    let star = Star::build(&Plan {
+        hosts: 3,
+        ..Plan::USUAL
+    });
+    let [from, other, to] = star.hosts.as_slice() else {
+        unreachable!("three hosts")
+    };
+    let senders = [Agent::start(from, &[]), Agent::start(other, &[])];
+    let _receiver = Agent::start(to, &[]);
+    let recorded = |host: &Host| {
+        let wire = Wire::open(&star.switch, &to.port);
+        Transfer::start(host, to, Load::bytes(1_000_000)).finish();
+        let frames = wire.drain();
+        frames.iter().map(|f| Orack::parse(f)).collect::<Vec<_>>()
+    };
+    let own = [recorded(from), recorded(from)];
+    let others = recorded(other);
+    let program = senders.each_ref().map(|s| Program::of(s, "orack_ingress"));
+    // As the flow of `as_of`, to its sender.
+    let replay = |orack: &Orack, as_of: &Orack| {
+        let mut replayed = orack.sent_to(as_of.to);
+        (replayed.sport, replayed.dport) = (as_of.sport, as_of.dport);
+        replayed
+    };
+    let cases = [
+        ("to another host", 1, other, &own[0], &others),
+        ("for another flow", 0, from, &own[0], &own[1]),
+    ];
+    for (what, at, host, oracks, flow) in cases {
+        let sender = &senders[at];
+        assert!(oracks.len() > 30 && !flow.is_empty(), "{what}");
+        let counters = || sender.status().counters;
+        let count = oracks.len() as u64;
+        let give = |signs: bool| {
+            let before = counters();
+            host.ns.enter(|| {
+                for orack in oracks {
+                    let replayed = replay(orack, &flow[0]);
+                    let replayed = if signs { replayed.signed() } else { replayed };
+                    let payload = replayed.frame()[42..].to_vec();
+                    program[at].receive(&replayed.frame_with(&payload));
+                }
+            });
+            let after = counters();
+            println!("{what}, signed anew {signs}: {after:?}");
+            ["oracks_bad_tag", "oracks_received", "oracks_used", "holds"]
+                .map(|name| after[name] - before[name])
+        };
+        assert_eq!(give(false), [count, 0, 0, 0], "{what}");
+        let [bad_tag, received, ..] = give(true);
+        assert_eq!([bad_tag, received], [0, count], "{what}, signed for it");
+        sender.assert_harmless();
+    }
 }
 
 /// A forgery of an authentic OR-ACK, and its UDP payload.

@@ -130,6 +130,7 @@ facts! {
         oracks_that_are_seconds_late_are_stale: 13,
         replayed_oracks_change_nothing: 15,
         oracks_that_are_wrong_are_refused_and_counted: 18,
+        oracks_are_good_for_one_host_and_one_flow: 16,
         absurd_times_are_ignored_and_counted: 14,
         an_authentic_lie_costs_the_cap_a_segment_at_most: 14,
         forged_oracks_change_nothing: 18,
