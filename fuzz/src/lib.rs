@@ -3,11 +3,15 @@
 //! `faults::forged_oracks_change_nothing` feeds it.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
+use onramp_agent::config::{Configuration, Daemon};
+use onramp_agent::Args;
 use onramp_clock::keys::Keys;
 use onramp_clock::registry::{Found, Registry};
 use onramp_clock::wire::{sent_probe, Message};
 use onramp_scenario::{read_flow_list, Graph, Scenario};
+use onramp_trace::{merge, Record};
 use onramp_units::Span;
 
 /// A parser and the name of its corpus.
@@ -19,7 +23,7 @@ pub struct Target {
 }
 
 /// All parsers.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "message",
         run: message,
@@ -43,6 +47,14 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "flow_list",
         run: flow_list,
+    },
+    Target {
+        name: "config",
+        run: config,
+    },
+    Target {
+        name: "trace",
+        run: trace,
     },
 ];
 
@@ -124,4 +136,50 @@ fn flow_list(bytes: &[u8]) -> bool {
     let names = ["flows.csv", "flows.parquet", "flows.txt"];
     let lists = names.map(|name| read_flow_list(name, bytes));
     lists.iter().any(Result::is_ok)
+}
+
+/// The configuration file, as the agent and as a clock alone read it. A valid one has a value for each option, and its
+/// reload changes nothing.
+fn config(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let read = |daemon| Configuration::parse(&text, Path::new("fuzz.toml"), daemon);
+    for errors in [Daemon::Agent, Daemon::Clock]
+        .map(read)
+        .into_iter()
+        .filter_map(Result::err)
+    {
+        assert!(
+            errors.to_string().contains("fuzz.toml"),
+            "mistakes have a place"
+        );
+    }
+    let Ok(configuration) = read(Daemon::Agent) else {
+        return false;
+    };
+    let _ = Args::of(&configuration);
+    let changes = configuration.changes(&configuration);
+    assert_eq!(changes.map_err(|errors| errors.to_string()), Ok(vec![]));
+    true
+}
+
+/// A trace. What is read can be written and read again, and merged with another one.
+fn trace(bytes: &[u8]) -> bool {
+    let Ok(trace) = onramp_trace::read(&String::from_utf8_lossy(bytes)) else {
+        return false;
+    };
+    let mut written = trace.clone();
+    written.is_cut = false;
+    let head = std::iter::once(Record::Head(trace.head.clone()));
+    let flows = trace.flows.iter().cloned().map(Record::Flow);
+    let hours = trace.hours.iter().cloned().map(Record::Hour);
+    let line = |record| serde_json::to_string(&record).expect("a record is JSON") + "\n";
+    let text: String = head.chain(flows).chain(hours).map(line).collect();
+    assert_eq!(onramp_trace::read(&text), Ok(written));
+    let merged = merge(&[trace.clone(), trace]);
+    let hosts = merged.hosts.len() as u32;
+    for flow in &merged.flows {
+        assert!(flow.src < hosts && flow.dst < hosts && flow.src != flow.dst);
+        assert!(Span::ZERO <= flow.start && flow.start <= merged.span);
+    }
+    true
 }

@@ -26,5 +26,6 @@ mod threshold;
 mod trace;
 mod trouble;
 
+pub use args::Args;
 pub use daemon::run;
 pub use detach::detach;

@@ -67,6 +67,14 @@ impl Configuration {
         }
     }
 
+    /// Reads a text, without a command line. Errors name it `file`.
+    ///
+    /// # Errors
+    /// All of its mistakes.
+    pub fn parse(text: &str, file: &Path, daemon: Daemon) -> Result<Configuration, Errors> {
+        Self::of_text(text, Some(file), &Given::default(), daemon)
+    }
+
     fn of_text(
         text: &str,
         file: Option<&Path>,
