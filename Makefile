@@ -6,12 +6,12 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts bench bench-ns3 fuzz deb package-test deploy-test lint clean
+.PHONY: help setup build demo test facts bench bench-ns3 fuzz deb package-test systemd-test deploy-test lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -46,10 +46,13 @@ deb: build ## builds the Debian package target/debian/onramp_*.deb; needs dpkg-d
 package-test: build ## installs, upgrades, removes and purges the package in a chroot; needs root, lintian and mmdebstrap
 	tools/package-test
 
+systemd-test: build ## runs the package's unit under a real systemd in a virtual machine; needs root and mmdebstrap
+	tools/systemd-test
+
 deploy-test: ## checks the container's recipe and the Helm chart with their linters; needs Go, and fetches the linters
 	tools/deploy-test
 
-fuzz: ## runs the fuzzers of the parsers for ten minutes each; needs nightly Rust and cargo-fuzz
+fuzz: ## runs the fuzzers of the parsers for ten minutes each; needs cargo-fuzz
 	tools/fuzz
 
 lint: ## checks formatting, clippy, shellcheck, and that each law header compiles on its own
