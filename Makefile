@@ -30,7 +30,7 @@ test: setup ## runs all checks and tests, including those in the rack's virtual 
 	tools/test
 
 facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
-	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded:: --skip upgrades::
+	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded:: --skip upgrades:: --skip grid::
 
 bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-hop, the clock estimator's per fleet
 	cargo bench --locked --package onramp-bench --bench cost

@@ -1,8 +1,8 @@
 //! The registry: every fact by file, with the seconds that it takes (roughly, as `ONRAMP_VM_LOG=1` shows them while as
 //! many machines run as there are processors): host.rs shares the work out by them.
 
-/// Something that must hold; `run` panics if it does not. Those of `studies`, `soak`, `unloaded` and `upgrades` take
-/// long: they run when they are asked for (`--ignored studies`).
+/// Something that must hold; `run` panics if it does not. Those of `studies`, `soak`, `unloaded`, `upgrades` and
+/// `grid` take long: they run when they are asked for (`--ignored studies`).
 pub struct Fact {
     pub name: &'static str,
     pub cost_s: u32,
@@ -36,7 +36,7 @@ impl Fact {
     }
 
     pub fn is_study(&self) -> bool {
-        ["studies::", "soak::", "unloaded::", "upgrades::"]
+        ["studies::", "soak::", "unloaded::", "upgrades::", "grid::"]
             .iter()
             .any(|file| self.name.starts_with(file))
     }
@@ -308,6 +308,9 @@ facts! {
     }
     upgrades {
         a_fleet_is_upgraded_host_by_host: 500,
+    }
+    grid {
+        no_threshold_and_no_clock_costs_a_flow_its_throughput: 600,
     }
     studies {
         clocks_beside_chrony_and_ptp4l: 150,
