@@ -108,7 +108,8 @@ impl Rapid {
         };
         Rapid {
             law: onramp_law::Rapid::new(&config),
-            stamp_ps: NonZeroU64::new(params.stamp.as_ps().max(1) as u64).unwrap_or(NonZeroU64::MIN),
+            stamp_ps: NonZeroU64::new(params.stamp.as_ps().max(1) as u64)
+                .unwrap_or(NonZeroU64::MIN),
             timer_late: params.timer_late,
             stamp_late: params.stamp_late,
             stamped: Span::ZERO,
