@@ -146,7 +146,4 @@ void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksy
 void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak; /* from 6.2 on */
 void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
 
-/* A kernel with BPF qdiscs takes iterators while a lock is held; older ones may have them and refuse. */
-#define ONR_ITERATES bpf_ksym_exists(bpf_qdisc_skb_drop)
-
 #endif

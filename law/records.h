@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* law/records.h: the transmissions a flow remembers until their OR-ACKs come: a
  * ring of the newest sampled ones. Retransmitted bytes are never matched (Karn's
- * rule: their OR-ACK does not say which transmission it answers). The kernel's
- * programs include <bpf/bpf_helpers.h> first, for bpf_for. */
+ * rule: their OR-ACK does not say which transmission it answers). */
 #ifndef ONR_RECORDS_H
 #define ONR_RECORDS_H
 
@@ -10,34 +9,10 @@
 #include "nic.h"
 #include "sample.h"
 
-/* 256 sampled transmissions are at least 3.7 MB in flight. */
-#define ONR_RING 256u
-
-/* Evaluates found for i = 0, 1, .. below n until it is true. The verifier checks a bpf_for once, but kernels
- * before 6.4 do not have it, and 6.12 refuses it while a lock is held; there it follows each round of the loop.
- * Which it is the programs say in ONR_ITERATES. */
-#define ONR_UNTIL_ANY(i, n, found)                                               \
-	for ((i) = 0; (i) < (n); (i)++)                                          \
-		if (found)                                                       \
-			break
-#ifdef __bpf__
-#ifndef bpf_for
-#error "include <bpf/bpf_helpers.h> before law/records.h"
-#endif
-#ifndef ONR_ITERATES
-#define ONR_ITERATES bpf_ksym_exists(bpf_iter_num_new)
-#endif
-#define ONR_UNTIL(i, n, found)                                                   \
-	do {                                                                     \
-		if (ONR_ITERATES) {                                              \
-			bpf_for(i, 0, n) if (found) break;                       \
-		} else {                                                         \
-			ONR_UNTIL_ANY(i, n, found);                              \
-		}                                                                \
-	} while (0)
-#else
-#define ONR_UNTIL(i, n, found) ONR_UNTIL_ANY(i, n, found)
-#endif
+/* So many records has a flow: 64 sampled transmissions are at least 0.93 MB in flight. A flow that has more
+ * there records one of 2, 4, 8 or 16 (onr_records_turn): at least 14.8 MB. */
+#define ONR_RING 64u
+#define ONR_THINNEST 4u
 
 /* All zero is empty. A new connection on the same ports starts from a reset. */
 struct onr_records {
@@ -46,8 +21,10 @@ struct onr_records {
 	u32 count;   /* of valid entries, the newest */
 	u32 snd_nxt; /* the byte after the highest sent, valid once begun */
 	u32 begun;
+	u32 samples; /* so many sampled transmissions were new */
+	u32 thin;    /* one of 2^thin of them is recorded */
 };
-_Static_assert(sizeof(struct onr_records) == 6160, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_records) == 1560, "bump ONR_ABI");
 
 /* a before b in sequence space (RFC 9293, section 3.4). */
 ONR_FN int onr_seq_before(u32 a, u32 b)
@@ -62,6 +39,8 @@ ONR_FN void onr_records_reset(struct onr_records *records)
 	records->count = 0;
 	records->snd_nxt = 0;
 	records->begun = 0;
+	records->samples = 0;
+	records->thin = 0;
 }
 
 /* The age-th newest record, 0 the newest; valid if age < count. */
@@ -91,14 +70,34 @@ ONR_FN int onr_record_forget(struct onr_records *records, u32 age, u32 seq, u32 
  * written in sequence order: older ones than the first that ends before seq do. */
 ONR_FN void onr_records_forget(struct onr_records *records, u32 seq, u32 len)
 {
-	int age;
+	for (u32 age = 0; age < ONR_RING; age++)
+		if (onr_record_forget(records, age, seq, len))
+			break;
+}
 
-	ONR_UNTIL(age, (int)ONR_RING, onr_record_forget(records, (u32)age, seq, len));
+/* Has an OR-ACK come of the age-th newest record, or of a later one? */
+ONR_FN int onr_record_answered(const struct onr_flow *flow, struct onr_records *records,
+			       u32 age)
+{
+	return onr_records_at(records, age)->sent_mono_ns <= flow->sample_sent_mono_ns;
+}
+
+/* The ring is full, and has turned round once more. If its oldest record is still under way, the ring is too
+ * short, and half as many transmissions are recorded from now on; twice as many if at most a quarter of it is
+ * under way, so that both do not alternate. */
+ONR_FN void onr_records_turn(const struct onr_flow *flow, struct onr_records *records)
+{
+	if (!flow->sampled) /* there may be nobody who answers */
+		return;
+	if (!onr_record_answered(flow, records, ONR_RING - 1))
+		records->thin += records->thin < ONR_THINNEST;
+	else if (onr_record_answered(flow, records, ONR_RING / 4))
+		records->thin -= records->thin > 0;
 }
 
 /* The head leaves the qdisc now and the NIC at leaves_ns (nic.h), the stamp of its first
- * byte. The law counts it, and a record is kept if it is sampled and new.
- * every: as for onr_sampled. */
+ * byte. The law counts it, and a record is kept if it is sampled and new; of a
+ * flow that thins its samples, if it is one of 2^thin such. every: as for onr_sampled. */
 ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 			     struct onr_records *records, s64 now_ns, s64 leaves_ns,
 			     u32 seq, u32 len, u32 every)
@@ -116,6 +115,10 @@ ONR_FN void onr_records_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
 	}
 	if (again || !onr_sampled(seq, len, every))
 		return;
+	if (records->samples++ & ((1u << records->thin) - 1))
+		return;
+	if (records->count == ONR_RING && !(records->next & (ONR_RING - 1)))
+		onr_records_turn(flow, records);
 	records->ring[records->next & (ONR_RING - 1)] = rec;
 	records->next++;
 	if (records->count < ONR_RING)
@@ -144,9 +147,10 @@ ONR_FN enum onr_verdict onr_records_orack(const struct onr_cfg *cfg,
 					  s64 now_ns, s64 rx_mono_ns)
 {
 	struct onr_record rec = { 0, 0, 0, 0 };
-	int age;
 
-	ONR_UNTIL(age, (int)ONR_RING, onr_record_find(records, (u32)age, seq, &rec));
+	for (u32 age = 0; age < ONR_RING; age++)
+		if (onr_record_find(records, age, seq, &rec))
+			break;
 	return onr_orack_arrived(cfg, flow, &rec, seq, now_ns, rx_mono_ns);
 }
 

@@ -9,7 +9,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 3
+#define ONR_ABI 4
 
 enum onr_law {
 #define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,

@@ -3,7 +3,7 @@
 use crate::{raw, Config, Flow, Verdict, SAMPLE_BYTES};
 use onramp_units::{Mono, Time};
 
-/// A ring of the 256 newest sampled transmissions of one flow (6 KiB).
+/// A ring of the 64 newest sampled transmissions of one flow (1.5 KiB).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
     ring: Box<raw::onr_records>,

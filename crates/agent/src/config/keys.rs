@@ -71,7 +71,7 @@ pub const KEYS: &[Key] = &[
     key("peers.key_file", "key-file", Form::Path, Without("a key that everybody knows"), "File with the fleet's keys, mode 600, owned by the user that runs the daemon (`onramp keygen` makes one). The first key signs; all are accepted. A reload reads it again.").of(Daemons::Both).restart(),
     key("peers.orack_every", "orack-every", Form::Bytes(Bytes::new(1), Bytes::new(1_000_000)), From(|| Bytes::new(SAMPLE_BYTES.into()).to_string()), "Bytes that a flow receives between two OR-ACKs; must be the same on all hosts. A smaller value gives newer delays and more packets.").restart(),
 
-    key("limits.flows", "flows", Form::Count(16, ONR_MAX_FLOWS), From(|| ONR_FLOWS.to_string()), "Maximum number of tracked flows; others pass unheld. Each takes 6.5 kB of kernel memory.").restart(),
+    key("limits.flows", "flows", Form::Count(16, ONR_MAX_FLOWS), From(|| ONR_FLOWS.to_string()), "Maximum number of tracked flows; others pass unheld. Each takes 2 kB of kernel memory.").restart(),
     key("limits.packets", "limit", Form::Count(1, ONR_MAX_SLOTS), Is("10000"), "Maximum number of queued packets.").restart(),
     key("limits.flow_packets", "flow-limit", Form::Count(1, ONR_MAX_SLOTS), Is("1000"), "Maximum number of queued packets of one flow.").restart(),
     key("limits.flow_age", "flow-age", Form::Span(NS, HOUR), Is("10 s"), "A flow that sends nothing for this time is removed from the table.").restart(),

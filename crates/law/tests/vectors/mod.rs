@@ -114,8 +114,8 @@ fn write_changes(line: &mut String, old: &(onr_flow, onr_records), new: &(onr_fl
             write!(line, " ring[{i}]={sent_mono_ns}:{mark}:{seq}:{len}").unwrap();
         }
     }
-    let (ends, _) = fields!(new.1; next count snd_nxt begun);
-    let (were, _) = fields!(old.1; next count snd_nxt begun);
+    let (ends, _) = fields!(new.1; next count snd_nxt begun samples thin);
+    let (were, _) = fields!(old.1; next count snd_nxt begun samples thin);
     for ((name, is), (_, was)) in ends.iter().zip(were) {
         if *is != was {
             write!(line, " {name}={is}").unwrap();

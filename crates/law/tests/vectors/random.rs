@@ -61,9 +61,14 @@ impl Rng {
 /// The whole file.
 pub fn text() -> String {
     let mut out = HEAD.to_owned();
-    let (cfg, mut steps) = (config(&mut Rng(SEED), Law::Final), 0..);
-    flow(&mut out, "a full ring", &cfg, 310, || {
-        full_ring_op(steps.next().unwrap_or(0))
+    let cfg = config(&mut Rng(SEED), Law::Final);
+    let mut numbers = 0..;
+    flow(&mut out, "a full ring", &cfg, 85, || {
+        full_ring_op(numbers.next().unwrap_or(0))
+    });
+    let mut numbers = 0..;
+    flow(&mut out, "a ring that is too short for a while", &cfg, 830, || {
+        short_ring_op(numbers.next().unwrap_or(0))
     });
     for law in Law::all() {
         for number in 0..FLOWS + HOSTILE_FLOWS {
@@ -117,37 +122,50 @@ fn flow(out: &mut String, title: &str, cfg: &onr_cfg, steps: u32, mut next: impl
     }
 }
 
-/// 300 sampled segments into a ring of 256; the oldest OR-ACKs; a retransmission of the newer half.
+/// Departure of the segment with this number.
+fn left(segment: u32) -> i64 {
+    1_000_000_000 + i64::from(segment) * 12_000
+}
+
+fn sent(segment: u32) -> Op {
+    Op::Sent {
+        now: left(segment),
+        seq: segment * SAMPLE_BYTES,
+        len: SAMPLE_BYTES,
+    }
+}
+
+fn orack(segment: u32, now: i64) -> Op {
+    Op::Orack {
+        now,
+        seq: segment * SAMPLE_BYTES,
+        rx: left(segment) + 80_000,
+    }
+}
+
+/// 75 sampled segments into a ring of 64; the oldest OR-ACKs; a retransmission of the newer half.
 fn full_ring_op(number: u32) -> Op {
-    let sent = |i: u32| 1_000_000_000 + i64::from(i) * 12_000;
-    let now = sent(300) + i64::from(number) * 1_000;
+    let now = left(75) + i64::from(number) * 1_000;
     match number {
-        0..300 => Op::Sent {
-            now: sent(number),
-            seq: number * SAMPLE_BYTES,
-            len: SAMPLE_BYTES,
-        },
-        300..305 => {
-            let i = number - 300 + 42; // 44 is the oldest that is still there
-            Op::Orack {
-                now,
-                seq: i * SAMPLE_BYTES,
-                rx: sent(i) + 90_000,
-            }
-        }
-        305 => Op::Sent {
+        0..75 => sent(number),
+        75..80 => orack(number - 75 + 9, now), // 11 is the oldest that is still there
+        80 => Op::Sent {
             now,
-            seq: 150 * SAMPLE_BYTES,
-            len: 150 * SAMPLE_BYTES,
+            seq: 38 * SAMPLE_BYTES,
+            len: 37 * SAMPLE_BYTES,
         },
-        _ => {
-            let i = number - 306 + 148; // 149 is the newest that was sent once
-            Op::Orack {
-                now,
-                seq: i * SAMPLE_BYTES,
-                rx: sent(i) + 80_000,
-            }
-        }
+        _ => orack(number - 81 + 36, now), // 37 is the newest that was sent once
+    }
+}
+
+/// After the first OR-ACK 326 segments without one; then one after each segment.
+fn short_ring_op(number: u32) -> Op {
+    match number {
+        0..4 => sent(number),
+        4 => orack(3, left(4)),
+        5..331 => sent(number - 1),
+        _ if number % 2 == 1 => sent(330 + (number - 331) / 2),
+        _ => orack(330 + (number - 332) / 2, left(330 + (number - 332) / 2) + 90_000),
     }
 }
 
