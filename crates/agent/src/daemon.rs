@@ -31,7 +31,8 @@ use crate::args::{Args, Threshold};
 use crate::capabilities;
 use crate::cgroup;
 use crate::config::{self, AgentOptions, Configuration, Given};
-use crate::datapath::{join, pins, Datapath, Setting};
+use crate::datapath::pins::{self, BpfFs};
+use crate::datapath::{join, Datapath, Setting};
 use crate::devices;
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
@@ -209,12 +210,13 @@ fn prepare_pins(bpffs: &Path) {
         ),
         Err(error) => warn!("pins of devices that have gone stay: {error:#}"),
     }
-    if !pins::is_bpffs(bpffs) {
-        let at = bpffs.display();
-        warn!(
-            "{at} is no BPF file system, so the next daemon begins anew; mount one: mount -t bpf bpf {at}"
-        );
-    }
+    let at = bpffs.display();
+    let (fault, fix) = match pins::bpffs_at(bpffs) {
+        BpfFs::Writable => return,
+        BpfFs::ReadOnly => ("is read-only", "mount -o remount,rw"),
+        BpfFs::None => ("is no BPF file system", "mount -t bpf bpf"),
+    };
+    warn!("{at} {fault}, so the next daemon begins anew; mount one: {fix} {at}");
 }
 
 /// Serves `--metrics`. The thread asks the daemon over its socket, as `onramp status` does, so it shares nothing with the

@@ -7,6 +7,8 @@ mod read;
 
 use std::fmt;
 
+use crate::datapath::pins::BpfFs;
+
 pub use device::{DeviceFacts, Qdisc};
 pub use read::{read_device, read_host};
 
@@ -93,8 +95,8 @@ pub struct HostFacts {
     pub has_bpf_qdiscs: bool,
     /// Whether it has the qdisc fq, or a module of it.
     pub has_fq: bool,
-    /// Whether a BPF file system is mounted at /sys/fs/bpf.
-    pub has_bpffs: bool,
+    /// What is mounted at /sys/fs/bpf.
+    pub bpffs: BpfFs,
     /// Whether BPF programs are compiled; none if the kernel does not say so.
     pub compiles_bpf: Option<bool>,
     /// Whether Cilium's bandwidth manager runs, which replaces leaf qdiscs that are not fq.
@@ -252,14 +254,15 @@ fn compiler(host: &HostFacts) -> Finding {
 }
 
 fn pins(host: &HostFacts) -> Finding {
-    match host.has_bpffs {
-        true => Finding::ok("bpffs", "mounted at /sys/fs/bpf"),
-        false => Finding::new(
-            "bpffs",
-            State::Limited,
-            "not mounted at /sys/fs/bpf; onramp cc load needs it",
+    let limited = |found: &str| Finding::new("bpffs", State::Limited, found);
+    match host.bpffs {
+        BpfFs::Writable => Finding::ok("bpffs", "mounted at /sys/fs/bpf"),
+        BpfFs::ReadOnly => limited(
+            "/sys/fs/bpf is read-only: nothing stays for the next daemon, and onramp cc load fails",
         )
-        .fix("mount -t bpf bpf /sys/fs/bpf"),
+        .fix("mount -o remount,rw /sys/fs/bpf"),
+        BpfFs::None => limited("not mounted at /sys/fs/bpf; onramp cc load needs it")
+            .fix("mount -t bpf bpf /sys/fs/bpf"),
     }
 }
 

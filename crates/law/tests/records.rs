@@ -36,9 +36,9 @@ impl Sender {
             if let Some(first) = self.sent.checked_sub(window) {
                 let seq = first.wrapping_mul(SAMPLE_BYTES);
                 let received = Sender::left(first) + Span::from_ns(i64::from(window) * GAP_NS / 2);
-                let verdict =
-                    self.records
-                        .orack(&self.config, &mut self.flow, seq, now, received);
+                let verdict = self
+                    .records
+                    .orack(&self.config, &mut self.flow, seq, now, received);
                 used += u32::from(verdict == Verdict::Used);
             }
             let seq = self.sent.wrapping_mul(SAMPLE_BYTES);

@@ -471,6 +471,7 @@ pub fn without_write_access_to_the_bpf_file_system_the_next_one_begins_anew() {
         BPFFS,
         "Read-only",
         "the next daemon begins anew",
+        "mount -o remount,rw",
     ];
     assert!(says.iter().all(|part| former.text().contains(part)));
     finish_all(transfers(from, to, Load::seconds(1.0), 1));

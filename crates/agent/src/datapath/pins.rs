@@ -5,7 +5,7 @@
 //! another layout; DEVICE contains network namespace and device, as the names of the qdiscs.
 use std::{
     ffi::CString,
-    fs::{DirBuilder, File},
+    fs::DirBuilder,
     io,
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
@@ -16,7 +16,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use libbpf_rs::MapHandle;
-use nix::sys::statfs::{fstatfs, BPF_FS_MAGIC};
+use nix::sys::{
+    statfs::{statfs, BPF_FS_MAGIC},
+    statvfs::{statvfs, FsFlags},
+};
 
 use super::tcx;
 
@@ -40,7 +43,7 @@ pub struct Pins {
 impl Pins {
     /// Of the device with this name, if there is a BPF file system at `bpffs`.
     pub fn of(bpffs: &Path, device: String) -> Option<Self> {
-        is_bpffs(bpffs).then(|| Self {
+        (bpffs_at(bpffs) != BpfFs::None).then(|| Self {
             all: bpffs.join(OWN),
             device,
         })
@@ -144,12 +147,26 @@ pub fn sweep(bpffs: &Path) -> Result<Vec<String>> {
     Ok(gone)
 }
 
-/// Is a BPF file system mounted there?
-pub fn is_bpffs(path: &Path) -> bool {
-    let Ok(dir) = File::open(path) else {
-        return false;
-    };
-    fstatfs(dir.as_fd()).is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC)
+/// What a directory for pins is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BpfFs {
+    /// A BPF file system.
+    Writable,
+    /// One that is mounted read-only for this process.
+    ReadOnly,
+    /// Another file system, or nothing.
+    None,
+}
+
+/// What is mounted at `path`.
+pub fn bpffs_at(path: &Path) -> BpfFs {
+    let is_bpffs = statfs(path).is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC);
+    let is_read_only = || statvfs(path).is_ok_and(|fs| fs.flags().contains(FsFlags::ST_RDONLY));
+    match is_bpffs {
+        false => BpfFs::None,
+        true if is_read_only() => BpfFs::ReadOnly,
+        true => BpfFs::Writable,
+    }
 }
 
 fn open(path: &Path) -> Option<OwnedFd> {

@@ -7,13 +7,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::net::if_::InterfaceFlags;
-use nix::sys::statfs::{statfs, BPF_FS_MAGIC};
 use onramp_clock::wire::PORT;
 use onramp_status::{clock_socket_path, netns_inode, query, socket_path, Status};
 use rustix::thread::capabilities;
 
 use super::{ClockPort, DeviceFacts, HostFacts, Qdisc};
 use crate::args::driver_rate;
+use crate::config::BPFFS;
+use crate::datapath::pins::bpffs_at;
 use crate::datapath::{has_bpf_qdiscs, qdisc_of, tcx_programs, KERNEL_TYPES};
 use crate::devices::{self, transmit_queues};
 use crate::prefix::Prefix;
@@ -35,7 +36,7 @@ pub fn read_host() -> Result<HostFacts> {
         has_btf: Path::new(KERNEL_TYPES).exists(),
         has_bpf_qdiscs: has_bpf_qdiscs(),
         has_fq: has_fq(&release),
-        has_bpffs: statfs("/sys/fs/bpf").is_ok_and(|fs| fs.filesystem_type() == BPF_FS_MAGIC),
+        bpffs: bpffs_at(Path::new(BPFFS)),
         compiles_bpf: text("/proc/sys/net/core/bpf_jit_enable").map(|value| value != "0"),
         has_bandwidth_manager: Path::new(CILIUM_THROTTLE).exists(),
         clock_port: clock_port()?,

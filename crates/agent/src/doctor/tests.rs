@@ -10,7 +10,7 @@ fn good_host() -> HostFacts {
         has_btf: true,
         has_bpf_qdiscs: true,
         has_fq: true,
-        has_bpffs: true,
+        bpffs: BpfFs::Writable,
         compiles_bpf: Some(true),
         has_bandwidth_manager: false,
         clock_port: ClockPort::Free,
@@ -79,10 +79,16 @@ fn each_lack_of_the_host_is_one_line_with_what_mends_it() {
             "sysctl -w",
         ),
         (
-            &|host| host.has_bpffs = false,
+            &|host| host.bpffs = BpfFs::None,
             "bpffs",
             State::Limited,
             "mount -t bpf",
+        ),
+        (
+            &|host| host.bpffs = BpfFs::ReadOnly,
+            "bpffs",
+            State::Limited,
+            "remount,rw",
         ),
         (
             &|host| host.clock_port = ClockPort::Taken,

@@ -67,9 +67,13 @@ pub fn text() -> String {
         full_ring_op(numbers.next().unwrap_or(0))
     });
     let mut numbers = 0..;
-    flow(&mut out, "a ring that is too short for a while", &cfg, 830, || {
-        short_ring_op(numbers.next().unwrap_or(0))
-    });
+    flow(
+        &mut out,
+        "a ring that is too short for a while",
+        &cfg,
+        830,
+        || short_ring_op(numbers.next().unwrap_or(0)),
+    );
     for law in Law::all() {
         for number in 0..FLOWS + HOSTILE_FLOWS {
             let mut rng = Rng(SEED + law as u64 * SEEDS_OF_A_LAW + number);
@@ -165,7 +169,10 @@ fn short_ring_op(number: u32) -> Op {
         4 => orack(3, left(4)),
         5..331 => sent(number - 1),
         _ if number % 2 == 1 => sent(330 + (number - 331) / 2),
-        _ => orack(330 + (number - 332) / 2, left(330 + (number - 332) / 2) + 90_000),
+        _ => orack(
+            330 + (number - 332) / 2,
+            left(330 + (number - 332) / 2) + 90_000,
+        ),
     }
 }
 
