@@ -73,6 +73,14 @@ impl Cc {
         matches!(self, Cc::Kernel(entry) if entry.short_segments)
     }
 
+    /// Whether its hosts send bursts, each with a round-trip time: what a read of RDMA needs.
+    pub fn sends_bursts(self) -> bool {
+        match self {
+            Cc::Nic(preset) => preset.sends_bursts(),
+            Cc::Kernel(_) => false,
+        }
+    }
+
     /// What scenarios can set.
     pub fn parameters(self) -> &'static [Parameter] {
         match self {

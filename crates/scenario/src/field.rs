@@ -112,6 +112,7 @@ words!(
     crate::Kind,
     crate::Law,
     crate::Mark,
+    crate::Op,
     crate::Pattern,
     crate::ProbeStamps,
     crate::Qdisc,

@@ -43,6 +43,16 @@ pub enum Traffic {
     Replay(Replay),
 }
 
+/// The operation (verb) of RDMA by which a NIC moves the data of a flow from its source to its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+pub enum Op {
+    /// The source starts the flow and has its congestion control.
+    Write,
+    /// The destination starts the flow, has its congestion control, and requests the data from the source.
+    Read,
+}
+
 section! {
     /// Each aggregator requests `size` bytes from each of `fanout` servers, which answer at once or one after the
     /// other. The request completion time runs from the start of the first answer to the last byte that arrives.
@@ -67,6 +77,8 @@ section! {
         stagger: Span;
         /// Largest random delay in addition.
         jitter: Span;
+        /// Of the answers.
+        op: Op;
     } and {
         /// Mean time between requests.
         spacing: Spacing;
@@ -105,6 +117,8 @@ pub struct Long {
     pub start: Span,
     /// Time of the last byte since the start of the run; at most the duration.
     pub stop: Span,
+    /// How the data moves.
+    pub op: Op,
 }
 
 /// Flows that start at random, with sizes from a workload, at a load (payload bytes) of each
@@ -119,6 +133,8 @@ pub struct Poisson {
     pub from: Sources,
     /// The receivers.
     pub to: Receivers,
+    /// How the data moves.
+    pub op: Op,
 }
 
 section! {
@@ -264,6 +280,16 @@ impl Traffic {
             Traffic::Request(_) => Kind::Request,
             Traffic::AllToAll(_) => Kind::AllToAll,
             Traffic::Replay(_) => Kind::Replay,
+        }
+    }
+
+    /// How the data of its flows moves.
+    pub fn op(&self) -> Op {
+        match self {
+            Traffic::Incast(incast) => incast.op,
+            Traffic::Long(long) => long.op,
+            Traffic::Poisson(poisson) => poisson.op,
+            Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => Op::Write,
         }
     }
 }

@@ -181,12 +181,14 @@ impl Settings {
                 self.field(&path("flows"), &long.flows);
                 self.field(&path("start"), &long.start);
                 self.field(&path("stop"), &long.stop);
+                self.field(&path("op"), &long.op);
             }
             Traffic::Poisson(poisson) => {
                 self.field(&path("to"), &poisson.to);
                 self.field(&path("from"), &poisson.from);
                 self.field(&path("workload"), &poisson.workload.name);
                 self.field(&path("load"), &poisson.load);
+                self.field(&path("op"), &poisson.op);
             }
         }
     }

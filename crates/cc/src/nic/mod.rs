@@ -254,6 +254,27 @@ pub struct Preset {
     pub hold_acks: bool,
 }
 
+impl Preset {
+    /// Whether its flows send bursts.
+    pub(crate) fn sends_bursts(&self) -> bool {
+        let line = Rate::from_bits_per_s(1_000_000_000).expect("above zero");
+        (self.algorithm)(line).sends_bursts()
+    }
+}
+
+impl Algorithm {
+    /// Whether its flows send bursts, which depends neither on the path nor on parameters.
+    pub fn sends_bursts(&self) -> bool {
+        let path = PathFacts {
+            line_rate: Rate::from_bits_per_s(1_000_000_000).expect("above zero"),
+            base_rtt: Span::from_us(10),
+            bdp_bytes: 1_250,
+            payload_bytes: 1_000,
+        };
+        self.start(&path).burst().is_some()
+    }
+}
+
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     presets().find(|preset| preset.name == name)

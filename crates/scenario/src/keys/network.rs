@@ -121,7 +121,7 @@ pub(super) const KEYS: &[Key] = &[
         "network.loss",
         Form::Fraction(0.0, 0.5),
         Is("0"),
-        "Fraction of data packets that the link of the receiving host loses, at random, in addition to what switches drop.",
+        "Fraction of data packets, and of the requests of reads, that the link of the receiving host loses, at random, in addition to what switches drop.",
     )
     .rack_has(Rack::Only(&["0"])),
 ];

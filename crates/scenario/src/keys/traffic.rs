@@ -1,7 +1,7 @@
 //! Keys of [[traffic]]. They are not declared at the fields, because several kinds share some of them.
 
 use super::{key, Form, Is, Key, Rack, Required, Without, ANY_NUMBER, HOUR, RACK_KINDS};
-use crate::{Arrivals, BuiltIn, Kind, Pattern, Sources, Traffic};
+use crate::{Arrivals, BuiltIn, Kind, Op, Pattern, Sources, Traffic};
 use onramp_units::{Bytes, Span};
 use strum::VariantNames;
 
@@ -135,6 +135,15 @@ pub(super) const KEYS: &[Key] = &[
     )
     .of(INCAST)
     .rack_has(Rack::Only(&["0 s"])),
+    key(
+        "traffic.op",
+        Form::Choice(Op::VARIANTS),
+        Is("write"),
+        "How NICs move the data from `from` to `to`, which are the same for both values. `write`: the NIC of `from` has the congestion control. `read`: the NIC of `to` has it, and paces requests for segments, which the NIC of `from` sends at the rate of its line; docs/timely.md describes this. A read starts at `to` and ends when `to` has the last byte. `read` needs a congestion control of nic hosts that sends bursts, `onramp.law` off, no `ask_size` and no `cc.timely_paper.burst_rate`.",
+    )
+    .of(&[Kind::Incast, Kind::Long, Kind::Poisson])
+    .later()
+    .rack_has(Rack::Only(&["write"])),
     key("traffic.flows", Form::Count(0, 10_000), Is("1"), "Number of flows.").of(LONG),
     key(
         "traffic.start",

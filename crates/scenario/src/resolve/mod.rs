@@ -213,6 +213,7 @@ impl Resolver<'_> {
             traffic: traffic?,
         };
         self.check_size(&run);
+        self.check_reads(&run);
         Some(run)
     }
 

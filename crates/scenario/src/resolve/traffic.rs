@@ -130,12 +130,14 @@ impl Resolver<'_> {
         if self.given(&stop_path) {
             self.below(&start_path, start, stop, &stop_path);
         }
+        let op = self.field(&path("op"));
         Some(Long {
             from: from?,
             to: to?,
             flows: flows?,
             start: start?,
             stop: stop?,
+            op: op?,
         })
     }
 
@@ -150,6 +152,7 @@ impl Resolver<'_> {
             self.missing(&path("load"));
         }
         let (to, from) = (self.field(&path("to")), self.field(&path("from")));
+        let op = self.field(&path("op"));
         if let (Some(to), Some(from)) = (to, from) {
             self.refuse_itself(table, from, to);
         }
@@ -158,7 +161,42 @@ impl Resolver<'_> {
             load: load?,
             from: from?,
             to: to?,
+            op: op?,
         })
+    }
+
+    /// Reports settings with which the hosts of `run` cannot read.
+    pub(super) fn check_reads(&mut self, run: &Run) {
+        let reads = |(_, traffic): &(usize, &Traffic)| traffic.op() == Op::Read;
+        for (index, traffic) in run.traffic.iter().enumerate().filter(reads) {
+            let op = format!("traffic.{index}.op");
+            if !run.host.cc.sends_bursts() {
+                let bursts = Cc::all().filter(|cc| cc.sends_bursts()).map(Cc::name);
+                let names = bursts.collect::<Vec<_>>().join(" or ");
+                self.cannot_read(&op, "host.cc", &names);
+            }
+            if run.onramp.law != Law::Off {
+                self.cannot_read(&op, "onramp.law", "off");
+            }
+            if matches!(traffic, Traffic::Incast(incast) if incast.ask_size > Bytes::ZERO) {
+                self.cannot_read(&op, &format!("traffic.{index}.ask_size"), "0 B");
+            }
+            // The rate within a burst is the responder's, which only has its line.
+            let burst_rate = |key: &&Key| key.name() == "burst_rate" && self.given(key.path);
+            if let Some(key) = keys::all().find(burst_rate) {
+                self.cannot_read(&op, key.path, "not set");
+            }
+        }
+    }
+
+    /// Reports that the reads of `op` need another value of the key `other`.
+    fn cannot_read(&mut self, op: &str, other: &str, value: &str) {
+        let problem = Problem::Needs {
+            key: op.to_owned(),
+            value: Op::Read.to_string(),
+            needs: format!("{other} {value}"),
+        };
+        self.report(&[op, other], problem);
     }
 
     /// The number of a host.

@@ -125,6 +125,45 @@ t:19: onramp.gain is 2, above max 1"#;
 }
 
 #[test]
+fn a_read_needs_nics_that_send_bursts_and_nothing_that_holds_or_asks() {
+    let nic = "[host]\nkind = \"nic\"\ncc = \"timely_paper\"\n[cc.timely_paper]\nalpha = 0.05\n";
+    let read = ("traffic.0.op", "read");
+    let of = |set: &[(&str, &str)]| {
+        let text = format!("{BASE}{nic}");
+        let all = [&[read], set].concat();
+        let parsed = Scenario::parse_with(&text, "t", &all);
+        parsed.err().map(|errors| errors.to_string())
+    };
+    assert_eq!(of(&[]), None);
+    for (set, needs) in [
+        (("onramp.law", "final"), "onramp.law off"),
+        (("traffic.0.ask_size", "64 B"), "traffic.0.ask_size 0 B"),
+        (
+            ("cc.timely_paper.burst_rate", "1 Gbit/s"),
+            "cc.timely_paper.burst_rate not set",
+        ),
+    ] {
+        let expected = format!("--set: traffic.0.op is read, which needs {needs}");
+        assert_eq!(of(&[set]), Some(expected));
+    }
+    let kernel = Scenario::parse_with(BASE, "t", &[("traffic.1.op", "read")]);
+    let expected =
+        "--set: traffic.1.op is read, which needs host.cc timely_paper or fast_star or none\n\
+        --set: traffic.1.op is read, which needs onramp.law off";
+    assert_eq!(kernel.expect_err("kernel hosts").to_string(), expected);
+    let other = BASE.replace("kind = \"incast\"\nfanout = 8", "kind = \"request\"");
+    assert_eq!(
+        errors(&format!("{other}[[traffic]]\nkind = \"all_to_all\"\nsize = \"1 kB\"\nop = \"read\"\n")),
+        "t:14: traffic.2.op is a key of traffic kind incast or long or poisson, but the kind of this entry is \
+         all_to_all: remove it"
+    );
+    assert!(
+        errors(&BASE.replace("fanout = 8", "fanout = 8\nop = \"raed\""))
+            .contains("traffic.0.op is \"raed\", expected \"write\" or \"read\"")
+    );
+}
+
+#[test]
 fn an_unknown_congestion_control_is_refused_with_all_that_there_are() {
     let error = errors_of("[host]\ncc = \"vegas\"\n");
     for name in onramp_cc::names() {
