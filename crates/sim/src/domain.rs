@@ -191,10 +191,12 @@ impl Domain {
     fn arrive_at_host(&mut self, id: u32) {
         let net = &self.site.net;
         let packet = &net.packets[id];
-        if packet.kind == Kind::Data {
-            if self.site.config.loss > 0.0 && self.is_lost(id) {
-                return;
-            }
+        let carries_data = packet.kind.carries_data();
+        let can_be_lost = carries_data || packet.kind == Kind::ReadRequest;
+        if can_be_lost && self.site.config.loss > 0.0 && self.is_lost(id) {
+            return;
+        }
+        if carries_data {
             let (net, packet) = (&self.site.net, &self.site.net.packets[id]);
             let host = net.ports[usize::from(packet.at_port)].node;
             self.arrivals.note(host, net.now - packet.sent);
@@ -205,7 +207,7 @@ impl Domain {
         }
     }
 
-    /// Loses a data packet that arrives at a host, at random. Returns whether it is lost.
+    /// Loses a packet that arrives at a host, at random. Returns whether it is lost.
     #[cold]
     fn is_lost(&mut self, id: u32) -> bool {
         let net = &mut self.site.net;

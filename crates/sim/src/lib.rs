@@ -11,7 +11,7 @@
 //! ```
 //! use onramp_cc::nic::{hpcc, Algorithm};
 //! use onramp_sim::{Buffer, Config, Flow, Hosts, Line, Nic, Simulation, Switch, Topology};
-//! use onramp_scenario::Work;
+//! use onramp_scenario::{Op, Work};
 //! use onramp_units::{Bytes, Span, Time};
 //!
 //! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
@@ -23,7 +23,8 @@
 //!     acks_first: false,
 //! };
 //! let config = Config::new(Hosts::Nic(Nic::reference(hpcc)), switch);
-//! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work: Work::Send(Bytes::new(1)) };
+//! let work = Work::Send(Bytes::new(1));
+//! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work, op: Op::Write };
 //! let mut simulation = Simulation::new(config, &Topology::star(2, line)?, vec![flow])?;
 //! simulation.run_until(Time::from_ticks(1_000_000_000));
 //! // Four lines of 1 us; 91 B there and 88 B back, twice each.

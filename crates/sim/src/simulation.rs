@@ -1,13 +1,13 @@
 //! One simulation: a network with its traffic, in one domain or in several that run in parallel. Results do
 //! not depend on the number of domains.
 
-use crate::domain::{Beginning, Domain, Hosts, Step};
+use crate::domain::{self, Beginning, Domain, Step};
 use crate::engine::rounding::{Rounding, WireTimes};
 use crate::engine::team::Team;
 use crate::flows::chains::Chains;
 use crate::flows::flow::{Flow, Outcome};
 use crate::flows::network::Network;
-use crate::host::config::Config;
+use crate::host::config::{Config, Hosts};
 use crate::host::delays::Delays;
 use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
 use crate::host::kernel::rounds::{Round, Rounds};
@@ -25,7 +25,7 @@ use crate::net::topology::{Link, Topology};
 use crate::watch::capture::{CaptureError, Output};
 use onramp_cc::int::{IntFormat, TooManyRates};
 use onramp_cc::nic::Feedback;
-use onramp_scenario::Work;
+use onramp_scenario::{Op, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::sync::{Arc, MutexGuard};
 
@@ -48,6 +48,11 @@ pub enum ConfigError {
     Unordered { flow: usize },
     #[error("{flows} flows, above max {}", u32::MAX)]
     TooManyFlows { flows: usize },
+    #[error(
+        "flow {flow} is a read, which needs NIC hosts, a congestion control that sends bursts, exact rounding, no \
+         control law, and no other flow to wait for"
+    )]
+    CannotRead { flow: usize },
 }
 
 /// A network with its traffic, at one instant.
@@ -83,6 +88,7 @@ impl Simulation {
         partition: Partition,
     ) -> Result<Simulation, ConfigError> {
         check(topology, &flows, config.chains.as_deref())?;
+        check_reads(&config, &flows)?;
         // Kernel hosts' flows that wait for others request their connections without delay, so there is
         // no lookahead.
         let in_one = waits_in_kernels(&config);
@@ -251,24 +257,24 @@ impl Simulation {
     /// Records the delays of packets and the last measurements of their senders from now on.
     pub(crate) fn watch_signals(&mut self) {
         self.each().for_each(|mut domain| match &mut domain.hosts {
-            Hosts::Kernel(kernels) => kernels.signals = Some(Signals::default()),
-            Hosts::Nic(_) => {}
+            domain::Hosts::Kernel(kernels) => kernels.signals = Some(Signals::default()),
+            domain::Hosts::Nic(_) => {}
         });
     }
 
     /// Records rounds of connections until `end`.
     pub(crate) fn watch_rounds(&mut self, end: Time<Sim>) {
         self.each().for_each(|mut domain| match &mut domain.hosts {
-            Hosts::Kernel(kernels) => kernels.rounds = Some(Rounds::new(end)),
-            Hosts::Nic(_) => {}
+            domain::Hosts::Kernel(kernels) => kernels.rounds = Some(Rounds::new(end)),
+            domain::Hosts::Nic(_) => {}
         });
     }
 
     /// Those that have ended, by time.
     pub(crate) fn rounds(&self) -> Vec<Round> {
         let of = |domain: &Domain| match &domain.hosts {
-            Hosts::Kernel(kernels) => Some(kernels.rounds.as_ref()?.ended.clone()),
-            Hosts::Nic(_) => None,
+            domain::Hosts::Kernel(kernels) => Some(kernels.rounds.as_ref()?.ended.clone()),
+            domain::Hosts::Nic(_) => None,
         };
         let rounds = self.each().filter_map(|domain| of(&domain));
         let mut rounds: Vec<Round> = rounds.flatten().collect();
@@ -303,8 +309,8 @@ impl Simulation {
     /// The records so far, by time.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         let of = |domain: &Domain| match &domain.hosts {
-            Hosts::Kernel(kernels) => Some(kernels.signals.as_ref()?.pairs.clone()),
-            Hosts::Nic(_) => None,
+            domain::Hosts::Kernel(kernels) => Some(kernels.signals.as_ref()?.pairs.clone()),
+            domain::Hosts::Nic(_) => None,
         };
         let pairs = self.each().filter_map(|domain| of(&domain));
         let mut pairs: Vec<Pair> = pairs.flatten().collect();
@@ -402,6 +408,24 @@ fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result
         .position(|two| two[1].start < two[0].start)
     {
         Some(n) => Err(ConfigError::Unordered { flow: n + 1 }),
+        None => Ok(()),
+    }
+}
+
+/// Reads use bursts (host/nic/reads.rs). Their hosts neither hold them nor start them after other flows.
+fn check_reads(config: &Config, flows: &[Flow]) -> Result<(), ConfigError> {
+    let sends_bursts = match &config.hosts {
+        Hosts::Nic(nic) => nic.algorithm.sends_bursts(),
+        Hosts::Kernel(_) => false,
+    };
+    let can_read = sends_bursts && config.rounding == Rounding::Exact && config.law.is_none();
+    let in_time = config
+        .chains
+        .as_ref()
+        .map_or(flows.len(), |chains| chains.first);
+    let mut flows = flows.iter().enumerate();
+    match flows.find(|(n, flow)| flow.op == Op::Read && !(can_read && *n < in_time)) {
+        Some((flow, _)) => Err(ConfigError::CannotRead { flow }),
         None => Ok(()),
     }
 }

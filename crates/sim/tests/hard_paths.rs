@@ -108,6 +108,24 @@ fn with_time_stamps_that_are_wrong() {
 }
 
 #[test]
+fn reads_with_loss_of_requests_and_of_responses() {
+    let lossy = [
+        ("traffic.0.op", "read"),
+        ("network.sharing", "per_port"),
+        ("network.loss", "20 %"),
+    ];
+    let readers = || Cc::all().filter(|cc| cc.sends_bursts());
+    assert!(all_of_end(readers(), "lost requests and responses", &lossy) > 0);
+    let tiny = [
+        ("traffic.0.op", "read"),
+        ("network.sharing", "per_port"),
+        ("network.buffer", "5 kB"),
+        ("network.ecn.threshold", "5 kB"),
+    ];
+    assert!(all_of_end(readers(), "reads over a buffer of three packets", &tiny) > 0);
+}
+
+#[test]
 fn with_round_trip_times_that_are_wrong() {
     let wrong = [("host.rtt_stamps", "software"), ("host.rtt_noise", "10 ms")];
     all_of_end(Cc::all().filter(|cc| cc.is_nic()), "wrong RTTs", &wrong);

@@ -2,7 +2,7 @@
 //! closed form says, and a queue is as long as theory has it.
 
 use onramp_cc::{nic::presets, Curve};
-use onramp_scenario::Work;
+use onramp_scenario::{Op, Work};
 use onramp_sim::{
     Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Simulation, Switch, Topology,
 };
@@ -40,6 +40,7 @@ fn flow(start_ns: i64, src: u32, dst: u32, bytes: u64) -> Flow {
         src,
         dst,
         work: Work::Send(Bytes::new(bytes)),
+        op: Op::Write,
     }
 }
 
@@ -61,21 +62,35 @@ fn topologies() -> impl Strategy<Value = Topology> {
     ]
 }
 
-/// A network and up to 40 flows between its hosts.
+/// A network and up to 40 flows between its hosts, of which some are reads.
 fn traffic() -> impl Strategy<Value = (Topology, Vec<Flow>)> {
-    let one = (0i64..50_000, any::<u32>(), any::<u32>(), 1u64..300_000);
+    let op = prop_oneof![Just(Op::Write), Just(Op::Read)];
+    let one = (0i64..50_000, any::<u32>(), any::<u32>(), 1u64..300_000, op);
     (topologies(), prop::collection::vec(one, 1..40)).prop_map(|(topology, flows)| {
         let hosts = topology.hosts().count() as u32;
         let mut flows: Vec<Flow> = flows
             .into_iter()
-            .map(|(start, src, away, bytes)| {
+            .map(|(start, src, away, bytes, op)| {
                 let src = src % hosts;
-                flow(start, src, (src + 1 + away % (hosts - 1)) % hosts, bytes)
+                let dst = (src + 1 + away % (hosts - 1)) % hosts;
+                Flow {
+                    op,
+                    ..flow(start, src, dst, bytes)
+                }
             })
             .collect();
         flows.sort_by_key(|flow| flow.start);
         (topology, flows)
     })
+}
+
+/// `flows` as hosts of `config` can have them: only some can read.
+fn possible(config: &Config, mut flows: Vec<Flow>) -> Vec<Flow> {
+    let can_read = matches!(&config.hosts, Hosts::Nic(nic) if nic.algorithm.sends_bursts());
+    for flow in flows.iter_mut().filter(|_| !can_read) {
+        flow.op = Op::Write;
+    }
+    flows
 }
 
 /// Every flow ends, every byte arrives once in order, no packet is left.
@@ -105,6 +120,7 @@ proptest! {
         // From just above what headrooms and reserves of the largest switch take.
         let buffer = Buffer::Lossless(Bytes::new((kib + 1500) << 10));
         let config = config(preset, topology.host_rate(), buffer);
+        let flows = possible(&config, flows);
         let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
         all_arrives(&mut simulation, &flows)?;
         let counters = simulation.counters();
@@ -122,6 +138,23 @@ proptest! {
         let bytes = Bytes::new(kb * 1000);
         let buffer = if shared { Buffer::Shared(bytes) } else { Buffer::PerPort(bytes) };
         let config = config(preset, topology.host_rate(), buffer);
+        let flows = possible(&config, flows);
+        let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
+        all_arrives(&mut simulation, &flows)?;
+    }
+
+    #[test]
+    fn random_loss_of_data_and_of_read_requests_stops_no_flow(
+        (topology, flows) in traffic(),
+        preset in 0..presets().count(),
+        percent in 1u32..30,
+    ) {
+        let buffer = Buffer::PerPort(Bytes::new(100_000));
+        let config = Config {
+            loss: f64::from(percent) / 100.0,
+            ..config(preset, topology.host_rate(), buffer)
+        };
+        let flows = possible(&config, flows);
         let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
         all_arrives(&mut simulation, &flows)?;
     }
@@ -149,7 +182,7 @@ proptest! {
                 curve: Curve::Line,
                 at_enqueue: false,
             });
-            let flows = flows.clone();
+            let flows = possible(&config, flows.clone());
             let mut simulation = Simulation::in_parts(config, &topology, flows, partition).unwrap();
             for stop_us in &stops_us {
                 simulation.run_until(Time::ZERO + Span::from_us(*stop_us));

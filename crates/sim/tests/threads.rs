@@ -99,6 +99,30 @@ fn nics_in_a_network_that_drops() {
 }
 
 #[test]
+fn nics_that_read() {
+    let reads = [
+        ("host.cc", "timely_paper"),
+        ("traffic.0.op", "read"),
+        ("traffic.2.op", "read"),
+    ];
+    let lossless = [
+        ("network.sharing", "lossless"),
+        ("host.rtt_noise", "1 us"),
+        ("traffic.0.fanout", "40"),
+    ];
+    any_number_of_threads(&[&reads[..], &lossless].concat(), &["pfc_pauses"]);
+    let lossy = [
+        ("network.sharing", "per_port"),
+        ("network.loss", "2 %"),
+        ("duration", "500 us"),
+    ];
+    any_number_of_threads(
+        &[&reads[..], &lossy].concat(),
+        &["drops", "retransmissions"],
+    );
+}
+
+#[test]
 fn nics_with_on_ramp_and_wrong_clocks() {
     for (law, cc) in [("final", "timely"), ("strawman", "hpcc"), ("gate", "dcqcn")] {
         let set = [

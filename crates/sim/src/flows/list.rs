@@ -2,7 +2,7 @@
 
 use super::flow::Flow;
 use crate::engine::rounding::Rounding;
-use onramp_scenario::{read_hpcc, ListedFlow, Work};
+use onramp_scenario::{read_hpcc, ListedFlow, Op, Work};
 use onramp_units::Span;
 
 pub use onramp_scenario::FlowListError;
@@ -23,6 +23,7 @@ pub fn parse(text: &str, rounding: Rounding) -> Result<Vec<Flow>, FlowListError>
         src: flow.src,
         dst: flow.dst,
         work: Work::Send(flow.size),
+        op: Op::Write,
     };
     Ok(read_hpcc(text, &start)?.into_iter().map(flow).collect())
 }

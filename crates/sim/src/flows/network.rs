@@ -136,13 +136,13 @@ impl Network {
     /// The way of the data of flow `plan`, which is its hosts' flow number `ordinal`.
     pub fn there(&self, plan: u32, ordinal: u16) -> Path {
         let flow = &self.flows[plan as usize];
-        self.path(flow.src, flow.dst, ecmp::flow_ports(ordinal.into()))
+        self.path(flow.src, flow.dst, flow.ports(ordinal))
     }
 
-    /// The way of its acknowledgements.
+    /// The way of its acknowledgements, or of the requests of a read.
     pub fn back(&self, plan: u32, ordinal: u16) -> Path {
         let flow = &self.flows[plan as usize];
-        let (source, destination) = ecmp::flow_ports(ordinal.into());
+        let (source, destination) = flow.ports(ordinal);
         self.path(flow.dst, flow.src, (destination, source))
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Starts {
     /// Flows of the plan that are not due yet.
     next_start: usize,
     next_question: usize,
-    /// Flows so far from hosts here, by sender and receiver.
+    /// Flows so far that hosts here have started, by the host and its peer.
     pair_flows: HashMap<(u32, u32), u16>,
     /// By group: flows that have arrived.
     arrived: Vec<u32>,
@@ -46,13 +46,14 @@ impl Starts {
         }
     }
 
-    /// Schedules the next flow from a host here that starts by itself.
+    /// Schedules the next flow that a host here starts and that waits for nothing.
     pub fn await_next_flow(&mut self, net: &mut Fabric) {
         let in_time = &self.network.flows[..self.network.in_time()];
         while let Some(flow) = in_time.get(self.next_start) {
             let plan = self.next_start as u32;
             self.next_start += 1;
-            let is_here = self.network.partition.of(flow.src) == self.me;
+            let (opener, _) = flow.opener_and_peer();
+            let is_here = self.network.partition.of(opener) == self.me;
             if is_here && self.asked_at(flow.start).is_none() {
                 let what = What::FlowStart { flow: plan };
                 net.events.schedule(flow.start, Rank::Flow(plan), what);
@@ -84,10 +85,10 @@ impl Starts {
         (start >= Time::ZERO + before).then(|| start - before)
     }
 
-    /// How many flows the hosts of flow `plan` had before it; called once for each, in order.
+    /// How many flows the opener of flow `plan` had with its peer before it; called once for each, in order.
     pub fn next_ordinal(&mut self, plan: u32) -> u16 {
         let flow = &self.network.flows[plan as usize];
-        let next = self.pair_flows.entry((flow.src, flow.dst)).or_insert(0);
+        let next = self.pair_flows.entry(flow.opener_and_peer()).or_insert(0);
         *next = next.wrapping_add(1);
         next.wrapping_sub(1)
     }

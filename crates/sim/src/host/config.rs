@@ -36,7 +36,7 @@ pub struct Config {
     pub chains: Option<Arc<Chains>>,
     /// Clock synchronisation, if any.
     pub probing: Option<Probing>,
-    /// Fraction of data packets that the links of receiving hosts lose.
+    /// Fraction of data packets and read requests that the links of receiving hosts lose.
     pub loss: f64,
     /// The switches.
     pub switch: Switch,

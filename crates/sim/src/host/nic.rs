@@ -5,6 +5,7 @@
 //! line is free. Rates are decided by the congestion control, and On-Ramp (edge.rs) holds packets.
 
 mod edge;
+mod reads;
 mod receiver;
 mod scheduler;
 mod segments;
@@ -17,8 +18,12 @@ use crate::host::rtts::Stamper;
 use crate::host::site::Site;
 use crate::net::packet::Kind;
 use crate::net::what::What;
+use onramp_cc::int::IntStack;
 use onramp_cc::nic::Feedback;
 use onramp_units::{Sim, Time};
+use reads::Response;
+use scheduler::Turn;
+use std::collections::VecDeque;
 
 pub(crate) use receiver::Receiver;
 pub(crate) use scheduler::Entry;
@@ -28,6 +33,9 @@ pub(crate) use sender::Sender;
 pub(crate) const DATA_HEADER: u16 = 48;
 /// Smallest frame.
 const ACK_BYTES: u16 = 60;
+/// Ethernet 14, IPv4 20, UDP 8, and of RoCE v2 the base header 12, the header of a read request 16 and the checksum 4
+/// (InfiniBand specification 1, 9.2, 9.3 and annex A17).
+const READ_REQUEST_BYTES: u16 = 74;
 /// Telemetry: five hops of 8 B and a count.
 const INT_BYTES: u16 = 42;
 const TIME_STAMP_BYTES: u16 = 8;
@@ -53,13 +61,24 @@ fn ack_bytes(feedback: Feedback, piggyback: bool) -> u16 {
     }
 }
 
+/// Begins the telemetry of a packet with payload, and counts it.
+#[inline]
+fn begin_data(site: &mut Site, id: u32) {
+    if site.net.carried.has.int {
+        site.net.carried.stacks.set(id, IntStack::default());
+    }
+    site.net.counters.data_packets += 1;
+}
+
 /// A host's NIC.
 pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
-    /// Flows from this host in the round robin.
+    /// Flows that this host paces, in the round robin; and an entry for `responses`, unless there are none.
     pub flows: Vec<Entry>,
-    /// The flow that sent last.
+    /// What other hosts read here, in the order of their requests.
+    responses: VecDeque<Response>,
+    /// The entry that sent last.
     pub last: usize,
     /// Time of its next wake, and the place of that event.
     pub wake: Option<(Time<Sim>, u64)>,
@@ -70,6 +89,7 @@ impl Nic {
         Nic {
             port,
             flows: Vec::new(),
+            responses: VecDeque::new(),
             last: 0,
             wake: None,
         }
@@ -153,6 +173,16 @@ impl Nics {
                     self.send(site, host);
                 }
             }
+            Kind::ReadRequest => {
+                self.requested(site, host, id);
+                site.net.packets.free(id);
+                self.send(site, host);
+            }
+            Kind::ReadResponse => {
+                self.read(site, id);
+                site.net.packets.free(id);
+                self.send(site, host);
+            }
             Kind::Ack | Kind::Nack => {
                 if self.own.piggyback {
                     self.or_acked(site, id);
@@ -193,7 +223,11 @@ impl Nics {
         }
         match self.choose(site, host, paused) {
             Some(place) => {
-                self.send_data(site, host, place);
+                match self.nics[host as usize].flows[place].turn {
+                    Turn::Data => self.send_data(site, host, place),
+                    Turn::Request => self.send_request(site, host, place),
+                    Turn::Responses => self.send_response(site, host, place),
+                }
                 self.await_line_if_busy_host(site, host);
             }
             None => self.sleep(site, host),

@@ -12,6 +12,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) enum Kind {
     /// Payload of a flow.
     Data,
+    /// Payload of a flow that its receiver has requested (a read).
+    ReadResponse,
     /// Cumulative acknowledgement.
     Ack,
     /// Cumulative acknowledgement with a request to resend from there.
@@ -26,15 +28,25 @@ pub(crate) enum Kind {
     Probe,
     /// Answer to a probe, sent at once.
     ProbeAnswer,
+    /// Request of a read's receiver for a segment.
+    ReadRequest,
     /// Request of one kernel host to another for a flow; it uses no line.
     Request,
+}
+
+impl Kind {
+    /// Whether packets of this kind carry payload, which switches may mark.
+    #[inline]
+    pub fn carries_data(self) -> bool {
+        matches!(self, Kind::Data | Kind::ReadResponse)
+    }
 }
 
 /// A packet, in one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// Data: first byte. Acknowledgement: next expected byte.
+    /// Data: first byte. Acknowledgement: next expected byte. Read request: first byte that it asks for.
     pub seq: u64,
     /// Time at which the data was sent; an acknowledgement returns it.
     pub sent: Time<Sim>,
@@ -46,9 +58,9 @@ pub(crate) struct Packet {
     pub next: u32,
     /// Size on the wire, headers included.
     pub wire_bytes: u16,
-    /// Payload; of an OR-ACK, that of the data.
+    /// Payload; of an OR-ACK, that of the data; of a read request, the packets that it asks for.
     pub payload: u16,
-    /// Number of flows of its pair of hosts before its own flow, or before the flow that opened its ordered
+    /// Number of flows of its opener with its peer before its own flow, or before the flow that opened its ordered
     /// connection. Switches identify the flow by it.
     pub ordinal: u16,
     /// The port that receives it, of the link it is on.

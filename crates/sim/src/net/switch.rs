@@ -275,7 +275,7 @@ impl Fabric {
         let Some(ecn) = &self.switch.ecn else {
             return;
         };
-        let is_data = self.packets[id].kind == Kind::Data;
+        let is_data = self.packets[id].kind.carries_data();
         // ns-3 marks acknowledgements too. The mark has no effect, but it draws a random number.
         if ecn.at_enqueue != at_enqueue || !is_data && self.rounding == Rounding::Exact {
             return;
@@ -292,7 +292,7 @@ impl Fabric {
     fn leave(&mut self, egress: u32, id: u32) {
         let packet = &self.packets[id];
         let (ingress, bytes) = (u32::from(packet.at_port), u64::from(packet.wire_bytes));
-        let is_data = packet.kind == Kind::Data;
+        let is_data = packet.kind.carries_data();
         self.release(ingress, bytes);
         self.mark(egress, id, false);
         self.resume_if_room(ingress);

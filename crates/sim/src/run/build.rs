@@ -78,7 +78,7 @@ impl Setup {
                 chains: Chains::of(arrivals, end).map(Arc::new),
                 ..config(run)
             },
-            flows: arrivals.iter().map(flow).collect(),
+            flows: arrivals.iter().map(|arrival| flow(run, arrival)).collect(),
             partition: partition(run, arrivals, &topology, parts),
             topology,
         })
@@ -142,12 +142,13 @@ fn range(named: Receivers) -> Option<(u32, u32)> {
     }
 }
 
-fn flow(arrival: &Arrival) -> Flow {
+fn flow(run: &Run, arrival: &Arrival) -> Flow {
     Flow {
         start: arrival.at,
         src: arrival.src,
         dst: arrival.dst,
         work: arrival.work,
+        op: run.traffic[arrival.traffic].op(),
     }
 }
 

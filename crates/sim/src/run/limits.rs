@@ -55,7 +55,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
                     .then_some(Bytes::new(sender.limits.window_bytes)),
                 in_flight: Bytes::new(sender.in_flight()),
                 sent: Bytes::new(sender.sent_bytes()),
-                has_law: has_law(sender.src),
+                has_law: has_law(sender.host),
                 held: sender.sent.held,
                 held_since: sender.held_since,
             });

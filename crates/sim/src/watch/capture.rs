@@ -12,7 +12,6 @@ use crate::host::edge::law_of;
 use crate::host::huygens::Edge;
 use crate::host::kernel::MSS;
 use crate::host::site::Site;
-use crate::net::ecmp::flow_ports;
 use crate::net::fabric::Sent;
 use crate::net::packet::{Kind, Packet};
 use crate::net::port::Port;
@@ -199,7 +198,7 @@ impl Scene<'_> {
         let there = Ends {
             src: flow.src,
             dst: flow.dst,
-            ports: flow_ports(packet.ordinal.into()),
+            ports: flow.ports(packet.ordinal),
         };
         match (packet.kind, &self.site.config.hosts) {
             (Kind::OrAck, _) => self.or_ack_frame(packet, &there),
@@ -231,10 +230,14 @@ impl Scene<'_> {
 
     fn nic_frame(&self, packet: &Packet, there: &Ends, nic: &Nic) -> (Vec<u8>, String) {
         let is_managed = law_of(&self.site.laws, there.src).is_some();
-        let says = is_managed && packet.kind != Kind::Data && nic.piggyback;
+        let says = is_managed && !packet.kind.carries_data() && nic.piggyback;
         let received = self.sent.stamp.received.filter(|_| says);
         let (ends, comment) = match packet.kind {
-            Kind::Data => (*there, data_comment(packet.seq, packet)),
+            Kind::Data | Kind::ReadResponse => (*there, data_comment(packet.seq, packet)),
+            Kind::ReadRequest => {
+                let comment = format!("read {} packets from {}", packet.payload, packet.seq);
+                (there.swapped(), comment)
+            }
             Kind::Nack => (there.swapped(), format!("nack {}", packet.seq)),
             _ => (there.swapped(), format!("ack {}", packet.seq)),
         };

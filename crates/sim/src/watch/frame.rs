@@ -7,8 +7,8 @@
 //! or the TTL. The UDP payload, in network order:
 //!
 //! ```text
-//! 1 B   0 data, 1 ACK, 2 NACK; +8: echo of a congestion mark; +16 for each hop of telemetry
-//! 5 B   first byte of the data; of an acknowledgement, the byte expected next
+//! 1 B   0 data, 1 ACK, 2 NACK, 3 read request; +8: echo of a congestion mark; +16 for each hop of telemetry
+//! 5 B   first byte of the data, also of requested data; of an acknowledgement, the byte expected next
 //! 40 B  with telemetry: five hops, as HPCC's figure 7 has them (rate, ns, bytes sent, queue)
 //! 8 B   data with a time stamp: ns since the start, when it was sent
 //! rest  zeros
@@ -121,10 +121,11 @@ pub(crate) fn transport(
     telemetry: &IntStack,
     received: Option<Time<Mono>>,
 ) -> Vec<u8> {
-    let is_data = packet.kind == Kind::Data;
+    let is_data = packet.kind.carries_data();
     let kind = match packet.kind {
-        Kind::Data => 0,
+        Kind::Data | Kind::ReadResponse => 0,
         Kind::Nack => 2,
+        Kind::ReadRequest => 3,
         _ => 1,
     };
     let echo = u8::from(!is_data && packet.marked) << 3;

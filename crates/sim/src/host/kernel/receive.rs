@@ -110,7 +110,7 @@ impl Kernels {
                 return;
             }
             Kind::Data => self.sample(site, id, host),
-            Kind::Ack | Kind::Nack | Kind::Request => {}
+            Kind::Ack | Kind::Nack | Kind::Request | Kind::ReadRequest | Kind::ReadResponse => {}
         }
         let coalescing = self.own.coalescing;
         if coalescing == Span::ZERO {

@@ -26,7 +26,7 @@ impl Nics {
     pub(crate) fn law_sent(&mut self, site: &mut Site, sender: u32, id: u32) {
         let packet = &site.net.packets[id];
         let sender = &mut self.senders[sender];
-        let Some(law) = law_of(&site.laws, sender.src) else {
+        let Some(law) = law_of(&site.laws, sender.host) else {
             return;
         };
         if let Some(since) = sender.held_since.take() {

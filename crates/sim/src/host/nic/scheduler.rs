@@ -10,12 +10,13 @@ use crate::net::what::What;
 use onramp_cc::nic::CongestionControl;
 use onramp_units::{Sim, Time};
 
-/// A flow in the round robin: the state that the scheduler reads.
+/// A flow in the round robin, or the segments that others read: the state that the scheduler reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
-    /// Index of its sender's state.
+    /// Index of its sender's state; `NONE` for `Turn::Responses`.
     pub sender: u32,
     pub(super) state: State,
+    pub(super) turn: Turn,
     /// Earliest time of the next packet by its pacing rate.
     pub next_at: Time<Sim>,
     /// Time at which the control law decides again.
@@ -31,6 +32,17 @@ pub(super) enum State {
     /// All data is sent, but not all is acknowledged.
     Sent,
     Finished,
+}
+
+/// What leaves when it is an entry's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// A packet of a flow.
+    Data,
+    /// A request of a read.
+    Request,
+    /// A packet of what other hosts read here.
+    Responses,
 }
 
 impl Sender {
@@ -67,6 +79,11 @@ impl Nic {
         (None, finished)
     }
 
+    /// The entry at `place` is next.
+    pub(super) fn next_is(&mut self, place: usize) {
+        self.last = place.checked_sub(1).unwrap_or(self.flows.len());
+    }
+
     /// Earliest send time of the flows.
     fn next_due(&self, rounding: Rounding) -> Option<Time<Sim>> {
         let counts = |entry: &&Entry| match entry.state {
@@ -87,31 +104,34 @@ impl Nics {
         let state = sender.state();
         let has_data = matches!(state, State::Ready | State::Blocked);
         let stays = has_data || sender.goes_on || site.config.rounding == Rounding::Ns3;
-        let nic = &mut self.nics[sender.src as usize];
+        let nic = &mut self.nics[sender.host as usize];
         match (sender.entry, stays) {
             (NONE, false) => {}
             (NONE, true) => {
                 sender.entry = nic.flows.len() as u32;
-                nic.flows.push(Entry {
-                    sender: at,
-                    state,
-                    next_at: site.net.now,
-                    held_until: Time::ZERO,
-                });
+                nic.flows.push(sender.new_entry(at, site.net.now));
             }
             (place, true) => nic.flows[place as usize].state = state,
             (place, false) => {
                 sender.entry = NONE;
-                let place = place as usize;
-                nic.flows.swap_remove(place);
-                if let Some(moved) = nic.flows.get(place) {
-                    self.senders[moved.sender].entry = place as u32;
-                }
-                if nic.last == place {
-                    // The flow that has moved here is next.
-                    nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
-                }
+                let host = sender.host;
+                self.remove_entry(host, place as usize);
             }
+        }
+    }
+
+    /// Removes the entry at `place` from a host's round robin.
+    pub(super) fn remove_entry(&mut self, host: u32, place: usize) {
+        let nic = &mut self.nics[host as usize];
+        nic.flows.swap_remove(place);
+        if let Some(moved) = nic.flows.get(place) {
+            if moved.turn != Turn::Responses {
+                self.senders[moved.sender].entry = place as u32;
+            }
+        }
+        if nic.last == place {
+            // The entry that has moved here is next.
+            nic.next_is(place);
         }
     }
 

@@ -1,7 +1,7 @@
-//! The sending end of a connection: packets, acknowledgements, go-back-N. A connection carries one flow, or
-//! flows in order (streams.rs).
+//! The end of a connection that has the congestion control: packets, acknowledgements, go-back-N. It sends the data, or,
+//! of a read, requests for it (reads.rs). A connection carries one flow, or flows in order (streams.rs).
 
-use super::scheduler::{Entry, State};
+use super::scheduler::{Entry, State, Turn};
 use super::segments::{Made, Segments};
 use super::Nics;
 use crate::engine::events::Rank;
@@ -14,12 +14,11 @@ use crate::host::edge::{law_of, reuse};
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path, NONE};
 use crate::net::what::What;
-use onramp_cc::int::IntStack;
 use onramp_cc::nic::{Ack, Completion, CongestionControl, Control, Limits};
-use onramp_scenario::Work;
+use onramp_scenario::{Op, Work};
 use onramp_units::{Rate, Sim, Time};
 
-/// The sending end of a connection.
+/// The end of a connection that has the congestion control.
 pub(crate) struct Sender {
     /// The flow that opened it, and its number among those of its hosts.
     pub(super) connection: u32,
@@ -29,10 +28,14 @@ pub(crate) struct Sender {
     sending: Part,
     /// Whether another flow follows the one that started last.
     pub(super) goes_on: bool,
-    last_wire_bytes: u16,
+    /// Bytes on the wire of what it sent last; of a read, of what it asked for last.
+    last_wire_bytes: u32,
     /// Its bursts, if it sends bursts.
     segments: Option<Box<Segments>>,
-    pub src: u32,
+    /// Its host.
+    pub host: u32,
+    /// Whether its flows are reads: it sends requests, and gets the data.
+    reads: bool,
     /// Its index in its NIC's round robin; `NONE` if it is not in it.
     pub entry: u32,
     /// Payload of the flows that have started; infinite for a flow without size until it stops.
@@ -41,6 +44,7 @@ pub(crate) struct Sender {
     pub(super) unacked: u64,
     pub limits: Limits,
     pub(super) cc: Control,
+    /// The way of its packets.
     there: Path,
     /// The control law's state, and the time since which it holds the head.
     pub law: onramp_law::Flow,
@@ -70,16 +74,16 @@ impl Sender {
     #[inline]
     fn next_at(
         &mut self,
-        payload: u16,
+        payload: u64,
         (due, now): (Time<Sim>, Time<Sim>),
         rounding: Rounding,
     ) -> Time<Sim> {
-        let wire_bytes = u32::from(self.last_wire_bytes);
+        let wire_bytes = self.last_wire_bytes;
         let (Some(burst), Some(segments)) = (self.cc.burst(), &mut self.segments) else {
             return now + rounding.wire_time(wire_bytes, self.limits.rate);
         };
         let bursts = |bytes: u64| bytes / u64::from(burst.bytes);
-        let before = self.next - u64::from(payload);
+        let before = self.next - payload;
         let packet = Made {
             now,
             due,
@@ -88,6 +92,29 @@ impl Sender {
             is_last: bursts(before) != bursts(self.next) || self.next >= self.size,
         };
         segments.left(&packet, burst, self.limits.rate, rounding)
+    }
+
+    /// Bytes of the flow of byte `next` from there on.
+    fn left_of_flow(&mut self, network: &Network) -> u64 {
+        while self.next >= self.sending.end {
+            let next = network.next_part(self.sending);
+            self.sending = next.expect("the next byte is of a flow that has started");
+        }
+        self.sending.end - self.next
+    }
+
+    /// Its entry in the round robin, as number `place` of the senders.
+    pub(super) fn new_entry(&self, place: u32, now: Time<Sim>) -> Entry {
+        Entry {
+            sender: place,
+            state: self.state(),
+            turn: match self.reads {
+                false => Turn::Data,
+                true => Turn::Request,
+            },
+            next_at: now,
+            held_until: Time::ZERO,
+        }
     }
 
     /// Reports completely acknowledged flows to the outcomes, and returns their number.
@@ -154,7 +181,7 @@ impl Nics {
 
     /// Appends flow `plan` to those of the connection at `at`.
     fn append_flow(&mut self, site: &mut Site, at: u32, plan: u32) {
-        let src = self.senders[at].src;
+        let host = self.senders[at].host;
         if self.senders[at].is_idle() {
             self.reuse_delay(site, at, plan);
         }
@@ -167,13 +194,13 @@ impl Nics {
         if had_sent_all {
             self.begin_segment_now(site, at);
         }
-        self.send(site, src);
+        self.send(site, host);
     }
 
     /// A burst whose data has just come is not due before.
     fn begin_segment_now(&mut self, site: &Site, at: u32) {
         let sender = &self.senders[at];
-        let entries = &mut self.nics[sender.src as usize].flows;
+        let entries = &mut self.nics[sender.host as usize].flows;
         let entry = entries.get_mut(sender.entry as usize);
         if let (Some(entry), true) = (entry, sender.segments.is_some()) {
             entry.next_at = entry.next_at.max(site.net.now);
@@ -191,12 +218,12 @@ impl Nics {
 
     fn open(&mut self, site: &mut Site, plan: u32) {
         let flow = site.network.flows[plan as usize];
-        let src = flow.src;
+        let (host, _) = flow.opener_and_peer();
         let ordinal = site.starts.next_ordinal(plan);
         let cc = self
             .own
             .algorithm
-            .start(&site.network.path_facts(src, self.own.payload));
+            .start(&site.network.path_facts(flow.src, self.own.payload));
         let part = site.network.part(plan, 0);
         let stop = match flow.work {
             Work::Send(_) => None,
@@ -209,32 +236,31 @@ impl Nics {
             under_way: part,
             sending: part,
             goes_on: site.network.next_in_stream(plan).is_some(),
-            src,
+            host,
+            reads: flow.op == Op::Read,
             size: part.end,
             endless: stop.is_some(),
-            entry: self.nics[src as usize].flows.len() as u32,
+            entry: self.nics[host as usize].flows.len() as u32,
             next: 0,
             unacked: 0,
             limits: cc.limits(),
             last_wire_bytes: 0,
             segments: cc.burst().map(|_| Box::default()),
             cc,
-            there: site.network.there(plan, ordinal),
+            there: match flow.op {
+                Op::Write => site.network.there(plan, ordinal),
+                Op::Read => site.network.back(plan, ordinal),
+            },
             law: onramp_law::Flow::default(),
             held_since: None,
             timeout_at: Time::ZERO,
             timed: false,
             sent: Sent::default(),
         };
-        let entry = Entry {
-            sender: NONE,
-            state: sender.state(),
-            next_at: site.net.now,
-            held_until: Time::ZERO,
-        };
+        let entry = sender.new_entry(NONE, site.net.now);
         let place = self.senders.add(plan, sender);
         self.reuse_delay(site, place, plan);
-        let nic = &mut self.nics[src as usize];
+        let nic = &mut self.nics[host as usize];
         nic.flows.push(Entry {
             sender: place,
             ..entry
@@ -243,7 +269,7 @@ impl Nics {
             let what = What::Stop { flow: plan };
             site.net.events.schedule(stop, Rank::Own, what);
         }
-        self.send(site, src);
+        self.send(site, host);
     }
 
     /// Stops a flow without size: it sends no new data.
@@ -265,14 +291,9 @@ impl Nics {
     /// Makes the next packet of the flow at `place` and sends it.
     pub(super) fn send_data(&mut self, site: &mut Site, host: u32, place: usize) {
         let nic = &mut self.nics[host as usize];
-        nic.last = place;
         let (port, at) = (nic.port, nic.flows[place].sender);
         let sender = &mut self.senders[at];
-        while sender.next >= sender.sending.end {
-            let next = site.network.next_part(sender.sending);
-            sender.sending = next.expect("the next byte is of a flow that has started");
-        }
-        let left = sender.sending.end - sender.next;
+        let left = sender.left_of_flow(&site.network);
         let payload = left.min(u64::from(self.own.payload)) as u16;
         let wire_bytes = payload + super::data_header(self.own.algorithm.feedback());
         let id = site.net.packets.add(Packet {
@@ -284,6 +305,50 @@ impl Nics {
             ordinal: sender.ordinal,
             ..Packet::new(Kind::Data, site.net.now, sender.there)
         });
+        self.has_sent(site, host, place, (payload.into(), wire_bytes.into()));
+        super::begin_data(site, id);
+        self.law_sent(site, at, id);
+        site.net.transmit(port, id);
+        self.keep_turn(site, at);
+    }
+
+    /// Makes the next request of the read at `place` and sends it: for the packets of the rest of a segment.
+    pub(super) fn send_request(&mut self, site: &mut Site, host: u32, place: usize) {
+        let nic = &mut self.nics[host as usize];
+        let (port, at) = (nic.port, nic.flows[place].sender);
+        let sender = &mut self.senders[at];
+        let left = sender.left_of_flow(&site.network);
+        let payload = u64::from(self.own.payload);
+        let of_segment = sender.burst_bytes() - sender.next % sender.burst_bytes();
+        let packets = left.min(of_segment).div_ceil(payload);
+        let bytes = left.min(packets * payload);
+        let header = super::data_header(self.own.algorithm.feedback());
+        let wire_bytes = bytes + packets * u64::from(header);
+        let id = site.net.packets.add(Packet {
+            seq: sender.next,
+            flow: sender.sending.flow,
+            connection: sender.connection,
+            wire_bytes: super::READ_REQUEST_BYTES,
+            payload: packets as u16, // a segment has at most 1 MB
+            ordinal: sender.ordinal,
+            ..Packet::new(Kind::ReadRequest, site.net.now, sender.there)
+        });
+        self.has_sent(site, host, place, (bytes, wire_bytes as u32));
+        site.net.transmit(port, id);
+    }
+
+    /// The flow at `place` sends, or asks for, its next `payload` bytes: starts the timer, and plans what comes next.
+    fn has_sent(
+        &mut self,
+        site: &mut Site,
+        host: u32,
+        place: usize,
+        (payload, wire_bytes): (u64, u32),
+    ) {
+        let nic = &mut self.nics[host as usize];
+        nic.last = place;
+        let at = nic.flows[place].sender;
+        let sender = &mut self.senders[at];
         if let Some(timeout) = self.own.timeout {
             if sender.next == sender.unacked {
                 sender.timeout_at = site.net.now + timeout;
@@ -296,33 +361,26 @@ impl Nics {
                 site.net.events.schedule(sender.timeout_at, Rank::Own, what);
             }
         }
-        sender.next += u64::from(payload);
+        sender.next += payload;
         sender.last_wire_bytes = wire_bytes;
         sender.cc.advance(site.net.now);
         sender.limits = sender.cc.limits();
         let times = (nic.flows[place].due(), site.net.now);
         nic.flows[place].next_at = sender.next_at(payload, times, site.config.rounding);
         self.update_entry(site, at);
-        if site.net.carried.has.int {
-            site.net.carried.stacks.set(id, IntStack::default());
-        }
-        site.net.counters.data_packets += 1;
-        self.law_sent(site, at, id);
-        site.net.transmit(port, id);
-        self.keep_turn(site, at);
     }
 
     /// A burst at the rate of the line leaves as a whole: the sender at `at` is next in its NIC's round robin.
     fn keep_turn(&mut self, site: &Site, at: u32) {
         let sender = &self.senders[at];
-        let (Some(segments), nic) = (&sender.segments, &mut self.nics[sender.src as usize]) else {
+        let (Some(segments), nic) = (&sender.segments, &mut self.nics[sender.host as usize]) else {
             return;
         };
         let place = sender.entry as usize;
         let free_at = site.net.ports[nic.port as usize].free_at;
         let entry = nic.flows.get(place);
         if entry.is_some_and(|entry| segments.goes_on(entry.next_at, free_at)) {
-            nic.last = place.checked_sub(1).unwrap_or(nic.flows.len());
+            nic.next_is(place);
         }
     }
 
@@ -390,7 +448,7 @@ impl Nics {
             return;
         };
         while let Some(exact) = segments.complete(acked, site.net.now) {
-            let rtt = self.stamper.measured(sender.src, exact.rtt);
+            let rtt = self.stamper.measured(sender.host, exact.rtt);
             site.note_rtt(plan, rtt);
             sender.cc.on_completion(&Completion { rtt, ..exact });
         }
@@ -403,7 +461,7 @@ impl Nics {
             return;
         };
         let planned = segments.planned_again(sender.limits.rate, site.config.rounding);
-        let entries = &mut self.nics[sender.src as usize].flows;
+        let entries = &mut self.nics[sender.host as usize].flows;
         if let (Some(planned), Some(entry)) = (planned, entries.get_mut(sender.entry as usize)) {
             entry.next_at = planned;
         }
@@ -413,11 +471,11 @@ impl Nics {
     /// the rate is unchanged.
     fn move_next_packet(&mut self, site: &mut Site, at: u32, before: Rate) {
         let sender = &self.senders[at];
-        let (host, place, after) = (sender.src, sender.entry, sender.limits.rate);
+        let (host, place, after) = (sender.host, sender.entry, sender.limits.rate);
         if place == NONE || (after == before && site.config.rounding == Rounding::Exact) {
             return;
         }
-        let wire_bytes = u32::from(sender.last_wire_bytes);
+        let wire_bytes = sender.last_wire_bytes;
         let gap = |rate| site.config.rounding.wire_time(wire_bytes, rate);
         let entry = &mut self.nics[host as usize].flows[place as usize];
         entry.next_at += gap(after) - gap(before);
@@ -436,7 +494,7 @@ impl Nics {
             return;
         };
         let waited = site.net.now >= sender.timeout_at && sender.next > sender.unacked;
-        let host = sender.src;
+        let host = sender.host;
         if waited {
             let again = sender.go_back(self.own.payload);
             sender.sent.timeouts += 1;
