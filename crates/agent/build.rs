@@ -10,12 +10,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let sources = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     let mut digest = SipHasher13::new();
-    for name in ["edge", "orack"] {
+    let compile = |name: &str| {
         let skeleton = out.join(format!("{name}.skel.rs"));
         bpf::skeleton(&sources.join(format!("{name}.bpf.c")), &skeleton)?;
-        digest.write(&std::fs::read(skeleton)?);
+        Ok::<_, Box<dyn Error>>(skeleton)
+    };
+    for name in ["edge", "orack"] {
+        digest.write(&std::fs::read(compile(name)?)?);
     }
     // A daemon uses what another left only if both have the same programs (src/datapath/pins.rs).
     println!("cargo:rustc-env=ONRAMP_PROGRAMS={:016x}", digest.finish());
+    compile("refuse")?; // no daemon leaves it
     Ok(())
 }

@@ -34,6 +34,7 @@ mod kept;
 mod object;
 pub mod pins;
 mod qdisc;
+mod refuse;
 mod shared;
 mod tc;
 mod tcx;

@@ -1,5 +1,5 @@
 //! The loaded programs of one device, attached. Dropping it detaches them.
-use std::{mem::MaybeUninit, os::fd::AsFd};
+use std::{mem::MaybeUninit, os::fd::AsFd, time::Duration};
 
 use anyhow::{anyhow, Context, Result};
 use bytemuck::{bytes_of, pod_read_unaligned};
@@ -74,8 +74,9 @@ impl Attachment<'_> {
         let orack = load_orack(&mut object, &cfg, loaded.is_none(), shared)?;
         prepare(shared, is_first)?;
 
+        let longest_pause = Duration::from_nanos(cfg.law.max_pause_ns as u64);
         let holder = match loaded {
-            Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place)?)),
+            Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place, longest_pause)?)),
             None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg, false)?)),
             None => None,
         };

@@ -3,6 +3,7 @@
 use std::{
     mem::MaybeUninit,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{bail, Context, Result};
@@ -20,6 +21,7 @@ use super::{
     before::{Before, Found, Leaf},
     object::{explain_load, set_cfg},
     qdisc::{self, Device},
+    refuse,
     shared::Shared,
 };
 
@@ -210,8 +212,13 @@ fn qdisc_name(name: &str) -> Result<[std::ffi::c_char; 16]> {
 }
 
 impl Edge {
-    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues.
-    pub fn install(loaded: Vec<EdgeSkel<'_>>, place: Place) -> Result<Self> {
+    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues. What waits in those of a former
+    /// daemon leaves before, if it does so within the longest pause.
+    pub fn install(
+        loaded: Vec<EdgeSkel<'_>>,
+        place: Place,
+        longest_pause: Duration,
+    ) -> Result<Self> {
         let device = Device::open(place.ifindex)?;
         let before = Before::of(&device, &place.before_file())?;
         let names = place.names(loaded.len() as u32);
@@ -228,11 +235,14 @@ impl Edge {
             )
         })?;
         before.save(&place.before_file())?;
-        if device.found()?.is_none() {
-            device.delete()?; // replacing a qdisc by one of the same name would keep the old program
-        }
         let leaves: Vec<Leaf> = names.iter().map(|name| Leaf::plain(name)).collect();
-        device.install_own(&leaves)?;
+        match device.found()? {
+            Some(_) => device.install_own(&leaves)?,
+            None => refuse::while_refusing(&device, place.ifindex, longest_pause, || {
+                device.delete()?; // replacing a qdisc by one of the same name would keep the old program
+                device.install_own(&leaves)
+            })?,
+        }
         Self::on(device, place, before, cfgs, links)
     }
 

@@ -43,6 +43,8 @@ struct Dumped {
     parent: u32,
     handle: u32,
     options: Vec<u8>,
+    /// The packets that wait in it.
+    waiting: u32,
 }
 
 /// The transmit queue whose qdisc a child of an mq is, from 0.
@@ -217,9 +219,15 @@ impl Device {
                 parent: *qdisc.tcm_parent(),
                 handle: *qdisc.tcm_handle(),
                 options,
+                waiting: attributes.get_attribute(Tca::Stats).map_or(0, waiting),
             });
         }
         Ok(all)
+    }
+
+    /// Does no packet wait in the qdiscs of the device?
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.dump_all()?.iter().all(|qdisc| qdisc.waiting == 0))
     }
 
     /// Makes a qdisc the root.
@@ -422,6 +430,15 @@ fn round_codel_times_up(kind: &str, options: &mut [u8]) {
         }
         at += usize::from(length.max(4)).next_multiple_of(4);
     }
+}
+
+/// The number of packets in TCA_STATS: struct tc_stats (linux/pkt_sched.h).
+fn waiting(stats: &neli::rtnl::Rtattr<Tca, Buffer>) -> u32 {
+    const QLEN: usize = 28;
+    let field = stats.rta_payload().as_ref().get(QLEN..QLEN + 4);
+    field.map_or(0, |bytes| {
+        u32::from_ne_bytes(bytes.try_into().expect("4 bytes"))
+    })
 }
 
 fn attribute(kind: Tca, payload: &[u8]) -> Result<neli::rtnl::Rtattr<Tca, Buffer>> {

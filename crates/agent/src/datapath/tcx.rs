@@ -170,7 +170,11 @@ pub fn device_of(link: BorrowedFd<'_>) -> Option<u32> {
     (error == 0).then(|| unsafe { info.assume_init().__bindgen_anon_1.tcx.ifindex })
 }
 
-fn attach_first(
+/// Attaches a program in front of all others.
+///
+/// # Errors
+/// The kernel refuses: it is older than 6.6, or privileges lack.
+pub fn attach_first(
     ifindex: i32,
     program: BorrowedFd<'_>,
     direction: libbpf_sys::bpf_attach_type,
