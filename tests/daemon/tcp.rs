@@ -82,6 +82,8 @@ pub struct Received {
     pub bytes: u64,
     /// From the connection to the end of the stream.
     pub took: Duration,
+    /// The longest time between two reads.
+    pub longest_gap: Duration,
 }
 
 impl Received {
@@ -217,14 +219,18 @@ fn receive(mut stream: TcpStream, deaf: Duration, arrived: &AtomicU64) -> Receiv
         .expect("a timeout above zero");
     let mut buffer = vec![0; CHUNK];
     let mut bytes = 0;
+    let (mut last, mut longest_gap) = (Instant::now(), Duration::ZERO);
     loop {
         let size = stream
             .read(&mut buffer)
             .unwrap_or_else(|e| panic!("receiving after {bytes} B: {e}"));
+        longest_gap = longest_gap.max(last.elapsed());
+        last = Instant::now();
         if size == 0 {
             return Received {
                 bytes,
                 took: started.elapsed(),
+                longest_gap,
             };
         }
         assert!(

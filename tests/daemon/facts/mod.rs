@@ -214,6 +214,10 @@ facts! {
         without_write_access_to_the_bpf_file_system_the_next_one_begins_anew: 6 variant,
         the_shipped_file_observes_after_one_command_and_enforces_after_another: 29,
     }
+    replacements {
+        an_upgrade_under_load_loses_no_segment: 20,
+        an_upgrade_delays_no_request_beyond_the_cap: 20,
+    }
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20 variant,
         with_edt_classes_are_the_same: 20 variant,
@@ -317,5 +321,6 @@ facts! {
         ten_million_forged_oracks_change_nothing: 600,
         edt_beside_edge: 300,
         programs_by_kernel: 8,
+        replacements_beside_tc: 600,
     }
 }

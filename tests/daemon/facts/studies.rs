@@ -209,3 +209,8 @@ pub fn edt_beside_edge() {
 pub fn programs_by_kernel() {
     super::programs::print_rows();
 }
+
+/// The table of docs/operate.md.
+pub fn replacements_beside_tc() {
+    super::replacements::beside_tc();
+}

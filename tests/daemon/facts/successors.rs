@@ -13,7 +13,7 @@ use libbpf_rs::query::ProgInfoIter;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::devices::with_two_devices;
+use super::{devices::with_two_devices, replacements::pretend_other_programs};
 use crate::{
     agent::{onramp, Agent},
     guest::BPFFS,
@@ -21,11 +21,11 @@ use crate::{
     tcp::{finish_all, transfers, Load, Transfer},
 };
 
-const OPTIONS: &[&str] = &["--bpffs", BPFFS, "--shape", "200Mbit/s"];
-const GOES_ON: &str = "goes on with the flow table and the programs of the former daemon";
+pub const OPTIONS: &[&str] = &["--bpffs", BPFFS, "--shape", "200Mbit/s"];
+pub const GOES_ON: &str = "goes on with the flow table and the programs of the former daemon";
 
 /// In the first namespace: `ip netns exec` copies its mounts, but none of those below /sys.
-fn mount_bpffs() {
+pub fn mount_bpffs() {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -39,7 +39,7 @@ fn mount_bpffs_read_only() {
     shell(&format!("mount -o remount,ro {BPFFS}"));
 }
 
-fn pause_s(seconds: f64) {
+pub fn pause_s(seconds: f64) {
     thread::sleep(Duration::from_secs_f64(seconds));
 }
 
@@ -70,12 +70,12 @@ fn counted(host: &Host, file: &str, section: &str, name: &str) -> u64 {
 }
 
 /// Segments that the host has sent again.
-fn sent_again(host: &Host) -> u64 {
+pub fn sent_again(host: &Host) -> u64 {
     counted(host, "snmp", "Tcp:", "RetransSegs")
 }
 
 /// Of these, those that had arrived already, by what the receiver says: an ACK was late, as after a hold.
-fn sent_in_vain(host: &Host) -> u64 {
+pub fn sent_in_vain(host: &Host) -> u64 {
     counted(host, "netstat", "TcpExt:", "TCPDSACKRecvSegs")
 }
 
@@ -376,7 +376,7 @@ pub fn a_replacement_under_load_loses_no_transfer() {
     successor.assert_harmless();
 }
 
-/// An upgrade: what is pinned belongs to other programs, by the name of their directory.
+/// An upgrade: what is pinned belongs to other programs.
 pub fn one_with_other_programs_replaces_them_and_their_pins() {
     mount_bpffs();
     let star = Star::build(&Plan::USUAL);
@@ -385,10 +385,7 @@ pub fn one_with_other_programs_replaces_them_and_their_pins() {
     let former = Agent::start(from, OPTIONS);
     former.stop(Signal::SIGUSR2);
     let own = pins();
-    let root = Path::new(BPFFS).join("onramp");
-    let mut programs = std::fs::read_dir(&root).expect("pins").flatten();
-    let programs = programs.next().expect("a directory of programs").path();
-    std::fs::rename(programs, root.join("0123456789abcdef")).expect("the same file system");
+    pretend_other_programs();
     let successor = Agent::start(from, OPTIONS);
     let _receiver = Agent::start(to, &[]);
     assert!(!successor.text().contains(GOES_ON), "{}", successor.text());
