@@ -76,8 +76,10 @@ fn digest(root: &Path, directories: &[&str]) -> u64 {
     hasher.finish()
 }
 
-/// SipHash of the kernel programs and the law, without comments and white space; without the transports in `cc`, which
-/// are no part of On-Ramp's path.
+/// In `law` and `bpf`, and no part of On-Ramp's path: transports, and what runs while an upgrade replaces the path.
+const BESIDE_THE_PATH: [&str; 2] = ["cc", "refuse.bpf.c"];
+
+/// SipHash of the kernel programs and the law, without comments and white space.
 fn data_path(root: &Path) -> u64 {
     let mut hasher = SipHasher13::new();
     let directories = ["law", "bpf"].map(|directory| root.join(directory));
@@ -85,7 +87,12 @@ fn data_path(root: &Path) -> u64 {
         println!("cargo::rerun-if-changed={}", directory.display());
     }
     let sources = directories.iter().flat_map(|directory| files(directory));
-    let sources = sources.filter(|path| !path.components().any(|c| c.as_os_str() == "cc"));
+    let beside = |path: &PathBuf| {
+        BESIDE_THE_PATH
+            .iter()
+            .any(|name| path.iter().any(|part| part == *name))
+    };
+    let sources = sources.filter(|path| !beside(path));
     for path in sources.filter(|path| path.extension().is_some_and(|e| e == "c" || e == "h")) {
         let text =
             std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
