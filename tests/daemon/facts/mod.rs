@@ -217,6 +217,7 @@ facts! {
     replacements {
         an_upgrade_under_load_loses_no_segment: 20,
         an_upgrade_delays_no_request_beyond_the_cap: 20,
+        a_start_and_a_stop_under_load_lose_no_segment: 20,
     }
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20 variant,

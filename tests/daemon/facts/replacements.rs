@@ -208,6 +208,27 @@ pub fn an_upgrade_delays_no_request_beyond_the_cap() {
     an_upgrade_loses_nothing(Traffic::Requests, CAP);
 }
 
+/// The first daemon of a host takes fq's place, and gives it back when it stops.
+pub fn a_start_and_a_stop_under_load_lose_no_segment() {
+    mount_bpffs();
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    from.ns.run(GSO_MAX);
+    from.ns.run(&format!("tc qdisc replace dev eth0 root {FQ}"));
+    let _receiver = Agent::start(to, &[]);
+    let mut agent = None;
+    let start = Cost::of(&star, Traffic::Bulk, || {
+        agent = Some(Agent::start(from, OPTIONS));
+    });
+    let stop = Cost::of(&star, Traffic::Bulk, || {
+        let agent = agent.take().expect("it runs");
+        assert_eq!(agent.stop(Signal::SIGTERM).code, Some(0));
+    });
+    println!("{start:?}, {stop:?}");
+    assert_eq!((start.lost(), stop.lost()), (0, 0), "{start:?}, {stop:?}");
+    assert!(start.stall.max(stop.stall) < 2 * CAP, "{start:?}, {stop:?}");
+}
+
 fn print(traffic: Traffic, replaced: &str, cost: impl FnMut(usize) -> Cost) {
     const TIMES: usize = 3;
     let costs: Vec<Cost> = (0..TIMES).map(cost).collect();

@@ -74,9 +74,11 @@ impl Attachment<'_> {
         let orack = load_orack(&mut object, &cfg, loaded.is_none(), shared)?;
         prepare(shared, is_first)?;
 
-        let longest_pause = Duration::from_nanos(cfg.law.max_pause_ns as u64);
         let holder = match loaded {
-            Some(loaded) => Some(Holder::Edge(Edge::install(loaded, place, longest_pause)?)),
+            Some(loaded) => {
+                let edge = Edge::install(loaded, place, longest_pause(&cfg))?;
+                Some(Holder::Edge(edge))
+            }
             None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg, false)?)),
             None => None,
         };
@@ -108,7 +110,8 @@ impl Attachment<'_> {
                 })
             }
             Err(error) => {
-                holder.map_or(Ok(RootQdisc::Own), Holder::remove)?;
+                let remove = |holder: Holder| holder.remove(longest_pause(&cfg));
+                holder.map(remove).transpose()?;
                 Err(error)
             }
         }
@@ -138,11 +141,13 @@ impl OnDevice {
             holder,
             hooks,
             pins,
+            cfg,
             ..
         } = self;
         let cleared = pins.map_or(Ok(false), |pins| pins.clear());
         drop(hooks);
-        let owner = holder.map(Holder::remove).transpose()?;
+        let remove = |holder: Holder| holder.remove(longest_pause(&cfg));
+        let owner = holder.map(remove).transpose()?;
         cleared.map(|_| owner)
     }
 
@@ -213,6 +218,11 @@ impl OnDevice {
             .ok_or_else(|| anyhow!("the BPF map of counters has no element {index}"))?;
         Ok(cpus.iter().map(|v| pod_read_unaligned(v)).collect())
     }
+}
+
+/// The longest time that a head is held.
+fn longest_pause(cfg: &onr_dev_cfg) -> Duration {
+    Duration::from_nanos(cfg.law.max_pause_ns.max(0) as u64)
 }
 
 /// One number out of those of several processors or devices.

@@ -212,8 +212,8 @@ fn qdisc_name(name: &str) -> Result<[std::ffi::c_char; 16]> {
 }
 
 impl Edge {
-    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues. What waits in those of a former
-    /// daemon leaves before, if it does so within the longest pause.
+    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues. What waits in the former ones
+    /// leaves before, if it does so within the longest pause.
     pub fn install(
         loaded: Vec<EdgeSkel<'_>>,
         place: Place,
@@ -236,13 +236,13 @@ impl Edge {
         })?;
         before.save(&place.before_file())?;
         let leaves: Vec<Leaf> = names.iter().map(|name| Leaf::plain(name)).collect();
-        match device.found()? {
-            Some(_) => device.install_own(&leaves)?,
-            None => refuse::while_refusing(&device, place.ifindex, longest_pause, || {
+        let is_former = device.found()?.is_none();
+        refuse::while_refusing(&device, longest_pause, || {
+            if is_former {
                 device.delete()?; // replacing a qdisc by one of the same name would keep the old program
-                device.install_own(&leaves)
-            })?,
-        }
+            }
+            device.install_own(&leaves)
+        })?;
         Self::on(device, place, before, cfgs, links)
     }
 
@@ -313,12 +313,13 @@ impl Edge {
         self.device.owner(&self.names)
     }
 
-    /// Restores the former qdisc and GSO limit, except what another program has changed. Returns who had the
-    /// root qdisc.
-    pub fn remove(self) -> Result<RootQdisc> {
-        let owner = self
-            .before
-            .restore(&self.device, &self.names, self.gso_limit_bytes)?;
+    /// Restores the former qdisc and GSO limit, except what another program has changed. What waits leaves before, if
+    /// it does so within the longest pause. Returns who had the root qdisc.
+    pub fn remove(self, longest_pause: Duration) -> Result<RootQdisc> {
+        let owner = refuse::while_refusing(&self.device, longest_pause, || {
+            self.before
+                .restore(&self.device, &self.names, self.gso_limit_bytes)
+        })?;
         let _ = std::fs::remove_file(&self.before_file);
         Ok(owner)
     }

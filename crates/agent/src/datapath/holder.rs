@@ -1,5 +1,5 @@
 //! What holds flows: the qdisc `edge`, or `edt`: times of departure that fq obeys. Decides which of them a kernel gets.
-use std::mem::MaybeUninit;
+use std::{mem::MaybeUninit, time::Duration};
 
 use anyhow::{bail, Result};
 use libbpf_rs::OpenObject;
@@ -69,11 +69,11 @@ impl Holder {
         }
     }
 
-    /// Restores the former qdisc and GSO limit, except what another program has changed. Returns who had the
-    /// root qdisc.
-    pub fn remove(self) -> Result<RootQdisc> {
+    /// Restores the former qdisc and GSO limit, except what another program has changed. Of edge, what waits leaves before,
+    /// if it does so within the longest pause. Returns who had the root qdisc.
+    pub fn remove(self, longest_pause: Duration) -> Result<RootQdisc> {
         match self {
-            Holder::Edge(edge) => edge.remove(),
+            Holder::Edge(edge) => edge.remove(longest_pause),
             Holder::Edt(edt) => edt.remove(),
         }
     }

@@ -94,6 +94,11 @@ impl Device {
         Ok(Self { ifindex, router })
     }
 
+    /// Its number in the network namespace.
+    pub fn ifindex(&self) -> i32 {
+        self.ifindex
+    }
+
     /// The qdiscs of the device, none if it has an On-Ramp qdisc; an error if they could not be put back.
     pub fn found(&self) -> Result<Option<Found>> {
         let all = self.dump()?;

@@ -36,14 +36,13 @@ const MOST_TO_REPLACE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// `replace` fails.
-pub fn while_refusing(
+pub fn while_refusing<T>(
     device: &Device,
-    ifindex: i32,
     longest_pause: Duration,
-    replace: impl FnOnce() -> Result<()>,
-) -> Result<()> {
+    replace: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let mut object = MaybeUninit::uninit();
-    let refusal = Refusal::attach(&mut object, ifindex);
+    let refusal = Refusal::attach(&mut object, device.ifindex());
     let most = longest_pause.min(MOST_TO_DRAIN);
     let refusal = refusal.map(|refusal| (refusal.drain(device, most), refusal));
     let replaced = replace();
