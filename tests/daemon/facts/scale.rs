@@ -209,7 +209,10 @@ pub fn a_daemon_with_16384_flows_is_small() {
     let cpu = (agent.cpu_ns() - before_ns) as f64 / 5e7;
     let (rss_kib, bpf_kib) = (agent.rss_kib(), agent.bpf_bytes() / 1024);
     println!("RSS {rss_kib} KiB, maps and programs {bpf_kib} KiB, {cpu:.2} % of a core");
-    assert!(rss_kib + bpf_kib < 64_000_000 / 1024, "{rss_kib} + {bpf_kib}");
+    assert!(
+        rss_kib + bpf_kib < 64_000_000 / 1024,
+        "{rss_kib} + {bpf_kib}"
+    );
     // What the key limits.flows says of a flow, and 4 MB of the other maps.
     assert!(bpf_kib < (16_384 * 2_000 + 4_000_000) / 1024, "{bpf_kib}");
     assert!(cpu < 1.0, "{cpu}");
