@@ -219,6 +219,7 @@ impl Fabric {
         }
     }
 
+    #[inline]
     fn resume_if_room(&mut self, ingress: u32) {
         let port = &mut self.ports[ingress as usize];
         if port.ingress.may_resume(&self.memories[port.node as usize]) {

@@ -338,6 +338,7 @@ impl Nics {
     }
 
     /// The flow at `place` sends, or asks for, its next `payload` bytes: starts the timer, and plans what comes next.
+    #[inline]
     fn has_sent(
         &mut self,
         site: &mut Site,
@@ -385,6 +386,7 @@ impl Nics {
     }
 
     /// Handles an acknowledgement at the sender.
+    #[inline]
     pub(super) fn acknowledged(&mut self, site: &mut Site, id: u32) {
         let packet = site.net.packets[id];
         let Some(at) = self.senders.place(packet.connection) else {
