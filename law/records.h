@@ -9,8 +9,8 @@
 #include "nic.h"
 #include "sample.h"
 
-/* So many records has a flow: 64 sampled transmissions are at least 0.93 MB in flight. A flow that has more
- * there records one of 2, 4, 8 or 16 (onr_records_turn): at least 14.8 MB. */
+/* Records of a flow: 64 sampled transmissions are at least 0.93 MB in flight. With more in flight, one of 2, 4,
+ * 8 or 16 is recorded (onr_records_turn), at least 14.8 MB. */
 #define ONR_RING 64u
 #define ONR_THINNEST 4u
 
@@ -21,7 +21,7 @@ struct onr_records {
 	u32 count;   /* of valid entries, the newest */
 	u32 snd_nxt; /* the byte after the highest sent, valid once begun */
 	u32 begun;
-	u32 samples; /* so many sampled transmissions were new */
+	u32 samples; /* sampled transmissions of new bytes so far */
 	u32 thin;    /* one of 2^thin of them is recorded */
 };
 _Static_assert(sizeof(struct onr_records) == 1560, "bump ONR_ABI");
