@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{mpsc, Arc},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -188,6 +188,7 @@ impl FleetArgs {
             interval: self.probe_interval,
             lease,
             discipline: self.discipline,
+            unfit: Arc::default(),
             synthetic: Synthetic {
                 oscillator: self.synthetic_clock,
                 noise: self.synthetic_noise,

@@ -1,6 +1,9 @@
 //! The configuration of a host's synchronisation.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{atomic::AtomicBool, Arc},
+};
 
 use onramp_sync::synthetic::Synthetic;
 use onramp_units::Span;
@@ -24,6 +27,8 @@ pub struct Config {
     pub lease: Span,
     /// Whether the system clock follows the leader's.
     pub discipline: bool,
+    /// Set while this host lacks a processor for too long to lead, for whoever registers it.
+    pub unfit: Arc<AtomicBool>,
     /// Errors that tests add to the clock; none otherwise.
     pub synthetic: Synthetic,
 }

@@ -1,27 +1,25 @@
-//! The thread of a host: probes, acks, reports, steers, and does the central step if this host is the
+//! The synchronisation of a host: probes, acks, reports, steers, and does the central step if this host is the
 //! coordinator.
 //!
-//! It sleeps between ticks. In each tick it processes the packets that arrived since the last one, which the
-//! kernel has stamped, and sends a pair to every neighbour.
+//! It is woken for each tick, and once within it. In a tick it processes the packets that arrived since the last one,
+//! which the kernel has stamped, and sends a pair to every neighbour. No sockets, clocks or threads: a
+//! [`Machine`] has them.
 
 mod central;
 mod fresh;
+mod pairs;
 mod reports;
 mod roster;
+mod starved;
 mod system;
 
 use std::{
     collections::{HashMap, VecDeque},
     net::SocketAddr,
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        mpsc::Receiver,
-        Arc, Mutex,
-    },
+    sync::{atomic::Ordering, mpsc::Receiver, Arc, Mutex},
 };
 
-use nix::time::ClockId;
-use onramp_sync::{correction::Correction, probe::Stamps};
+use onramp_sync::correction::Correction;
 use onramp_units::{Mono, Span, Time};
 use tracing::{info, warn};
 
@@ -29,18 +27,20 @@ use crate::{
     config::Config,
     exchange::{FarEnd, NearEnd},
     keys::Keys,
+    machine::Machine,
     own::OwnClock,
     published::{Course, Published},
     roster::Roster,
-    stamps::{now_mono_ns, now_ns, sleep_until, Ahead, Socket},
     status::{Edge, Way},
     system::SystemClock,
     window::{self, WINDOW_NS},
-    wire::{Body, Delays, EdgeReport, Message, Probe, Refused, State, Verdict},
+    wire::{Body, Delays, EdgeReport, Message, Refused, State, Verdict},
 };
 
 use central::Central;
+pub(crate) use central::Steps;
 use fresh::{Age, Fresh, Recent};
+use starved::Starved;
 
 /// Time after the end of a window in which the coordinator waits for reports.
 const GATHER_NS: i64 = 300_000_000;
@@ -53,14 +53,6 @@ const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
 /// Largest plausible change of drift per second.
 const MOST_BENT: f64 = 1e-6;
-/// Most stamped packets in flight.
-const UNDER_WAY: usize = 1024;
-/// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
-const WIRE_V4: u64 = 14 + 20 + 8 + 4 + 20;
-const WIRE_V6: u64 = WIRE_V4 + 20;
-
-/// Destination and datagrams of a pair.
-type Outgoing = (SocketAddr, [Vec<u8>; 2]);
 
 /// The packet that a transmit stamp belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +76,7 @@ struct Member {
     verdicts: Fresh,
 }
 
-/// What others tell the thread.
+/// What others tell the synchronisation.
 pub(crate) struct News {
     /// Every change of the fleet.
     pub rosters: Receiver<Roster>,
@@ -92,7 +84,7 @@ pub(crate) struct News {
     pub keys: Receiver<Keys>,
 }
 
-/// The thread's state.
+/// The state of a host's synchronisation.
 pub(crate) struct Engine {
     config: Config,
     own: OwnClock,
@@ -124,21 +116,25 @@ pub(crate) struct Engine {
     outdated: Option<(SocketAddr, u64)>,
     /// Reports and verdicts to repeat, and how often; receivers ignore duplicates.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
-    boot: Ahead,
+    /// When the next tick begins.
+    tick_mono_ns: i64,
+    /// The second packets of the pairs whose first ones this tick has sent.
+    seconds: Vec<(SocketAddr, Vec<u8>)>,
+    starved: Starved,
+    steps: Steps,
 }
 
 impl Engine {
-    /// The state of a host that has not started and knows no members.
+    /// The state of a host that has not started and knows no members. `now`: CLOCK_MONOTONIC; `seq`: above all numbers of
+    /// messages that this host has ever sent.
     pub fn new(
         config: Config,
         system: SystemClock,
         news: News,
         shared: Arc<Mutex<Published>>,
+        steps: Steps,
+        (now, seq): (i64, u64),
     ) -> Engine {
-        let now = now_mono_ns();
-        let mut boot = Ahead::of(ClockId::CLOCK_BOOTTIME);
-        boot.changed();
-        let seq = now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10;
         Engine {
             news,
             roster: Roster::unknown(),
@@ -159,7 +155,10 @@ impl Engine {
             tell_mono_ns: None,
             outdated: None,
             again: vec![],
-            boot,
+            tick_mono_ns: now,
+            seconds: vec![],
+            starved: Starved::since(now),
+            steps,
             own: OwnClock::new(&config.synthetic, config.own),
             system,
             needed: 0.0,
@@ -168,25 +167,28 @@ impl Engine {
         }
     }
 
-    /// Takes part until told to stop.
-    pub fn run(&mut self, mut socket: Socket, stop: &AtomicBool) {
-        // Sleeps end on time, not 50 us later.
-        let _ = nix::sys::prctl::set_timerslack(1);
-        let mut next = now_mono_ns();
-        while !stop.load(Ordering::Relaxed) {
-            self.take_news(now_mono_ns());
-            self.repeat(&socket);
-            self.correct(&socket);
-            self.turn(&socket, now_mono_ns());
-            self.exchange(&mut socket);
-            // Jitter of an eighth avoids lockstep with periodic traffic.
-            let interval_ns = self.config.interval.as_ns();
-            let spread_ns = (interval_ns / 8).max(1);
-            let jitter_ns = self.random() as i64 % spread_ns - spread_ns / 2;
-            next = (next + interval_ns + jitter_ns).max(now_mono_ns());
-            sleep_until(next);
+    /// Does what is due. Returns when it wants to be woken next, CLOCK_MONOTONIC in ns; later is no error.
+    pub fn wake(&mut self, machine: &mut dyn Machine) -> i64 {
+        let now = machine.now_mono_ns();
+        if !self.seconds.is_empty() {
+            self.send_seconds(machine);
+            return self.tick_mono_ns;
         }
-        self.coast(now_mono_ns());
+        self.starved.woken(self.tick_mono_ns, now);
+        self.take_news(now);
+        self.repeat(machine);
+        self.correct(machine);
+        self.turn(machine, now);
+        let second_at = self.send_firsts(machine);
+        // Jitter of an eighth avoids lockstep with periodic traffic.
+        let interval_ns = self.config.interval.as_ns();
+        let spread_ns = (interval_ns / 8).max(1);
+        let jitter_ns = self.random() as i64 % spread_ns - spread_ns / 2;
+        self.tick_mono_ns = (self.tick_mono_ns + interval_ns + jitter_ns).max(now);
+        match self.seconds.is_empty() {
+            true => self.tick_mono_ns,
+            false => second_at,
+        }
     }
 
     fn take_news(&mut self, now: i64) {
@@ -199,39 +201,6 @@ impl Engine {
     }
 
     // ---- what comes in ----
-
-    /// Reads the transmit stamps of our packets. True: the wall clock was stepped.
-    fn take_stamps(&mut self, socket: &mut Socket) -> bool {
-        socket.transmitted(|id, index, at| self.left(id, index, at))
-    }
-
-    /// Processes received packets. True: the wall clock was stepped.
-    fn take_in(&mut self, socket: &mut Socket) -> bool {
-        let now = now_mono_ns();
-        socket.receive(|from, bytes, at| self.arrived(from, bytes, at, now))
-    }
-
-    fn forget(&mut self) {
-        self.probed.iter_mut().for_each(|edge| edge.end.forget());
-        self.members
-            .values_mut()
-            .for_each(|member| member.end.forget());
-    }
-
-    /// One of our packets left.
-    fn left(&mut self, id: u32, index: u8, at: i64) {
-        let at = self.own.sent(at);
-        let sent = self.sent.iter().rev().find(|(sent, _)| *sent == id);
-        match sent.map(|(_, sent)| *sent) {
-            Some(Sent::Probe { edge, seq }) => self.probed[edge].end.sent(seq, index, at),
-            Some(Sent::Ack { to, seq }) => {
-                if let Some(member) = self.members.get_mut(&to) {
-                    member.end.sent(seq, index, at);
-                }
-            }
-            None => {}
-        }
-    }
 
     fn arrived(&mut self, from: SocketAddr, bytes: &[u8], at: Option<i64>, now: i64) {
         let at = at.map(|ns| self.own.received(ns));
@@ -301,60 +270,6 @@ impl Engine {
 
     // ---- what goes out ----
 
-    /// Sends a pair to every host that we probe, and the acks that wait, and takes in what has come. The first
-    /// packets of all pairs go, then the second ones; between the two is time to take in the rest, for a sleep
-    /// costs as much as ten packets. At 1 Gbit/s and above a packet is out before the next one is sent; the
-    /// order is another one every time.
-    fn exchange(&mut self, socket: &mut Socket) {
-        // Acks tell when those before them left.
-        let mut stepped = self.take_stamps(socket);
-        let acks: Vec<SocketAddr> = self.acks.drain(..).collect();
-        let mut pairs: Vec<Outgoing> = acks.into_iter().filter_map(|to| self.acks(to)).collect();
-        pairs.extend((0..self.probed.len()).map(|edge| self.probes(edge)));
-        let turn = self.random() as usize % pairs.len().max(1);
-        pairs.rotate_left(turn);
-        let second_at = now_mono_ns() + Stamps::Software.spacing().as_ns();
-        for (to, [first, _]) in &pairs {
-            self.send(socket, first, *to);
-        }
-        stepped |= self.take_in(socket);
-        if stepped {
-            self.told.counters.wall_steps += 1;
-            self.forget();
-        }
-        // How exactly they are spaced does not matter: their stamps say how.
-        sleep_until(second_at);
-        for (to, [_, second]) in &pairs {
-            self.send(socket, second, *to);
-        }
-    }
-
-    fn acks(&mut self, to: SocketAddr) -> Option<Outgoing> {
-        let id = self.next_id();
-        let acks = self.members.get_mut(&to)?.end.acks(id)?;
-        let seq = acks[0].seq;
-        self.remember(id, Sent::Ack { to, seq });
-        self.told.counters.pairs_acked += 1;
-        Some((to, acks.map(|ack| self.encode(to, seq, Body::Ack(ack)))))
-    }
-
-    fn probes(&mut self, edge: usize) -> Outgoing {
-        let (id, seq) = (self.next_id(), self.next_seq());
-        let probed = &mut self.probed[edge];
-        probed.end.begin(seq);
-        let to = probed.far;
-        self.remember(id, Sent::Probe { edge, seq });
-        self.told.counters.pairs_sent += 1;
-        let probe = |index| Probe {
-            index,
-            seq,
-            id,
-            ..Probe::default()
-        };
-        let both = [0, 1].map(|index| self.encode(to, seq, Body::Probe(probe(index))));
-        (to, both)
-    }
-
     fn encode(&self, to: SocketAddr, seq: u64, body: Body) -> Vec<u8> {
         let term = self.roster.term;
         Message { seq, term, body }.encode(&self.config.keys, self.config.own, to)
@@ -365,24 +280,17 @@ impl Engine {
         (self.seq ^ u64::from(self.id) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
 
-    fn send(&mut self, socket: &Socket, datagram: &[u8], to: SocketAddr) {
-        let around = if to.is_ipv4() { WIRE_V4 } else { WIRE_V6 };
-        if socket.send(datagram, to) {
-            self.told.cost.wire_bytes += datagram.len() as u64 + around;
-        }
-    }
-
-    fn say(&mut self, socket: &Socket, to: SocketAddr, body: Body) {
+    fn say(&mut self, machine: &mut dyn Machine, to: SocketAddr, body: Body) {
         let seq = self.next_seq();
         let datagram = self.encode(to, seq, body);
-        self.send(socket, &datagram, to);
+        self.send(machine, &datagram, to);
         self.again.push((to, datagram, REPEATS));
     }
 
     /// Repeats the reports and verdicts of earlier ticks.
-    fn repeat(&mut self, socket: &Socket) {
+    fn repeat(&mut self, machine: &mut dyn Machine) {
         for (to, datagram, times) in std::mem::take(&mut self.again) {
-            self.send(socket, &datagram, to);
+            self.send(machine, &datagram, to);
             if times > 1 {
                 self.again.push((to, datagram, times - 1));
             }
@@ -399,17 +307,10 @@ impl Engine {
         self.seq
     }
 
-    fn remember(&mut self, id: u32, sent: Sent) {
-        if self.sent.len() == UNDER_WAY {
-            self.sent.pop_front();
-        }
-        self.sent.push_back((id, sent));
-    }
-
     // ---- windows ----
 
     /// Ends the window when it is due, and does the central step once reports had time to arrive.
-    fn turn(&mut self, socket: &Socket, now: i64) {
+    fn turn(&mut self, machine: &mut dyn Machine, now: i64) {
         let own = self.own.read(now);
         let fleet_ns = match &self.told.course {
             Some(course) => course.at(own).fleet(own).ticks(),
@@ -418,11 +319,11 @@ impl Engine {
         let window = fleet_ns.div_euclid(WINDOW_NS);
         if window != self.window && now - self.began_mono_ns > WINDOW_NS / 2 {
             (self.window, self.began_mono_ns) = (window, now);
-            self.end_window(socket, now);
+            self.end_window(machine, now);
         }
         if self.tell_mono_ns.is_some_and(|at| at <= now) {
             self.tell_mono_ns = None;
-            self.report(socket, now);
+            self.report(machine, now);
         }
         if self.step_mono_ns.is_some_and(|at| at <= now) {
             self.step_mono_ns = None;
@@ -430,11 +331,11 @@ impl Engine {
                 central.begin();
             }
         }
-        self.tell_verdicts(socket);
+        self.tell_verdicts(machine, now);
     }
 
-    fn end_window(&mut self, socket: &Socket, now: i64) {
-        if self.boot.changed() {
+    fn end_window(&mut self, machine: &mut dyn Machine, now: i64) {
+        if machine.was_suspended() {
             warn!("clock: this host was suspended: no fleet time until the next verdict");
             self.told.counters.suspensions += 1;
             self.told.course = None;
@@ -444,6 +345,7 @@ impl Engine {
             self.coast(now);
         }
         self.told.counters.windows += 1;
+        self.judge(machine, now);
         self.recent.end_window(self.seq);
         let (mut edges, mut reports) = (vec![], vec![]);
         let until = Time::from_ticks(self.own.read(now).ticks());
@@ -461,9 +363,19 @@ impl Engine {
         self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
         self.told.edges = edges;
         self.last_edges = reports;
-        self.report(socket, now);
+        self.report(machine, now);
         self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);
+        self.told.cost.cpu_ns = machine.cpu_ns();
         self.publish(now);
+    }
+
+    /// Notes whether this host lacked a processor in the window that ends.
+    fn judge(&mut self, machine: &mut dyn Machine, now: i64) {
+        let window = self.starved.end_window(machine.lacked(), now);
+        self.told.counters.windows_starved += u64::from(window.is_starved());
+        self.told.counters.windows_unwatched += u64::from(window.is_silent);
+        self.told.starved = window.is_starved().then_some(window.part);
+        self.config.unfit.store(window.is_unfit(), Ordering::Relaxed);
     }
 
     /// Follows a verdict of the coordinator.
@@ -522,7 +434,6 @@ impl Engine {
 
     fn publish(&mut self, now: i64) {
         self.told.cost.wall_ns = now - self.started_mono_ns;
-        self.told.cost.cpu_ns = now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID);
         self.told.members = self.roster.members.clone();
         self.told.leader = self.roster.leader;
         self.told.term = self.roster.term;

@@ -4,7 +4,8 @@
 //! Does: the wire format ([`wire`]) and its keys ([`keys`]), the mesh of probes ([`members`]), the members of
 //! the fleet ([`roster`]) from a list or a registry ([`registry`]), sockets with time stamps ([`stamps`]),
 //! pairs of probes ([`exchange`]), the lines of a window ([`window`]), the central step ([`coordinator`]),
-//! and the thread that runs all of it on a host ([`host`]). On request it steers the system clock.
+//! all of it on a host ([`node`]) and the thread that wakes this ([`host`]). The node
+//! takes time, packets and stamps from a [`machine`], so it runs on simulated ones, too. On request it steers the system clock.
 //! Does not: load BPF programs, or estimate anything itself.
 #![warn(missing_docs)]
 
@@ -16,7 +17,10 @@ pub mod exchange;
 pub mod host;
 pub mod keygen;
 pub mod keys;
+mod lacked;
+pub mod machine;
 pub mod members;
+pub mod node;
 mod own;
 mod published;
 pub mod registry;

@@ -22,6 +22,7 @@ pub(crate) struct Published {
     pub contradictory: Vec<SocketAddr>,
     pub course: Option<Course>,
     pub scale: Scale,
+    pub starved: Option<f64>,
     pub system: System,
     pub edges: Vec<Edge>,
     pub ways: Arc<[Way]>,

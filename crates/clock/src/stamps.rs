@@ -25,7 +25,10 @@ use nix::{
     time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags},
 };
 
-use crate::wire;
+use crate::{
+    machine::{Lacked, Machine, Received, Transmitted},
+    wire,
+};
 
 /// What the stamps come from, for status.
 pub const SOURCE: &str = "software (kernel)";
@@ -128,6 +131,7 @@ impl Ahead {
 pub struct Socket {
     socket: UdpSocket,
     wall: Ahead,
+    boot: Ahead,
     /// For what the kernel says of a packet: stamps, and an extended error with an address.
     notes: Vec<u8>,
 }
@@ -154,38 +158,17 @@ impl Socket {
         if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
         }
-        let mut wall = Ahead::of(ClockId::CLOCK_REALTIME);
+        let (mut wall, mut boot) = (
+            Ahead::of(ClockId::CLOCK_REALTIME),
+            Ahead::of(ClockId::CLOCK_BOOTTIME),
+        );
         wall.changed();
+        boot.changed();
         Ok(Socket {
             socket,
             wall,
+            boot,
             notes: cmsg_space!([TimeSpec; 3], [u8; 128]),
-        })
-    }
-
-    /// Sends a datagram; a network that refuses it has lost it. Says whether it left.
-    pub fn send(&self, datagram: &[u8], to: SocketAddr) -> bool {
-        self.socket.send_to(datagram, to).is_ok()
-    }
-
-    /// Hands over every datagram that waits, with CLOCK_MONOTONIC of its arrival in ns if it was
-    /// stamped. True: the wall clock was stepped, so stamps of what is under way mean nothing.
-    pub fn receive(&mut self, mut each: impl FnMut(SocketAddr, &[u8], Option<i64>)) -> bool {
-        self.drain(MsgFlags::empty(), &mut |packet, at| {
-            if let Some(from) = packet.from {
-                each(from, packet.bytes, at);
-            }
-        })
-    }
-
-    /// Hands over the transmit stamps of our probes and acks: their id and index, and when they
-    /// left. The first one of a packet counts: virtual devices on its way may stamp it again.
-    /// True: as for [`Socket::receive`].
-    pub fn transmitted(&mut self, mut each: impl FnMut(u32, u8, i64)) -> bool {
-        self.drain(MsgFlags::MSG_ERRQUEUE, &mut |packet, at| {
-            if let (Some((id, index)), Some(at)) = (wire::sent_probe(packet.bytes), at) {
-                each(id, index, at);
-            }
         })
     }
 
@@ -203,6 +186,45 @@ impl Socket {
             each(&packet, stamp.map(|ns| self.wall.to_mono(ns)));
         }
         stepped
+    }
+}
+
+impl Machine for Socket {
+    fn now_mono_ns(&mut self) -> i64 {
+        now_mono_ns()
+    }
+
+    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool {
+        self.socket.send_to(datagram, to).is_ok()
+    }
+
+    fn receive(&mut self, each: Received<'_>) -> bool {
+        self.drain(MsgFlags::empty(), &mut |packet, at| {
+            if let Some(from) = packet.from {
+                each(from, packet.bytes, at);
+            }
+        })
+    }
+
+    /// The first stamp of a packet counts: virtual devices on its way may stamp it again.
+    fn transmitted(&mut self, each: Transmitted<'_>) -> bool {
+        self.drain(MsgFlags::MSG_ERRQUEUE, &mut |packet, at| {
+            if let (Some((id, index)), Some(at)) = (wire::sent_probe(packet.bytes), at) {
+                each(id, index, at);
+            }
+        })
+    }
+
+    fn was_suspended(&mut self) -> bool {
+        self.boot.changed()
+    }
+
+    fn lacked(&mut self) -> Lacked {
+        crate::lacked::read()
+    }
+
+    fn cpu_ns(&mut self) -> i64 {
+        now_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
     }
 }
 
@@ -294,11 +316,11 @@ mod tests {
         assert!(socket.send(&datagram, own));
         let (mut left, mut arrived) = (None, None);
         while left.is_none() || arrived.is_none() {
-            assert!(!socket.receive(|from, bytes, at| {
+            assert!(!socket.receive(&mut |from, bytes, at| {
                 assert_eq!((from, bytes), (own, &datagram[..]));
                 arrived = Some(at.expect("a stamp"));
             }));
-            assert!(!socket.transmitted(|id, index, at| {
+            assert!(!socket.transmitted(&mut |id, index, at| {
                 assert_eq!((id, index), (77, 1));
                 left = Some(at);
             }));

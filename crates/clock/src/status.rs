@@ -25,6 +25,9 @@ pub struct Status {
     pub state: String,
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
+    /// Part of the last window for which this host lacked a processor, 0 to 1, if that was much.
+    #[serde(default)]
+    pub starved: Option<f64>,
     /// CLOCK_REALTIME, which programs read.
     #[serde(default)]
     pub system: System,
@@ -246,6 +249,8 @@ counters! {
     unasked: "acks of pairs that this host does not wait for",
     unstamped: "probes without a receive time stamp",
     wall_steps: "steps of CLOCK_REALTIME, each of which drops the probes in flight",
+    windows_starved: "windows in which this host lacked a processor for a quarter of the time, or for 200 ms at once",
+    windows_unwatched: "windows in which the kernel said neither how long the clock's thread waited (schedstat) nor what the hypervisor took (steal)",
     suspensions: "suspensions of this host, each of which drops its fleet time",
     system_steps: "steps of the system clock by --discipline, when it was too far off to slew",
     fleet_steps: "steps of fleet time on this host, when it was too far off to steer",
@@ -274,6 +279,7 @@ mod tests {
             authenticated: true,
             state: "starting".to_owned(),
             clock: None,
+            starved: None,
             system: System::default(),
             edges: vec![],
             ways: vec![],

@@ -76,15 +76,20 @@ impl SystemClock {
         if config.synthetic != Synthetic::default() {
             let mut ahead = Ahead::of(ClockId::CLOCK_REALTIME);
             ahead.changed();
-            return Ok(SystemClock::Computed(Computed {
-                ahead_ns: ahead.ns(),
-                ..Computed::default()
-            }));
+            return Ok(SystemClock::computed(ahead.ns()));
         }
         SystemClock::kernel(config.discipline).map_err(|error| {
             let text =
                 format!("--discipline cannot set the system clock: {error}; run as root or with CAP_SYS_TIME");
             io::Error::new(error.kind(), text)
+        })
+    }
+
+    /// One that nobody has set yet, so much ahead of the own clock.
+    pub fn computed(ahead_ns: i64) -> SystemClock {
+        SystemClock::Computed(Computed {
+            ahead_ns,
+            ..Computed::default()
         })
     }
 

@@ -1,5 +1,5 @@
-//! The central step of a leading host, on a thread of its own: with thousands of hosts it takes longer than the
-//! time between two probes.
+//! The central step of a leading host. With thousands of hosts it takes longer than the time between two probes, so a daemon
+//! does it on a thread of its own.
 
 use std::{
     net::SocketAddr,
@@ -19,16 +19,31 @@ use crate::{
 /// What to tell whom.
 pub(super) type Verdicts = Vec<(SocketAddr, Verdict)>;
 
+/// Where central steps are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Steps {
+    /// Each on a thread of its own.
+    Thread,
+    /// At once, so a simulation repeats itself.
+    Here,
+}
+
 /// A coordinator, and its step while one runs.
 pub(super) struct Central {
+    steps: Steps,
     members: Members,
     /// None while a step runs.
     coordinator: Option<Coordinator>,
-    step: Option<JoinHandle<Stepped>>,
+    step: Option<Step>,
     /// What has come since the step began, in its order.
     missed: Vec<News>,
     /// One-way delays of all edges after the last step.
     ways: Arc<[Way]>,
+}
+
+enum Step {
+    Runs(JoinHandle<Stepped>),
+    Done(Box<Stepped>),
 }
 
 struct Stepped {
@@ -44,8 +59,9 @@ enum News {
 
 impl Central {
     /// A coordinator that knows nothing yet.
-    pub fn new(members: Members) -> Central {
+    pub fn new(members: Members, steps: Steps) -> Central {
         Central {
+            steps,
             coordinator: Some(Coordinator::new(members.clone())),
             members,
             step: None,
@@ -80,17 +96,28 @@ impl Central {
             ways: coordinator.ways().into(),
             coordinator,
         };
+        if self.steps == Steps::Here {
+            self.step = Some(Step::Done(Box::new(step())));
+            return;
+        }
         let thread = thread::Builder::new().name("central step".into());
         match thread.spawn(step) {
-            Ok(step) => self.step = Some(step),
+            Ok(step) => self.step = Some(Step::Runs(step)),
             Err(error) => self.begin_anew(&error.to_string()),
         }
     }
 
     /// The verdicts of a step that has ended since the last call.
     pub fn finished(&mut self) -> Option<Verdicts> {
-        let step = self.step.take_if(|step| step.is_finished())?;
-        let Ok(stepped) = step.join() else {
+        let is_done = |step: &mut Step| match step {
+            Step::Runs(thread) => thread.is_finished(),
+            Step::Done(_) => true,
+        };
+        let stepped = match self.step.take_if(is_done)? {
+            Step::Runs(thread) => thread.join().ok(),
+            Step::Done(stepped) => Some(*stepped),
+        };
+        let Some(stepped) = stepped else {
             self.begin_anew("it failed");
             return None;
         };
@@ -168,7 +195,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_comes_during_a_step_belongs_to_the_next_one() {
-        let mut central = Central::new(Members::registered(vec![host(1), host(2)]));
+        let mut central = Central::new(Members::registered(vec![host(1), host(2)]), Steps::Thread);
         central.take(host(1), report(2));
         central.begin();
         central.take(host(2), report(3)); // of a host that is no member yet

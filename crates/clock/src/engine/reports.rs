@@ -6,7 +6,7 @@ use onramp_sync::correction::Correction;
 
 use super::{Central, Engine, OLD_NS};
 use crate::{
-    stamps::{now_mono_ns, Socket},
+    machine::Machine,
     wire::{Body, Report, State, Verdict, MOST_EDGES},
 };
 
@@ -16,7 +16,7 @@ const FORGOTTEN_NS: i64 = 60_000_000_000;
 impl Engine {
     /// Sends the reports of the last window to the leader. A host without edges reports too, because a verdict answers
     /// a report.
-    pub(super) fn report(&mut self, socket: &Socket, now: i64) {
+    pub(super) fn report(&mut self, machine: &mut dyn Machine, now: i64) {
         let Some(leader) = self.roster.leader else {
             return;
         };
@@ -24,7 +24,7 @@ impl Engine {
         for part in 0..edges.len().div_ceil(MOST_EDGES).max(1) {
             let some = edges.iter().skip(part * MOST_EDGES).take(MOST_EDGES);
             let (follows, edges) = (self.follows(now), some.copied().collect());
-            self.say(socket, leader, Body::Report(Report { follows, edges }));
+            self.say(machine, leader, Body::Report(Report { follows, edges }));
         }
     }
 
@@ -62,14 +62,14 @@ impl Engine {
     }
 
     /// Sends the verdicts of a central step that has ended.
-    pub(super) fn tell_verdicts(&mut self, socket: &Socket) {
+    pub(super) fn tell_verdicts(&mut self, machine: &mut dyn Machine, now: i64) {
         let Some(verdicts) = self.central.as_mut().and_then(Central::finished) else {
             return;
         };
         let is_excluded = |(_, verdict): &&(_, Verdict)| verdict.state == State::Contradictory;
         let excluded = verdicts.iter().filter(is_excluded);
         self.told.contradictory = excluded.map(|(host, _)| *host).collect();
-        let wall = self.wall(now_mono_ns());
+        let wall = self.wall(now);
         for (to, verdict) in verdicts {
             let answers = self.members.get(&to).map_or(0, |m| m.reports.newest());
             let verdict = Verdict {
@@ -77,7 +77,7 @@ impl Engine {
                 wall,
                 ..verdict
             };
-            self.say(socket, to, Body::Verdict(verdict));
+            self.say(machine, to, Body::Verdict(verdict));
         }
     }
 }

@@ -7,9 +7,9 @@ use tracing::{info, warn};
 use super::{central::Central, Engine, Probed, GATHER_NS};
 use crate::{
     exchange::NearEnd,
+    machine::Machine,
     members::Members,
     roster::Roster,
-    stamps::Socket,
     wire::{Body, VERSION},
 };
 
@@ -30,7 +30,7 @@ impl Engine {
         match &mut self.central {
             Some(central) if leads => central.renumber(roster.members.clone()),
             none if leads => {
-                *none = Some(Central::new(roster.members.clone()));
+                *none = Some(Central::new(roster.members.clone(), self.steps));
                 self.step_mono_ns = Some(now + TAKEOVER_NS);
             }
             some => {
@@ -79,11 +79,11 @@ impl Engine {
     }
 
     /// Sends a notice to a host of an older term, as an answer to its message.
-    pub(super) fn correct(&mut self, socket: &Socket) {
+    pub(super) fn correct(&mut self, machine: &mut dyn Machine) {
         if let Some((to, answers)) = self.outdated.take() {
             let seq = self.next_seq();
             let datagram = self.encode(to, seq, Body::Notice { answers });
-            self.send(socket, &datagram, to);
+            self.send(machine, &datagram, to);
         }
     }
 

@@ -57,7 +57,7 @@ impl Engine {
     }
 
     /// Without a verdict to follow, the system clock keeps the last correct rate.
-    pub(super) fn coast(&mut self, now: i64) {
+    pub(crate) fn coast(&mut self, now: i64) {
         if self.told.system.follows == Follows::Leader && self.told.system.rate != self.needed {
             match self.system.is_contested() {
                 true => self.give_up("another program has changed its rate"),

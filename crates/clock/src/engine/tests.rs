@@ -1,7 +1,12 @@
 mod replay;
 
 use super::*;
-use crate::{keys::Keys, members::Members, wall::Wall, wire::Report};
+use crate::{
+    keys::Keys,
+    members::Members,
+    wall::Wall,
+    wire::{Probe, Report},
+};
 use onramp_sync::{correction::Error, synthetic::Synthetic};
 use proptest::prelude::*;
 
@@ -30,6 +35,7 @@ fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
         interval: Span::from_ms(16),
         lease: Span::from_s(5),
         discipline,
+        unfit: Arc::default(),
         synthetic,
     };
     let never = News {
@@ -38,7 +44,7 @@ fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
     };
     let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
     let system = SystemClock::of(&config).expect("it is only read");
-    let mut engine = Engine::new(config, system, never, shared);
+    let mut engine = Engine::new(config, system, never, shared, Steps::Thread, (NOW, 1 << 40));
     engine.adopt(Roster::fixed(members), NOW);
     engine
 }

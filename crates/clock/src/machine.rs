@@ -1,0 +1,44 @@
+//! What the synchronisation needs of the machine on which it runs: packets with time stamps, clocks, and how long it had
+//! to wait for a processor. [`crate::stamps::Socket`] is the real one; a simulation has its own.
+
+use std::net::SocketAddr;
+
+/// Takes a datagram: its sender, its bytes, and CLOCK_MONOTONIC at its arrival in ns, if the kernel stamped it.
+pub type Received<'a> = &'a mut dyn FnMut(SocketAddr, &[u8], Option<i64>);
+
+/// Takes a transmit stamp: id and index of a probe or an ack, and CLOCK_MONOTONIC at its departure in ns.
+pub type Transmitted<'a> = &'a mut dyn FnMut(u32, u8, i64);
+
+/// How long this thread has lacked a processor since it began, ns. None: the kernel does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lacked {
+    /// Time for which it could run, and others ran (`/proc/thread-self/schedstat`).
+    pub waited_ns: Option<i64>,
+    /// Time that the hypervisor took from the machine, the mean of its processors (`/proc/stat`, steal).
+    pub stolen_ns: Option<i64>,
+}
+
+/// A machine on which a host's synchronisation runs.
+pub trait Machine {
+    /// CLOCK_MONOTONIC, ns.
+    fn now_mono_ns(&mut self) -> i64;
+
+    /// Sends a datagram; a network that refuses it has lost it. Says whether it left.
+    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool;
+
+    /// Hands over every datagram that waits. True: the wall clock was stepped, so stamps of what is under way mean
+    /// nothing.
+    fn receive(&mut self, each: Received<'_>) -> bool;
+
+    /// Hands over the transmit stamps of our probes and acks. True: as for [`Machine::receive`].
+    fn transmitted(&mut self, each: Transmitted<'_>) -> bool;
+
+    /// Whether it was suspended since the last call.
+    fn was_suspended(&mut self) -> bool;
+
+    /// How long the thread has lacked a processor.
+    fn lacked(&mut self) -> Lacked;
+
+    /// Processor time of the thread, ns.
+    fn cpu_ns(&mut self) -> i64;
+}

@@ -1,0 +1,169 @@
+//! A host's synchronisation without a thread: whoever has it wakes it, on a real machine or on a simulated one.
+
+use std::{
+    io,
+    sync::{
+        mpsc::{channel, Receiver, Sender},
+        Arc, Mutex,
+    },
+};
+
+use crate::{
+    config::Config,
+    engine::{Engine, News, Steps},
+    keys::Keys,
+    machine::Machine,
+    members::Members,
+    published::Published,
+    roster::Roster,
+    stamps::SOURCE,
+    status::{FleetClock, Membership, Status, System, Way},
+    system::SystemClock,
+};
+
+/// A host's synchronisation.
+pub struct Node {
+    engine: Engine,
+    reader: Reader,
+}
+
+/// What a host's synchronisation publishes, for any thread.
+#[derive(Clone)]
+pub struct Reader {
+    config: Arc<Config>,
+    shared: Arc<Mutex<Published>>,
+    keys: Sender<Keys>,
+}
+
+impl Node {
+    /// Of the fleet that `rosters` describe, on a machine whose CLOCK_MONOTONIC is `now`. `seq`: above all numbers of messages
+    /// that this host has ever sent.
+    ///
+    /// # Errors
+    /// The host may not set the system clock but should.
+    pub fn new(
+        config: Config,
+        rosters: Receiver<Roster>,
+        now: i64,
+        seq: u64,
+    ) -> io::Result<Node> {
+        let system = SystemClock::of(&config)?;
+        Ok(Node::with(config, rosters, system, Steps::Thread, (now, seq)))
+    }
+
+    /// The same on a simulated machine: its system clock is computed, and nothing happens on another thread.
+    pub fn simulated(config: Config, rosters: Receiver<Roster>, now: i64, seq: u64) -> Node {
+        let system = SystemClock::computed(0);
+        Node::with(config, rosters, system, Steps::Here, (now, seq))
+    }
+
+    fn with(
+        config: Config,
+        rosters: Receiver<Roster>,
+        system: SystemClock,
+        steps: Steps,
+        begin: (i64, u64),
+    ) -> Node {
+        let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
+        let (keys, new_keys) = channel();
+        let news = News {
+            rosters,
+            keys: new_keys,
+        };
+        let reader = Reader {
+            config: Arc::new(config.clone()),
+            shared: Arc::clone(&shared),
+            keys,
+        };
+        Node {
+            engine: Engine::new(config, system, news, shared, steps, begin),
+            reader,
+        }
+    }
+
+    /// Does what is due. Returns when it wants to be woken next, CLOCK_MONOTONIC in ns; later is no error.
+    pub fn wake(&mut self, machine: &mut dyn Machine) -> i64 {
+        self.engine.wake(machine)
+    }
+
+    /// It will not be woken again: a system clock that it steers keeps the last correct rate.
+    pub fn stop(&mut self, now: i64) {
+        self.engine.coast(now);
+    }
+
+    /// What it publishes.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+impl Reader {
+    /// Signs and checks messages with these keys from now on.
+    pub fn set_keys(&self, keys: Keys) {
+        let _ = self.keys.send(keys); // refused after the end alone
+    }
+
+    fn published(&self) -> Published {
+        let shared = self.shared.lock();
+        shared.expect("the synchronisation does not panic").clone()
+    }
+
+    /// Fleet time at CLOCK_MONOTONIC `now`, if it may be used.
+    pub fn clock(&self, now: i64) -> Option<FleetClock> {
+        let told = self.shared.lock();
+        let told = told.expect("the synchronisation does not panic");
+        told.course?.clock(&told.scale, now)
+    }
+
+    /// The shortest one-way delays of the last half minute to neighbours.
+    pub fn delays(&self) -> Vec<Way> {
+        let own = self.config.own;
+        let ways = self.published().ways;
+        let from_here = ways.iter().filter(|way| way.from == own);
+        from_here.copied().collect()
+    }
+
+    /// The members of the fleet, this host included.
+    pub fn members(&self) -> Members {
+        self.published().members
+    }
+
+    /// The status at CLOCK_MONOTONIC `now`, without the fleet in etcd, which the caller knows.
+    pub fn status(&self, now: i64) -> Status {
+        let config = &self.config;
+        let told = self.published();
+        let clock = self.clock(now);
+        let state = match (clock, told.leader) {
+            (None, _) if told.members.all().len() < 2 => "alone",
+            (None, None) => "without a leader",
+            (None, _) if told.state == "synchronised" => "expired",
+            _ => told.state,
+        };
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            membership: Membership {
+                own: config.own,
+                coordinator: told.leader,
+                term: told.term,
+                members: told.members.all().len(),
+                fleet: None,
+                other_versions: told.other_versions.into_iter().collect(),
+                contradictory: told.contradictory,
+            },
+            source: SOURCE.to_owned(),
+            authenticated: config.authenticated,
+            state: state.to_owned(),
+            clock,
+            starved: told.starved,
+            system: System {
+                ahead_ns: told.system.ahead_ns.filter(|_| clock.is_some()),
+                ..told.system
+            },
+            edges: told.edges,
+            ways: told.ways.to_vec(),
+            cost: told.cost,
+            counters: told.counters.list(),
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! Hosts, the network between them, and the loop of events in true time.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{channel, Sender},
+        Arc,
+    },
+};
+
+use onramp_clock::{
+    config::Config,
+    keys::Keys,
+    machine::{Lacked, Machine, Received, Transmitted},
+    members::{Members, USUAL_DEGREE},
+    node::Node,
+    roster::Roster,
+    status::Status,
+    wire,
+};
+use onramp_sync::{
+    probe::Stamps,
+    synthetic::{uniform, Oscillator, Synthetic},
+};
+use onramp_units::Span;
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    clock::Clock,
+    exponential_ns,
+    network::{Network, Paths},
+    starvation::{Bursts, Starvation},
+    stream,
+};
+
+/// True time at which worlds begin: machines have booted long before.
+pub const BEGIN_NS: i64 = 1_000_000_000_000;
+/// A timer ends late by this on average, ns.
+const TIMER_NS: f64 = 5_000.0;
+/// A system call takes this, ns.
+const CALL_NS: i64 = 1_500;
+/// From the stamp of a packet that leaves to the wire, ns.
+const WIRE_NS: i64 = 300;
+/// After a machine was starved, its kernel stamps the packets that waited one by one, ns.
+const BACKLOG_NS: f64 = 1_500.0;
+
+/// A world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spec {
+    /// Hosts, numbered from 0.
+    pub hosts: usize,
+    /// The paths between them.
+    pub paths: Paths,
+    /// Drifts lie within this of 0.
+    pub drift: f64,
+    /// Amplitude of each drift's oscillation, which has a period of 10 to 60 minutes.
+    pub wander: f64,
+    /// Everything random follows from it.
+    pub seed: u64,
+}
+
+impl Default for Spec {
+    /// Four hosts whose clocks are up to 1 ms and 15 ppm off, as in facts/huygens.md, section "Synthetic test".
+    fn default() -> Spec {
+        Spec {
+            hosts: 4,
+            paths: Paths::default(),
+            drift: 15e-6,
+            wander: 1e-6,
+            seed: 1,
+        }
+    }
+}
+
+/// What a host's fleet time was at an instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Number of the host.
+    pub host: usize,
+    /// Its fleet time, ns.
+    pub fleet_ns: i64,
+    /// What it says of its error, ns.
+    pub sigma_ns: i64,
+}
+
+/// A running world.
+pub struct World {
+    /// True time, ns.
+    now: i64,
+    spec: Spec,
+    network: Network,
+    hosts: Vec<Host>,
+    numbers: BTreeMap<SocketAddr, usize>,
+    /// By true time, and by number: events of one time happen in the order in which they were made.
+    events: BTreeMap<(i64, u64), Event>,
+    order: u64,
+}
+
+enum Event {
+    /// Of the host's present process.
+    Wake { host: usize, process: u32 },
+    /// The host hears of another fleet.
+    Roster { host: usize, roster: Roster },
+}
+
+/// A machine and its process.
+struct Host {
+    address: SocketAddr,
+    clock: Clock,
+    /// The machine has no processor: its kernel stamps nothing.
+    stolen: Bursts,
+    /// The process has none; the kernel stamps.
+    starved: Bursts,
+    process: u32,
+    running: Option<Running>,
+    is_suspended: bool,
+    /// Packets by the time at which the kernel has them.
+    inbox: BTreeMap<(i64, u64), Arrival>,
+    left: Vec<(u32, u8, i64)>,
+    rng: ChaCha8Rng,
+}
+
+struct Running {
+    node: Node,
+    rosters: Sender<Roster>,
+    unfit: Arc<AtomicBool>,
+}
+
+struct Arrival {
+    from: SocketAddr,
+    bytes: Vec<u8>,
+    stamp_mono_ns: i64,
+}
+
+impl World {
+    /// All hosts run, and none knows of a fleet.
+    pub fn new(spec: Spec) -> World {
+        let mut world = World {
+            now: BEGIN_NS,
+            spec,
+            network: Network::new(spec.paths, spec.seed),
+            hosts: vec![],
+            numbers: BTreeMap::new(),
+            events: BTreeMap::new(),
+            order: 0,
+        };
+        for number in 0..spec.hosts {
+            world.hosts.push(Host::new(number, &spec));
+            world.numbers.insert(world.hosts[number].address, number);
+            world.start(number);
+        }
+        world
+    }
+
+    /// True time, ns.
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The address of a host.
+    pub fn address(&self, host: usize) -> SocketAddr {
+        self.hosts[host].address
+    }
+
+    /// The network.
+    pub fn network(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// The clock of a host, to change what it does from now on.
+    pub fn clock(&mut self, host: usize) -> &mut Clock {
+        &mut self.hosts[host].clock
+    }
+
+    /// From now on a host's machine loses its processor: also its kernel's stamps are late.
+    pub fn steal(&mut self, host: usize, starvation: Starvation) {
+        let rng = stream(self.spec.seed, 200_000 + host as u64);
+        self.hosts[host].stolen = Bursts::new(starvation, self.now, rng);
+    }
+
+    /// From now on a host's process loses its processor; its kernel stamps in time.
+    pub fn starve(&mut self, host: usize, starvation: Starvation) {
+        let rng = stream(self.spec.seed, 300_000 + host as u64);
+        self.hosts[host].starved = Bursts::new(starvation, self.now, rng);
+    }
+
+    /// A host is suspended for `for_ns` from now on: its CLOCK_MONOTONIC stands still. `is_seen`: its CLOCK_BOOTTIME goes on, so
+    /// it can know.
+    pub fn suspend(&mut self, host: usize, for_ns: i64, is_seen: bool) {
+        let until = self.now + for_ns;
+        let host = &mut self.hosts[host];
+        host.stolen.add(self.now, until);
+        host.clock.stop(self.now, until);
+        host.is_suspended |= is_seen;
+    }
+
+    /// Ends the process of a host at once.
+    pub fn kill(&mut self, host: usize) {
+        let host = &mut self.hosts[host];
+        host.running = None;
+        host.inbox.clear();
+        host.left.clear();
+    }
+
+    /// Starts a process on a host, which knows of no fleet.
+    pub fn start(&mut self, host: usize) {
+        let (now, interval) = (self.now, Span::from_ms(20));
+        let machine = &mut self.hosts[host];
+        let (rosters, heard) = channel();
+        let unfit = Arc::new(AtomicBool::new(false));
+        let config = Config {
+            own: machine.address,
+            keys: Keys::well_known(),
+            authenticated: false,
+            degree: USUAL_DEGREE,
+            interval,
+            lease: Span::from_s(5),
+            discipline: false,
+            unfit: Arc::clone(&unfit),
+            synthetic: Synthetic::default(),
+        };
+        // Numbers grow over restarts, as those of the wall clock do.
+        let node = Node::simulated(config, heard, machine.clock.read(now), now as u64 >> 10);
+        machine.process += 1;
+        machine.running = Some(Running {
+            node,
+            rosters,
+            unfit,
+        });
+        let process = machine.process;
+        // Not all at once.
+        let at = now + (interval.as_ns() as f64 * uniform(&mut machine.rng)) as i64;
+        self.push(at, Event::Wake { host, process });
+    }
+
+    /// Whether the process of a host runs.
+    pub fn is_running(&self, host: usize) -> bool {
+        self.hosts[host].running.is_some()
+    }
+
+    /// Whether a host says that it lacks a processor for too long to lead.
+    pub fn is_unfit(&self, host: usize) -> bool {
+        let running = self.hosts[host].running.as_ref();
+        running.is_some_and(|running| running.unfit.load(Ordering::Relaxed))
+    }
+
+    /// These hosts are the fleet. Each of them hears of it within 0.1 s.
+    pub fn gather(&mut self, hosts: &[usize], leader: usize, term: u64) {
+        let members = hosts.iter().map(|host| self.address(*host)).collect();
+        let roster = Roster {
+            members: Members::registered(members),
+            leader: Some(self.address(leader)),
+            term,
+            certain: true,
+        };
+        for host in hosts {
+            let wait_ns = 1e8 * uniform(&mut self.hosts[*host].rng);
+            let roster = roster.clone();
+            let host = *host;
+            self.push(self.now + wait_ns as i64, Event::Roster { host, roster });
+        }
+    }
+
+    /// Lets `for_ns` pass.
+    pub fn run(&mut self, for_ns: i64) {
+        let until = self.now + for_ns;
+        while let Some(next) = self.events.first_entry() {
+            let at = next.key().0;
+            if at > until {
+                break;
+            }
+            let event = next.remove();
+            self.now = at;
+            match event {
+                Event::Wake { host, process } => self.wake(host, process),
+                Event::Roster { host, roster } => {
+                    if let Some(running) = &self.hosts[host].running {
+                        let _ = running.rosters.send(roster);
+                    }
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    /// Number of hosts, whether they run or not.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Number of hosts that run and have a processor now.
+    pub fn awake(&mut self) -> usize {
+        let now = self.now;
+        let is_awake = |host: &mut Host| host.running.is_some() && host.stolen.runs_from(now) == now;
+        self.hosts.iter_mut().map(|host| usize::from(is_awake(host))).sum()
+    }
+
+    /// Fleet time of all hosts that run now and have one.
+    pub fn samples(&mut self) -> Vec<Sample> {
+        let now = self.now;
+        let sample = |(number, host): (usize, &mut Host)| {
+            let running = host.running.as_ref()?;
+            if host.stolen.runs_from(now) > now {
+                return None;
+            }
+            let mono_ns = host.clock.read(now);
+            let clock = running.node.reader().clock(mono_ns)?;
+            Some(Sample {
+                host: number,
+                fleet_ns: clock.fleet(mono_ns).ticks(),
+                sigma_ns: clock.sigma_ns,
+            })
+        };
+        let hosts = self.hosts.iter_mut().enumerate();
+        hosts.filter_map(sample).collect()
+    }
+
+    /// The status of a host whose process runs.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn status(&self, host: usize) -> Status {
+        let host = &self.hosts[host];
+        let running = host.running.as_ref().expect("its process runs");
+        running.node.reader().status(host.clock.read(self.now))
+    }
+
+    /// A counter of a host.
+    ///
+    /// # Panics
+    /// There is none of this name, or the process does not run.
+    pub fn count(&self, host: usize, name: &str) -> u64 {
+        let counters = self.status(host).counters;
+        let found = counters.into_iter().find(|(counter, _)| counter == name);
+        found.unwrap_or_else(|| panic!("no counter {name}")).1
+    }
+
+    fn push(&mut self, at: i64, event: Event) {
+        self.order += 1;
+        self.events.insert((at, self.order), event);
+    }
+
+    fn wake(&mut self, number: usize, process: u32) {
+        let host = &mut self.hosts[number];
+        if host.process != process || host.running.is_none() {
+            return;
+        }
+        let runs_from = host.runs_from(self.now);
+        if runs_from > self.now {
+            let host = number;
+            return self.push(runs_from, Event::Wake { host, process });
+        }
+        let Some(mut running) = host.running.take() else {
+            return;
+        };
+        let mut machine = Simulated {
+            host,
+            at: self.now,
+            outbox: vec![],
+        };
+        let wants = running.node.wake(&mut machine);
+        let (at, outbox) = (machine.at, machine.outbox);
+        host.running = Some(running);
+        let late_ns = exponential_ns(TIMER_NS, &mut host.rng);
+        let next = host.clock.when(wants, at) + late_ns;
+        let host = number;
+        self.push(next, Event::Wake { host, process });
+        for (left_at, to, bytes) in outbox {
+            self.deliver(number, left_at, to, bytes);
+        }
+    }
+
+    fn deliver(&mut self, from: usize, left_at: i64, to: SocketAddr, bytes: Vec<u8>) {
+        let Some(number) = self.numbers.get(&to).copied() else {
+            return;
+        };
+        let Some(at) = self.network.arrives(from, number, left_at) else {
+            return;
+        };
+        let from = self.hosts[from].address;
+        self.order += 1;
+        let order = self.order;
+        let host = &mut self.hosts[number];
+        if host.running.is_none() {
+            return;
+        }
+        let mut stamped_at = host.stolen.runs_from(at);
+        if stamped_at > at {
+            stamped_at += exponential_ns(BACKLOG_NS, &mut host.rng);
+        }
+        let noise_ns = Stamps::Software.received_noise_ns(&mut host.rng);
+        let arrival = Arrival {
+            from,
+            bytes,
+            stamp_mono_ns: host.clock.read(stamped_at) + noise_ns.round() as i64,
+        };
+        host.inbox.insert((stamped_at, order), arrival);
+    }
+}
+
+impl Host {
+    fn new(number: usize, spec: &Spec) -> Host {
+        let mut rng = stream(spec.seed, 100_000 + number as u64);
+        let mut between = |most: f64| most * (2.0 * uniform(&mut rng) - 1.0);
+        let oscillator = Oscillator {
+            offset: Span::from_ns(between(1e6) as i64),
+            drift: between(spec.drift),
+            wander: spec.wander,
+            period: Span::from_ms(2_100_000 + between(1_500_000.0) as i64),
+            phase: between(1.0).abs(),
+        };
+        Host {
+            address: SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], wire::PORT)),
+            clock: Clock::new(oscillator),
+            stolen: Bursts::none(stream(0, 0)),
+            starved: Bursts::none(stream(0, 0)),
+            process: 0,
+            running: None,
+            is_suspended: false,
+            inbox: BTreeMap::new(),
+            left: vec![],
+            rng,
+        }
+    }
+
+    /// The first time, `at` or later, at which machine and process have a processor.
+    fn runs_from(&mut self, at: i64) -> i64 {
+        let mut at = at;
+        loop {
+            let runs = self.starved.runs_from(self.stolen.runs_from(at));
+            if runs == at {
+                return at;
+            }
+            at = runs;
+        }
+    }
+}
+
+/// A host's machine while its process is awake.
+struct Simulated<'a> {
+    host: &'a mut Host,
+    /// True time, which each system call takes some of.
+    at: i64,
+    outbox: Vec<(i64, SocketAddr, Vec<u8>)>,
+}
+
+impl Simulated<'_> {
+    /// A system call: the processor may be taken away before or during it.
+    fn call(&mut self) {
+        self.at = self.host.runs_from(self.at + CALL_NS);
+    }
+}
+
+impl Machine for Simulated<'_> {
+    fn now_mono_ns(&mut self) -> i64 {
+        self.host.clock.read(self.at)
+    }
+
+    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool {
+        self.call();
+        if let Some((id, index)) = wire::sent_probe(datagram) {
+            let noise_ns = Stamps::Software.sent_noise_ns(&mut self.host.rng);
+            let stamp = self.host.clock.read(self.at) + noise_ns.round() as i64;
+            self.host.left.push((id, index, stamp));
+        }
+        // The machine may lose its processor between the stamp and the wire.
+        let left_at = self.host.stolen.runs_from(self.at + WIRE_NS);
+        self.outbox.push((left_at, to, datagram.to_owned()));
+        true
+    }
+
+    fn receive(&mut self, each: Received<'_>) -> bool {
+        self.call();
+        let later = self.host.inbox.split_off(&(self.at + 1, 0));
+        for arrival in std::mem::replace(&mut self.host.inbox, later).into_values() {
+            each(arrival.from, &arrival.bytes, Some(arrival.stamp_mono_ns));
+        }
+        false
+    }
+
+    fn transmitted(&mut self, each: Transmitted<'_>) -> bool {
+        self.call();
+        for (id, index, stamp_mono_ns) in std::mem::take(&mut self.host.left) {
+            each(id, index, stamp_mono_ns);
+        }
+        false
+    }
+
+    fn was_suspended(&mut self) -> bool {
+        std::mem::take(&mut self.host.is_suspended)
+    }
+
+    fn lacked(&mut self) -> Lacked {
+        Lacked {
+            waited_ns: Some(self.host.starved.lacked_ns(self.at)),
+            stolen_ns: Some(self.host.stolen.lacked_ns(self.at)),
+        }
+    }
+
+    fn cpu_ns(&mut self) -> i64 {
+        0
+    }
+}
