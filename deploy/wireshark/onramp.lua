@@ -4,7 +4,7 @@
 
 local ORACK_PORT, CLOCK_PORT = 5199, 5198
 local ORACK_BYTES, HEADER_BYTES, TAG_BYTES = 36, 20, 8
-local ADDRESS_BYTES, DELAYS_BYTES, EDGE_BYTES, WALL_BYTES = 18, 32, 98, 25
+local ADDRESS_BYTES, DELAYS_BYTES, EDGE_BYTES, WALL_BYTES = 18, 32, 110, 25
 local KINDS = { [1] = "probe", [2] = "ack", [3] = "report", [4] = "verdict", [5] = "notice" }
 local STATES = { [0] = "synchronised", [1] = "apart", [2] = "contradictory" }
 

@@ -31,6 +31,8 @@ fn main() -> std::io::Result<()> {
         drift: 1e-6,
         delay_ns: 5_000.0,
         points: 90,
+        sigma_ns: 50.0,
+        drift_sigma: 2e-8,
     };
     let delays = Delays {
         out_min_ns: 5_000,

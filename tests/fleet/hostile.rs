@@ -217,6 +217,8 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
                 drift: 0.0,
                 delay_ns: 20_000.0,
                 points: 60,
+                sigma_ns: 50.0,
+                drift_sigma: 2e-8,
             },
             delays: Delays::default(),
         };

@@ -154,6 +154,8 @@ fn messages_have_the_fields_that_the_clock_writes() {
         drift: 4.0,
         delay_ns: 5.0,
         points: 6,
+        sigma_ns: 50.0,
+        drift_sigma: 2e-8,
     };
     let far = |last: u8| SocketAddr::from(([10, 0, 0, last], 5198));
     let edge = |last: u8| EdgeReport {

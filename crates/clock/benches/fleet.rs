@@ -37,6 +37,8 @@ fn reports(members: &Members) -> Vec<(SocketAddr, Report)> {
             drift: 1e-10 * (n % 7) as f64,
             delay_ns: 5_000.0,
             points: 90,
+            sigma_ns: 50.0,
+            drift_sigma: 2e-8,
         },
         delays,
     };

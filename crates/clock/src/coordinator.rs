@@ -250,6 +250,8 @@ fn plausible(edge: &EdgeReport) -> bool {
         && line.ahead_ns.abs() < DAY_NS
         && line.delay_ns.abs() < DAY_NS
         && line.drift.abs() <= 1e-3
+        && (0.0..DAY_NS).contains(&line.sigma_ns)
+        && (0.0..=1e-3).contains(&line.drift_sigma)
 }
 
 #[cfg(test)]
@@ -282,6 +284,8 @@ mod tests {
                 drift: 0.0,
                 delay_ns: half as f64,
                 points: 60,
+            sigma_ns: 50.0,
+            drift_sigma: 2e-8,
             },
             delays: Delays {
                 out_min_ns: half,

@@ -33,7 +33,7 @@ use crate::{
     roster::Roster,
     status::{Edge, Way},
     system::SystemClock,
-    window::{self, WINDOW_NS},
+    window::{self, WINDOW_NS, WORST_SIGMA_NS},
     wire::{Body, Delays, EdgeReport, Message, Refused, State, Verdict},
 };
 
@@ -48,8 +48,6 @@ const GATHER_NS: i64 = 300_000_000;
 const OLD_NS: i64 = 10_000_000_000;
 /// Repeats of a report or a verdict, so that fleet time survives the loss of half of the packets.
 const REPEATS: u32 = 2;
-/// A clock with a larger sigma is refused.
-const WORST_SIGMA_NS: f64 = 1e6;
 const STEEPEST: f64 = 1e-3;
 /// Largest plausible change of drift per second.
 const MOST_BENT: f64 = 1e-6;
@@ -351,6 +349,7 @@ impl Engine {
         let until = Time::from_ticks(self.own.read(now).ticks());
         for probed in &mut self.probed {
             let found = window::close(&mut probed.end, until);
+            self.told.counters.edges_unsupported += u64::from(found.is_unsupported);
             edges.push(edge(probed.far, &found));
             let far = probed.far;
             reports.extend(
@@ -464,6 +463,7 @@ fn edge(neighbour: SocketAddr, found: &window::Found) -> Edge {
         offset_ns: line.map(|line| line.about_ns + line.ahead_ns.round() as i64),
         drift: line.map(|line| line.drift),
         delay_ns: line.map(|line| line.delay_ns.round() as i64),
+        sigma_ns: line.map(|line| line.sigma_ns.round() as i64),
     }
 }
 

@@ -34,6 +34,8 @@ pub struct NearEnd {
     pub out: Vec<Pair<Near, Far>>,
     /// Pairs from it.
     pub back: Vec<Pair<Far, Near>>,
+    /// Half the gap between the clouds in the last windows, ns, the oldest first.
+    pub gaps: VecDeque<f64>,
 }
 
 impl NearEnd {

@@ -166,6 +166,9 @@ pub struct Edge {
     pub drift: Option<f64>,
     /// Half of the shortest round-trip time.
     pub delay_ns: Option<i64>,
+    /// How exactly the probes fix the offset: its standard deviation.
+    #[serde(default)]
+    pub sigma_ns: Option<i64>,
 }
 
 /// One-way delays of one direction of an edge.
@@ -234,6 +237,7 @@ counters! {
     pairs_acked: "pairs of probes answered",
     windows: "windows ended",
     edges_fitted: "edges for which a window gave a line",
+    edges_unsupported: "edges whose window gave a line that its probes leave open by more than 1 ms, so it was not reported",
     edges_unfitted: "edges for which a window had too few pairs",
     reports_taken: "reports accepted as coordinator",
     verdicts_taken: "verdicts of the coordinator accepted",

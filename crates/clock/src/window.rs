@@ -20,11 +20,33 @@ pub const WINDOW_NS: i64 = 2_000_000_000;
 /// A line over less time has a drift of little worth: 5 us at its ends are 10 ppm over half a second.
 const SHORTEST: Span = Span::from_ns(WINDOW_NS / 2);
 
+/// A clock of a larger standard deviation is of no use to On-Ramp, nor is a line.
+pub const WORST_SIGMA_NS: f64 = 1e6;
+/// Windows with whose gaps that of a line is compared: half a minute, so a path that has become longer is believed then.
+const GAPS: usize = 16;
+
+impl NearEnd {
+    /// What a change of the gap adds to the standard deviation of a line, ns. If the gap has become wider than it was by more than
+    /// the line's own error, the shortest delay of one direction may be longer now, and then the line is off by as much. If it is
+    /// narrower than ever, a clock was bent.
+    fn gap_changed(&mut self, gap_ns: f64, sigma_ns: f64) -> f64 {
+        let before = self.gaps.iter().copied().reduce(f64::min);
+        if self.gaps.len() == GAPS {
+            self.gaps.pop_front();
+        }
+        self.gaps.push_back(gap_ns);
+        let changed_ns = before.map_or(0.0, |before| (gap_ns - before).abs());
+        (changed_ns - sigma_ns).max(0.0)
+    }
+}
+
 /// A window of one edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
     /// None: too few pairs, or none of this window.
     pub line: Option<(Line, Delays)>,
+    /// There was a line, and its points do not support it.
+    pub is_unsupported: bool,
     /// Pairs of the window that came to the far end, and whose stamps all are known.
     pub pairs_out: usize,
     /// Pairs that came back.
@@ -45,14 +67,20 @@ pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
         &points(&pure(end.back.clone(), Stamps::Software.purity())),
         Softness::of(Stamps::Software),
     );
+    let line = line.map(|line| Line {
+        sigma_ns: line.sigma_ns.hypot(end.gap_changed(line.delay_ns, line.sigma_ns)),
+        ..line
+    });
     // An edge that has fallen silent tells nothing, though old pairs are left; nor does one that has just begun.
     let spans = end.out.first().zip(end.out.last());
     let spans = spans.map_or(Span::from_ns(0), |(first, last)| {
         last.first.sent - first.first.sent
     });
     let line = line.filter(|_| !out.is_empty() && !back.is_empty() && spans >= SHORTEST);
+    let supported = line.filter(|line| line.sigma_at(now) < WORST_SIGMA_NS);
     Found {
-        line: line.map(|line| (line, delays(&line, &out, &back))),
+        line: supported.map(|line| (line, delays(&line, &out, &back))),
+        is_unsupported: line.is_some() && supported.is_none(),
         pairs_out: out.len(),
         pairs_back: back.len(),
     }

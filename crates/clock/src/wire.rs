@@ -5,7 +5,7 @@
 //! ```text
 //! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
 //! probe, ack      received i64, sent i64, before u32, id u32         (52 B: both ways take as long)
-//! report          state u8, correction of 56 B (what the host follows), count u16, edges of 98 B
+//! report          state u8, correction of 56 B (what the host follows), count u16, edges of 110 B
 //! verdict         answers u64, state u8, correction of 56 B, wall of 25 B, count u16, delays of 50 B
 //! notice          answers u64; its term is what it says
 //! ```
@@ -27,11 +27,11 @@ use crate::{address::address_bytes, keys::Keys, wall::Wall};
 /// Where members listen unless the list says otherwise; OR-ACKs use the next one.
 pub const PORT: u16 = 5198;
 /// Of every message.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
 /// Edges of a report; what is more goes into another one.
-pub const MOST_EDGES: usize = 13;
+pub const MOST_EDGES: usize = 12;
 /// Neighbours of a verdict.
 pub const MOST_NEIGHBOURS: usize = 26;
 
@@ -237,10 +237,16 @@ fn put_report(text: &mut Vec<u8>, report: &Report) {
         text.extend(address_bytes(edge.far));
         text.extend(line.at.ticks().to_be_bytes());
         text.extend(line.about_ns.to_be_bytes());
-        for number in [line.ahead_ns, line.drift, line.delay_ns] {
+        for number in [
+            line.ahead_ns,
+            line.drift,
+            line.delay_ns,
+            line.sigma_ns,
+            line.drift_sigma,
+        ] {
             text.extend(number.to_be_bytes());
         }
-        text.extend((line.points as u64).to_be_bytes());
+        text.extend((line.points as u32).to_be_bytes());
         put_delays(text, &edge.delays);
     }
 }
@@ -396,7 +402,9 @@ fn parse_report(from: &mut Reader<'_>) -> Option<Report> {
             ahead_ns: from.number()?,
             drift: from.number()?,
             delay_ns: from.number()?,
-            points: usize::try_from(from.int()?).ok()?,
+            sigma_ns: from.number()?,
+            drift_sigma: from.number()?,
+            points: u32::from_be_bytes(from.take()?) as usize,
         };
         let delays = from.delays()?;
         Some(EdgeReport { far, line, delays })

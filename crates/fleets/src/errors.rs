@@ -12,11 +12,11 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// Adds an instant at which `possible` hosts ran. The fleet's time is the median of those that have one, each with the weight
+    /// Adds an instant at which `possible` hosts ran. The fleet's time is the mean of those that have one, each with the weight
     /// that its sigma gives it.
     pub fn add(&mut self, samples: &[Sample], possible: usize) {
         self.possible += possible;
-        let Some(fleet_ns) = median_ns(samples) else {
+        let Some(fleet_ns) = mean_ns(samples) else {
             return;
         };
         let error = |sample: &Sample| {
@@ -65,19 +65,13 @@ impl Errors {
     }
 }
 
-fn median_ns(samples: &[Sample]) -> Option<i64> {
+fn mean_ns(samples: &[Sample]) -> Option<i64> {
+    let first_ns = samples.first()?.fleet_ns;
     let weight = |sample: &Sample| (sample.sigma_ns.max(1) as f64).powi(-2);
-    let mut sorted: Vec<&Sample> = samples.iter().collect();
-    sorted.sort_unstable_by_key(|sample| sample.fleet_ns);
-    let half = sorted.iter().map(|sample| weight(sample)).sum::<f64>() / 2.0;
-    let mut sum = 0.0;
-    for sample in sorted {
-        sum += weight(sample);
-        if sum >= half {
-            return Some(sample.fleet_ns);
-        }
-    }
-    None
+    let ahead = |sample: &Sample| weight(sample) * (sample.fleet_ns - first_ns) as f64;
+    let all: f64 = samples.iter().map(weight).sum();
+    let mean = samples.iter().map(ahead).sum::<f64>() / all;
+    Some(first_ns + mean.round() as i64)
 }
 
 fn quantile(values: impl Iterator<Item = f64>, part: f64) -> f64 {
@@ -104,14 +98,13 @@ mod tests {
     #[test]
     fn errors_are_counted_in_each_hosts_sigmas() {
         let mut errors = Errors::default();
-        let hosts = [sample(0, 100, 10), sample(1, 90, 10), sample(2, 700, 100)];
-        errors.add(&hosts, 4);
-        assert_eq!(errors.count(), 3);
-        assert_eq!(errors.availability(), 0.75);
-        assert_eq!(errors.worst(), 6.0);
-        assert!((errors.beyond(3.0) - 1.0 / 3.0).abs() < 1e-9);
-        assert_eq!((errors.error_ns(1.0), errors.sigma_ns(0.0)), (600.0, 10.0));
-        errors.add(&[], 4);
-        assert_eq!(errors.availability(), 3.0 / 8.0);
+        let hosts = [sample(0, 95, 10), sample(1, 85, 10), sample(2, 95, 10), sample(3, 700, 1_000_000)];
+        errors.add(&hosts, 5);
+        assert_eq!((errors.count(), errors.availability()), (4, 0.8));
+        assert!((errors.worst() - 0.7).abs() < 0.1, "{errors:?}");
+        assert_eq!((errors.beyond(0.5), errors.beyond(3.0)), (0.25, 0.0));
+        assert_eq!((errors.error_ns(1.0), errors.sigma_ns(0.0)), (608.0, 10.0));
+        errors.add(&[], 5);
+        assert_eq!(errors.availability(), 0.4);
     }
 }

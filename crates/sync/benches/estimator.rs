@@ -37,6 +37,8 @@ fn reports(hosts: usize) -> Vec<Report> {
             drift: 1e-8 * (random.next() - 0.5),
             delay_ns: 5_000.0,
             points: 90,
+            sigma_ns: 50.0,
+            drift_sigma: 2e-8,
         },
     };
     let mut others = Random(2);

@@ -40,10 +40,6 @@ const SURPRISE: f64 = 6.0;
 const PER_S: f64 = 1e9;
 /// Decay time of a bend, s: temperatures change over minutes. It is also the longest prediction.
 pub(crate) const BEND_TIME_S: f64 = 200.0;
-/// Random walk of a drift in a second, ns a second. Oscillators have 1 (facts/huygens.md, "Synthetic test"),
-/// and software that steers a kernel's clock changes its rate by more.
-const WALK: f64 = 20.0;
-
 impl State {
     /// `seconds` later.
     pub fn later(self, seconds: f64) -> State {
@@ -74,11 +70,11 @@ impl Filter {
         Filter(known)
     }
 
-    /// `seconds` later, less than [`BEND_TIME_S`]; `bend` as above.
-    pub fn later(self, seconds: f64, bend: f64) -> Filter {
+    /// `seconds` later, less than [`BEND_TIME_S`]; `bend` as above. `walk`: random walk of the drift in a second, ns a second.
+    pub fn later(self, seconds: f64, bend: f64, walk: f64) -> Filter {
         let step = step(seconds);
         let bent = 2.0 * (bend * PER_S).powi(2) / BEND_TIME_S;
-        let walked = WALK * WALK;
+        let walked = walk * walk;
         let t = |power: i32| seconds.powi(power);
         let offset = bent * t(5) / 20.0 + walked * t(3) / 3.0;
         let both = bent * t(4) / 8.0 + walked * t(2) / 2.0;
@@ -95,6 +91,12 @@ impl Filter {
         };
         let each = [0, 1, 2];
         Filter(each.map(|i| each.map(|j| product(i, j) + noise[i][j])))
+    }
+
+    /// By how much the square of the drift's prediction error exceeds what prediction and measurement explain, (ns a second)^2.
+    pub fn unexplained(&self, foretold: State, measured: &Measured) -> f64 {
+        let off = PER_S * (measured.drift - foretold.drift);
+        off * off - self.0[1][1] - measured.drift_variance * PER_S * PER_S
     }
 
     /// The estimate with a window's measurement `measured`, whose prediction was `foretold`.
@@ -182,7 +184,7 @@ mod tests {
             let wrong_ns = if window % 2 == 0 { sigma_ns } else { -sigma_ns };
             let offset_ns = 10.0 * at_s + 0.5e9 * bend * at_s * at_s + wrong_ns;
             let found = measured(offset_ns, 1e-8 + bend * at_s, sigma_ns);
-            is = is.0.later(2.0, BEND).with(is.1.later(2.0), &found, BEND);
+            is = is.0.later(2.0, BEND, 20.0).with(is.1.later(2.0), &found, BEND);
         }
         is
     }
@@ -209,7 +211,7 @@ mod tests {
     fn a_bend_that_nobody_watches_is_forgotten() {
         let (filter, state) = after_a_minute(5e-9, 2.0);
         assert!(state.later(3_000.0).bend < 1e-12);
-        let later = (0..1_500).fold(filter, |filter, _| filter.later(2.0, BEND));
+        let later = (0..1_500).fold(filter, |filter, _| filter.later(2.0, BEND, 20.0));
         let again = later.error(2.0).wander_per_s;
         assert!((again / BEND - 1.0).abs() < 0.1, "{again}");
     }

@@ -50,6 +50,8 @@ pub(crate) struct Clock {
     known: Option<Filter>,
     /// Mean square of the prediction errors, ns^2; none before the second window.
     surprise: Option<f64>,
+    /// Mean square of what its drift walks in a second, as its surprises tell, (ns a second)^2.
+    walk: f64,
     /// Number of windows since the host is known.
     windows: usize,
 }
@@ -91,6 +93,15 @@ const SETTLED: usize = WINDOWS + 1;
 /// Weight of the newest prediction error in its mean square. Prediction errors show what the residuals of the
 /// mesh do not: errors of an edge that is in no loop, and errors common to all edges of a host.
 const SURPRISE_GAIN: f64 = 0.25;
+/// Weight of a window in the scale of residuals, and the smallest scale: few windows of few edges agree by chance.
+const SCALE_GAIN: f64 = 0.1;
+const LEAST_SCALE: f64 = 0.2;
+/// Weight of a window in what a clock's drift walks, and bounds of that, ns a second in a second. Oscillators have 1
+/// (facts/huygens.md, "Synthetic test"), and software that steers a kernel's clock changes its rate by more.
+const WALK_GAIN: f64 = 0.1;
+const WALKS: (f64, f64) = (2.0, 2_000.0);
+/// The same before anything is known.
+const FIRST_WALK: f64 = 20.0;
 /// Bound of the drift's growth by temperature, 1/s.
 const STEEPEST_BEND: f64 = 1e-7;
 
@@ -100,6 +111,9 @@ pub struct Fleet {
     clocks: Vec<Option<Clock>>,
     at: Option<Time<FleetTime>>,
     wander: Wander,
+    /// Mean squares of the edges' residuals in units of what their lines say, of offsets and of drifts: what lines say is right but
+    /// for a factor that all have in common. None before the first window.
+    scales: Option<(f64, f64)>,
 }
 
 impl Fleet {
@@ -128,6 +142,7 @@ impl Fleet {
             bend: -correction.bend,
             known: None,
             surprise: None,
+            walk: FIRST_WALK.powi(2),
             windows: SETTLED,
         });
     }
@@ -152,8 +167,9 @@ impl Fleet {
         self.settle(&mut guess, &first, hosts);
         let found = Found::by(hosts, reports, &guess, at);
         self.settle(&mut guess, &found, hosts);
-        let errors = found.errors(hosts, reports);
-        self.filter(&mut guess, &foretold, &errors);
+        let scales = self.rescale(&found);
+        let errors = found.errors(hosts, reports, scales);
+        self.filter(&mut guess, &foretold, &errors, self.elapsed_s(at));
         let window = self.tell(&guess, &found, &errors, reports, at);
         let known = |host: usize| match window.corrections[host] {
             Ok(_) => Some(guess[host]),
@@ -234,7 +250,7 @@ impl Fleet {
             // Nobody is known better than before, whatever reports say of the time.
             let later_s = elapsed_s.max(0.0);
             let known = clock.known.filter(|_| later_s < BEND_TIME_S);
-            clock.known = known.map(|known| known.later(later_s, self.wander.per_s));
+            clock.known = known.map(|known| known.later(later_s, self.wander.per_s, clock.walk()));
         }
     }
 
@@ -261,12 +277,26 @@ impl Fleet {
         }
     }
 
+    /// Learns how much more, or less, the edges differ than their lines say; returns the factors of offsets and drifts. A window
+    /// that differs by more than usual counts as it is.
+    fn rescale(&mut self, found: &Found) -> (f64, f64) {
+        let square = |scale: f64, before: Option<f64>| match (scale, before) {
+            (0.0, before) => before.unwrap_or(1.0), // no edge is redundant
+            (scale, None) => scale.powi(2).max(1.0),
+            (scale, Some(before)) => before + SCALE_GAIN * (scale.powi(2) - before),
+        };
+        let offsets = square(found.offsets.scale, self.scales.map(|scales| scales.0));
+        let drifts = square(found.drifts.scale, self.scales.map(|scales| scales.1));
+        self.scales = Some((offsets, drifts));
+        let factor = |square: f64, now: f64| square.sqrt().max(now).max(LEAST_SCALE);
+        (factor(offsets, found.offsets.scale), factor(drifts, found.drifts.scale))
+    }
+
     /// Combines measured and predicted clocks, weighted by their uncertainties.
-    fn filter(&self, clocks: &mut [Clock], foretold: &[Clock], errors: &[Error]) {
+    fn filter(&self, clocks: &mut [Clock], foretold: &[Clock], errors: &[Error], elapsed_s: f64) {
         for ((clock, foretold), error) in clocks.iter_mut().zip(foretold).zip(errors) {
-            // Lines share all pairs but one window's, and what a host's edges have in common, such as the queue at
-            // its own port, outlasts a line: each says a part of what it seems to.
-            let shared = ((clock.windows + 1).min(WINDOWS) as f64).powi(2);
+            // Lines share all pairs but one window's: each says a part of what it seems to.
+            let shared = (clock.windows + 1).min(WINDOWS) as f64;
             let found = Measured {
                 offset_ns: clock.offset_ns,
                 drift: clock.drift,
@@ -283,6 +313,7 @@ impl Fleet {
             let known = foretold.known.filter(|_| clock.windows >= WINDOWS);
             match known {
                 Some(known) => {
+                    clock.learn_walk(&known, foretold.state(), &found, elapsed_s);
                     let (known, state) = known.with(foretold.state(), &found, self.wander.per_s);
                     clock.set(state);
                     clock.known = Some(known);
@@ -324,6 +355,9 @@ impl Fleet {
                 1 => FIRST_DRIFT_SIGMA,
                 _ => 0.0,
             };
+            if std::env::var("DBG").is_ok() && host == 2 {
+                println!("DBG window {:.0} known {:.0} surprise {:.0} least {:.0} drift {:.1} ppb wander {:.1} ppb/s walk {:.1} scales {:?} R_d {:.1}", window.sigma_ns, known.sigma_ns, surprise_ns, least_ns, known.drift_sigma*1e9, known.wander_per_s*1e9, clock.walk(), self.scales, window.drift_sigma*1e9);
+            }
             Error {
                 sigma_ns: known.sigma_ns.max(sigma_ns),
                 drift_sigma: known.drift_sigma.max(turned),
@@ -338,7 +372,7 @@ impl Fleet {
             corrections: clocks.iter().enumerate().map(correction).collect(),
             residuals_ns: found.offsets.residuals.clone(),
             trust: found.offsets.trust.clone(),
-            edge_sigma_ns: found.offsets.sigma,
+            edge_sigma_ns: found.edge_sigma_ns() * self.scales.map_or(1.0, |(square, _)| square.sqrt()),
         }
     }
 }
@@ -351,6 +385,22 @@ impl Clock {
             drift: self.drift,
             bend: self.bend,
         }
+    }
+
+    /// Standard deviation of what its drift walks in a second, ns a second.
+    fn walk(&self) -> f64 {
+        self.walk.max(0.0).sqrt().clamp(WALKS.0, WALKS.1)
+    }
+
+    /// What its drift has walked since the last window is what the surprise leaves when the uncertainties of prediction and
+    /// measurement are taken off.
+    fn learn_walk(&mut self, known: &Filter, foretold: State, found: &Measured, elapsed_s: f64) {
+        if elapsed_s <= 0.0 {
+            return;
+        }
+        let walked = known.unexplained(foretold, found) / elapsed_s + self.walk().powi(2);
+        self.walk += WALK_GAIN * (walked - self.walk);
+        self.walk = self.walk.clamp(-WALKS.1.powi(2), WALKS.1.powi(2));
     }
 
     /// The prediction for a lost host, while it is better than the estimate of a first window.
@@ -380,6 +430,7 @@ impl Clock {
             bend: 0.0,
             known: None,
             surprise: None,
+            walk: FIRST_WALK.powi(2),
             windows: 0,
         }
     }
@@ -439,6 +490,8 @@ mod tests {
                 drift: ([0, 20, -10][far as usize] - [0, 20, -10][near as usize]) as f64 / 1e6,
                 delay_ns: 5_000.0,
                 points: 60,
+                sigma_ns: 50.0,
+                drift_sigma: 2e-8,
             },
         };
         [(0, 1), (1, 2), (0, 2)].map(report).to_vec()

@@ -17,6 +17,10 @@
 //! k = 1/2C. The sum of the k least of linear functions is concave, so the best slope is found by
 //! bisection on where width stops to rise: its derivative is the difference of those k points' mean
 //! times. No solver, no scaling, no start value.
+//!
+//! The points nearest the gap also say how well they fix the line. Had all of them met nothing, they would lie at one height: by
+//! how much they differ, each end of the gap may be off. A slope is as likely as the best one if its gap is narrower by less than
+//! that, so few points, late points, and points of the two directions at different times leave the slope open.
 
 use onramp_units::Time;
 
@@ -31,6 +35,11 @@ const HALVINGS: u32 = 42;
 pub const WINDOWS: usize = 3;
 /// A cloud with fewer points says nothing.
 pub const FEWEST_POINTS: usize = 8;
+/// Steps in which a range of slopes is found: to a thousandth of it.
+const RANGINGS: u32 = 24;
+/// Part of the heights' difference by which the gap may be narrower with another slope. It makes drifts of a calm network as
+/// uncertain as they are (`--test synthetic`); the mesh corrects what is left (fleet/found.rs).
+const NARROWER: f64 = 0.25;
 
 /// How soft the margin is: the part of a cloud's points that may lie inside, and the least number.
 /// Time stamps taken late at the sender put points there.
@@ -62,7 +71,7 @@ impl Softness {
 /// The far clock relative to the near one over a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// Middle of the window, on the near clock.
+    /// Mean time of the points that fix the line, on the near clock: here errors of offset and drift are independent.
     pub at: Time<Near>,
     /// Far clock less near clock then, in whole ns: near the truth, and exact however far apart two
     /// machines have booted.
@@ -76,12 +85,22 @@ pub struct Line {
     pub delay_ns: f64,
     /// Points of the smaller cloud.
     pub points: usize,
+    /// How exactly the points fix the offset at `at`, ns.
+    pub sigma_ns: f64,
+    /// How exactly they fix the drift.
+    pub drift_sigma: f64,
 }
 
 impl Line {
     /// What the far clock is ahead of `about_ns` at `at`, ns.
     pub fn ahead_at(&self, at: Time<Near>) -> f64 {
         self.ahead_ns + self.drift * at.ticks().saturating_sub(self.at.ticks()) as f64
+    }
+
+    /// How exactly that is known, ns.
+    pub fn sigma_at(&self, at: Time<Near>) -> f64 {
+        let since_ns = at.ticks().saturating_sub(self.at.ticks()) as f64;
+        self.sigma_ns.hypot(self.drift_sigma * since_ns)
     }
 }
 
@@ -111,14 +130,30 @@ pub fn fit(above: &[Point], below: &[Point], softness: Softness) -> Option<Line>
     if drift.abs() > 0.999 * STEEPEST {
         return None;
     }
-    let (top, bottom) = (above.edge(drift).height, -below.edge(drift).height);
+    let (top, bottom) = (above.edge(drift), below.edge(drift));
+    let width = top.height + bottom.height;
+    let apart_ns = (above.apart_ns(), below.apart_ns());
+    let narrower = width - NARROWER * (apart_ns.0 + apart_ns.1).max(1.0);
+    let mut range = |far: f64| {
+        let (mut inside, mut outside) = (drift, far);
+        for _ in 0..RANGINGS {
+            let slope = (inside + outside) / 2.0;
+            let is_inside = above.edge(slope).height + below.edge(slope).height >= narrower;
+            *(if is_inside { &mut inside } else { &mut outside }) = slope;
+        }
+        (inside - drift).abs()
+    };
+    let drift_sigma = range(STEEPEST).max(range(-STEEPEST));
+    let time = (top.time + bottom.time) / 2.0;
     Some(Line {
-        at: Time::from_ticks(middle),
+        at: Time::from_ticks(middle.saturating_add(time.round() as i64)),
         about_ns: zero,
-        ahead_ns: (top + bottom) / 2.0,
+        ahead_ns: (top.height - bottom.height) / 2.0 + drift * time.round(),
         drift,
-        delay_ns: (top - bottom) / 2.0,
+        delay_ns: width / 2.0,
         points,
+        sigma_ns: apart_ns.0.hypot(apart_ns.1) / 2.0,
+        drift_sigma,
     })
 }
 
@@ -185,6 +220,17 @@ impl Cloud {
             time: mean(|point| point.time),
             height: mean(|point| point.height),
         }
+    }
+
+    /// By how much the points nearest the gap lie above the very nearest one on average, with the slope tried last, ns. Never of
+    /// fewer than [`FEWEST_POINTS`]: two pairs may agree by chance.
+    fn apart_ns(&mut self) -> f64 {
+        let count = self.inside.max(FEWEST_POINTS).min(self.points.len());
+        self.points
+            .select_nth_unstable_by(count - 1, |a, b| a.height.total_cmp(&b.height));
+        let heights = self.points[..count].iter().map(|point| point.height);
+        let least = heights.clone().fold(f64::INFINITY, f64::min);
+        heights.map(|height| height - least).sum::<f64>() / count as f64
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Edge {
     pub far: usize,
     /// The far clock less the near one, in any unit.
     pub ahead: f64,
-    /// Weight of the measurement: 1 / variance, in any unit. Not negative.
+    /// Weight of the measurement: 1 / its variance, in units of `ahead` squared. 0: it says nothing.
     pub weight: f64,
 }
 
@@ -32,8 +32,9 @@ pub struct Agreement {
     pub residuals: Vec<f64>,
     /// By edge: robust weight, from 0 (excluded) to 1.
     pub trust: Vec<f64>,
-    /// Standard deviation of an edge's error, from all residuals; 0 if no edge is redundant.
-    pub sigma: f64,
+    /// Standard deviation of the trusted edges' errors in units of what their weights say, from all residuals; 0 if no edge is
+    /// redundant.
+    pub scale: f64,
     /// By host: number of its connected component, 0 the largest. Offsets of different components cannot be
     /// compared.
     pub components: Vec<usize>,
@@ -59,19 +60,19 @@ const ACCURACY: f64 = 1e-12;
 pub fn agree(hosts: usize, edges: &[Edge]) -> Agreement {
     let mut trust = vec![1.0; edges.len()];
     let mut agreement = agree_once(hosts, edges, &trust, vec![0.0; hosts]);
-    let largest = edges
-        .iter()
-        .map(|edge| edge.ahead.abs())
-        .fold(0.0, f64::max);
-    let rounding = ROUNDING * largest;
+    let in_sigmas = |(edge, value): (&Edge, f64)| value.abs() * edge.weight.sqrt();
+    let largest = edges.iter().map(|edge| in_sigmas((edge, edge.ahead)));
+    let rounding = ROUNDING * largest.fold(0.0, f64::max);
     for step in 0..HUBER_STEPS + TUKEY_STEPS {
-        let scale = robust_sigma(&agreement.residuals, hosts, edges.len());
+        let residuals = edges.iter().zip(agreement.residuals.iter().copied());
+        let residuals: Vec<f64> = residuals.map(in_sigmas).collect();
+        let scale = robust_scale(edges, &residuals, hosts);
         if scale <= rounding {
             break;
         }
         let say = if step < HUBER_STEPS { huber } else { tukey };
-        for (trust, residual) in trust.iter_mut().zip(&agreement.residuals) {
-            *trust = say(residual.abs() / scale);
+        for (trust, residual) in trust.iter_mut().zip(&residuals) {
+            *trust = say(residual / scale);
         }
         agreement = agree_once(hosts, edges, &trust, agreement.offsets);
     }
@@ -104,7 +105,7 @@ fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> A
     let claim = |e: &Edge| e.ahead - (offsets[e.far] - offsets[e.near]);
     let residuals: Vec<f64> = edges.iter().map(claim).collect();
     Agreement {
-        sigma: sigma(hosts, &residuals, trust, &components),
+        scale: scale(hosts, edges, &residuals, trust, &components),
         offsets,
         residuals,
         trust: trust.to_vec(),
@@ -112,25 +113,35 @@ fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> A
     }
 }
 
-/// Standard deviation of the trusted edges' errors: the residuals have E - V + C degrees of freedom, for C
-/// connected components.
-fn sigma(hosts: usize, residuals: &[f64], trust: &[f64], components: &[usize]) -> f64 {
+/// Standard deviation of the trusted edges' errors in units of what they say: the residuals have E - V + C degrees of freedom,
+/// for C connected components.
+fn scale(
+    hosts: usize,
+    edges: &[Edge],
+    residuals: &[f64],
+    trust: &[f64],
+    components: &[usize],
+) -> f64 {
     let count = components.iter().max().map_or(0, |most| most + 1);
-    let said: f64 = trust.iter().sum();
+    let counts = |(edge, trust): (&Edge, &f64)| if edge.weight > 0.0 { *trust } else { 0.0 };
+    let said: f64 = edges.iter().zip(trust).map(counts).sum();
     let free = said - hosts as f64 + count as f64;
     if free < 0.5 {
         return 0.0;
     }
-    let squares: f64 = residuals.iter().zip(trust).map(|(r, t)| t * r * r).sum();
+    let each = edges.iter().zip(residuals).zip(trust);
+    let squares: f64 = each.map(|((e, r), t)| t * e.weight * r * r).sum();
     (squares / free).sqrt()
 }
 
-/// Standard deviation from the median, which a few outliers do not change.
-fn robust_sigma(residuals: &[f64], hosts: usize, edges: usize) -> f64 {
+/// The same from the median of the residuals in sigmas, which a few outliers do not change.
+fn robust_scale(edges: &[Edge], residuals: &[f64], hosts: usize) -> f64 {
+    let counted = edges.iter().zip(residuals).filter(|(e, _)| e.weight > 0.0);
+    let mut absolute: Vec<f64> = counted.map(|(_, residual)| *residual).collect();
+    let edges = absolute.len();
     if edges <= hosts {
         return 0.0;
     }
-    let mut absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
     let middle = absolute.len() / 2;
     let median = *absolute.select_nth_unstable_by(middle, f64::total_cmp).1;
     let shrunk = ((edges - hosts) as f64 / edges as f64).sqrt();

@@ -165,6 +165,8 @@ pub(super) mod tests {
             drift: 0.0,
             delay_ns: 5_000.0,
             points: 60,
+            sigma_ns: 50.0,
+            drift_sigma: 2e-8,
         };
         let delays = Delays {
             out_min_ns: 5_000,

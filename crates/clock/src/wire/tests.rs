@@ -39,7 +39,7 @@ fn delays() -> impl Strategy<Value = Delays> {
 fn report() -> impl Strategy<Value = EdgeReport> {
     let line = (
         any::<[i64; 2]>(),
-        [-1e9..1e9f64, -1e-3..1e-3, -1e9..1e9],
+        [-1e9..1e9f64, -1e-3..1e-3, -1e9..1e9, 0.0..1e9, 0.0..1e-3],
         0usize..1000,
     );
     (line, delays()).prop_map(|((ints, floats, points), delays)| EdgeReport {
@@ -51,6 +51,8 @@ fn report() -> impl Strategy<Value = EdgeReport> {
             drift: floats[1],
             delay_ns: floats[2],
             points,
+            sigma_ns: floats[3],
+            drift_sigma: floats[4],
         },
         delays,
     })

@@ -4,10 +4,9 @@ mod joining;
 
 use onramp_units::{Fleet as FleetTime, Time};
 
-use super::{Clock, Lost, Report};
+use super::{median, Clock, Lost, Report};
 use crate::{
     correction::Error,
-    line::Line,
     mesh::{self, Agreement, Edge},
     probe::Near,
 };
@@ -17,21 +16,24 @@ const CONTRADICTORY: f64 = 0.5;
 const LITTLE_TRUST: f64 = 0.1;
 /// Error from rounding of stamps and corrections to whole ns.
 const WHOLE_NS: f64 = 1.0;
-/// Number of points beyond which the weight of a line does not grow.
-const ENOUGH_POINTS: usize = 50;
-
-/// Weight of a line. It is 0 if packets would arrive before they leave.
-fn say(line: &Line) -> f64 {
-    if line.delay_ns < 0.0 {
-        return 0.0;
-    }
-    line.points.min(ENOUGH_POINTS) as f64 / ENOUGH_POINTS as f64
-}
+/// The same of a drift, over a line of some seconds.
+const WHOLE_DRIFT: f64 = 1e-10;
+/// No edge is believed to be more exact than this part of what a quarter of all edges claim: a host that claims to be exact must
+/// not outvote the others.
+const MOST_EXACT: f64 = 0.5;
+/// The residuals of all edges count as so many residuals of a host itself, of which it has few,
+const POOLED: f64 = 4.0;
+/// unless its own are larger by more than this.
+const MODERATE: f64 = 1.5;
+/// Rounds in which the uncertainty of a host's neighbours is added to that of its edges.
+const ROUNDS: usize = 4;
 
 /// Agreement of all edges on offsets and drifts.
 pub(super) struct Found {
     pub offsets: Agreement,
     pub drifts: Agreement,
+    /// By report: weight of its offset and of its drift before any robust weight.
+    weights: Vec<(f64, f64)>,
     /// By host: the reason of its exclusion, if it is excluded.
     pub lost: Vec<Option<Lost>>,
     /// By host: its uncertainty, if its neighbours alone placed it.
@@ -41,22 +43,34 @@ pub(super) struct Found {
 impl Found {
     /// Evaluates the reports relative to the predicted clocks at `at`.
     pub fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
-        let edges: Vec<Edge> = reports.iter().map(|r| edge(r, clocks, at)).collect();
+        let weights = weights(reports, clocks, at);
+        let both = reports.iter().zip(&weights);
+        let edges: Vec<Edge> = both.map(|(r, w)| edge(r, w.0, clocks, at)).collect();
         let joins = joining::who(&edges, clocks);
         let is_old = |edge: &Edge| !joins[edge.near] && !joins[edge.far];
-        let both = edges.iter().copied().zip(reports.iter().copied());
-        let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) =
-            both.filter(|(edge, _)| is_old(edge)).unzip();
-        let mut found = Found::among(hosts, &old_reports, old_edges, clocks);
+        let old: Vec<usize> = (0..edges.len()).filter(|n| is_old(&edges[*n])).collect();
+        let of_old = |n: &usize| (edges[*n], reports[*n]);
+        let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) = old.iter().map(of_old).unzip();
+        let drift_weights: Vec<f64> = old.iter().map(|n| weights[*n].1).collect();
+        let mut found = Found::among(hosts, &old_reports, old_edges, &drift_weights, clocks);
+        found.weights = weights;
         let is_old: Vec<bool> = edges.iter().map(is_old).collect();
-        found.offsets.trust = by_edge(&found.offsets.trust, &is_old);
-        found.offsets.residuals = by_edge(&found.offsets.residuals, &is_old);
+        for agreement in [&mut found.offsets, &mut found.drifts] {
+            agreement.trust = by_edge(&agreement.trust, &is_old);
+            agreement.residuals = by_edge(&agreement.residuals, &is_old);
+        }
         joining::place(&mut found, &joins, &edges, reports, clocks, at);
         found
     }
 
     /// All hosts that these reports connect.
-    fn among(hosts: usize, reports: &[Report], edges: Vec<Edge>, clocks: &[Clock]) -> Found {
+    fn among(
+        hosts: usize,
+        reports: &[Report],
+        edges: Vec<Edge>,
+        drift_weights: &[f64],
+        clocks: &[Clock],
+    ) -> Found {
         let all = mesh::agree(hosts, &edges);
         let liars = contradictory(hosts, reports, &all.trust);
         let believed = |report: &Report| !liars[report.near] && !liars[report.far];
@@ -68,10 +82,10 @@ impl Found {
         let drift_edges: Vec<Edge> = offset_edges
             .iter()
             .zip(reports)
-            .zip(&offsets.trust)
-            .map(|((edge, report), trust)| Edge {
+            .zip(offsets.trust.iter().zip(drift_weights))
+            .map(|((edge, report), (trust, weight))| Edge {
                 ahead: faster(report, clocks),
-                weight: edge.weight * trust,
+                weight: if edge.weight > 0.0 { weight * trust } else { 0.0 },
                 ..*edge
             })
             .collect();
@@ -89,6 +103,7 @@ impl Found {
         Found {
             lost: (0..hosts).map(lost).collect(),
             placed: vec![None; hosts],
+            weights: vec![],
             offsets,
             drifts,
         }
@@ -99,42 +114,98 @@ impl Found {
         self.lost[host].is_none()
     }
 
-    /// Uncertainty of each host: the error of an edge, divided by the square root of the host's number of edges.
-    pub fn errors(&self, hosts: usize, reports: &[Report]) -> Vec<Error> {
-        let mut say = vec![0.0; hosts];
-        let mut squares = vec![0.0; hosts];
-        let each = reports
-            .iter()
-            .zip(&self.offsets.trust)
-            .zip(&self.offsets.residuals);
-        for ((report, trust), residual) in each {
-            for host in [report.near, report.far] {
-                say[host] += trust;
-                squares[host] += trust * residual * residual;
-            }
-        }
+    /// Uncertainty of each host. `scales`: standard deviations of edges in units of what their lines say, of offsets and of
+    /// drifts.
+    pub fn errors(&self, hosts: usize, reports: &[Report], scales: (f64, f64)) -> Vec<Error> {
+        let weight = |of: fn(&(f64, f64)) -> f64| self.weights.iter().map(of);
+        let offsets = uncertainties(hosts, reports, weight(|w| w.0), &self.offsets, scales.0);
+        let drifts = uncertainties(hosts, reports, weight(|w| w.1), &self.drifts, scales.1);
         let error = |host: usize| {
-            if let Some(error) = self.placed[host] {
-                return error;
-            }
-            let say = f64::max(say[host], 1e-9);
-            // Residuals are smaller than errors by what the host's own offset took of them.
-            let own = (squares[host] / f64::max(say - 1.0, 0.5)).sqrt();
-            let edge = f64::max(self.offsets.sigma, own);
-            // A standard deviation from so few residuals is itself uncertain: say rather too much.
-            let unsure = 1.0 + 1.0 / (2.0 * say).sqrt();
-            Error {
-                sigma_ns: (unsure * edge / say.sqrt()).hypot(WHOLE_NS),
-                drift_sigma: unsure * self.drifts.sigma / say.sqrt(),
+            self.placed[host].unwrap_or(Error {
+                sigma_ns: offsets[host].hypot(WHOLE_NS),
+                drift_sigma: drifts[host],
                 wander_per_s: 0.0,
-            }
+            })
         };
         (0..hosts).map(error).collect()
     }
+
+    /// Standard deviation of a typical edge as its line says it, ns.
+    pub fn edge_sigma_ns(&self) -> f64 {
+        let sigma = |weight: &(f64, f64)| weight.0.sqrt().recip();
+        let said = self.weights.iter().filter(|weight| weight.0 > 0.0);
+        median(said.map(sigma))
+    }
+}
+
+/// By host: standard deviation of what the edges agree on. The edges of a host fix it as well as they are, and as well as the
+/// hosts at their other ends are fixed.
+fn uncertainties(
+    hosts: usize,
+    reports: &[Report],
+    weights: impl Iterator<Item = f64>,
+    agreed: &Agreement,
+    scale: f64,
+) -> Vec<f64> {
+    let trusted = weights.zip(&agreed.trust).map(|(w, trust)| w * trust);
+    let weights: Vec<f64> = trusted.collect();
+    let mut variances = vec![0.0; hosts];
+    for _ in 0..ROUNDS {
+        let mut fixed = vec![0.0; hosts];
+        for (report, weight) in reports.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
+            for (host, other) in [(report.near, report.far), (report.far, report.near)] {
+                fixed[host] += 1.0 / (1.0 / weight + variances[other]);
+            }
+        }
+        variances = fixed.into_iter().map(|fixed| 1.0 / fixed).collect();
+    }
+    let mut own = vec![(0.0, 0.0); hosts];
+    let each = reports.iter().zip(&weights);
+    for (((report, weight), residual), trust) in each.zip(&agreed.residuals).zip(&agreed.trust) {
+        for host in [report.near, report.far] {
+            own[host].0 += trust;
+            own[host].1 += weight * residual * residual;
+        }
+    }
+    let scaled = |(variance, (said, squares)): (f64, (f64, f64))| {
+        // Residuals are smaller than errors by what the host's own offset took of them.
+        let free = f64::max(said - 1.0, 0.5);
+        let pooled = (POOLED * scale * scale + squares) / (POOLED + free);
+        let own = squares / free / (MODERATE * MODERATE);
+        // A standard deviation from so few residuals is itself uncertain: say rather too much.
+        let unsure = 1.0 + 1.0 / (2.0 * (POOLED + free)).sqrt();
+        unsure * f64::sqrt(f64::max(pooled, own) * variance)
+    };
+    variances.into_iter().zip(own).map(scaled).collect()
+}
+
+/// By report: what its line says of its offset at fleet time `at` and of its drift, as 1 / variance. It is 0 if packets would arrive
+/// before they leave.
+fn weights(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, f64)> {
+    let sigmas = |report: &Report| {
+        let reads = Time::<Near>::from_ticks(clocks[report.near].reads(at).0);
+        let line = &report.line;
+        (line.sigma_at(reads), line.drift_sigma)
+    };
+    let sigmas: Vec<(f64, f64)> = reports.iter().map(sigmas).collect();
+    let exact = |of: fn(&(f64, f64)) -> f64| {
+        let mut all: Vec<f64> = sigmas.iter().map(of).collect();
+        let quarter = all.len() / 4;
+        let is_some = !all.is_empty();
+        is_some.then(|| MOST_EXACT * *all.select_nth_unstable_by(quarter, f64::total_cmp).1)
+    };
+    let least_ns = exact(|sigma| sigma.0).unwrap_or(0.0).max(WHOLE_NS);
+    let least_drift = exact(|sigma| sigma.1).unwrap_or(0.0).max(WHOLE_DRIFT);
+    let weight = |(report, (offset, drift)): (&Report, &(f64, f64))| {
+        let counts = f64::from(u8::from(report.line.delay_ns >= 0.0));
+        let offset = offset.max(least_ns).powi(-2);
+        (counts * offset, counts * drift.max(least_drift).powi(-2))
+    };
+    reports.iter().zip(&sigmas).map(weight).collect()
 }
 
 /// A report as an edge between the hosts' small offsets at fleet time `at`.
-fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
+fn edge(report: &Report, weight: f64, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
     let (near, far) = (&clocks[report.near], &clocks[report.far]);
     let ((reads, near_base), (_, far_base)) = (near.reads(at), far.reads(at));
     let between = far_base.saturating_sub(near_base);
@@ -143,7 +214,7 @@ fn edge(report: &Report, clocks: &[Clock], at: Time<FleetTime>) -> Edge {
         near: report.near,
         far: report.far,
         ahead: about + report.line.ahead_at(Time::<Near>::from_ticks(reads)),
-        weight: say(&report.line),
+        weight,
     }
 }
 

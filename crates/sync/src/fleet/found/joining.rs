@@ -6,7 +6,7 @@
 
 use onramp_units::{Fleet as FleetTime, Time};
 
-use super::{faster, Found, WHOLE_NS};
+use super::{faster, Found, WHOLE_DRIFT, WHOLE_NS};
 use crate::{
     correction::Error,
     fleet::{median, Clock, Lost, Report, FIRST_DRIFT_SIGMA, FIRST_SIGMA_NS},
@@ -57,6 +57,9 @@ struct Claim {
     drift: f64,
     /// Time from the middle of the line to the common instant, ns.
     age_ns: f64,
+    /// How exact its line says that both are.
+    sigma_ns: f64,
+    drift_sigma: f64,
 }
 
 /// Places the hosts that join, and those whose drift no edge of the least squares tells, by the median of their edges.
@@ -115,6 +118,8 @@ fn claims(
             offset_ns: found.offsets.offsets[other] + sign * edge.ahead,
             drift: found.drifts.offsets[other] + sign * faster(report, clocks),
             age_ns: (reads - report.line.at).as_ns() as f64,
+            sigma_ns: report.line.sigma_at(reads),
+            drift_sigma: report.line.drift_sigma,
         })
     };
     edges.iter().zip(reports).filter_map(claim).collect()
@@ -128,7 +133,8 @@ impl Found {
         let then = |claim: &Claim| claim.offset_ns + (drift - claim.drift) * claim.age_ns;
         let offset_ns = median(claims.iter().map(then));
         let apart_ns = spread(claims.iter().map(|claim| then(claim) - offset_ns));
-        if apart_ns > CONTRADICTORY * self.offsets.sigma.max(FIRST_SIGMA_NS) {
+        let lines_ns = together(claims.iter().map(|claim| claim.sigma_ns));
+        if apart_ns > CONTRADICTORY * self.edge_sigma_ns().max(lines_ns).max(FIRST_SIGMA_NS) {
             self.lost[host] = Some(Lost::Contradictory);
             return;
         }
@@ -137,15 +143,22 @@ impl Found {
         let first = FIRST_DRIFT_SIGMA / (1.0 + 2.0 * windows as f64).powf(1.5);
         let count = claims.len() as f64;
         let sigma = |first: f64, apart: f64| (first / count).hypot(apart / count.sqrt());
+        let drifts = together(claims.iter().map(|claim| claim.drift_sigma));
         self.offsets.offsets[host] = offset_ns;
         self.drifts.offsets[host] = drift;
         self.lost[host] = None;
         self.placed[host] = Some(Error {
-            sigma_ns: sigma(FIRST_SIGMA_NS, apart_ns).hypot(WHOLE_NS),
-            drift_sigma: sigma(first, apart),
+            sigma_ns: sigma(FIRST_SIGMA_NS, apart_ns).hypot(lines_ns).hypot(WHOLE_NS),
+            drift_sigma: sigma(first, apart).hypot(drifts),
             wander_per_s: 0.0,
         });
     }
+}
+
+/// Standard deviation of the weighted mean of values with these.
+fn together(sigmas: impl Iterator<Item = f64>) -> f64 {
+    let fixed: f64 = sigmas.map(|sigma| sigma.max(WHOLE_DRIFT).powi(-2)).sum();
+    fixed.sqrt().recip()
 }
 
 /// Standard deviation of values from their median, which a few outliers do not change.
@@ -182,6 +195,8 @@ mod tests {
             drift: ppm / 1e6 + drift,
             delay_ns: 5_000.0,
             points: 40,
+            sigma_ns: 100.0,
+            drift_sigma: 2e-8,
         };
         Report { near, far, line }
     }
