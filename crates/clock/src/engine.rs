@@ -6,6 +6,7 @@
 //! [`Machine`] has them.
 
 mod central;
+mod check;
 mod fresh;
 mod pairs;
 mod reports;
@@ -38,6 +39,7 @@ use crate::{
 };
 
 use central::Central;
+use check::Check;
 pub(crate) use central::Steps;
 use fresh::{Age, Fresh, Recent};
 use starved::Starved;
@@ -63,6 +65,21 @@ enum Sent {
 struct Probed {
     far: SocketAddr,
     end: NearEnd,
+    check: Check,
+    /// How exact its last line was, ns.
+    sigma_ns: Option<f64>,
+}
+
+impl Probed {
+    /// An edge of which nothing is known.
+    fn to(far: SocketAddr) -> Probed {
+        Probed {
+            far,
+            end: NearEnd::default(),
+            check: Check::default(),
+            sigma_ns: None,
+        }
+    }
 }
 
 /// A host that may probe us, report to us, or be our coordinator.
@@ -173,11 +190,18 @@ impl Engine {
             return self.tick_mono_ns;
         }
         self.starved.woken(self.tick_mono_ns, now);
+        if machine.was_suspended() {
+            warn!("clock: this host was suspended: no fleet time until the next verdict");
+            self.told.counters.suspensions += 1;
+            self.begin_anew();
+        }
         self.take_news(now);
         self.repeat(machine);
         self.correct(machine);
         self.turn(machine, now);
         let second_at = self.send_firsts(machine);
+        self.check(now);
+        self.publish_clock();
         // Jitter of an eighth avoids lockstep with periodic traffic.
         let interval_ns = self.config.interval.as_ns();
         let spread_ns = (interval_ns / 8).max(1);
@@ -333,12 +357,6 @@ impl Engine {
     }
 
     fn end_window(&mut self, machine: &mut dyn Machine, now: i64) {
-        if machine.was_suspended() {
-            warn!("clock: this host was suspended: no fleet time until the next verdict");
-            self.told.counters.suspensions += 1;
-            self.told.course = None;
-            self.forget();
-        }
         if self.fleet_clock(now).is_none() {
             self.coast(now);
         }
@@ -350,6 +368,8 @@ impl Engine {
         for probed in &mut self.probed {
             let found = window::close(&mut probed.end, until);
             self.told.counters.edges_unsupported += u64::from(found.is_unsupported);
+            let sigma_ns = found.line.map(|(line, _)| line.sigma_ns);
+            probed.end_window(sigma_ns, self.told.doubt_ns > 0.0);
             edges.push(edge(probed.far, &found));
             let far = probed.far;
             reports.extend(
@@ -429,6 +449,12 @@ impl Engine {
             info!("clock: {state}");
             self.told.state = state;
         }
+    }
+
+    /// What readers need of each tick: fleet time, and how much it is doubted.
+    fn publish_clock(&mut self) {
+        let mut shared = self.shared.lock().expect("readers do not panic");
+        (shared.course, shared.doubt_ns) = (self.told.course, self.told.doubt_ns);
     }
 
     fn publish(&mut self, now: i64) {

@@ -22,8 +22,22 @@ struct Trip {
     received: [Stamp; 2],
     ack_sent: [Stamp; 2],
     ack_received: [Stamp; 2],
+    /// The stamps of the far end in its fleet time.
+    received_fleet: [Stamp; 2],
+    ack_sent_fleet: [Stamp; 2],
     out_done: bool,
     back_done: bool,
+}
+
+/// A pair of one direction: the near end's stamps on its own clock, and the far end's in fleet time, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// It went to the far end, not back.
+    pub is_out: bool,
+    /// By index.
+    pub near: [i64; 2],
+    /// Likewise.
+    pub far_fleet: [i64; 2],
 }
 
 /// The near end of an edge.
@@ -34,6 +48,8 @@ pub struct NearEnd {
     pub out: Vec<Pair<Near, Far>>,
     /// Pairs from it.
     pub back: Vec<Pair<Far, Near>>,
+    /// Pairs that are complete since somebody has looked, for the check of fleet time.
+    pub seen: Vec<Seen>,
     /// Half the gap between the clouds in the last windows, ns, the oldest first.
     pub gaps: VecDeque<f64>,
 }
@@ -63,12 +79,16 @@ impl NearEnd {
         let known = self.with(ack.seq, |trip| {
             // What comes first counts, here and below: a repeated ack arrives late.
             trip.received[index] = trip.received[index].or(stamp(ack.received_mono_ns));
+            trip.received_fleet[index] =
+                trip.received_fleet[index].or(stamp(ack.received_fleet_ns));
             trip.ack_received[index] = trip.ack_received[index].or(at);
         });
         let before = self.trips.iter().find(|trip| trip.seq as u32 == ack.before);
         if let (true, Some(before)) = (known, before.map(|trip| trip.seq)) {
             self.with(before, |trip| {
                 trip.ack_sent[index] = trip.ack_sent[index].or(stamp(ack.sent_mono_ns));
+                trip.ack_sent_fleet[index] =
+                    trip.ack_sent_fleet[index].or(stamp(ack.sent_fleet_ns));
             });
         }
         known
@@ -88,16 +108,27 @@ impl NearEnd {
             if let Some(pair) = pair(trip.sent, trip.received) {
                 trip.out_done = true;
                 self.out.push(pair);
+                self.seen.extend(seen(true, trip.sent, trip.received_fleet));
             }
         }
         if !trip.back_done {
             if let Some(pair) = pair(trip.ack_sent, trip.ack_received) {
                 trip.back_done = true;
                 self.back.push(pair);
+                self.seen.extend(seen(false, trip.ack_received, trip.ack_sent_fleet));
             }
         }
         true
     }
+}
+
+/// None if the far end has no fleet time.
+fn seen(is_out: bool, near: [Stamp; 2], far_fleet: [Stamp; 2]) -> Option<Seen> {
+    Some(Seen {
+        is_out,
+        near: [near[0]?, near[1]?],
+        far_fleet: [far_fleet[0]?, far_fleet[1]?],
+    })
 }
 
 fn stamp(ns: i64) -> Stamp {
@@ -158,7 +189,7 @@ impl FarEnd {
         asked.complete
     }
 
-    /// The acks of the last complete pair, which they end; `id` is our number for them.
+    /// The acks of the last complete pair, which they end; `id` is our number for them. They lack fleet time.
     pub fn acks(&mut self, id: u32) -> Option<[Probe; 2]> {
         let asked = self.asked.take()?;
         let ack = |index: usize| Probe {
@@ -166,6 +197,8 @@ impl FarEnd {
             seq: asked.seq,
             received_mono_ns: asked.received[index].unwrap_or(0),
             sent_mono_ns: self.before_sent[index],
+            received_fleet_ns: 0,
+            sent_fleet_ns: 0,
             before: self.before,
             id,
         };
@@ -335,7 +368,14 @@ mod tests {
             (0..12).for_each(|seq| near.begin(seq));
             for (seq, index, before) in acks {
                 near.sent(seq, index, 1);
-                let ack = Probe { seq, index, before, received_mono_ns: 2, sent_mono_ns: 3, id: 0 };
+                let ack = Probe {
+                    seq,
+                    index,
+                    before,
+                    received_mono_ns: 2,
+                    sent_mono_ns: 3,
+                    ..Probe::default()
+                };
                 near.ack(&ack, Some(4));
             }
             prop_assert!(near.out.len() <= OUTSTANDING && near.back.len() <= OUTSTANDING);

@@ -112,7 +112,7 @@ impl Reader {
     pub fn clock(&self, now: i64) -> Option<FleetClock> {
         let told = self.shared.lock();
         let told = told.expect("the synchronisation does not panic");
-        told.course?.clock(&told.scale, now)
+        told.course?.clock(&told.scale, told.doubt_ns, now)
     }
 
     /// The shortest one-way delays of the last half minute to neighbours.
@@ -155,6 +155,7 @@ impl Reader {
             authenticated: config.authenticated,
             state: state.to_owned(),
             clock,
+            doubt_ns: told.doubt_ns,
             starved: told.starved,
             system: System {
                 ahead_ns: told.system.ahead_ns.filter(|_| clock.is_some()),

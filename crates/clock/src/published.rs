@@ -23,6 +23,7 @@ pub(crate) struct Published {
     pub course: Option<Course>,
     pub scale: Scale,
     pub starved: Option<f64>,
+    pub doubt_ns: f64,
     pub system: System,
     pub edges: Vec<Edge>,
     pub ways: Arc<[Way]>,
@@ -67,7 +68,8 @@ impl Course {
     }
 
     /// Fleet time as a line over CLOCK_MONOTONIC with its reference at `now`; none after the lease.
-    pub fn clock(&self, scale: &Scale, now: i64) -> Option<FleetClock> {
+    /// `doubt_ns`: by how much it is wrong at least, as probes show.
+    pub fn clock(&self, scale: &Scale, doubt_ns: f64, now: i64) -> Option<FleetClock> {
         let own = scale.read(now);
         let correction = self.at(own);
         let fast = scale.drift_at(now);
@@ -75,7 +77,7 @@ impl Course {
             reference_mono_ns: now,
             offset_ns: (own.ticks() - now).saturating_add(correction.offset_at(own)),
             drift: fast + correction.drift_at(own) * (1.0 + fast),
-            sigma_ns: correction.sigma_at(own).round() as i64,
+            sigma_ns: correction.sigma_at(own).hypot(doubt_ns).round() as i64,
             heard_mono_ns: self.heard_mono_ns,
             valid_until_mono_ns: self.valid_until_mono_ns,
         })

@@ -25,6 +25,9 @@ pub struct Status {
     pub state: String,
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
+    /// By how much probes show fleet time to be wrong at least, ns; sigma includes it.
+    #[serde(default)]
+    pub doubt_ns: f64,
     /// Part of the last window for which this host lacked a processor, 0 to 1, if that was much.
     #[serde(default)]
     pub starved: Option<f64>,
@@ -255,6 +258,8 @@ counters! {
     wall_steps: "steps of CLOCK_REALTIME, each of which drops the probes in flight",
     windows_starved: "windows in which this host lacked a processor for a quarter of the time, or for 200 ms at once",
     windows_unwatched: "windows in which the kernel said neither how long the clock's thread waited (schedstat) nor what the hypervisor took (steal)",
+    doubts: "times that probes began to show this host's fleet time as wrong by more than their noise, so sigma grew",
+    clock_jumps: "fleet times dropped because probes showed them to be wrong by more than 20 us",
     suspensions: "suspensions of this host, each of which drops its fleet time",
     system_steps: "steps of the system clock by --discipline, when it was too far off to slew",
     fleet_steps: "steps of fleet time on this host, when it was too far off to steer",
@@ -283,6 +288,7 @@ mod tests {
             authenticated: true,
             state: "starting".to_owned(),
             clock: None,
+            doubt_ns: 0.0,
             starved: None,
             system: System::default(),
             edges: vec![],

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
-//! probe, ack      received i64, sent i64, before u32, id u32         (52 B: both ways take as long)
+//! probe, ack      received i64, sent i64, both in fleet time, before u32, id u32  (68 B: both ways take as long)
 //! report          state u8, correction of 56 B (what the host follows), count u16, edges of 110 B
 //! verdict         answers u64, state u8, correction of 56 B, wall of 25 B, count u16, delays of 50 B
 //! notice          answers u64; its term is what it says
@@ -38,7 +38,7 @@ pub const MOST_NEIGHBOURS: usize = 26;
 const HEADER: usize = 20;
 const TAG: usize = 8;
 /// Bytes of a probe and of an ack.
-pub const PROBE: usize = HEADER + 24 + TAG;
+pub const PROBE: usize = HEADER + 40 + TAG;
 
 /// A probe, or the ack of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +51,10 @@ pub struct Probe {
     pub received_mono_ns: i64,
     /// Ack: when the ack of this index of pair `before` left, ns; 0: not known.
     pub sent_mono_ns: i64,
+    /// Ack: `received_mono_ns` in its sender's fleet time, ns; 0: it has none.
+    pub received_fleet_ns: i64,
+    /// Ack: `sent_mono_ns` in its sender's fleet time, ns; 0: it has none.
+    pub sent_fleet_ns: i64,
     /// Ack: low half of a pair's seq.
     pub before: u32,
     /// The sender's own number of this pair, by which it knows its transmit stamp.
@@ -222,6 +226,8 @@ pub fn sent_probe(frame: &[u8]) -> Option<(u32, u8)> {
 fn put_probe(text: &mut Vec<u8>, probe: &Probe) {
     text.extend(probe.received_mono_ns.to_be_bytes());
     text.extend(probe.sent_mono_ns.to_be_bytes());
+    text.extend(probe.received_fleet_ns.to_be_bytes());
+    text.extend(probe.sent_fleet_ns.to_be_bytes());
     text.extend(probe.before.to_be_bytes());
     text.extend(probe.id.to_be_bytes());
 }
@@ -383,6 +389,8 @@ fn parse_probe(from: &mut Reader<'_>, index: u8, seq: u64) -> Option<Probe> {
         seq,
         received_mono_ns: from.int()?,
         sent_mono_ns: from.int()?,
+        received_fleet_ns: from.int()?,
+        sent_fleet_ns: from.int()?,
         before: u32::from_be_bytes(from.take()?),
         id: u32::from_be_bytes(from.take()?),
     })

@@ -99,8 +99,8 @@ impl Filter {
         off * off - self.0[1][1] - measured.drift_variance * PER_S * PER_S
     }
 
-    /// The estimate with a window's measurement `measured`, whose prediction was `foretold`.
-    pub fn with(self, foretold: State, measured: &Measured, bend: f64) -> (Filter, State) {
+    /// The estimate with a window's measurement `measured`, whose prediction was `foretold`. None: it is another clock.
+    pub fn with(self, foretold: State, measured: &Measured) -> Option<(Filter, State)> {
         let off = [
             measured.offset_ns - foretold.offset_ns,
             PER_S * (measured.drift - foretold.drift),
@@ -112,12 +112,7 @@ impl Filter {
         let is_foretold =
             |n: usize| off[n].abs() <= SURPRISE * (self.0[n][n] + variances[n]).sqrt();
         if !is_foretold(0) || !is_foretold(1) {
-            let state = State {
-                offset_ns: measured.offset_ns,
-                drift: measured.drift,
-                bend: 0.0,
-            };
-            return (Filter::new(measured, bend), state);
+            return None;
         }
         // First the offset, then the drift.
         let (mut known, mut moved) = (self.0, [0.0; 3]);
@@ -137,7 +132,7 @@ impl Filter {
             drift: foretold.drift + moved[1] / PER_S,
             bend: foretold.bend + moved[2] / PER_S,
         };
-        (Filter(known), state)
+        Some((Filter(known), state))
     }
 
     /// The estimate as a correction, made from a window of `window_s`.
@@ -184,7 +179,8 @@ mod tests {
             let wrong_ns = if window % 2 == 0 { sigma_ns } else { -sigma_ns };
             let offset_ns = 10.0 * at_s + 0.5e9 * bend * at_s * at_s + wrong_ns;
             let found = measured(offset_ns, 1e-8 + bend * at_s, sigma_ns);
-            is = is.0.later(2.0, BEND, 20.0).with(is.1.later(2.0), &found, BEND);
+            let later = is.0.later(2.0, BEND, 20.0);
+            is = later.with(is.1.later(2.0), &found).expect("foretold");
         }
         is
     }
@@ -220,7 +216,7 @@ mod tests {
     fn a_window_that_says_little_moves_little() {
         let (filter, state) = after_a_minute(0.0, 100.0);
         let unsure = measured(state.offset_ns + 2_000.0, state.drift, 4_000.0);
-        let (after, moved) = filter.with(state, &unsure, BEND);
+        let (after, moved) = filter.with(state, &unsure).expect("foretold");
         assert!((moved.offset_ns - state.offset_ns).abs() < 5.0);
         assert!(after.0[0][0] > 0.9 * filter.0[0][0]);
     }
@@ -229,9 +225,8 @@ mod tests {
     fn a_clock_that_was_set_is_another_one() {
         let (filter, state) = after_a_minute(0.0, 100.0);
         let set = measured(state.offset_ns + 5_000.0, state.drift, 100.0);
-        let anew = filter.with(state, &set, BEND).1;
-        assert_eq!((anew.offset_ns, anew.bend), (set.offset_ns, 0.0));
+        assert_eq!(filter.with(state, &set), None);
         let faster = measured(state.offset_ns, 1e-5, 100.0);
-        assert_eq!(filter.with(state, &faster, BEND).1.drift, 1e-5);
+        assert_eq!(filter.with(state, &faster), None);
     }
 }

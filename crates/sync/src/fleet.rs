@@ -314,9 +314,13 @@ impl Fleet {
             match known {
                 Some(known) => {
                     clock.learn_walk(&known, foretold.state(), &found, elapsed_s);
-                    let (known, state) = known.with(foretold.state(), &found, self.wander.per_s);
-                    clock.set(state);
-                    clock.known = Some(known);
+                    match known.with(foretold.state(), &found) {
+                        Some((known, state)) => {
+                            clock.set(state);
+                            clock.known = Some(known);
+                        }
+                        None => clock.begin_anew(&found, self.wander),
+                    }
                 }
                 None => clock.known = Some(Filter::new(&found, self.wander.per_s)),
             }
@@ -355,9 +359,6 @@ impl Fleet {
                 1 => FIRST_DRIFT_SIGMA,
                 _ => 0.0,
             };
-            if std::env::var("DBG").is_ok() && host == 2 {
-                println!("DBG window {:.0} known {:.0} surprise {:.0} least {:.0} drift {:.1} ppb wander {:.1} ppb/s walk {:.1} scales {:?} R_d {:.1}", window.sigma_ns, known.sigma_ns, surprise_ns, least_ns, known.drift_sigma*1e9, known.wander_per_s*1e9, clock.walk(), self.scales, window.drift_sigma*1e9);
-            }
             Error {
                 sigma_ns: known.sigma_ns.max(sigma_ns),
                 drift_sigma: known.drift_sigma.max(turned),
@@ -385,6 +386,17 @@ impl Clock {
             drift: self.drift,
             bend: self.bend,
         }
+    }
+
+    /// It is another clock, of which this window is the first.
+    fn begin_anew(&mut self, found: &Measured, wander: Wander) {
+        *self = Clock {
+            base_ns: self.base_ns,
+            offset_ns: found.offset_ns,
+            drift: found.drift,
+            known: Some(Filter::new(found, wander.per_s)),
+            ..Clock::at(self.base_ns)
+        };
     }
 
     /// Standard deviation of what its drift walks in a second, ns a second.

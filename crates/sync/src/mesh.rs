@@ -351,7 +351,7 @@ mod tests {
         for host in 1..50 {
             assert!((agreed(&all, 0, host) - (truth(host) - truth(0))).abs() < 0.2);
         }
-        assert!(all.sigma < 0.1);
+        assert!(all.scale < 0.1);
     }
 
     /// The loop form by elimination: N = A' (A A')^-1 A d over the loops that a spanning tree closes.

@@ -86,6 +86,7 @@ pub fn clock() -> ClockStatus {
         source: String::new(),
         authenticated: true,
         state: "synchronised".into(),
+        doubt_ns: 40.0,
         starved: Some(0.5),
         clock: Some(FleetClock {
             reference_mono_ns: 0,

@@ -88,6 +88,11 @@ impl Engine {
     fn acks(&mut self, to: SocketAddr) -> Option<Outgoing> {
         let id = self.next_id();
         let acks = self.members.get_mut(&to)?.end.acks(id)?;
+        let acks = acks.map(|ack| Probe {
+            received_fleet_ns: self.fleet_ns(ack.received_mono_ns),
+            sent_fleet_ns: self.fleet_ns(ack.sent_mono_ns),
+            ..ack
+        });
         let seq = acks[0].seq;
         self.remember(id, Sent::Ack { to, seq });
         self.told.counters.pairs_acked += 1;

@@ -6,7 +6,6 @@ use tracing::{info, warn};
 
 use super::{central::Central, Engine, Probed, GATHER_NS};
 use crate::{
-    exchange::NearEnd,
     machine::Machine,
     members::Members,
     roster::Roster,
@@ -57,14 +56,11 @@ impl Engine {
             .iter()
             .filter(|link| Some(link.near) == own)
             .map(|link| members.all()[link.far]);
-        let mut before: BTreeMap<SocketAddr, NearEnd> = std::mem::take(&mut self.probed)
+        let mut before: BTreeMap<SocketAddr, Probed> = std::mem::take(&mut self.probed)
             .into_iter()
-            .map(|edge| (edge.far, edge.end))
+            .map(|edge| (edge.far, edge))
             .collect();
-        let probed = |far: SocketAddr| Probed {
-            far,
-            end: before.remove(&far).unwrap_or_default(),
-        };
+        let probed = |far: SocketAddr| before.remove(&far).unwrap_or(Probed::to(far));
         self.probed = far.map(probed).collect();
         // Stamps still to come name edges by their former indices.
         self.sent.clear();

@@ -10,17 +10,18 @@ fn probe() -> impl Strategy<Value = Probe> {
     let fields = (
         0u8..2,
         any::<u64>(),
-        any::<i64>(),
-        any::<i64>(),
+        any::<[i64; 4]>(),
         any::<u32>(),
         any::<u32>(),
     );
     fields.prop_map(
-        |(index, seq, received_mono_ns, sent_mono_ns, before, id)| Probe {
+        |(index, seq, [received_mono_ns, sent_mono_ns, received_fleet_ns, sent_fleet_ns], before, id)| Probe {
             index,
             seq,
             received_mono_ns,
             sent_mono_ns,
+            received_fleet_ns,
+            sent_fleet_ns,
             before,
             id,
         },

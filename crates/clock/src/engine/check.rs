@@ -1,0 +1,186 @@
+//! A host checks its fleet time with each pair of probes, between the verdicts: by fleet time no packet may be faster than the
+//! path allows. If packets to the neighbours seem too fast and those from them slow, this host's fleet time is ahead, and the
+//! other way round. Queues make packets slower in one direction only, and never faster.
+
+use std::collections::VecDeque;
+
+use tracing::warn;
+
+use super::{Engine, Probed};
+use crate::exchange::Seen;
+use onramp_units::Time;
+
+/// Time over which the fastest packets count, ns: some may meet a queue.
+const RECENT_NS: i64 = 1_000_000_000;
+/// A deviation is noticed when it is larger than this many standard deviations of the edge's line.
+const NOTICED: f64 = 2.0;
+/// A fleet time that is further off is not used any more, ns: what On-Ramp compares with thresholds is of this size.
+const WRONG_NS: f64 = 20_000.0;
+/// Weight of a window in the usual delays of an edge.
+const USUAL_GAIN: f64 = 0.25;
+
+/// A pair's delay by fleet time.
+#[derive(Debug, Clone, Copy)]
+struct Delay {
+    at_mono_ns: i64,
+    ns: f64,
+}
+
+/// The fastest pairs of both directions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Fastest {
+    out_ns: f64,
+    back_ns: f64,
+}
+
+/// What one edge shows of this host's fleet time.
+#[derive(Debug, Default)]
+pub(super) struct Check {
+    out: VecDeque<Delay>,
+    back: VecDeque<Delay>,
+    /// The fastest pairs of this window.
+    window: Option<Fastest>,
+    usual: Option<Fastest>,
+}
+
+impl Check {
+    /// A pair arrived.
+    fn take(&mut self, is_out: bool, delay: Delay) {
+        let window = self.window.get_or_insert(Fastest {
+            out_ns: f64::INFINITY,
+            back_ns: f64::INFINITY,
+        });
+        let fastest = if is_out { &mut window.out_ns } else { &mut window.back_ns };
+        *fastest = fastest.min(delay.ns);
+        let recent = if is_out { &mut self.out } else { &mut self.back };
+        // Only those stay that are faster than all later ones.
+        while recent.back().is_some_and(|last| last.ns >= delay.ns) {
+            recent.pop_back();
+        }
+        recent.push_back(delay);
+    }
+
+    /// The fastest pairs of the last second.
+    fn fastest(&mut self, now: i64) -> Option<Fastest> {
+        for recent in [&mut self.out, &mut self.back] {
+            while recent.front().is_some_and(|first| first.at_mono_ns < now - RECENT_NS) {
+                recent.pop_front();
+            }
+        }
+        Some(Fastest {
+            out_ns: self.out.front()?.ns,
+            back_ns: self.back.front()?.ns,
+        })
+    }
+
+    /// By how much this host's fleet time is ahead of the neighbour's at least, ns; 0 if nothing shows that it is wrong. None: no
+    /// pairs, or nothing to compare with yet. `noise_ns`: deviations that mean nothing.
+    fn ahead_ns(&mut self, now: i64, noise_ns: f64) -> Option<f64> {
+        let (is, usual) = (self.fastest(now)?, self.usual?);
+        let (out_ns, back_ns) = (is.out_ns - usual.out_ns, is.back_ns - usual.back_ns);
+        if out_ns + back_ns < -noise_ns {
+            // Faster there and back: the path is shorter than it was, whatever the clocks say.
+            self.usual = Some(is);
+            return Some(0.0);
+        }
+        Some(match (out_ns < -noise_ns, back_ns < -noise_ns) {
+            (true, _) => -out_ns,
+            (_, true) => back_ns,
+            _ => 0.0,
+        })
+    }
+
+    /// Ends a window. The usual delays follow slowly, unless the fleet time is doubted.
+    fn end_window(&mut self, is_doubted: bool) {
+        let whole = |window: &Fastest| window.out_ns.is_finite() && window.back_ns.is_finite();
+        let (Some(window), false) = (self.window.take().filter(whole), is_doubted) else {
+            return;
+        };
+        let follow = |usual: f64, is: f64| usual + USUAL_GAIN * (is - usual);
+        self.usual = Some(self.usual.map_or(window, |usual| Fastest {
+            out_ns: follow(usual.out_ns, window.out_ns),
+            back_ns: follow(usual.back_ns, window.back_ns),
+        }));
+    }
+}
+
+impl Engine {
+    /// Fleet time of a stamp of this host's own clock, ns; 0 without.
+    pub(super) fn fleet_ns(&self, own_ns: i64) -> i64 {
+        let own = Time::from_ticks(own_ns);
+        let course = self.told.course.as_ref().filter(|_| own_ns != 0);
+        course.map_or(0, |course| course.at(own).fleet(own).ticks())
+    }
+
+    /// Compares the pairs that have come with what is usual.
+    pub(super) fn check(&mut self, now: i64) {
+        let seen: Vec<Vec<Seen>> = self
+            .probed
+            .iter_mut()
+            .map(|edge| std::mem::take(&mut edge.end.seen))
+            .collect();
+        if self.told.course.is_none() {
+            self.told.doubt_ns = 0.0;
+            return;
+        }
+        let mut ahead_ns = vec![];
+        for (edge, seen) in seen.into_iter().enumerate() {
+            let delays: Vec<(bool, Delay)> = seen.iter().map(|seen| self.delay(seen, now)).collect();
+            let probed = &mut self.probed[edge];
+            delays.into_iter().for_each(|(is_out, delay)| probed.check.take(is_out, delay));
+            let Some(noise_ns) = probed.sigma_ns.map(|sigma_ns| NOTICED * sigma_ns) else {
+                continue;
+            };
+            ahead_ns.extend(probed.check.ahead_ns(now, noise_ns));
+        }
+        // Of few neighbours one may be wrong itself: the more careful half decides.
+        ahead_ns.sort_by(f64::total_cmp);
+        let doubt_ns = match ahead_ns.len() {
+            0 => 0.0,
+            n => f64::min(ahead_ns[(n - 1) / 2].abs(), ahead_ns[n / 2].abs()),
+        };
+        self.doubt(doubt_ns);
+    }
+
+    /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.
+    fn delay(&self, seen: &Seen, now: i64) -> (bool, Delay) {
+        let delay_ns = |index: usize| {
+            let near_ns = self.fleet_ns(seen.near[index]);
+            let later_ns = seen.far_fleet[index].saturating_sub(near_ns);
+            if seen.is_out { later_ns } else { later_ns.saturating_neg() }
+        };
+        let delay = Delay {
+            at_mono_ns: now,
+            ns: delay_ns(0).max(delay_ns(1)) as f64,
+        };
+        (seen.is_out, delay)
+    }
+
+    fn doubt(&mut self, doubt_ns: f64) {
+        self.told.counters.doubts += u64::from(doubt_ns > 0.0 && self.told.doubt_ns == 0.0);
+        self.told.doubt_ns = doubt_ns;
+        if doubt_ns > WRONG_NS {
+            warn!("clock: fleet time is {:.0} us off on this host by what its neighbours say: no fleet time until the next verdict", doubt_ns / 1e3);
+            self.told.counters.clock_jumps += 1;
+            self.begin_anew();
+        }
+    }
+
+    /// The clock is another one than before: no fleet time, and nothing that was measured counts.
+    pub(super) fn begin_anew(&mut self) {
+        self.told.course = None;
+        self.told.doubt_ns = 0.0;
+        self.forget();
+        for probed in &mut self.probed {
+            *probed = Probed::to(probed.far);
+        }
+    }
+}
+
+impl Probed {
+    /// Takes the pairs of the last tick into the window's fastest ones, and ends the window.
+    pub(super) fn end_window(&mut self, sigma_ns: Option<f64>, is_doubted: bool) {
+        self.check.end_window(is_doubted);
+        self.sigma_ns = sigma_ns.or(self.sigma_ns);
+    }
+}
