@@ -15,7 +15,7 @@ mod starved;
 mod system;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     net::SocketAddr,
     sync::{atomic::Ordering, mpsc::Receiver, Arc, Mutex},
 };
@@ -65,9 +65,6 @@ enum Sent {
 struct Probed {
     far: SocketAddr,
     end: NearEnd,
-    check: Check,
-    /// How exact its last line was, ns.
-    sigma_ns: Option<f64>,
 }
 
 impl Probed {
@@ -76,8 +73,6 @@ impl Probed {
         Probed {
             far,
             end: NearEnd::default(),
-            check: Check::default(),
-            sigma_ns: None,
         }
     }
 }
@@ -136,6 +131,10 @@ pub(crate) struct Engine {
     /// The second packets of the pairs whose first ones this tick has sent.
     seconds: Vec<(SocketAddr, Vec<u8>)>,
     starved: Starved,
+    /// By neighbour.
+    checks: BTreeMap<SocketAddr, Check>,
+    /// Deviations of fleet time that mean nothing.
+    noise_ns: Option<f64>,
     steps: Steps,
 }
 
@@ -173,6 +172,8 @@ impl Engine {
             tick_mono_ns: now,
             seconds: vec![],
             starved: Starved::since(now),
+            checks: BTreeMap::new(),
+            noise_ns: None,
             steps,
             own: OwnClock::new(&config.synthetic, config.own),
             system,
@@ -368,8 +369,6 @@ impl Engine {
         for probed in &mut self.probed {
             let found = window::close(&mut probed.end, until);
             self.told.counters.edges_unsupported += u64::from(found.is_unsupported);
-            let sigma_ns = found.line.map(|(line, _)| line.sigma_ns);
-            probed.end_window(sigma_ns, self.told.doubt_ns > 0.0);
             edges.push(edge(probed.far, &found));
             let far = probed.far;
             reports.extend(
@@ -381,6 +380,8 @@ impl Engine {
         self.told.counters.edges_fitted += reports.len() as u64;
         self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
         self.told.edges = edges;
+        let sigmas_ns = reports.iter().map(|edge: &EdgeReport| edge.line.sigma_ns);
+        self.end_checks(sigmas_ns.collect());
         self.last_edges = reports;
         self.report(machine, now);
         self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);

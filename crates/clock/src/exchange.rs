@@ -29,15 +29,26 @@ struct Trip {
     back_done: bool,
 }
 
-/// A pair of one direction: the near end's stamps on its own clock, and the far end's in fleet time, ns.
+/// A pair of one direction as one end knows it: its own stamps on its own clock, and the other end's in fleet time, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// It went to the far end, not back.
+    /// It went to the other end; otherwise it came from there.
     pub is_out: bool,
     /// By index.
-    pub near: [i64; 2],
+    pub own: [i64; 2],
     /// Likewise.
-    pub far_fleet: [i64; 2],
+    pub other_fleet: [i64; 2],
+}
+
+/// A round trip that is complete at the near end, for the far end: stamps of the near end on its own clock, by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Complete {
+    /// Low half of the pair's number.
+    pub pair: u32,
+    /// When its probes left.
+    pub sent: [i64; 2],
+    /// When its acks arrived.
+    pub received: [i64; 2],
 }
 
 /// The near end of an edge.
@@ -64,6 +75,18 @@ impl NearEnd {
             seq,
             ..Trip::default()
         });
+    }
+
+    /// The newest round trip of which all stamps of this end are known.
+    pub fn complete(&self) -> Option<Complete> {
+        let complete = |trip: &Trip| {
+            Some(Complete {
+                pair: trip.seq as u32,
+                sent: [trip.sent[0]?, trip.sent[1]?],
+                received: [trip.ack_received[0]?, trip.ack_received[1]?],
+            })
+        };
+        self.trips.iter().rev().find_map(complete)
     }
 
     /// A probe of pair `seq` left at `at`.
@@ -122,12 +145,12 @@ impl NearEnd {
     }
 }
 
-/// None if the far end has no fleet time.
-fn seen(is_out: bool, near: [Stamp; 2], far_fleet: [Stamp; 2]) -> Option<Seen> {
+/// None if a stamp lacks, or if the other end has no fleet time.
+fn seen(is_out: bool, own: [Stamp; 2], other_fleet: [Stamp; 2]) -> Option<Seen> {
     Some(Seen {
         is_out,
-        near: [near[0]?, near[1]?],
-        far_fleet: [far_fleet[0]?, far_fleet[1]?],
+        own: [own[0]?, own[1]?],
+        other_fleet: [other_fleet[0]?, other_fleet[1]?],
     })
 }
 
@@ -156,8 +179,21 @@ where
 #[derive(Debug, Default)]
 pub struct FarEnd {
     asked: Option<Asked>,
-    before: u32,
-    before_sent: [i64; 2],
+    /// The last acks, the newest last.
+    acked: VecDeque<Acked>,
+    /// Pairs that are complete since somebody has looked, for the check of fleet time.
+    pub seen: Vec<Seen>,
+}
+
+/// An acked pair; each by index.
+#[derive(Debug, Clone, Copy)]
+struct Acked {
+    seq: u64,
+    received: [Stamp; 2],
+    ack_sent: [Stamp; 2],
+    /// The stamps of the near end in its fleet time.
+    sent_fleet: [Stamp; 2],
+    ack_received_fleet: [Stamp; 2],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -174,6 +210,7 @@ impl FarEnd {
     /// A pair that comes before the last one is acked does not take its place: half of it might be
     /// acked then, and the rest again, and the near end would take the stamps of one ack for the other's.
     pub fn probe(&mut self, probe: &Probe, at: Stamp) -> bool {
+        self.hear(probe);
         let mut asked = match self.asked {
             Some(asked) if asked.seq == probe.seq => asked,
             Some(asked) if asked.complete => return false,
@@ -192,27 +229,52 @@ impl FarEnd {
     /// The acks of the last complete pair, which they end; `id` is our number for them. They lack fleet time.
     pub fn acks(&mut self, id: u32) -> Option<[Probe; 2]> {
         let asked = self.asked.take()?;
+        let before = self.acked.back();
         let ack = |index: usize| Probe {
             index: index as u8,
             seq: asked.seq,
             received_mono_ns: asked.received[index].unwrap_or(0),
-            sent_mono_ns: self.before_sent[index],
-            received_fleet_ns: 0,
-            sent_fleet_ns: 0,
-            before: self.before,
+            sent_mono_ns: before.map_or(0, |acked| acked.ack_sent[index].unwrap_or(0)),
+            before: before.map_or(0, |acked| acked.seq as u32),
             id,
+            ..Probe::default()
         };
         let acks = [ack(0), ack(1)];
-        self.before = asked.seq as u32;
-        self.before_sent = [0; 2];
+        if self.acked.len() == OUTSTANDING {
+            self.acked.pop_front();
+        }
+        self.acked.push_back(Acked {
+            seq: asked.seq,
+            received: asked.received,
+            ack_sent: [None; 2],
+            sent_fleet: [None; 2],
+            ack_received_fleet: [None; 2],
+        });
         Some(acks)
+    }
+
+    /// A probe names an earlier pair, with the near end's stamps of it in fleet time.
+    fn hear(&mut self, probe: &Probe) {
+        let index = usize::from(probe.index);
+        let earlier = self.acked.iter_mut();
+        let Some(acked) = earlier.rev().find(|acked| acked.seq as u32 == probe.before) else {
+            return;
+        };
+        let is_whole = |acked: &Acked| acked.sent_fleet.iter().all(Option::is_some);
+        let was_whole = is_whole(acked);
+        acked.sent_fleet[index] = acked.sent_fleet[index].or(stamp(probe.sent_fleet_ns));
+        acked.ack_received_fleet[index] =
+            acked.ack_received_fleet[index].or(stamp(probe.received_fleet_ns));
+        if is_whole(acked) && !was_whole {
+            self.seen.extend(seen(false, acked.received, acked.sent_fleet));
+            self.seen.extend(seen(true, acked.ack_sent, acked.ack_received_fleet));
+        }
     }
 
     /// An ack of pair `seq` left at `at`.
     pub fn sent(&mut self, seq: u64, index: u8, at: i64) {
-        let stamp = &mut self.before_sent[usize::from(index)];
-        if self.before == seq as u32 && *stamp == 0 {
-            *stamp = at;
+        if let Some(acked) = self.acked.iter_mut().rev().find(|acked| acked.seq == seq) {
+            acked.ack_sent[usize::from(index)].get_or_insert(at);
         }
     }
 

@@ -51,11 +51,13 @@ pub struct Probe {
     pub received_mono_ns: i64,
     /// Ack: when the ack of this index of pair `before` left, ns; 0: not known.
     pub sent_mono_ns: i64,
-    /// Ack: `received_mono_ns` in its sender's fleet time, ns; 0: it has none.
+    /// Ack: `received_mono_ns` in its sender's fleet time, ns; 0: it has none. Probe: the same of when the ack of this index of
+    /// pair `before` arrived.
     pub received_fleet_ns: i64,
-    /// Ack: `sent_mono_ns` in its sender's fleet time, ns; 0: it has none.
+    /// Ack: `sent_mono_ns` in its sender's fleet time, ns; 0: it has none. Probe: the same of when the probe of this index of pair
+    /// `before` left.
     pub sent_fleet_ns: i64,
-    /// Ack: low half of a pair's seq.
+    /// Low half of the seq of an earlier pair.
     pub before: u32,
     /// The sender's own number of this pair, by which it knows its transmit stamp.
     pub id: u32,

@@ -2,21 +2,21 @@
 //! path allows. If packets to the neighbours seem too fast and those from them slow, this host's fleet time is ahead, and the
 //! other way round. Queues make packets slower in one direction only, and never faster.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, net::SocketAddr};
 
+use onramp_units::Time;
 use tracing::warn;
 
-use super::{Engine, Probed};
-use crate::exchange::Seen;
-use onramp_units::Time;
+use super::{fresh::Recent, Engine};
+use crate::exchange::{NearEnd, Seen};
 
 /// Time over which the fastest packets count, ns: some may meet a queue.
 const RECENT_NS: i64 = 1_000_000_000;
-/// A deviation is noticed when it is larger than this many standard deviations of the edge's line.
+/// A deviation is noticed when it is larger than this many standard deviations of a line.
 const NOTICED: f64 = 2.0;
 /// A fleet time that is further off is not used any more, ns: what On-Ramp compares with thresholds is of this size.
 const WRONG_NS: f64 = 20_000.0;
-/// Weight of a window in the usual delays of an edge.
+/// Weight of a window in the usual delays of a path.
 const USUAL_GAIN: f64 = 0.25;
 
 /// A pair's delay by fleet time.
@@ -33,7 +33,7 @@ struct Fastest {
     back_ns: f64,
 }
 
-/// What one edge shows of this host's fleet time.
+/// What one neighbour shows of this host's fleet time.
 #[derive(Debug, Default)]
 pub(super) struct Check {
     out: VecDeque<Delay>,
@@ -112,27 +112,30 @@ impl Engine {
         course.map_or(0, |course| course.at(own).fleet(own).ticks())
     }
 
-    /// Compares the pairs that have come with what is usual.
+    /// Compares the pairs that have come with what is usual on their paths.
     pub(super) fn check(&mut self, now: i64) {
-        let seen: Vec<Vec<Seen>> = self
-            .probed
-            .iter_mut()
-            .map(|edge| std::mem::take(&mut edge.end.seen))
-            .collect();
+        let mut seen: Vec<(SocketAddr, Seen)> = vec![];
+        for probed in &mut self.probed {
+            seen.extend(probed.end.seen.drain(..).map(|seen| (probed.far, seen)));
+        }
+        for (address, member) in &mut self.members {
+            seen.extend(member.end.seen.drain(..).map(|seen| (*address, seen)));
+        }
         if self.told.course.is_none() {
+            self.checks.clear();
             self.told.doubt_ns = 0.0;
             return;
         }
-        let mut ahead_ns = vec![];
-        for (edge, seen) in seen.into_iter().enumerate() {
-            let delays: Vec<(bool, Delay)> = seen.iter().map(|seen| self.delay(seen, now)).collect();
-            let probed = &mut self.probed[edge];
-            delays.into_iter().for_each(|(is_out, delay)| probed.check.take(is_out, delay));
-            let Some(noise_ns) = probed.sigma_ns.map(|sigma_ns| NOTICED * sigma_ns) else {
-                continue;
-            };
-            ahead_ns.extend(probed.check.ahead_ns(now, noise_ns));
+        for (neighbour, seen) in seen {
+            let delay = self.delay(&seen, now);
+            let check = self.checks.entry(neighbour).or_default();
+            check.take(seen.is_out, delay);
         }
+        let Some(noise_ns) = self.noise_ns else {
+            return;
+        };
+        let checks = self.checks.values_mut();
+        let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(now, noise_ns)).collect();
         // Of few neighbours one may be wrong itself: the more careful half decides.
         ahead_ns.sort_by(f64::total_cmp);
         let doubt_ns = match ahead_ns.len() {
@@ -143,17 +146,29 @@ impl Engine {
     }
 
     /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.
-    fn delay(&self, seen: &Seen, now: i64) -> (bool, Delay) {
+    fn delay(&self, seen: &Seen, now: i64) -> Delay {
         let delay_ns = |index: usize| {
-            let near_ns = self.fleet_ns(seen.near[index]);
-            let later_ns = seen.far_fleet[index].saturating_sub(near_ns);
-            if seen.is_out { later_ns } else { later_ns.saturating_neg() }
+            let own_ns = self.fleet_ns(seen.own[index]);
+            let later_ns = seen.other_fleet[index].saturating_sub(own_ns);
+            if seen.is_out {
+                later_ns
+            } else {
+                later_ns.saturating_neg()
+            }
         };
-        let delay = Delay {
+        Delay {
             at_mono_ns: now,
             ns: delay_ns(0).max(delay_ns(1)) as f64,
-        };
-        (seen.is_out, delay)
+        }
+    }
+
+    /// Ends the window of all checks. `sigmas_ns`: how exact the lines of this host's edges are.
+    pub(super) fn end_checks(&mut self, mut sigmas_ns: Vec<f64>) {
+        let is_doubted = self.told.doubt_ns > 0.0;
+        self.checks.values_mut().for_each(|check| check.end_window(is_doubted));
+        sigmas_ns.sort_by(f64::total_cmp);
+        let middle = sigmas_ns.get(sigmas_ns.len() / 2);
+        self.noise_ns = middle.map(|sigma_ns| NOTICED * sigma_ns).or(self.noise_ns);
     }
 
     fn doubt(&mut self, doubt_ns: f64) {
@@ -172,15 +187,10 @@ impl Engine {
         self.told.doubt_ns = 0.0;
         self.forget();
         for probed in &mut self.probed {
-            *probed = Probed::to(probed.far);
+            probed.end = NearEnd::default();
         }
-    }
-}
-
-impl Probed {
-    /// Takes the pairs of the last tick into the window's fastest ones, and ends the window.
-    pub(super) fn end_window(&mut self, sigma_ns: Option<f64>, is_doubted: bool) {
-        self.check.end_window(is_doubted);
-        self.sigma_ns = sigma_ns.or(self.sigma_ns);
+        self.checks.clear();
+        // Verdicts of before are of the former clock, as are the answers to what was sent then.
+        self.recent = Recent::since(self.seq);
     }
 }

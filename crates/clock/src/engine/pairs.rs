@@ -103,14 +103,20 @@ impl Engine {
         let (id, seq) = (self.next_id(), self.next_seq());
         let probed = &mut self.probed[edge];
         probed.end.begin(seq);
-        let to = probed.far;
+        let (to, complete) = (probed.far, probed.end.complete());
         self.remember(id, Sent::Probe { edge, seq });
         self.told.counters.pairs_sent += 1;
-        let probe = |index| Probe {
-            index,
-            seq,
-            id,
-            ..Probe::default()
+        let probe = |index: u8| {
+            let of = |stamps: [i64; 2]| self.fleet_ns(stamps[usize::from(index)]);
+            Probe {
+                index,
+                seq,
+                id,
+                before: complete.map_or(0, |trip| trip.pair),
+                sent_fleet_ns: complete.map_or(0, |trip| of(trip.sent)),
+                received_fleet_ns: complete.map_or(0, |trip| of(trip.received)),
+                ..Probe::default()
+            }
         };
         let both = [0, 1].map(|index| self.encode(to, seq, Body::Probe(probe(index))));
         (to, both)
