@@ -42,6 +42,7 @@ fn main() -> std::io::Result<()> {
     };
     let edges = vec![EdgeReport {
         far: end(3),
+        far_epoch: 0,
         line,
         delays,
     }];
@@ -62,6 +63,7 @@ fn main() -> std::io::Result<()> {
         (
             "report",
             Body::Report(Report {
+                epoch: 0,
                 follows: Some(follows),
                 edges,
             }),

@@ -210,6 +210,7 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
         let at = Time::from_ticks(onramp_clock::stamps::now_mono_ns());
         let edge = |n: i64| EdgeReport {
             far: fleet.address(n as usize),
+            far_epoch: 0,
             line: Line {
                 at,
                 about_ns: n * n * STEP_NS,
@@ -223,7 +224,11 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
             delays: Delays::default(),
         };
         let (follows, edges) = (None, (1..=3).map(edge).collect());
-        let body = Body::Report(Report { follows, edges });
+        let body = Body::Report(Report {
+            epoch: 0,
+            follows,
+            edges,
+        });
         seq += 1;
         let message = Message { seq, term, body };
         let datagram = message.encode(&Keys::well_known(), own, fleet.address(leader));

@@ -160,6 +160,7 @@ fn messages_have_the_fields_that_the_clock_writes() {
     let far = |last: u8| SocketAddr::from(([10, 0, 0, last], 5198));
     let edge = |last: u8| EdgeReport {
         far: far(last),
+        far_epoch: 0,
         line,
         delays: delays(i64::from(last) * 100),
     };
@@ -171,6 +172,7 @@ fn messages_have_the_fields_that_the_clock_writes() {
     let packets = [
         message(Body::Ack(probe)),
         message(Body::Report(Report {
+            epoch: 0,
             follows: Some(correction),
             edges: vec![edge(3), edge(4)],
         })),

@@ -29,6 +29,7 @@ fn reports(members: &Members) -> Vec<(SocketAddr, Report)> {
         back_now_ns: 6_000,
     };
     let report = |(n, far): (usize, SocketAddr)| EdgeReport {
+        far_epoch: 0,
         far,
         line: Line {
             at: Time::from_ticks(1_000_000_000),
@@ -47,7 +48,11 @@ fn reports(members: &Members) -> Vec<(SocketAddr, Report)> {
         let (near, far) = (members.all()[link.near], members.all()[link.far]);
         let edges = vec![report((n, far))];
         let follows = None;
-        (near, Report { follows, edges })
+        (near, Report {
+            epoch: 0,
+            follows,
+            edges,
+        })
     });
     said.collect()
 }

@@ -41,6 +41,8 @@ pub struct Coordinator {
     is_new: bool,
     /// What was reported since the last step.
     reports: BTreeMap<Ends, EdgeReport>,
+    /// The epochs of the members' clocks, as far as they have reported.
+    epochs: BTreeMap<SocketAddr, u32>,
     /// Number of steps so far.
     windows: u64,
     /// Of each edge the shortest delays of the last windows.
@@ -57,6 +59,7 @@ impl Coordinator {
             fleet: Fleet::new(Wander::default()),
             is_new: true,
             reports: BTreeMap::new(),
+            epochs: BTreeMap::new(),
             windows: 0,
             shortest: BTreeMap::new(),
             ways: BTreeMap::new(),
@@ -77,6 +80,7 @@ impl Coordinator {
         renumber(&mut self.reports, &new);
         renumber(&mut self.shortest, &new);
         renumber(&mut self.ways, &new);
+        self.epochs.retain(|host, _| members.number(*host).is_some());
         self.members = members;
     }
 
@@ -84,9 +88,16 @@ impl Coordinator {
     /// that this member should not speak of as it is itself their end, say nothing.
     /// Before the first step, what members follow is where fleet time goes on.
     pub fn take(&mut self, near: SocketAddr, report: &wire::Report) {
+        let address = near;
         let Some(near) = self.members.number(near) else {
             return;
         };
+        let before = self.epochs.insert(address, report.epoch);
+        if before.is_some_and(|before| before != report.epoch) {
+            // What is known of it is of its former clock.
+            self.fleet.forget(near);
+            self.reports.retain(|(end, _), _| *end != near);
+        }
         if let (true, Some(follows)) = (self.is_new, &report.follows) {
             self.fleet.recall(near, follows);
         }
@@ -102,7 +113,9 @@ impl Coordinator {
 
     /// Ends the window; what to tell whom, but for the leader's wall clock and the reports that are answered. Members of whom nobody spoke are told nothing.
     pub fn step(&mut self) -> Vec<(SocketAddr, Verdict)> {
-        let taken = std::mem::take(&mut self.reports);
+        let mut taken = std::mem::take(&mut self.reports);
+        let epoch = |far: &SocketAddr| self.epochs.get(far).copied();
+        taken.retain(|_, edge| epoch(&edge.far).is_none_or(|epoch| epoch == edge.far_epoch));
         if taken.is_empty() {
             return vec![];
         }
@@ -277,6 +290,7 @@ mod tests {
         let half = (out + back) / 2;
         let edge = EdgeReport {
             far: members.all()[far],
+            far_epoch: 0,
             line: Line {
                 at: Time::from_ticks(1_000_000_000),
                 about_ns: ahead,
@@ -299,6 +313,7 @@ mod tests {
 
     fn alone(edge: EdgeReport) -> wire::Report {
         wire::Report {
+            epoch: 0,
             follows: None,
             edges: vec![edge],
         }

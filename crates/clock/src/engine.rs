@@ -94,6 +94,17 @@ pub(crate) struct News {
     pub keys: Receiver<Keys>,
 }
 
+/// The state in which a synchronisation begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Begin {
+    /// CLOCK_MONOTONIC, ns.
+    pub mono_ns: i64,
+    /// Above all numbers of messages that this host has ever sent.
+    pub seq: u64,
+    /// Another number after each boot of the machine, because then its clock is another one.
+    pub epoch: u32,
+}
+
 /// The state of a host's synchronisation.
 pub(crate) struct Engine {
     config: Config,
@@ -131,6 +142,8 @@ pub(crate) struct Engine {
     /// The second packets of the pairs whose first ones this tick has sent.
     seconds: Vec<(SocketAddr, Vec<u8>)>,
     starved: Starved,
+    /// Of the own clock: another number when it is another clock.
+    epoch: u32,
     /// By neighbour.
     checks: BTreeMap<SocketAddr, Check>,
     /// Deviations of fleet time that mean nothing.
@@ -139,15 +152,14 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// The state of a host that has not started and knows no members. `now`: CLOCK_MONOTONIC; `seq`: above all numbers of
-    /// messages that this host has ever sent.
+    /// The state of a host that has not started and knows no members.
     pub fn new(
         config: Config,
         system: SystemClock,
         news: News,
         shared: Arc<Mutex<Published>>,
         steps: Steps,
-        (now, seq): (i64, u64),
+        begin: Begin,
     ) -> Engine {
         Engine {
             news,
@@ -157,21 +169,22 @@ impl Engine {
             members: HashMap::new(),
             acks: VecDeque::new(),
             sent: VecDeque::new(),
-            seq,
-            recent: Recent::since(seq),
+            seq: begin.seq,
+            recent: Recent::since(begin.seq),
             id: 0,
             window: 0,
-            began_mono_ns: now,
-            started_mono_ns: now,
+            began_mono_ns: begin.mono_ns,
+            started_mono_ns: begin.mono_ns,
             central: None,
             step_mono_ns: None,
             last_edges: vec![],
             tell_mono_ns: None,
             outdated: None,
             again: vec![],
-            tick_mono_ns: now,
+            tick_mono_ns: begin.mono_ns,
             seconds: vec![],
-            starved: Starved::since(now),
+            starved: Starved::since(begin.mono_ns),
+            epoch: begin.epoch,
             checks: BTreeMap::new(),
             noise_ns: None,
             steps,
@@ -371,11 +384,13 @@ impl Engine {
             self.told.counters.edges_unsupported += u64::from(found.is_unsupported);
             edges.push(edge(probed.far, &found));
             let far = probed.far;
-            reports.extend(
-                found
-                    .line
-                    .map(|(line, delays)| EdgeReport { far, line, delays }),
-            );
+            let far_epoch = probed.end.far_epoch.unwrap_or(0);
+            reports.extend(found.line.map(|(line, delays)| EdgeReport {
+                far,
+                far_epoch,
+                line,
+                delays,
+            }));
         }
         self.told.counters.edges_fitted += reports.len() as u64;
         self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;

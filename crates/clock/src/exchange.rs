@@ -55,6 +55,8 @@ pub struct Complete {
 #[derive(Default)]
 pub struct NearEnd {
     trips: VecDeque<Trip>,
+    /// The epoch of the far clock, once it was heard.
+    pub far_epoch: Option<u32>,
     /// Pairs to the far end that are complete.
     pub out: Vec<Pair<Near, Far>>,
     /// Pairs from it.
@@ -98,6 +100,10 @@ impl NearEnd {
 
     /// An ack arrived at `at`, if the kernel said when. False: of no pair that we wait for.
     pub fn ack(&mut self, ack: &Probe, at: Stamp) -> bool {
+        if self.far_epoch.is_some_and(|epoch| epoch != ack.epoch) {
+            *self = NearEnd::default(); // all that is known is of another clock
+        }
+        self.far_epoch = Some(ack.epoch);
         let index = usize::from(ack.index);
         let known = self.with(ack.seq, |trip| {
             // What comes first counts, here and below: a repeated ack arrives late.
@@ -181,6 +187,8 @@ pub struct FarEnd {
     asked: Option<Asked>,
     /// The last acks, the newest last.
     acked: VecDeque<Acked>,
+    /// The epoch of the near clock, once it was heard.
+    epoch: Option<u32>,
     /// Pairs that are complete since somebody has looked, for the check of fleet time.
     pub seen: Vec<Seen>,
 }
@@ -210,6 +218,10 @@ impl FarEnd {
     /// A pair that comes before the last one is acked does not take its place: half of it might be
     /// acked then, and the rest again, and the near end would take the stamps of one ack for the other's.
     pub fn probe(&mut self, probe: &Probe, at: Stamp) -> bool {
+        if self.epoch.is_some_and(|epoch| epoch != probe.epoch) {
+            self.forget();
+        }
+        self.epoch = Some(probe.epoch);
         self.hear(probe);
         let mut asked = match self.asked {
             Some(asked) if asked.seq == probe.seq => asked,

@@ -16,7 +16,7 @@ use crate::{
     config::Config,
     keys::Keys,
     members::Members,
-    node::{Node, Reader},
+    node::{Begin, Node, Reader},
     roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Socket},
     status::{FleetClock, Status, Way},
@@ -35,9 +35,13 @@ impl Host {
     /// # Errors
     /// The thread cannot be created, or the host may not set the system clock but should.
     pub fn start(config: Config, socket: Socket, rosters: Receiver<Roster>) -> io::Result<Host> {
-        // Of the wall clock, so that numbers grow over restarts.
-        let seq = now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10;
-        let node = Node::new(config, rosters, now_mono_ns(), seq)?;
+        let begin = Begin {
+            mono_ns: now_mono_ns(),
+            // Of the wall clock, so that numbers grow over restarts.
+            seq: now_ns(ClockId::CLOCK_REALTIME).max(0) as u64 >> 10,
+            epoch: boot(),
+        };
+        let node = Node::new(config, rosters, begin)?;
         let reader = node.reader().clone();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -75,6 +79,12 @@ impl Host {
     pub fn status(&self) -> Status {
         self.reader.status(now_mono_ns())
     }
+}
+
+/// A number of this boot of the machine; 0 if the kernel does not say.
+fn boot() -> u32 {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    u32::from_str_radix(id.get(..8).unwrap_or_default(), 16).unwrap_or(0)
 }
 
 /// Wakes the synchronisation until told to stop.

@@ -21,6 +21,8 @@ use crate::{
     system::SystemClock,
 };
 
+pub use crate::engine::Begin;
+
 /// A host's synchronisation.
 pub struct Node {
     engine: Engine,
@@ -36,25 +38,19 @@ pub struct Reader {
 }
 
 impl Node {
-    /// Of the fleet that `rosters` describe, on a machine whose CLOCK_MONOTONIC is `now`. `seq`: above all numbers of messages
-    /// that this host has ever sent.
+    /// Of the fleet that `rosters` describe.
     ///
     /// # Errors
     /// The host may not set the system clock but should.
-    pub fn new(
-        config: Config,
-        rosters: Receiver<Roster>,
-        now: i64,
-        seq: u64,
-    ) -> io::Result<Node> {
+    pub fn new(config: Config, rosters: Receiver<Roster>, begin: Begin) -> io::Result<Node> {
         let system = SystemClock::of(&config)?;
-        Ok(Node::with(config, rosters, system, Steps::Thread, (now, seq)))
+        Ok(Node::with(config, rosters, system, Steps::Thread, begin))
     }
 
     /// The same on a simulated machine: its system clock is computed, and nothing happens on another thread.
-    pub fn simulated(config: Config, rosters: Receiver<Roster>, now: i64, seq: u64) -> Node {
+    pub fn simulated(config: Config, rosters: Receiver<Roster>, begin: Begin) -> Node {
         let system = SystemClock::computed(0);
-        Node::with(config, rosters, system, Steps::Here, (now, seq))
+        Node::with(config, rosters, system, Steps::Here, begin)
     }
 
     fn with(
@@ -62,7 +58,7 @@ impl Node {
         rosters: Receiver<Roster>,
         system: SystemClock,
         steps: Steps,
-        begin: (i64, u64),
+        begin: Begin,
     ) -> Node {
         let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
         let (keys, new_keys) = channel();

@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! every message   version u8, kind u8, key id u8, index u8, seq u64, term u64  ..  tag u64
-//! probe, ack      received i64, sent i64, both in fleet time, before u32, id u32  (68 B: both ways take as long)
-//! report          state u8, correction of 56 B (what the host follows), count u16, edges of 110 B
+//! probe, ack      received i64, sent i64, both in fleet time, before u32, id u32, epoch u32  (72 B: both ways take as long)
+//! report          epoch u32, state u8, correction of 56 B (what the host follows), count u16, edges of 114 B
 //! verdict         answers u64, state u8, correction of 56 B, wall of 25 B, count u16, delays of 50 B
 //! notice          answers u64; its term is what it says
 //! ```
@@ -31,14 +31,14 @@ pub const VERSION: u8 = 5;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
 /// Edges of a report; what is more goes into another one.
-pub const MOST_EDGES: usize = 12;
+pub const MOST_EDGES: usize = 11;
 /// Neighbours of a verdict.
 pub const MOST_NEIGHBOURS: usize = 26;
 
 const HEADER: usize = 20;
 const TAG: usize = 8;
 /// Bytes of a probe and of an ack.
-pub const PROBE: usize = HEADER + 40 + TAG;
+pub const PROBE: usize = HEADER + 44 + TAG;
 
 /// A probe, or the ack of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,6 +61,8 @@ pub struct Probe {
     pub before: u32,
     /// The sender's own number of this pair, by which it knows its transmit stamp.
     pub id: u32,
+    /// The epoch of the sender's clock.
+    pub epoch: u32,
 }
 
 /// What a host found out about an edge in a window.
@@ -68,6 +70,8 @@ pub struct Probe {
 pub struct EdgeReport {
     /// The other end.
     pub far: SocketAddr,
+    /// The epoch of its clock.
+    pub far_epoch: u32,
     /// Its clock relative to the reporter's.
     pub line: Line,
     /// One-way delays if the line were right, ns.
@@ -90,6 +94,8 @@ pub struct Delays {
 /// A window of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
+    /// The epoch of its clock: it changes when the clock is another one, e.g. after the host was suspended.
+    pub epoch: u32,
     /// What it follows, from the last verdict, for a coordinator that has begun anew.
     pub follows: Option<Correction>,
     /// Its edges.
@@ -232,9 +238,11 @@ fn put_probe(text: &mut Vec<u8>, probe: &Probe) {
     text.extend(probe.sent_fleet_ns.to_be_bytes());
     text.extend(probe.before.to_be_bytes());
     text.extend(probe.id.to_be_bytes());
+    text.extend(probe.epoch.to_be_bytes());
 }
 
 fn put_report(text: &mut Vec<u8>, report: &Report) {
+    text.extend(report.epoch.to_be_bytes());
     put_state(
         text,
         report.follows.map_or(State::Apart, State::Synchronised),
@@ -243,6 +251,7 @@ fn put_report(text: &mut Vec<u8>, report: &Report) {
     for edge in &report.edges {
         let line = &edge.line;
         text.extend(address_bytes(edge.far));
+        text.extend(edge.far_epoch.to_be_bytes());
         text.extend(line.at.ticks().to_be_bytes());
         text.extend(line.about_ns.to_be_bytes());
         for number in [
@@ -395,10 +404,12 @@ fn parse_probe(from: &mut Reader<'_>, index: u8, seq: u64) -> Option<Probe> {
         sent_fleet_ns: from.int()?,
         before: u32::from_be_bytes(from.take()?),
         id: u32::from_be_bytes(from.take()?),
+        epoch: u32::from_be_bytes(from.take()?),
     })
 }
 
 fn parse_report(from: &mut Reader<'_>) -> Option<Report> {
+    let epoch = u32::from_be_bytes(from.take()?);
     let follows = match parse_state(from)? {
         State::Synchronised(correction) => Some(correction),
         State::Apart => None,
@@ -406,6 +417,7 @@ fn parse_report(from: &mut Reader<'_>) -> Option<Report> {
     };
     let edge = |from: &mut Reader<'_>| {
         let far = from.address()?;
+        let far_epoch = u32::from_be_bytes(from.take()?);
         let line = Line {
             at: Time::from_ticks(from.int()?),
             about_ns: from.int()?,
@@ -417,12 +429,21 @@ fn parse_report(from: &mut Reader<'_>) -> Option<Report> {
             points: u32::from_be_bytes(from.take()?) as usize,
         };
         let delays = from.delays()?;
-        Some(EdgeReport { far, line, delays })
+        Some(EdgeReport {
+            far,
+            far_epoch,
+            line,
+            delays,
+        })
     };
     let edges = (0..from.count(MOST_EDGES)?)
         .map(|_| edge(from))
         .collect::<Option<_>>()?;
-    Some(Report { follows, edges })
+    Some(Report {
+        epoch,
+        follows,
+        edges,
+    })
 }
 
 fn parse_state(from: &mut Reader<'_>) -> Option<State> {

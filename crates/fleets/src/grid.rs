@@ -36,6 +36,10 @@ pub enum Event {
     Jumps,
 }
 
+/// No host can know at once that its clock is another one: the next packets of its neighbours show it. For so long after a freeze
+/// or a jump a host is not judged, ns.
+pub const NOTICE_NS: i64 = 100_000_000;
+
 /// Who loses its processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
@@ -94,14 +98,19 @@ pub fn run(cell: &Cell, seconds: i64) -> Errors {
     let mut errors = Errors::default();
     let until = world.now() + seconds * S;
     let mut next_event = world.now() + between(5 * S, 10 * S, &mut rng);
+    let mut unaware = None;
     while world.now() < until {
         world.run((2.0 * SAMPLE_NS * uniform(&mut rng)) as i64);
         if world.now() >= next_event {
-            happen(&mut world, cell.event, &mut fleet, &mut rng);
+            unaware = happen(&mut world, cell.event, &mut fleet, &mut rng);
             next_event = world.now() + between(5 * S, 10 * S, &mut rng);
         }
         let possible = world.awake();
-        errors.add(&world.samples(), possible);
+        let mut samples = world.samples();
+        let now = world.now();
+        let is_aware = |host: usize| unaware.is_none_or(|(who, until)| host != who || now > until);
+        samples.retain(|sample| is_aware(sample.host));
+        errors.add(&samples, possible);
     }
     errors
 }
@@ -113,17 +122,28 @@ struct Fleet {
     term: u64,
 }
 
-fn happen(world: &mut World, event: Event, fleet: &mut Fleet, rng: &mut ChaCha8Rng) {
+/// Lets an event happen; returns the host whose clock is another one and cannot know, and until when.
+fn happen(
+    world: &mut World,
+    event: Event,
+    fleet: &mut Fleet,
+    rng: &mut ChaCha8Rng,
+) -> Option<(usize, i64)> {
     let any = |rng: &mut ChaCha8Rng| fleet.members[between(0, fleet.members.len() as i64, rng) as usize];
     let host = any(rng);
     let (now, sign) = (world.now(), 2.0 * uniform(rng) - 1.0);
     match event {
         Event::Calm => {}
         Event::RateSteps => world.clock(host).change_rate(now, 2e-7 * sign),
-        Event::Jumps => world.clock(host).jump(now, (1e6 * sign) as i64),
+        Event::Jumps => {
+            world.clock(host).jump(now, (1e6 * sign) as i64);
+            return Some((host, now + NOTICE_NS));
+        }
         Event::Suspended | Event::Frozen => {
             let for_ns = between(S / 10, 3 * S, rng);
             world.suspend(host, for_ns, event == Event::Suspended);
+            let is_frozen = event == Event::Frozen;
+            return is_frozen.then_some((host, now + for_ns + NOTICE_NS));
         }
         Event::Leaders => {
             (fleet.leader, fleet.term) = (host, fleet.term + 1);
@@ -145,6 +165,7 @@ fn happen(world: &mut World, event: Event, fleet: &mut Fleet, rng: &mut ChaCha8R
             world.gather(&fleet.members, fleet.leader, fleet.term);
         }
     }
+    None
 }
 
 fn between(least: i64, most: i64, rng: &mut ChaCha8Rng) -> i64 {

@@ -15,7 +15,7 @@ use onramp_clock::{
     keys::Keys,
     machine::{Lacked, Machine, Received, Transmitted},
     members::{Members, USUAL_DEGREE},
-    node::Node,
+    node::{Begin, Node},
     roster::Roster,
     status::Status,
     wire,
@@ -222,7 +222,12 @@ impl World {
             synthetic: Synthetic::default(),
         };
         // Numbers grow over restarts, as those of the wall clock do.
-        let node = Node::simulated(config, heard, machine.clock.read(now), now as u64 >> 10);
+        let begin = Begin {
+            mono_ns: machine.clock.read(now),
+            seq: now as u64 >> 10,
+            epoch: host as u32,
+        };
+        let node = Node::simulated(config, heard, begin);
         machine.process += 1;
         machine.running = Some(Running {
             node,

@@ -147,6 +147,13 @@ impl Fleet {
         });
     }
 
+    /// A host's clock is another one than before.
+    pub fn forget(&mut self, host: usize) {
+        if let Some(clock) = self.clocks.get_mut(host) {
+            *clock = None;
+        }
+    }
+
     /// Members changed: host n is the host that was `old[n]`, or a new one.
     pub fn renumber(&mut self, old: &[Option<usize>]) {
         let clock = |host: &Option<usize>| host.and_then(|n| *self.clocks.get(n)?);

@@ -176,8 +176,14 @@ pub(super) mod tests {
         };
         let far = host(far);
         Report {
+            epoch: 0,
             follows: None,
-            edges: vec![EdgeReport { far, line, delays }],
+            edges: vec![EdgeReport {
+                far,
+                far_epoch: 0,
+                line,
+                delays,
+            }],
         }
     }
 

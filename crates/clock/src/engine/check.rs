@@ -60,34 +60,27 @@ impl Check {
         recent.push_back(delay);
     }
 
-    /// The fastest pairs of the last second.
-    fn fastest(&mut self, now: i64) -> Option<Fastest> {
+    /// By how much this host's fleet time is ahead of the neighbour's at least, ns; 0 if nothing shows that it is wrong. None: no
+    /// pairs, or nothing to compare with yet. `noise_ns`: deviations that mean nothing.
+    fn ahead_ns(&mut self, now: i64, noise_ns: f64) -> Option<f64> {
         for recent in [&mut self.out, &mut self.back] {
             while recent.front().is_some_and(|first| first.at_mono_ns < now - RECENT_NS) {
                 recent.pop_front();
             }
         }
-        Some(Fastest {
-            out_ns: self.out.front()?.ns,
-            back_ns: self.back.front()?.ns,
-        })
-    }
-
-    /// By how much this host's fleet time is ahead of the neighbour's at least, ns; 0 if nothing shows that it is wrong. None: no
-    /// pairs, or nothing to compare with yet. `noise_ns`: deviations that mean nothing.
-    fn ahead_ns(&mut self, now: i64, noise_ns: f64) -> Option<f64> {
-        let (is, usual) = (self.fastest(now)?, self.usual?);
-        let (out_ns, back_ns) = (is.out_ns - usual.out_ns, is.back_ns - usual.back_ns);
-        if out_ns + back_ns < -noise_ns {
-            // Faster there and back: the path is shorter than it was, whatever the clocks say.
-            self.usual = Some(is);
-            return Some(0.0);
+        let (out, back, usual) = (*self.out.front()?, *self.back.front()?, self.usual.as_mut()?);
+        let (out_ns, back_ns) = (usual.out_ns - out.ns, usual.back_ns - back.ns);
+        if out_ns > noise_ns {
+            let is_clock = is_slower(&self.back, out.at_mono_ns, usual.back_ns + out_ns - noise_ns);
+            usual.out_ns = if is_clock { usual.out_ns } else { out.ns };
+            return Some(if is_clock { out_ns } else { 0.0 });
         }
-        Some(match (out_ns < -noise_ns, back_ns < -noise_ns) {
-            (true, _) => -out_ns,
-            (_, true) => back_ns,
-            _ => 0.0,
-        })
+        if back_ns > noise_ns {
+            let is_clock = is_slower(&self.out, back.at_mono_ns, usual.out_ns + back_ns - noise_ns);
+            usual.back_ns = if is_clock { usual.back_ns } else { back.ns };
+            return Some(if is_clock { -back_ns } else { 0.0 });
+        }
+        Some(0.0)
     }
 
     /// Ends a window. The usual delays follow slowly, unless the fleet time is doubted.
@@ -102,6 +95,12 @@ impl Check {
             back_ns: follow(usual.back_ns, window.back_ns),
         }));
     }
+}
+
+/// Whether all pairs since then took at least so long. Otherwise the path has become shorter, and the clock is right.
+fn is_slower(recent: &VecDeque<Delay>, since_mono_ns: i64, least_ns: f64) -> bool {
+    let fastest = recent.iter().find(|delay| delay.at_mono_ns >= since_mono_ns);
+    fastest.is_none_or(|fastest| fastest.ns >= least_ns)
 }
 
 impl Engine {
@@ -190,6 +189,7 @@ impl Engine {
             probed.end = NearEnd::default();
         }
         self.checks.clear();
+        self.epoch = self.epoch.wrapping_add(1);
         // Verdicts of before are of the former clock, as are the answers to what was sent then.
         self.recent = Recent::since(self.seq);
     }

@@ -91,6 +91,7 @@ impl Engine {
         let acks = acks.map(|ack| Probe {
             received_fleet_ns: self.fleet_ns(ack.received_mono_ns),
             sent_fleet_ns: self.fleet_ns(ack.sent_mono_ns),
+            epoch: self.epoch,
             ..ack
         });
         let seq = acks[0].seq;
@@ -112,6 +113,7 @@ impl Engine {
                 index,
                 seq,
                 id,
+                epoch: self.epoch,
                 before: complete.map_or(0, |trip| trip.pair),
                 sent_fleet_ns: complete.map_or(0, |trip| of(trip.sent)),
                 received_fleet_ns: complete.map_or(0, |trip| of(trip.received)),

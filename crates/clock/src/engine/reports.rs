@@ -23,8 +23,12 @@ impl Engine {
         let edges = self.last_edges.clone();
         for part in 0..edges.len().div_ceil(MOST_EDGES).max(1) {
             let some = edges.iter().skip(part * MOST_EDGES).take(MOST_EDGES);
-            let (follows, edges) = (self.follows(now), some.copied().collect());
-            self.say(machine, leader, Body::Report(Report { follows, edges }));
+            let report = Report {
+                epoch: self.epoch,
+                follows: self.follows(now),
+                edges: some.copied().collect(),
+            };
+            self.say(machine, leader, Body::Report(report));
         }
     }
 

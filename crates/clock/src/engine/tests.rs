@@ -44,7 +44,12 @@ fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
     };
     let shared = Arc::new(Mutex::new(Published::new(config.discipline)));
     let system = SystemClock::of(&config).expect("it is only read");
-    let mut engine = Engine::new(config, system, never, shared, Steps::Thread, (NOW, 1 << 40));
+    let begin = Begin {
+        mono_ns: NOW,
+        seq: 1 << 40,
+        epoch: 0,
+    };
+    let mut engine = Engine::new(config, system, never, shared, Steps::Thread, begin);
     engine.adopt(Roster::fixed(members), NOW);
     engine
 }
@@ -257,6 +262,7 @@ fn only_the_coordinator_rules_and_only_members_speak() {
     hear(&mut engine, 3, 1, verdict(correction(NOW, 1_000)), NOW);
     hear(&mut engine, 9, 1, verdict(correction(NOW, 1_000)), NOW);
     let nothing = Report {
+        epoch: 0,
         follows: None,
         edges: vec![],
     };

@@ -11,17 +11,17 @@ fn probe() -> impl Strategy<Value = Probe> {
         0u8..2,
         any::<u64>(),
         any::<[i64; 4]>(),
-        any::<u32>(),
-        any::<u32>(),
+        any::<[u32; 3]>(),
     );
     fields.prop_map(
-        |(index, seq, [received_mono_ns, sent_mono_ns, received_fleet_ns, sent_fleet_ns], before, id)| Probe {
+        |(index, seq, [received_mono_ns, sent_mono_ns, received_fleet_ns, sent_fleet_ns], [before, id, epoch])| Probe {
             index,
             seq,
             received_mono_ns,
             sent_mono_ns,
             received_fleet_ns,
             sent_fleet_ns,
+            epoch,
             before,
             id,
         },
@@ -45,6 +45,7 @@ fn report() -> impl Strategy<Value = EdgeReport> {
     );
     (line, delays()).prop_map(|((ints, floats, points), delays)| EdgeReport {
         far: ends().1,
+        far_epoch: 0,
         line: Line {
             at: Time::from_ticks(ints[0]),
             about_ns: ints[1],
@@ -80,7 +81,11 @@ fn correction() -> impl Strategy<Value = Correction> {
 fn window() -> impl Strategy<Value = Report> {
     let edges = prop::collection::vec(report(), 0..=MOST_EDGES);
     let both = (prop::option::of(correction()), edges);
-    both.prop_map(|(follows, edges)| Report { follows, edges })
+    both.prop_map(|(follows, edges)| Report {
+            epoch: 0,
+            follows,
+            edges,
+        })
 }
 
 fn wall() -> impl Strategy<Value = Wall> {
