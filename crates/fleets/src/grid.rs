@@ -22,7 +22,7 @@ const S: i64 = 1_000_000_000;
 pub enum Event {
     /// Nothing.
     Calm,
-    /// Rates of clocks step by up to 0.2 ppm, one host's every 5 s or so.
+    /// Rates of clocks step by up to 0.1 ppm, one host's every 5 s or so.
     RateSteps,
     /// Another host leads, every 10 s or so.
     Leaders,
@@ -134,7 +134,7 @@ fn happen(
     let (now, sign) = (world.now(), 2.0 * uniform(rng) - 1.0);
     match event {
         Event::Calm => {}
-        Event::RateSteps => world.clock(host).change_rate(now, 2e-7 * sign),
+        Event::RateSteps => world.clock(host).change_rate(now, 1e-7 * sign),
         Event::Jumps => {
             world.clock(host).jump(now, (1e6 * sign) as i64);
             return Some((host, now + NOTICE_NS));

@@ -96,6 +96,8 @@ const SURPRISE_GAIN: f64 = 0.25;
 /// Weight of a window in the scale of residuals, and the smallest scale: few windows of few edges agree by chance.
 const SCALE_GAIN: f64 = 0.1;
 const LEAST_SCALE: f64 = 0.2;
+/// A window whose residuals are larger than usual by this factor counts as it is.
+const UNUSUAL: f64 = 1.5;
 /// Weight of a window in what a clock's drift walks, and bounds of that, ns a second in a second. Oscillators have 1
 /// (facts/huygens.md, "Synthetic test"), and software that steers a kernel's clock changes its rate by more.
 const WALK_GAIN: f64 = 0.1;
@@ -284,8 +286,7 @@ impl Fleet {
         }
     }
 
-    /// Learns how much more, or less, the edges differ than their lines say; returns the factors of offsets and drifts. A window
-    /// that differs by more than usual counts as it is.
+    /// Learns how much more, or less, the edges differ than their lines say; returns the factors of offsets and drifts.
     fn rescale(&mut self, found: &Found) -> (f64, f64) {
         let square = |scale: f64, before: Option<f64>| match (scale, before) {
             (0.0, before) => before.unwrap_or(1.0), // no edge is redundant
@@ -295,7 +296,14 @@ impl Fleet {
         let offsets = square(found.offsets.scale, self.scales.map(|scales| scales.0));
         let drifts = square(found.drifts.scale, self.scales.map(|scales| scales.1));
         self.scales = Some((offsets, drifts));
-        let factor = |square: f64, now: f64| square.sqrt().max(now).max(LEAST_SCALE);
+        let factor = |square: f64, now: f64| {
+            let usual = square.sqrt().max(LEAST_SCALE);
+            if now > UNUSUAL * usual {
+                now
+            } else {
+                usual
+            }
+        };
         (factor(offsets, found.offsets.scale), factor(drifts, found.drifts.scale))
     }
 

@@ -60,8 +60,9 @@ impl Check {
         recent.push_back(delay);
     }
 
-    /// By how much this host's fleet time is ahead of the neighbour's at least, ns; 0 if nothing shows that it is wrong. None: no
-    /// pairs, or nothing to compare with yet. `noise_ns`: deviations that mean nothing.
+    /// By how much this host's fleet time is ahead of the neighbour's, ns; at least by so much if packets of one direction meet
+    /// queues. None: there are too few pairs, or queues hide it, or there is nothing to compare with yet. `noise_ns`: deviations of
+    /// one neighbour that mean nothing.
     fn ahead_ns(&mut self, now: i64, noise_ns: f64) -> Option<f64> {
         for recent in [&mut self.out, &mut self.back] {
             while recent.front().is_some_and(|first| first.at_mono_ns < now - RECENT_NS) {
@@ -70,17 +71,21 @@ impl Check {
         }
         let (out, back, usual) = (*self.out.front()?, *self.back.front()?, self.usual.as_mut()?);
         let (out_ns, back_ns) = (usual.out_ns - out.ns, usual.back_ns - back.ns);
+        if (out_ns + back_ns).abs() < noise_ns {
+            // The path is as it was, so what differs is a clock.
+            return Some((out_ns - back_ns) / 2.0);
+        }
         if out_ns > noise_ns {
             let is_clock = is_slower(&self.back, out.at_mono_ns, usual.back_ns + out_ns - noise_ns);
             usual.out_ns = if is_clock { usual.out_ns } else { out.ns };
-            return Some(if is_clock { out_ns } else { 0.0 });
+            return is_clock.then_some(out_ns);
         }
         if back_ns > noise_ns {
             let is_clock = is_slower(&self.out, back.at_mono_ns, usual.out_ns + back_ns - noise_ns);
             usual.back_ns = if is_clock { usual.back_ns } else { back.ns };
-            return Some(if is_clock { -back_ns } else { 0.0 });
+            return is_clock.then_some(-back_ns);
         }
-        Some(0.0)
+        None
     }
 
     /// Ends a window. The usual delays follow slowly, unless the fleet time is doubted.
@@ -94,6 +99,23 @@ impl Check {
             out_ns: follow(usual.out_ns, window.out_ns),
             back_ns: follow(usual.back_ns, window.back_ns),
         }));
+    }
+}
+
+/// What the neighbours agree on, if it is more than noise, ns. Of few neighbours one may be wrong itself: the smaller one of the two
+/// in the middle counts.
+fn agreed(ahead_ns: &mut [f64], noise_ns: f64) -> f64 {
+    let count = ahead_ns.len();
+    if count == 0 {
+        return 0.0;
+    }
+    ahead_ns.sort_by(f64::total_cmp);
+    let middle_ns = f64::min(ahead_ns[(count - 1) / 2].abs(), ahead_ns[count / 2].abs());
+    let is_noise = middle_ns < noise_ns / (count as f64).sqrt();
+    if is_noise {
+        0.0
+    } else {
+        middle_ns
     }
 }
 
@@ -135,13 +157,7 @@ impl Engine {
         };
         let checks = self.checks.values_mut();
         let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(now, noise_ns)).collect();
-        // Of few neighbours one may be wrong itself: the more careful half decides.
-        ahead_ns.sort_by(f64::total_cmp);
-        let doubt_ns = match ahead_ns.len() {
-            0 => 0.0,
-            n => f64::min(ahead_ns[(n - 1) / 2].abs(), ahead_ns[n / 2].abs()),
-        };
-        self.doubt(doubt_ns);
+        self.doubt(agreed(&mut ahead_ns, noise_ns));
     }
 
     /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.

@@ -172,9 +172,7 @@ fn uncertainties(
         let free = f64::max(said - 1.0, 0.5);
         let pooled = (POOLED * scale * scale + squares) / (POOLED + free);
         let own = squares / free / (MODERATE * MODERATE);
-        // A standard deviation from so few residuals is itself uncertain: say rather too much.
-        let unsure = 1.0 + 1.0 / (2.0 * (POOLED + free)).sqrt();
-        unsure * f64::sqrt(f64::max(pooled, own) * variance)
+        f64::sqrt(f64::max(pooled, own) * variance)
     };
     variances.into_iter().zip(own).map(scaled).collect()
 }
