@@ -22,9 +22,9 @@ const S: i64 = 1_000_000_000;
 pub enum Event {
     /// Nothing.
     Calm,
-    /// Rates of clocks step by up to 0.1 ppm, one host's every 5 s or so.
+    /// Rates of clocks step by up to 0.1 ppm, one host's every 12 s or so.
     RateSteps,
-    /// Another host leads, every 10 s or so.
+    /// Another host leads, every 12 s or so.
     Leaders,
     /// Hosts are killed and start again.
     Members,
@@ -97,13 +97,13 @@ pub fn run(cell: &Cell, seconds: i64) -> Errors {
     let mut rng = stream(cell.spec.seed, 4);
     let mut errors = Errors::default();
     let until = world.now() + seconds * S;
-    let mut next_event = world.now() + between(5 * S, 10 * S, &mut rng);
+    let mut next_event = world.now() + between(8 * S, 16 * S, &mut rng);
     let mut unaware = None;
     while world.now() < until {
         world.run((2.0 * SAMPLE_NS * uniform(&mut rng)) as i64);
         if world.now() >= next_event {
             unaware = happen(&mut world, cell.event, &mut fleet, &mut rng);
-            next_event = world.now() + between(5 * S, 10 * S, &mut rng);
+            next_event = world.now() + between(8 * S, 16 * S, &mut rng);
         }
         let possible = world.awake();
         let mut samples = world.samples();
@@ -172,15 +172,81 @@ fn between(least: i64, most: i64, rng: &mut ChaCha8Rng) -> i64 {
     least + ((most - least) as f64 * uniform(rng)) as i64
 }
 
-/// A cell of small hosts for a first look.
-pub fn calm(hosts: usize, load: f64, seed: u64) -> Cell {
+/// A row of the table: worlds that have something in common.
+pub struct Row {
+    /// What they have in common.
+    pub what: String,
+    /// The worlds.
+    pub cells: Vec<Cell>,
+}
+
+/// Bursts without a processor, ns.
+const BURSTS_NS: [i64; 4] = [1_000_000, 30_000_000, 300_000_000, 2_000_000_000];
+
+/// All rows. `hosts`: sizes of the fleets; `seeds`: worlds of each kind.
+pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
+    let mut rows = vec![];
+    let mut row = |what: &str, cells: &dyn Fn(usize, u64) -> Vec<Cell>| {
+        let all = hosts.iter().flat_map(|hosts| (1..=seeds).map(|seed| (*hosts, seed)));
+        let cells = all.flat_map(|(hosts, seed)| cells(hosts, seed)).collect();
+        let what = what.to_owned();
+        rows.push(Row { what, cells });
+    };
+    row("idle", &|hosts, seed| vec![calm(hosts, 0.0, seed)]);
+    row("ports busy for up to 40 %", &|hosts, seed| vec![calm(hosts, 0.4, seed)]);
+    row("ports busy for up to 80 %", &|hosts, seed| vec![calm(hosts, 0.8, seed)]);
+    row("directions up to 2 us apart, 40 %", &|hosts, seed| {
+        let mut cell = calm(hosts, 0.4, seed);
+        cell.spec.paths.asymmetry_ns = 2_000;
+        vec![cell]
+    });
+    row("1 % of the packets lost, 40 %", &|hosts, seed| {
+        let mut cell = calm(hosts, 0.4, seed);
+        cell.spec.paths.loss = 0.01;
+        vec![cell]
+    });
+    for (what, name) in [
+        (What::Machine, "machine stolen"),
+        (What::Process, "process starved"),
+    ] {
+        for (who, whose) in [(Who::Some, "a quarter of the hosts"), (Who::All, "all hosts")] {
+            for part in [0.1, 0.5, 0.9] {
+                let title = format!("{name} for {:.0} % of the time, {whose}", 100.0 * part);
+                row(&title, &|hosts, seed| {
+                    let starved = |burst_ns: &i64| Cell {
+                        starvation: Some((what, who, Starvation { part, burst_ns: *burst_ns })),
+                        ..calm(hosts, if seed % 2 == 0 { 0.8 } else { 0.0 }, seed)
+                    };
+                    BURSTS_NS.iter().map(starved).collect()
+                });
+            }
+        }
+    }
+    for (event, what) in [
+        (Event::RateSteps, "rates of clocks step by up to 0.1 ppm"),
+        (Event::Leaders, "other leaders"),
+        (Event::Members, "hosts die and start again"),
+        (Event::Suspended, "hosts are suspended and know"),
+        (Event::Frozen, "hosts are frozen and do not know"),
+        (Event::Jumps, "clocks jump by up to 1 ms"),
+    ] {
+        row(&format!("{what}, 40 %"), &|hosts, seed| {
+            let cell = calm(hosts, 0.4, seed);
+            vec![Cell { event, ..cell }]
+        });
+    }
+    rows
+}
+
+fn calm(hosts: usize, load: f64, seed: u64) -> Cell {
+    let paths = Paths {
+        load,
+        ..Paths::default()
+    };
     Cell {
         spec: Spec {
             hosts,
-            paths: Paths {
-                load,
-                ..Paths::default()
-            },
+            paths,
             seed,
             ..Spec::default()
         },
@@ -188,3 +254,35 @@ pub fn calm(hosts: usize, load: f64, seed: u64) -> Cell {
         event: Event::Calm,
     }
 }
+
+impl Row {
+    /// Runs its worlds, each for `seconds`.
+    pub fn run(&self, seconds: i64) -> Errors {
+        let mut all = Errors::default();
+        for cell in &self.cells {
+            all.extend(&run(cell, seconds));
+        }
+        all
+    }
+
+    /// Its line in the table, as [`TITLE`] names the columns.
+    pub fn line(&self, errors: &Errors) -> String {
+        let error_ns = [0.5, 0.99, 1.0].map(|part| format!("{:.0}", errors.error_ns(part)));
+        format!(
+            "| {} | {} | {:.0} % | {} | {:.0} | {:.3} % | {:.3} % | {:.1} |",
+            self.what,
+            errors.count(),
+            100.0 * errors.availability(),
+            error_ns.join(" | "),
+            errors.sigma_ns(0.5),
+            100.0 * errors.beyond(3.0),
+            100.0 * errors.beyond(5.0),
+            errors.worst(),
+        )
+    }
+}
+
+/// Head of the table.
+pub const TITLE: &str = "\
+| world | samples | had fleet time | error, ns: median | p99 | worst | sigma, ns: median | beyond 3 sigma | beyond 5 sigma | worst, in sigmas |
+|---|---|---|---|---|---|---|---|---|---|";

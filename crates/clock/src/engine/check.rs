@@ -19,15 +19,15 @@ const WRONG_NS: f64 = 20_000.0;
 /// Weight of a window in the usual delays of a path.
 const USUAL_GAIN: f64 = 0.25;
 
-/// A pair's delay by fleet time.
+/// A pair's delay by fleet time, and when it was at this host.
 #[derive(Debug, Clone, Copy)]
 struct Delay {
-    at_mono_ns: i64,
+    at_own_ns: i64,
     ns: f64,
 }
 
 /// The fastest pairs of both directions.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Fastest {
     out_ns: f64,
     back_ns: f64,
@@ -63,26 +63,32 @@ impl Check {
     /// By how much this host's fleet time is ahead of the neighbour's, ns; at least by so much if packets of one direction meet
     /// queues. None: there are too few pairs, or queues hide it, or there is nothing to compare with yet. `noise_ns`: deviations of
     /// one neighbour that mean nothing.
-    fn ahead_ns(&mut self, now: i64, noise_ns: f64) -> Option<f64> {
+    fn ahead_ns(&mut self, own_ns: i64, noise_ns: f64) -> Option<f64> {
         for recent in [&mut self.out, &mut self.back] {
-            while recent.front().is_some_and(|first| first.at_mono_ns < now - RECENT_NS) {
+            while recent.front().is_some_and(|first| first.at_own_ns < own_ns - RECENT_NS) {
                 recent.pop_front();
             }
         }
-        let (out, back, usual) = (*self.out.front()?, *self.back.front()?, self.usual.as_mut()?);
+        let (out, back) = (*self.out.front()?, *self.back.front()?);
+        // Before anything is usual, packets take at least no time.
+        let usual = self.usual.unwrap_or_default();
         let (out_ns, back_ns) = (usual.out_ns - out.ns, usual.back_ns - back.ns);
-        if (out_ns + back_ns).abs() < noise_ns {
+        if self.usual.is_some() && (out_ns + back_ns).abs() < noise_ns {
             // The path is as it was, so what differs is a clock.
             return Some((out_ns - back_ns) / 2.0);
         }
         if out_ns > noise_ns {
-            let is_clock = is_slower(&self.back, out.at_mono_ns, usual.back_ns + out_ns - noise_ns);
-            usual.out_ns = if is_clock { usual.out_ns } else { out.ns };
+            let is_clock = is_slower(&self.back, out.at_own_ns, usual.back_ns + out_ns - noise_ns);
+            if !is_clock {
+                self.usual = Some(Fastest { out_ns: out.ns, ..usual });
+            }
             return is_clock.then_some(out_ns);
         }
         if back_ns > noise_ns {
-            let is_clock = is_slower(&self.out, back.at_mono_ns, usual.out_ns + back_ns - noise_ns);
-            usual.back_ns = if is_clock { usual.back_ns } else { back.ns };
+            let is_clock = is_slower(&self.out, back.at_own_ns, usual.out_ns + back_ns - noise_ns);
+            if !is_clock {
+                self.usual = Some(Fastest { back_ns: back.ns, ..usual });
+            }
             return is_clock.then_some(-back_ns);
         }
         None
@@ -120,17 +126,28 @@ fn agreed(ahead_ns: &mut [f64], noise_ns: f64) -> f64 {
 }
 
 /// Whether all pairs since then took at least so long. Otherwise the path has become shorter, and the clock is right.
-fn is_slower(recent: &VecDeque<Delay>, since_mono_ns: i64, least_ns: f64) -> bool {
-    let fastest = recent.iter().find(|delay| delay.at_mono_ns >= since_mono_ns);
-    fastest.is_none_or(|fastest| fastest.ns >= least_ns)
+fn is_slower(recent: &VecDeque<Delay>, since_own_ns: i64, least_ns: f64) -> bool {
+    let mut since = recent.iter().filter(|delay| delay.at_own_ns >= since_own_ns);
+    since.all(|delay| delay.ns >= least_ns)
 }
 
 impl Engine {
     /// Fleet time of a stamp of this host's own clock, ns; 0 without.
-    pub(super) fn fleet_ns(&self, own_ns: i64) -> i64 {
+    fn fleet_ns(&self, own_ns: i64) -> i64 {
         let own = Time::from_ticks(own_ns);
         let course = self.told.course.as_ref().filter(|_| own_ns != 0);
         course.map_or(0, |course| course.at(own).fleet(own).ticks())
+    }
+
+    /// The same for a neighbour that compares its own with it; 0 also while this host's is too unsure for that.
+    pub(super) fn told_fleet_ns(&self, own_ns: i64) -> i64 {
+        let own = Time::from_ticks(own_ns);
+        let course = self.told.course.as_ref();
+        let sigma_ns = course.map_or(f64::INFINITY, |course| course.at(own).sigma_at(own));
+        if sigma_ns.hypot(self.told.doubt_ns) > WRONG_NS {
+            return 0;
+        }
+        self.fleet_ns(own_ns)
     }
 
     /// Compares the pairs that have come with what is usual on their paths.
@@ -148,20 +165,19 @@ impl Engine {
             return;
         }
         for (neighbour, seen) in seen {
-            let delay = self.delay(&seen, now);
+            let delay = self.delay(&seen);
             let check = self.checks.entry(neighbour).or_default();
             check.take(seen.is_out, delay);
         }
-        let Some(noise_ns) = self.noise_ns else {
-            return;
-        };
+        let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
+        let own_ns = self.own.read(now).ticks();
         let checks = self.checks.values_mut();
-        let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(now, noise_ns)).collect();
+        let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(own_ns, noise_ns)).collect();
         self.doubt(agreed(&mut ahead_ns, noise_ns));
     }
 
     /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.
-    fn delay(&self, seen: &Seen, now: i64) -> Delay {
+    fn delay(&self, seen: &Seen) -> Delay {
         let delay_ns = |index: usize| {
             let own_ns = self.fleet_ns(seen.own[index]);
             let later_ns = seen.other_fleet[index].saturating_sub(own_ns);
@@ -172,7 +188,7 @@ impl Engine {
             }
         };
         Delay {
-            at_mono_ns: now,
+            at_own_ns: seen.own[1],
             ns: delay_ns(0).max(delay_ns(1)) as f64,
         }
     }

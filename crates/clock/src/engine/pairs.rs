@@ -89,8 +89,8 @@ impl Engine {
         let id = self.next_id();
         let acks = self.members.get_mut(&to)?.end.acks(id)?;
         let acks = acks.map(|ack| Probe {
-            received_fleet_ns: self.fleet_ns(ack.received_mono_ns),
-            sent_fleet_ns: self.fleet_ns(ack.sent_mono_ns),
+            received_fleet_ns: self.told_fleet_ns(ack.received_mono_ns),
+            sent_fleet_ns: self.told_fleet_ns(ack.sent_mono_ns),
             epoch: self.epoch,
             ..ack
         });
@@ -108,7 +108,7 @@ impl Engine {
         self.remember(id, Sent::Probe { edge, seq });
         self.told.counters.pairs_sent += 1;
         let probe = |index: u8| {
-            let of = |stamps: [i64; 2]| self.fleet_ns(stamps[usize::from(index)]);
+            let of = |stamps: [i64; 2]| self.told_fleet_ns(stamps[usize::from(index)]);
             Probe {
                 index,
                 seq,

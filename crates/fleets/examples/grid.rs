@@ -1,0 +1,38 @@
+//! The table of errors and sigmas in docs/clock.md: `cargo run --release -p onramp-fleets --example grid`, some ten minutes on two
+//! cores. Progress goes to standard error.
+
+use std::{
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        Mutex,
+    },
+    thread,
+};
+
+use onramp_fleets::grid::{rows, TITLE};
+
+const SECONDS: i64 = 60;
+
+fn main() {
+    let mut rows = rows(&[4, 8, 20], 4);
+    let large = onramp_fleets::grid::rows(&[100], 1);
+    for (row, large) in rows.iter_mut().zip(large) {
+        row.cells.extend(large.cells);
+    }
+    let (next, lines) = (AtomicUsize::new(0), Mutex::new(vec![None; rows.len()]));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                let Some(row) = rows.get(n) else { return };
+                let line = row.line(&row.run(SECONDS));
+                eprintln!("{} of {}: {line}", n + 1, rows.len());
+                lines.lock().expect("nobody panics")[n] = Some(line);
+            });
+        }
+    });
+    println!("{TITLE}");
+    for line in lines.into_inner().expect("nobody panics").into_iter().flatten() {
+        println!("{line}");
+    }
+}
