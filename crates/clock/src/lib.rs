@@ -19,6 +19,7 @@ pub mod keys;
 pub mod members;
 mod own;
 mod published;
+pub mod registration;
 pub mod registry;
 pub mod roster;
 pub mod stamps;
