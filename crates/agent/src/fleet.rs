@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{atomic::AtomicBool, mpsc, Arc},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -17,6 +17,7 @@ use onramp_clock::{
     host::Host,
     keys::Keys,
     members::Members,
+    registration,
     registry::{check_address, check_name},
     roster::Roster,
     stamps::Socket,
@@ -198,7 +199,9 @@ impl FleetArgs {
             format!("cannot bind UDP {own}; --own must be an address of this host with a free port")
         })?;
         info!("clock: the address of this host is {own}");
-        let etcd = etcd.map(|config| Etcd::start(config, tell)).transpose()?;
+        let unfit = Arc::new(AtomicBool::new(false));
+        let register = |config| Etcd::start(config, tell, Arc::clone(&unfit));
+        let etcd = etcd.map(register).transpose()?;
         let host = Host::start(config, socket, rosters)?;
         Ok(Part { etcd, host, fixed })
     }
@@ -279,12 +282,15 @@ impl EtcdArgs {
             }
             options = options.with_tls(tls);
         }
-        Ok(etcd::Config {
+        let registration = registration::Config {
             endpoints: self.etcd.clone(),
-            options,
             fleet: self.fleet.clone(),
             node,
             own,
+        };
+        Ok(etcd::Config {
+            registration,
+            options,
         })
     }
 }

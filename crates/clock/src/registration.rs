@@ -73,6 +73,8 @@ enum Phase {
     Member,
     /// Deletes its key, to claim it anew.
     Resigning,
+    /// Deletes a key that no lease protects, to claim it.
+    Clearing,
     Leaving,
     Over,
 }
@@ -181,7 +183,8 @@ impl Registration {
             (Phase::Pausing | Phase::Over, _) => {}
             (Phase::Leaving, answer) => self.answer_to_leaving(answer),
             (_, Answer::Failed(trouble)) => self.lose(trouble),
-            (_, Answer::Kept { ttl_s }) => self.keep(ttl_s),
+            (_, Answer::Kept) => self.keep(),
+            (_, Answer::Expired) => self.expire(),
             (_, Answer::Changed(changes)) => self.change(changes),
             (Phase::Connecting, Answer::Connected) => self.begin(),
             (Phase::Granting, Answer::Granted { lease, ttl_s }) => {
@@ -191,13 +194,8 @@ impl Registration {
             }
             (Phase::Claiming, Answer::Claimed { revision }) => self.own(revision),
             (Phase::Claiming, Answer::Held(key)) => self.contend(key),
-            (Phase::Resigning, Answer::Deleted) => {
-                self.told.resignations += 1;
-                self.show();
-                self.say(News::Resigned);
-                self.claiming_since = self.now;
-                self.claim(Expected::Absent);
-            }
+            (Phase::Clearing, Answer::Deleted) => self.claim(Expected::Absent),
+            (Phase::Resigning, Answer::Deleted) => self.claim_anew(),
             (Phase::Reading, Answer::Read { revision, keys }) => self.read(revision, &keys),
             (Phase::Opening, Answer::Watching) => self.join(),
             _ => {}
@@ -242,17 +240,18 @@ impl Registration {
         }
     }
 
-    /// etcd has answered a renewal of the lease.
-    fn keep(&mut self, ttl_s: i64) {
-        let is_kept = ttl_s > 0;
-        if !is_kept {
-            self.lease = None;
+    fn keep(&mut self) {
+        match self.phase {
+            Phase::Keeping => self.register(),
+            _ => self.kept = Some(self.now),
         }
-        match (self.phase, is_kept) {
-            (Phase::Keeping, true) => self.register(),
-            (Phase::Keeping, false) => self.begin(),
-            (_, true) => self.kept = Some(self.now),
-            (_, false) => self.lose(passing("the lease of this host has ended")),
+    }
+
+    fn expire(&mut self) {
+        self.lease = None;
+        match self.phase {
+            Phase::Keeping => self.begin(),
+            _ => self.lose(passing("the lease of this host has ended")),
         }
     }
 
@@ -275,6 +274,11 @@ impl Registration {
         self.enter(Phase::Claiming, claim);
     }
 
+    fn delete(&mut self, phase: Phase, modified: i64) {
+        let name = self.config.node.clone().into_bytes();
+        self.enter(phase, Request::Delete { name, modified });
+    }
+
     /// The key is not as this host expected. The key that a former process of this host left behind is taken
     /// over at once: this process could bind its address, so the former one has ended.
     fn contend(&mut self, key: Option<Key>) {
@@ -287,7 +291,10 @@ impl Registration {
         let record: Option<Record> = serde_json::from_slice(&key.value).ok();
         let address = record.map(|record| record.address);
         let is_left = !self.was_registered && address == Some(self.config.own);
-        if is_left || key.lease == 0 {
+        if key.lease == 0 {
+            // To write it would keep its age: whoever leads now would be replaced by a leader of an older term.
+            self.delete(Phase::Clearing, key.modified);
+        } else if is_left {
             self.claim(Expected::Modified(key.modified));
         } else if self.now - self.claiming_since > self.lasts_ns + LATE_NS {
             let address = address.map_or("an unreadable address".into(), |a| a.to_string());
@@ -395,11 +402,15 @@ impl Registration {
             return;
         }
         self.resigned = Some(self.now);
-        let delete = Request::Delete {
-            name: self.config.node.clone().into_bytes(),
-            modified: self.claimed,
-        };
-        self.enter(Phase::Resigning, delete);
+        self.delete(Phase::Resigning, self.claimed);
+    }
+
+    fn claim_anew(&mut self) {
+        self.told.resignations += 1;
+        self.show();
+        self.say(News::Resigned);
+        self.claiming_since = self.now;
+        self.claim(Expected::Absent);
     }
 
     /// Ends the lease, so that the others need not wait for its end.

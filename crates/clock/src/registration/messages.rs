@@ -71,7 +71,7 @@ pub enum Request {
         /// How long it lasts without renewal, s.
         ttl_s: i64,
     },
-    /// Renew the lease: [`Answer::Kept`].
+    /// Renew the lease: [`Answer::Kept`] or [`Answer::Expired`].
     KeepAlive {
         /// The lease.
         lease: i64,
@@ -121,11 +121,10 @@ pub enum Answer {
         /// How long it lasts without renewal, s.
         ttl_s: i64,
     },
-    /// How long the lease lasts from now on, s; 0 or less: it has ended.
-    Kept {
-        /// That time.
-        ttl_s: i64,
-    },
+    /// The lease was renewed.
+    Kept,
+    /// The lease had ended before.
+    Expired,
     /// The key was written.
     Claimed {
         /// At this revision.

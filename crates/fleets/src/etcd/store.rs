@@ -88,9 +88,9 @@ impl Store {
         match self.leases.get_mut(&lease) {
             Some(found) if now < found.ends => {
                 found.ends = now + found.ttl_s * S;
-                Answer::Kept { ttl_s: found.ttl_s }
+                Answer::Kept
             }
-            _ => Answer::Kept { ttl_s: 0 },
+            _ => Answer::Expired,
         }
     }
 
