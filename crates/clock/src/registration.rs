@@ -15,7 +15,7 @@ mod view;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-pub use messages::{Action, Answer, Change, Event, Expected, Key, News, Request, Trouble};
+pub use messages::{Action, Answer, Change, Event, Expected, Key, News, Request, Text, Trouble};
 
 use crate::{
     registry::{Record, MOST_NODES},
@@ -36,7 +36,9 @@ pub const PAUSE_NS: i64 = 250 * MS;
 const LATE_NS: i64 = 1_500 * MS;
 /// Shortest time between two complaints about an etcd that does not answer.
 const COMPLAINT_NS: i64 = 60_000 * MS;
-/// Shortest time between two resignations: whoever leads next may be starved too.
+/// A host that leads resigns when it was starved for this time: in a fleet of starved hosts, each may.
+const STARVED_NS: i64 = 1_000 * MS;
+/// Shortest time between two resignations of a host.
 pub const RESIGN_NS: i64 = 30_000 * MS;
 /// The time of what does not happen by itself.
 const NEVER: i64 = i64::MAX;
@@ -79,6 +81,23 @@ enum Phase {
     Over,
 }
 
+/// What is known since the connection was made.
+#[derive(Debug, Default)]
+struct Session {
+    /// When etcd last confirmed the lease.
+    kept: Option<i64>,
+    /// When to renew it.
+    keep_at: i64,
+    /// When this host began to claim its key.
+    claims_since: i64,
+    /// Revision at which this host last wrote its key.
+    claimed: i64,
+    /// Revision of the last change of the key by another client, or of its deletion, that the watch showed.
+    disowned: i64,
+    /// Whether the watch runs.
+    watches: bool,
+}
+
 /// A host's registration.
 #[derive(Debug)]
 pub struct Registration {
@@ -87,28 +106,20 @@ pub struct Registration {
     now: i64,
     /// Index of the endpoint of this session.
     endpoint: usize,
+    session: Session,
     phase: Phase,
     /// When the phase ends if no answer ends it before.
     until: i64,
     lease: Option<i64>,
     /// How long the lease lasts without renewal.
     lasts_ns: i64,
-    /// When etcd last confirmed the lease in this session.
-    kept: Option<i64>,
-    keep_at: i64,
-    /// When this host began to claim its key.
-    claiming_since: i64,
     /// Whether this process has had its key.
     was_registered: bool,
-    /// Revision at which this host last wrote its key.
-    claimed: i64,
-    /// The last change of this host's key that the watch showed: its revision, and whether the key has this
-    /// host's lease.
-    seen: (i64, bool),
-    /// Whether the watch runs.
-    watches: bool,
     view: View,
+    /// Whether this host is too starved to lead.
     unfit: bool,
+    /// Since when it leads nevertheless.
+    starved_since: Option<i64>,
     resigned: Option<i64>,
     told: status::Fleet,
     complained: Option<i64>,
@@ -127,25 +138,22 @@ impl Registration {
         let mut new = Registration {
             now,
             endpoint: 0,
+            session: Session::default(),
             phase: Phase::Connecting,
             until: NEVER,
             lease: None,
             lasts_ns: 0,
-            kept: None,
-            keep_at: NEVER,
-            claiming_since: now,
             was_registered: false,
-            claimed: 0,
-            seen: (0, true),
-            watches: false,
             view: View::new(config.own),
             unfit: false,
+            starved_since: None,
             resigned: None,
             told,
             complained: None,
             actions: VecDeque::new(),
             config,
         };
+        new.show();
         new.connect();
         new
     }
@@ -157,13 +165,11 @@ impl Registration {
 
     /// When [`Event::Time`] is due: after the time of the last event. `i64::MAX` when the registration is over.
     pub fn wakes_at(&self) -> i64 {
-        let silent = self.kept.map_or(NEVER, |at| at + SILENT_NS);
-        let keep = self.kept.map_or(NEVER, |_| self.keep_at);
-        let publish = self.view.due().filter(|_| self.watches);
-        self.until
-            .min(silent)
-            .min(keep)
-            .min(publish.unwrap_or(NEVER))
+        let kept = self.session.kept;
+        let renewal = kept.map(|at| self.session.keep_at.min(at + SILENT_NS));
+        let publication = self.view.due().filter(|_| self.session.watches);
+        let others = renewal.into_iter().chain(publication);
+        others.fold(self.until, i64::min)
     }
 
     /// Takes an event.
@@ -211,16 +217,14 @@ impl Registration {
                 _ => self.lose(silent()),
             }
         }
-        if self.kept.is_some_and(|at| self.now >= at + SILENT_NS) {
-            self.lose(silent());
-        }
-        if let (Some(_), Some(lease)) = (self.kept, self.lease) {
-            if self.now >= self.keep_at {
-                self.keep_at = self.now + KEEP_NS;
-                self.ask(Request::KeepAlive { lease });
+        if let Some(kept) = self.session.kept {
+            if self.now >= kept + SILENT_NS {
+                self.lose(silent());
+            } else if self.now >= self.session.keep_at {
+                self.renew();
             }
         }
-        if self.watches && self.view.due().is_some_and(|at| self.now >= at) {
+        if self.session.watches && self.view.due().is_some_and(|at| self.now >= at) {
             self.publish();
         }
         self.resign_if_unfit();
@@ -243,7 +247,14 @@ impl Registration {
     fn keep(&mut self) {
         match self.phase {
             Phase::Keeping => self.register(),
-            _ => self.kept = Some(self.now),
+            _ => self.session.kept = Some(self.now),
+        }
+    }
+
+    fn renew(&mut self) {
+        if let Some(lease) = self.lease {
+            self.session.keep_at = self.now + KEEP_NS;
+            self.ask(Request::KeepAlive { lease });
         }
     }
 
@@ -257,17 +268,17 @@ impl Registration {
 
     /// Creates this host's key, with a lease that is valid now.
     fn register(&mut self) {
-        self.kept = Some(self.now);
-        self.keep_at = self.now + KEEP_NS;
-        self.claiming_since = self.now;
+        self.session.kept = Some(self.now);
+        self.session.keep_at = self.now + KEEP_NS;
+        self.session.claims_since = self.now;
         self.claim(Expected::Absent);
     }
 
     fn claim(&mut self, expected: Expected) {
         let record = serde_json::to_vec(&Record::own(self.config.own)).expect("it is plain data");
         let claim = Request::Claim {
-            name: self.config.node.clone().into_bytes(),
-            value: record,
+            name: self.name(),
+            value: Text(record),
             lease: self.lease.unwrap_or(0),
             expected,
         };
@@ -275,8 +286,13 @@ impl Registration {
     }
 
     fn delete(&mut self, phase: Phase, modified: i64) {
-        let name = self.config.node.clone().into_bytes();
+        let name = self.name();
         self.enter(phase, Request::Delete { name, modified });
+    }
+
+    /// The name of this host's key.
+    fn name(&self) -> Text {
+        Text::from(self.config.node.as_str())
     }
 
     /// The key is not as this host expected. The key that a former process of this host left behind is taken
@@ -288,7 +304,7 @@ impl Registration {
         if Some(key.lease) == self.lease {
             return self.own(key.modified);
         }
-        let record: Option<Record> = serde_json::from_slice(&key.value).ok();
+        let record: Option<Record> = serde_json::from_slice(&key.value.0).ok();
         let address = record.map(|record| record.address);
         let is_left = !self.was_registered && address == Some(self.config.own);
         if key.lease == 0 {
@@ -296,7 +312,7 @@ impl Registration {
             self.delete(Phase::Clearing, key.modified);
         } else if is_left {
             self.claim(Expected::Modified(key.modified));
-        } else if self.now - self.claiming_since > self.lasts_ns + LATE_NS {
+        } else if self.now - self.session.claims_since > self.lasts_ns + LATE_NS {
             let address = address.map_or("an unreadable address".into(), |a| a.to_string());
             self.lose(Trouble::Lasting(format!(
                 "node {} of fleet {} already runs at {address}; use another name with --node",
@@ -311,8 +327,8 @@ impl Registration {
     /// This host has its key since `revision`.
     fn own(&mut self, revision: i64) {
         self.was_registered = true;
-        self.claimed = revision;
-        if !self.watches {
+        self.session.claimed = revision;
+        if !self.session.watches {
             return self.enter(Phase::Reading, Request::Read);
         }
         self.phase = Phase::Member;
@@ -322,7 +338,7 @@ impl Registration {
 
     fn read(&mut self, revision: i64, keys: &[Key]) {
         self.view.read(self.now, keys);
-        let own = self.config.node.as_bytes();
+        let own = self.name();
         let has_own = |key: &Key| key.name == own && Some(key.lease) == self.lease;
         // A removal between the claim and this reading is not in the watch.
         if keys.len() < MOST_NODES && !keys.iter().any(has_own) {
@@ -335,7 +351,7 @@ impl Registration {
     fn join(&mut self) {
         self.phase = Phase::Member;
         self.until = NEVER;
-        self.watches = true;
+        self.session.watches = true;
         self.complained = None;
         self.told.connected = true;
         self.told.state = format!("connected to {}", self.url());
@@ -346,9 +362,9 @@ impl Registration {
     fn change(&mut self, changes: Vec<Change>) {
         for change in &changes {
             self.view.change(self.now, change);
-            if change.name() == self.config.node.as_bytes() {
-                let is_own = matches!(change, Change::Put(key) if Some(key.lease) == self.lease);
-                self.seen = (change.revision(), is_own);
+            let has_lease = matches!(change, Change::Put(key) if Some(key.lease) == self.lease);
+            if *change.name() == self.name() && !has_lease {
+                self.session.disowned = change.revision();
             }
         }
         self.lose_if_disowned();
@@ -357,8 +373,7 @@ impl Registration {
     /// Ends the session if another client changed or removed the key. The watch may show a change before the
     /// answer to this host's own request, so while this host writes its key nothing is concluded.
     fn lose_if_disowned(&mut self) {
-        let (revision, is_own) = self.seen;
-        if self.phase == Phase::Member && revision > self.claimed && !is_own {
+        if self.phase == Phase::Member && self.session.disowned > self.session.claimed {
             self.lose(disowned());
         }
     }
@@ -380,10 +395,7 @@ impl Registration {
         if let Some(roster) = self.view.doubt() {
             self.actions.push_back(Action::Publish(roster));
         }
-        self.kept = None;
-        self.watches = false;
-        // An etcd that has forgotten everything counts its revisions anew.
-        self.seen = (0, true);
+        self.session = Session::default();
         self.endpoint = (self.endpoint + 1) % self.config.endpoints.len();
         self.phase = Phase::Pausing;
         self.until = self.now + PAUSE_NS;
@@ -396,20 +408,23 @@ impl Registration {
     /// creation, which the others publish together. etcd refuses both in one transaction. To revoke the lease
     /// instead would take two more round trips, and a failure between them would cost the lease.
     fn resign_if_unfit(&mut self) {
+        let leads = self.unfit
+            && self.phase == Phase::Member
+            && self.view.is_led_by(&self.config.node, self.lease);
+        let since = self.starved_since.unwrap_or(self.now);
+        self.starved_since = leads.then_some(since);
         let may = self.resigned.is_none_or(|at| self.now - at >= RESIGN_NS);
-        let leads = self.view.is_led_by(&self.config.node, self.lease);
-        if self.phase != Phase::Member || !self.unfit || !may || !leads {
-            return;
+        if leads && may && self.now - since >= STARVED_NS {
+            self.resigned = Some(self.now);
+            self.delete(Phase::Resigning, self.session.claimed);
         }
-        self.resigned = Some(self.now);
-        self.delete(Phase::Resigning, self.claimed);
     }
 
     fn claim_anew(&mut self) {
         self.told.resignations += 1;
         self.show();
         self.say(News::Resigned);
-        self.claiming_since = self.now;
+        self.session.claims_since = self.now;
         self.claim(Expected::Absent);
     }
 
@@ -420,8 +435,7 @@ impl Registration {
             Phase::Pausing | Phase::Connecting | Phase::Over => false,
             _ => true,
         };
-        self.kept = None;
-        self.watches = false;
+        self.session = Session::default();
         match self.lease.filter(|_| is_connected) {
             Some(lease) => self.enter(Phase::Leaving, Request::Revoke { lease }),
             None => self.end(),
@@ -467,14 +481,14 @@ impl Registration {
         self.actions.push_back(Action::Show(self.told.clone()));
     }
 
-    /// Publishes the fleet to the status and the synchronisation.
+    /// Publishes the fleet to the synchronisation and the status.
     fn publish(&mut self) {
         self.told.nodes = self.view.nodes();
         self.told.refused = self.view.refused();
-        self.show();
         if let Some(roster) = self.view.publish() {
             self.actions.push_back(Action::Publish(roster));
         }
+        self.show();
     }
 
     fn url(&self) -> &str {
@@ -493,3 +507,6 @@ fn silent() -> Trouble {
 fn disowned() -> Trouble {
     passing("another client changed or removed the key of this host")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,32 @@
 //! What a registration and its caller say to each other. Plain data, without etcd's own types.
 
+use std::fmt;
+
 use crate::{roster::Roster, status};
+
+/// The name or the value of a key. Usually text, but any client may have written it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Text(pub Vec<u8>);
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(text.as_bytes().to_vec())
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
 
 /// A key of the fleet, as etcd has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// The part after the fleet's prefix. Of a valid key, the name of the node.
-    pub name: Vec<u8>,
+    pub name: Text,
     /// A [`crate::registry::Record`] in JSON, if valid.
-    pub value: Vec<u8>,
+    pub value: Text,
     /// Revision at which it was created.
     pub created: i64,
     /// Revision at which it was last written.
@@ -25,7 +43,7 @@ pub enum Change {
     /// It was deleted.
     Deleted {
         /// The part after the fleet's prefix.
-        name: Vec<u8>,
+        name: Text,
         /// Revision of the deletion.
         revision: i64,
     },
@@ -33,7 +51,7 @@ pub enum Change {
 
 impl Change {
     /// The name of the key.
-    pub fn name(&self) -> &[u8] {
+    pub fn name(&self) -> &Text {
         match self {
             Change::Put(key) => &key.name,
             Change::Deleted { name, .. } => name,
@@ -80,9 +98,9 @@ pub enum Request {
     /// ([`Answer::Held`]).
     Claim {
         /// Name of the key.
-        name: Vec<u8>,
+        name: Text,
         /// Its value.
-        value: Vec<u8>,
+        value: Text,
         /// Its lease.
         lease: i64,
         /// The condition.
@@ -91,7 +109,7 @@ pub enum Request {
     /// In one transaction, delete the key if it was last written at this revision: [`Answer::Deleted`].
     Delete {
         /// Name of the key.
-        name: Vec<u8>,
+        name: Text,
         /// The condition.
         modified: i64,
     },

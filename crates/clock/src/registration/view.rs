@@ -50,17 +50,17 @@ impl View {
         self.changed = Some((since, now));
         match change {
             Change::Put(key) => self.put(key),
-            Change::Deleted { name, .. } => self.registry.remove(name),
+            Change::Deleted { name, .. } => self.registry.remove(&name.0),
         }
     }
 
     fn put(&mut self, key: &Key) {
         let found = Found {
-            value: &key.value,
+            value: &key.value.0,
             created: key.created,
             lease: key.lease,
         };
-        self.registry.put(&key.name, found);
+        self.registry.put(&key.name.0, found);
     }
 
     /// When to publish, if there is news.

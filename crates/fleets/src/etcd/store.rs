@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onramp_clock::registration::{Answer, Change, Expected, Key, Request, Trouble};
+use onramp_clock::registration::{Answer, Change, Expected, Key, Request, Text, Trouble};
 
 const S: i64 = 1_000_000_000;
 /// etcd looks for ended leases at this interval.
@@ -21,7 +21,7 @@ struct Lease {
 #[derive(Debug)]
 pub struct Store {
     revision: i64,
-    keys: BTreeMap<Vec<u8>, Key>,
+    keys: BTreeMap<Text, Key>,
     leases: BTreeMap<i64, Lease>,
     /// In the order of their revisions.
     history: Vec<Change>,
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    fn claim(&mut self, name: &[u8], value: &[u8], lease: i64, expected: Expected) -> Answer {
+    fn claim(&mut self, name: &Text, value: &Text, lease: i64, expected: Expected) -> Answer {
         let present = self.keys.get(name);
         let is_expected = match expected {
             Expected::Absent => present.is_none(),
@@ -108,21 +108,21 @@ impl Store {
         }
         self.revision += 1;
         let key = Key {
-            name: name.to_owned(),
-            value: value.to_owned(),
+            name: name.clone(),
+            value: value.clone(),
             created: present.map_or(self.revision, |key| key.created),
             modified: self.revision,
             lease,
         };
         self.history.push(Change::Put(key.clone()));
-        self.keys.insert(name.to_owned(), key);
+        self.keys.insert(name.clone(), key);
         Answer::Claimed {
             revision: self.revision,
         }
     }
 
     /// Deletes these keys at one revision.
-    fn delete(&mut self, names: &[Vec<u8>]) {
+    fn delete(&mut self, names: &[Text]) {
         if names.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl Store {
     fn end(&mut self, lease: i64) {
         self.leases.remove(&lease);
         let keys = self.keys.values().filter(|key| key.lease == lease);
-        let names: Vec<Vec<u8>> = keys.map(|key| key.name.clone()).collect();
+        let names: Vec<Text> = keys.map(|key| key.name.clone()).collect();
         self.delete(&names);
     }
 

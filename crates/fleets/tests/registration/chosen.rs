@@ -1,6 +1,6 @@
 //! Chosen cases.
 
-use onramp_clock::registration::{Expected, Request, Trouble};
+use onramp_clock::registration::{Expected, Request, Text, Trouble};
 
 use crate::{
     faults::{Fault, Faults},
@@ -22,7 +22,7 @@ fn a_starved_leader_gives_way_and_stays_a_member() {
     let mut world = World::whole(&["a", "b", "c"]);
     assert_eq!(names(&world, 2), ["a", "b", "c"]);
     world.hosts[0].unfit = true;
-    world.run(S);
+    world.run(2 * S);
     world.check_agreement();
     assert_eq!(names(&world, 2), ["b", "c", "a"]);
     assert_eq!(world.process(0).told.resignations, 1);
@@ -186,7 +186,7 @@ fn a_host_that_an_operator_removes_or_overwrites_comes_back() {
     assert_eq!(names(&world, 1), ["b", "a"]);
     world.operate(0, |key| Request::Claim {
         name: key.name.clone(),
-        value: vec![],
+        value: Text::from(""),
         lease: 0,
         expected: Expected::Modified(key.modified),
     });

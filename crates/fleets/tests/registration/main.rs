@@ -9,7 +9,7 @@ use faults::Faults;
 use world::{World, S};
 
 /// Schedules of a test run.
-const SCHEDULES: u64 = 60_000;
+const SCHEDULES: u64 = 6_000;
 /// After the last fault: an interval between two resignations, and what a host needs to register.
 const CALM: i64 = 45 * S;
 

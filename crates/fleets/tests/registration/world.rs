@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use onramp_clock::{
-    registration::{Action, Answer, Config, Event, Key, News, Registration, Request, Trouble},
+    registration::{
+        Action, Answer, Config, Event, Key, News, Registration, Request, Text, Trouble,
+    },
     registry::Record,
     roster::Roster,
     status,
@@ -63,7 +65,7 @@ impl Process {
 }
 
 /// By name: the revision of a key's creation, its lease and the address in it.
-type Owners = BTreeMap<Vec<u8>, (i64, i64, Option<SocketAddr>)>;
+type Owners = BTreeMap<Text, (i64, i64, Option<SocketAddr>)>;
 
 pub struct World {
     pub now: i64,
@@ -340,7 +342,7 @@ impl World {
             }),
             Fault::Overwrite(n) => self.operate(n, |key| Request::Claim {
                 name: key.name.clone(),
-                value: b"not a record".to_vec(),
+                value: Text::from("not a record"),
                 lease: 0,
                 expected: onramp_clock::registration::Expected::Modified(key.modified),
             }),
@@ -371,7 +373,7 @@ impl World {
 
     /// An operator does something to the key of a host.
     pub fn operate(&mut self, n: usize, request: impl FnOnce(&Key) -> Request) {
-        let name = self.hosts[n].config.node.as_bytes();
+        let name = Text::from(self.hosts[n].config.node.as_str());
         let Some(request) = self.etcd.keys().find(|key| key.name == name).map(request) else {
             return;
         };
@@ -403,7 +405,7 @@ impl World {
 }
 
 pub fn owner(key: &Key) -> Option<SocketAddr> {
-    let record: Option<Record> = serde_json::from_slice(&key.value).ok();
+    let record: Option<Record> = serde_json::from_slice(&key.value.0).ok();
     record.map(|record| record.address)
 }
 
@@ -471,7 +473,7 @@ impl World {
             .collect();
         // The others are an operator's.
         let leased: Vec<&Key> = self.etcd.keys().filter(|key| key.lease != 0).collect();
-        let keys: Vec<&[u8]> = leased.iter().map(|key| &key.name[..]).collect();
+        let keys: Vec<&[u8]> = leased.iter().map(|key| &key.name.0[..]).collect();
         let wanted: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
         assert_eq!(keys, wanted, "the keys are those of the hosts that run");
         let oldest = leased.iter().copied().min_by_key(|key| key.created);

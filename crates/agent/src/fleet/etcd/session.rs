@@ -6,7 +6,7 @@ use etcd_client::{
     Txn, TxnOp, TxnOpResponse, WatchOptions,
 };
 use onramp_clock::{
-    registration::{Answer, Change, Expected, Key, Request, Trouble},
+    registration::{Answer, Change, Expected, Key, Request, Text, Trouble},
     registry::MOST_NODES,
 };
 use tokio::{
@@ -143,8 +143,8 @@ impl Server {
 
     async fn claim(
         &mut self,
-        name: &[u8],
-        value: Vec<u8>,
+        name: &Text,
+        value: Text,
         lease: i64,
         expected: Expected,
     ) -> Result<Answer, Error> {
@@ -158,7 +158,7 @@ impl Server {
         let with_lease = PutOptions::new().with_lease(lease);
         let txn = Txn::new()
             .when([condition])
-            .and_then([TxnOp::put(key.clone(), value, Some(with_lease))])
+            .and_then([TxnOp::put(key.clone(), value.0, Some(with_lease))])
             .or_else([TxnOp::get(key, None)]);
         let answer = self.client.txn(txn).await?;
         if answer.succeeded() {
@@ -232,15 +232,15 @@ impl Server {
         }
     }
 
-    fn key(&self, name: &[u8]) -> Vec<u8> {
-        [self.prefix.as_bytes(), name].concat()
+    fn key(&self, name: &Text) -> Vec<u8> {
+        [self.prefix.as_bytes(), &name.0].concat()
     }
 
     /// A key of the fleet.
     fn found(&self, key: &KeyValue) -> Option<Key> {
         Some(Key {
-            name: key.key().strip_prefix(self.prefix.as_bytes())?.to_vec(),
-            value: key.value().to_vec(),
+            name: Text(key.key().strip_prefix(self.prefix.as_bytes())?.to_vec()),
+            value: Text(key.value().to_vec()),
             created: key.create_revision(),
             modified: key.mod_revision(),
             lease: key.lease(),
