@@ -54,7 +54,7 @@ impl Store {
             } => self.claim(name, value, *lease, *expected),
             Request::Delete { name, modified } => {
                 if self.keys.get(name).map(|key| key.modified) == Some(*modified) {
-                    self.delete(&[name.clone()]);
+                    self.delete(std::slice::from_ref(name));
                 }
                 Answer::Deleted
             }
