@@ -160,12 +160,14 @@ fn changes_are_published_when_nothing_changes_for_a_moment() {
     assert_eq!(host.leader(), Some(own()));
     assert_eq!(host.rosters[1].members.all().len(), 2);
     // In a fleet that changes all the time, nevertheless.
-    for revision in 15..21 {
-        host.answers([Answer::Changed(vec![Change::Put(other(revision))])]);
+    for n in 3..9 {
+        let (name, address) = (format!("n{n}"), format!("10.0.0.{n}:5198"));
+        let joined = key(&name, &address, 12 + n, 5);
+        host.answers([Answer::Changed(vec![Change::Put(joined)])]);
         host.pass(90 * MS);
     }
-    assert_eq!(host.told.nodes.len(), 2);
-    assert_eq!(host.rosters.len(), 2, "the roster is the same");
+    assert_eq!(host.rosters.len(), 3);
+    assert_eq!(host.rosters[2].members.all().len(), 2 + 6);
 }
 
 #[test]

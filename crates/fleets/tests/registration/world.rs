@@ -42,6 +42,7 @@ pub struct Process {
     /// How often the term went back.
     back: u64,
     is_leaving: bool,
+    cannot_leave: bool,
     is_over: bool,
 }
 
@@ -148,6 +149,7 @@ impl World {
             resigned: None,
             back: 0,
             is_leaving: false,
+            cannot_leave: false,
             is_over: false,
         });
         self.act(n);
@@ -225,12 +227,21 @@ impl World {
     /// Keeps what a host publishes and says, and checks it.
     fn note(&mut self, n: usize, action: Action) {
         let (now, wipes) = (self.now, self.wipes);
+        let own = Some(self.hosts[n].config.own);
+        let has_key = self
+            .etcd
+            .keys()
+            .any(|key| key.lease != 0 && owner(key) == own);
         let process = self.hosts[n].process.as_mut().expect("it acts");
         match action {
             Action::Publish(roster) => process.publish(now, roster, wipes),
             Action::Show(told) => process.told = told,
             Action::Say(news) => process.hear(now, news),
-            Action::End => process.is_over = true,
+            Action::End => {
+                let has_left = process.told.connected && !process.cannot_leave;
+                assert!(!(has_left && has_key), "host {n} has left and has a key");
+                process.is_over = true;
+            }
             Action::Ask(_) | Action::Disconnect => unreachable!("done already"),
         }
     }
@@ -447,7 +458,7 @@ impl Process {
                     "it resigns too often"
                 );
             }
-            News::CannotLeave(_) => {}
+            News::CannotLeave(_) => self.cannot_leave = true,
         }
     }
 }
