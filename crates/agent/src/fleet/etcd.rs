@@ -1,8 +1,6 @@
 //! A fleet in etcd: carries out what the registration (`onramp_clock::registration`) wants, with sockets and
 //! the clock. It decides nothing. A thread with its own runtime does it.
 
-mod session;
-
 use std::{
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -24,7 +22,7 @@ use onramp_clock::{
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
-use session::Session;
+use crate::etcd::Session;
 
 /// The options of a registration.
 pub struct Config {

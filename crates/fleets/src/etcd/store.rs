@@ -98,7 +98,8 @@ impl Store {
         let present = self.keys.get(name);
         let is_expected = match expected {
             Expected::Absent => present.is_none(),
-            Expected::Modified(revision) => present.is_some_and(|key| key.modified == revision),
+            // A key that does not exist counts as written at revision 0.
+            Expected::Modified(revision) => present.map_or(0, |key| key.modified) == revision,
         };
         if !is_expected {
             return Answer::Held(present.cloned());

@@ -1,4 +1,4 @@
-//! A connection to an etcd server: translates requests and answers. When it is dropped, the requests under way
+//! A connection to an etcd server: translates the requests of a registration, and the answers. When it is dropped, the requests under way
 //! and their answers are dropped with it. No timeouts: the registration has them.
 
 use etcd_client::{
@@ -194,10 +194,15 @@ impl Server {
         self.say(Answer::Kept);
         loop {
             let answer = tokio::select! {
-                Some(()) = renewals.recv() => match keeper.keep_alive().await {
-                    Ok(()) => continue,
-                    Err(error) => Answer::Failed(trouble(&error)),
-                },
+                renewal = renewals.recv() => {
+                    if renewal.is_none() {
+                        return;
+                    }
+                    match keeper.keep_alive().await {
+                        Ok(()) => continue,
+                        Err(error) => Answer::Failed(trouble(&error)),
+                    }
+                }
                 answer = answers.message() => match answer {
                     Ok(Some(answer)) if answer.ttl() > 0 => Answer::Kept,
                     Ok(_) => Answer::Expired,
