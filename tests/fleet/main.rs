@@ -10,4 +10,5 @@ mod faults;
 mod hostile;
 mod large;
 mod membership;
+mod model;
 mod world;

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
     path::{Path, PathBuf},
-    sync::{mpsc, Arc},
+    sync::{atomic::AtomicBool, mpsc, Arc},
 };
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -17,6 +17,7 @@ use onramp_clock::{
     host::Host,
     keys::Keys,
     members::Members,
+    registration,
     registry::{check_address, check_name},
     roster::Roster,
     stamps::Socket,
@@ -180,6 +181,7 @@ impl FleetArgs {
                  set its fleet time; add --key-file"
             );
         }
+        let unfit = Arc::new(AtomicBool::new(false));
         let config = Config {
             own,
             keys,
@@ -188,7 +190,7 @@ impl FleetArgs {
             interval: self.probe_interval,
             lease,
             discipline: self.discipline,
-            unfit: Arc::default(),
+            unfit: Arc::clone(&unfit),
             synthetic: Synthetic {
                 oscillator: self.synthetic_clock,
                 noise: self.synthetic_noise,
@@ -199,7 +201,8 @@ impl FleetArgs {
             format!("cannot bind UDP {own}; --own must be an address of this host with a free port")
         })?;
         info!("clock: the address of this host is {own}");
-        let etcd = etcd.map(|config| Etcd::start(config, tell)).transpose()?;
+        let register = |config| Etcd::start(config, tell, unfit);
+        let etcd = etcd.map(register).transpose()?;
         let host = Host::start(config, socket, rosters)?;
         Ok(Part { etcd, host, fixed })
     }
@@ -280,12 +283,15 @@ impl EtcdArgs {
             }
             options = options.with_tls(tls);
         }
-        Ok(etcd::Config {
+        let registration = registration::Config {
             endpoints: self.etcd.clone(),
-            options,
             fleet: self.fleet.clone(),
             node,
             own,
+        };
+        Ok(etcd::Config {
+            registration,
+            options,
         })
     }
 }

@@ -13,6 +13,7 @@ pub mod datapath;
 mod detach;
 mod devices;
 pub mod doctor;
+pub mod etcd;
 mod fleet;
 pub mod metrics;
 mod notify;

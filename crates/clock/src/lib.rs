@@ -23,6 +23,7 @@ pub mod members;
 pub mod node;
 mod own;
 mod published;
+pub mod registration;
 pub mod registry;
 pub mod roster;
 pub mod stamps;

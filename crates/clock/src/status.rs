@@ -85,6 +85,9 @@ pub struct Fleet {
     pub state: String,
     /// How often the connection failed or was lost.
     pub failures: u64,
+    /// How often this host gave up to lead, because it was too starved.
+    #[serde(default)]
+    pub resignations: u64,
     /// Registered nodes, the oldest first.
     pub nodes: Vec<Node>,
     /// Keys that are not valid nodes: name and reason.

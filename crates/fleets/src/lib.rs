@@ -2,13 +2,14 @@
 //! networks, inside one thread. One seed gives the same run.
 //!
 //! Does: machines whose processor is taken away ([`starvation`]), clocks that wander and step ([`clock`]), paths that queue,
-//! lose and differ by direction ([`network`]), the loop of events ([`world`]), errors against sigmas ([`errors`]), and the grid
-//! of worlds in docs/clock.md ([`grid`]).
+//! lose and differ by direction ([`network`]), a model of etcd ([`etcd`]), the loop of events ([`world`]), errors against sigmas
+//! ([`errors`]), and the grid of worlds in docs/clock.md ([`grid`]).
 //! Does not: congestion control, TCP, or the estimator; it knows the true time, which the hosts do not.
 #![warn(missing_docs)]
 
 pub mod clock;
 pub mod errors;
+pub mod etcd;
 pub mod grid;
 pub mod network;
 pub mod starvation;

@@ -87,6 +87,9 @@ fn fleet(f: &Fleet) -> String {
     if !f.connected {
         out.push_str("; the members are the last known ones");
     }
+    if f.resignations > 0 {
+        let _ = write!(out, "; {} times too starved to lead", f.resignations);
+    }
     out.push('\n');
     for node in f.nodes.iter().take(MOST_LISTED) {
         let Node {
