@@ -14,6 +14,7 @@ mod detach;
 mod devices;
 pub mod doctor;
 mod fleet;
+mod floor;
 pub mod metrics;
 mod notify;
 mod peers;
