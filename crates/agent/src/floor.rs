@@ -37,7 +37,7 @@ impl fmt::Display for Of {
 }
 
 /// What a threshold demands from the clock.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limit {
     of: Of,
     /// It is the configured T, not the limit of automatic ones.
@@ -74,10 +74,10 @@ impl Limit {
 
     /// Why the clock is not good enough, if it is not.
     fn fault(&self, error: Span, sigma: Span) -> Option<String> {
-        let Limit { of, most_error, .. } = self;
-        (error > *most_error).then(|| match self.is_fixed {
+        let most_error = self.most_error;
+        (error > most_error).then(|| match self.is_fixed {
             true => format!(
-                "{of} is {most_error}, and the clocks may make a delay wrong by {error} (sigma {sigma})"
+                "it is {most_error}, and the clocks may make a delay wrong by {error} (sigma {sigma})"
             ),
             false => format!(
                 "the clocks may make a delay wrong by {error} (sigma {sigma}), more than {most_error}, the most for automatic \
@@ -98,7 +98,7 @@ struct Below {
 /// The thresholds for which the clock is not good enough.
 #[derive(Debug, Default)]
 pub struct Floors {
-    below: BTreeMap<Of, Below>,
+    below: BTreeMap<Limit, Below>,
     times: u64,
 }
 
@@ -106,32 +106,35 @@ impl Floors {
     /// Takes the error of a delay as the clock reports it now. A threshold is used again when the clock was good enough for it
     /// for a lease: otherwise it would change with every report.
     pub fn compare(&mut self, limits: &[Limit], error: Span, sigma: Span, lease: Span, now: i64) {
-        let is_used = |of: &Of| limits.iter().any(|limit| limit.of == *of);
-        self.below.retain(|of, _| is_used(of)); // a reload may have removed it
+        self.below.retain(|limit, _| limits.contains(limit)); // a reload may have changed it
         for limit in limits {
             match limit.fault(error, sigma) {
-                Some(why) => self.begin(&limit.of, why, now.saturating_add(lease.as_ns())),
-                None => self.end(&limit.of, now),
+                Some(why) => self.begin(limit, why, now.saturating_add(lease.as_ns())),
+                None => self.end(limit, now),
             }
         }
     }
 
-    fn begin(&mut self, of: &Of, why: String, until_mono_ns: i64) {
-        if !self.below.contains_key(of) {
+    fn begin(&mut self, limit: &Limit, why: String, until_mono_ns: i64) {
+        if !self.below.contains_key(limit) {
             self.times += 1;
-            warn!("nothing is held for {of}: {why}; raise the threshold, or find what disturbs the clock (onramp clock status)");
+            warn!(
+                "nothing is held for {}: {why}; raise the threshold, or find what disturbs the clock (onramp clock status)",
+                limit.of
+            );
         }
-        self.below.insert(of.clone(), Below { why, until_mono_ns });
+        let below = Below { why, until_mono_ns };
+        self.below.insert(limit.clone(), below);
     }
 
-    fn end(&mut self, of: &Of, now: i64) {
-        if self
-            .below
-            .get(of)
-            .is_some_and(|below| now >= below.until_mono_ns)
-        {
-            self.below.remove(of);
-            info!("the clock is good enough for {of} again: flows are held");
+    fn end(&mut self, limit: &Limit, now: i64) {
+        let below = self.below.get(limit);
+        if below.is_some_and(|below| now >= below.until_mono_ns) {
+            self.below.remove(limit);
+            info!(
+                "the clock is good enough for {} again: flows are held",
+                limit.of
+            );
         }
     }
 
@@ -142,7 +145,7 @@ impl Floors {
 
     /// Whether nothing is held for this threshold.
     pub fn is_below(&self, of: &Of) -> bool {
-        self.below.contains_key(of)
+        self.below.keys().any(|limit| limit.of == *of)
     }
 
     /// How often the clock ceased to be good enough for a threshold.
@@ -152,8 +155,8 @@ impl Floors {
 
     /// For the status.
     pub fn list(&self) -> Vec<BelowError> {
-        let entry = |(of, below): (&Of, &Below)| BelowError {
-            threshold: of.to_string(),
+        let entry = |(limit, below): (&Limit, &Below)| BelowError {
+            threshold: limit.of.to_string(),
             why: below.why.clone(),
         };
         self.below.iter().map(entry).collect()
@@ -239,20 +242,22 @@ mod tests {
         let why = &floors.list()[0].why;
         assert_eq!(
             why,
-            "law.threshold is 20 us, and the clocks may make a delay wrong by 24 us (sigma 4 us)"
+            "it is 20 us, and the clocks may make a delay wrong by 24 us (sigma 4 us)"
         );
         floors.forget();
         assert!(!floors.is_below(&Of::Law));
     }
 
     #[test]
-    fn a_class_fails_alone_and_is_forgotten_with_its_threshold() {
+    fn a_class_fails_alone_and_another_threshold_is_judged_anew() {
         let all = limits(&format!("[law]\nthreshold = \"20 us\"\n{CLASSES}"));
         let mut floors = Floors::default();
         compare(&mut floors, &all, 2, 0);
         let of_fast = Of::Class("fast".to_owned());
         assert!(floors.is_below(&of_fast) && !floors.is_below(&Of::Law));
-        compare(&mut floors, &all[..1], 2, 1);
+        let raised = CLASSES.replace("8 us", "12 us");
+        let raised = limits(&format!("[law]\nthreshold = \"20 us\"\n{raised}"));
+        compare(&mut floors, &raised, 2, 1);
         assert!(floors.list().is_empty());
     }
 }
