@@ -84,6 +84,7 @@ pub fn nothing_is_held_for_a_threshold_below_it() {
     };
     sender.await_clock(SOON, has_lease);
     receiver.await_clock(SOON, has_lease);
+    let began = now_mono_ns();
     pause_s(1.1); // the next look changes the rules
     println!("{:?}", sender.status().health);
     assert_eq!(below(), ["the threshold of class low"]);
@@ -91,6 +92,8 @@ pub fn nothing_is_held_for_a_threshold_below_it() {
     let (holds, oracks) = traffic(&star, &sender, OF_CLASS);
     assert!(holds == 0 && oracks > 0, "{holds} holds, {oracks} OR-ACKs");
     sender.await_clock(SOON, |_| below().is_empty());
+    let took_ms = (now_mono_ns() - began) / MS;
+    println!("T of {LOW} is used after {took_ms} ms");
     assert!(sender.text().contains("good enough for the threshold of class low again"));
     pause_s(1.1);
     assert!(traffic(&star, &sender, OF_CLASS).0 > 0);
@@ -122,16 +125,15 @@ pub fn nothing_is_held_for_a_threshold_below_it() {
     receiver.assert_harmless();
 }
 
-/// How wrong the clock of the starved host is: twelve times T.
-const WRONG_NS: i64 = 60 * MS;
+/// How wrong the clock of the starved host is: 18 times T, and nearly the cap.
+const WRONG_NS: i64 = 90 * MS;
 const GUARD_MS: i64 = 50;
 /// Of the usual options.
 const MAX_PAUSE_MS: i64 = 100;
 /// The port's buffer takes so long to send.
 const QUEUE_MS: i64 = 48;
-/// The guard judges at the first OR-ACK after a window. The clock became wrong within a window, and all of the next one is
-/// judged; the OR-ACK is that of a packet that is held for the cap, and waits in the queue. Its error is in the window's
-/// lowest delay if the OR-ACKs before it were in the queue already.
+/// The guard judges a flow at the first OR-ACK after a window: that of a packet that was held for the cap, and waited in the
+/// queue. In its first window a flow may not have been held often enough yet.
 const RAISED_WITHIN_MS: i64 = 2 * (GUARD_MS + MAX_PAUSE_MS + QUEUE_MS);
 /// Its sigma is small enough for T when the estimates of the time of starvation are forgotten.
 const RECOVERED_WITHIN_MS: i64 = 100_000;
@@ -247,7 +249,6 @@ impl Incast {
             pause_s(0.5);
         }
         println!("no lease while: {reasons:?}");
-        assert!(!reasons.is_empty(), "it had a lease when it was fed");
     }
 
     /// No packet was held beyond the cap, and with right clocks flows are held again.
@@ -272,7 +273,8 @@ fn reason(agent: &Agent) -> Option<String> {
     }
 }
 
-/// `held`: the senders whose flows are held because the clock of the victim is wrong.
+/// `held`: the senders whose flows are held because the clock of the victim is wrong. New flows begin, because of older ones
+/// the guard may have raised T before.
 fn starved(victim: usize, held: &[usize]) {
     let incast = Incast::start();
     incast.finish("right", incast.flows(2.0));
