@@ -4,6 +4,7 @@ mod flow;
 mod look;
 mod members;
 mod reload;
+mod renew;
 mod traced;
 
 use std::{
@@ -34,6 +35,7 @@ use crate::config::{self, AgentOptions, Configuration, Given};
 use crate::datapath::pins::{self, BpfFs};
 use crate::datapath::{join, Datapath, Setting};
 use crate::devices;
+use crate::floor::Floors;
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
@@ -58,6 +60,7 @@ struct Daemon {
     members: Vec<Member>,
     clock: Source,
     params: onr_clock_params,
+    floors: Floors,
     peers: Peers,
     silence: Silence,
     checked_mono_ns: i64,
@@ -127,12 +130,13 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     };
     serve_metrics(&args, &clock, &sockets[0])?;
     tell_missing(&args.classes);
-    let params = clock.renew();
+    let mut floors = Floors::default();
+    let params = renew::params(&mut clock, &args, &mut floors);
     let setting = Setting {
         keys,
         peers: peers.prefixes().to_vec(),
         served: args.peers.serve.clone(),
-        rules: rules(&args.classes, devices::index, cgroup::find),
+        rules: rules(&args.classes, &floors, devices::index, cgroup::find),
         clock: params,
     };
     let trace = traced::begin(&args, clock.name())?;
@@ -143,6 +147,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         members: vec![],
         clock,
         params,
+        floors,
         peers,
         silence: Silence::default(),
         checked_mono_ns: now_mono_ns(),
@@ -283,8 +288,7 @@ impl Daemon {
         fds.extend(clock_listener.map(AsFd::as_fd));
         loop {
             if is_due(&mut renewal_due, period) {
-                self.params = self.clock.renew();
-                self.datapath.set_clock(&self.params)?;
+                self.renew()?;
             }
             if is_due(&mut look_due, LOOK) {
                 self.look()?;

@@ -15,6 +15,7 @@ mod devices;
 pub mod doctor;
 pub mod etcd;
 mod fleet;
+mod floor;
 pub mod metrics;
 mod notify;
 mod peers;

@@ -7,19 +7,24 @@ use crate::args::Classes;
 use crate::cgroup::{self, Cgroup};
 use crate::config::{Class, Ports};
 use crate::datapath::prefix_key;
+use crate::floor::{Floors, Of};
 use crate::prefix::Prefix;
+
+/// T of flows whose class has a T below the error of the clocks: as long as never, and another value for the status.
+pub const BELOW_ERROR_NS: u32 = ONR_NEVER_NS - 1;
 
 /// The rules in the order in which they are tried. `index`: of a device. `cgroup`: by its path. A rule of one that is
 /// not there is left out.
 pub fn rules(
     classes: &Classes,
+    floors: &Floors,
     index: impl Fn(&str) -> Option<i32>,
     cgroup: impl Fn(&str) -> Option<Cgroup>,
 ) -> Vec<onr_rule> {
     let mut all: Vec<onr_rule> = classes
         .list
         .iter()
-        .flat_map(|class| of_class(class, &index, &cgroup))
+        .flat_map(|class| of_class(class, threshold_ns(class, floors), &index, &cgroup))
         .collect();
     if !classes.others_hold {
         all.push(rule(None, Ports::ALL, 0, Cgroup::default(), ONR_NEVER_NS));
@@ -43,16 +48,21 @@ pub fn tell_missing(classes: &Classes) {
     }
 }
 
+fn threshold_ns(class: &Class, floors: &Floors) -> u32 {
+    match class.threshold {
+        _ if !class.holds => ONR_NEVER_NS,
+        None => 0,
+        Some(_) if floors.is_below(&Of::Class(class.name.clone())) => BELOW_ERROR_NS,
+        Some(t) => t.as_ns() as u32, // its key has a bound
+    }
+}
+
 fn of_class(
     class: &Class,
+    threshold_ns: u32,
     index: &impl Fn(&str) -> Option<i32>,
     cgroup: &impl Fn(&str) -> Option<Cgroup>,
 ) -> Vec<onr_rule> {
-    let threshold_ns = match (class.holds, class.threshold) {
-        (false, _) => ONR_NEVER_NS,
-        (true, None) => 0,
-        (true, Some(t)) => t.as_ns() as u32, // its key has a bound
-    };
     let devices: Vec<u32> = match class.devices.as_slice() {
         [] => vec![0],
         names => names
@@ -131,7 +141,8 @@ mod tests {
     fn of(list: Vec<Class>, others_hold: bool) -> Vec<onr_rule> {
         let index = |name: &str| (name == "eth1").then_some(7);
         let cgroup = |path: &str| (path == "/a/b").then_some(Cgroup { id: 9, level: 2 });
-        rules(&Classes { list, others_hold }, index, cgroup)
+        let floors = Floors::default();
+        rules(&Classes { list, others_hold }, &floors, index, cgroup)
     }
 
     #[test]

@@ -24,6 +24,11 @@ const RENEWALS_PER_LEASE: i64 = 5;
 /// keeps right, which may be stepped or slewed, ns.
 const STEERING_NS: i64 = 250_000_000;
 
+/// An estimated clock is off by no more than so many sigma.
+const SIGMAS: i64 = 3;
+/// A delay has the errors of two clocks.
+const CLOCKS: i64 = 2;
+
 /// `clock.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -105,6 +110,16 @@ impl Source {
     /// Why it is doubted now.
     pub fn doubt(&self) -> Option<String> {
         self.trust()?.doubt()
+    }
+
+    /// The most that two clocks like this one make a delay wrong by, if this one has this sigma. That of a clock that another
+    /// program keeps right is its bound.
+    pub fn delay_error_ns(&self, sigma_ns: i64) -> i64 {
+        let most_ns = match self {
+            Source::Huygens { .. } => sigma_ns.saturating_mul(SIGMAS),
+            Source::Local { .. } | Source::System(_) | Source::Phc(_) => sigma_ns,
+        };
+        most_ns.saturating_mul(CLOCKS)
     }
 
     /// Time between renewals, ns.

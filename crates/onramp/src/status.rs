@@ -97,12 +97,13 @@ fn table(s: &Status) -> String {
         let Some(t) = &p.threshold else { continue };
         let _ = writeln!(
             out,
-            "{}: threshold {} us = minimum {} (by {}) + headroom {} + a segment {}",
+            "{}: threshold {} us = minimum {} (by {}) + headroom {} + clocks {} + a segment {}",
             p.addr,
             micros(t.threshold_ns),
             micros(t.min_ns),
             if t.by_probes { "probes" } else { "OR-ACKs" },
             micros(t.headroom_ns),
+            micros(t.clocks_ns),
             micros(t.burst_ns),
         );
     }
@@ -158,6 +159,13 @@ fn qdisc_warning(device: &Device) -> String {
 /// What keeps flows from being held.
 fn warnings(health: &Health) -> String {
     let mut out = String::new();
+    for below in &health.thresholds_below_error {
+        let _ = writeln!(
+            out,
+            "CLOCK NOT GOOD ENOUGH FOR {}: nothing is held for it: {}\n",
+            below.threshold, below.why
+        );
+    }
     if health.peers_without_threshold > 0 {
         let _ = writeln!(
             out,
@@ -197,6 +205,8 @@ fn seconds(ns: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use onramp_status::BelowError;
+
     use super::*;
 
     #[test]
@@ -217,6 +227,11 @@ mod tests {
             peers_without_threshold: 3,
             silent_peers: vec!["10.0.0.2".parse().unwrap(), "10.0.0.3".parse().unwrap()],
             peers_beyond_threshold: vec!["10.0.0.4".parse().unwrap()],
+            thresholds_below_error: vec![BelowError {
+                threshold: "law.threshold".to_owned(),
+                why: "it is 20 us".to_owned(),
+            }],
+            times_below_error: 1,
         };
         let device = Device {
             name: "eth1".to_owned(),
@@ -231,6 +246,7 @@ mod tests {
             "NO OR-ACKS FROM 10.0.0.2, 10.0.0.3",
             "UDP 5199",
             "THE PATH TO 10.0.0.4",
+            "NOT GOOD ENOUGH FOR law.threshold: nothing is held for it: it is 20 us",
         ] {
             assert!(text.contains(part), "{part:?} is missing in: {text}");
         }

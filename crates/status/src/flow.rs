@@ -95,6 +95,8 @@ pub enum Verdict {
     Excluded,
     /// The lease of the clock has expired.
     NoLease,
+    /// The threshold of its class is below what the error of the clocks allows.
+    BelowError,
     /// Its peer sends no OR-ACKs.
     SilentPeer,
     /// No OR-ACK came for it yet.
@@ -112,6 +114,9 @@ impl Verdict {
             Verdict::Free => "free",
             Verdict::Excluded => "never held: excluded by a class",
             Verdict::NoLease => "not held: the lease of the clock has expired",
+            Verdict::BelowError => {
+                "not held: the threshold of its class is below the error of the clocks"
+            }
             Verdict::SilentPeer => "not held: the peer sends no OR-ACKs",
             Verdict::NoSample => "not held: no OR-ACK of this flow yet",
             Verdict::NoThreshold => "not held: the peer has no threshold yet",

@@ -141,6 +141,21 @@ pub struct Health {
     pub silent_peers: Vec<IpAddr>,
     /// Peers whose minimum delay is above a fixed threshold: flows to them are held in vain.
     pub peers_beyond_threshold: Vec<IpAddr>,
+    /// Thresholds that the error of the clocks alone can reach; nothing is held for them.
+    #[serde(default)]
+    pub thresholds_below_error: Vec<BelowError>,
+    /// Times that a threshold became one of these.
+    #[serde(default)]
+    pub times_below_error: u64,
+}
+
+/// A threshold that the error of the clocks alone can reach.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BelowError {
+    /// `law.threshold`, for which the lease of the data path has ended, or that of a class, whose flows pass.
+    pub threshold: String,
+    /// The threshold, the error, and sigma, in words.
+    pub why: String,
 }
 
 /// Who has the root qdisc of a device. Flows are held only while it is the daemon's own.
@@ -215,8 +230,11 @@ pub struct Reasons {
     pub min_ns: i64,
     /// True if probes measured the minimum, false if OR-ACKs did; both over the last half minute.
     pub by_probes: bool,
-    /// The larger of `--headroom` and 2 sigma of the clock.
+    /// `--headroom`, for the noise of an idle path.
     pub headroom_ns: i64,
+    /// What the error of the clocks adds to the headroom.
+    #[serde(default)]
+    pub clocks_ns: i64,
     /// Time to send one segment at the line rate.
     pub burst_ns: i64,
 }

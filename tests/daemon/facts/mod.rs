@@ -177,6 +177,11 @@ facts! {
         a_system_clock_that_another_program_sets_is_left_to_it: 40 variant,
         a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40 variant,
     }
+    sigma {
+        nothing_is_held_for_a_threshold_below_it: 60,
+        a_starved_sender_of_an_incast_is_held_as_guard_and_cap_allow: 90,
+        a_starved_receiver_of_an_incast_holds_its_peers_as_guard_and_cap_allow: 90 variant,
+    }
     fleets {
         one_outlives_its_leader_and_fails_open_without_etcd: 103,
     }

@@ -51,8 +51,8 @@ pub const KEYS: &[Key] = &[
     key("others", "others", Form::Choice(&["hold", "pass"]), Is("hold"), "What happens to flows that match no `[[class]]`: `pass` never holds them."),
 
     key("law.name", "law", Form::Law, From(|| Law::Final.name().to_owned()), "Control law."),
-    key("law.threshold", "threshold", Form::SpanOr(AUTO, NS, HOUR), Is("auto"), "Threshold T: a flow whose one-way delay is above T is held. With `auto`, each peer has its own T: its minimum delay of the last half minute + headroom (the larger of `law.headroom` and 2 sigma of the clock) + the time to send one segment at the line rate."),
-    key("law.headroom", "headroom", Form::Span(NS, HOUR), Is("10 us"), "Minimum headroom of an automatic threshold."),
+    key("law.threshold", "threshold", Form::SpanOr(AUTO, NS, HOUR), Is("auto"), "Threshold T: a flow whose one-way delay is above T is held. With `auto`, each peer has its own T: its minimum delay of the last half minute + headroom + the time to send one segment at the line rate. The headroom is the root of the sum of two squares: of `law.headroom`, and of the error of a delay, which is 6 sigma of the clock, or twice `clock.bound`. While a fixed T is below that error, or sigma is above 100 us with `auto`, nothing is held."),
+    key("law.headroom", "headroom", Form::Span(NS, HOUR), Is("10 us"), "Headroom of an automatic threshold for the noise of an idle path."),
     key("law.gain", "gain", Form::Number(0.0, 1.0), From(|| (f64::from(defaults::GAIN_Q16) / 65536.0).to_string()), "Gain g of the moving average of the final law."),
     key("law.gate_tau", "gate-tau", Form::Span(NS, HOUR), From(|| defaults::GATE_TAU.to_string()), "Averaging time of the delivery rate of the gate law."),
     key("law.guard", "guard", Form::SpanOr(OFF, NS, HOUR), From(|| defaults::GUARD_WINDOW.to_string()), "Time after which the guard judges holding: it raises T of a flow that is held in vain, e.g. because T is below the delay of the path. `off`: no guard."),
@@ -84,7 +84,7 @@ pub const KEYS: &[Key] = &[
     key("trace.addresses", "trace-addresses", Form::Choice(&["plain", "hashed"]), Is("plain"), "`hashed`: addresses are hashed by the key that signs OR-ACKs. Who has the key can try all addresses; without `peers.key_file` everybody has it.").restart(),
 
     key("clock.source", "clock", Form::Choice(&["local", "huygens", "system", "phc"]), Is("local"), "Source of fleet time: `local` is CLOCK_MONOTONIC, correct only if all hosts share one kernel; `huygens` synchronises with the other hosts of the fleet, in software; `system` is the system clock, which another program (chrony, phc2sys) keeps right within `clock.bound` on all hosts; `phc` is a PTP hardware clock, which ptp4l, the NIC or the hypervisor keeps right likewise.").restart(),
-    key("clock.bound", "clock-bound", Form::Span(NS, Span::from_s(1)), Without("required with `system` and `phc`"), "Largest error of the clock on each host, with `clock.source = \"system\"` and `\"phc\"`; with `phc` the error of a reading is part of it, which the log names at the start. Thresholds count it as sigma. A measured delay below minus twice this bound proves it wrong: nothing is held then for a minute.").restart(),
+    key("clock.bound", "clock-bound", Form::Span(NS, Span::from_s(1)), Without("required with `system` and `phc`"), "Largest error of the clock on each host, with `clock.source = \"system\"` and `\"phc\"`; with `phc` the error of a reading is part of it, which the log names at the start. A measured delay below minus twice this bound proves it wrong: nothing is held then for a minute.").restart(),
     key("clock.device", "clock-device", Form::Path, Without("the clock with which the first device stamps packets"), "File of the PTP hardware clock, e.g. /dev/ptp0, with `clock.source = \"phc\"`.").restart(),
     key("clock.lease", "lease", Form::Span(Span::from_ms(1), Span::from_s(86_400)), Is("5 s"), "Nothing is held if the clock is not renewed, and fleet time ends if the leader is not heard, for this time.").restart().of(Daemons::Both),
 
@@ -157,7 +157,7 @@ pub const CLASS_KEYS: &[Key] = &[
         "",
         Form::Span(NS, LONGEST_T),
         Without("law.threshold"),
-        "Threshold T of its flows.",
+        "Threshold T of its flows. While it is below the error of a delay (`law.threshold`), they pass.",
     ),
 ];
 

@@ -8,6 +8,7 @@ use onramp_status::{Ends, Flow, Found, Verdict};
 
 use super::Daemon;
 use crate::args::Threshold;
+use crate::rules::BELOW_ERROR_NS;
 
 /// Most flows that are named in place of one that does not exist.
 const MOST_CANDIDATES: usize = 8;
@@ -53,7 +54,7 @@ impl Daemon {
     /// T of a flow: that of its class or peer, else the configuration's, and at least the guard's.
     fn threshold_of(&self, ctl: &onr_ctl) -> Option<i64> {
         let own_ns = match (ctl.class_threshold_ns, ctl.law.threshold_ns) {
-            (ONR_NEVER_NS, _) => return None,
+            (ONR_NEVER_NS | BELOW_ERROR_NS, _) => return None,
             (0, 0) => match self.args.law.threshold {
                 Threshold::Fixed(span) => span.as_ns(),
                 Threshold::Auto => return None,
@@ -84,6 +85,7 @@ impl Daemon {
         match () {
             () if ctl.class_threshold_ns == ONR_NEVER_NS => Verdict::Excluded,
             () if self.params.lease_expires_mono_ns <= now_mono_ns() => Verdict::NoLease,
+            () if ctl.class_threshold_ns == BELOW_ERROR_NS => Verdict::BelowError,
             () if self.health.silent_peers.contains(&ends.to.ip()) => Verdict::SilentPeer,
             () if ctl.law.sampled == 0 => Verdict::NoSample,
             () if threshold_ns.is_none() => Verdict::NoThreshold,

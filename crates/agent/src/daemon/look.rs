@@ -143,7 +143,7 @@ impl Daemon {
         let acked: Vec<_> = heard.iter().filter_map(acked).collect();
         let margin = Margin {
             headroom_ns: self.args.law.headroom.as_ns(),
-            sigma_ns: self.params.sigma_ns,
+            clock_error_ns: self.clock.delay_error_ns(self.params.sigma_ns),
             burst_ns: self.args.burst().as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);

@@ -69,6 +69,7 @@ impl Daemon {
     pub(super) fn set_rules(&mut self) -> Result<()> {
         let rules = rules(
             &self.args.classes,
+            &self.floors,
             crate::devices::index,
             crate::cgroup::find,
         );

@@ -69,6 +69,20 @@ pub(super) const METRICS: &[Metric] = &[
         of: Of::Datapath(|s| one(s.clock.doubts as f64)),
     },
     Metric {
+        name: "onramp_thresholds_below_error",
+        kind: Gauge,
+        labels: "",
+        help: "thresholds (law.threshold, and those of classes) that the error of the clocks alone can reach, so that nothing is held for them; with law.threshold auto, 1 while sigma is above 100 us",
+        of: Of::Datapath(|s| one(s.health.thresholds_below_error.len() as f64)),
+    },
+    Metric {
+        name: "onramp_thresholds_below_error_total",
+        kind: Counter,
+        labels: "",
+        help: "times that a threshold became one of these",
+        of: Of::Datapath(|s| one(s.health.times_below_error as f64)),
+    },
+    Metric {
         name: "onramp_threshold_seconds",
         kind: Gauge,
         labels: "",
