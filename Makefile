@@ -6,7 +6,7 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
@@ -26,7 +26,7 @@ demo: build ## runs an incast with and without On-Ramp; prints a table, writes a
 	$(ONRAMP) rack run scenarios/incast.toml $(DEMO) --out results/demo --force
 	$(PYTHON) figures/incast.py results/demo
 
-test: setup ## runs all checks and tests, including those in the rack's virtual machine
+test: ## runs all checks and tests, including those in the rack's virtual machine
 	tools/test
 
 facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
@@ -56,12 +56,12 @@ fuzz: ## runs the fuzzers of the parsers for ten minutes each; needs cargo-fuzz
 	tools/fuzz
 
 lint: ## checks formatting, clippy, shellcheck, and that each law header compiles on its own
-	cargo fmt --all --check
+	tools/timed "lint: rustfmt" cargo fmt --all --check
 	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares these modules, so cargo fmt does not find them
 	rustfmt --edition 2021 --check crates/cc/src/nic/*.rs crates/cc/src/tcp/*.rs # likewise
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-	cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
-	shellcheck --severity=warning $(SHELL_SCRIPTS)
+	tools/timed "lint: clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	tools/timed "lint: clippy, no features" cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
+	tools/timed "lint: shellcheck" shellcheck --severity=warning $(SHELL_SCRIPTS)
 	for header in law/*.h law/cc/*.h; do \
 		$(CLANG) -x c -std=gnu11 -fsyntax-only $(C_WARNINGS) $$header || exit 1; \
 	done

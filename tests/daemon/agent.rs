@@ -1,4 +1,5 @@
 //! A real `onramp agent run` on a host's eth0.
+//! machine: its time is virtual (main.rs).
 use std::{
     fs::{self, File, Permissions},
     os::unix::fs::PermissionsExt,

@@ -1,5 +1,6 @@
 //! The guest's side: each fact in a process of its own, with a limit in virtual time; what it
 //! leaves behind (processes, namespaces) is removed before the next one starts.
+//! machine: its time is virtual (main.rs).
 use std::{
     fs::{File, OpenOptions},
     io::Read,

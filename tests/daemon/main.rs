@@ -5,6 +5,10 @@
 //! through it, break something, and look at sockets, `tc` and `onramp status`.
 //! Does not: measure performance (benches do), or need the network.
 //!
+//! The time of facts is virtual: it counts the instructions of the machine and skips what the machine idles. So a sleep,
+//! an instant or a bound in a fact is the same however busy this machine is. Only host.rs runs in this machine's time,
+//! and no verdict depends on that.
+//!
 //! A missing kernel fails every test (`make setup` fetches it); ONRAMP_NO_VM=1 reports them as
 //! ignored instead. ONRAMP_VM_LOG=1 prints what the guests print, ONRAMP_VM_SEED=N makes other
 //! machines of them.

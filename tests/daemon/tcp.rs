@@ -1,4 +1,5 @@
 //! Real TCP between hosts, byte-exact: the receiver compares everything with what was sent.
+//! machine: its time is virtual (main.rs).
 use std::{
     io::{Read, Write},
     net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},

@@ -1,5 +1,6 @@
 //! Frames with OR-ACKs on a switch port, by packet sockets: seen, sent, and rerouted through a
 //! middlebox that does to them whatever a network or an attacker may do.
+//! machine: its time is virtual (main.rs).
 use std::{
     collections::BTreeMap,
     ffi::CString,

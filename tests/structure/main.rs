@@ -1,9 +1,11 @@
-//! The structure of the workspace: rooms do not import each other in circles, files and types stay small.
+//! The structure of the workspace: rooms do not import each other in circles, files and types stay small, and tests do
+//! not depend on the machine that runs them.
 //!
 //! A room is a module at the top of a crate: a folder or a file of `src/`. `lib.rs` and `main.rs` put rooms
 //! together and are none themselves; unit tests may use everything. Lines of code are counted without
 //! blank lines and without lines that are only a comment. Public fields are those with any `pub`.
 
+mod machine;
 mod rooms;
 mod sizes;
 mod sources;
@@ -47,4 +49,16 @@ fn no_type_has_more_than_15_public_fields() {
         .map(|(name, fields)| format!("{name} has {fields} public fields"))
         .collect();
     assert!(wide.is_empty(), "above {MOST_FIELDS}:\n{}", wide.join("\n"));
+}
+
+#[test]
+fn tests_do_not_depend_on_the_machine() {
+    let found = machine::unexplained(&sources(&["rs", "sh", ""]));
+    assert!(
+        found.is_empty(),
+        "a busy machine, or another program's port, can fail these tests:\n{}\nWait for an event (`until` of \
+         tests/machine.rs). Take port 0, or `addresses` of tests/machine.rs. If the line can fail no test, say why, on \
+         it or in the comment above it: // machine: WHY",
+        found.join("\n")
+    );
 }

@@ -3,6 +3,7 @@
 # installs the package and lives through a daemon's life; phase 2, after a boot of the same disk, finds the service running.
 # Prints a line for each check: "ok: WHAT" or "FAILED: WHAT: expected .., found ..". This host is 10.0.0.1 on eth0; the other
 # one, 10.0.0.2, is a network namespace with a daemon of its own, outside of the unit.
+# machine: its time is virtual (tools/systemd-test).
 set -uo pipefail
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 readonly CONFIG=/etc/onramp/onramp.toml

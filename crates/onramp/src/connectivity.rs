@@ -1,7 +1,7 @@
 //! `onramp connectivity`: sends data between two hosts that run the daemon, and judges from the daemon's counters whether
 //! OR-ACKs go there and come back, keys agree, and clocks agree.
 use std::{
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
     process::ExitCode,
@@ -78,21 +78,11 @@ fn serve(port: u16) -> Result<()> {
     }
 }
 
-fn send_back(mut stream: TcpStream) -> std::io::Result<u64> {
+fn send_back(mut stream: TcpStream) -> io::Result<u64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut reader = stream.try_clone()?;
-    let mut buffer = vec![0; CHUNK];
-    let mut bytes = 0;
-    while bytes < BYTES {
-        let read = reader.read(&mut buffer)?;
-        if read == 0 {
-            break;
-        }
-        stream.write_all(&buffer[..read])?;
-        bytes += read as u64;
-    }
-    Ok(bytes)
+    let reader = stream.try_clone()?;
+    io::copy(&mut reader.take(BYTES), &mut stream)
 }
 
 fn test(args: &TestArgs) -> Result<ExitCode> {
@@ -126,12 +116,12 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
 }
 
 /// Sends and receives at the same time. Returns the bytes that came back.
-fn exchange(to: SocketAddr) -> std::io::Result<u64> {
+fn exchange(to: SocketAddr) -> io::Result<u64> {
     let stream = TcpStream::connect_timeout(&to, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut writer = stream.try_clone()?;
-    let sender = thread::spawn(move || -> std::io::Result<()> {
+    let sender = thread::spawn(move || -> io::Result<()> {
         let chunk = vec![0; CHUNK];
         let mut left = BYTES as usize;
         while left > 0 {
@@ -142,14 +132,7 @@ fn exchange(to: SocketAddr) -> std::io::Result<u64> {
         writer.shutdown(Shutdown::Write)
     });
     let mut reader = stream;
-    let mut buffer = vec![0; CHUNK];
-    let mut back = 0;
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => break,
-            read => back += read as u64,
-        }
-    }
+    let back = io::copy(&mut reader, &mut io::sink())?;
     sender.join().expect("the sender does not panic")?;
     Ok(back)
 }

@@ -1,4 +1,5 @@
 //! `onramp bugtool` beside a daemon with keys, in a network namespace of its own. Needs root, as the daemon does.
+//! machine: it waits for the daemon's first answer, and nobody else is in the namespace to have the port.
 
 use std::{fs, io::Read, os::unix::fs::PermissionsExt, process::Command};
 

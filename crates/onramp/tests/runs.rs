@@ -1,5 +1,6 @@
 //! Commands that make runs, as a user meets them: interrupted, repeated, two at a time, out of bounds.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -7,6 +8,11 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use onramp_results::{read_json, SummaryFile};
 use tempfile::TempDir;
+
+#[path = "../../../tests/machine.rs"]
+mod machine;
+
+use machine::until;
 
 /// Two short runs and then one that nobody waits for.
 const SCENARIO: &str = r#"title = "Two to one"
@@ -48,7 +54,7 @@ impl Desk {
     /// A command that has made two runs and is at the third.
     fn start(&self) -> Child {
         let child = self.simulate(&[]).spawn().unwrap();
-        wait_for(&self.path("out/run-1.json"));
+        until("the second run", || self.path("out/run-1.json").exists());
         child
     }
 
@@ -59,12 +65,6 @@ impl Desk {
     fn written(&self, name: &str) -> std::time::SystemTime {
         let metadata = std::fs::metadata(self.path(name)).unwrap();
         metadata.modified().unwrap()
-    }
-}
-
-fn wait_for(path: &Path) {
-    while !path.exists() {
-        std::thread::yield_now();
     }
 }
 
@@ -91,24 +91,12 @@ fn an_interrupted_command_exits_with_130_marks_what_is_partial_and_resumes() {
     assert!(summary.partial && summary.whole_runs() == 2);
 
     let before = desk.written("out/run-0.json");
-    let again = desk.simulate(&[]).spawn().unwrap();
-    let output = interrupt_once_it_runs(again, &desk);
-    assert!(
-        text(&output).contains("kept 2 of 3 runs"),
-        "{}",
-        text(&output)
-    );
+    let mut again = desk.simulate(&[]).spawn().unwrap();
+    let mut told = BufReader::new(again.stderr.take().unwrap()).lines();
+    let says_what_it_keeps = told.any(|line| line.unwrap().contains("kept 2 of 3 runs"));
+    interrupt(again);
+    assert!(says_what_it_keeps);
     assert_eq!(desk.written("out/run-0.json"), before);
-}
-
-/// Interrupts a command that has its directory: its lock is taken.
-fn interrupt_once_it_runs(child: Child, desk: &Desk) -> Output {
-    loop {
-        let other = desk.simulate(&["--seed", "9"]).output().unwrap();
-        if text(&other).contains("is in use") {
-            return interrupt(child);
-        }
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The registry: every fact by file, with the seconds that it takes (roughly, as `ONRAMP_VM_LOG=1` shows them while as
 //! many machines run as there are processors): host.rs shares the work out by them.
+//! machine: the time of all facts is virtual (main.rs).
 
 /// Something that must hold; `run` panics if it does not. Those of `studies`, `soak`, `unloaded`, `upgrades` and
 /// `grid` take long: they run when they are asked for (`--ignored studies`).

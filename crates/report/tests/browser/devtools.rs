@@ -5,16 +5,15 @@ use std::io::{pipe, BufRead, BufReader, PipeWriter, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{channel, Receiver};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
+use crate::machine::until;
+
 /// As Debian calls it; ONRAMP_CHROMIUM names another.
 const CHROMIUM: &str = "chromium-headless-shell";
-/// No answer takes longer, however slow the machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one tab.
 pub struct Browser {
@@ -108,8 +107,8 @@ impl Browser {
         bytes.push(0);
         self.to.write_all(&bytes).expect("the browser lives");
         loop {
-            let answer = self.from.recv_timeout(PATIENCE);
-            let mut answer = answer.unwrap_or_else(|error| panic!("{method}: {error}"));
+            let answer = self.from.recv();
+            let mut answer = answer.unwrap_or_else(|_| panic!("{method}: the browser died"));
             if answer["id"] == self.last_id {
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].take();
@@ -130,11 +129,7 @@ impl Browser {
 
     /// Waits until a JavaScript expression is true.
     pub fn wait_for(&mut self, expression: &str) {
-        let start = Instant::now();
-        while self.evaluate(expression) != true {
-            assert!(start.elapsed() < PATIENCE, "never true: {expression}");
-            thread::sleep(Duration::from_millis(20));
-        }
+        until(expression, || self.evaluate(expression) == true);
     }
 
     /// Opens a page and waits until it is loaded.
@@ -152,8 +147,8 @@ impl Browser {
         self.call(method, parameters);
         let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";
         while !self.events[before..].iter().any(is_loaded) {
-            let event = self.from.recv_timeout(PATIENCE);
-            self.events.push(event.expect("pages load"));
+            let event = self.from.recv();
+            self.events.push(event.expect("the browser lives"));
         }
     }
 

@@ -3,6 +3,8 @@
 
 #[path = "../fixture.rs"]
 mod fixture;
+#[path = "../../../../tests/machine.rs"]
+mod machine;
 
 mod devtools;
 
@@ -52,7 +54,7 @@ fn draw_all(browser: &mut Browser) {
     browser.evaluate(
         "(async () => { for (const c of document.querySelectorAll('.chart')) { \
          c.scrollIntoView({behavior: 'instant'}); \
-         while (!c.querySelector('.main-svg')) await new Promise(r => setTimeout(r, 20)); } \
+         while (!c.querySelector('.main-svg')) await new Promise(requestAnimationFrame); } \
          scrollTo({top: 0, behavior: 'instant'}); })()",
     );
 }
