@@ -2,7 +2,7 @@
 //! networks, inside one thread. One seed gives the same run.
 //!
 //! Does: machines whose processor is taken away ([`starvation`]), clocks that wander and step ([`clock`]), paths that queue,
-//! lose and differ by direction ([`network`]), a model of etcd ([`etcd`]), the loop of events ([`world`]), errors against sigmas
+//! lose and differ by direction ([`network`]), a model of etcd ([`etcd`]), the loop of events ([`world`]), with hosts that register, errors against sigmas
 //! ([`errors`]), and the grid of worlds in docs/clock.md ([`grid`]).
 //! Does not: congestion control, TCP, or the estimator; it knows the true time, which the hosts do not.
 #![warn(missing_docs)]
@@ -11,7 +11,9 @@ pub mod clock;
 pub mod errors;
 pub mod etcd;
 pub mod grid;
+mod machine;
 pub mod network;
+mod registered;
 pub mod starvation;
 pub mod world;
 

@@ -3,33 +3,27 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        mpsc::{channel, Sender},
-        Arc,
-    },
+    sync::{atomic::AtomicBool, mpsc::channel, Arc},
 };
 
 use onramp_clock::{
     config::Config,
     keys::Keys,
-    machine::{Lacked, Machine, Received, Transmitted},
     members::{Members, USUAL_DEGREE},
     node::{Begin, Node},
+    registration::Answer,
     roster::Roster,
-    status::Status,
-    wire,
+    status::{self, Status},
 };
-use onramp_sync::{
-    probe::Stamps,
-    synthetic::{uniform, Oscillator, Synthetic},
-};
+use onramp_sync::synthetic::{uniform, Synthetic};
 use onramp_units::Span;
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
     clock::Clock,
+    etcd::Etcd,
     exponential_ns,
+    machine::{Host, Running, Simulated},
     network::{Network, Paths},
     starvation::{Bursts, Starvation},
     stream,
@@ -39,12 +33,6 @@ use crate::{
 pub const BEGIN_NS: i64 = 1_000_000_000_000;
 /// A timer ends late by this on average, ns.
 const TIMER_NS: f64 = 5_000.0;
-/// A system call takes this, ns.
-const CALL_NS: i64 = 1_500;
-/// From the stamp of a packet that leaves to the wire, ns.
-const WIRE_NS: i64 = 300;
-/// After a machine was starved, its kernel stamps the packets that waited one by one, ns.
-const BACKLOG_NS: f64 = 1_500.0;
 
 /// A world.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,55 +76,52 @@ pub struct Sample {
 /// A running world.
 pub struct World {
     /// True time, ns.
-    now: i64,
+    pub(crate) now: i64,
     spec: Spec,
     network: Network,
-    hosts: Vec<Host>,
+    pub(crate) hosts: Vec<Host>,
     numbers: BTreeMap<SocketAddr, usize>,
     /// By true time, and by number: events of one time happen in the order in which they were made.
     events: BTreeMap<(i64, u64), Event>,
     order: u64,
+    /// Where hosts register, if they do, and random numbers for the delays of its messages.
+    pub(crate) etcd: Option<(Etcd, ChaCha8Rng)>,
+    /// When the next event of etcd is due.
+    pub(crate) etcd_at: i64,
 }
 
-enum Event {
+pub(crate) enum Event {
     /// Of the host's present process.
     Wake { host: usize, process: u32 },
+    /// A registration's time has come.
+    Register { host: usize, process: u32 },
+    /// etcd's answer has arrived.
+    Answer {
+        host: usize,
+        process: u32,
+        answer: Answer,
+    },
+    /// etcd has something to do.
+    Etcd,
     /// The host hears of another fleet.
     Roster { host: usize, roster: Roster },
-}
-
-/// A machine and its process.
-struct Host {
-    address: SocketAddr,
-    clock: Clock,
-    /// The machine has no processor: its kernel stamps nothing.
-    stolen: Bursts,
-    /// The process has none; the kernel stamps.
-    starved: Bursts,
-    process: u32,
-    running: Option<Running>,
-    is_suspended: bool,
-    /// Packets by the time at which the kernel has them.
-    inbox: BTreeMap<(i64, u64), Arrival>,
-    left: Vec<(u32, u8, i64)>,
-    rng: ChaCha8Rng,
-}
-
-struct Running {
-    node: Node,
-    rosters: Sender<Roster>,
-    unfit: Arc<AtomicBool>,
-}
-
-struct Arrival {
-    from: SocketAddr,
-    bytes: Vec<u8>,
-    stamp_mono_ns: i64,
 }
 
 impl World {
     /// All hosts run, and none knows of a fleet.
     pub fn new(spec: Spec) -> World {
+        let mut world = World::bare(spec, None);
+        (0..spec.hosts).for_each(|host| world.start(host));
+        world
+    }
+
+    /// No host runs. Those that are started register in etcd.
+    pub fn with_etcd(spec: Spec) -> World {
+        let delays = stream(spec.seed, 5);
+        World::bare(spec, Some((Etcd::default(), delays)))
+    }
+
+    fn bare(spec: Spec, etcd: Option<(Etcd, ChaCha8Rng)>) -> World {
         let mut world = World {
             now: BEGIN_NS,
             spec,
@@ -145,11 +130,12 @@ impl World {
             numbers: BTreeMap::new(),
             events: BTreeMap::new(),
             order: 0,
+            etcd,
+            etcd_at: i64::MAX,
         };
         for number in 0..spec.hosts {
             world.hosts.push(Host::new(number, &spec));
             world.numbers.insert(world.hosts[number].address, number);
-            world.start(number);
         }
         world
     }
@@ -198,6 +184,9 @@ impl World {
 
     /// Ends the process of a host at once.
     pub fn kill(&mut self, host: usize) {
+        if let Some((etcd, _)) = &mut self.etcd {
+            etcd.disconnect(host);
+        }
         let host = &mut self.hosts[host];
         host.running = None;
         host.inbox.clear();
@@ -233,11 +222,16 @@ impl World {
             node,
             rosters,
             unfit,
+            registration: None,
+            told: status::Fleet::default(),
         });
         let process = machine.process;
         // Not all at once.
         let at = now + (interval.as_ns() as f64 * uniform(&mut machine.rng)) as i64;
         self.push(at, Event::Wake { host, process });
+        if self.etcd.is_some() {
+            self.register(host);
+        }
     }
 
     /// Whether the process of a host runs.
@@ -248,7 +242,7 @@ impl World {
     /// Whether a host says that it lacks a processor for too long to lead.
     pub fn is_unfit(&self, host: usize) -> bool {
         let running = self.hosts[host].running.as_ref();
-        running.is_some_and(|running| running.unfit.load(Ordering::Relaxed))
+        running.is_some_and(Running::is_unfit)
     }
 
     /// These hosts are the fleet. Each of them hears of it within 0.1 s.
@@ -280,6 +274,13 @@ impl World {
             self.now = at;
             match event {
                 Event::Wake { host, process } => self.wake(host, process),
+                Event::Register { host, process } => self.pass_time(host, process),
+                Event::Answer {
+                    host,
+                    process,
+                    answer,
+                } => self.answer(host, process, answer),
+                Event::Etcd => self.run_etcd(),
                 Event::Roster { host, roster } => {
                     if let Some(running) = &self.hosts[host].running {
                         let _ = running.rosters.send(roster);
@@ -329,7 +330,10 @@ impl World {
     pub fn status(&self, host: usize) -> Status {
         let host = &self.hosts[host];
         let running = host.running.as_ref().expect("its process runs");
-        running.node.reader().status(host.clock.read(self.now))
+        let mut status = running.node.reader().status(host.clock.read(self.now));
+        let is_registered = running.registration.is_some();
+        status.membership.fleet = is_registered.then(|| running.told.clone());
+        status
     }
 
     /// A counter of a host.
@@ -342,7 +346,7 @@ impl World {
         found.unwrap_or_else(|| panic!("no counter {name}")).1
     }
 
-    fn push(&mut self, at: i64, event: Event) {
+    pub(crate) fn push(&mut self, at: i64, event: Event) {
         self.order += 1;
         self.events.insert((at, self.order), event);
     }
@@ -386,125 +390,7 @@ impl World {
         };
         let from = self.hosts[from].address;
         self.order += 1;
-        let order = self.order;
-        let host = &mut self.hosts[number];
-        if host.running.is_none() {
-            return;
-        }
-        let mut stamped_at = host.stolen.runs_from(at);
-        if stamped_at > at {
-            stamped_at += exponential_ns(BACKLOG_NS, &mut host.rng);
-        }
-        let noise_ns = Stamps::Software.received_noise_ns(&mut host.rng);
-        let arrival = Arrival {
-            from,
-            bytes,
-            stamp_mono_ns: host.clock.read(stamped_at) + noise_ns.round() as i64,
-        };
-        host.inbox.insert((stamped_at, order), arrival);
+        self.hosts[number].take(from, bytes, at, self.order);
     }
 }
 
-impl Host {
-    fn new(number: usize, spec: &Spec) -> Host {
-        let mut rng = stream(spec.seed, 100_000 + number as u64);
-        let mut between = |most: f64| most * (2.0 * uniform(&mut rng) - 1.0);
-        let oscillator = Oscillator {
-            offset: Span::from_ns(between(1e6) as i64),
-            drift: between(spec.drift),
-            wander: spec.wander,
-            period: Span::from_ms(2_100_000 + between(1_500_000.0) as i64),
-            phase: between(1.0).abs(),
-        };
-        Host {
-            address: SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], wire::PORT)),
-            clock: Clock::new(oscillator),
-            stolen: Bursts::none(stream(0, 0)),
-            starved: Bursts::none(stream(0, 0)),
-            process: 0,
-            running: None,
-            is_suspended: false,
-            inbox: BTreeMap::new(),
-            left: vec![],
-            rng,
-        }
-    }
-
-    /// The first time, `at` or later, at which machine and process have a processor.
-    fn runs_from(&mut self, at: i64) -> i64 {
-        let mut at = at;
-        loop {
-            let runs = self.starved.runs_from(self.stolen.runs_from(at));
-            if runs == at {
-                return at;
-            }
-            at = runs;
-        }
-    }
-}
-
-/// A host's machine while its process is awake.
-struct Simulated<'a> {
-    host: &'a mut Host,
-    /// True time, which each system call takes some of.
-    at: i64,
-    outbox: Vec<(i64, SocketAddr, Vec<u8>)>,
-}
-
-impl Simulated<'_> {
-    /// A system call: the processor may be taken away before or during it.
-    fn call(&mut self) {
-        self.at = self.host.runs_from(self.at + CALL_NS);
-    }
-}
-
-impl Machine for Simulated<'_> {
-    fn now_mono_ns(&mut self) -> i64 {
-        self.host.clock.read(self.at)
-    }
-
-    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool {
-        self.call();
-        if let Some((id, index)) = wire::sent_probe(datagram) {
-            let noise_ns = Stamps::Software.sent_noise_ns(&mut self.host.rng);
-            let stamp = self.host.clock.read(self.at) + noise_ns.round() as i64;
-            self.host.left.push((id, index, stamp));
-        }
-        // The machine may lose its processor between the stamp and the wire.
-        let left_at = self.host.stolen.runs_from(self.at + WIRE_NS);
-        self.outbox.push((left_at, to, datagram.to_owned()));
-        true
-    }
-
-    fn receive(&mut self, each: Received<'_>) -> bool {
-        self.call();
-        let later = self.host.inbox.split_off(&(self.at + 1, 0));
-        for arrival in std::mem::replace(&mut self.host.inbox, later).into_values() {
-            each(arrival.from, &arrival.bytes, Some(arrival.stamp_mono_ns));
-        }
-        false
-    }
-
-    fn transmitted(&mut self, each: Transmitted<'_>) -> bool {
-        self.call();
-        for (id, index, stamp_mono_ns) in std::mem::take(&mut self.host.left) {
-            each(id, index, stamp_mono_ns);
-        }
-        false
-    }
-
-    fn was_suspended(&mut self) -> bool {
-        std::mem::take(&mut self.host.is_suspended)
-    }
-
-    fn lacked(&mut self) -> Lacked {
-        Lacked {
-            waited_ns: Some(self.host.starved.lacked_ns(self.at)),
-            stolen_ns: Some(self.host.stolen.lacked_ns(self.at)),
-        }
-    }
-
-    fn cpu_ns(&mut self) -> i64 {
-        0
-    }
-}
