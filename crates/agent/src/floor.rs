@@ -118,8 +118,9 @@ impl Floors {
     fn begin(&mut self, limit: &Limit, why: String, until_mono_ns: i64) {
         if !self.below.contains_key(limit) {
             self.times += 1;
+            let or_raise = if limit.is_fixed { "raise it, or " } else { "" };
             warn!(
-                "nothing is held for {}: {why}; raise the threshold, or find what disturbs the clock (onramp clock status)",
+                "nothing is held for {}: {why}; {or_raise}find what disturbs the clock (onramp clock status)",
                 limit.of
             );
         }

@@ -124,7 +124,12 @@ fn masked(prefix: Prefix) -> (onr_addr, onr_addr) {
 
 #[cfg(test)]
 mod tests {
+    use onramp_units::Span;
+
     use super::*;
+    use crate::args::Args;
+    use crate::config::{Configuration, Daemon};
+    use crate::floor::Limit;
 
     fn class(prefixes: &[&str], ports: &[&str], devices: &[&str]) -> Class {
         Class {
@@ -197,6 +202,21 @@ mod tests {
             .map(|rule| rule.threshold_ns)
             .collect();
         assert_eq!(thresholds, [200_000, ONR_NEVER_NS, 0, ONR_NEVER_NS]);
+    }
+
+    #[test]
+    fn a_class_below_the_error_of_the_clocks_is_passed() {
+        let text = "[[class]]\nname = \"a\"\nports = [\"1\"]\nthreshold = \"8 us\"\n\
+                    [[class]]\nname = \"b\"\nports = [\"2\"]\nthreshold = \"90 us\"\n";
+        let file = "onramp.toml".as_ref();
+        let configuration = Configuration::parse(text, file, Daemon::Agent);
+        let args = Args::of(&configuration.unwrap_or_else(|errors| panic!("{errors}")));
+        let (error, lease) = (Span::from_us(12), Span::from_s(5));
+        let mut floors = Floors::default();
+        floors.compare(&Limit::all(&args), error, Span::from_us(2), lease, 0);
+        let all = rules(&args.classes, &floors, |_| None, |_| None);
+        let thresholds: Vec<u32> = all.iter().map(|rule| rule.threshold_ns).collect();
+        assert_eq!(thresholds, [BELOW_ERROR_NS, 90_000]);
     }
 
     #[test]

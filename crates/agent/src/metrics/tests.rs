@@ -1,5 +1,5 @@
 use onramp_law::{abi::COUNTERS, HISTOGRAM_BUCKETS};
-use onramp_status::RootQdisc;
+use onramp_status::{BelowError, RootQdisc};
 
 use super::sample::{clock, datapath};
 use super::*;
@@ -149,6 +149,22 @@ fn a_doubted_clock_is_served_and_its_doubts_counted() {
     };
     assert_eq!(doubted(Some("it was stepped")), Some(1.0));
     assert_eq!(doubted(None), Some(0.0));
+}
+
+#[test]
+fn thresholds_below_the_error_are_counted() {
+    let mut status = datapath();
+    status.health.thresholds_below_error = vec![BelowError::default(); 2];
+    status.health.times_below_error = 5;
+    let text = text(&Snapshot {
+        datapath: Some(status),
+        clock: None,
+    });
+    assert_eq!(value(&text, "onramp_thresholds_below_error"), Some(2.0));
+    assert_eq!(
+        value(&text, "onramp_thresholds_below_error_total"),
+        Some(5.0)
+    );
 }
 
 /// Each counter in the table of docs/architecture.md exists, so that the test of counters above covers it.
