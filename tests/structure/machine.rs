@@ -29,24 +29,15 @@ const LEFT_OUT: &str = "tests/fleet/";
 
 /// The lines of tests that depend on the machine without a reason.
 pub fn unexplained(files: &[Source]) -> Vec<String> {
-    let covers = |room: &Source, file: &Source| {
-        let folder = room.path.strip_suffix("mod.rs");
-        room.path == file.path || folder.is_some_and(|folder| file.path.starts_with(folder))
-    };
-    let rooms: Vec<&Source> = files
-        .iter()
-        .filter(|file| is_explained(&file.text))
+    let explained = files.iter().filter(|file| is_explained(&file.text));
+    let rooms: Vec<&str> = explained
+        .map(|file| file.path.strip_suffix("mod.rs").unwrap_or(&file.path))
         .collect();
     let is_open = |file: &&Source| {
-        !file.path.starts_with(LEFT_OUT) && !rooms.iter().any(|room| covers(room, file))
+        let is_in = |room: &str| file.path.starts_with(room);
+        !is_in(LEFT_OUT) && !rooms.iter().any(|room| is_in(room))
     };
-    let open = files.iter().filter(is_open);
-    open.flat_map(|file| {
-        lines(file)
-            .into_iter()
-            .map(|line| format!("{}:{line}", file.path))
-    })
-    .collect()
+    files.iter().filter(is_open).flat_map(lines).collect()
 }
 
 /// Whether the head of a file has a reason.
@@ -61,11 +52,13 @@ fn lines(file: &Source) -> Vec<String> {
     let lines: Vec<&str> = file.text.lines().collect();
     let is_program = file.path.split('/').any(|name| name == "tests");
     let is_sign = |line: &str| has_sign(line) || is_program && names_port(line);
-    let is_open =
-        |at: &usize| !is_comment(lines[*at]) && is_sign(lines[*at]) && !has_reason(&lines, *at);
+    let is_open = |at: &usize| {
+        let line = lines[*at];
+        !is_comment(line) && is_sign(line) && !has_reason(&lines, *at)
+    };
     (first_of_tests(file, &lines)..lines.len())
         .filter(is_open)
-        .map(|at| format!("{}: {}", at + 1, lines[at].trim()))
+        .map(|at| format!("{}:{}: {}", file.path, at + 1, lines[at].trim()))
         .collect()
 }
 

@@ -69,13 +69,15 @@ fn run_scenario(args: RunArgs, table: fn(&SummaryFile) -> String) -> Result<()> 
     memory::check(&scenario, threads, memory::available())?;
     let out = args.out.directory(file);
     let plan = output::plan(World::Sim, &scenario, &files, json!(args.watch));
+    // Before the line that says which runs are kept: a script may wait for it, and then interrupt.
+    let cancel = onramp_runs::cancelled_by_signals();
     let directory = output::open(&out, &plan, &scenario, args.out.existing())?;
     let simulations = Simulations {
         scenario: &scenario,
         watch: &args.watch,
         out: directory.path(),
         threads,
-        cancel: onramp_runs::cancelled_by_signals(),
+        cancel,
         label: &|_| String::new(),
     };
     let summary = simulations.run();

@@ -11,27 +11,49 @@
  * Does: before the guest executes `hlt`, wait until the main loop sleeps. Nobody wakes it but the thread that waits.
  * Does not: wait where this machine's kernel does not tell whether a thread sleeps. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qemu_plugin.h"
 
 #define HLT 0xf4
-/* Times to look, a few ms: a main loop that does not sleep then has something to do that we do not know. */
-#define PATIENCE 10000
+/* A main loop that works for so long without sleeping has something to do that we do not know. Its own time counts, so
+ * one that waits for a processor is waited for, however busy this machine. */
+#define MOST_WORK_NS 10000000
 
 int qemu_plugin_version = 1;
 
 /* Begins with "running", or with the number of the system call in which the main loop sleeps. */
 static int main_loop = -1;
+static clockid_t main_loop_work;
 
-static void halts(unsigned int cpu, void *unused)
+static bool main_loop_runs(void)
 {
 	char state;
 
+	return pread(main_loop, &state, 1, 0) == 1 && state == 'r';
+}
+
+static long long worked_ns(void)
+{
+	struct timespec time;
+
+	return clock_gettime(main_loop_work, &time) ? 0 : time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static void halts(unsigned int cpu, void *unused)
+{
+	long long most_ns;
+
 	(void)cpu, (void)unused;
-	for (int i = 0; i < PATIENCE && pread(main_loop, &state, 1, 0) == 1 && state == 'r'; i++)
+	if (!main_loop_runs())
+		return;
+	most_ns = worked_ns() + MOST_WORK_NS;
+	while (main_loop_runs() && worked_ns() < most_ns)
 		sched_yield();
 }
 
@@ -53,6 +75,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	/* The thread that started the emulator, which installs its plugins, becomes the main loop. */
 	snprintf(name, sizeof(name), "/proc/self/task/%d/syscall", (int)getpid());
 	main_loop = open(name, O_RDONLY | O_CLOEXEC);
+	pthread_getcpuclockid(pthread_self(), &main_loop_work);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return 0;
 }
