@@ -96,8 +96,10 @@ const SURPRISE_GAIN: f64 = 0.25;
 /// Weight of a window in the scale of residuals, and the smallest scale: few windows of few edges agree by chance.
 const SCALE_GAIN: f64 = 0.1;
 const LEAST_SCALE: f64 = 0.2;
-/// A window whose residuals are larger than usual by this factor counts as it is.
+/// A window whose residuals are larger than usual by this factor counts as it is,
 const UNUSUAL: f64 = 1.5;
+/// and teaches no more than if its mean square were larger by this: one strange window is soon forgotten.
+const MOST_LEARNT: f64 = 9.0;
 /// Weight of a window in what a clock's drift walks, and bounds of that, ns a second in a second. Oscillators have 1
 /// (facts/huygens.md, "Synthetic test"), and software that steers a kernel's clock changes its rate by more.
 const WALK_GAIN: f64 = 0.1;
@@ -290,8 +292,10 @@ impl Fleet {
     fn rescale(&mut self, found: &Found) -> (f64, f64) {
         let square = |scale: f64, before: Option<f64>| match (scale, before) {
             (0.0, before) => before.unwrap_or(1.0), // no edge is redundant
-            (scale, None) => scale.powi(2).max(1.0),
-            (scale, Some(before)) => before + SCALE_GAIN * (scale.powi(2) - before),
+            (scale, None) => scale.powi(2).clamp(1.0, MOST_LEARNT),
+            (scale, Some(before)) => {
+                before + SCALE_GAIN * (scale.powi(2).min(MOST_LEARNT * before) - before)
+            }
         };
         let offsets = square(found.offsets.scale, self.scales.map(|scales| scales.0));
         let drifts = square(found.drifts.scale, self.scales.map(|scales| scales.1));
@@ -561,6 +565,8 @@ mod tests {
             report.line.ahead_ns += ahead_ns;
             report.line.drift += drift;
             report.line.delay_ns = 1.2e6;
+            report.line.sigma_ns = 6e5;
+            report.line.drift_sigma = 5e-4;
         }
         let first = fleet.window(3, &queued).corrections;
         for told in first {
