@@ -146,6 +146,8 @@ pub(crate) struct Engine {
     epoch: u32,
     /// By neighbour.
     checks: BTreeMap<SocketAddr, Check>,
+    /// When the last verdict was taken, on the own clock.
+    verdict_own_ns: i64,
     /// Deviations of fleet time that mean nothing.
     noise_ns: Option<f64>,
     steps: Steps,
@@ -186,6 +188,7 @@ impl Engine {
             starved: Starved::since(begin.mono_ns),
             epoch: begin.epoch,
             checks: BTreeMap::new(),
+            verdict_own_ns: 0,
             noise_ns: None,
             steps,
             own: OwnClock::new(&config.synthetic, config.own),
@@ -449,6 +452,7 @@ impl Engine {
             warn!("clock: fleet time steps on this host, because it was too far off to steer");
             self.told.counters.fleet_steps += 1;
         }
+        self.verdict_own_ns = own.ticks();
         // A delayed verdict does not extend the lease.
         let of = now - (own - target.reference).as_ns();
         self.told.course = Some(Course {
@@ -471,6 +475,7 @@ impl Engine {
     fn publish_clock(&mut self) {
         let mut shared = self.shared.lock().expect("readers do not panic");
         (shared.course, shared.doubt_ns) = (self.told.course, self.told.doubt_ns);
+        shared.is_withheld = self.told.is_withheld;
     }
 
     fn publish(&mut self, now: i64) {

@@ -24,6 +24,8 @@ pub(crate) struct Published {
     pub scale: Scale,
     pub starved: Option<f64>,
     pub doubt_ns: f64,
+    /// No neighbour has confirmed fleet time lately, so it is not given out.
+    pub is_withheld: bool,
     pub system: System,
     pub edges: Vec<Edge>,
     pub ways: Arc<[Way]>,

@@ -21,7 +21,7 @@ pub struct Status {
     pub source: String,
     /// False when messages are signed with the well-known key.
     pub authenticated: bool,
-    /// `starting`, `alone`, `without a leader`, `synchronised`, `apart`, `contradictory` or `expired`.
+    /// `starting`, `alone`, `without a leader`, `synchronised`, `apart`, `contradictory`, `unconfirmed` or `expired`.
     pub state: String,
     /// Fleet time on this host, while it may be used.
     pub clock: Option<FleetClock>,
@@ -263,6 +263,7 @@ counters! {
     windows_unwatched: "windows in which the kernel said neither how long the clock's thread waited (schedstat) nor what the hypervisor took (steal)",
     doubts: "times that probes began to show this host's fleet time as wrong by more than their noise, so sigma grew",
     clock_jumps: "fleet times dropped because probes showed them to be wrong by more than 20 us",
+    withheld: "times that fleet time was withheld because no neighbour was heard for 0.5 s",
     suspensions: "suspensions of this host, each of which drops its fleet time",
     system_steps: "steps of the system clock by --discipline, when it was too far off to slew",
     fleet_steps: "steps of fleet time on this host, when it was too far off to steer",

@@ -38,7 +38,7 @@ pub enum Event {
 
 /// No host can know at once that its clock is another one: the next packets of its neighbours show it. For so long after a freeze
 /// or a jump a host is not judged, ns.
-pub const NOTICE_NS: i64 = 100_000_000;
+pub const NOTICE_NS: i64 = 600_000_000;
 
 /// Who loses its processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -172,6 +172,12 @@ impl World {
         self.hosts[host].starved = Bursts::new(starvation, self.now, rng);
     }
 
+    /// The process of a host is stopped for `for_ns` from now on; its kernel goes on.
+    pub fn pause(&mut self, host: usize, for_ns: i64) {
+        let until = self.now + for_ns;
+        self.hosts[host].starved.add(self.now, until);
+    }
+
     /// A host is suspended for `for_ns` from now on: its CLOCK_MONOTONIC stands still. `is_seen`: its CLOCK_BOOTTIME goes on, so
     /// it can know.
     pub fn suspend(&mut self, host: usize, for_ns: i64, is_seen: bool) {

@@ -87,6 +87,9 @@ impl Default for Wander {
 const FIRST_SIGMA_NS: f64 = 1_000.0;
 /// Standard deviation of the drift of a host's first line at least, which may span half a window of software stamps.
 const FIRST_DRIFT_SIGMA: f64 = 3e-6;
+/// Standard deviation of all drifts at least while no host is settled: until then the rate of fleet time itself may change from
+/// window to window, and a host that misses a verdict goes on at the former rate.
+const YOUNG_DRIFT_SIGMA: f64 = 1.5e-6;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
 const SETTLED: usize = WINDOWS + 1;
@@ -115,6 +118,8 @@ pub struct Fleet {
     clocks: Vec<Option<Clock>>,
     at: Option<Time<FleetTime>>,
     wander: Wander,
+    /// No host was settled at the last window.
+    is_young: bool,
     /// Mean squares of the edges' residuals in units of what their lines say, of offsets and of drifts: what lines say is right but
     /// for a factor that all have in common. None before the first window.
     scales: Option<(f64, f64)>,
@@ -180,6 +185,8 @@ impl Fleet {
         self.settle(&mut guess, &found, hosts);
         let scales = self.rescale(&found);
         let errors = found.errors(hosts, reports, scales);
+        let is_settled = |clock: &Clock| clock.windows >= SETTLED;
+        self.is_young = !foretold.iter().any(is_settled);
         self.filter(&mut guess, &foretold, &errors, self.elapsed_s(at));
         let window = self.tell(&guess, &found, &errors, reports, at);
         let known = |host: usize| match window.corrections[host] {
@@ -376,6 +383,7 @@ impl Fleet {
             let sigma_ns = window.sigma_ns.max(surprise_ns).max(least_ns);
             let turned = match clock.windows {
                 1 => FIRST_DRIFT_SIGMA,
+                _ if self.is_young => YOUNG_DRIFT_SIGMA,
                 _ => 0.0,
             };
             Error {

@@ -16,6 +16,12 @@ const RECENT_NS: i64 = 1_000_000_000;
 const NOTICED: f64 = 2.0;
 /// A fleet time that is further off is not used any more, ns: what On-Ramp compares with thresholds is of this size.
 const WRONG_NS: f64 = 20_000.0;
+/// A neighbour of which no pair was complete for so many intervals of probes says nothing: a host that was frozen hears nothing
+/// from neighbours that have given it up.
+const SILENT: i64 = 5;
+/// Without any pair for this time nothing confirms fleet time, and it is withheld, ns: the host may have been frozen, and then has
+/// noticed less time than has passed.
+const UNCONFIRMED_NS: i64 = 500_000_000;
 /// Weight of a window in the usual delays of a path.
 const USUAL_GAIN: f64 = 0.25;
 
@@ -38,6 +44,8 @@ struct Fastest {
 pub(super) struct Check {
     out: VecDeque<Delay>,
     back: VecDeque<Delay>,
+    /// When the newest pair was at this host.
+    latest_own_ns: i64,
     /// The fastest pairs of this window.
     window: Option<Fastest>,
     usual: Option<Fastest>,
@@ -52,6 +60,7 @@ impl Check {
         });
         let fastest = if is_out { &mut window.out_ns } else { &mut window.back_ns };
         *fastest = fastest.min(delay.ns);
+        self.latest_own_ns = self.latest_own_ns.max(delay.at_own_ns);
         let recent = if is_out { &mut self.out } else { &mut self.back };
         // Only those stay that are faster than all later ones.
         while recent.back().is_some_and(|last| last.ns >= delay.ns) {
@@ -61,9 +70,12 @@ impl Check {
     }
 
     /// By how much this host's fleet time is ahead of the neighbour's, ns; at least by so much if packets of one direction meet
-    /// queues. None: there are too few pairs, or queues hide it, or there is nothing to compare with yet. `noise_ns`: deviations of
+    /// queues. None: there are too few pairs, or none since `since_own_ns`, or queues hide it. `noise_ns`: deviations of
     /// one neighbour that mean nothing.
-    fn ahead_ns(&mut self, own_ns: i64, noise_ns: f64) -> Option<f64> {
+    fn ahead_ns(&mut self, own_ns: i64, since_own_ns: i64, noise_ns: f64) -> Option<f64> {
+        if self.latest_own_ns < since_own_ns {
+            return None;
+        }
         for recent in [&mut self.out, &mut self.back] {
             while recent.front().is_some_and(|first| first.at_own_ns < own_ns - RECENT_NS) {
                 recent.pop_front();
@@ -162,6 +174,7 @@ impl Engine {
         if self.told.course.is_none() {
             self.checks.clear();
             self.told.doubt_ns = 0.0;
+            self.told.is_withheld = false;
             return;
         }
         for (neighbour, seen) in seen {
@@ -171,9 +184,20 @@ impl Engine {
         }
         let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
         let own_ns = self.own.read(now).ticks();
+        let since_own_ns = own_ns - SILENT * self.config.interval.as_ns();
+        self.confirm(own_ns);
         let checks = self.checks.values_mut();
-        let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(own_ns, noise_ns)).collect();
+        let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(own_ns, since_own_ns, noise_ns)).collect();
         self.doubt(agreed(&mut ahead_ns, noise_ns));
+    }
+
+    /// Withholds fleet time while no neighbour is heard.
+    fn confirm(&mut self, own_ns: i64) {
+        let pairs = self.checks.values().map(|check| check.latest_own_ns);
+        let latest_own_ns = pairs.fold(self.verdict_own_ns, i64::max);
+        let is_withheld = own_ns - latest_own_ns > UNCONFIRMED_NS;
+        self.told.counters.withheld += u64::from(is_withheld && !self.told.is_withheld);
+        self.told.is_withheld = is_withheld;
     }
 
     /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.
