@@ -70,7 +70,7 @@ fn first_of_tests(file: &Source, lines: &[&str]) -> usize {
     }
     let tests = lines
         .windows(2)
-        .position(|pair| pair == ["#[cfg(test)]", "mod tests {"]);
+        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].ends_with("mod tests {"));
     tests.unwrap_or(lines.len())
 }
 
