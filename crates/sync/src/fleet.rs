@@ -90,6 +90,8 @@ const FIRST_DRIFT_SIGMA: f64 = 3e-6;
 /// Standard deviation of all drifts at least while no host is settled: until then the rate of fleet time itself may change from
 /// window to window, and a host that misses a verdict goes on at the former rate.
 const YOUNG_DRIFT_SIGMA: f64 = 1.5e-6;
+/// A drift that is known as well as this fixes the rate of fleet time: which rate it has matters little, that it keeps it does.
+const RATE_SIGMA: f64 = 1e-5;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
 const SETTLED: usize = WINDOWS + 1;
@@ -285,8 +287,7 @@ impl Fleet {
                 .iter()
                 .map(|h| clocks[*h].offset_ns - found.offsets.offsets[*h]),
         );
-        let is_settled = |host: &usize| before(host).is_some_and(|clock| clock.windows >= SETTLED);
-        let keep_rate = anchors.iter().any(is_settled);
+        let keep_rate = anchors.iter().any(|host| before(host).is_some_and(|clock| clock.keeps_rate()));
         let rate = |host: &usize| if keep_rate { clocks[*host].drift } else { 0.0 };
         let drift = median(anchors.iter().map(|h| rate(h) - found.drifts.offsets[*h]));
         for host in members {
@@ -413,6 +414,13 @@ impl Clock {
             drift: self.drift,
             bend: self.bend,
         }
+    }
+
+    /// Whether fleet time keeps the rate that it has by this clock. Not by lines of a fleet that begins under load, whose drifts
+    /// may be anything.
+    fn keeps_rate(&self) -> bool {
+        let drift_sigma = self.known.map(|known| known.error(0.0).drift_sigma);
+        self.windows >= SETTLED || drift_sigma.is_some_and(|sigma| sigma < RATE_SIGMA)
     }
 
     /// It is another clock, of which this window is the first.
