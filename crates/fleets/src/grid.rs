@@ -195,11 +195,13 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
     row("idle", &|hosts, seed| vec![calm(hosts, 0.0, seed)]);
     row("ports busy for up to 40 %", &|hosts, seed| vec![calm(hosts, 0.4, seed)]);
     row("ports busy for up to 80 %", &|hosts, seed| vec![calm(hosts, 0.8, seed)]);
-    row("directions up to 2 us apart, 40 %", &|hosts, seed| {
-        let mut cell = calm(hosts, 0.4, seed);
-        cell.spec.paths.asymmetry_ns = 2_000;
-        vec![cell]
-    });
+    for (asymmetry_ns, what) in [(500, "0.5"), (2_000, "2")] {
+        row(&format!("directions up to {what} us apart, 40 %"), &|hosts, seed| {
+            let mut cell = calm(hosts, 0.4, seed);
+            cell.spec.paths.asymmetry_ns = asymmetry_ns;
+            vec![cell]
+        });
+    }
     row("1 % of the packets lost, 40 %", &|hosts, seed| {
         let mut cell = calm(hosts, 0.4, seed);
         cell.spec.paths.loss = 0.01;

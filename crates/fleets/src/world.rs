@@ -45,6 +45,8 @@ pub struct Spec {
     pub drift: f64,
     /// Amplitude of each drift's oscillation, which has a period of 10 to 60 minutes.
     pub wander: f64,
+    /// Whether the system clocks follow the leader's.
+    pub discipline: bool,
     /// Everything random follows from it.
     pub seed: u64,
 }
@@ -57,6 +59,7 @@ impl Default for Spec {
             paths: Paths::default(),
             drift: 15e-6,
             wander: 1e-6,
+            discipline: false,
             seed: 1,
         }
     }
@@ -212,7 +215,7 @@ impl World {
             degree: USUAL_DEGREE,
             interval,
             lease: Span::from_s(5),
-            discipline: false,
+            discipline: self.spec.discipline,
             unfit: Arc::clone(&unfit),
             synthetic: Synthetic::default(),
         };

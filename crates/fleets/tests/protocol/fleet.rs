@@ -55,6 +55,7 @@ impl Fleet {
         let spec = Spec {
             hosts,
             paths,
+            discipline: true,
             seed,
             ..Spec::default()
         };
