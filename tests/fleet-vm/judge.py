@@ -1,0 +1,91 @@
+"""judge.py: compares the errors of guests' fleet times with their sigmas.
+
+    judge.py READINGS FROM TO WHAT [--all]
+
+READINGS are the lines of `truth host`; FROM and TO say which (lines before TO and not before FROM). For each pair of
+guests, each reading of the first is compared with the second's fleet time at the same moment of the host, interpolated
+between two readings at most a second apart. The two should agree within 3 sigma, where sigma is that of the difference,
+and the bounds of the readings. Prints a line for each pair: "ok: .." or "FAILED: ..". With --all, two guests that never
+had fleet time together are a failure.
+"""
+
+import bisect
+import collections
+import itertools
+import math
+import statistics
+import sys
+
+MOST_APART_NS = 10**9
+
+Reading = collections.namedtuple("Reading", "host bound mono fleet sigma")
+Difference = collections.namedtuple("Difference", "error sigma bound")
+
+
+def read(path, begin, end):
+    """Readings by guest."""
+    guests = collections.defaultdict(list)
+    with open(path) as lines:
+        for line in itertools.islice(lines, begin, end):
+            guest, *values = map(int, line.split())
+            guests[guest].append(Reading(*values, *[None] * (5 - len(values))))
+    return guests
+
+
+def difference(reading, others, hosts):
+    """Of a reading and the other guest's fleet time at that moment; none if one of them had none."""
+    after = bisect.bisect(hosts, reading.host)
+    if reading.fleet is None or not 0 < after < len(others):
+        return None
+    left, right = others[after - 1], others[after]
+    if left.fleet is None or right.fleet is None or right.host - left.host > MOST_APART_NS:
+        return None
+    share = (reading.host - left.host) / (right.host - left.host)
+    other_ns = left.fleet + round(share * (right.fleet - left.fleet))
+    return Difference(
+        abs(reading.fleet - other_ns),
+        math.hypot(reading.sigma, max(left.sigma, right.sigma)),
+        reading.bound + max(left.bound, right.bound),
+    )
+
+
+def us(ns):
+    return f"{ns / 1000:,.2f}"
+
+
+def judge(what, differences, must):
+    """The line of a pair."""
+    if not differences:
+        return f"{'FAILED' if must else 'none'}: {what}: no common fleet time"
+    beyond = [d for d in differences if d.error > 3 * d.sigma + d.bound]
+    worst = max(differences, key=lambda d: d.error / (3 * d.sigma + d.bound))
+    median = lambda name: us(statistics.median(getattr(d, name) for d in differences))
+    return (
+        f"{'FAILED' if beyond else 'ok'}: {what}: {len(differences)} readings, {len(beyond)} beyond 3 sigma; "
+        f"us: error median {median('error')}, largest {us(max(d.error for d in differences))}; sigma median "
+        f"{median('sigma')}; bound of the reading median {median('bound')}, largest "
+        f"{us(max(d.bound for d in differences))}; worst: error {us(worst.error)} at sigma {us(worst.sigma)}"
+    )
+
+
+def rate_ppm(readings):
+    """By how much a guest's CLOCK_MONOTONIC was faster than the host's."""
+    first, last = readings[0], readings[-1]
+    return ((last.mono - first.mono) / (last.host - first.host) - 1) * 1e6
+
+
+def main():
+    path, begin, end, what = sys.argv[1:5]
+    guests = read(path, int(begin), int(end))
+    for guest, readings in sorted(guests.items()):
+        if len(readings) > 1:
+            with_fleet = sum(reading.fleet is not None for reading in readings) / len(readings)
+            print(f"{what}: vm{guest}: fleet time in {with_fleet:.0%} of {len(readings)} readings, "
+                  f"its clock is {rate_ppm(readings):+.1f} ppm off the host's")
+    for one, other in itertools.combinations(sorted(guests), 2):
+        hosts = [reading.host for reading in guests[other]]
+        compared = [difference(reading, guests[other], hosts) for reading in guests[one]]
+        print(judge(f"{what}: vm{one} and vm{other}", [d for d in compared if d], "--all" in sys.argv))
+
+
+main()
