@@ -100,7 +100,7 @@ def main():
     asking.add_argument("hosts", nargs="+")
     asking.add_argument("--connections", type=int, default=8, help="to each host")
     asking.add_argument("--answer", type=int, default=2000, help="bytes")
-    asking.add_argument("--requests", type=int, default=100)
+    asking.add_argument("--requests", type=int, default=60)
     asking.add_argument("--pause", type=float, default=200, help="mean, ms")
     asking.add_argument("--bulk", type=int, default=1, help="long transfers from each host")
     args = parser.parse_args()

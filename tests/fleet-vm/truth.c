@@ -35,7 +35,8 @@
 
 #define BURST 40		/* most exchanges of a reading */
 #define ENOUGH_NS 300		/* a bound that needs no further exchange */
-#define PATIENCE_NS 1000000ll	/* an exchange that takes longer is no use */
+#define PATIENCE_NS 100000ll	/* an exchange that takes longer is no use: one of the two has lost its processor */
+#define RETRY_NS 1000000ll	/* then the next one comes so much later */
 #define WAKE_NS 300000000ll	/* a guest that has no processor for so long is asked later */
 #define PERIOD_NS 200000000ll	/* between two readings of a guest */
 #define LOOK_NS 10000000ll	/* a guest looks so often whether it is asked */
@@ -233,7 +234,9 @@ static void read_guest(int guest, struct page *page)
 	if (!wake(page))
 		return;
 	for (i = 0; i < BURST && best.bound_ns > ENOUGH_NS; i++)
-		if (ask(page, &next) && next.bound_ns < best.bound_ns)
+		if (!ask(page, &next))
+			pause_ns(RETRY_NS);
+		else if (next.bound_ns < best.bound_ns)
 			best = next;
 	if (best.bound_ns == LLONG_MAX)
 		return;
