@@ -38,7 +38,16 @@ def serve():
 
 
 def connect(host):
-    connection = socket.create_connection((host, PORT))
+    """A connection, as soon as the host answers, within a minute."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            connection = socket.create_connection((host, PORT))
+            break
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise SystemExit(f"incast: {host} does not answer; run there: python3 incast.py serve")
+            time.sleep(0.2)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 

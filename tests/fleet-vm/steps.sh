@@ -26,7 +26,7 @@ readings() {
 watches() {
 	local from
 	from=$(readings)
-	becomes "$MOST_SECONDS" judges "$1" "$from" --enough $ENOUGH
+	becomes "$MOST_WAIT_SECONDS" judges "$1" "$from" --enough $ENOUGH
 	expect "$1, each pair of clocks is compared $ENOUGH times" 0 $?
 	compares "$1" "$from"
 }
@@ -43,7 +43,7 @@ is_whole() {
 joins() {
 	local from
 	from=$(readings)
-	becomes "$MOST_SECONDS" is_whole
+	becomes "$MOST_WAIT_SECONDS" is_whole
 	expect "$1, all three hosts have fleet time" 0 $?
 	compares "$1, until then" "$from"
 	says

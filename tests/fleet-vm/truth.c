@@ -34,13 +34,13 @@
 #include "../../bpf/abi.h"
 
 #define BURST 40		/* most exchanges of a reading */
-#define ENOUGH_NS 300		/* a bound that needs no further exchange */
+#define ENOUGH_NS 600		/* a bound that needs no further exchange */
 #define PATIENCE_NS 100000ll	/* an exchange that takes longer is no use: one of the two has lost its processor */
 #define RETRY_NS 1000000ll	/* then the next one comes so much later */
 #define WAKE_NS 300000000ll	/* a guest that has no processor for so long is asked later */
 #define PERIOD_NS 200000000ll	/* between two readings of a guest */
 #define LOOK_NS 10000000ll	/* a guest looks so often whether it is asked */
-#define ATTENTION 10000		/* so many looks in a row after an answer: some ms of the processor, however late */
+#define ATTENTION 200000	/* so many looks in a row after an answer: some ms of the processor, however late */
 
 struct page {
 	_Atomic u64 asked, answered;
