@@ -5,7 +5,8 @@
 READINGS are the lines of `truth host`; FROM and TO say which (lines before TO and not before FROM). For each pair of
 guests, each reading of the first is compared with the second's fleet time at the same moment of the host, interpolated
 between two readings at most a second apart. The two should agree within 3 sigma, where sigma is that of the difference,
-and the bounds of the readings. A reading with a bound above 10 us is not compared: one of the two processors was taken in
+and the bounds of the readings. Fleet time should also be at most 100 ppm faster or slower than the host's, or than the guest's
+clock that is furthest off. A reading with a bound above 10 us is not compared: one of the two processors was taken in
 the middle of each exchange. Prints a line for each pair: "ok: .." or "FAILED: ..". With --enough, the exit
 code is 1 until each pair has so many comparisons.
 """
@@ -19,6 +20,8 @@ import sys
 
 MOST_APART_NS = 10**9
 MOST_BOUND_NS = 10_000
+MOST_PPM = 100
+FEWEST = 20  # readings with fleet time, for its rate
 GUESTS = [1, 2, 3]
 
 Reading = collections.namedtuple("Reading", "host bound mono fleet sigma")
@@ -75,23 +78,36 @@ def judge(what, differences):
     )
 
 
-def rate_ppm(readings):
-    """By how much a guest's CLOCK_MONOTONIC was faster than the host's."""
-    first, last = readings[0], readings[-1]
-    return ((last.mono - first.mono) / (last.host - first.host) - 1) * 1e6
+def rate_ppm(readings, name):
+    """By how much a guest's CLOCK_MONOTONIC or its fleet time was faster than the host's clock: the median, as a clock
+    that was stopped or set has wild rates in between."""
+    return statistics.median(
+        ((getattr(after, name) - getattr(before, name)) / (after.host - before.host) - 1) * 1e6
+        for before, after in itertools.pairwise(readings)
+    )
 
 
-def describe(guest, readings):
-    with_fleet = sum(reading.fleet is not None for reading in readings) / len(readings)
-    return f"vm{guest} had fleet time in {with_fleet:.0%} of {len(readings)}, its clock is {rate_ppm(readings):+.1f} ppm off"
+def judge_rates(what, guests):
+    """The rates of clocks, and whether that of fleet time lies near them."""
+    clocks = {guest: rate_ppm(readings, "mono") for guest, readings in guests.items() if len(readings) > 1}
+    most = MOST_PPM + max(map(abs, clocks.values()), default=0)
+    for guest, readings in sorted(guests.items()):
+        usable = [reading for reading in readings if reading.fleet is not None]
+        text = f"{what}: vm{guest}: fleet time in {len(usable)} of {len(readings)} readings"
+        if len(usable) < FEWEST:
+            print(f"none: {text}")
+            continue
+        fleet = rate_ppm(usable, "fleet")
+        verdict = "ok" if abs(fleet) <= most else "FAILED"
+        print(f"{verdict}: {text}; faster than the host's: clock {clocks[guest]:+.1f} ppm, fleet time {fleet:+.1f} ppm")
 
 
 def main():
     path, begin, end, what = sys.argv[1:5]
     enough = int(sys.argv[6]) if sys.argv[5:] else 0
     guests, wide = read(path, int(begin), int(end))
-    known = [describe(guest, readings) for guest, readings in sorted(guests.items()) if len(readings) > 1]
-    print(f"{what}: readings: {'; '.join(known)}; {wide} with a bound above {us(MOST_BOUND_NS)} us")
+    print(f"{what}: {wide} readings with a bound above {us(MOST_BOUND_NS)} us")
+    judge_rates(what, guests)
     fewest = []
     for one, other in itertools.combinations(GUESTS, 2):
         hosts = [reading.host for reading in guests[other]]

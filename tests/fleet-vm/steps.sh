@@ -39,13 +39,28 @@ is_whole() {
 	done
 }
 
-# joins WHAT: the fleet is whole, and what each clock says then.
+# joins WHAT: the fleet becomes whole, and what each clock says then. One that does not begins anew, so that the next steps
+# are judged by themselves.
 joins() {
-	local from
+	local from code
 	from=$(readings)
 	becomes "$MOST_WAIT_SECONDS" is_whole
-	expect "$1, all three hosts have fleet time" 0 $?
+	code=$?
+	expect "$1, all three hosts have fleet time" 0 $code
 	compares "$1, until then" "$from"
+	says
+	[ $code = 0 ] || begins_anew
+}
+
+begins_anew() {
+	local verb number
+	notes "The fleet begins anew"
+	for verb in stop start; do
+		for number in $GUESTS; do
+			shows "$number" systemctl $verb onramp
+		done
+	done
+	becomes "$MOST_WAIT_SECONDS" is_whole
 	says
 }
 
