@@ -6,12 +6,12 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/guest.sh tests/expect.sh tools/fleet-vm tests/fleet-vm/steps.sh tests/fleet-vm/commands.sh tests/fleet-vm/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts bench bench-ns3 fuzz deb package-test systemd-test deploy-test lint clean
+.PHONY: help setup build demo test facts bench bench-ns3 fuzz deb package-test systemd-test fleet-vm deploy-test lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ package-test: build ## installs, upgrades, removes and purges the package in a c
 
 systemd-test: build ## runs the package's unit under a real systemd in a virtual machine; needs root and mmdebstrap
 	tools/systemd-test
+
+fleet-vm: build ## makes a fleet of three virtual machines, and suspends, kills and starves them; needs root and mmdebstrap
+	tools/fleet-vm
 
 deploy-test: ## checks the container's recipe and the Helm chart with their linters; needs Go, and fetches the linters
 	tools/deploy-test

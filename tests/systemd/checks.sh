@@ -1,43 +1,15 @@
 #!/bin/bash
 # checks.sh PHASE: what tools/systemd-test checks inside its virtual machine, as a service of the guest's systemd. Phase 1
 # installs the package and lives through a daemon's life; phase 2, after a boot of the same disk, finds the service running.
-# Prints a line for each check: "ok: WHAT" or "FAILED: WHAT: expected .., found ..". This host is 10.0.0.1 on eth0; the other
-# one, 10.0.0.2, is a network namespace with a daemon of its own, outside of the unit.
+# Prints a line for each check (expect.sh). This host is 10.0.0.1 on eth0; the other one, 10.0.0.2, is a network namespace
+# with a daemon of its own, outside of the unit.
 # machine: its time is virtual (tools/systemd-test).
 set -uo pipefail
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 readonly CONFIG=/etc/onramp/onramp.toml
 readonly GOES_ON='goes on with the flow table and the programs of the former daemon'
-
-# expect WHAT WANTED FOUND
-expect() {
-	if [ "$2" = "$3" ]; then
-		echo "ok: $1"
-	else
-		echo "FAILED: $1: expected '$2', found '$3'"
-	fi
-}
-
-# succeeds WHAT COMMAND...: shows the command's output if it fails.
-succeeds() {
-	local what=$1 output
-	shift
-	if output=$("$@" 2>&1); then
-		echo "ok: $what"
-	else
-		echo "FAILED: $what: $*: exit code $?: $output"
-	fi
-}
-
-# becomes SECONDS COMMAND...: whether the command succeeds within this time.
-becomes() {
-	local until=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $until ] || return 1
-		sleep 0.2
-	done
-}
+# shellcheck source=tests/expect.sh
+. /root/expect.sh
 
 property() {
 	systemctl show --value --property="$1" onramp.service
