@@ -28,6 +28,6 @@ becomes() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $until ] || return 1
-		sleep 0.2
+		sleep 0.2 # machine: between two looks
 	done
 }

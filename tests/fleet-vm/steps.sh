@@ -128,7 +128,7 @@ suspends() {
 	notes "vm$1 is suspended for $2 s"
 	from=$(readings)
 	monitors "$1" stop paused
-	sleep "$2"
+	sleep "$2" # machine: how long it is suspended; any length is one
 	monitors "$1" cont running
 	joins "after a suspension of $2 s"
 	compares "suspension of $2 s and after" "$from"
@@ -148,9 +148,9 @@ killed() {
 takes() {
 	RANDOM=1
 	while kill -STOP "${PID[$1]}"; do
-		sleep "0.$(printf %03d $((50 + RANDOM % 451)))"
+		sleep "0.$(printf %03d $((50 + RANDOM % 451)))" # machine: a burst of any length is one
 		kill -CONT "${PID[$1]}"
-		sleep "0.$(printf %03d $((50 + RANDOM % 451)))"
+		sleep "0.$(printf %03d $((50 + RANDOM % 451)))" # machine: a burst of any length is one
 	done
 }
 
@@ -170,7 +170,7 @@ starves() {
 alone() {
 	local from
 	from=$(readings)
-	sleep 40
+	sleep 40 # machine: how long readings are taken; more or fewer are no matter
 	compares "vm$1 starved" "$from"
 	says
 }

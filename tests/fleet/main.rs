@@ -5,10 +5,12 @@
 //! Does not: hold traffic; that nothing is held without fleet time is a fact of tests/daemon
 //! (`fleets::`, with etcd in the virtual machine).
 mod discipline;
-mod election;
 mod faults;
 mod hostile;
 mod large;
+#[path = "../machine.rs"]
+mod machine;
 mod membership;
 mod model;
+mod starved;
 mod world;

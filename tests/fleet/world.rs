@@ -1,16 +1,13 @@
-//! An etcd, agents, and the ways between them, on one 127.0.x.0/24 a test.
+//! An etcd and agents, on one 127.0.x.0/24 a test.
 use std::{
     fs::{File, Permissions},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        Arc, Mutex,
-    },
+    process::{self, Child, Command, Stdio},
+    sync::atomic::Ordering,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use etcd_client::{Client, ConnectOptions, PutOptions};
@@ -21,26 +18,24 @@ use nix::{
 use onramp_clock::{
     stamps::now_mono_ns,
     status::{FleetClock, Status},
+    wire::PORT,
 };
 use onramp_status::query_within;
 
-/// A window of the synchronisation.
-pub const WINDOW: Duration = Duration::from_secs(2);
-/// For whatever else this machine does meanwhile.
-pub const SLACK: Duration = Duration::from_secs(4);
+use crate::machine::until;
+
+/// A daemon without a processor is asked again after this.
+const ANSWER: Duration = Duration::from_secs(1);
 /// Clocks are 10 ppm and more apart: unsynchronised, they part by more than this in a window.
 const RIGHT_NS: f64 = 10_000.0;
+/// A status that comes later than this after the last one may be of another line.
+const NEXT_NS: i64 = 1_000_000_000;
 /// What a status' rounding may add to a jump.
 const ROUNDED_NS: f64 = 5.0;
 
-/// Waits until something is so, and says how long that took.
-pub fn within(most: Duration, what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
-    let since = Instant::now();
-    while !is_so() {
-        assert!(since.elapsed() < most, "not within {most:?}: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-    since.elapsed()
+/// The address of a host of a test. No two tests have one `net`, and hardly two processes on this machine one second number.
+pub fn ip(net: u8, host: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 100 + (process::id() % 100) as u8, net, host)
 }
 
 /// A server, killed when dropped.
@@ -56,7 +51,7 @@ impl Etcd {
         let scheme = if options.is_empty() { "http" } else { "https" };
         let mut etcd = Etcd {
             child: None,
-            url: format!("{scheme}://127.0.{net}.254:2379"),
+            url: format!("{scheme}://{}:2379", ip(net, 254)),
             dir: dir.to_owned(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
         };
@@ -98,9 +93,7 @@ impl Etcd {
         self.child =
             Some(child.unwrap_or_else(|e| panic!("{program}: {e}; make setup fetches it")));
         let address = self.url.split("//").nth(1).expect("a URL").to_owned();
-        within(SLACK * 5, "etcd listens", || {
-            TcpStream::connect(&address).is_ok()
-        });
+        until("etcd listens", || TcpStream::connect(&address).is_ok());
     }
 
     pub fn kill(&mut self) {
@@ -108,6 +101,11 @@ impl Etcd {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let child = self.child.as_ref().expect("it runs");
+        kill(Pid::from_raw(child.id() as i32), signal).expect("it runs");
     }
 
     /// Forgets everything.
@@ -159,57 +157,6 @@ impl Drop for Etcd {
     }
 }
 
-/// A way to etcd that can be cut.
-pub struct Bridge {
-    pub url: String,
-    is_cut: Arc<AtomicBool>,
-    open: Arc<Mutex<Vec<TcpStream>>>,
-}
-
-impl Bridge {
-    pub fn to(etcd: &Etcd) -> Bridge {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let to = etcd.url.split("//").nth(1).expect("a URL").to_owned();
-        let (is_cut, open) = (Arc::new(AtomicBool::new(false)), Arc::default());
-        let (cut, streams) = (
-            Arc::clone(&is_cut),
-            Arc::<Mutex<Vec<TcpStream>>>::clone(&open),
-        );
-        thread::spawn(move || {
-            for from in listener.incoming().flatten() {
-                let Ok(to) = TcpStream::connect(&to) else {
-                    continue;
-                };
-                if cut.load(Ordering::Relaxed) {
-                    continue;
-                }
-                for (a, b) in [(&from, &to), (&to, &from)] {
-                    let clone = |s: &TcpStream| s.try_clone().expect("a descriptor");
-                    let (mut a, mut b) = (clone(a), clone(b));
-                    streams.lock().expect("not poisoned").push(clone(&a));
-                    thread::spawn(move || {
-                        let _ = std::io::copy(&mut a, &mut b);
-                        let _ = b.shutdown(Shutdown::Both);
-                    });
-                }
-            }
-        });
-        Bridge { url, is_cut, open }
-    }
-
-    pub fn cut(&self) {
-        self.is_cut.store(true, Ordering::Relaxed);
-        for stream in self.open.lock().expect("not poisoned").drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    pub fn mend(&self) {
-        self.is_cut.store(false, Ordering::Relaxed);
-    }
-}
-
 /// An `onramp clock run`, killed when dropped.
 pub struct Agent {
     child: Child,
@@ -258,21 +205,23 @@ impl Agent {
     }
 
     /// The exit code, when it ends by itself.
-    pub fn ends(&mut self, most: Duration) -> Option<i32> {
-        within(most, "it ends", || {
-            self.child.try_wait().expect("a child").is_some()
-        });
+    pub fn ends(&mut self) -> Option<i32> {
         self.child.wait().expect("a child").code()
     }
 
     /// None before it answers.
     pub fn try_status(&self) -> Option<Status> {
-        query_within(&self.socket, Duration::from_secs(1)).ok()
+        query_within(&self.socket, ANSWER).ok()
     }
 
+    /// Asks until it answers: it may have no processor just now.
     pub fn status(&self) -> Status {
-        let status = self.try_status();
-        status.unwrap_or_else(|| panic!("{} does not answer: {}", self.own, self.text()))
+        let mut status = None;
+        until("it answers", || {
+            status = self.try_status();
+            status.is_some()
+        });
+        status.expect("it has answered")
     }
 
     /// What `onramp clock status` prints.
@@ -355,7 +304,7 @@ impl Fleet {
     }
 
     pub fn address(&self, n: usize) -> SocketAddr {
-        SocketAddr::from(([127, 0, self.net, n as u8], 5198))
+        SocketAddr::from((ip(self.net, n as u8), PORT))
     }
 
     /// Starts agent `n`, with these options instead of the way to etcd if there are any.
@@ -428,19 +377,25 @@ impl Fleet {
 
     /// Until the fleet is whole and sure; then two windows for what is learnt late.
     pub fn settle(&mut self) {
-        let took = within(WINDOW * 5 + SLACK * 4, "the fleet is whole", || {
-            self.is_whole() && self.is_sure()
-        });
-        println!("whole after {:.1} s", took.as_secs_f64());
-        self.watch(2.0 * WINDOW.as_secs_f64());
+        until("the fleet is whole", || self.is_whole() && self.is_sure());
+        self.watch(2);
     }
 
-    /// Looks ten times a second: nobody is wrong, and nobody jumps by more than its sigma.
-    pub fn watch(&mut self, seconds: f64) {
-        for _ in 0..(seconds * 10.0) as usize {
-            self.look();
-            thread::sleep(Duration::from_millis(100));
-        }
+    /// Looks until all that run have ended so many windows more: nobody is wrong, and nobody jumps by more than its sigma.
+    pub fn watch(&mut self, windows: u64) {
+        let count = |fleet: &Fleet| -> Vec<u64> {
+            fleet
+                .running()
+                .map(|agent| agent.count("windows"))
+                .collect()
+        };
+        let before = count(self);
+        self.until("windows end", |fleet| {
+            count(fleet)
+                .iter()
+                .zip(&before)
+                .all(|(now, before)| *now >= before + windows)
+        });
     }
 
     pub fn look(&mut self) {
@@ -454,7 +409,7 @@ impl Fleet {
                 let jump = jump_ns / clock.sigma_ns.max(last.sigma_ns) as f64;
                 // What a host said is good until its next line: no jump if more than that lies between, as
                 // when another agent does not answer us.
-                let is_next = at - last.reference_mono_ns < WINDOW.as_nanos() as i64 / 2;
+                let is_next = at - last.reference_mono_ns < NEXT_NS;
                 self.jump = self.jump.max(if is_next { jump } else { 0.0 });
                 assert!(
                     jump <= 1.0 || !is_next,
@@ -470,26 +425,19 @@ impl Fleet {
         for (n, clock) in &times {
             let error_ns = (at_ns(clock, now) - sorted[sorted.len() / 2]).abs();
             self.worst_ns = self.worst_ns.max(error_ns);
-            // Who has just joined may be further off, and says so: three of its standard deviations.
-            let most_ns = RIGHT_NS.max(3.0 * clock.sigma_ns as f64);
+            // The median may be off, too, and who says so is asked of both.
+            let sigma_ns = times.iter().map(|(_, clock)| clock.sigma_ns).max();
+            let most_ns = 1_000.0 + 5.0 * sigma_ns.unwrap_or(0) as f64;
             assert!(error_ns < most_ns, "n{n} is {error_ns} ns off: {times:?}");
         }
     }
 
     /// Waits, and looks meanwhile.
-    pub fn within(
-        &mut self,
-        most: Duration,
-        what: &str,
-        is_so: impl Fn(&Fleet) -> bool,
-    ) -> Duration {
-        let since = Instant::now();
-        while !is_so(self) {
-            assert!(since.elapsed() < most, "not within {most:?}: {what}");
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&Fleet) -> bool) {
+        until(what, || {
             self.look();
-            thread::sleep(Duration::from_millis(50));
-        }
-        since.elapsed()
+            is_so(self)
+        });
     }
 
     /// Whether nobody of these has a fleet time.

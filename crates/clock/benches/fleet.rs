@@ -48,11 +48,14 @@ fn reports(members: &Members) -> Vec<(SocketAddr, Report)> {
         let (near, far) = (members.all()[link.near], members.all()[link.far]);
         let edges = vec![report((n, far))];
         let follows = None;
-        (near, Report {
-            epoch: 0,
-            follows,
-            edges,
-        })
+        (
+            near,
+            Report {
+                epoch: 0,
+                follows,
+                edges,
+            },
+        )
     });
     said.collect()
 }

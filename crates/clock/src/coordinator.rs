@@ -80,7 +80,8 @@ impl Coordinator {
         renumber(&mut self.reports, &new);
         renumber(&mut self.shortest, &new);
         renumber(&mut self.ways, &new);
-        self.epochs.retain(|host, _| members.number(*host).is_some());
+        self.epochs
+            .retain(|host, _| members.number(*host).is_some());
         self.members = members;
     }
 
@@ -298,8 +299,8 @@ mod tests {
                 drift: 0.0,
                 delay_ns: half as f64,
                 points: 60,
-            sigma_ns: 50.0,
-            drift_sigma: 2e-8,
+                sigma_ns: 50.0,
+                drift_sigma: 2e-8,
             },
             delays: Delays {
                 out_min_ns: half,

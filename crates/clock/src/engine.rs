@@ -39,8 +39,8 @@ use crate::{
 };
 
 use central::Central;
-use check::Check;
 pub(crate) use central::Steps;
+use check::Check;
 use fresh::{Age, Fresh, Recent};
 use starved::Starved;
 
@@ -412,8 +412,10 @@ impl Engine {
         let window = self.starved.end_window(machine.lacked(), now);
         self.told.counters.windows_starved += u64::from(window.is_starved());
         self.told.counters.windows_unwatched += u64::from(window.is_silent);
-        self.told.starved = window.is_starved().then_some(window.part);
-        self.config.unfit.store(window.is_unfit(), Ordering::Relaxed);
+        self.told.trust.starved = window.is_starved().then_some(window.part);
+        self.config
+            .unfit
+            .store(window.is_unfit(), Ordering::Relaxed);
     }
 
     /// Follows a verdict of the coordinator.
@@ -474,8 +476,7 @@ impl Engine {
     /// What readers need of each tick: fleet time, and how much it is doubted.
     fn publish_clock(&mut self) {
         let mut shared = self.shared.lock().expect("readers do not panic");
-        (shared.course, shared.doubt_ns) = (self.told.course, self.told.doubt_ns);
-        shared.is_withheld = self.told.is_withheld;
+        (shared.course, shared.trust) = (self.told.course, self.told.trust);
     }
 
     fn publish(&mut self, now: i64) {

@@ -144,7 +144,8 @@ impl NearEnd {
             if let Some(pair) = pair(trip.ack_sent, trip.ack_received) {
                 trip.back_done = true;
                 self.back.push(pair);
-                self.seen.extend(seen(false, trip.ack_received, trip.ack_sent_fleet));
+                self.seen
+                    .extend(seen(false, trip.ack_received, trip.ack_sent_fleet));
             }
         }
         true
@@ -278,8 +279,10 @@ impl FarEnd {
         acked.ack_received_fleet[index] =
             acked.ack_received_fleet[index].or(stamp(probe.received_fleet_ns));
         if is_whole(acked) && !was_whole {
-            self.seen.extend(seen(false, acked.received, acked.sent_fleet));
-            self.seen.extend(seen(true, acked.ack_sent, acked.ack_received_fleet));
+            self.seen
+                .extend(seen(false, acked.received, acked.sent_fleet));
+            self.seen
+                .extend(seen(true, acked.ack_sent, acked.ack_received_fleet));
         }
     }
 

@@ -29,9 +29,7 @@ fn stolen_ns(stat: &str) -> Option<i64> {
     let ticks: i64 = all.split_whitespace().nth(STEAL)?.parse().ok()?;
     let is_one = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
     let processors = stat.lines().filter(is_one).count().max(1);
-    ticks
-        .checked_mul(TICK_NS)
-        .map(|ns| ns / processors as i64)
+    ticks.checked_mul(TICK_NS).map(|ns| ns / processors as i64)
 }
 
 #[cfg(test)]
@@ -43,7 +41,14 @@ mod tests {
         assert_eq!(waited_ns("123 456 7\n"), Some(456));
         let stat = "cpu  1 2 3 4 5 6 7 30 9 10\ncpu0 1 2 3 4 5 6 7 10 9 10\ncpu1 1 2 3 4 5 6 7 20 9 10\nintr 5\n";
         assert_eq!(stolen_ns(stat), Some(150_000_000));
-        for nonsense in ["", "cpu", "x y z", "1", "cpu  1 2 3\n", "cpu  1 2 3 4 5 6 7 x\n"] {
+        for nonsense in [
+            "",
+            "cpu",
+            "x y z",
+            "1",
+            "cpu  1 2 3\n",
+            "cpu  1 2 3 4 5 6 7 x\n",
+        ] {
             assert_eq!(stolen_ns(nonsense), None, "{nonsense:?}");
         }
         assert_eq!(waited_ns("1"), None);

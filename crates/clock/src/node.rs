@@ -108,8 +108,8 @@ impl Reader {
     pub fn clock(&self, now: i64) -> Option<FleetClock> {
         let told = self.shared.lock();
         let told = told.expect("the synchronisation does not panic");
-        let course = told.course.filter(|_| !told.is_withheld);
-        course?.clock(&told.scale, told.doubt_ns, now)
+        let course = told.course.filter(|_| !told.trust.is_withheld);
+        course?.clock(&told.scale, told.trust.doubt_ns, now)
     }
 
     /// The shortest one-way delays of the last half minute to neighbours.
@@ -133,7 +133,7 @@ impl Reader {
         let state = match (clock, told.leader) {
             (None, _) if told.members.all().len() < 2 => "alone",
             (None, None) => "without a leader",
-            (None, _) if told.is_withheld => "unconfirmed",
+            (None, _) if told.trust.is_withheld => "unconfirmed",
             (None, _) if told.state == "synchronised" => "expired",
             _ => told.state,
         };
@@ -153,8 +153,8 @@ impl Reader {
             authenticated: config.authenticated,
             state: state.to_owned(),
             clock,
-            doubt_ns: told.doubt_ns,
-            starved: told.starved,
+            doubt_ns: told.trust.doubt_ns,
+            starved: told.trust.starved,
             system: System {
                 ahead_ns: told.system.ahead_ns.filter(|_| clock.is_some()),
                 ..told.system

@@ -22,15 +22,23 @@ pub(crate) struct Published {
     pub contradictory: Vec<SocketAddr>,
     pub course: Option<Course>,
     pub scale: Scale,
-    pub starved: Option<f64>,
-    pub doubt_ns: f64,
-    /// No neighbour has confirmed fleet time lately, so it is not given out.
-    pub is_withheld: bool,
+    pub trust: Trust,
     pub system: System,
     pub edges: Vec<Edge>,
     pub ways: Arc<[Way]>,
     pub cost: Cost,
     pub counters: Counters,
+}
+
+/// What this host thinks of its fleet time between the verdicts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Trust {
+    /// Part of the last window for which it lacked a processor, if that was much.
+    pub starved: Option<f64>,
+    /// By how much probes show fleet time to be wrong at least.
+    pub doubt_ns: f64,
+    /// No neighbour has confirmed fleet time lately, so it is not given out.
+    pub is_withheld: bool,
 }
 
 impl Published {

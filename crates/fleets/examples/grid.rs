@@ -32,7 +32,12 @@ fn main() {
         }
     });
     println!("{TITLE}");
-    for line in lines.into_inner().expect("nobody panics").into_iter().flatten() {
+    for line in lines
+        .into_inner()
+        .expect("nobody panics")
+        .into_iter()
+        .flatten()
+    {
         println!("{line}");
     }
 }

@@ -50,7 +50,10 @@ impl Errors {
 
     /// The largest error in sigmas.
     pub fn worst(&self) -> f64 {
-        let in_sigmas = self.samples.iter().map(|(error, sigma)| error.abs() / sigma);
+        let in_sigmas = self
+            .samples
+            .iter()
+            .map(|(error, sigma)| error.abs() / sigma);
         in_sigmas.fold(0.0, f64::max)
     }
 
@@ -98,7 +101,12 @@ mod tests {
     #[test]
     fn errors_are_counted_in_each_hosts_sigmas() {
         let mut errors = Errors::default();
-        let hosts = [sample(0, 95, 10), sample(1, 85, 10), sample(2, 95, 10), sample(3, 700, 1_000_000)];
+        let hosts = [
+            sample(0, 95, 10),
+            sample(1, 85, 10),
+            sample(2, 95, 10),
+            sample(3, 700, 1_000_000),
+        ];
         errors.add(&hosts, 5);
         assert_eq!((errors.count(), errors.availability()), (4, 0.8));
         assert!((errors.worst() - 0.7).abs() < 0.1, "{errors:?}");

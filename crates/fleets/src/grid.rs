@@ -4,11 +4,7 @@ use onramp_sync::synthetic::uniform;
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    errors::Errors,
-    network::Paths,
-    starvation::Starvation,
-    stream,
-    world::{Spec, World},
+    errors::Errors, network::Paths, spec::Spec, starvation::Starvation, stream, world::World,
 };
 
 /// Time before the first sample: hosts have had fleet time for some windows.
@@ -129,7 +125,8 @@ fn happen(
     fleet: &mut Fleet,
     rng: &mut ChaCha8Rng,
 ) -> Option<(usize, i64)> {
-    let any = |rng: &mut ChaCha8Rng| fleet.members[between(0, fleet.members.len() as i64, rng) as usize];
+    let any =
+        |rng: &mut ChaCha8Rng| fleet.members[between(0, fleet.members.len() as i64, rng) as usize];
     let host = any(rng);
     let (now, sign) = (world.now(), 2.0 * uniform(rng) - 1.0);
     match event {
@@ -187,20 +184,29 @@ const BURSTS_NS: [i64; 4] = [1_000_000, 30_000_000, 300_000_000, 2_000_000_000];
 pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
     let mut rows = vec![];
     let mut row = |what: &str, cells: &dyn Fn(usize, u64) -> Vec<Cell>| {
-        let all = hosts.iter().flat_map(|hosts| (1..=seeds).map(|seed| (*hosts, seed)));
+        let all = hosts
+            .iter()
+            .flat_map(|hosts| (1..=seeds).map(|seed| (*hosts, seed)));
         let cells = all.flat_map(|(hosts, seed)| cells(hosts, seed)).collect();
         let what = what.to_owned();
         rows.push(Row { what, cells });
     };
     row("idle", &|hosts, seed| vec![calm(hosts, 0.0, seed)]);
-    row("ports busy for up to 40 %", &|hosts, seed| vec![calm(hosts, 0.4, seed)]);
-    row("ports busy for up to 80 %", &|hosts, seed| vec![calm(hosts, 0.8, seed)]);
+    row("ports busy for up to 40 %", &|hosts, seed| {
+        vec![calm(hosts, 0.4, seed)]
+    });
+    row("ports busy for up to 80 %", &|hosts, seed| {
+        vec![calm(hosts, 0.8, seed)]
+    });
     for (asymmetry_ns, what) in [(500, "0.5"), (2_000, "2")] {
-        row(&format!("directions up to {what} us apart, 40 %"), &|hosts, seed| {
-            let mut cell = calm(hosts, 0.4, seed);
-            cell.spec.paths.asymmetry_ns = asymmetry_ns;
-            vec![cell]
-        });
+        row(
+            &format!("directions up to {what} us apart, 40 %"),
+            &|hosts, seed| {
+                let mut cell = calm(hosts, 0.4, seed);
+                cell.spec.paths.asymmetry_ns = asymmetry_ns;
+                vec![cell]
+            },
+        );
     }
     row("1 % of the packets lost, 40 %", &|hosts, seed| {
         let mut cell = calm(hosts, 0.4, seed);
@@ -211,12 +217,22 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
         (What::Machine, "machine stolen"),
         (What::Process, "process starved"),
     ] {
-        for (who, whose) in [(Who::Some, "a quarter of the hosts"), (Who::All, "all hosts")] {
+        for (who, whose) in [
+            (Who::Some, "a quarter of the hosts"),
+            (Who::All, "all hosts"),
+        ] {
             for part in [0.1, 0.5, 0.9] {
                 let title = format!("{name} for {:.0} % of the time, {whose}", 100.0 * part);
                 row(&title, &|hosts, seed| {
                     let starved = |burst_ns: &i64| Cell {
-                        starvation: Some((what, who, Starvation { part, burst_ns: *burst_ns })),
+                        starvation: Some((
+                            what,
+                            who,
+                            Starvation {
+                                part,
+                                burst_ns: *burst_ns,
+                            },
+                        )),
                         ..calm(hosts, if seed % 2 == 0 { 0.8 } else { 0.0 }, seed)
                     };
                     BURSTS_NS.iter().map(starved).collect()

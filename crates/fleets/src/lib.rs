@@ -14,6 +14,7 @@ pub mod grid;
 mod machine;
 pub mod network;
 mod registered;
+pub mod spec;
 pub mod starvation;
 pub mod world;
 

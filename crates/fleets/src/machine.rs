@@ -24,7 +24,7 @@ use onramp_sync::{
 use onramp_units::Span;
 use rand_chacha::ChaCha8Rng;
 
-use crate::{clock::Clock, exponential_ns, starvation::Bursts, stream, world::Spec};
+use crate::{clock::Clock, exponential_ns, spec::Spec, starvation::Bursts, stream};
 
 /// A system call takes this, ns.
 const CALL_NS: i64 = 1_500;

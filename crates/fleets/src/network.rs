@@ -98,7 +98,8 @@ impl Network {
         let spread_ns = (self.paths.longest_ns - SHORTEST_NS) as f64;
         let both_ns = spread_ns * of(from.min(to), from.max(to));
         // One direction has half of the difference more, the other half less.
-        let half_ns = self.paths.asymmetry_ns as f64 / 2.0 * (2.0 * of(to.max(from), to.min(from)) - 1.0);
+        let half_ns =
+            self.paths.asymmetry_ns as f64 / 2.0 * (2.0 * of(to.max(from), to.min(from)) - 1.0);
         let sign = if from < to { 1.0 } else { -1.0 };
         SHORTEST_NS.max(0) + (both_ns + sign * half_ns) as i64
     }

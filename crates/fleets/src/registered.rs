@@ -101,7 +101,10 @@ impl World {
     fn feed(&mut self, host: usize, process: u32, input: Input) {
         let machine = &mut self.hosts[host];
         let now = machine.clock.read(self.now);
-        let running = machine.running.as_mut().filter(|_| machine.process == process);
+        let running = machine
+            .running
+            .as_mut()
+            .filter(|_| machine.process == process);
         let Some(registration) = running.and_then(|running| running.registration.as_mut()) else {
             return;
         };
@@ -115,7 +118,11 @@ impl World {
             let Some(running) = &mut self.hosts[host].running else {
                 return;
             };
-            let Some(action) = running.registration.as_mut().and_then(Registration::next_action) else {
+            let Some(action) = running
+                .registration
+                .as_mut()
+                .and_then(Registration::next_action)
+            else {
                 break;
             };
             match action {
@@ -132,7 +139,10 @@ impl World {
         }
         self.await_etcd();
         let machine = &mut self.hosts[host];
-        let registration = machine.running.as_ref().and_then(|running| running.registration.as_ref());
+        let registration = machine
+            .running
+            .as_ref()
+            .and_then(|running| running.registration.as_ref());
         let wakes_at = registration.map_or(i64::MAX, Registration::wakes_at);
         if wakes_at < i64::MAX {
             let at = machine.clock.when(wakes_at, self.now) + 1;

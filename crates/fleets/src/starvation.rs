@@ -68,7 +68,9 @@ impl Bursts {
     pub fn begins_between(&mut self, from: i64, until: i64) -> bool {
         self.draw(until);
         let next = self.bursts.partition_point(|(begin, _)| *begin <= from);
-        self.bursts.get(next).is_some_and(|(begin, _)| *begin <= until)
+        self.bursts
+            .get(next)
+            .is_some_and(|(begin, _)| *begin <= until)
     }
 
     /// Time without a processor until `at`, ns.
@@ -109,7 +111,10 @@ mod tests {
             let all_ns = 100_000_000_000;
             let lacked = bursts.lacked_ns(all_ns) as f64 / all_ns as f64;
             // Bursts are cut at twice their mean, so there are somewhat shorter ones.
-            assert!((part - 0.1..part + 0.05).contains(&lacked), "{part}: {lacked}");
+            assert!(
+                (part - 0.1..part + 0.05).contains(&lacked),
+                "{part}: {lacked}"
+            );
         }
         assert_eq!(Bursts::none(crate::stream(1, 1)).lacked_ns(1 << 60), 0);
     }

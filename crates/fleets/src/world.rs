@@ -24,7 +24,8 @@ use crate::{
     etcd::Etcd,
     exponential_ns,
     machine::{Host, Running, Simulated},
-    network::{Network, Paths},
+    network::Network,
+    spec::Spec,
     starvation::{Bursts, Starvation},
     stream,
 };
@@ -33,37 +34,6 @@ use crate::{
 pub const BEGIN_NS: i64 = 1_000_000_000_000;
 /// A timer ends late by this on average, ns.
 const TIMER_NS: f64 = 5_000.0;
-
-/// A world.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spec {
-    /// Hosts, numbered from 0.
-    pub hosts: usize,
-    /// The paths between them.
-    pub paths: Paths,
-    /// Drifts lie within this of 0.
-    pub drift: f64,
-    /// Amplitude of each drift's oscillation, which has a period of 10 to 60 minutes.
-    pub wander: f64,
-    /// Whether the system clocks follow the leader's.
-    pub discipline: bool,
-    /// Everything random follows from it.
-    pub seed: u64,
-}
-
-impl Default for Spec {
-    /// Four hosts whose clocks are up to 1 ms and 15 ppm off, as in facts/huygens.md, section "Synthetic test".
-    fn default() -> Spec {
-        Spec {
-            hosts: 4,
-            paths: Paths::default(),
-            drift: 15e-6,
-            wander: 1e-6,
-            discipline: false,
-            seed: 1,
-        }
-    }
-}
 
 /// What a host's fleet time was at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -308,8 +278,12 @@ impl World {
     /// Number of hosts that run and have a processor now.
     pub fn awake(&mut self) -> usize {
         let now = self.now;
-        let is_awake = |host: &mut Host| host.running.is_some() && host.stolen.runs_from(now) == now;
-        self.hosts.iter_mut().map(|host| usize::from(is_awake(host))).sum()
+        let is_awake =
+            |host: &mut Host| host.running.is_some() && host.stolen.runs_from(now) == now;
+        self.hosts
+            .iter_mut()
+            .map(|host| usize::from(is_awake(host)))
+            .sum()
     }
 
     /// Fleet time of all hosts that run now and have one.
@@ -402,4 +376,3 @@ impl World {
         self.hosts[number].take(from, bytes, at, self.order);
     }
 }
-

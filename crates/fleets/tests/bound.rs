@@ -19,7 +19,11 @@ fn run(names: &[&str]) -> Errors {
     }
     assert!(found >= names.len(), "a row has another name");
     assert!(pooled.count() > 1_000, "{} samples", pooled.count());
-    assert!(pooled.beyond(3.0) <= 0.001, "beyond 3 sigma: {}", pooled.beyond(3.0));
+    assert!(
+        pooled.beyond(3.0) <= 0.001,
+        "beyond 3 sigma: {}",
+        pooled.beyond(3.0)
+    );
     assert_eq!(pooled.beyond(5.0), 0.0, "worst: {} sigma", pooled.worst());
     pooled
 }
@@ -51,5 +55,12 @@ fn starved_processes_are_within_sigma() {
 
 #[test]
 fn clocks_and_fleets_that_change_are_within_sigma() {
-    run(&["rates", "other leaders", "hosts die", "hosts are suspended", "hosts are frozen", "clocks jump"]);
+    run(&[
+        "rates",
+        "other leaders",
+        "hosts die",
+        "hosts are suspended",
+        "hosts are frozen",
+        "clocks jump",
+    ]);
 }

@@ -58,10 +58,18 @@ impl Check {
             out_ns: f64::INFINITY,
             back_ns: f64::INFINITY,
         });
-        let fastest = if is_out { &mut window.out_ns } else { &mut window.back_ns };
+        let fastest = if is_out {
+            &mut window.out_ns
+        } else {
+            &mut window.back_ns
+        };
         *fastest = fastest.min(delay.ns);
         self.latest_own_ns = self.latest_own_ns.max(delay.at_own_ns);
-        let recent = if is_out { &mut self.out } else { &mut self.back };
+        let recent = if is_out {
+            &mut self.out
+        } else {
+            &mut self.back
+        };
         // Only those stay that are faster than all later ones.
         while recent.back().is_some_and(|last| last.ns >= delay.ns) {
             recent.pop_back();
@@ -77,7 +85,10 @@ impl Check {
             return None;
         }
         for recent in [&mut self.out, &mut self.back] {
-            while recent.front().is_some_and(|first| first.at_own_ns < own_ns - RECENT_NS) {
+            while recent
+                .front()
+                .is_some_and(|first| first.at_own_ns < own_ns - RECENT_NS)
+            {
                 recent.pop_front();
             }
         }
@@ -92,14 +103,20 @@ impl Check {
         if out_ns > noise_ns {
             let is_clock = is_slower(&self.back, out.at_own_ns, usual.back_ns + out_ns - noise_ns);
             if !is_clock {
-                self.usual = Some(Fastest { out_ns: out.ns, ..usual });
+                self.usual = Some(Fastest {
+                    out_ns: out.ns,
+                    ..usual
+                });
             }
             return is_clock.then_some(out_ns);
         }
         if back_ns > noise_ns {
             let is_clock = is_slower(&self.out, back.at_own_ns, usual.out_ns + back_ns - noise_ns);
             if !is_clock {
-                self.usual = Some(Fastest { back_ns: back.ns, ..usual });
+                self.usual = Some(Fastest {
+                    back_ns: back.ns,
+                    ..usual
+                });
             }
             return is_clock.then_some(-back_ns);
         }
@@ -139,7 +156,9 @@ fn agreed(ahead_ns: &mut [f64], noise_ns: f64) -> f64 {
 
 /// Whether all pairs since then took at least so long. Otherwise the path has become shorter, and the clock is right.
 fn is_slower(recent: &VecDeque<Delay>, since_own_ns: i64, least_ns: f64) -> bool {
-    let mut since = recent.iter().filter(|delay| delay.at_own_ns >= since_own_ns);
+    let mut since = recent
+        .iter()
+        .filter(|delay| delay.at_own_ns >= since_own_ns);
     since.all(|delay| delay.ns >= least_ns)
 }
 
@@ -156,7 +175,7 @@ impl Engine {
         let own = Time::from_ticks(own_ns);
         let course = self.told.course.as_ref();
         let sigma_ns = course.map_or(f64::INFINITY, |course| course.at(own).sigma_at(own));
-        if sigma_ns.hypot(self.told.doubt_ns) > WRONG_NS {
+        if sigma_ns.hypot(self.told.trust.doubt_ns) > WRONG_NS {
             return 0;
         }
         self.fleet_ns(own_ns)
@@ -173,8 +192,8 @@ impl Engine {
         }
         if self.told.course.is_none() {
             self.checks.clear();
-            self.told.doubt_ns = 0.0;
-            self.told.is_withheld = false;
+            self.told.trust.doubt_ns = 0.0;
+            self.told.trust.is_withheld = false;
             return;
         }
         for (neighbour, seen) in seen {
@@ -187,7 +206,9 @@ impl Engine {
         let since_own_ns = own_ns - SILENT * self.config.interval.as_ns();
         self.confirm(own_ns);
         let checks = self.checks.values_mut();
-        let mut ahead_ns: Vec<f64> = checks.filter_map(|check| check.ahead_ns(own_ns, since_own_ns, noise_ns)).collect();
+        let mut ahead_ns: Vec<f64> = checks
+            .filter_map(|check| check.ahead_ns(own_ns, since_own_ns, noise_ns))
+            .collect();
         self.doubt(agreed(&mut ahead_ns, noise_ns));
     }
 
@@ -196,8 +217,8 @@ impl Engine {
         let pairs = self.checks.values().map(|check| check.latest_own_ns);
         let latest_own_ns = pairs.fold(self.verdict_own_ns, i64::max);
         let is_withheld = own_ns - latest_own_ns > UNCONFIRMED_NS;
-        self.told.counters.withheld += u64::from(is_withheld && !self.told.is_withheld);
-        self.told.is_withheld = is_withheld;
+        self.told.counters.withheld += u64::from(is_withheld && !self.told.trust.is_withheld);
+        self.told.trust.is_withheld = is_withheld;
     }
 
     /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.
@@ -219,16 +240,18 @@ impl Engine {
 
     /// Ends the window of all checks. `sigmas_ns`: how exact the lines of this host's edges are.
     pub(super) fn end_checks(&mut self, mut sigmas_ns: Vec<f64>) {
-        let is_doubted = self.told.doubt_ns > 0.0;
-        self.checks.values_mut().for_each(|check| check.end_window(is_doubted));
+        let is_doubted = self.told.trust.doubt_ns > 0.0;
+        self.checks
+            .values_mut()
+            .for_each(|check| check.end_window(is_doubted));
         sigmas_ns.sort_by(f64::total_cmp);
         let middle = sigmas_ns.get(sigmas_ns.len() / 2);
         self.noise_ns = middle.map(|sigma_ns| NOTICED * sigma_ns).or(self.noise_ns);
     }
 
     fn doubt(&mut self, doubt_ns: f64) {
-        self.told.counters.doubts += u64::from(doubt_ns > 0.0 && self.told.doubt_ns == 0.0);
-        self.told.doubt_ns = doubt_ns;
+        self.told.counters.doubts += u64::from(doubt_ns > 0.0 && self.told.trust.doubt_ns == 0.0);
+        self.told.trust.doubt_ns = doubt_ns;
         if doubt_ns > WRONG_NS {
             warn!("clock: fleet time is {:.0} us off on this host by what its neighbours say: no fleet time until the next verdict", doubt_ns / 1e3);
             self.told.counters.clock_jumps += 1;
@@ -239,7 +262,7 @@ impl Engine {
     /// The clock is another one than before: no fleet time, and nothing that was measured counts.
     pub(super) fn begin_anew(&mut self) {
         self.told.course = None;
-        self.told.doubt_ns = 0.0;
+        self.told.trust.doubt_ns = 0.0;
         self.forget();
         for probed in &mut self.probed {
             probed.end = NearEnd::default();

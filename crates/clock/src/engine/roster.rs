@@ -70,7 +70,8 @@ impl Engine {
             self.members.entry(*member).or_default();
         }
         self.acks.retain(|to| members.number(*to).is_some());
-        self.checks.retain(|host, _| members.number(*host).is_some());
+        self.checks
+            .retain(|host, _| members.number(*host).is_some());
         self.last_edges
             .retain(|edge| members.number(edge.far).is_some());
     }

@@ -100,7 +100,10 @@ mod tests {
     fn late_timers_waiting_and_steal_each_show_it() {
         let mut starved = Starved::since(0);
         let calm = starved.end_window(lacked(50 * S, 90 * S), 2 * S);
-        assert!(!calm.is_starved(), "what was before it began does not count");
+        assert!(
+            !calm.is_starved(),
+            "what was before it began does not count"
+        );
         let waited = starved.end_window(lacked(51 * S, 90 * S), 4 * S);
         assert!(waited.is_starved() && !waited.is_unfit(), "{waited:?}");
         let stolen = starved.end_window(lacked(51 * S, 92 * S), 6 * S);

@@ -12,7 +12,9 @@ use crate::{
 impl Engine {
     /// Fleet time, while it is valid.
     pub(super) fn fleet_clock(&self, now: i64) -> Option<FleetClock> {
-        self.told.course?.clock(&self.own.scale, self.told.doubt_ns, now)
+        self.told
+            .course?
+            .clock(&self.own.scale, self.told.trust.doubt_ns, now)
     }
 
     /// This host's system clock, for the hosts that follow it.

@@ -7,14 +7,14 @@ fn ends() -> (SocketAddr, SocketAddr) {
 }
 
 fn probe() -> impl Strategy<Value = Probe> {
-    let fields = (
-        0u8..2,
-        any::<u64>(),
-        any::<[i64; 4]>(),
-        any::<[u32; 3]>(),
-    );
+    let fields = (0u8..2, any::<u64>(), any::<[i64; 4]>(), any::<[u32; 3]>());
     fields.prop_map(
-        |(index, seq, [received_mono_ns, sent_mono_ns, received_fleet_ns, sent_fleet_ns], [before, id, epoch])| Probe {
+        |(
+            index,
+            seq,
+            [received_mono_ns, sent_mono_ns, received_fleet_ns, sent_fleet_ns],
+            [before, id, epoch],
+        )| Probe {
             index,
             seq,
             received_mono_ns,
@@ -82,10 +82,10 @@ fn window() -> impl Strategy<Value = Report> {
     let edges = prop::collection::vec(report(), 0..=MOST_EDGES);
     let both = (prop::option::of(correction()), edges);
     both.prop_map(|(follows, edges)| Report {
-            epoch: 0,
-            follows,
-            edges,
-        })
+        epoch: 0,
+        follows,
+        edges,
+    })
 }
 
 fn wall() -> impl Strategy<Value = Wall> {

@@ -22,11 +22,17 @@ fn another_leads_within_two_windows_of_the_leaders_death() {
             // True time and fleet time differ by the drift of the fleet alone.
             let seconds = (fleet.world.now() - since) as f64 / 1e9;
             let moved_ns = (fleet.ahead_ns(rest[0]) - before).abs() as f64;
-            assert!(moved_ns < 20_000.0 * seconds + 10_000.0, "{moved_ns} ns in {seconds} s");
+            assert!(
+                moved_ns < 20_000.0 * seconds + 10_000.0,
+                "{moved_ns} ns in {seconds} s"
+            );
             fleet.world.start(leader);
             fleet.settle();
             let (next, next_term) = fleet.leader(leader).expect("one leads");
-            assert!(next != leader && next_term > term, "the killed one leads again");
+            assert!(
+                next != leader && next_term > term,
+                "the killed one leads again"
+            );
         }
         assert_eq!(fleet.steps(), 0);
     });
@@ -53,7 +59,9 @@ fn a_leader_that_was_away_follows_when_it_comes_back() {
         let (leader, term) = fleet.leader(0).expect("one leads");
         let rest: Vec<usize> = (0..3).filter(|host| *host != leader).collect();
         fleet.world.pause(leader, 6 * S);
-        fleet.until(2 * WINDOW + S, "another leads", |f| f.is_led_anew(&rest, term));
+        fleet.until(2 * WINDOW + S, "another leads", |f| {
+            f.is_led_anew(&rest, term)
+        });
         let next = fleet.leader(rest[0]);
         fleet.run(6 * S);
         fleet.settle();
@@ -74,7 +82,9 @@ fn who_is_cut_off_from_etcd_gives_way_and_comes_back() {
         for host in [0, 1] {
             fleet.world.etcd().set_cut(host, true);
         }
-        fleet.until(2 * WINDOW + S, "another leads", |f| f.is_led_anew(&[2, 3], term));
+        fleet.until(2 * WINDOW + S, "another leads", |f| {
+            f.is_led_anew(&[2, 3], term)
+        });
         fleet.until(WINDOW, "the old one gives way", |f| f.is_timeless(&[0, 1]));
         assert_eq!(fleet.world.count(0, "deposed"), 1);
         assert!(!fleet.is_connected(0));

@@ -19,7 +19,10 @@ fn without_etcd_the_fleet_goes_on_until_its_leader_is_lost_too() {
             assert_eq!(fleet.world.status(*host).state, "expired");
         }
         fleet.set_down(false);
-        let have_time = |f: &Fleet| rest.iter().all(|host| f.world.status(*host).clock.is_some());
+        let have_time = |f: &Fleet| {
+            rest.iter()
+                .all(|host| f.world.status(*host).clock.is_some())
+        };
         fleet.until(8 * S + 3 * WINDOW, "another leads", have_time);
         fleet.world.start(leader);
         fleet.settle();
@@ -67,7 +70,9 @@ fn an_etcd_that_stutters_costs_nobody_fleet_time() {
             fleet.world.etcd().pause(until);
             fleet.world.touch_etcd();
             fleet.run(2 * S);
-            assert!(!fleet.is_timeless(&[0]) && !fleet.is_timeless(&[1]) && !fleet.is_timeless(&[2]));
+            assert!(
+                !fleet.is_timeless(&[0]) && !fleet.is_timeless(&[1]) && !fleet.is_timeless(&[2])
+            );
         }
         fleet.settle();
         assert_eq!(fleet.steps(), 0);

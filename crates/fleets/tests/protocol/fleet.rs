@@ -5,7 +5,8 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use onramp_fleets::{
     grid::NOTICE_NS,
     network::Paths,
-    world::{Sample, Spec, World},
+    spec::Spec,
+    world::{Sample, World},
 };
 
 pub const S: i64 = 1_000_000_000;
@@ -85,7 +86,12 @@ impl Fleet {
         let Some(sure) = sure.map(|sure| sure.fleet_ns) else {
             return;
         };
-        for Sample { host, fleet_ns, sigma_ns } in samples {
+        for Sample {
+            host,
+            fleet_ns,
+            sigma_ns,
+        } in samples
+        {
             let off_ns = (fleet_ns - sure).abs();
             assert!(
                 off_ns < (5 * sigma_ns).max(RIGHT_NS / 10),
@@ -109,12 +115,16 @@ impl Fleet {
 
     /// Until the fleet is whole and sure, and two windows for what is learnt late.
     pub fn settle(&mut self) {
-        self.until(30 * S, "the fleet is whole", |fleet| fleet.is_whole() && fleet.is_sure());
+        self.until(30 * S, "the fleet is whole", |fleet| {
+            fleet.is_whole() && fleet.is_sure()
+        });
         self.run(2 * WINDOW);
     }
 
     pub fn running(&self) -> Vec<usize> {
-        (0..self.world.hosts()).filter(|host| self.world.is_running(*host)).collect()
+        (0..self.world.hosts())
+            .filter(|host| self.world.is_running(*host))
+            .collect()
     }
 
     /// Whether all that run are members of one fleet, and have its time.
@@ -144,7 +154,9 @@ impl Fleet {
 
     /// Whether nobody of these has a fleet time.
     pub fn is_timeless(&self, hosts: &[usize]) -> bool {
-        hosts.iter().all(|host| self.world.status(*host).clock.is_none())
+        hosts
+            .iter()
+            .all(|host| self.world.status(*host).clock.is_none())
     }
 
     /// Whether these follow a leader of a later term than this.
@@ -156,7 +168,11 @@ impl Fleet {
     }
 
     pub fn is_connected(&self, host: usize) -> bool {
-        self.world.status(host).membership.fleet.is_some_and(|fleet| fleet.connected)
+        self.world
+            .status(host)
+            .membership
+            .fleet
+            .is_some_and(|fleet| fleet.connected)
     }
 
     /// Fleet time less true time at this instant, ns.

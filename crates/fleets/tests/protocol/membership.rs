@@ -34,7 +34,11 @@ fn hosts_join_leave_and_crash_and_the_others_go_on() {
         fleet.world.start(third);
         fleet.until(S, "it is back", |f| f.is_connected(third));
         fleet.settle();
-        assert_eq!(fleet.leader(third), Some((leader, term)), "nobody else had to lead");
+        assert_eq!(
+            fleet.leader(third),
+            Some((leader, term)),
+            "nobody else had to lead"
+        );
         assert_eq!(fleet.steps(), 0);
     });
 }

@@ -85,7 +85,11 @@ impl Found {
             .zip(offsets.trust.iter().zip(drift_weights))
             .map(|((edge, report), (trust, weight))| Edge {
                 ahead: faster(report, clocks),
-                weight: if edge.weight > 0.0 { weight * trust } else { 0.0 },
+                weight: if edge.weight > 0.0 {
+                    weight * trust
+                } else {
+                    0.0
+                },
                 ..*edge
             })
             .collect();

@@ -148,7 +148,9 @@ impl Found {
         self.drifts.offsets[host] = drift;
         self.lost[host] = None;
         self.placed[host] = Some(Error {
-            sigma_ns: sigma(FIRST_SIGMA_NS, apart_ns).hypot(lines_ns).hypot(WHOLE_NS),
+            sigma_ns: sigma(FIRST_SIGMA_NS, apart_ns)
+                .hypot(lines_ns)
+                .hypot(WHOLE_NS),
             drift_sigma: sigma(first, apart).hypot(drifts),
             wander_per_s: 0.0,
         });
