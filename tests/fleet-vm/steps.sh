@@ -101,12 +101,18 @@ configures() {
 	done
 }
 
+# serves NUMBER: the host answers those who ask for an incast.
+serves() {
+	shows "$1" systemd-run --quiet --unit=incast python3 /root/incast.py serve
+}
+
 # incast NAME: completion times, while fleet times are compared.
 incast() {
 	local from
 	notes "Incast $1"
 	from=$(readings)
 	shows 1 python3 incast.py ask 10.0.0.2 10.0.0.3
+	expect "incast $1, all requests are answered" 0 $?
 	sed "s/^/incast $1: /" "$OUT/shown"
 	shows 2 onramp status
 	compares "incast $1" "$from"
@@ -140,6 +146,7 @@ killed() {
 	kill -KILL "${PID[$1]}"
 	wait "${PID[$1]}" 2>/dev/null || true
 	start "$1"
+	serves "$1"
 	joins "after a kill and a boot"
 	watches "after a kill and a boot"
 }
@@ -180,9 +187,8 @@ configures
 joins "after the first start"
 shows 1 onramp clock matrix
 watches "calm"
-for number in 2 3; do
-	shows "$number" systemd-run --quiet --unit=incast python3 /root/incast.py serve
-done
+serves 2
+serves 3
 incast "without On-Ramp"
 enforces
 incast "with On-Ramp"

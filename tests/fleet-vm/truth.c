@@ -265,13 +265,15 @@ static void read_guests(int guests, char **paths)
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "guest"))
+	if (argc == 2 && !strcmp(argv[1], "guest")) {
 		serve(guests_page());
-	else if (argc == 3 && !strcmp(argv[1], "rate"))
+	} else if (argc == 3 && !strcmp(argv[1], "rate")) {
 		set_rate(atof(argv[2]));
-	else if (argc > 2 && argc < 18 && !strcmp(argv[1], "host"))
+	} else if (argc > 2 && !strcmp(argv[1], "host")) {
 		read_guests(argc - 2, argv + 2);
-	else
+	} else {
 		fprintf(stderr, "usage: truth guest | truth rate PPM | truth host FILE...\n");
-	return argc < 2;
+		return 1;
+	}
+	return 0;
 }
