@@ -210,20 +210,24 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
     let named = |fleet: &Fleet| fleet.agent(leader).status().membership.contradictory;
     assert!(named(&fleet).is_empty());
     socket.set_nonblocking(true).expect("it can");
-    let (mut seq, mut verdicts) = (0, 0);
+    let (mut seq, mut verdicts, mut far_epoch) = (0, 0, 0);
     // Reads what has come, too: probes fill its buffer within seconds.
     let mut lie = |fleet: &Fleet| {
         let mut datagram = [0; LONGEST];
         while let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
             let message = Message::decode(&datagram[..bytes], &Keys::well_known(), from, own);
-            verdicts += u64::from(message.is_ok_and(|message| {
-                matches!(message.body, Body::Verdict(verdict) if verdict.state == State::Contradictory)
-            }));
+            match message.map(|message| message.body) {
+                Ok(Body::Verdict(verdict)) => {
+                    verdicts += u64::from(verdict.state == State::Contradictory);
+                }
+                Ok(Body::Probe(probe)) => far_epoch = probe.epoch, // all hosts have this kernel's
+                _ => {}
+            }
         }
         let at = Time::from_ticks(onramp_clock::stamps::now_mono_ns());
         let edge = |n: i64| EdgeReport {
             far: fleet.address(n as usize),
-            far_epoch: 0,
+            far_epoch,
             line: Line {
                 at,
                 about_ns: n * n * STEP_NS,

@@ -75,6 +75,8 @@ const FIRST_DRIFT_SIGMA: f64 = 3e-6;
 /// Standard deviation of all drifts at least while no host is settled: until then the rate of fleet time itself may change from
 /// window to window, and a host that misses a verdict goes on at the former rate.
 const YOUNG_DRIFT_SIGMA: f64 = 1.5e-6;
+/// Part of the median drift that a window takes off: fleet time follows the median clock within some minutes.
+const LEAK: f64 = 0.02;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
 const SETTLED: usize = WINDOWS + 1;
@@ -165,6 +167,7 @@ impl Fleet {
         let is_settled = |clock: &Clock| clock.windows >= SETTLED;
         self.is_young = !foretold.iter().any(is_settled);
         self.filter(&mut guess, &foretold, &errors, self.elapsed_s(at));
+        rest(&mut guess, &found);
         let window = self.tell(&guess, &found, &errors, reports, at);
         let known = |host: usize| match window.corrections[host] {
             Ok(_) => Some(guess[host]),
@@ -384,6 +387,21 @@ impl Fleet {
             edge_sigma_ns: found.edge_sigma_ns()
                 * self.scales.map_or(1.0, |(square, _)| square.sqrt()),
         }
+    }
+}
+
+/// The mesh gives only differences, so nothing measures what all clocks have in common: without this the fleet's rate would wander
+/// off with the noise of its filters. The median clock does not bend against fleet time, and its rate slowly becomes that of fleet
+/// time.
+fn rest(clocks: &mut [Clock], found: &Found) {
+    let members: Vec<usize> = (0..clocks.len())
+        .filter(|host| found.is_member(*host))
+        .collect();
+    let bend = median(members.iter().map(|host| clocks[*host].bend));
+    let drift = LEAK * median(members.iter().map(|host| clocks[*host].drift));
+    for host in members {
+        clocks[host].bend -= bend;
+        clocks[host].drift -= drift;
     }
 }
 
