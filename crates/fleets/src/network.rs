@@ -121,7 +121,7 @@ impl Network {
         if !port.chunks.iter().any(|(chunk, _)| *chunk == number) {
             let salt = (host as u64) << 8 | u64::from(direction);
             let mut rng = stream(seed ^ salt << 32, 3);
-            rng.set_word_pos(number as u128 * 1 << 20);
+            rng.set_word_pos((number as u128) << 20);
             let bursts = bursts(number * CHUNK_NS, port.load, &mut rng);
             port.chunks.push((number, bursts));
             if port.chunks.len() > CHUNKS {

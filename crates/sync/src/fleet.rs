@@ -75,8 +75,8 @@ const FIRST_DRIFT_SIGMA: f64 = 3e-6;
 /// Standard deviation of all drifts at least while no host is settled: until then the rate of fleet time itself may change from
 /// window to window, and a host that misses a verdict goes on at the former rate.
 const YOUNG_DRIFT_SIGMA: f64 = 1.5e-6;
-/// Part of the median drift that a window takes off: fleet time follows the median clock within some minutes.
-const LEAK: f64 = 0.02;
+/// Part of the median drift that a window takes off: fleet time has the rate of the median clock within the hour, and no window changes it much.
+const LEAK: f64 = 0.002;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
 const SETTLED: usize = WINDOWS + 1;
@@ -466,6 +466,28 @@ mod tests {
             let now = right.reference;
             assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
         }
+    }
+
+    /// All hosts follow a fleet time whose rate is far from theirs, and bends away further.
+    #[test]
+    fn the_rate_of_fleet_time_becomes_that_of_the_median_clock() {
+        let mut fleet = Fleet::new(Wander::default());
+        for (host, ppm) in [0.0, 20.0, -10.0].into_iter().enumerate() {
+            let told = Correction {
+                reference: Time::from_ticks(1_000_000_000),
+                offset_ns: -(host as i64) * 1_000_000,
+                drift: -(200.0 + ppm) * 1e-6,
+                bend: -5e-8,
+                error: Error::default(),
+            };
+            fleet.recall(host, &told);
+        }
+        let drift = |window: &Window| window.corrections[0].expect("a member").drift.abs();
+        let first = drift(&fleet.window(3, &reports(2)));
+        assert!(first > 1e-4, "{first}");
+        let last = (2..4_000).map(|n| fleet.window(3, &reports(2 * n))).last();
+        let last = drift(&last.expect("some"));
+        assert!(last < 1e-6, "{last}");
     }
 
     /// One edge is in no loop, so nothing contradicts its first line.

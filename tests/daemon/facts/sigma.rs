@@ -1,9 +1,6 @@
 //! What the data path does with the error of its clock: nothing is held for a T that the error can reach, and a starved host
 //! whose clock is wrong, which nobody knows yet, is held as long as guard and cap allow, and no longer than the lease.
-use std::{
-    collections::BTreeSet,
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use bytemuck::pod_read_unaligned;
 use libbpf_rs::{MapCore, MapFlags};
@@ -94,7 +91,9 @@ pub fn nothing_is_held_for_a_threshold_below_it() {
     sender.await_clock(SOON, |_| below().is_empty());
     let took_ms = (now_mono_ns() - began) / MS;
     println!("T of {LOW} is used after {took_ms} ms");
-    assert!(sender.text().contains("good enough for the threshold of class low again"));
+    assert!(sender
+        .text()
+        .contains("good enough for the threshold of class low again"));
     pause_s(1.1);
     assert!(traffic(&star, &sender, OF_CLASS).0 > 0);
 
@@ -102,7 +101,11 @@ pub fn nothing_is_held_for_a_threshold_below_it() {
         configure(host, t);
         agent.signal(Signal::SIGHUP);
         let clock = agent.await_clock(SOON, |clock| has_lease(clock) == wanted);
-        println!("T {t}: sigma {} ns, {:?}", clock.sigma_ns, agent.status().health);
+        println!(
+            "T {t}: sigma {} ns, {:?}",
+            clock.sigma_ns,
+            agent.status().health
+        );
     };
     set(&sender, from, TOO_LOW, false);
     assert_eq!(below(), ["law.threshold"]);
@@ -201,7 +204,10 @@ impl Incast {
     fn await_guard(&self, held: &[usize], flows: &[Vec<Transfer>]) {
         let began = now_mono_ns();
         let took_ms = || (now_mono_ns() - began) / MS;
-        while !held.iter().all(|sender| self.is_guarded(*sender, &flows[*sender])) {
+        while !held
+            .iter()
+            .all(|sender| self.is_guarded(*sender, &flows[*sender]))
+        {
             let raises = self.counts("guard_raises");
             assert!(took_ms() < RAISED_WITHIN_MS, "not in time: {raises:?}");
             pause_s(0.005);
@@ -239,10 +245,18 @@ impl Incast {
         let agent = self.fleet.agent(victim);
         let deadline_ns = now_mono_ns() + RECOVERED_WITHIN_MS * MS;
         let (mut reasons, mut unsaid) = (BTreeSet::new(), 0);
-        while !self.fleet.running().all(|agent| has_lease(&agent.status().clock)) {
+        while !self
+            .fleet
+            .running()
+            .all(|agent| has_lease(&agent.status().clock))
+        {
             let why = reason(agent);
             // Between a new fleet time and the renewal of the lease, a quarter of a second at most, none is right.
-            unsaid = if why.as_deref() == Some("synchronised") { unsaid + 1 } else { 0 };
+            unsaid = if why.as_deref() == Some("synchronised") {
+                unsaid + 1
+            } else {
+                0
+            };
             assert!(unsaid < 2, "{:?}", agent.status());
             reasons.extend(why);
             assert!(now_mono_ns() < deadline_ns, "no lease: {reasons:?}");
