@@ -4,7 +4,7 @@
 
 local ORACK_PORT, CLOCK_PORT = 5199, 5198
 local ORACK_BYTES, HEADER_BYTES, TAG_BYTES = 36, 20, 8
-local ADDRESS_BYTES, DELAYS_BYTES, EDGE_BYTES, WALL_BYTES = 18, 32, 110, 25
+local ADDRESS_BYTES, DELAYS_BYTES, EDGE_BYTES, WALL_BYTES = 18, 32, 114, 25
 local KINDS = { [1] = "probe", [2] = "ack", [3] = "report", [4] = "verdict", [5] = "notice" }
 local STATES = { [0] = "synchronised", [1] = "apart", [2] = "contradictory" }
 
@@ -62,7 +62,10 @@ local of_clock = {
 	answers = ProtoField.uint64("onramp_clock.answers", "Number of the message that it answers"),
 	received = ProtoField.int64("onramp_clock.received_mono_ns", "Arrival of the probe (monotonic, ns)"),
 	sent = ProtoField.int64("onramp_clock.sent_mono_ns", "Departure of an ack before (monotonic, ns)"),
-	before = ProtoField.uint32("onramp_clock.before", "The pair of that ack"),
+	received_fleet = ProtoField.int64("onramp_clock.received_fleet_ns", "An arrival by the sender's fleet time (ns)"),
+	sent_fleet = ProtoField.int64("onramp_clock.sent_fleet_ns", "A departure by the sender's fleet time (ns)"),
+	before = ProtoField.uint32("onramp_clock.before", "An earlier pair"),
+	epoch = ProtoField.uint32("onramp_clock.epoch", "Epoch of the sender's clock"),
 	id = ProtoField.uint32("onramp_clock.id", "Number of the pair"),
 	state = ProtoField.uint8("onramp_clock.state", "State", base.DEC, STATES),
 	reference = ProtoField.int64("onramp_clock.reference_mono_ns", "Reference point (monotonic, ns)"),
@@ -97,7 +100,8 @@ local function add(node, buffer, at, fields)
 end
 
 local function add_probe(node, buffer, at)
-	return add(node, buffer, at, { { "received", 8 }, { "sent", 8 }, { "before", 4 }, { "id", 4 } })
+	return add(node, buffer, at, { { "received", 8 }, { "sent", 8 }, { "received_fleet", 8 }, { "sent_fleet", 8 },
+		{ "before", 4 }, { "id", 4 }, { "epoch", 4 } })
 end
 
 local function add_state(node, buffer, at)
@@ -124,7 +128,10 @@ end
 local bodies = {
 	[1] = add_probe,
 	[2] = add_probe,
-	[3] = function(node, buffer, at) return add_entries(node, buffer, add_state(node, buffer, at), EDGE_BYTES) end,
+	[3] = function(node, buffer, at)
+		at = add(node, buffer, at, { { "epoch", 4 } })
+		return add_entries(node, buffer, at and add_state(node, buffer, at), EDGE_BYTES)
+	end,
 	[4] = function(node, buffer, at)
 		at = add_state(node, buffer, add(node, buffer, at, { { "answers", 8 } }))
 		return add_entries(node, buffer, at and at + WALL_BYTES, ADDRESS_BYTES + DELAYS_BYTES)
@@ -135,10 +142,10 @@ local bodies = {
 function clock.dissector(buffer, info, tree)
 	info.cols.protocol = "On-Ramp clock"
 	local node = tree:add(clock, buffer())
-	local body = buffer:len() >= HEADER_BYTES + TAG_BYTES and buffer(0, 1):uint() == 4 and bodies[buffer(1, 1):uint()]
+	local body = buffer:len() >= HEADER_BYTES + TAG_BYTES and buffer(0, 1):uint() == 5 and bodies[buffer(1, 1):uint()]
 	if not body then
 		node:add_proto_expert_info(clock_short)
-		info.cols.info = "not a message of version 4"
+		info.cols.info = "not a message of version 5"
 		return
 	end
 	info.cols.info = string.format("%s, term %s", KINDS[buffer(1, 1):uint()], tostring(buffer(12, 8):uint64()))

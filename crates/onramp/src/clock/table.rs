@@ -145,6 +145,25 @@ pub fn matrix(s: &Status) -> String {
 }
 
 fn clock(s: &Status) -> String {
+    let mut line = fleet_time(s);
+    if s.doubt_ns > 0.0 {
+        let _ = write!(
+            line,
+            "; DOUBTED: probes show it wrong by {} us",
+            micros(s.doubt_ns as i64)
+        );
+    }
+    if let Some(part) = s.starved {
+        let _ = write!(
+            line,
+            "; STARVED: no processor for {:.0} % of the last window",
+            100.0 * part
+        );
+    }
+    line
+}
+
+fn fleet_time(s: &Status) -> String {
     let now = now_mono_ns();
     match &s.clock {
         Some(clock) => format!(
