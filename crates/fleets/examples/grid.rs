@@ -1,4 +1,4 @@
-//! The table of errors and sigmas in docs/clock.md: `cargo run --release -p onramp-fleets --example grid`, some fifteen minutes on
+//! The table of errors and sigmas in docs/clock.md: `cargo run --release -p onramp-fleets --example grid`, some ten minutes on
 //! two cores. Progress goes to standard error.
 
 use std::{
@@ -11,10 +11,10 @@ use std::{
 
 use onramp_fleets::grid::{rows, TITLE};
 
-const SECONDS: i64 = 60;
+const SECONDS: i64 = 30;
 
 fn main() {
-    let (mut rows, large) = (rows(&[4, 8, 20], 3), rows(&[100], 1));
+    let (mut rows, large) = (rows(&[4, 8, 20], 2), rows(&[100], 1));
     for (row, large) in rows.iter_mut().zip(large) {
         // One of each kind: with bursts, those of 300 ms.
         row.cells.extend(large.cells.get(2).or(large.cells.first()));
