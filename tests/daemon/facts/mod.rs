@@ -176,7 +176,7 @@ facts! {
         the_wall_clock_may_leap: 40 variant,
         the_system_clock_may_be_slewed: 40 variant,
         a_system_clock_that_another_program_sets_is_left_to_it: 40 variant,
-        a_way_that_is_longer_than_the_way_back_costs_half_of_that: 40 variant,
+        a_way_that_is_longer_than_the_way_back_costs_half_of_that_at_most: 40 variant,
     }
     sigma {
         nothing_is_held_for_a_threshold_below_it: 60,
