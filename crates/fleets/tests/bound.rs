@@ -12,7 +12,7 @@ fn run(names: &[&str]) -> Errors {
     let (mut pooled, mut found) = (Errors::default(), 0);
     println!("{TITLE}");
     for row in all.iter().filter(is_asked) {
-        let errors = row.run(20);
+        let errors = row.run(25);
         println!("{}", row.line(&errors));
         pooled.extend(&errors);
         found += 1;
