@@ -218,12 +218,6 @@ impl World {
         self.hosts[host].running.is_some()
     }
 
-    /// Whether a host says that it lacks a processor for too long to lead.
-    pub fn is_unfit(&self, host: usize) -> bool {
-        let running = self.hosts[host].running.as_ref();
-        running.is_some_and(Running::is_unfit)
-    }
-
     /// These hosts are the fleet. Each of them hears of it within 0.1 s.
     pub fn gather(&mut self, hosts: &[usize], leader: usize, term: u64) {
         let members = hosts.iter().map(|host| self.address(*host)).collect();

@@ -75,7 +75,8 @@ const FIRST_DRIFT_SIGMA: f64 = 3e-6;
 /// Standard deviation of all drifts at least while no host is settled: until then the rate of fleet time itself may change from
 /// window to window, and a host that misses a verdict goes on at the former rate.
 const YOUNG_DRIFT_SIGMA: f64 = 1.5e-6;
-/// Part of the median drift that a window takes off: fleet time has the rate of the median clock within the hour, and no window changes it much.
+/// Part of the median drift that a window takes off: fleet time has the rate of the median clock within the hour, and no window
+/// changes it much.
 const LEAK: f64 = 0.002;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
