@@ -273,3 +273,60 @@ impl Engine {
         self.recent = Recent::since(self.seq);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+    const NOISE_NS: f64 = 300.0;
+
+    /// A neighbour 10 us away, after a window without disturbance; the time then.
+    fn calm() -> (Check, i64) {
+        let mut check = Check::default();
+        (0..100).for_each(|n| pairs(&mut check, n * 20 * MS, 10_000.0, 10_000.0));
+        check.end_window(false);
+        (check, 2_000 * MS)
+    }
+
+    fn pairs(check: &mut Check, at_own_ns: i64, out_ns: f64, back_ns: f64) {
+        for (is_out, ns) in [(true, out_ns), (false, back_ns)] {
+            check.take(is_out, Delay { at_own_ns, ns });
+        }
+    }
+
+    fn after(out_ns: f64, back_ns: f64) -> Option<f64> {
+        let (mut check, at) = calm();
+        (0..5).for_each(|n| pairs(&mut check, at + n * 20 * MS, out_ns, back_ns));
+        let now = at + 100 * MS;
+        check.ahead_ns(now, now - 100 * MS, NOISE_NS)
+    }
+
+    #[test]
+    fn a_clock_that_jumps_shows_in_both_directions() {
+        assert_eq!(after(-40_000.0, 60_000.0), Some(50_000.0));
+        assert_eq!(after(60_000.0, -40_000.0), Some(-50_000.0));
+    }
+
+    #[test]
+    fn queues_and_shorter_paths_are_no_clocks() {
+        assert_eq!(after(90_000.0, 10_000.0), Some(0.0), "a queue out");
+        assert_eq!(after(90_000.0, 90_000.0), Some(0.0), "both ways");
+        assert_eq!(after(4_000.0, 10_000.0), None, "a shorter path out");
+    }
+
+    #[test]
+    fn who_is_silent_says_nothing() {
+        let (mut check, at) = calm();
+        assert_eq!(check.ahead_ns(at, at - 100 * MS, NOISE_NS), Some(0.0));
+        assert_eq!(check.ahead_ns(at + 200 * MS, at + 100 * MS, NOISE_NS), None);
+    }
+
+    #[test]
+    fn one_wrong_neighbour_of_three_is_outvoted_and_noise_is_none() {
+        assert_eq!(agreed(&mut [90_000.0, 10.0, -20.0], NOISE_NS), 0.0);
+        assert_eq!(agreed(&mut [90_000.0, 80_000.0, -20.0], NOISE_NS), 80_000.0);
+        assert_eq!(agreed(&mut [90_000.0, 0.0], NOISE_NS), 0.0);
+        assert_eq!(agreed(&mut [], NOISE_NS), 0.0);
+    }
+}
