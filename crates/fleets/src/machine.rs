@@ -37,6 +37,8 @@ const BACKLOG_NS: f64 = 1_500.0;
 pub(crate) struct Host {
     pub address: SocketAddr,
     pub clock: Clock,
+    /// Noise of its stamps, in multiples of that of software stamps.
+    noise: f64,
     /// The machine has no processor: its kernel stamps nothing.
     pub stolen: Bursts,
     /// The process has none; the kernel stamps.
@@ -87,6 +89,7 @@ impl Host {
         Host {
             address: SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], wire::PORT)),
             clock: Clock::new(oscillator),
+            noise: spec.noise,
             stolen: Bursts::none(stream(0, 0)),
             starved: Bursts::none(stream(0, 0)),
             process: 0,
@@ -107,7 +110,7 @@ impl Host {
         if stamped_at > at {
             stamped_at += exponential_ns(BACKLOG_NS, &mut self.rng);
         }
-        let noise_ns = Stamps::Software.received_noise_ns(&mut self.rng);
+        let noise_ns = self.noise * Stamps::Software.received_noise_ns(&mut self.rng);
         let arrival = Arrival {
             from,
             bytes,
@@ -153,7 +156,7 @@ impl Machine for Simulated<'_> {
     fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool {
         self.call();
         if let Some((id, index)) = wire::sent_probe(datagram) {
-            let noise_ns = Stamps::Software.sent_noise_ns(&mut self.host.rng);
+            let noise_ns = Stamps::Software.sent_noise_ns(&mut self.host.rng) * self.host.noise;
             let stamp = self.host.clock.read(self.at) + noise_ns.round() as i64;
             self.host.left.push((id, index, stamp));
         }

@@ -13,6 +13,8 @@ pub struct Spec {
     pub drift: f64,
     /// Amplitude of each drift's oscillation, which has a period of 10 to 60 minutes.
     pub wander: f64,
+    /// Noise of its hosts' stamps, in multiples of that of software stamps.
+    pub noise: f64,
     /// Whether the system clocks follow the leader's.
     pub discipline: bool,
     /// Everything random follows from it.
@@ -27,6 +29,7 @@ impl Default for Spec {
             paths: Paths::default(),
             drift: 15e-6,
             wander: 1e-6,
+            noise: 1.0,
             discipline: false,
             seed: 1,
         }

@@ -43,6 +43,13 @@ fn busy_and_unequal_paths_are_within_sigma() {
     assert!(errors.availability() > 0.99, "{}", errors.availability());
 }
 
+/// As in the rack, where time is dilated: what is a large error elsewhere is noise here.
+#[test]
+fn coarse_stamps_are_within_sigma() {
+    let errors = run(&["stamps"]);
+    assert_eq!(errors.availability(), 1.0);
+}
+
 #[test]
 fn starved_machines_are_within_sigma() {
     run(&["machine stolen"]);

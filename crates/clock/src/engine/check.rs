@@ -16,6 +16,8 @@ const RECENT_NS: i64 = 1_000_000_000;
 const NOTICED: f64 = 2.0;
 /// A fleet time that is further off is not used any more, ns: what On-Ramp compares with thresholds is of this size.
 const WRONG_NS: f64 = 20_000.0;
+/// The same as a multiple of the deviations that mean nothing: with coarse stamps a deviation of 20 us may be one of them.
+const WRONG_NOISE: f64 = 10.0;
 /// A neighbour of which no pair was complete for so many intervals of probes says nothing: a host that was frozen hears nothing
 /// from neighbours that have given it up.
 const SILENT: i64 = 5;
@@ -175,10 +177,16 @@ impl Engine {
         let own = Time::from_ticks(own_ns);
         let course = self.told.course.as_ref();
         let sigma_ns = course.map_or(f64::INFINITY, |course| course.at(own).sigma_at(own));
-        if sigma_ns.hypot(self.told.trust.doubt_ns) > WRONG_NS {
+        if sigma_ns.hypot(self.told.trust.doubt_ns) > self.wrong_ns() {
             return 0;
         }
         self.fleet_ns(own_ns)
+    }
+
+    /// From which deviation on fleet time is not used, ns.
+    fn wrong_ns(&self) -> f64 {
+        let by_noise_ns = self.noise_ns.map(|noise_ns| WRONG_NOISE * noise_ns);
+        by_noise_ns.map_or(WRONG_NS, |ns| ns.max(WRONG_NS))
     }
 
     /// Compares the pairs that have come with what is usual on their paths.
@@ -252,7 +260,7 @@ impl Engine {
     fn doubt(&mut self, doubt_ns: f64) {
         self.told.counters.doubts += u64::from(doubt_ns > 0.0 && self.told.trust.doubt_ns == 0.0);
         self.told.trust.doubt_ns = doubt_ns;
-        if doubt_ns > WRONG_NS {
+        if doubt_ns > self.wrong_ns() {
             warn!("clock: fleet time is {:.0} us off on this host by what its neighbours say: no fleet time until the next verdict", doubt_ns / 1e3);
             self.told.counters.clock_jumps += 1;
             self.begin_anew();
