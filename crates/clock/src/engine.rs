@@ -28,7 +28,7 @@ use crate::{
     config::Config,
     exchange::{FarEnd, NearEnd},
     keys::Keys,
-    machine::Machine,
+    machine::{Machine, Stamped},
     own::OwnClock,
     published::{Course, Published},
     roster::Roster,
@@ -137,6 +137,8 @@ pub(crate) struct Engine {
     outdated: Option<(SocketAddr, u64)>,
     /// Reports and verdicts to repeat, and how often; receivers ignore duplicates.
     again: Vec<(SocketAddr, Vec<u8>, u32)>,
+    /// When it was woken last.
+    woken_mono_ns: i64,
     /// When the next tick begins.
     tick_mono_ns: i64,
     /// The second packets of the pairs whose first ones this tick has sent.
@@ -183,6 +185,7 @@ impl Engine {
             tell_mono_ns: None,
             outdated: None,
             again: vec![],
+            woken_mono_ns: begin.mono_ns,
             tick_mono_ns: begin.mono_ns,
             seconds: vec![],
             starved: Starved::since(begin.mono_ns),
@@ -202,6 +205,10 @@ impl Engine {
     /// Does what is due. Returns when it wants to be woken next, CLOCK_MONOTONIC in ns; later is no error.
     pub fn wake(&mut self, machine: &mut dyn Machine) -> i64 {
         let now = machine.now_mono_ns();
+        if now < self.woken_mono_ns {
+            self.go_back(now);
+        }
+        self.woken_mono_ns = now;
         if !self.seconds.is_empty() {
             self.send_seconds(machine);
             return self.tick_mono_ns;
@@ -230,6 +237,20 @@ impl Engine {
         }
     }
 
+    /// The clock reads less than before, which CLOCK_MONOTONIC never should.
+    fn go_back(&mut self, now: i64) {
+        let by_ns = self.woken_mono_ns.saturating_sub(now);
+        warn!(
+            "clock: CLOCK_MONOTONIC went back by {}: no fleet time until the next verdict",
+            Span::from_ns(by_ns)
+        );
+        self.told.counters.clock_backwards += 1;
+        self.begin_anew();
+        (self.began_mono_ns, self.tick_mono_ns) = (now, now);
+        self.step_mono_ns = self.step_mono_ns.map(|_| now);
+        self.tell_mono_ns = self.tell_mono_ns.map(|_| now);
+    }
+
     fn take_news(&mut self, now: i64) {
         while let Ok(keys) = self.news.keys.try_recv() {
             self.config.keys = keys;
@@ -241,8 +262,8 @@ impl Engine {
 
     // ---- what comes in ----
 
-    fn arrived(&mut self, from: SocketAddr, bytes: &[u8], at: Option<i64>, now: i64) {
-        let at = at.map(|ns| self.own.received(ns));
+    fn arrived(&mut self, from: SocketAddr, bytes: &[u8], stamped: Option<Stamped>, now: i64) {
+        let at = self.past(stamped).map(|ns| self.own.received(ns));
         let message = Message::decode(bytes, &self.config.keys, from, self.config.own);
         let counters = &mut self.told.counters;
         let message = match message {

@@ -3,11 +3,20 @@
 
 use std::net::SocketAddr;
 
-/// Takes a datagram: its sender, its bytes, and CLOCK_MONOTONIC at its arrival in ns, if the kernel stamped it.
-pub type Received<'a> = &'a mut dyn FnMut(SocketAddr, &[u8], Option<i64>);
+/// A packet's stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamped {
+    /// CLOCK_MONOTONIC when the kernel stamped it, ns.
+    pub at_mono_ns: i64,
+    /// CLOCK_MONOTONIC when this process had it, ns.
+    pub read_mono_ns: i64,
+}
 
-/// Takes a transmit stamp: id and index of a probe or an ack, and CLOCK_MONOTONIC at its departure in ns.
-pub type Transmitted<'a> = &'a mut dyn FnMut(u32, u8, i64);
+/// Takes a datagram: its sender, its bytes, and its stamp, if the kernel stamped it.
+pub type Received<'a> = &'a mut dyn FnMut(SocketAddr, &[u8], Option<Stamped>);
+
+/// Takes a transmit stamp: id and index of a probe or an ack, and when it left.
+pub type Transmitted<'a> = &'a mut dyn FnMut(u32, u8, Stamped);
 
 /// How long this thread has lacked a processor since it began, ns. None: the kernel does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,6 +11,9 @@ use crate::{
     status::{Cost, Counters, Edge, FleetClock, Follows, System, Way},
 };
 
+/// A reader may have read its clock so long before the verdict came whose course it reads, ns. Otherwise the clock went back.
+const EARLIER_NS: i64 = 1_000_000_000;
+
 /// State of the thread, for its readers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Published {
@@ -83,13 +86,16 @@ impl Course {
         let own = scale.read(now);
         let correction = self.at(own);
         let fast = scale.drift_at(now);
-        (now < self.valid_until_mono_ns).then_some(FleetClock {
-            reference_mono_ns: now,
-            offset_ns: (own.ticks() - now).saturating_add(correction.offset_at(own)),
-            drift: fast + correction.drift_at(own) * (1.0 + fast),
-            sigma_ns: correction.sigma_at(own).hypot(doubt_ns).round() as i64,
-            heard_mono_ns: self.heard_mono_ns,
-            valid_until_mono_ns: self.valid_until_mono_ns,
-        })
+        let since = self.heard_mono_ns.saturating_sub(EARLIER_NS);
+        (since..self.valid_until_mono_ns)
+            .contains(&now)
+            .then_some(FleetClock {
+                reference_mono_ns: now,
+                offset_ns: (own.ticks() - now).saturating_add(correction.offset_at(own)),
+                drift: fast + correction.drift_at(own) * (1.0 + fast),
+                sigma_ns: correction.sigma_at(own).hypot(doubt_ns).round() as i64,
+                heard_mono_ns: self.heard_mono_ns,
+                valid_until_mono_ns: self.valid_until_mono_ns,
+            })
     }
 }

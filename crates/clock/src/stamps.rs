@@ -26,7 +26,7 @@ use nix::{
 };
 
 use crate::{
-    machine::{Lacked, Machine, Received, Transmitted},
+    machine::{Lacked, Machine, Received, Stamped, Transmitted},
     wire,
 };
 
@@ -172,7 +172,11 @@ impl Socket {
         })
     }
 
-    fn drain(&mut self, queue: MsgFlags, each: &mut dyn FnMut(&Packet<'_>, Option<i64>)) -> bool {
+    fn drain(
+        &mut self,
+        queue: MsgFlags,
+        each: &mut dyn FnMut(&Packet<'_>, Option<Stamped>),
+    ) -> bool {
         let fd = self.socket.as_raw_fd();
         let mut buffer = [0; FRAME];
         let mut stepped = false;
@@ -183,7 +187,11 @@ impl Socket {
             // After the stamp has been made: a step before this spoils it.
             stepped |= self.wall.changed();
             let stamp = packet.stamp_real_ns.filter(|_| !stepped);
-            each(&packet, stamp.map(|ns| self.wall.to_mono(ns)));
+            let stamped = |ns| Stamped {
+                at_mono_ns: self.wall.to_mono(ns),
+                read_mono_ns: now_mono_ns(),
+            };
+            each(&packet, stamp.map(stamped));
         }
         stepped
     }
@@ -330,7 +338,8 @@ mod tests {
             );
         }
         let (left, arrived) = (left.unwrap(), arrived.unwrap());
-        assert!(before - 100 <= left && left <= arrived && arrived <= now_mono_ns());
+        let at = [left.at_mono_ns, arrived.at_mono_ns, arrived.read_mono_ns];
+        assert!(before - 100 <= at[0] && at.is_sorted(), "{at:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use onramp_clock::{
-    machine::{Lacked, Machine, Received, Transmitted},
+    machine::{Lacked, Machine, Received, Stamped, Transmitted},
     node::Node,
     registration::Registration,
     roster::Roster,
@@ -168,17 +168,27 @@ impl Machine for Simulated<'_> {
 
     fn receive(&mut self, each: Received<'_>) -> bool {
         self.call();
+        let read_mono_ns = self.now_mono_ns();
         let later = self.host.inbox.split_off(&(self.at + 1, 0));
         for arrival in std::mem::replace(&mut self.host.inbox, later).into_values() {
-            each(arrival.from, &arrival.bytes, Some(arrival.stamp_mono_ns));
+            let stamped = Stamped {
+                at_mono_ns: arrival.stamp_mono_ns,
+                read_mono_ns,
+            };
+            each(arrival.from, &arrival.bytes, Some(stamped));
         }
         false
     }
 
     fn transmitted(&mut self, each: Transmitted<'_>) -> bool {
         self.call();
-        for (id, index, stamp_mono_ns) in std::mem::take(&mut self.host.left) {
-            each(id, index, stamp_mono_ns);
+        let read_mono_ns = self.now_mono_ns();
+        for (id, index, at_mono_ns) in std::mem::take(&mut self.host.left) {
+            let stamped = Stamped {
+                at_mono_ns,
+                read_mono_ns,
+            };
+            each(id, index, stamped);
         }
         false
     }

@@ -52,6 +52,13 @@ pub(super) const METRICS: &[Metric] = &[
         of: Of::Clock(|s| fleet(s, |f| f.failures as f64)),
     },
     Metric {
+        name: "onramp_clock_resignations_total",
+        kind: Kind::Counter,
+        labels: "",
+        help: "how often this host gave up to lead, because it lacked a processor for too long",
+        of: Of::Clock(|s| fleet(s, |f| f.resignations as f64)),
+    },
+    Metric {
         name: "onramp_clock_etcd_refused",
         kind: Gauge,
         labels: "",
@@ -78,6 +85,20 @@ pub(super) const METRICS: &[Metric] = &[
         labels: "",
         help: "standard deviation of fleet time on this host",
         of: Of::Clock(|s| s.clock.map_or(vec![], |c| one(c.sigma_ns as f64 / 1e9))),
+    },
+    Metric {
+        name: "onramp_clock_doubt_seconds",
+        kind: Gauge,
+        labels: "",
+        help: "by how much probes show fleet time to be wrong at least; sigma includes it",
+        of: Of::Clock(|s| one(s.doubt_ns / 1e9)),
+    },
+    Metric {
+        name: "onramp_clock_starved_ratio",
+        kind: Gauge,
+        labels: "",
+        help: "part of the last window for which this host lacked a processor, if that was much, else 0",
+        of: Of::Clock(|s| one(s.starved.unwrap_or(0.0))),
     },
     Metric {
         name: "onramp_clock_system_ahead_seconds",

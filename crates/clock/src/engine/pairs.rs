@@ -6,12 +6,14 @@ use onramp_sync::probe::Stamps;
 
 use super::{Engine, Sent};
 use crate::{
-    machine::Machine,
+    machine::{Machine, Stamped},
     wire::{Body, Probe},
 };
 
 /// Most stamped packets in flight.
 const UNDER_WAY: usize = 1024;
+/// A stamp that is so far ahead of the time at which the process reads it is of another clock, ns.
+const FUTURE_NS: i64 = 1_000_000;
 /// Headers, checksum, preamble and gap of an Ethernet frame with IPv4, and with IPv6.
 const WIRE_V4: u64 = 14 + 20 + 8 + 4 + 20;
 const WIRE_V6: u64 = WIRE_V4 + 20;
@@ -54,13 +56,13 @@ impl Engine {
 
     /// Reads the transmit stamps of our packets. True: the wall clock was stepped.
     fn take_stamps(&mut self, machine: &mut dyn Machine) -> bool {
-        machine.transmitted(&mut |id, index, at| self.left(id, index, at))
+        machine.transmitted(&mut |id, index, stamped| self.left(id, index, stamped))
     }
 
     /// Processes received packets. True: the wall clock was stepped.
     fn take_in(&mut self, machine: &mut dyn Machine) -> bool {
         let now = machine.now_mono_ns();
-        machine.receive(&mut |from, bytes, at| self.arrived(from, bytes, at, now))
+        machine.receive(&mut |from, bytes, stamped| self.arrived(from, bytes, stamped, now))
     }
 
     pub(super) fn forget(&mut self) {
@@ -71,8 +73,11 @@ impl Engine {
     }
 
     /// One of our packets left.
-    fn left(&mut self, id: u32, index: u8, at: i64) {
-        let at = self.own.sent(at);
+    fn left(&mut self, id: u32, index: u8, stamped: Stamped) {
+        let Some(at_mono_ns) = self.past(Some(stamped)) else {
+            return;
+        };
+        let at = self.own.sent(at_mono_ns);
         let sent = self.sent.iter().rev().find(|(sent, _)| *sent == id);
         match sent.map(|(_, sent)| *sent) {
             Some(Sent::Probe { edge, seq }) => self.probed[edge].end.sent(seq, index, at),
@@ -83,6 +88,14 @@ impl Engine {
             }
             None => {}
         }
+    }
+
+    /// When a packet was stamped, unless that is in the future.
+    pub(super) fn past(&mut self, stamped: Option<Stamped>) -> Option<i64> {
+        let stamped = stamped?;
+        let is_past = stamped.at_mono_ns.saturating_sub(stamped.read_mono_ns) < FUTURE_NS;
+        self.told.counters.stamps_of_the_future += u64::from(!is_past);
+        is_past.then_some(stamped.at_mono_ns)
     }
 
     fn acks(&mut self, to: SocketAddr) -> Option<Outgoing> {

@@ -54,6 +54,14 @@ fn engine_with(own: u8, synthetic: Synthetic, discipline: bool) -> Engine {
     engine
 }
 
+/// Arrived and read at once.
+fn stamped(at_mono_ns: i64) -> Stamped {
+    Stamped {
+        at_mono_ns,
+        read_mono_ns: at_mono_ns,
+    }
+}
+
 fn correction(reference_ns: i64, offset_ns: i64) -> Correction {
     Correction {
         reference: Time::from_ticks(reference_ns),
@@ -92,7 +100,7 @@ fn hear_of(engine: &mut Engine, term: u64, from: u8, seq: u64, body: Body, now: 
 fn hear_answer(engine: &mut Engine, term: u64, from: u8, seq: u64, body: Body, now: i64) {
     let own = engine.config.own;
     let datagram = Message { seq, term, body }.encode(&Keys::well_known(), address(from), own);
-    engine.arrived(address(from), &datagram, Some(now), now);
+    engine.arrived(address(from), &datagram, Some(stamped(now)), now);
 }
 
 fn answering(answers: u64, body: Body) -> Body {
@@ -153,7 +161,7 @@ fn new_keys_take_the_place_of_the_former_ones() {
         body: answering(engine.next_seq(), verdict(correction(NOW, 1_000))),
     };
     let datagram = message.encode(&new, address(1), engine.config.own);
-    engine.arrived(address(1), &datagram, Some(NOW), NOW);
+    engine.arrived(address(1), &datagram, Some(stamped(NOW)), NOW);
     assert_eq!(offset(&engine, NOW), Some(1_000));
 }
 
@@ -312,6 +320,45 @@ fn a_repeated_pair_of_probes_is_acked_once() {
         (engine.told.counters.stale, engine.told.counters.repeated),
         (1, 1)
     );
+}
+
+#[test]
+fn a_stamp_of_the_future_is_not_used() {
+    let mut engine = engine();
+    let (term, keys) = (engine.roster.term, engine.config.keys.clone());
+    let probe = |index, seq| {
+        let body = Body::Probe(Probe {
+            index,
+            seq,
+            ..Probe::default()
+        });
+        Message { seq, term, body }.encode(&keys, address(1), address(2))
+    };
+    let future = |ahead_ns| {
+        Some(Stamped {
+            at_mono_ns: NOW + ahead_ns,
+            read_mono_ns: NOW,
+        })
+    };
+    for (seq, ahead_ns, expected) in [
+        (7, 999_999, NOW + 999_999),
+        (8, 1_000_000, 0),
+        (9, i64::MAX - NOW, 0),
+    ] {
+        let pair = [probe(0, seq), probe(1, seq)];
+        for datagram in &pair {
+            engine.arrived(address(1), datagram, future(ahead_ns), NOW);
+        }
+        let end = &mut engine
+            .members
+            .get_mut(&address(1))
+            .expect("it is a member")
+            .end;
+        let acks = end.acks(1).expect("the pair is complete");
+        assert_eq!(acks.map(|ack| ack.received_mono_ns), [expected; 2]);
+    }
+    let counters = &engine.told.counters;
+    assert_eq!((counters.stamps_of_the_future, counters.unstamped), (4, 4));
 }
 
 /// Hosts of these numbers, one of which leads.

@@ -70,6 +70,25 @@ fn a_host_that_was_frozen_notices_it_within_a_second() {
     });
 }
 
+/// It goes back, or far ahead; by little it is a matter of the grid.
+#[test]
+fn a_clock_that_jumps_is_noticed_at_once() {
+    each_seed(|seed| {
+        let mut fleet = Fleet::of(4, seed);
+        let leader = fleet.leader(0).expect("one leads").0;
+        let host = (leader + seed as usize) % 4;
+        let by_ns = [30 * MS, S, 10 * S, 100 * S][(seed / 4 % 4) as usize];
+        let sign = if seed % 2 == 0 { -1 } else { 1 };
+        let now = fleet.world.now();
+        fleet.world.clock(host).jump(now, sign * by_ns);
+        fleet.run_unaware(S);
+        fleet.settle();
+        let noticed = ["clock_backwards", "clock_jumps"];
+        let counts = noticed.map(|counter| fleet.world.count(host, counter));
+        assert!(counts.iter().any(|count| *count > 0), "{counts:?}");
+    });
+}
+
 /// The bursts of issue 34's variant: a daemon is stopped and goes on, again and again.
 #[test]
 fn daemons_that_are_stopped_and_go_on_are_never_wrong() {
