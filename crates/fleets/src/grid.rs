@@ -213,9 +213,9 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
         cell.spec.paths.loss = 0.01;
         vec![cell]
     });
-    row("stamps 1,000 times as coarse, 40 %", &|hosts, seed| {
+    row("stamps 500 times as coarse, 40 %", &|hosts, seed| {
         let mut cell = calm(hosts, 0.4, seed);
-        cell.spec.noise = 1_000.0;
+        cell.spec.noise = 500.0;
         vec![cell]
     });
     for (what, name) in [

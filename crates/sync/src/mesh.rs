@@ -35,6 +35,8 @@ pub struct Agreement {
     /// Standard deviation of the trusted edges' errors in units of what their weights say, from all residuals; 0 if no edge is
     /// redundant.
     pub scale: f64,
+    /// Degrees of freedom of the residuals: how many edges are redundant.
+    pub free: f64,
     /// By host: number of its connected component, 0 the largest. Offsets of different components cannot be
     /// compared.
     pub components: Vec<usize>,
@@ -104,8 +106,10 @@ fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> A
     let offsets = least_squares(edges, &weights, &components, start);
     let claim = |e: &Edge| e.ahead - (offsets[e.far] - offsets[e.near]);
     let residuals: Vec<f64> = edges.iter().map(claim).collect();
+    let free = free(hosts, edges, trust, &components);
     Agreement {
-        scale: scale(hosts, edges, &residuals, trust, &components),
+        scale: scale(edges, &residuals, trust, free),
+        free,
         offsets,
         residuals,
         trust: trust.to_vec(),
@@ -113,19 +117,16 @@ fn agree_once(hosts: usize, edges: &[Edge], trust: &[f64], start: Vec<f64>) -> A
     }
 }
 
-/// Standard deviation of the trusted edges' errors in units of what they say: the residuals have E - V + C degrees of freedom,
-/// for C connected components.
-fn scale(
-    hosts: usize,
-    edges: &[Edge],
-    residuals: &[f64],
-    trust: &[f64],
-    components: &[usize],
-) -> f64 {
+/// Degrees of freedom of E trusted edges between V hosts in C connected components: E - V + C.
+fn free(hosts: usize, edges: &[Edge], trust: &[f64], components: &[usize]) -> f64 {
     let count = components.iter().max().map_or(0, |most| most + 1);
     let counts = |(edge, trust): (&Edge, &f64)| if edge.weight > 0.0 { *trust } else { 0.0 };
     let said: f64 = edges.iter().zip(trust).map(counts).sum();
-    let free = said - hosts as f64 + count as f64;
+    said - hosts as f64 + count as f64
+}
+
+/// Standard deviation of the trusted edges' errors in units of what they say.
+fn scale(edges: &[Edge], residuals: &[f64], trust: &[f64], free: f64) -> f64 {
     if free < 0.5 {
         return 0.0;
     }

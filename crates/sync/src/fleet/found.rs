@@ -171,14 +171,25 @@ fn uncertainties(
             own[host].1 += weight * residual * residual;
         }
     }
+    let few = few(agreed.free).powi(2);
     let scaled = |(variance, (said, squares)): (f64, (f64, f64))| {
         // Residuals are smaller than errors by what the host's own offset took of them.
         let free = f64::max(said - 1.0, 0.5);
         let pooled = (POOLED * scale * scale + squares) / (POOLED + free);
         let own = squares / free / (MODERATE * MODERATE);
-        f64::sqrt(f64::max(pooled, own) * variance)
+        let beyond = f64::max(pooled, own) - 1.0;
+        let beyond = if beyond > 0.0 { few * beyond } else { beyond };
+        f64::sqrt((1.0 + beyond) * variance)
     };
     variances.into_iter().zip(own).map(scaled).collect()
+}
+
+/// What edges differ by beyond what their lines say is lasting: paths that are longer in one direction. It is known from so many
+/// residuals only, and by this factor three standard deviations of Student's t distribution are more than those of the normal one:
+/// the first terms of its expansion (Abramowitz and Stegun, 26.7.5).
+fn few(free: f64) -> f64 {
+    let free = free.max(1.0);
+    1.0 + 2.5 / free + 5.75 / free.powi(2)
 }
 
 /// By report: what its line says of its offset at fleet time `at` and of its drift, as 1 / variance. It is 0 if packets would arrive
