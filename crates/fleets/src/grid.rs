@@ -14,12 +14,12 @@ const SAMPLE_NS: f64 = 250_000_000.0;
 const S: i64 = 1_000_000_000;
 
 /// What happens in a world beside starvation and load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
     /// Nothing.
     Calm,
-    /// Rates of clocks step by up to 0.1 ppm, one host's every 12 s or so.
-    RateSteps,
+    /// Rates of clocks step by up to this, one host's every 12 s or so.
+    RateSteps(f64),
     /// Another host leads, every 12 s or so.
     Leaders,
     /// Hosts are killed and start again.
@@ -131,7 +131,7 @@ fn happen(
     let (now, sign) = (world.now(), 2.0 * uniform(rng) - 1.0);
     match event {
         Event::Calm => {}
-        Event::RateSteps => world.clock(host).change_rate(now, 1e-7 * sign),
+        Event::RateSteps(most) => world.clock(host).change_rate(now, most * sign),
         Event::Jumps => {
             world.clock(host).jump(now, (1e6 * sign) as i64);
             return Some((host, now + NOTICE_NS));
@@ -246,7 +246,14 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
         }
     }
     for (event, what) in [
-        (Event::RateSteps, "rates of clocks step by up to 0.1 ppm"),
+        (
+            Event::RateSteps(1e-7),
+            "rates of clocks step by up to 0.1 ppm",
+        ),
+        (
+            Event::RateSteps(1e-5),
+            "programs change rates by up to 10 ppm",
+        ),
         (Event::Leaders, "other leaders"),
         (Event::Members, "hosts die and start again"),
         (Event::Suspended, "hosts are suspended and know"),

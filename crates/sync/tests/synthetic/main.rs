@@ -213,6 +213,20 @@ fn a_host_that_lies_is_found_and_moves_nobody() {
     assert!(errors.quantile(0.99) < 60.0);
 }
 
+/// Its lies are too small to be found. Without a bound of what an edge may claim, p99 is 39 ns.
+#[test]
+fn a_host_that_claims_to_be_exact_outvotes_nobody() {
+    let liar = Spec {
+        liar_ns: 100.0,
+        liar_is_sure: true,
+        ..Spec::DEFAULT
+    };
+    let errors = run(liar);
+    report("one host is sure of lies of up to 100 ns", &errors);
+    assert!(errors.quantile(0.99) < 30.0);
+    assert_eq!(errors.honest(), 1.0);
+}
+
 /// Runs windows of which only some reports arrive; the corrections of each.
 fn partly(spec: Spec, windows: usize, arrives: impl Fn(usize, &Report) -> bool) -> Vec<Window> {
     let mut world = World::new(spec);

@@ -2,7 +2,7 @@
 
 use onramp_sync::{
     fleet::Report,
-    line::{self, Softness},
+    line::{self, Line, Softness},
     probe::{points, pure, Far, Near, Pair, Probe, Stamps},
     synthetic::{gaussian, uniform, Oscillator},
 };
@@ -30,6 +30,8 @@ pub struct Spec {
     pub wrong_edge_ns: f64,
     /// The liar adds something between 0 and this to all that it says of an edge, another for each.
     pub liar_ns: f64,
+    /// The liar says that its lines have no error at all.
+    pub liar_is_sure: bool,
     pub seed: u64,
 }
 
@@ -43,6 +45,7 @@ impl Spec {
         asymmetry_ns: 35.0,
         wrong_edge_ns: 0.0,
         liar_ns: 0.0,
+        liar_is_sure: false,
         seed: 1,
     };
 }
@@ -130,6 +133,15 @@ impl World {
                 Softness::of(self.spec.stamps),
             )?;
             let (near, far) = (self.links[n].near, self.links[n].far);
+            let is_sure = self.spec.liar_is_sure && near == LIAR;
+            let line = match is_sure {
+                true => Line {
+                    sigma_ns: 0.0,
+                    drift_sigma: 0.0,
+                    ..line
+                },
+                false => line,
+            };
             Some(Report { near, far, line })
         });
         reports.collect::<Vec<_>>()
