@@ -24,8 +24,13 @@ const SILENT: i64 = 5;
 /// Without any pair for this time nothing confirms fleet time, and it is withheld, ns: the host may have been frozen, and then has
 /// noticed less time than has passed.
 const UNCONFIRMED_NS: i64 = 500_000_000;
-/// Weight of a window in the usual delays of a path.
+/// Weight of a window in the usual delays of a path, and in their scatter.
 const USUAL_GAIN: f64 = 0.25;
+/// Deviations mean nothing within so many times the scatter of the fastest round trips: on a path where no packet is undisturbed the
+/// fastest ones of each second differ.
+const SCATTERED: f64 = 3.0;
+/// A round trip teaches no more than if it were off by so many times its scatter.
+const UNUSUAL: f64 = 3.0;
 
 /// A pair's delay by fleet time, and when it was at this host.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +56,8 @@ pub(super) struct Check {
     /// The fastest pairs of this window.
     window: Option<Fastest>,
     usual: Option<Fastest>,
+    /// The fastest round trips of windows, in which no clock's error shows: their mean, and how far they are from it.
+    round_trip: Option<(f64, f64)>,
 }
 
 impl Check {
@@ -81,8 +88,11 @@ impl Check {
 
     /// By how much this host's fleet time is ahead of the neighbour's, ns; at least by so much if packets of one direction meet
     /// queues. None: there are too few pairs, or none since `since_own_ns`, or queues hide it. `noise_ns`: deviations of
-    /// one neighbour that mean nothing.
+    /// one neighbour that mean nothing, at least.
     fn ahead_ns(&mut self, own_ns: i64, since_own_ns: i64, noise_ns: f64) -> Option<f64> {
+        let scatter_ns = self.round_trip.map_or(0.0, |(_, scatter_ns)| scatter_ns);
+        let scattered_ns = SCATTERED * scatter_ns;
+        let noise_ns = noise_ns.max(scattered_ns);
         if self.latest_own_ns < since_own_ns {
             return None;
         }
@@ -100,7 +110,12 @@ impl Check {
         let (out_ns, back_ns) = (usual.out_ns - out.ns, usual.back_ns - back.ns);
         if self.usual.is_some() && (out_ns + back_ns).abs() < noise_ns {
             // The path is as it was, so what differs is a clock.
-            return Some((out_ns - back_ns) / 2.0);
+            let ahead_ns = (out_ns - back_ns) / 2.0;
+            return Some(if ahead_ns.abs() > scattered_ns {
+                ahead_ns
+            } else {
+                0.0
+            });
         }
         if out_ns > noise_ns {
             let is_clock = is_slower(&self.back, out.at_own_ns, usual.back_ns + out_ns - noise_ns);
@@ -126,11 +141,23 @@ impl Check {
     }
 
     /// Ends a window. The usual delays follow slowly, unless the fleet time is doubted.
-    fn end_window(&mut self, is_doubted: bool) {
+    fn end_window(&mut self, is_doubted: bool, noise_ns: f64) {
         let whole = |window: &Fastest| window.out_ns.is_finite() && window.back_ns.is_finite();
-        let (Some(window), false) = (self.window.take().filter(whole), is_doubted) else {
+        let Some(window) = self.window.take().filter(whole) else {
             return;
         };
+        let round_trip_ns = window.out_ns + window.back_ns;
+        let (mean_ns, scatter_ns) = self.round_trip.unwrap_or((round_trip_ns, 0.0));
+        // Of a window in which a clock jumped, each direction has another clock.
+        let most_ns = UNUSUAL * scatter_ns.max(noise_ns);
+        let off_ns = (round_trip_ns - mean_ns).clamp(-most_ns, most_ns);
+        self.round_trip = Some((
+            mean_ns + USUAL_GAIN * off_ns,
+            scatter_ns + USUAL_GAIN * (off_ns.abs() - scatter_ns),
+        ));
+        if is_doubted {
+            return;
+        }
         let follow = |usual: f64, is: f64| usual + USUAL_GAIN * (is - usual);
         self.usual = Some(self.usual.map_or(window, |usual| Fastest {
             out_ns: follow(usual.out_ns, window.out_ns),
@@ -248,13 +275,14 @@ impl Engine {
 
     /// Ends the window of all checks. `sigmas_ns`: how exact the lines of this host's edges are.
     pub(super) fn end_checks(&mut self, mut sigmas_ns: Vec<f64>) {
-        let is_doubted = self.told.trust.doubt_ns > 0.0;
-        self.checks
-            .values_mut()
-            .for_each(|check| check.end_window(is_doubted));
         sigmas_ns.sort_by(f64::total_cmp);
         let middle = sigmas_ns.get(sigmas_ns.len() / 2);
         self.noise_ns = middle.map(|sigma_ns| NOTICED * sigma_ns).or(self.noise_ns);
+        let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
+        let is_doubted = self.told.trust.doubt_ns > 0.0;
+        self.checks
+            .values_mut()
+            .for_each(|check| check.end_window(is_doubted, noise_ns));
     }
 
     fn doubt(&mut self, doubt_ns: f64) {
@@ -293,7 +321,7 @@ mod tests {
     fn calm() -> (Check, i64) {
         let mut check = Check::default();
         (0..100).for_each(|n| pairs(&mut check, n * 20 * MS, 10_000.0, 10_000.0));
-        check.end_window(false);
+        check.end_window(false, NOISE_NS);
         (check, 2_000 * MS)
     }
 
@@ -321,6 +349,30 @@ mod tests {
         assert_eq!(after(90_000.0, 10_000.0), Some(0.0), "a queue out");
         assert_eq!(after(90_000.0, 90_000.0), Some(0.0), "both ways");
         assert_eq!(after(4_000.0, 10_000.0), None, "a shorter path out");
+    }
+
+    /// Emulated machines are like that: the fastest packets of a second differ by 50 us from those of another.
+    #[test]
+    fn what_fastest_packets_differ_by_anyway_is_no_clock() {
+        let mut check = Check::default();
+        let mut at = 0;
+        for window in 0..30 {
+            let late_ns = [0.0, 60_000.0, 20_000.0][window % 3];
+            (0..100)
+                .for_each(|n| pairs(&mut check, at + n * 20 * MS, 10_000.0 + late_ns, 40_000.0));
+            at += 2_000 * MS;
+            check.end_window(false, NOISE_NS);
+        }
+        let mut ahead_ns = |wrong_ns: f64| {
+            at += 2_000 * MS;
+            pairs(&mut check, at, 40_000.0 - wrong_ns, 40_000.0 + wrong_ns);
+            check.ahead_ns(at, at, NOISE_NS)
+        };
+        assert_eq!(ahead_ns(40_000.0), Some(0.0));
+        assert!(
+            ahead_ns(500_000.0).is_some_and(|ns| ns > 400_000.0),
+            "a clock is"
+        );
     }
 
     #[test]
