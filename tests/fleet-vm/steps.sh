@@ -95,7 +95,7 @@ configures() {
 	for number in $GUESTS; do
 		shows "$number" "sed -i 's/^# source = .*/source = \"huygens\"/; s/^# key_file/key_file/' $CONFIG"
 		shows "$number" "sed -i 's/^# line_rate = .*/line_rate = \"$MBIT_PER_S Mbit\/s\"\ngso_max = \"3 kB\"/' $CONFIG"
-		shows "$number" "printf '[law]\nmax_pause = \"20 ms\"\n[etcd]\nservers = [\"http://10.0.0.1:2379\"]\n' >>$CONFIG"
+		shows "$number" "printf '[law]\nthreshold = \"3 ms\"\nmax_pause = \"20 ms\"\n[etcd]\nservers = [\"http://10.0.0.1:2379\"]\n' >>$CONFIG"
 		shows "$number" onramp agent validate
 		shows "$number" systemctl enable --now onramp
 	done
