@@ -12,5 +12,6 @@ mod large;
 mod machine;
 mod membership;
 mod model;
+mod quota;
 mod starved;
 mod world;

@@ -12,7 +12,7 @@ use rand_chacha::{
     ChaCha8Rng,
 };
 
-use crate::world::Fleet;
+use crate::{quota::Group, world::Fleet};
 
 /// Bursts without a processor.
 const BURSTS: usize = 40;
@@ -44,11 +44,46 @@ fn whoever_loses_its_processor_fleet_time_is_within_sigma() {
         bursts.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
     fleet.settle();
-    let starved: u64 = fleet
-        .running()
-        .map(|agent| agent.count("windows_starved"))
-        .sum();
-    assert!(starved > 0, "nobody noticed");
+    assert!(starved(&fleet) > 0, "nobody noticed");
+}
+
+/// As containers are: each daemon shares a quota with a busy neighbour, and the quotas are small in bursts.
+#[test]
+fn whoever_has_used_its_quota_fleet_time_is_within_sigma() {
+    let groups: std::io::Result<Vec<Group>> = (0..4).map(|_| Group::new(1)).collect();
+    let groups = match groups {
+        Ok(groups) => groups,
+        Err(error) => return println!("no quotas on this machine: {error}"),
+    };
+    let mut fleet = Fleet::start(62, groups.len());
+    for (agent, group) in fleet.running().zip(&groups) {
+        group.take(agent.id()).expect("it is taken in");
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(62);
+    for _ in 0..BURSTS {
+        let for_ms = 100 + random.next_u64() % LONGEST_MS;
+        let quota_us = 1_000 + random.next_u64() % 50_000;
+        let some = random.next_u64();
+        let few = groups
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| some >> n & 1 == 1);
+        let few: Vec<&Group> = few.map(|(_, group)| group).collect();
+        let set = |quota| few.iter().try_for_each(|group| group.set_quota(quota));
+        set(Some(quota_us)).expect("a quota");
+        thread::sleep(Duration::from_millis(for_ms)); // machine: a burst of any length is one
+        fleet.look();
+        set(None).expect("no quota");
+        fleet.look();
+    }
+    fleet.settle();
+    assert!(starved(&fleet) > 0, "nobody noticed");
+}
+
+/// Windows in which a daemon noticed that it lacked a processor.
+fn starved(fleet: &Fleet) -> u64 {
+    let agents = fleet.running();
+    agents.map(|agent| agent.count("windows_starved")).sum()
 }
 
 /// One daemon, etcd, or all of them are stopped for a while.
