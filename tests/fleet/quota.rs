@@ -9,19 +9,19 @@ use std::{
 /// A group's period, the usual one, us.
 const PERIOD_US: u64 = 100_000;
 
-/// A group with busy loops in it, which use up its quota. Ended when dropped.
+/// A group with a busy loop in it, which uses up its quota. Ended when dropped.
 pub struct Group {
     dir: PathBuf,
     is_v2: bool,
-    loops: Vec<Child>,
+    busy: Option<Child>,
 }
 
 impl Group {
-    /// Without a quota yet, with so many busy loops.
+    /// Without a quota yet, with a busy loop.
     ///
     /// # Errors
     /// This machine lets us make no such group.
-    pub fn new(loops: usize) -> io::Result<Group> {
+    pub fn new() -> io::Result<Group> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let root = Path::new("/sys/fs/cgroup");
         let is_v2 = root.join("cgroup.controllers").exists();
@@ -39,17 +39,15 @@ impl Group {
         let mut group = Group {
             dir,
             is_v2,
-            loops: vec![],
+            busy: None,
         };
         group.set_quota(None)?;
-        for _ in 0..loops {
-            let busy = Command::new("sh")
-                .args(["-c", "while :; do :; done"])
-                .spawn()?;
-            let id = busy.id();
-            group.loops.push(busy);
-            group.take(id)?;
-        }
+        let busy = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()?;
+        let id = busy.id();
+        group.busy = Some(busy);
+        group.take(id)?;
         Ok(group)
     }
 
@@ -72,7 +70,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for busy in &mut self.loops {
+        if let Some(busy) = &mut self.busy {
             let _ = busy.kill();
             let _ = busy.wait();
         }

@@ -15,9 +15,12 @@ use rand_chacha::{
 use crate::{quota::Group, world::Fleet};
 
 /// Bursts without a processor.
-const BURSTS: usize = 40;
+const BURSTS: usize = 24;
 /// The longest, ms: below the lease of a key in etcd, so members stay members most of the time.
 const LONGEST_MS: u64 = 1_500;
+/// A container's usual quota, and the largest of a burst, of each 100 ms.
+const USUAL_US: u64 = 20_000;
+const LITTLE_US: u64 = 5_000;
 /// Busy loops, twice as many as this machine's tests usually have processors.
 const LOOPS: usize = 4;
 
@@ -47,33 +50,34 @@ fn whoever_loses_its_processor_fleet_time_is_within_sigma() {
     assert!(starved(&fleet) > 0, "nobody noticed");
 }
 
-/// As containers are: each daemon shares a quota with a busy neighbour, and the quotas are small in bursts.
+/// As containers are: each daemon shares a quota with a busy neighbour, and for a while a smaller one.
 #[test]
 fn whoever_has_used_its_quota_fleet_time_is_within_sigma() {
-    let groups: std::io::Result<Vec<Group>> = (0..4).map(|_| Group::new(1)).collect();
+    let groups: std::io::Result<Vec<Group>> = (0..4).map(|_| Group::new()).collect();
     let groups = match groups {
         Ok(groups) => groups,
         Err(error) => return println!("no quotas on this machine: {error}"),
     };
     let mut fleet = Fleet::start(62, groups.len());
     for (agent, group) in fleet.running().zip(&groups) {
+        group.set_quota(Some(USUAL_US)).expect("a quota");
         group.take(agent.id()).expect("it is taken in");
     }
     let mut random = ChaCha8Rng::seed_from_u64(62);
     for _ in 0..BURSTS {
         let for_ms = 100 + random.next_u64() % LONGEST_MS;
-        let quota_us = 1_000 + random.next_u64() % 50_000;
+        let quota_us = 1_000 + random.next_u64() % (LITTLE_US - 1_000);
         let some = random.next_u64();
         let few = groups
             .iter()
             .enumerate()
             .filter(|(n, _)| some >> n & 1 == 1);
         let few: Vec<&Group> = few.map(|(_, group)| group).collect();
-        let set = |quota| few.iter().try_for_each(|group| group.set_quota(quota));
-        set(Some(quota_us)).expect("a quota");
+        let set = |us| few.iter().try_for_each(|group| group.set_quota(Some(us)));
+        set(quota_us).expect("a quota");
         thread::sleep(Duration::from_millis(for_ms)); // machine: a burst of any length is one
         fleet.look();
-        set(None).expect("no quota");
+        set(USUAL_US).expect("a quota");
         fleet.look();
     }
     fleet.settle();
