@@ -7,11 +7,13 @@
 use crate::sources::Source;
 
 /// What reads a clock, or waits for an instant. Tests have scripts in strings, too.
-const SIGNS: [&str; 14] = [
+const SIGNS: [&str; 16] = [
     "Instant::now",
     "SystemTime::now",
     "elapsed(",
     "sleep(",
+    "sleep_until(",
+    "now_mono_ns() - ",
     "sleep ",
     "time::timeout(",
     "recv_timeout(",
