@@ -43,8 +43,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Evaluates the reports relative to the predicted clocks at `at`.
-    /// `lasting`: variances of offsets and of drifts that all edges have beside those of their lines.
+    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all edges have beside those of their lines.
     pub fn by(
         hosts: usize,
         reports: &[Report],
@@ -53,7 +52,7 @@ impl Found {
         lasting: (f64, f64),
     ) -> Found {
         let said = said(reports, clocks, at);
-        let weights = weights(reports, &said, lasting);
+        let weights = weights(&said, lasting);
         let both = reports.iter().zip(&weights);
         let edges: Vec<Edge> = both.map(|(r, w)| edge(r, w.0, clocks, at)).collect();
         let joins = joining::who(&edges, clocks);
@@ -258,11 +257,10 @@ fn said(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, 
 }
 
 /// By report: the weights of its offset and its drift, 1 / variance.
-fn weights(reports: &[Report], said: &[(f64, f64)], lasting: (f64, f64)) -> Vec<(f64, f64)> {
-    debug_assert_eq!(reports.len(), said.len());
-    let weight = |said: &(f64, f64)| {
-        let offset = (said.0 + lasting.0).recip();
-        (offset, (said.1 + lasting.1).recip())
+fn weights(said: &[(f64, f64)], lasting: (f64, f64)) -> Vec<(f64, f64)> {
+    let weight = |(offset, drift): &(f64, f64)| {
+        let offset = (offset + lasting.0).recip();
+        (offset, (drift + lasting.1).recip())
     };
     said.iter().map(weight).collect()
 }
