@@ -1,4 +1,4 @@
-//! The table of errors and sigmas in docs/clock.md: `cargo run --release -p onramp-fleets --example grid`, some ten minutes on
+//! The table of errors and sigmas in docs/clock.md: `cargo run --release -p onramp-fleets --example grid`, a quarter of an hour on
 //! two cores. Progress goes to standard error.
 
 use std::{

@@ -43,7 +43,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all edges have beside those of their lines.
+    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all
+    /// edges have beside those of their lines.
     pub fn by(
         hosts: usize,
         reports: &[Report],
