@@ -7,7 +7,7 @@ use onramp_units::{Fleet as FleetTime, Time};
 use super::{median, Clock, Lost, Report};
 use crate::{
     correction::Error,
-    mesh::{self, Agreement, Edge, MAD_TO_SIGMA},
+    mesh::{self, Agreement, Edge},
     probe::Near,
 };
 
@@ -34,8 +34,6 @@ pub(super) struct Found {
     pub drifts: Agreement,
     /// By report: weight of its offset and of its drift before any robust weight.
     weights: Vec<(f64, f64)>,
-    /// By report: what its line says of its offset and of its drift, as variances.
-    said: Vec<(f64, f64)>,
     /// By host: the reason of its exclusion, if it is excluded.
     pub lost: Vec<Option<Lost>>,
     /// By host: its uncertainty, if its neighbours alone placed it.
@@ -43,17 +41,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all
-    /// edges have beside those of their lines.
-    pub fn by(
-        hosts: usize,
-        reports: &[Report],
-        clocks: &[Clock],
-        at: Time<FleetTime>,
-        lasting: (f64, f64),
-    ) -> Found {
-        let said = said(reports, clocks, at);
-        let weights = weights(&said, lasting);
+    /// Evaluates the reports relative to the predicted clocks at `at`.
+    pub fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
+        let weights = weights(reports, clocks, at);
         let both = reports.iter().zip(&weights);
         let edges: Vec<Edge> = both.map(|(r, w)| edge(r, w.0, clocks, at)).collect();
         let joins = joining::who(&edges, clocks);
@@ -63,7 +53,7 @@ impl Found {
         let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) = old.iter().map(of_old).unzip();
         let drift_weights: Vec<f64> = old.iter().map(|n| weights[*n].1).collect();
         let mut found = Found::among(hosts, &old_reports, old_edges, &drift_weights, clocks);
-        (found.weights, found.said) = (weights, said);
+        found.weights = weights;
         let is_old: Vec<bool> = edges.iter().map(is_old).collect();
         for agreement in [&mut found.offsets, &mut found.drifts] {
             agreement.trust = by_edge(&agreement.trust, &is_old);
@@ -118,7 +108,6 @@ impl Found {
             lost: (0..hosts).map(lost).collect(),
             placed: vec![None; hosts],
             weights: vec![],
-            said: vec![],
             offsets,
             drifts,
         }
@@ -145,15 +134,7 @@ impl Found {
         (0..hosts).map(error).collect()
     }
 
-    /// The variances that all edges seem to have beside those of their lines, of offsets and of drifts, from the residuals of this
-    /// window alone; none without redundant edges.
-    pub fn lasting(&self) -> Option<(f64, f64)> {
-        let offsets = beside(&self.offsets, self.said.iter().map(|said| said.0));
-        let drifts = beside(&self.drifts, self.said.iter().map(|said| said.1));
-        offsets.zip(drifts)
-    }
-
-    /// Standard deviation of a typical edge by its weight, ns.
+    /// Standard deviation of a typical edge as its line says it, ns.
     pub fn edge_sigma_ns(&self) -> f64 {
         let sigma = |weight: &(f64, f64)| weight.0.sqrt().recip();
         let said = self.weights.iter().filter(|weight| weight.0 > 0.0);
@@ -211,24 +192,9 @@ fn few(free: f64) -> f64 {
     1.0 + 2.5 / free + 5.75 / free.powi(2)
 }
 
-/// By how much the variance of residuals exceeds what lines claim. Medians: a host that lies must not make its lies usual.
-fn beside(agreed: &Agreement, said: impl Iterator<Item = f64>) -> Option<f64> {
-    let counted = agreed.residuals.iter().zip(said);
-    let (residuals, said): (Vec<f64>, Vec<f64>) = counted
-        .map(|(residual, said)| (residual.abs(), said))
-        .filter(|(_, said)| said.is_finite())
-        .unzip();
-    // Of E residuals only E - V + C are free.
-    let free = agreed.free / residuals.len().max(1) as f64;
-    (agreed.free >= 0.5).then(|| {
-        let sigma = MAD_TO_SIGMA * median(residuals.into_iter());
-        sigma.powi(2) / free - median(said.into_iter())
-    })
-}
-
-/// By report: what its line says of its offset at fleet time `at` and of its drift, as variances. They are infinite if packets would
-/// arrive before they leave.
-fn said(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, f64)> {
+/// By report: what its line says of its offset at fleet time `at` and of its drift, as 1 / variance. It is 0 if packets would arrive
+/// before they leave.
+fn weights(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, f64)> {
     let sigmas = |report: &Report| {
         let reads = Time::<Near>::from_ticks(clocks[report.near].reads(at).0);
         let line = &report.line;
@@ -243,27 +209,12 @@ fn said(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, 
     };
     let least_ns = exact(|sigma| sigma.0).unwrap_or(0.0).max(WHOLE_NS);
     let least_drift = exact(|sigma| sigma.1).unwrap_or(0.0).max(WHOLE_DRIFT);
-    let variances = |(report, (offset, drift)): (&Report, &(f64, f64))| {
-        let is_line = report.line.delay_ns >= 0.0;
-        let square = |sigma: f64| {
-            if is_line {
-                sigma.powi(2)
-            } else {
-                f64::INFINITY
-            }
-        };
-        (square(offset.max(least_ns)), square(drift.max(least_drift)))
+    let weight = |(report, (offset, drift)): (&Report, &(f64, f64))| {
+        let counts = f64::from(u8::from(report.line.delay_ns >= 0.0));
+        let offset = offset.max(least_ns).powi(-2);
+        (counts * offset, counts * drift.max(least_drift).powi(-2))
     };
-    reports.iter().zip(&sigmas).map(variances).collect()
-}
-
-/// By report: the weights of its offset and its drift, 1 / variance.
-fn weights(said: &[(f64, f64)], lasting: (f64, f64)) -> Vec<(f64, f64)> {
-    let weight = |(offset, drift): &(f64, f64)| {
-        let offset = (offset + lasting.0).recip();
-        (offset, (drift + lasting.1).recip())
-    };
-    said.iter().map(weight).collect()
+    reports.iter().zip(&sigmas).map(weight).collect()
 }
 
 /// A report as an edge between the hosts' small offsets at fleet time `at`.
