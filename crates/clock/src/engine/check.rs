@@ -117,26 +117,23 @@ impl Check {
                 0.0
             });
         }
-        if out_ns > noise_ns {
-            let is_clock = is_slower(&self.back, out.at_own_ns, usual.back_ns + out_ns - noise_ns);
-            if !is_clock {
-                self.usual = Some(Fastest {
-                    out_ns: out.ns,
-                    ..usual
-                });
-            }
-            return is_clock.then_some(out_ns);
+        let is_out = out_ns > noise_ns;
+        if !is_out && back_ns <= noise_ns {
+            return None;
         }
-        if back_ns > noise_ns {
-            let is_clock = is_slower(&self.out, back.at_own_ns, usual.out_ns + back_ns - noise_ns);
-            if !is_clock {
-                self.usual = Some(Fastest {
-                    back_ns: back.ns,
-                    ..usual
-                });
-            }
-            return is_clock.then_some(-back_ns);
+        // One direction has become faster. If the other one is slower by as much, this is a clock.
+        let (faster, by_ns, others, usual_ns) = match is_out {
+            true => (out, out_ns, &self.back, usual.back_ns),
+            false => (back, back_ns, &self.out, usual.out_ns),
+        };
+        if is_slower(others, faster.at_own_ns, usual_ns + by_ns - noise_ns) {
+            return Some(if is_out { by_ns } else { -by_ns });
         }
+        let (out_ns, back_ns) = match is_out {
+            true => (out.ns, usual.back_ns),
+            false => (usual.out_ns, back.ns),
+        };
+        self.usual = Some(Fastest { out_ns, back_ns });
         None
     }
 

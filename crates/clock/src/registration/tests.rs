@@ -64,22 +64,24 @@ impl Host {
         host
     }
 
-    /// Registered at revision 11, beside an older node.
-    fn member() -> Host {
-        let mut host = Host::new();
-        host.answers([
+    /// Claims its key at revision 11, and reads these.
+    fn claims(&mut self, keys: Vec<Key>) {
+        self.answers([
             Answer::Connected,
             Answer::Granted {
                 lease: LEASE,
                 ttl_s: LEASE_S,
             },
             Answer::Claimed { revision: 11 },
-            Answer::Read {
-                revision: 12,
-                keys: vec![key("n1", "10.0.0.1:5198", 11, LEASE), other(9)],
-            },
-            Answer::Watching,
+            Answer::Read { revision: 12, keys },
         ]);
+    }
+
+    /// Registered at revision 11, beside an older node.
+    fn member() -> Host {
+        let mut host = Host::new();
+        host.claims(vec![key("n1", "10.0.0.1:5198", 11, LEASE), other(9)]);
+        host.answers([Answer::Watching]);
         host
     }
 
@@ -214,18 +216,7 @@ fn a_key_that_vanishes_before_it_is_taken_over_is_claimed_again() {
 #[test]
 fn a_key_that_vanishes_before_all_are_read_is_noticed() {
     let mut host = Host::new();
-    host.answers([
-        Answer::Connected,
-        Answer::Granted {
-            lease: LEASE,
-            ttl_s: LEASE_S,
-        },
-        Answer::Claimed { revision: 11 },
-        Answer::Read {
-            revision: 12,
-            keys: vec![other(9)],
-        },
-    ]);
+    host.claims(vec![other(9)]);
     assert!(
         host.told.state.contains("another client"),
         "{:?}",

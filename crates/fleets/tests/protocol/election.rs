@@ -43,7 +43,7 @@ fn a_leader_that_leaves_is_replaced_at_once() {
     each_seed(|seed| {
         let mut fleet = Fleet::of(3, seed);
         let (leader, term) = fleet.leader(0).expect("one leads");
-        let rest: Vec<usize> = (0..3).filter(|host| *host != leader).collect();
+        let rest = fleet.others(leader);
         fleet.world.stop(leader);
         fleet.until(S, "another leads", |f| f.is_led_anew(&rest, term));
         fleet.settle();
@@ -57,7 +57,7 @@ fn a_leader_that_was_away_follows_when_it_comes_back() {
     each_seed(|seed| {
         let mut fleet = Fleet::of(3, seed);
         let (leader, term) = fleet.leader(0).expect("one leads");
-        let rest: Vec<usize> = (0..3).filter(|host| *host != leader).collect();
+        let rest = fleet.others(leader);
         fleet.world.pause(leader, 6 * S);
         fleet.until(2 * WINDOW + S, "another leads", |f| {
             f.is_led_anew(&rest, term)

@@ -7,7 +7,7 @@ fn without_etcd_the_fleet_goes_on_until_its_leader_is_lost_too() {
     each_seed(|seed| {
         let mut fleet = Fleet::of(3, seed);
         let (leader, _) = fleet.leader(1).expect("one leads");
-        let rest: Vec<usize> = (0..3).filter(|host| *host != leader).collect();
+        let rest = fleet.others(leader);
         fleet.set_down(true);
         fleet.run(9 * S); // longer than every lease
         assert!(fleet.is_whole(), "they go on as they were");

@@ -127,6 +127,12 @@ impl Fleet {
             .collect()
     }
 
+    /// Those that run, but for one.
+    pub fn others(&self, one: usize) -> Vec<usize> {
+        let running = self.running().into_iter();
+        running.filter(|host| *host != one).collect()
+    }
+
     /// Whether all that run are members of one fleet, and have its time.
     pub fn is_whole(&self) -> bool {
         let running = self.running();

@@ -89,7 +89,7 @@ fn a_clock_that_jumps_is_noticed_at_once() {
     });
 }
 
-/// The bursts of issue 34's variant: a daemon is stopped and goes on, again and again.
+/// As SIGSTOP and SIGCONT do it, again and again.
 #[test]
 fn daemons_that_are_stopped_and_go_on_are_never_wrong() {
     each_seed(|seed| {
