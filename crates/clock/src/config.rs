@@ -10,6 +10,10 @@ use onramp_units::Span;
 
 use crate::keys::Keys;
 
+/// How long fleet time may be used after the last verdict, if nobody says otherwise. The death of a leader is bridged: its next verdict
+/// was due 2 s after the last one at most, etcd removes it within 2.9 s, and the next leader's first verdict comes 0.5 s later.
+pub const USUAL_LEASE: Span = Span::from_s(6);
+
 /// How a host takes part in its fleet. The caller checks that spans are above 0.
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use onramp_clock::{
-    config::Config,
+    config::{Config, USUAL_LEASE},
     keys::Keys,
     members::{Members, USUAL_DEGREE},
     node::{Begin, Node},
@@ -184,7 +184,7 @@ impl World {
             authenticated: false,
             degree: USUAL_DEGREE,
             interval,
-            lease: Span::from_s(5),
+            lease: USUAL_LEASE,
             discipline: self.spec.discipline,
             unfit: Arc::clone(&unfit),
             synthetic: Synthetic::default(),

@@ -33,6 +33,8 @@ pub(crate) struct Measured {
 
 /// A correction is used until this number of windows after the middle of its data.
 const USED_UNTIL: f64 = 2.5;
+/// The middles of two windows may be closer, s, or in the wrong order: each is where a line is best supported.
+const SHORTEST_WINDOW_S: f64 = 1.0;
 /// A measurement more standard deviations from the prediction means another clock: its time or its rate was
 /// set.
 const SURPRISE: f64 = 6.0;
@@ -139,7 +141,7 @@ impl Filter {
     pub fn error(&self, window_s: f64) -> Error {
         let [[offset, both, _], [_, drift, _], [_, _, bend]] = self.0;
         // Errors of offset and drift are correlated; when a correction is oldest this gives the same.
-        let age_s = (USED_UNTIL * window_s).max(f64::MIN_POSITIVE);
+        let age_s = USED_UNTIL * window_s.max(SHORTEST_WINDOW_S);
         let drift = (drift + 2.0 * both / age_s).max(0.0);
         Error {
             sigma_ns: offset.max(0.0).sqrt(),
@@ -219,6 +221,17 @@ mod tests {
         let (after, moved) = filter.with(state, &unsure).expect("foretold");
         assert!((moved.offset_ns - state.offset_ns).abs() < 5.0);
         assert!(after.0[0][0] > 0.9 * filter.0[0][0]);
+    }
+
+    /// Nobody can use a sigma that is infinite.
+    #[test]
+    fn windows_whose_middles_are_together_have_a_sigma() {
+        let (filter, _) = after_a_minute(0.0, 100.0);
+        let usual = filter.error(2.0).drift_sigma;
+        for window_s in [0.1, 0.0, -0.1] {
+            let sigma = filter.error(window_s).drift_sigma;
+            assert!((usual..2.0 * usual).contains(&sigma), "{sigma}");
+        }
     }
 
     #[test]

@@ -103,6 +103,9 @@ pub struct Fleet {
     /// Mean squares of the edges' residuals in units of what their lines say, of offsets and of drifts: what lines say is right but
     /// for a factor that all have in common. None before the first window.
     scales: Option<(f64, f64)>,
+    /// Mean variances of offsets, ns^2, and of drifts that edges have beside those of their lines: paths that are longer in one
+    /// direction. They last, and do not depend on how exact a line is.
+    lasting: (f64, f64),
 }
 
 impl Fleet {
@@ -159,11 +162,12 @@ impl Fleet {
         self.advance(&mut guess, at);
         let foretold = guess.clone();
         // The first pass finds where the clocks stand at the common instant, the second uses it.
-        let first = Found::by(hosts, reports, &guess, at);
+        let first = Found::by(hosts, reports, &guess, at, self.lasting);
         self.settle(&mut guess, &first, hosts);
-        let found = Found::by(hosts, reports, &guess, at);
+        let found = Found::by(hosts, reports, &guess, at, self.lasting);
         self.settle(&mut guess, &found, hosts);
         let scales = self.rescale(&found);
+        self.learn_lasting(&found);
         let errors = found.errors(hosts, reports, scales);
         let is_settled = |clock: &Clock| clock.windows >= SETTLED;
         self.is_young = !foretold.iter().any(is_settled);
@@ -301,6 +305,15 @@ impl Fleet {
             factor(offsets, found.offsets.scale),
             factor(drifts, found.drifts.scale),
         )
+    }
+
+    /// Learns what edges differ by beside what their lines say.
+    fn learn_lasting(&mut self, found: &Found) {
+        let Some(now) = found.lasting(self.lasting) else {
+            return;
+        };
+        let learn = |before: f64, now: f64| f64::max(before + SCALE_GAIN * (now - before), 0.0);
+        self.lasting = (learn(self.lasting.0, now.0), learn(self.lasting.1, now.1));
     }
 
     /// Combines measured and predicted clocks, weighted by their uncertainties.

@@ -139,7 +139,11 @@ impl Fleet {
         let mut clocks: Vec<_> = self.running().map(clock).collect();
         clocks.retain(|clock| clock.lease_expires_mono_ns > now);
         let times: Vec<f64> = clocks.iter().map(|clock| offset_at(clock, now)).collect();
-        assert!(times.len() > 1, "nobody has a fleet time");
+        assert!(
+            times.len() > 1,
+            "fewer than two have a fleet time: {:#?}",
+            self.running().map(Agent::clock_status).collect::<Vec<_>>()
+        );
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;

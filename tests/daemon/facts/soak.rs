@@ -245,7 +245,7 @@ impl Soak {
         self.agents.insert(n, start_daemon(&host, n));
     }
 
-    /// For 1 to 8 s; its lease is 5 s.
+    /// For 1 to 8 s; its lease is 6 s.
     fn stop_daemon(&mut self, n: usize) {
         self.agents[n].signal(Signal::SIGSTOP);
         pause_s(1.0 + self.draws.below(7_000) as f64 / 1e3);

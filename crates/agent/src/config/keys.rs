@@ -1,8 +1,11 @@
 //! The keys of the configuration. Each is declared once, here: the parser of the file, the command line with its help,
 //! `onramp agent explain` and docs/configuration.md all read this table.
 
-use onramp_clock::members::{MOST_DEGREE, USUAL_DEGREE};
 use onramp_clock::window::INTERVALS;
+use onramp_clock::{
+    config::USUAL_LEASE,
+    members::{MOST_DEGREE, USUAL_DEGREE},
+};
 use onramp_law::abi::{ONR_FLOWS, ONR_MAX_FLOWS, ONR_MAX_SLOTS};
 use onramp_law::{defaults, Law, SAMPLE_BYTES};
 use onramp_units::{Bytes, Rate, Span};
@@ -86,7 +89,7 @@ pub const KEYS: &[Key] = &[
     key("clock.source", "clock", Form::Choice(&["local", "huygens", "system", "phc"]), Is("local"), "Source of fleet time: `local` is CLOCK_MONOTONIC, correct only if all hosts share one kernel; `huygens` synchronises with the other hosts of the fleet, in software; `system` is the system clock, which another program (chrony, phc2sys) keeps right within `clock.bound` on all hosts; `phc` is a PTP hardware clock, which ptp4l, the NIC or the hypervisor keeps right likewise.").restart(),
     key("clock.bound", "clock-bound", Form::Span(NS, Span::from_s(1)), Without("required with `system` and `phc`"), "Largest error of the clock on each host, with `clock.source = \"system\"` and `\"phc\"`; with `phc` the error of a reading is part of it, which the log names at the start. A measured delay below minus twice this bound proves it wrong: nothing is held then for a minute.").restart(),
     key("clock.device", "clock-device", Form::Path, Without("the clock with which the first device stamps packets"), "File of the PTP hardware clock, e.g. /dev/ptp0, with `clock.source = \"phc\"`.").restart(),
-    key("clock.lease", "lease", Form::Span(Span::from_ms(1), Span::from_s(86_400)), Is("5 s"), "Nothing is held if the clock is not renewed, and fleet time ends if the leader is not heard, for this time.").restart().of(Daemons::Both),
+    key("clock.lease", "lease", Form::Span(Span::from_ms(1), Span::from_s(86_400)), From(|| USUAL_LEASE.to_string()), "Nothing is held if the clock is not renewed, and fleet time ends if the leader is not heard, for this time.").restart().of(Daemons::Both),
 
     key("fleet.members", "member", Form::List(&Form::Text("ADDRESS or ADDRESS:PORT")), Without("none"), "All hosts of the fleet, this one included, as ADDRESS or ADDRESS:PORT. Give the same list in the same order on every host; the first host leads.").of(Daemons::Fleet),
     key("fleet.members_file", "members-file", Form::Path, Without("none"), "File with the same list, one host per line. A reload reads it again.").of(Daemons::Fleet),

@@ -38,6 +38,29 @@ fn another_leads_within_two_windows_of_the_leaders_death() {
     });
 }
 
+/// The leader dies just before its next verdict is due, at other times of etcd's.
+#[test]
+fn the_death_of_a_leader_ends_nobodys_fleet_time() {
+    each_seed(|seed| {
+        let mut fleet = Fleet::of(3, seed);
+        for _ in 0..5 {
+            let (leader, term) = fleet.leader(0).expect("one leads");
+            let rest = fleet.others(leader);
+            let taken = |fleet: &Fleet| fleet.world.count(rest[0], "verdicts_taken");
+            let before = taken(&fleet);
+            fleet.until(WINDOW + S, "a verdict comes", |f| taken(f) > before);
+            fleet.run(WINDOW - 50 * MS);
+            fleet.world.kill(leader);
+            while !fleet.is_led_anew(&rest, term) || taken(&fleet) < before + 2 {
+                fleet.run(50 * MS);
+                assert_eq!(fleet.world.samples().len(), 2, "hosts with a fleet time");
+            }
+            fleet.world.start(leader);
+            fleet.settle();
+        }
+    });
+}
+
 #[test]
 fn a_leader_that_leaves_is_replaced_at_once() {
     each_seed(|seed| {

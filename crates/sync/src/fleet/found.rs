@@ -4,7 +4,7 @@ mod joining;
 
 use onramp_units::{Fleet as FleetTime, Time};
 
-use super::{median, Clock, Lost, Report};
+use super::{median, Clock, Lost, Report, MOST_LEARNT};
 use crate::{
     correction::Error,
     mesh::{self, Agreement, Edge},
@@ -34,6 +34,8 @@ pub(super) struct Found {
     pub drifts: Agreement,
     /// By report: weight of its offset and of its drift before any robust weight.
     weights: Vec<(f64, f64)>,
+    /// By report: what its line says of its offset and of its drift, as variances.
+    said: Vec<(f64, f64)>,
     /// By host: the reason of its exclusion, if it is excluded.
     pub lost: Vec<Option<Lost>>,
     /// By host: its uncertainty, if its neighbours alone placed it.
@@ -41,9 +43,16 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Evaluates the reports relative to the predicted clocks at `at`.
-    pub fn by(hosts: usize, reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Found {
-        let weights = weights(reports, clocks, at);
+    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all edges have beside those of their lines.
+    pub fn by(
+        hosts: usize,
+        reports: &[Report],
+        clocks: &[Clock],
+        at: Time<FleetTime>,
+        lasting: (f64, f64),
+    ) -> Found {
+        let said = said(reports, clocks, at);
+        let weights = weights(&said, lasting);
         let both = reports.iter().zip(&weights);
         let edges: Vec<Edge> = both.map(|(r, w)| edge(r, w.0, clocks, at)).collect();
         let joins = joining::who(&edges, clocks);
@@ -53,7 +62,7 @@ impl Found {
         let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) = old.iter().map(of_old).unzip();
         let drift_weights: Vec<f64> = old.iter().map(|n| weights[*n].1).collect();
         let mut found = Found::among(hosts, &old_reports, old_edges, &drift_weights, clocks);
-        found.weights = weights;
+        (found.weights, found.said) = (weights, said);
         let is_old: Vec<bool> = edges.iter().map(is_old).collect();
         for agreement in [&mut found.offsets, &mut found.drifts] {
             agreement.trust = by_edge(&agreement.trust, &is_old);
@@ -108,6 +117,7 @@ impl Found {
             lost: (0..hosts).map(lost).collect(),
             placed: vec![None; hosts],
             weights: vec![],
+            said: vec![],
             offsets,
             drifts,
         }
@@ -134,7 +144,15 @@ impl Found {
         (0..hosts).map(error).collect()
     }
 
-    /// Standard deviation of a typical edge as its line says it, ns.
+    /// The variances that all edges seem to have beside those of their lines, of offsets and of drifts, from the residuals of this
+    /// window alone; none without redundant edges.
+    pub fn lasting(&self, before: (f64, f64)) -> Option<(f64, f64)> {
+        let offsets = beside(&self.offsets, self.said.iter().map(|said| said.0), before.0);
+        let drifts = beside(&self.drifts, self.said.iter().map(|said| said.1), before.1);
+        offsets.zip(drifts)
+    }
+
+    /// Standard deviation of a typical edge by its weight, ns.
     pub fn edge_sigma_ns(&self) -> f64 {
         let sigma = |weight: &(f64, f64)| weight.0.sqrt().recip();
         let said = self.weights.iter().filter(|weight| weight.0 > 0.0);
@@ -192,9 +210,25 @@ fn few(free: f64) -> f64 {
     1.0 + 2.5 / free + 5.75 / free.powi(2)
 }
 
-/// By report: what its line says of its offset at fleet time `at` and of its drift, as 1 / variance. It is 0 if packets would arrive
-/// before they leave.
-fn weights(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, f64)> {
+/// By how much the variance of residuals exceeds what lines claim: the mean over the edges that the agreement trusts, so that a host
+/// that lies does not make its lies usual, each with the weight that it would have after `before`.
+fn beside(agreed: &Agreement, said: impl Iterator<Item = f64>, before: f64) -> Option<f64> {
+    let trusted: f64 = agreed.trust.iter().sum();
+    // Of E residuals only E - V + C are free.
+    let free = agreed.free / trusted;
+    let each = agreed.residuals.iter().zip(&agreed.trust).zip(said);
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for ((residual, trust), said) in each.filter(|(_, said)| said.is_finite()) {
+        let weight = trust * (said + before).powi(-2);
+        sum += weight * (residual.powi(2) / free - said).min(MOST_LEARNT * (said + before));
+        weights += weight;
+    }
+    (agreed.free >= 0.5 && weights > 0.0).then(|| sum / weights)
+}
+
+/// By report: what its line says of its offset at fleet time `at` and of its drift, as variances. They are infinite if packets would
+/// arrive before they leave.
+fn said(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f64, f64)> {
     let sigmas = |report: &Report| {
         let reads = Time::<Near>::from_ticks(clocks[report.near].reads(at).0);
         let line = &report.line;
@@ -209,12 +243,27 @@ fn weights(reports: &[Report], clocks: &[Clock], at: Time<FleetTime>) -> Vec<(f6
     };
     let least_ns = exact(|sigma| sigma.0).unwrap_or(0.0).max(WHOLE_NS);
     let least_drift = exact(|sigma| sigma.1).unwrap_or(0.0).max(WHOLE_DRIFT);
-    let weight = |(report, (offset, drift)): (&Report, &(f64, f64))| {
-        let counts = f64::from(u8::from(report.line.delay_ns >= 0.0));
-        let offset = offset.max(least_ns).powi(-2);
-        (counts * offset, counts * drift.max(least_drift).powi(-2))
+    let variances = |(report, (offset, drift)): (&Report, &(f64, f64))| {
+        let is_line = report.line.delay_ns >= 0.0;
+        let square = |sigma: f64| {
+            if is_line {
+                sigma.powi(2)
+            } else {
+                f64::INFINITY
+            }
+        };
+        (square(offset.max(least_ns)), square(drift.max(least_drift)))
     };
-    reports.iter().zip(&sigmas).map(weight).collect()
+    reports.iter().zip(&sigmas).map(variances).collect()
+}
+
+/// By report: the weights of its offset and its drift, 1 / variance.
+fn weights(said: &[(f64, f64)], lasting: (f64, f64)) -> Vec<(f64, f64)> {
+    let weight = |(offset, drift): &(f64, f64)| {
+        let offset = (offset + lasting.0).recip();
+        (offset, (drift + lasting.1).recip())
+    };
+    said.iter().map(weight).collect()
 }
 
 /// A report as an edge between the hosts' small offsets at fleet time `at`.
