@@ -19,7 +19,7 @@ use crate::{
 };
 pub(crate) use clock::Clock;
 use clock::FIRST_WALK;
-use found::Found;
+use found::{by_edge, Found};
 
 /// A host's measurement of one neighbour in a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,10 +92,21 @@ const UNUSUAL: f64 = 1.5;
 /// and teaches no more than if its mean square were larger by this: one strange window is soon forgotten.
 const MOST_LEARNT: f64 = 9.0;
 
+/// Windows for which a host may follow its last correction: as long as a lease (6 s) and a late verdict.
+const FOLLOWED: usize = 4;
+
+/// What is known of a host.
+#[derive(Debug, Clone, Copy, Default)]
+struct Host {
+    clock: Option<Clock>,
+    /// For so many windows more it may follow its last correction.
+    follows: usize,
+}
+
 /// The last estimates of the hosts' clocks.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
-    clocks: Vec<Option<Clock>>,
+    hosts: Vec<Host>,
     at: Option<Time<FleetTime>>,
     wander: Wander,
     /// No host was settled at the last window.
@@ -124,32 +135,36 @@ impl Fleet {
         let at = *self.at.get_or_insert(told);
         let drift = -correction.drift / (1.0 + correction.drift);
         let elapsed_ns = at.ticks().saturating_sub(told.ticks()) as f64;
-        if self.clocks.len() <= host {
-            self.clocks.resize(host + 1, None);
+        if self.hosts.len() <= host {
+            self.hosts.resize(host + 1, Host::default());
         }
-        self.clocks[host] = Some(Clock {
-            base_ns: correction.offset_ns.saturating_neg(),
-            offset_ns: drift * elapsed_ns,
-            drift,
-            bend: -correction.bend,
-            known: None,
-            surprise: None,
-            walk: FIRST_WALK.powi(2),
-            windows: SETTLED,
-        });
+        self.hosts[host] = Host {
+            clock: Some(Clock {
+                base_ns: correction.offset_ns.saturating_neg(),
+                offset_ns: drift * elapsed_ns,
+                drift,
+                bend: -correction.bend,
+                known: None,
+                surprise: None,
+                walk: FIRST_WALK.powi(2),
+                windows: SETTLED,
+            }),
+            follows: FOLLOWED,
+        };
     }
 
     /// A host's clock is another one than before.
     pub fn forget(&mut self, host: usize) {
-        if let Some(clock) = self.clocks.get_mut(host) {
-            *clock = None;
+        if let Some(known) = self.hosts.get_mut(host) {
+            *known = Host::default();
         }
     }
 
     /// Members changed: host n is the host that was `old[n]`, or a new one.
     pub fn renumber(&mut self, old: &[Option<usize>]) {
-        let clock = |host: &Option<usize>| host.and_then(|n| *self.clocks.get(n)?);
-        self.clocks = old.iter().map(clock).collect();
+        let known = |host: &Option<usize>| host.and_then(|n| self.hosts.get(n).copied());
+        let hosts = old.iter().map(known).map(Option::unwrap_or_default);
+        self.hosts = hosts.collect();
     }
 
     /// Processes a window's reports from hosts 0 to `hosts` - 1. Deterministic in their order.
@@ -157,7 +172,42 @@ impl Fleet {
     /// # Panics
     /// A report names a host that does not exist.
     pub fn window(&mut self, hosts: usize, reports: &[Report]) -> Window {
-        let mut guess = self.bases(hosts, reports);
+        self.hosts.resize(hosts, Host::default());
+        let guess = self.bases(reports);
+        let is_one = |report: &Report| guess[report.near].is_some();
+        let counts: Vec<bool> = reports.iter().map(is_one).collect();
+        let counted: Vec<Report> = reports.iter().copied().filter(is_one).collect();
+        let guess: Vec<Clock> = guess
+            .iter()
+            .map(|clock| clock.unwrap_or(Clock::at(0)))
+            .collect();
+        let mut window = self.reconcile(guess, &counted);
+        window.residuals_ns = by_edge(&window.residuals_ns, &counts);
+        window.trust = by_edge(&window.trust, &counts);
+        for (host, told) in self.hosts.iter_mut().zip(&window.corrections) {
+            host.follows = match told {
+                Ok(_) => FOLLOWED,
+                Err(_) => host.follows.saturating_sub(1),
+            };
+            // Whom nobody hears and who follows nothing does not keep others from beginning anew.
+            if counted.is_empty() && host.follows == 0 {
+                host.clock = None;
+            }
+        }
+        window
+    }
+
+    /// Reports of hosts whose bases are known.
+    fn reconcile(&mut self, mut guess: Vec<Clock>, reports: &[Report]) -> Window {
+        let hosts = guess.len();
+        if reports.is_empty() {
+            return Window {
+                corrections: vec![Err(Lost::Apart); hosts],
+                residuals_ns: vec![],
+                trust: vec![],
+                edge_sigma_ns: 0.0,
+            };
+        }
         let at = self.middle(&guess, reports);
         self.advance(&mut guess, at);
         let foretold = guess.clone();
@@ -180,17 +230,20 @@ impl Fleet {
         };
         // Whatever makes a number none is not carried on.
         let is_one = |clock: &Clock| (clock.offset_ns + clock.drift).is_finite();
-        let kept = |host: usize| known(host).filter(is_one);
-        self.clocks = (0..hosts).map(kept).collect();
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            host.clock = known(number).filter(is_one);
+        }
         self.at = Some(at);
         window
     }
 
-    /// The estimate of each host. A new host gets its base from a neighbour that has one, or is the first host of
-    /// all.
-    fn bases(&self, hosts: usize, reports: &[Report]) -> Vec<Clock> {
-        let mut clocks: Vec<Option<Clock>> = self.clocks.clone();
-        clocks.resize(hosts, None);
+    /// The estimate of each host. A new host gets its base from a neighbour that has one. An island of new hosts has none while
+    /// anybody may follow a fleet time that it does not know; otherwise its first host is the first host of all.
+    fn bases(&self, reports: &[Report]) -> Vec<Option<Clock>> {
+        let hosts = self.hosts.len();
+        let mut clocks: Vec<Option<Clock>> = self.hosts.iter().map(|host| host.clock).collect();
+        let begins =
+            clocks.iter().all(Option::is_none) && self.hosts.iter().all(|h| h.follows == 0);
         let mut neighbours: Vec<Vec<(usize, i64)>> = vec![vec![]; hosts];
         for report in reports {
             neighbours[report.near].push((report.far, report.line.about_ns));
@@ -198,7 +251,7 @@ impl Fleet {
         }
         let mut open: Vec<usize> = (0..hosts).filter(|host| clocks[*host].is_some()).collect();
         for first in 0..hosts {
-            if clocks[first].is_none() && open.is_empty() {
+            if begins && clocks[first].is_none() && open.is_empty() {
                 clocks[first] = Some(Clock::at(0));
                 open.push(first);
             }
@@ -213,9 +266,6 @@ impl Fleet {
             }
         }
         clocks
-            .into_iter()
-            .map(|c| c.unwrap_or(Clock::at(0)))
-            .collect()
     }
 
     /// The middle of the window in fleet time: the median of the hosts' estimates.
@@ -260,7 +310,7 @@ impl Fleet {
     /// Sets the clocks of the connected component that continues as the fleet. The mesh gives only differences, so
     /// the median host keeps its clock; while all are new, it has the rate of fleet time.
     fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
-        let before = |host: &usize| self.clocks.get(*host).copied().flatten();
+        let before = |host: &usize| self.hosts[*host].clock;
         let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
         let is_anchor = |host: &usize| before(host).is_some() && found.placed[*host].is_none();
         let old: Vec<usize> = members.iter().copied().filter(is_anchor).collect();
@@ -546,6 +596,47 @@ mod tests {
             assert!(told.error.sigma_ns < 2_000.0, "{told:?}");
             assert!(told.drift.abs() < 5e-5, "{told:?}");
         }
+    }
+
+    /// Hosts 0 to 2 are heard no more, and hosts 3 to 5 are new and meet none of them: as long as anybody may follow the fleet
+    /// time that was, there is no other one.
+    #[test]
+    fn an_island_of_new_hosts_waits_until_nobody_follows_the_former_fleet_time() {
+        let mut fleet = Fleet::new(Wander::default());
+        (1..5).for_each(|n| drop(fleet.window(6, &reports(2 * n))));
+        let island = |at_s: i64| {
+            let apart = |report: Report| Report {
+                near: report.near + 3,
+                far: report.far + 3,
+                ..report
+            };
+            reports(at_s).into_iter().map(apart).collect::<Vec<_>>()
+        };
+        for n in 5..5 + FOLLOWED as i64 {
+            let told = fleet.window(6, &island(2 * n)).corrections;
+            assert_eq!(told, [Err(Lost::Apart); 6], "window {n}");
+        }
+        let told = fleet.window(6, &island(20)).corrections;
+        assert!(told[3..].iter().all(Result::is_ok), "{told:?}");
+    }
+
+    /// The same, but host 0 is heard, and by nobody else: it is the fleet, however small.
+    #[test]
+    fn fleet_time_goes_on_with_those_who_have_it() {
+        let mut fleet = Fleet::new(Wander::default());
+        (1..5).for_each(|n| drop(fleet.window(7, &reports(2 * n))));
+        let new = |report: Report| Report {
+            near: report.near + 3,
+            far: report.far + 3,
+            ..report
+        };
+        let mut seen: Vec<Report> = reports(10).into_iter().map(new).collect();
+        let mut other = reports(10)[0];
+        other.far = 6;
+        seen.push(other);
+        let told = fleet.window(7, &seen).corrections;
+        let is_member: Vec<bool> = told.iter().map(Result::is_ok).collect();
+        assert_eq!(is_member, [true, false, false, false, false, false, true]);
     }
 
     /// Host 0 leaves and a new host joins: the clocks of the other hosts stay as they are.

@@ -2,6 +2,8 @@
 
 mod joining;
 
+use std::cmp::Reverse;
+
 use onramp_units::{Fleet as FleetTime, Time};
 
 use super::{median, Clock, Lost, Report, MOST_LEARNT};
@@ -108,10 +110,12 @@ impl Found {
             spoken_of[edge.near] = true;
             spoken_of[edge.far] = true;
         }
-        let lost = |host: usize| match (liars[host], offsets.components[host]) {
-            (true, _) => Some(Lost::Contradictory),
-            (false, 0) if spoken_of[host] => None,
-            _ => Some(Lost::Apart),
+        let is_known = |host: &usize| spoken_of[*host] && clocks[*host].windows > 0;
+        let fleet = most(&offsets.components, (0..hosts).filter(is_known));
+        let lost = |host: usize| match liars[host] {
+            true => Some(Lost::Contradictory),
+            false if spoken_of[host] && offsets.components[host] == fleet => None,
+            false => Some(Lost::Apart),
         };
         Found {
             lost: (0..hosts).map(lost).collect(),
@@ -285,8 +289,17 @@ fn faster(report: &Report, clocks: &[Clock]) -> f64 {
     report.line.drift * (1.0 + clocks[report.near].state().drift)
 }
 
+/// The connected component that has most of these hosts; the largest one if several have.
+fn most(components: &[usize], hosts: impl Iterator<Item = usize>) -> usize {
+    let mut counts = vec![0usize; components.len().max(1)];
+    hosts.for_each(|host| counts[components[host]] += 1);
+    let largest =
+        (0..counts.len()).max_by_key(|component| (counts[*component], Reverse(*component)));
+    largest.unwrap_or(0)
+}
+
 /// `values` of the edges that count, and 0 of those that do not.
-fn by_edge(values: &[f64], counts: &[bool]) -> Vec<f64> {
+pub(super) fn by_edge(values: &[f64], counts: &[bool]) -> Vec<f64> {
     let mut values = values.iter().copied();
     let value = |counts: &bool| if *counts { values.next() } else { None };
     counts
