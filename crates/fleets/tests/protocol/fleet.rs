@@ -65,7 +65,7 @@ impl Fleet {
         }
     }
 
-    /// Lets time pass. Nobody is wrong meanwhile by more than five sigma.
+    /// Lets time pass. Nobody is wrong meanwhile by more than five sigma, and all can read what they are told.
     pub fn run(&mut self, time: i64) {
         let until = self.world.now() + time;
         while self.world.now() < until {
@@ -92,6 +92,11 @@ impl Fleet {
             sigma_ns,
         } in samples
         {
+            let unread = self.world.count(host, "malformed");
+            assert_eq!(
+                unread, 0,
+                "host {host} cannot read what others of its version say"
+            );
             let off_ns = (fleet_ns - sure).abs();
             assert!(
                 off_ns < (5 * sigma_ns).max(RIGHT_NS / 10),
