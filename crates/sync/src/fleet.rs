@@ -213,9 +213,9 @@ impl Fleet {
         let foretold = guess.clone();
         // The first pass finds where the clocks stand at the common instant, the second uses it.
         let first = Found::by(hosts, reports, &guess, at, self.lasting);
-        self.settle(&mut guess, &first, hosts);
+        self.settle(&mut guess, &first, reports);
         let found = Found::by(hosts, reports, &guess, at, self.lasting);
-        self.settle(&mut guess, &found, hosts);
+        self.settle(&mut guess, &found, reports);
         let scales = self.rescale(&found);
         self.learn_lasting(&found);
         let errors = found.errors(hosts, reports, scales);
@@ -308,23 +308,31 @@ impl Fleet {
     }
 
     /// Sets the clocks of the connected component that continues as the fleet. The mesh gives only differences, so
-    /// the median host keeps its clock; while all are new, it has the rate of fleet time.
-    fn settle(&self, clocks: &mut [Clock], found: &Found, hosts: usize) {
+    /// the median host keeps its clock, where a host counts by how well its clock is foretold and measured; while all are new, it
+    /// has the rate of fleet time.
+    fn settle(&self, clocks: &mut [Clock], found: &Found, reports: &[Report]) {
+        let hosts = clocks.len();
+        let errors = found.errors(hosts, reports, (1.0, 1.0));
         let before = |host: &usize| self.hosts[*host].clock;
         let members: Vec<usize> = (0..hosts).filter(|h| found.is_member(*h)).collect();
         let is_anchor = |host: &usize| before(host).is_some() && found.placed[*host].is_none();
         let old: Vec<usize> = members.iter().copied().filter(is_anchor).collect();
         let anchors = if old.is_empty() { &members } else { &old };
-        let offset = median(
-            anchors
-                .iter()
-                .map(|h| clocks[*h].offset_ns - found.offsets.offsets[*h]),
-        );
+        let foretold = |host: usize| clocks[host].known.map(|known| known.error(0.0));
+        let offset = weighted_median(anchors.iter().map(|host| {
+            let sigma_ns = foretold(*host).map_or(FIRST_SIGMA_NS, |error| error.sigma_ns);
+            let ahead_ns = clocks[*host].offset_ns - found.offsets.offsets[*host];
+            (ahead_ns, sigma_ns.hypot(errors[*host].sigma_ns))
+        }));
         let keep_rate = anchors
             .iter()
             .any(|host| before(host).is_some_and(|clock| clock.keeps_rate()));
         let rate = |host: &usize| if keep_rate { clocks[*host].drift } else { 0.0 };
-        let drift = median(anchors.iter().map(|h| rate(h) - found.drifts.offsets[*h]));
+        let drift = weighted_median(anchors.iter().map(|host| {
+            let sigma = foretold(*host).map_or(FIRST_DRIFT_SIGMA, |error| error.drift_sigma);
+            let faster = rate(host) - found.drifts.offsets[*host];
+            (faster, sigma.hypot(errors[*host].drift_sigma))
+        }));
         for host in members {
             clocks[host].offset_ns = found.offsets.offsets[host] + offset;
             clocks[host].drift = found.drifts.offsets[host] + drift;
@@ -490,10 +498,49 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
+/// The median of values with these standard deviations. The more exact half counts alike: one value that claims to be exact is not
+/// the median of all.
+fn weighted_median(values: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut values: Vec<(f64, f64)> = values.collect();
+    let exact = -median(values.iter().map(|(_, sigma)| -sigma));
+    let weight = |sigma: f64| {
+        if sigma > exact {
+            (exact / sigma).powi(2)
+        } else {
+            1.0
+        }
+    };
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let all: f64 = values.iter().map(|(_, sigma)| weight(*sigma)).sum();
+    let mut below = 0.0;
+    let is_middle = |(_, sigma): &&(f64, f64)| {
+        below += weight(*sigma);
+        below > all / 2.0
+    };
+    values
+        .iter()
+        .find(is_middle)
+        .map_or(0.0, |(value, _)| *value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use onramp_units::Span;
+
+    #[test]
+    fn the_median_is_one_of_those_who_know() {
+        let of = |values: &[(f64, f64)]| weighted_median(values.iter().copied());
+        assert_eq!(of(&[(5.0, 1.0), (1.0, 1.0), (2.0, 1.0)]), 2.0);
+        assert_eq!(of(&[(5.0, 1.0), (9.0, 30.0)]), 5.0, "who does not know");
+        assert_eq!(
+            of(&[(9.0, 1e-3), (5.0, 1.0), (4.0, 1.0)]),
+            5.0,
+            "one who claims to"
+        );
+        assert_eq!(of(&[(7.0, f64::INFINITY)]), 7.0);
+        assert_eq!(of(&[]), 0.0);
+    }
 
     /// Clocks 1 and 2 ms ahead of host 0's, which drift by 20 and -10 ppm.
     fn reports(at_s: i64) -> Vec<Report> {
