@@ -152,6 +152,8 @@ pub(crate) struct Engine {
     verdict_own_ns: i64,
     /// Deviations of fleet time that mean nothing.
     noise_ns: Option<f64>,
+    /// The same by the lines of the last window alone.
+    last_noise_ns: Option<f64>,
     steps: Steps,
 }
 
@@ -193,6 +195,7 @@ impl Engine {
             checks: BTreeMap::new(),
             verdict_own_ns: 0,
             noise_ns: None,
+            last_noise_ns: None,
             steps,
             own: OwnClock::new(&config.synthetic, config.own),
             system,

@@ -167,7 +167,7 @@ pub fn paced_flows_do_not_overflow_a_port_together() {
             .map(|host| Agent::start(host, &options))
             .collect();
         let before = star.drops_towards(to);
-        for _ in 0..3 {
+        for _ in 0..2 {
             let flows = (0..12)
                 .map(|i| Transfer::start(&star.hosts[i % 2], to, Load::seconds(0.7)))
                 .collect();

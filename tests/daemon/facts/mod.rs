@@ -80,12 +80,12 @@ facts! {
         the_strawman_brings_the_delay_down: 14 variant,
         the_final_law_brings_the_delay_down: 27,
         the_gate_brings_the_delay_down: 30,
-        a_threshold_below_the_path_costs_no_throughput: 58,
+        a_threshold_below_the_path_costs_no_throughput: 58 variant,
         ipv6_is_held_as_ipv4_is: 14 variant,
         gro_at_the_receiver_keeps_the_samples: 14 variant,
         segments_of_64_kb_are_held: 14 variant,
         frames_of_9000_bytes_are_held: 14 variant,
-        paced_flows_do_not_overflow_a_port_together: 90,
+        paced_flows_do_not_overflow_a_port_together: 60,
         a_flow_that_waits_for_acknowledgements_is_spaced: 11,
     }
     queues {
@@ -180,7 +180,7 @@ facts! {
     }
     sigma {
         nothing_is_held_for_a_threshold_below_it: 60,
-        a_starved_sender_of_an_incast_is_held_as_guard_and_cap_allow: 90,
+        a_starved_sender_of_an_incast_is_held_as_guard_and_cap_allow: 70,
         a_starved_receiver_of_an_incast_holds_its_peers_as_guard_and_cap_allow: 90 variant,
     }
     fleets {
@@ -221,7 +221,7 @@ facts! {
         the_shipped_file_observes_after_one_command_and_enforces_after_another: 29,
     }
     replacements {
-        an_upgrade_under_load_loses_no_segment: 20,
+        an_upgrade_under_load_loses_no_segment: 20 variant,
         an_upgrade_delays_no_request_beyond_the_cap: 20,
         a_start_and_a_stop_under_load_lose_no_segment: 20,
     }
@@ -267,7 +267,7 @@ facts! {
     }
     frames {
         a_tag_in_metadata: 9 variant,
-        a_tag_in_the_frame: 17,
+        a_tag_in_the_frame: 17 variant,
         a_vlan_device: 9 variant,
         a_vxlan_device: 9 variant,
         a_vxlan_device_with_ipv6: 9 variant,
@@ -288,7 +288,7 @@ facts! {
         an_orack_may_leave_by_the_other: 10 variant,
         both_get_back_what_they_had: 15 variant,
         one_that_cannot_be_held_is_named_and_none_is_taken: 9,
-        one_that_is_removed_and_comes_back_is_held_again: 20,
+        one_that_is_removed_and_comes_back_is_held_again: 20 variant,
         a_bond_with_a_backup_is_held_on_the_slave_that_sends: 32,
         a_bond_that_balances_is_held_on_both_slaves: 10 variant,
         slaves_are_followed: 10 variant,
@@ -307,8 +307,8 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 113,
-        rapid_runs_in_the_kernel: 100,
-        gaps_of_rapid_are_kept: 25 variant,
+        rapid_runs_in_the_kernel: 100 variant,
+        gaps_of_rapid_are_kept: 25,
         no_hardship_stops_a_flow: 30 variant,
     }
     soak {

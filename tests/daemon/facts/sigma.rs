@@ -229,8 +229,8 @@ impl Incast {
     /// The processor comes back a little at a time, then for good.
     fn feed(&self, victim: usize) {
         let agent = self.fleet.agent(victim);
-        let flows = self.flows(4.0);
-        for _ in 0..5 {
+        let flows = self.flows(3.0);
+        for _ in 0..3 {
             agent.signal(Signal::SIGCONT);
             pause_s(0.1);
             agent.signal(Signal::SIGSTOP);
@@ -291,11 +291,11 @@ fn reason(agent: &Agent) -> Option<String> {
 /// the guard may have raised T before.
 fn starved(victim: usize, held: &[usize]) {
     let incast = Incast::start();
-    incast.finish("right", incast.flows(2.0));
+    incast.finish("right", incast.flows(1.0));
     assert!(incast.counts("holds")[..3].iter().all(|holds| *holds > 0));
 
     let lease_end = incast.starve(victim);
-    let flows = incast.flows(2.5);
+    let flows = incast.flows(2.0);
     incast.await_guard(held, &flows);
     assert!(now_mono_ns() < lease_end, "it was not held until then");
     incast.finish("wrong", flows);

@@ -1,0 +1,212 @@
+use super::*;
+use onramp_units::Span;
+
+#[test]
+fn the_median_is_one_of_those_who_know() {
+    let of = |values: &[(f64, f64)]| weighted_median(values.iter().copied());
+    assert_eq!(of(&[(5.0, 1.0), (1.0, 1.0), (2.0, 1.0)]), 2.0);
+    assert_eq!(of(&[(5.0, 1.0), (9.0, 30.0)]), 5.0, "who does not know");
+    assert_eq!(
+        of(&[(9.0, 1e-3), (5.0, 1.0), (4.0, 1.0)]),
+        5.0,
+        "one who claims to"
+    );
+    assert_eq!(of(&[(7.0, f64::INFINITY)]), 7.0);
+    assert_eq!(of(&[]), 0.0);
+}
+
+/// Clocks 1 and 2 ms ahead of host 0's, which drift by 20 and -10 ppm.
+fn reports(at_s: i64) -> Vec<Report> {
+    let ahead = |host: i64, at_ns: i64| {
+        let ppm = [0, 20, -10][host as usize];
+        host * 1_000_000 + at_ns * ppm / 1_000_000
+    };
+    let at = at_s * 1_000_000_000;
+    let report = |(near, far): (i64, i64)| Report {
+        near: near as usize,
+        far: far as usize,
+        line: Line {
+            at: Time::from_ticks(at + ahead(near, at)),
+            about_ns: ahead(far, at) - ahead(near, at),
+            ahead_ns: 0.0,
+            drift: ([0, 20, -10][far as usize] - [0, 20, -10][near as usize]) as f64 / 1e6,
+            delay_ns: 5_000.0,
+            points: 60,
+            sigma_ns: 50.0,
+            drift_sigma: 2e-8,
+        },
+    };
+    [(0, 1), (1, 2), (0, 2)].map(report).to_vec()
+}
+
+#[test]
+fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
+    let (mut fleet, mut wrong) = (Fleet::new(Wander::default()), reports(2));
+    let right = fleet.clone().window(3, &wrong).corrections;
+    wrong[2].line.about_ns += 2_000_000;
+    wrong[2].line.delay_ns = -2_000_000.0;
+    for (right, told) in right.iter().zip(fleet.window(3, &wrong).corrections) {
+        let (right, told) = (right.expect("a member"), told.expect("a member"));
+        let now = right.reference;
+        assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
+    }
+}
+
+/// All hosts follow a fleet time whose rate is far from theirs, and bends away further.
+#[test]
+fn the_rate_of_fleet_time_becomes_that_of_the_median_clock() {
+    let mut fleet = Fleet::new(Wander::default());
+    for (host, ppm) in [0.0, 20.0, -10.0].into_iter().enumerate() {
+        let told = Correction {
+            reference: Time::from_ticks(1_000_000_000),
+            offset_ns: -(host as i64) * 1_000_000,
+            drift: -(200.0 + ppm) * 1e-6,
+            bend: -5e-8,
+            error: Error::default(),
+        };
+        fleet.recall(host, &told);
+    }
+    let drift = |window: &Window| window.corrections[0].expect("a member").drift.abs();
+    let first = drift(&fleet.window(3, &reports(2)));
+    assert!(first > 1e-4, "{first}");
+    let last = (2..4_000).map(|n| fleet.window(3, &reports(2 * n))).last();
+    let last = drift(&last.expect("some"));
+    assert!(last < 1e-6, "{last}");
+}
+
+/// One edge is in no loop, so nothing contradicts its first line.
+#[test]
+fn a_first_line_of_two_hosts_is_not_trusted_for_long() {
+    let mut fleet = Fleet::new(Wander::default());
+    for told in fleet.window(2, &reports(2)[..1]).corrections {
+        let told = told.expect("a member");
+        let later = told.reference + Span::from_ms(1_000);
+        assert!(told.sigma_at(later) > 3_000.0, "{told:?}");
+    }
+}
+
+/// All pairs of the first window met queues of milliseconds, which grew on some ways.
+#[test]
+fn a_fleet_that_begins_under_load_is_soon_right() {
+    let mut fleet = Fleet::new(Wander::default());
+    let mut queued = reports(2);
+    for (report, (ahead_ns, drift)) in
+        queued
+            .iter_mut()
+            .zip([(6e5, 5e-4), (-8e5, -4e-4), (2e5, 7e-4)])
+    {
+        report.line.ahead_ns += ahead_ns;
+        report.line.drift += drift;
+        report.line.delay_ns = 1.2e6;
+        report.line.sigma_ns = 6e5;
+        report.line.drift_sigma = 5e-4;
+    }
+    let first = fleet.window(3, &queued).corrections;
+    for told in first {
+        let sigma_ns = told.expect("a member").error.sigma_ns;
+        assert!(sigma_ns > 5e5, "{sigma_ns} ns");
+    }
+    let windows = (2..6).map(|n| fleet.window(3, &reports(2 * n)));
+    let last = windows.last().expect("four").corrections;
+    let last: Vec<Correction> = last
+        .into_iter()
+        .map(|told| told.expect("a member"))
+        .collect();
+    for told in last {
+        assert!(told.error.sigma_ns < 2_000.0, "{told:?}");
+        assert!(told.drift.abs() < 5e-5, "{told:?}");
+    }
+}
+
+/// Hosts 0 to 2 are heard no more, and hosts 3 to 5 are new and meet none of them: as long as anybody may follow the fleet
+/// time that was, there is no other one.
+#[test]
+fn an_island_of_new_hosts_waits_until_nobody_follows_the_former_fleet_time() {
+    let mut fleet = Fleet::new(Wander::default());
+    (1..5).for_each(|n| drop(fleet.window(6, &reports(2 * n))));
+    let island = |at_s: i64| {
+        let apart = |report: Report| Report {
+            near: report.near + 3,
+            far: report.far + 3,
+            ..report
+        };
+        reports(at_s).into_iter().map(apart).collect::<Vec<_>>()
+    };
+    for n in 5..5 + FOLLOWED as i64 {
+        let told = fleet.window(6, &island(2 * n)).corrections;
+        assert_eq!(told, [Err(Lost::Apart); 6], "window {n}");
+    }
+    let told = fleet.window(6, &island(20)).corrections;
+    assert!(told[3..].iter().all(Result::is_ok), "{told:?}");
+}
+
+/// The same, but host 0 is heard, and by nobody else: it is the fleet, however small.
+#[test]
+fn fleet_time_goes_on_with_those_who_have_it() {
+    let mut fleet = Fleet::new(Wander::default());
+    (1..5).for_each(|n| drop(fleet.window(7, &reports(2 * n))));
+    let new = |report: Report| Report {
+        near: report.near + 3,
+        far: report.far + 3,
+        ..report
+    };
+    let mut seen: Vec<Report> = reports(10).into_iter().map(new).collect();
+    let mut other = reports(10)[0];
+    other.far = 6;
+    seen.push(other);
+    let told = fleet.window(7, &seen).corrections;
+    let is_member: Vec<bool> = told.iter().map(Result::is_ok).collect();
+    assert_eq!(is_member, [true, false, false, false, false, false, true]);
+}
+
+/// Host 0 leaves and a new host joins: the clocks of the other hosts stay as they are.
+#[test]
+fn who_comes_and_goes_moves_nobody() {
+    let mut fleet = Fleet::new(Wander::default());
+    (1..5).for_each(|n| drop(fleet.window(3, &reports(2 * n))));
+    let mut other = fleet.clone();
+    other.renumber(&[Some(2), None, Some(1)]);
+    let seen: Vec<Report> = reports(10)
+        .iter()
+        .map(|report| Report {
+            near: [1, 2, 0][report.near],
+            far: [1, 2, 0][report.far],
+            ..*report
+        })
+        .collect();
+    let (stay, anew) = (fleet.window(3, &reports(10)), other.window(3, &seen));
+    for (host, number) in [(1, 2), (2, 0), (0, 1)] {
+        let is = stay.corrections[host].expect("a member");
+        let told = anew.corrections[number].expect("a member");
+        let off = is.offset_at(is.reference) - told.offset_at(is.reference);
+        assert!(off.abs() <= 100, "{off} ns");
+    }
+}
+
+/// Fleet time is 20 ppm faster than all clocks here, and hosts follow a correction from a time after the middle
+/// of the next window's pairs.
+#[test]
+fn another_coordinator_goes_on_where_the_last_one_stopped() {
+    let mut first = Fleet::new(Wander::default());
+    (1..5).for_each(|n| drop(first.window(3, &reports(2 * n))));
+    let told = first.window(3, &reports(10)).corrections.into_iter();
+    let now = Time::from_ticks(13_000_000_000);
+    let follow = |told: Correction| Correction {
+        reference: now,
+        offset_ns: told.offset_at(now),
+        drift: told.drift + 2e-5,
+        ..told
+    };
+    let followed: Vec<_> = told.map(|told| follow(told.expect("a member"))).collect();
+    let mut second = Fleet::new(Wander::default());
+    (0..)
+        .zip(&followed)
+        .for_each(|(host, is)| second.recall(host, is));
+    let anew = second.window(3, &reports(12)).corrections;
+    for (is, anew) in followed.iter().zip(anew) {
+        let anew = anew.expect("a member");
+        let off = is.offset_at(now) - anew.offset_at(now);
+        assert!(off.abs() <= 100, "{off} ns");
+        assert!(anew.error.sigma_ns <= FIRST_SIGMA_NS, "{anew:?}");
+    }
+}
