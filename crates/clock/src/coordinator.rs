@@ -10,16 +10,23 @@ use onramp_sync::{
     correction::Correction,
     fleet::{Fleet, Lost, Report, Wander, Window},
 };
+use onramp_units::Span;
 
 use crate::{
     members::Members,
     status::Way,
+    window::WINDOW_NS,
     wire::{self, Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
 };
 
 /// Windows over which a delay is the minimum: a path that has become longer is believed after half a
 /// minute.
 const MEMORY: u64 = 16;
+/// Largest plausible drift, and largest plausible change of a drift in a second.
+pub(crate) const STEEPEST: f64 = 1e-3;
+const MOST_BENT: f64 = 1e-6;
+/// Hosts are taken to follow a verdict for so many windows at most, whatever the lease: a minute, as long as a follower says so.
+const MOST_FOLLOWED: usize = 30;
 /// A delay that is negative by more standard deviations of an edge's error shows that a clock was wrong.
 const PLAUSIBLE_SIGMAS: f64 = 4.0;
 
@@ -37,7 +44,7 @@ struct Shortest {
 pub struct Coordinator {
     members: Members,
     fleet: Fleet,
-    /// No step has been done.
+    /// No step has told anybody a fleet time.
     is_new: bool,
     /// What was reported since the last step.
     reports: BTreeMap<Ends, EdgeReport>,
@@ -54,9 +61,11 @@ pub struct Coordinator {
 impl Coordinator {
     /// Of a fleet of which nothing is known.
     pub fn new(members: Members) -> Coordinator {
+        let mut fleet = Fleet::new(Wander::default());
+        fleet.suspect(members.all().len());
         Coordinator {
             members,
-            fleet: Fleet::new(Wander::default()),
+            fleet,
             is_new: true,
             reports: BTreeMap::new(),
             epochs: BTreeMap::new(),
@@ -64,6 +73,15 @@ impl Coordinator {
             shortest: BTreeMap::new(),
             ways: BTreeMap::new(),
         }
+    }
+
+    /// The same coordinator, whose members follow a verdict for `lease` at most.
+    pub fn leasing(self, lease: Span) -> Coordinator {
+        let windows = (lease.as_ns().max(0) as u64).div_ceil(WINDOW_NS as u64) as usize;
+        // One more, because a verdict may be late.
+        let mut fleet = self.fleet.followed_for((windows + 1).min(MOST_FOLLOWED));
+        fleet.suspect(self.members.all().len());
+        Coordinator { fleet, ..self }
     }
 
     /// Members have come or gone; what is known of those that stay is kept.
@@ -99,8 +117,12 @@ impl Coordinator {
             self.fleet.forget(near);
             self.reports.retain(|(end, _), _| *end != near);
         }
-        if let (true, Some(follows)) = (self.is_new, &report.follows) {
-            self.fleet.recall(near, follows);
+        match &report.follows {
+            Some(follows) if self.is_new && is_possible(follows) => {
+                self.fleet.recall(near, follows)
+            }
+            None if self.is_new => self.fleet.acquit(near),
+            _ => {}
         }
         for edge in &report.edges {
             match self.members.number(edge.far) {
@@ -120,7 +142,6 @@ impl Coordinator {
         if taken.is_empty() {
             return vec![];
         }
-        self.is_new = false;
         let report = |((near, far), edge): (&Ends, &EdgeReport)| Report {
             near: *near,
             far: *far,
@@ -129,6 +150,7 @@ impl Coordinator {
         let reports: Vec<Report> = taken.iter().map(report).collect();
         let hosts = self.members.all().len();
         let window = self.fleet.window(hosts, &reports);
+        self.is_new &= window.corrections.iter().all(Result::is_err);
         self.measure(&taken, &window);
         let mut spoken_of = vec![false; hosts];
         for report in &reports {
@@ -254,6 +276,14 @@ fn turned(delays: &Delays) -> Delays {
     }
 }
 
+/// Whether a clock can be such: who lies must not make the numbers of others none.
+pub(crate) fn is_possible(correction: &Correction) -> bool {
+    correction.drift.abs() <= STEEPEST
+        && correction.bend.abs() <= MOST_BENT
+        && correction.offset_ns.unsigned_abs() < 1 << 62
+        && correction.reference.ticks().unsigned_abs() < 1 << 62
+}
+
 /// Clocks differ by what they like, but not by the age of the universe, and a day is no delay.
 fn plausible(edge: &EdgeReport) -> bool {
     const DAY_NS: f64 = 86_400e9;
@@ -263,7 +293,7 @@ fn plausible(edge: &EdgeReport) -> bool {
         && line.at.ticks().unsigned_abs() < 1 << 62
         && line.ahead_ns.abs() < DAY_NS
         && line.delay_ns.abs() < DAY_NS
-        && line.drift.abs() <= 1e-3
+        && line.drift.abs() <= STEEPEST
         && (0.0..DAY_NS).contains(&line.sigma_ns)
         && (0.0..=1e-3).contains(&line.drift_sigma)
 }
@@ -312,6 +342,20 @@ mod tests {
         (members.all()[near], edge)
     }
 
+    /// A coordinator of members that have said that they follow nothing.
+    fn begun(members: Members) -> Coordinator {
+        let mut coordinator = Coordinator::new(members.clone());
+        for member in members.all() {
+            let says = wire::Report {
+                epoch: 0,
+                follows: None,
+                edges: vec![],
+            };
+            coordinator.take(*member, &says);
+        }
+        coordinator
+    }
+
     fn alone(edge: EdgeReport) -> wire::Report {
         wire::Report {
             epoch: 0,
@@ -323,7 +367,7 @@ mod tests {
     #[test]
     fn reports_become_verdicts() {
         let members = members();
-        let mut coordinator = Coordinator::new(members.clone());
+        let mut coordinator = begun(members.clone());
         for (near, far) in [(0, 1), (1, 2), (0, 2)] {
             let (near, edge) = report(&members, near, far);
             coordinator.take(near, &alone(edge));
@@ -357,7 +401,7 @@ mod tests {
     #[test]
     fn who_stays_is_still_known_when_others_come_and_go() {
         let members = members();
-        let mut coordinator = Coordinator::new(members.clone());
+        let mut coordinator = begun(members.clone());
         let both = |coordinator: &mut Coordinator, edges: &[(usize, usize)]| {
             for (near, far) in edges {
                 let (near, edge) = report(&members, *near, *far);
@@ -405,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_minimum_is_forgotten_after_half_a_minute_and_a_negative_delay_is_none() {
-        let mut coordinator = Coordinator::new(members());
+        let mut coordinator = begun(members());
         let about = |way: Option<Way>, ns: i64| (way.expect("a way").min_ns - ns).abs() < 2_000;
         assert_eq!(measured(&mut coordinator, -40_000_000, 5_000), None);
         assert!(about(measured(&mut coordinator, 20_000, 20_000), 20_000));
@@ -422,7 +466,7 @@ mod tests {
 
     #[test]
     fn an_edge_that_was_silent_for_long_is_measured_anew() {
-        let mut coordinator = Coordinator::new(members());
+        let mut coordinator = begun(members());
         measured(&mut coordinator, 20_000, 20_000);
         for _ in 0..MEMORY {
             let (near, edge) = report(&members(), 1, 2);
@@ -437,7 +481,7 @@ mod tests {
     #[test]
     fn sigma_grows_with_surprises() {
         let two = Members::new(members().all()[..2].to_vec()).expect("a fleet");
-        let mut coordinator = Coordinator::new(two.clone());
+        let mut coordinator = begun(two.clone());
         let mut sigma_ns = 0.0;
         for window in 0..40i64 {
             let (near, mut edge) = report(&two, 0, 1);
@@ -462,7 +506,7 @@ mod tests {
     #[test]
     fn strangers_are_not_heard() {
         let members = members();
-        let mut coordinator = Coordinator::new(members.clone());
+        let mut coordinator = begun(members.clone());
         let stranger: SocketAddr = "10.9.9.9:5198".parse().unwrap();
         let (near, mut edge) = report(&members, 0, 1);
         coordinator.take(stranger, &alone(edge));
@@ -481,7 +525,7 @@ mod tests {
             floats in any::<[f64; 3]>(),
         ) {
             let members = members();
-            let mut coordinator = Coordinator::new(members.clone());
+            let mut coordinator = begun(members.clone());
             for _ in 0..2 {
                 for (near, far) in &ends {
                     let (near, mut edge) = report(&members, *near, *far);
@@ -496,5 +540,58 @@ mod tests {
                 coordinator.step();
             }
         }
+    }
+
+    /// Member 2 is silent: it may follow a fleet time that nobody here knows, until its lease is over.
+    #[test]
+    fn whoever_has_said_nothing_may_follow_another_fleet_time() {
+        let members = members();
+        let lease = Span::from_s(6);
+        let mut coordinator = Coordinator::new(members.clone()).leasing(lease);
+        let told = |coordinator: &mut Coordinator| {
+            for (near, far) in [(0, 1), (1, 0)] {
+                let (near, edge) = report(&members, near, far);
+                coordinator.take(near, &alone(edge));
+            }
+            let verdicts = coordinator.step();
+            assert_eq!(verdicts.len(), 2);
+            verdicts
+                .into_iter()
+                .filter(|(_, verdict)| matches!(verdict.state, State::Synchronised(_)))
+                .count()
+        };
+        let windows = (0..6).map(|_| told(&mut coordinator));
+        assert_eq!(windows.collect::<Vec<_>>(), [0, 0, 0, 0, 2, 2]);
+        let mut heard = Coordinator::new(members.clone()).leasing(lease);
+        let (silent, _) = report(&members, 2, 0);
+        let nothing = wire::Report {
+            epoch: 0,
+            follows: None,
+            edges: vec![],
+        };
+        heard.take(silent, &nothing);
+        assert_eq!(told(&mut heard), 2);
+    }
+
+    /// A member claims to follow a clock that stands still.
+    #[test]
+    fn a_clock_that_cannot_be_is_not_continued() {
+        let members = members();
+        let mut coordinator = begun(members.clone());
+        let (near, edge) = report(&members, 0, 1);
+        let follows = Correction {
+            reference: Time::from_ticks(1_000_000_000),
+            offset_ns: 0,
+            drift: -1.0,
+            bend: 0.0,
+            error: Default::default(),
+        };
+        let lie = wire::Report {
+            follows: Some(follows),
+            ..alone(edge)
+        };
+        coordinator.take(near, &lie);
+        let verdicts = coordinator.step();
+        assert!(verdicts.iter().all(|(_, told)| matches!(told.state, State::Synchronised(told) if told.drift.is_finite())), "{verdicts:?}");
     }
 }

@@ -26,6 +26,7 @@ use tracing::{info, warn};
 
 use crate::{
     config::Config,
+    coordinator::is_possible,
     exchange::{FarEnd, NearEnd},
     keys::Keys,
     machine::{Machine, Stamped},
@@ -50,9 +51,6 @@ const GATHER_NS: i64 = 300_000_000;
 const OLD_NS: i64 = 10_000_000_000;
 /// Repeats of a report or a verdict, so that fleet time survives the loss of half of the packets.
 const REPEATS: u32 = 2;
-const STEEPEST: f64 = 1e-3;
-/// Largest plausible change of drift per second.
-const MOST_BENT: f64 = 1e-6;
 
 /// The packet that a transmit stamp belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +150,7 @@ pub(crate) struct Engine {
     verdict_own_ns: i64,
     /// Deviations of fleet time that mean nothing.
     noise_ns: Option<f64>,
-    /// The same by the lines of the last window alone.
+    /// The same by the lines of the window before.
     last_noise_ns: Option<f64>,
     steps: Steps,
 }
@@ -520,10 +518,8 @@ fn believable(correction: &Correction, own: Time<Mono>) -> bool {
     (0.0..WORST_SIGMA_NS).contains(&sigma_ns)
         && correction.error.drift_sigma >= 0.0
         && correction.error.wander_per_s >= 0.0
-        && correction.drift.abs() <= STEEPEST
-        && correction.bend.abs() <= MOST_BENT
+        && is_possible(correction)
         && age_ns.unsigned_abs() < OLD_NS as u64
-        && correction.offset_ns.unsigned_abs() < 1 << 62
 }
 
 fn edge(neighbour: SocketAddr, found: &window::Found) -> Edge {

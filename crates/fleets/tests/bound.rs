@@ -39,7 +39,7 @@ fn sigma_is_close_to_the_error_of_idle_hosts() {
 
 #[test]
 fn busy_and_unequal_paths_are_within_sigma() {
-    let errors = run(&["ports busy", "directions up to 0.5", "1 %"]);
+    let errors = run(&["ports busy", "directions", "1 %"]);
     assert!(errors.availability() > 0.99, "{}", errors.availability());
 }
 

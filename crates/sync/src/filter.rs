@@ -33,7 +33,8 @@ pub(crate) struct Measured {
 
 /// A correction is used until this number of windows after the middle of its data.
 const USED_UNTIL: f64 = 2.5;
-/// The middles of two windows may be closer, s, or in the wrong order: each is where a line is best supported.
+/// Shortest time between two windows, s. Their middles may be closer, or in the wrong order, because each is where its lines are best
+/// supported.
 const SHORTEST_WINDOW_S: f64 = 1.0;
 /// A measurement more standard deviations from the prediction means another clock: its time or its rate was
 /// set.

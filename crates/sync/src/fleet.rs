@@ -35,7 +35,8 @@ pub struct Report {
 /// Why a host has no correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// It has no edge to the connected component that continues as the fleet.
+    /// It has no edge to the connected component that continues as the fleet; or none does, because others may still follow a
+    /// fleet time that nobody here knows.
     Apart,
     /// Most of its edges contradict the other hosts.
     Contradictory,
@@ -92,8 +93,11 @@ const UNUSUAL: f64 = 1.5;
 /// and teaches no more than if its mean square were larger by this: one strange window is soon forgotten.
 const MOST_LEARNT: f64 = 9.0;
 
-/// Windows for which a host may follow its last correction: as long as a lease (6 s) and a late verdict.
+/// Windows for which a host may follow its last correction, if nobody says otherwise: a lease of 6 s and a late verdict.
 const FOLLOWED: usize = 4;
+
+/// Weight of a host in the median clock at least.
+const LEAST_SAY: f64 = 0.25;
 
 /// What is known of a host.
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,6 +113,12 @@ pub struct Fleet {
     hosts: Vec<Host>,
     at: Option<Time<FleetTime>>,
     wander: Wander,
+    /// Windows for which a host may follow its last correction.
+    followed: usize,
+    /// The same, for hosts that have left.
+    gone_follow: usize,
+    /// Windows in which more hosts waited than had fleet time.
+    outnumbered: usize,
     /// No host was settled at the last window.
     is_young: bool,
     /// Mean squares of the edges' residuals in units of what their lines say, of offsets and of drifts: what lines say is right but
@@ -124,7 +134,37 @@ impl Fleet {
     pub fn new(wander: Wander) -> Fleet {
         Fleet {
             wander,
+            followed: FOLLOWED,
             ..Fleet::default()
+        }
+    }
+
+    /// The same fleet, whose hosts may follow a correction for so many windows.
+    pub fn followed_for(self, windows: usize) -> Fleet {
+        Fleet {
+            followed: windows,
+            ..self
+        }
+    }
+
+    /// Nothing is known of so many hosts: each may follow a fleet time until it says that it does not. For use before the first
+    /// window.
+    pub fn suspect(&mut self, hosts: usize) {
+        let any = Host {
+            clock: None,
+            follows: self.followed,
+        };
+        self.hosts = vec![any; hosts];
+    }
+
+    /// A host says that it follows nothing. For use before the first window that has told anybody a fleet time.
+    pub fn acquit(&mut self, host: usize) {
+        if let Some(known) = self
+            .hosts
+            .get_mut(host)
+            .filter(|known| known.clock.is_none())
+        {
+            known.follows = 0;
         }
     }
 
@@ -149,7 +189,7 @@ impl Fleet {
                 walk: FIRST_WALK.powi(2),
                 windows: SETTLED,
             }),
-            follows: FOLLOWED,
+            follows: self.followed,
         };
     }
 
@@ -162,6 +202,10 @@ impl Fleet {
 
     /// Members changed: host n is the host that was `old[n]`, or a new one.
     pub fn renumber(&mut self, old: &[Option<usize>]) {
+        let stay: Vec<usize> = old.iter().copied().flatten().collect();
+        let gone = (0..self.hosts.len()).filter(|host| !stay.contains(host));
+        let follow = gone.map(|host| self.hosts[host].follows).max();
+        self.gone_follow = self.gone_follow.max(follow.unwrap_or(0));
         let known = |host: &Option<usize>| host.and_then(|n| self.hosts.get(n).copied());
         let hosts = old.iter().map(known).map(Option::unwrap_or_default);
         self.hosts = hosts.collect();
@@ -174,9 +218,9 @@ impl Fleet {
     pub fn window(&mut self, hosts: usize, reports: &[Report]) -> Window {
         self.hosts.resize(hosts, Host::default());
         let guess = self.bases(reports);
-        let is_one = |report: &Report| guess[report.near].is_some();
-        let counts: Vec<bool> = reports.iter().map(is_one).collect();
-        let counted: Vec<Report> = reports.iter().copied().filter(is_one).collect();
+        let has_base = |report: &Report| guess[report.near].is_some();
+        let counts: Vec<bool> = reports.iter().map(has_base).collect();
+        let counted: Vec<Report> = reports.iter().copied().filter(has_base).collect();
         let guess: Vec<Clock> = guess
             .iter()
             .map(|clock| clock.unwrap_or(Clock::at(0)))
@@ -186,7 +230,7 @@ impl Fleet {
         window.trust = by_edge(&window.trust, &counts);
         for (host, told) in self.hosts.iter_mut().zip(&window.corrections) {
             host.follows = match told {
-                Ok(_) => FOLLOWED,
+                Ok(_) => self.followed,
                 Err(_) => host.follows.saturating_sub(1),
             };
             // Whom nobody hears and who follows nothing does not keep others from beginning anew.
@@ -194,7 +238,31 @@ impl Fleet {
                 host.clock = None;
             }
         }
+        self.gone_follow = self.gone_follow.saturating_sub(1);
+        self.count_waiting(reports, &counts, &window);
         window
+    }
+
+    /// A few hosts that have the fleet time do not keep most hosts from having one: after a while nobody is told any more, until
+    /// nobody follows it.
+    fn count_waiting(&mut self, reports: &[Report], counts: &[bool], window: &Window) {
+        let mut waits = vec![false; self.hosts.len()];
+        let waiting = reports.iter().zip(counts).filter(|(_, counts)| !**counts);
+        for (report, _) in waiting {
+            waits[report.near] = true;
+            waits[report.far] = true;
+        }
+        let waiting = waits.into_iter().filter(|waits| *waits).count();
+        let told = window
+            .corrections
+            .iter()
+            .filter(|told| told.is_ok())
+            .count();
+        self.outnumbered = if waiting > told {
+            self.outnumbered + 1
+        } else {
+            0
+        };
     }
 
     /// Reports of hosts whose bases are known.
@@ -238,12 +306,14 @@ impl Fleet {
     }
 
     /// The estimate of each host. A new host gets its base from a neighbour that has one. An island of new hosts has none while
-    /// anybody may follow a fleet time that it does not know; otherwise its first host is the first host of all.
+    /// anybody may follow a fleet time that it does not know; otherwise its first host has the base 0.
     fn bases(&self, reports: &[Report]) -> Vec<Option<Clock>> {
         let hosts = self.hosts.len();
+        if self.outnumbered > self.followed && self.is_followed() {
+            return vec![None; hosts];
+        }
         let mut clocks: Vec<Option<Clock>> = self.hosts.iter().map(|host| host.clock).collect();
-        let begins =
-            clocks.iter().all(Option::is_none) && self.hosts.iter().all(|h| h.follows == 0);
+        let begins = clocks.iter().all(Option::is_none) && !self.is_followed();
         let mut neighbours: Vec<Vec<(usize, i64)>> = vec![vec![]; hosts];
         for report in reports {
             neighbours[report.near].push((report.far, report.line.about_ns));
@@ -266,6 +336,11 @@ impl Fleet {
             }
         }
         clocks
+    }
+
+    /// Whether anybody may follow a correction.
+    fn is_followed(&self) -> bool {
+        self.gone_follow > 0 || self.hosts.iter().any(|host| host.follows > 0)
     }
 
     /// The middle of the window in fleet time: the median of the hosts' estimates.
@@ -367,11 +442,12 @@ impl Fleet {
 
     /// Learns what edges differ by beside what their lines say.
     fn learn_lasting(&mut self, found: &Found) {
-        let Some(now) = found.lasting(self.lasting) else {
-            return;
+        let learn = |before: f64, now: Option<f64>| {
+            let now = now.unwrap_or(before);
+            f64::max(before + SCALE_GAIN * (now - before), 0.0)
         };
-        let learn = |before: f64, now: f64| f64::max(before + SCALE_GAIN * (now - before), 0.0);
-        self.lasting = (learn(self.lasting.0, now.0), learn(self.lasting.1, now.1));
+        let (offset, drift) = found.lasting();
+        self.lasting = (learn(self.lasting.0, offset), learn(self.lasting.1, drift));
     }
 
     /// Combines measured and predicted clocks, weighted by their uncertainties.
@@ -448,9 +524,21 @@ impl Fleet {
                 ..known
             }
         };
+        // What is no number is nothing to follow.
+        let is_told = |told: &Correction| {
+            let numbers = [
+                told.drift,
+                told.bend,
+                told.error.sigma_ns,
+                told.error.drift_sigma,
+            ];
+            numbers.iter().all(|number| number.is_finite())
+        };
         let correction = |(host, clock): (usize, &Clock)| match found.lost[host] {
             Some(lost) => Err(lost),
-            None => Ok(clock.correction(at, error((host, clock)))),
+            None => Some(clock.correction(at, error((host, clock))))
+                .filter(is_told)
+                .ok_or(Lost::Apart),
         };
         Window {
             corrections: clocks.iter().enumerate().map(correction).collect(),
@@ -498,14 +586,14 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The median of values with these standard deviations. The more exact half counts alike: one value that claims to be exact is not
-/// the median of all.
+/// The median of values with these standard deviations. The more exact half counts alike, and no value counts less than a quarter of
+/// that: few values that claim to be exact are not the median of all.
 fn weighted_median(values: impl Iterator<Item = (f64, f64)>) -> f64 {
     let mut values: Vec<(f64, f64)> = values.collect();
     let exact = -median(values.iter().map(|(_, sigma)| -sigma));
     let weight = |sigma: f64| {
         if sigma > exact {
-            (exact / sigma).powi(2)
+            (exact / sigma).powi(2).max(LEAST_SAY)
         } else {
             1.0
         }

@@ -60,7 +60,9 @@ const ACCURACY: f64 = 1e-12;
 /// # Panics
 /// An edge names a host that does not exist.
 pub fn agree(hosts: usize, edges: &[Edge]) -> Agreement {
-    let mut trust = vec![1.0; edges.len()];
+    // An edge that says nothing is not trusted either, however well it fits.
+    let says = |edge: &Edge| if edge.weight > 0.0 { 1.0 } else { 0.0 };
+    let mut trust: Vec<f64> = edges.iter().map(says).collect();
     let mut agreement = agree_once(hosts, edges, &trust, vec![0.0; hosts]);
     let in_sigmas = |(edge, value): (&Edge, f64)| value.abs() * edge.weight.sqrt();
     let largest = edges.iter().map(|edge| in_sigmas((edge, edge.ahead)));
@@ -73,8 +75,8 @@ pub fn agree(hosts: usize, edges: &[Edge]) -> Agreement {
             break;
         }
         let say = if step < HUBER_STEPS { huber } else { tukey };
-        for (trust, residual) in trust.iter_mut().zip(&residuals) {
-            *trust = say(residual / scale);
+        for ((trust, residual), edge) in trust.iter_mut().zip(&residuals).zip(edges) {
+            *trust = says(edge) * say(residual / scale);
         }
         agreement = agree_once(hosts, edges, &trust, agreement.offsets);
     }
@@ -298,6 +300,17 @@ mod tests {
         assert!((agreed(&all, 0, 1) - (20.0 - 10.0 / 3.0)).abs() < 1e-9);
         assert!((agreed(&all, 1, 2) - (-15.0 - 10.0 / 3.0)).abs() < 1e-9);
         assert!((agreed(&all, 2, 0) - (5.0 - 10.0 / 3.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_edge_that_says_nothing_is_not_trusted() {
+        let mut edges = mesh(8, 3, 1, |near, far| {
+            (far * far) as f64 - (near * near) as f64
+        });
+        edges[0].weight = 0.0;
+        let trust = agree(8, &edges).trust;
+        assert_eq!(trust[0], 0.0);
+        assert!(trust[1..].iter().all(|trust| *trust > 0.9), "{trust:?}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
         leads && is_new && fleet.is_synchronised()
     });
     println!("taken over in {:.1} s", took.as_secs_f64());
-    fleet.assert_right(4.0);
+    fleet.assert_right(2.0);
     finish_all(transfers(&from, &to, Load::seconds(0.5), 2));
     let still_held = counters.get("holds");
     assert!(still_held > held, "nothing is held under the new leader");
@@ -104,7 +104,7 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
         .kill()
         .and_then(|()| running.wait())
         .expect("it ran");
-    pause_s(8.0);
+    pause_s(7.0);
     assert!(fleet.is_synchronised(), "the leader goes on without etcd");
     fleet.agent(1).signal(Signal::SIGSTOP);
     pause_s(7.0);

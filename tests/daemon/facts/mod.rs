@@ -149,7 +149,7 @@ facts! {
         without_a_lease_nothing_is_held_until_it_is_renewed: 17,
         a_pause_ends_with_the_lease: 10,
         a_receiver_without_a_lease_sends_no_oracks: 15,
-        a_system_clock_is_used_while_it_is_believed: 36,
+        a_system_clock_is_used_while_it_is_believed: 36 variant,
         an_impossible_delay_proves_the_bound_of_a_system_clock_wrong: 26,
         an_automatic_threshold_outlives_a_glitch_of_the_clock: 19,
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
@@ -184,7 +184,7 @@ facts! {
         a_starved_receiver_of_an_incast_holds_its_peers_as_guard_and_cap_allow: 90 variant,
     }
     fleets {
-        one_outlives_its_leader_and_fails_open_without_etcd: 103,
+        one_outlives_its_leader_and_fails_open_without_etcd: 95,
     }
     life {
         sigterm_puts_the_default_back: 7,
@@ -273,7 +273,7 @@ facts! {
         a_vxlan_device_with_ipv6: 9 variant,
         a_geneve_device: 9 variant,
         an_ipip_device: 9 variant,
-        a_tunnel_beside_its_ethernet_device: 23,
+        a_tunnel_beside_its_ethernet_device: 23 variant,
         an_ipv6_in_ipv4_device: 9 variant,
         a_tunnel_passes_unheld: 11,
         a_pod_behind_veth: 28,

@@ -7,6 +7,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use onramp_units::Span;
 use tracing::warn;
 
 use crate::{
@@ -31,6 +32,7 @@ pub(crate) enum Steps {
 /// A coordinator, and its step while one runs.
 pub(super) struct Central {
     steps: Steps,
+    lease: Span,
     members: Members,
     /// None while a step runs.
     coordinator: Option<Coordinator>,
@@ -59,10 +61,11 @@ enum News {
 
 impl Central {
     /// A coordinator that knows nothing yet.
-    pub fn new(members: Members, steps: Steps) -> Central {
+    pub fn new(members: Members, steps: Steps, lease: Span) -> Central {
         Central {
             steps,
-            coordinator: Some(Coordinator::new(members.clone())),
+            lease,
+            coordinator: Some(Coordinator::new(members.clone()).leasing(lease)),
             members,
             step: None,
             missed: vec![],
@@ -133,7 +136,8 @@ impl Central {
     fn begin_anew(&mut self, why: &str) {
         warn!("clock: a central step is lost: {why}");
         self.missed.clear();
-        self.coordinator = Some(Coordinator::new(self.members.clone()));
+        let anew = Coordinator::new(self.members.clone());
+        self.coordinator = Some(anew.leasing(self.lease));
     }
 
     fn learn(&mut self, news: News) {
@@ -148,7 +152,10 @@ impl Central {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::wire::{Delays, EdgeReport};
+    use crate::{
+        config::USUAL_LEASE,
+        wire::{Delays, EdgeReport},
+    };
     use onramp_sync::line::Line;
     use onramp_units::Time;
 
@@ -203,7 +210,11 @@ pub(super) mod tests {
 
     #[test]
     fn what_comes_during_a_step_belongs_to_the_next_one() {
-        let mut central = Central::new(Members::registered(vec![host(1), host(2)]), Steps::Thread);
+        let mut central = Central::new(
+            Members::registered(vec![host(1), host(2)]),
+            Steps::Thread,
+            USUAL_LEASE,
+        );
         central.take(host(1), report(2));
         central.begin();
         central.take(host(2), report(3)); // of a host that is no member yet

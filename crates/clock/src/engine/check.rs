@@ -213,6 +213,14 @@ impl Engine {
         by_noise_ns.map_or(WRONG_NS, |ns| ns.max(WRONG_NS))
     }
 
+    /// From which deviation on fleet time is doubted, ns. What a clock is off by makes its own lines noisy: that must not hide it
+    /// until the verdict comes, so the calmer one of the last two windows counts.
+    fn noticed_ns(&self) -> f64 {
+        let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
+        self.last_noise_ns
+            .map_or(noise_ns, |last_ns| last_ns.min(noise_ns))
+    }
+
     /// Compares the pairs that have come with what is usual on their paths.
     pub(super) fn check(&mut self, now: i64) {
         let mut seen: Vec<(SocketAddr, Seen)> = vec![];
@@ -233,7 +241,7 @@ impl Engine {
             let check = self.checks.entry(neighbour).or_default();
             check.take(seen.is_out, delay);
         }
-        let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
+        let noise_ns = self.noticed_ns();
         let own_ns = self.own.read(now).ticks();
         let since_own_ns = own_ns - SILENT * self.config.interval.as_ns();
         self.confirm(own_ns);
@@ -275,11 +283,9 @@ impl Engine {
         sigmas_ns.sort_by(f64::total_cmp);
         let middle = sigmas_ns.get(sigmas_ns.len() / 2);
         if let Some(noise_ns) = middle.map(|sigma_ns| NOTICED * sigma_ns) {
-            // What a clock is off by makes its own lines noisy: that must not hide it until the verdict comes.
-            let last_ns = self.last_noise_ns.replace(noise_ns);
-            self.noise_ns = Some(last_ns.map_or(noise_ns, |last_ns| last_ns.min(noise_ns)));
+            self.last_noise_ns = self.noise_ns.replace(noise_ns);
         }
-        let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
+        let noise_ns = self.noticed_ns();
         let is_doubted = self.told.trust.doubt_ns > 0.0;
         self.checks
             .values_mut()

@@ -29,7 +29,8 @@ impl Engine {
         match &mut self.central {
             Some(central) if leads => central.renumber(roster.members.clone()),
             none if leads => {
-                *none = Some(Central::new(roster.members.clone(), self.steps));
+                let members = roster.members.clone();
+                *none = Some(Central::new(members, self.steps, self.config.lease));
                 self.step_mono_ns = Some(now + TAKEOVER_NS);
             }
             some => {

@@ -2,6 +2,7 @@ mod replay;
 
 use super::*;
 use crate::{
+    coordinator::STEEPEST,
     keys::Keys,
     members::Members,
     wall::Wall,

@@ -38,6 +38,8 @@ pub(super) struct Found {
     weights: Vec<(f64, f64)>,
     /// By report: what its line says of its offset and of its drift, as variances.
     said: Vec<(f64, f64)>,
+    /// The variances of both that edges were taken to have beside that.
+    lasting: (f64, f64),
     /// By host: the reason of its exclusion, if it is excluded.
     pub lost: Vec<Option<Lost>>,
     /// By host: its uncertainty, if its neighbours alone placed it.
@@ -45,7 +47,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all edges have beside those of their lines.
+    /// Evaluates the reports relative to the predicted clocks at `at`. `lasting`: variances of offsets and of drifts that all
+    /// edges have beside those of their lines.
     pub fn by(
         hosts: usize,
         reports: &[Report],
@@ -64,7 +67,7 @@ impl Found {
         let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) = old.iter().map(of_old).unzip();
         let drift_weights: Vec<f64> = old.iter().map(|n| weights[*n].1).collect();
         let mut found = Found::among(hosts, &old_reports, old_edges, &drift_weights, clocks);
-        (found.weights, found.said) = (weights, said);
+        (found.weights, found.said, found.lasting) = (weights, said, lasting);
         let is_old: Vec<bool> = edges.iter().map(is_old).collect();
         for agreement in [&mut found.offsets, &mut found.drifts] {
             agreement.trust = by_edge(&agreement.trust, &is_old);
@@ -83,7 +86,7 @@ impl Found {
         clocks: &[Clock],
     ) -> Found {
         let all = mesh::agree(hosts, &edges);
-        let liars = contradictory(hosts, reports, &all.trust);
+        let liars = contradictory(hosts, &edges, &all.trust);
         let believed = |report: &Report| !liars[report.near] && !liars[report.far];
         let mut offset_edges = edges;
         for (edge, report) in offset_edges.iter_mut().zip(reports) {
@@ -106,15 +109,19 @@ impl Found {
             .collect();
         let drifts = mesh::agree(hosts, &drift_edges);
         let mut spoken_of = vec![false; hosts];
-        for edge in offset_edges.iter().filter(|edge| edge.weight > 0.0) {
+        let trusted = offset_edges.iter().zip(&offsets.trust);
+        for (edge, _) in trusted.filter(|(_, trust)| **trust > 0.0) {
             spoken_of[edge.near] = true;
             spoken_of[edge.far] = true;
         }
-        let is_known = |host: &usize| spoken_of[*host] && clocks[*host].windows > 0;
-        let fleet = most(&offsets.components, (0..hosts).filter(is_known));
+        let is_known = |host: &usize| clocks[*host].windows > 0;
+        let known = (0..hosts).filter(is_known).filter(|host| spoken_of[*host]);
+        // Whose clocks are known may all be excluded: then nobody goes on.
+        let goes_on = known.clone().next().is_some() || !(0..hosts).any(|host| is_known(&host));
+        let fleet = goes_on.then(|| component_of_most(&offsets.components, known));
         let lost = |host: usize| match liars[host] {
             true => Some(Lost::Contradictory),
-            false if spoken_of[host] && offsets.components[host] == fleet => None,
+            false if spoken_of[host] && Some(offsets.components[host]) == fleet => None,
             false => Some(Lost::Apart),
         };
         Found {
@@ -122,6 +129,7 @@ impl Found {
             placed: vec![None; hosts],
             weights: vec![],
             said: vec![],
+            lasting: (0.0, 0.0),
             offsets,
             drifts,
         }
@@ -135,9 +143,18 @@ impl Found {
     /// Uncertainty of each host. `scales`: standard deviations of edges in units of what their lines say, of offsets and of
     /// drifts.
     pub fn errors(&self, hosts: usize, reports: &[Report], scales: (f64, f64)) -> Vec<Error> {
-        let weight = |of: fn(&(f64, f64)) -> f64| self.weights.iter().map(of);
-        let offsets = uncertainties(hosts, reports, weight(|w| w.0), &self.offsets, scales.0);
-        let drifts = uncertainties(hosts, reports, weight(|w| w.1), &self.drifts, scales.1);
+        let said = |of: fn(&(f64, f64)) -> f64| self.said.iter().map(of).collect::<Vec<f64>>();
+        let (offsets, drifts) = (said(|said| said.0), said(|said| said.1));
+        let offsets = Variances {
+            said: &offsets,
+            lasting: self.lasting.0,
+        };
+        let drifts = Variances {
+            said: &drifts,
+            lasting: self.lasting.1,
+        };
+        let offsets = uncertainties(hosts, reports, offsets, &self.offsets, scales.0);
+        let drifts = uncertainties(hosts, reports, drifts, &self.drifts, scales.1);
         let error = |host: usize| {
             self.placed[host].unwrap_or(Error {
                 sigma_ns: offsets[host].hypot(WHOLE_NS),
@@ -150,10 +167,12 @@ impl Found {
 
     /// The variances that all edges seem to have beside those of their lines, of offsets and of drifts, from the residuals of this
     /// window alone; none without redundant edges.
-    pub fn lasting(&self, before: (f64, f64)) -> Option<(f64, f64)> {
-        let offsets = beside(&self.offsets, self.said.iter().map(|said| said.0), before.0);
-        let drifts = beside(&self.drifts, self.said.iter().map(|said| said.1), before.1);
-        offsets.zip(drifts)
+    pub fn lasting(&self) -> (Option<f64>, Option<f64>) {
+        let (offsets, drifts) = (|said: &(f64, f64)| said.0, |said: &(f64, f64)| said.1);
+        (
+            excess(&self.offsets, self.said.iter().map(offsets), self.lasting.0),
+            excess(&self.drifts, self.said.iter().map(drifts), self.lasting.1),
+        )
     }
 
     /// Standard deviation of a typical edge by its weight, ns.
@@ -164,21 +183,32 @@ impl Found {
     }
 }
 
+/// The variances of edges: those that their lines claim, and the one that all have beside that.
+struct Variances<'a> {
+    said: &'a [f64],
+    lasting: f64,
+}
+
 /// By host: standard deviation of what the edges agree on. The edges of a host fix it as well as they are, and as well as the
 /// hosts at their other ends are fixed.
 fn uncertainties(
     hosts: usize,
     reports: &[Report],
-    weights: impl Iterator<Item = f64>,
+    edges: Variances,
     agreed: &Agreement,
     scale: f64,
 ) -> Vec<f64> {
-    let trusted = weights.zip(&agreed.trust).map(|(w, trust)| w * trust);
-    let weights: Vec<f64> = trusted.collect();
+    let few = few(agreed.free).powi(2);
+    let trusted = |lasting: f64| {
+        let each = edges.said.iter().zip(&agreed.trust);
+        let weights = each.map(|(said, trust)| trust / (said + lasting));
+        weights.collect::<Vec<f64>>()
+    };
+    let (unsure, weights) = (trusted(few * edges.lasting), trusted(edges.lasting));
     let mut variances = vec![0.0; hosts];
     for _ in 0..ROUNDS {
         let mut fixed = vec![0.0; hosts];
-        for (report, weight) in reports.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
+        for (report, weight) in reports.iter().zip(&unsure).filter(|(_, w)| **w > 0.0) {
             for (host, other) in [(report.near, report.far), (report.far, report.near)] {
                 fixed[host] += 1.0 / (1.0 / weight + variances[other]);
             }
@@ -193,7 +223,6 @@ fn uncertainties(
             own[host].1 += weight * residual * residual;
         }
     }
-    let few = few(agreed.free).powi(2);
     let scaled = |(variance, (said, squares)): (f64, (f64, f64))| {
         // Residuals are smaller than errors by what the host's own offset took of them.
         let free = f64::max(said - 1.0, 0.5);
@@ -215,8 +244,8 @@ fn few(free: f64) -> f64 {
 }
 
 /// By how much the variance of residuals exceeds what lines claim: the mean over the edges that the agreement trusts, so that a host
-/// that lies does not make its lies usual, each with the weight that it would have after `before`.
-fn beside(agreed: &Agreement, said: impl Iterator<Item = f64>, before: f64) -> Option<f64> {
+/// that lies does not make its lies usual. `before`: what it was taken for.
+fn excess(agreed: &Agreement, said: impl Iterator<Item = f64>, before: f64) -> Option<f64> {
     let trusted: f64 = agreed.trust.iter().sum();
     // Of E residuals only E - V + C are free.
     let free = agreed.free / trusted;
@@ -290,7 +319,7 @@ fn faster(report: &Report, clocks: &[Clock]) -> f64 {
 }
 
 /// The connected component that has most of these hosts; the largest one if several have.
-fn most(components: &[usize], hosts: impl Iterator<Item = usize>) -> usize {
+fn component_of_most(components: &[usize], hosts: impl Iterator<Item = usize>) -> usize {
     let mut counts = vec![0usize; components.len().max(1)];
     hosts.for_each(|host| counts[components[host]] += 1);
     let largest =
@@ -310,15 +339,16 @@ pub(super) fn by_edge(values: &[f64], counts: &[bool]) -> Vec<f64> {
 }
 
 /// Hosts most of whose edges are excluded.
-fn contradictory(hosts: usize, reports: &[Report], trust: &[f64]) -> Vec<bool> {
-    let mut edges = vec![(0.0, 0.0); hosts];
-    for (report, trust) in reports.iter().zip(trust) {
-        for host in [report.near, report.far] {
-            edges[host].0 += f64::from(u8::from(*trust < LITTLE_TRUST));
-            edges[host].1 += 1.0;
+fn contradictory(hosts: usize, edges: &[Edge], trust: &[f64]) -> Vec<bool> {
+    let mut counts = vec![(0.0, 0.0); hosts];
+    for (edge, trust) in edges.iter().zip(trust) {
+        let is_lost = edge.weight > 0.0 && *trust < LITTLE_TRUST;
+        for host in [edge.near, edge.far] {
+            counts[host].0 += f64::from(u8::from(is_lost));
+            counts[host].1 += 1.0;
         }
     }
-    edges
+    counts
         .into_iter()
         .map(|(lost, all)| lost > CONTRADICTORY * all)
         .collect()

@@ -140,6 +140,67 @@ fn an_island_of_new_hosts_waits_until_nobody_follows_the_former_fleet_time() {
     assert!(told[3..].iter().all(Result::is_ok), "{told:?}");
 }
 
+/// The same, but hosts 0 and 1 still hear each other: they do not keep more hosts than they are from a fleet time for ever.
+#[test]
+fn few_hosts_with_a_fleet_time_do_not_keep_most_from_one() {
+    let mut fleet = Fleet::new(Wander::default());
+    (1..5).for_each(|n| drop(fleet.window(6, &reports(2 * n)[..1])));
+    let both = |at_s: i64| {
+        let apart = |report: Report| Report {
+            near: report.near + 3,
+            far: report.far + 3,
+            ..report
+        };
+        let island = reports(at_s).into_iter().map(apart);
+        let few = reports(at_s).into_iter().take(1);
+        few.chain(island).collect::<Vec<_>>()
+    };
+    let mut told = |n: i64| {
+        let told = fleet.window(6, &both(2 * n)).corrections;
+        (told[0].is_ok(), told[3].is_ok())
+    };
+    let windows: Vec<(bool, bool)> = (5..20).map(&mut told).collect();
+    let (few, none) = (windows.partition_point(|told| told.0), (false, false));
+    assert_eq!(few, FOLLOWED + 1, "{windows:?}");
+    assert_eq!(windows[few..few + FOLLOWED], [none; FOLLOWED]);
+    assert!(
+        windows[few + FOLLOWED..]
+            .iter()
+            .all(|told| *told == (false, true)),
+        "{windows:?}"
+    );
+}
+
+/// Host 0 alone has a fleet time, and its edges contradict each other: the others do not continue what only it knows.
+#[test]
+fn nobody_goes_on_when_whoever_knows_is_excluded() {
+    let mut fleet = Fleet::new(Wander::default());
+    (1..5).for_each(|n| drop(fleet.window(3, &reports(2 * n))));
+    fleet.renumber(&[Some(0), None, None, None, None, None]);
+    let pairs = (1..6).flat_map(|near| (near + 1..6).map(move |far| (near, far)));
+    let mut seen: Vec<Report> = pairs
+        .map(|(near, far)| Report {
+            near,
+            far,
+            line: Line {
+                about_ns: 0,
+                drift: 0.0,
+                ..reports(10)[0].line
+            },
+        })
+        .collect();
+    seen.extend((1..6).map(|far| Report {
+        near: 0,
+        far,
+        line: Line {
+            about_ns: 300_000 * (far * far) as i64,
+            ..reports(10)[0].line
+        },
+    }));
+    let told = fleet.window(6, &seen).corrections;
+    assert!(told.iter().all(Result::is_err), "{told:?}");
+}
+
 /// The same, but host 0 is heard, and by nobody else: it is the fleet, however small.
 #[test]
 fn fleet_time_goes_on_with_those_who_have_it() {

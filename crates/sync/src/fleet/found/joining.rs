@@ -6,7 +6,7 @@
 
 use onramp_units::{Fleet as FleetTime, Time};
 
-use super::{faster, most, Found, WHOLE_DRIFT, WHOLE_NS};
+use super::{component_of_most, faster, Found, WHOLE_DRIFT, WHOLE_NS};
 use crate::{
     correction::Error,
     fleet::{median, Clock, Lost, Report, FIRST_DRIFT_SIGMA, FIRST_SIGMA_NS},
@@ -72,7 +72,7 @@ pub(super) fn place(
     at: Time<FleetTime>,
 ) {
     let members = (0..clocks.len()).filter(|host| found.is_member(*host));
-    let known = most(&found.drifts.components, members);
+    let known = component_of_most(&found.drifts.components, members);
     let is_adrift = |host: usize| found.is_member(host) && found.drifts.components[host] != known;
     let mut open: Vec<usize> = (0..clocks.len())
         .filter(|host| joins[*host] || is_adrift(*host))
