@@ -25,8 +25,8 @@ const MEMORY: u64 = 16;
 /// Largest plausible drift, and largest plausible change of a drift in a second.
 pub(crate) const STEEPEST: f64 = 1e-3;
 const MOST_BENT: f64 = 1e-6;
-/// Hosts are taken to follow a verdict for so many windows at most, whatever the lease: a minute, as long as a follower says so.
-const MOST_FOLLOWED: usize = 30;
+/// Hosts are taken to follow a verdict for so long at most, whatever the lease: as long as a follower says so.
+const MOST_FOLLOWED: Span = Span::from_s(60);
 /// A delay that is negative by more standard deviations of an edge's error shows that a clock was wrong.
 const PLAUSIBLE_SIGMAS: f64 = 4.0;
 
@@ -77,9 +77,9 @@ impl Coordinator {
 
     /// The same coordinator, whose members follow a verdict for `lease` at most.
     pub fn leasing(self, lease: Span) -> Coordinator {
-        let windows = (lease.as_ns().max(0) as u64).div_ceil(WINDOW_NS as u64) as usize;
-        // One more, because a verdict may be late.
-        let mut fleet = self.fleet.followed_for((windows + 1).min(MOST_FOLLOWED));
+        // A verdict may be taken two windows late.
+        let followed = Span::from_ns(lease.as_ns().saturating_add(2 * WINDOW_NS));
+        let mut fleet = self.fleet.followed_for(followed.min(MOST_FOLLOWED));
         fleet.suspect(self.members.all().len());
         Coordinator { fleet, ..self }
     }
@@ -132,6 +132,11 @@ impl Coordinator {
                 _ => {}
             }
         }
+    }
+
+    /// So much time has passed since the last step.
+    pub fn pass(&mut self, time: Span) {
+        self.fleet.pass(time);
     }
 
     /// Ends the window; what to tell whom, but for the leader's wall clock and the reports that are answered. Members of whom nobody spoke are told nothing.
@@ -553,6 +558,7 @@ mod tests {
                 let (near, edge) = report(&members, near, far);
                 coordinator.take(near, &alone(edge));
             }
+            coordinator.pass(Span::from_s(2));
             let verdicts = coordinator.step();
             assert_eq!(verdicts.len(), 2);
             verdicts
@@ -560,8 +566,8 @@ mod tests {
                 .filter(|(_, verdict)| matches!(verdict.state, State::Synchronised(_)))
                 .count()
         };
-        let windows = (0..6).map(|_| told(&mut coordinator));
-        assert_eq!(windows.collect::<Vec<_>>(), [0, 0, 0, 0, 2, 2]);
+        let windows = (0..8).map(|_| told(&mut coordinator));
+        assert_eq!(windows.collect::<Vec<_>>(), [0, 0, 0, 0, 2, 2, 2, 2]);
         let mut heard = Coordinator::new(members.clone()).leasing(lease);
         let (silent, _) = report(&members, 2, 0);
         let nothing = wire::Report {

@@ -389,7 +389,7 @@ impl Engine {
         if self.step_mono_ns.is_some_and(|at| at <= now) {
             self.step_mono_ns = None;
             if let Some(central) = &mut self.central {
-                central.begin();
+                central.begin(now);
             }
         }
         self.tell_verdicts(machine, now);

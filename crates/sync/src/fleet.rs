@@ -10,7 +10,7 @@
 mod clock;
 mod found;
 
-use onramp_units::{Fleet as FleetTime, Time};
+use onramp_units::{Fleet as FleetTime, Span, Time};
 
 use crate::{
     correction::{Correction, Error},
@@ -93,8 +93,9 @@ const UNUSUAL: f64 = 1.5;
 /// and teaches no more than if its mean square were larger by this: one strange window is soon forgotten.
 const MOST_LEARNT: f64 = 9.0;
 
-/// Windows for which a host may follow its last correction, if nobody says otherwise: a lease of 6 s and a late verdict.
-const FOLLOWED: usize = 4;
+/// For so long a host may follow its last correction, if nobody says otherwise, s: a lease of 6 s, and a verdict that comes two
+/// windows late.
+const FOLLOWED_S: f64 = 10.0;
 
 /// Weight of a host in the median clock at least.
 const LEAST_SAY: f64 = 0.25;
@@ -103,8 +104,8 @@ const LEAST_SAY: f64 = 0.25;
 #[derive(Debug, Clone, Copy, Default)]
 struct Host {
     clock: Option<Clock>,
-    /// For so many windows more it may follow its last correction.
-    follows: usize,
+    /// For so long it may still follow its last correction, s.
+    follows_s: f64,
 }
 
 /// The last estimates of the hosts' clocks.
@@ -113,12 +114,12 @@ pub struct Fleet {
     hosts: Vec<Host>,
     at: Option<Time<FleetTime>>,
     wander: Wander,
-    /// Windows for which a host may follow its last correction.
-    followed: usize,
-    /// The same, for hosts that have left.
-    gone_follow: usize,
-    /// Windows in which more hosts waited than had fleet time.
-    outnumbered: usize,
+    /// For so long a host may follow its last correction, s.
+    followed_s: f64,
+    /// For so long hosts that have left may still follow theirs, s.
+    gone_follow_s: f64,
+    /// For so long more hosts have waited for a fleet time than had it, s; none if there are not more.
+    outnumbered_s: Option<f64>,
     /// No host was settled at the last window.
     is_young: bool,
     /// Mean squares of the edges' residuals in units of what their lines say, of offsets and of drifts: what lines say is right but
@@ -134,17 +135,27 @@ impl Fleet {
     pub fn new(wander: Wander) -> Fleet {
         Fleet {
             wander,
-            followed: FOLLOWED,
+            followed_s: FOLLOWED_S,
             ..Fleet::default()
         }
     }
 
-    /// The same fleet, whose hosts may follow a correction for so many windows.
-    pub fn followed_for(self, windows: usize) -> Fleet {
+    /// The same fleet, whose hosts may follow a correction for so long.
+    pub fn followed_for(self, time: Span) -> Fleet {
         Fleet {
-            followed: windows,
+            followed_s: time.as_s_f64(),
             ..self
         }
+    }
+
+    /// So much time has passed since the last window.
+    pub fn pass(&mut self, time: Span) {
+        let left = |s: f64| f64::max(s - time.as_s_f64(), 0.0);
+        for host in &mut self.hosts {
+            host.follows_s = left(host.follows_s);
+        }
+        self.gone_follow_s = left(self.gone_follow_s);
+        self.outnumbered_s = self.outnumbered_s.map(|s| s + time.as_s_f64());
     }
 
     /// Nothing is known of so many hosts: each may follow a fleet time until it says that it does not. For use before the first
@@ -152,7 +163,7 @@ impl Fleet {
     pub fn suspect(&mut self, hosts: usize) {
         let any = Host {
             clock: None,
-            follows: self.followed,
+            follows_s: self.followed_s,
         };
         self.hosts = vec![any; hosts];
     }
@@ -164,7 +175,7 @@ impl Fleet {
             .get_mut(host)
             .filter(|known| known.clock.is_none())
         {
-            known.follows = 0;
+            known.follows_s = 0.0;
         }
     }
 
@@ -189,7 +200,7 @@ impl Fleet {
                 walk: FIRST_WALK.powi(2),
                 windows: SETTLED,
             }),
-            follows: self.followed,
+            follows_s: self.followed_s,
         };
     }
 
@@ -204,8 +215,8 @@ impl Fleet {
     pub fn renumber(&mut self, old: &[Option<usize>]) {
         let stay: Vec<usize> = old.iter().copied().flatten().collect();
         let gone = (0..self.hosts.len()).filter(|host| !stay.contains(host));
-        let follow = gone.map(|host| self.hosts[host].follows).max();
-        self.gone_follow = self.gone_follow.max(follow.unwrap_or(0));
+        let follow_s = gone.map(|host| self.hosts[host].follows_s);
+        self.gone_follow_s = follow_s.fold(self.gone_follow_s, f64::max);
         let known = |host: &Option<usize>| host.and_then(|n| self.hosts.get(n).copied());
         let hosts = old.iter().map(known).map(Option::unwrap_or_default);
         self.hosts = hosts.collect();
@@ -229,16 +240,14 @@ impl Fleet {
         window.residuals_ns = by_edge(&window.residuals_ns, &counts);
         window.trust = by_edge(&window.trust, &counts);
         for (host, told) in self.hosts.iter_mut().zip(&window.corrections) {
-            host.follows = match told {
-                Ok(_) => self.followed,
-                Err(_) => host.follows.saturating_sub(1),
-            };
+            if told.is_ok() {
+                host.follows_s = self.followed_s;
+            }
             // Whom nobody hears and who follows nothing does not keep others from beginning anew.
-            if counted.is_empty() && host.follows == 0 {
+            if counted.is_empty() && host.follows_s == 0.0 {
                 host.clock = None;
             }
         }
-        self.gone_follow = self.gone_follow.saturating_sub(1);
         self.count_waiting(reports, &counts, &window);
         window
     }
@@ -258,11 +267,8 @@ impl Fleet {
             .iter()
             .filter(|told| told.is_ok())
             .count();
-        self.outnumbered = if waiting > told {
-            self.outnumbered + 1
-        } else {
-            0
-        };
+        let since_s = self.outnumbered_s.unwrap_or(0.0);
+        self.outnumbered_s = (waiting > told).then_some(since_s);
     }
 
     /// Reports of hosts whose bases are known.
@@ -309,10 +315,9 @@ impl Fleet {
     /// anybody may follow a fleet time that it does not know; otherwise its first host has the base 0.
     fn bases(&self, reports: &[Report]) -> Vec<Option<Clock>> {
         let hosts = self.hosts.len();
-        if self.outnumbered > self.followed && self.is_followed() {
-            return vec![None; hosts];
-        }
-        let mut clocks: Vec<Option<Clock>> = self.hosts.iter().map(|host| host.clock).collect();
+        let is_over = self.outnumbered_s.is_some_and(|s| s > self.followed_s);
+        let clock = |host: &Host| host.clock.filter(|_| !is_over);
+        let mut clocks: Vec<Option<Clock>> = self.hosts.iter().map(clock).collect();
         let begins = clocks.iter().all(Option::is_none) && !self.is_followed();
         let mut neighbours: Vec<Vec<(usize, i64)>> = vec![vec![]; hosts];
         for report in reports {
@@ -340,7 +345,7 @@ impl Fleet {
 
     /// Whether anybody may follow a correction.
     fn is_followed(&self) -> bool {
-        self.gone_follow > 0 || self.hosts.iter().any(|host| host.follows > 0)
+        self.gone_follow_s > 0.0 || self.hosts.iter().any(|host| host.follows_s > 0.0)
     }
 
     /// The middle of the window in fleet time: the median of the hosts' estimates.

@@ -33,6 +33,8 @@ pub(crate) enum Steps {
 pub(super) struct Central {
     steps: Steps,
     lease: Span,
+    /// When the last step began.
+    began_mono_ns: i64,
     members: Members,
     /// None while a step runs.
     coordinator: Option<Coordinator>,
@@ -60,11 +62,12 @@ enum News {
 }
 
 impl Central {
-    /// A coordinator that knows nothing yet.
-    pub fn new(members: Members, steps: Steps, lease: Span) -> Central {
+    /// A coordinator that knows nothing yet at CLOCK_MONOTONIC `now`, ns.
+    pub fn new(members: Members, steps: Steps, lease: Span, now: i64) -> Central {
         Central {
             steps,
             lease,
+            began_mono_ns: now,
             coordinator: Some(Coordinator::new(members.clone()).leasing(lease)),
             members,
             step: None,
@@ -89,11 +92,14 @@ impl Central {
         Arc::clone(&self.ways)
     }
 
-    /// Begins a step, unless one runs.
-    pub fn begin(&mut self) {
+    /// Begins a step at CLOCK_MONOTONIC `now`, ns, unless one runs.
+    pub fn begin(&mut self, now: i64) {
         let Some(mut coordinator) = self.coordinator.take() else {
             return;
         };
+        let passed_ns = now.saturating_sub(self.began_mono_ns).max(0);
+        self.began_mono_ns = now;
+        coordinator.pass(Span::from_ns(passed_ns));
         let step = move || Stepped {
             verdicts: coordinator.step(),
             ways: coordinator.ways().into(),
@@ -195,7 +201,7 @@ pub(super) mod tests {
     }
 
     fn stepped(central: &mut Central) -> Vec<SocketAddr> {
-        central.begin();
+        central.begin(0);
         finished(central)
     }
 
@@ -214,9 +220,10 @@ pub(super) mod tests {
             Members::registered(vec![host(1), host(2)]),
             Steps::Thread,
             USUAL_LEASE,
+            0,
         );
         central.take(host(1), report(2));
-        central.begin();
+        central.begin(0);
         central.take(host(2), report(3)); // of a host that is no member yet
         central.renumber(Members::registered(vec![host(1), host(2), host(3)]));
         central.take(host(2), report(3));

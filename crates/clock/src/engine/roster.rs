@@ -30,7 +30,7 @@ impl Engine {
             Some(central) if leads => central.renumber(roster.members.clone()),
             none if leads => {
                 let members = roster.members.clone();
-                *none = Some(Central::new(members, self.steps, self.config.lease));
+                *none = Some(Central::new(members, self.steps, self.config.lease, now));
                 self.step_mono_ns = Some(now + TAKEOVER_NS);
             }
             some => {

@@ -122,7 +122,7 @@ fn let_windows_pass(engine: &mut Engine) {
 
 /// The verdicts of a central step.
 fn stepped(central: &mut Central) -> central::Verdicts {
-    central.begin();
+    central.begin(NOW);
     loop {
         if let Some(verdicts) = central.finished() {
             return verdicts;
