@@ -1,5 +1,6 @@
 //! The result of a window's reports: all edges reconciled, the excluded hosts, the uncertainty of each host.
 
+mod cuts;
 mod joining;
 
 use std::cmp::Reverse;
@@ -214,6 +215,10 @@ fn uncertainties(
             }
         }
         variances = fixed.into_iter().map(|fixed| 1.0 / fixed).collect();
+    }
+    let least = cuts::least_variances(hosts, reports, &unsure);
+    for (variance, least) in variances.iter_mut().zip(least) {
+        *variance = variance.max(least);
     }
     let mut own = vec![(0.0, 0.0); hosts];
     let each = reports.iter().zip(&weights);
