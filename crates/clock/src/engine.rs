@@ -41,7 +41,7 @@ use crate::{
 
 use central::Central;
 pub(crate) use central::Steps;
-use check::Check;
+use check::{Check, Noise};
 use fresh::{Age, Fresh, Recent};
 use starved::Starved;
 
@@ -149,9 +149,7 @@ pub(crate) struct Engine {
     /// When the last verdict was taken, on the own clock.
     verdict_own_ns: i64,
     /// Deviations of fleet time that mean nothing.
-    noise_ns: Option<f64>,
-    /// The same by the lines of the window before.
-    last_noise_ns: Option<f64>,
+    noise: Noise,
     steps: Steps,
 }
 
@@ -192,8 +190,7 @@ impl Engine {
             epoch: begin.epoch,
             checks: BTreeMap::new(),
             verdict_own_ns: 0,
-            noise_ns: None,
-            last_noise_ns: None,
+            noise: Noise::default(),
             steps,
             own: OwnClock::new(&config.synthetic, config.own),
             system,

@@ -8,9 +8,10 @@
 //! where base is a whole number of ns (hosts boot years apart) and the rest is small.
 
 mod clock;
+mod followers;
 mod found;
 
-use onramp_units::{Fleet as FleetTime, Span, Time};
+use onramp_units::{Fleet as FleetTime, Time};
 
 use crate::{
     correction::{Correction, Error},
@@ -140,45 +141,6 @@ impl Fleet {
         }
     }
 
-    /// The same fleet, whose hosts may follow a correction for so long.
-    pub fn followed_for(self, time: Span) -> Fleet {
-        Fleet {
-            followed_s: time.as_s_f64(),
-            ..self
-        }
-    }
-
-    /// So much time has passed since the last window.
-    pub fn pass(&mut self, time: Span) {
-        let left = |s: f64| f64::max(s - time.as_s_f64(), 0.0);
-        for host in &mut self.hosts {
-            host.follows_s = left(host.follows_s);
-        }
-        self.gone_follow_s = left(self.gone_follow_s);
-        self.outnumbered_s = self.outnumbered_s.map(|s| s + time.as_s_f64());
-    }
-
-    /// Nothing is known of so many hosts: each may follow a fleet time until it says that it does not. For use before the first
-    /// window.
-    pub fn suspect(&mut self, hosts: usize) {
-        let any = Host {
-            clock: None,
-            follows_s: self.followed_s,
-        };
-        self.hosts = vec![any; hosts];
-    }
-
-    /// A host says that it follows nothing. For use before the first window that has told anybody a fleet time.
-    pub fn acquit(&mut self, host: usize) {
-        if let Some(known) = self
-            .hosts
-            .get_mut(host)
-            .filter(|known| known.clock.is_none())
-        {
-            known.follows_s = 0.0;
-        }
-    }
-
     /// A host still follows this correction of an earlier leader: fleet time continues from it. For use before the
     /// first window.
     pub fn recall(&mut self, host: usize, correction: &Correction) {
@@ -213,10 +175,7 @@ impl Fleet {
 
     /// Members changed: host n is the host that was `old[n]`, or a new one.
     pub fn renumber(&mut self, old: &[Option<usize>]) {
-        let stay: Vec<usize> = old.iter().copied().flatten().collect();
-        let gone = (0..self.hosts.len()).filter(|host| !stay.contains(host));
-        let follow_s = gone.map(|host| self.hosts[host].follows_s);
-        self.gone_follow_s = follow_s.fold(self.gone_follow_s, f64::max);
+        self.see_off(old);
         let known = |host: &Option<usize>| host.and_then(|n| self.hosts.get(n).copied());
         let hosts = old.iter().map(known).map(Option::unwrap_or_default);
         self.hosts = hosts.collect();
@@ -239,36 +198,9 @@ impl Fleet {
         let mut window = self.reconcile(guess, &counted);
         window.residuals_ns = by_edge(&window.residuals_ns, &counts);
         window.trust = by_edge(&window.trust, &counts);
-        for (host, told) in self.hosts.iter_mut().zip(&window.corrections) {
-            if told.is_ok() {
-                host.follows_s = self.followed_s;
-            }
-            // Whom nobody hears and who follows nothing does not keep others from beginning anew.
-            if counted.is_empty() && host.follows_s == 0.0 {
-                host.clock = None;
-            }
-        }
+        self.note_followers(&window);
         self.count_waiting(reports, &counts, &window);
         window
-    }
-
-    /// A few hosts that have the fleet time do not keep most hosts from having one: after a while nobody is told any more, until
-    /// nobody follows it.
-    fn count_waiting(&mut self, reports: &[Report], counts: &[bool], window: &Window) {
-        let mut waits = vec![false; self.hosts.len()];
-        let waiting = reports.iter().zip(counts).filter(|(_, counts)| !**counts);
-        for (report, _) in waiting {
-            waits[report.near] = true;
-            waits[report.far] = true;
-        }
-        let waiting = waits.into_iter().filter(|waits| *waits).count();
-        let told = window
-            .corrections
-            .iter()
-            .filter(|told| told.is_ok())
-            .count();
-        let since_s = self.outnumbered_s.unwrap_or(0.0);
-        self.outnumbered_s = (waiting > told).then_some(since_s);
     }
 
     /// Reports of hosts whose bases are known.
@@ -309,43 +241,6 @@ impl Fleet {
         }
         self.at = Some(at);
         window
-    }
-
-    /// The estimate of each host. A new host gets its base from a neighbour that has one. An island of new hosts has none while
-    /// anybody may follow a fleet time that it does not know; otherwise its first host has the base 0.
-    fn bases(&self, reports: &[Report]) -> Vec<Option<Clock>> {
-        let hosts = self.hosts.len();
-        let is_over = self.outnumbered_s.is_some_and(|s| s > self.followed_s);
-        let clock = |host: &Host| host.clock.filter(|_| !is_over);
-        let mut clocks: Vec<Option<Clock>> = self.hosts.iter().map(clock).collect();
-        let begins = clocks.iter().all(Option::is_none) && !self.is_followed();
-        let mut neighbours: Vec<Vec<(usize, i64)>> = vec![vec![]; hosts];
-        for report in reports {
-            neighbours[report.near].push((report.far, report.line.about_ns));
-            neighbours[report.far].push((report.near, -report.line.about_ns));
-        }
-        let mut open: Vec<usize> = (0..hosts).filter(|host| clocks[*host].is_some()).collect();
-        for first in 0..hosts {
-            if begins && clocks[first].is_none() && open.is_empty() {
-                clocks[first] = Some(Clock::at(0));
-                open.push(first);
-            }
-            while let Some(host) = open.pop() {
-                let base_ns = clocks[host].map_or(0, |clock| clock.base_ns);
-                for (other, ahead_ns) in &neighbours[host] {
-                    if clocks[*other].is_none() {
-                        clocks[*other] = Some(Clock::at(base_ns.saturating_add(*ahead_ns)));
-                        open.push(*other);
-                    }
-                }
-            }
-        }
-        clocks
-    }
-
-    /// Whether anybody may follow a correction.
-    fn is_followed(&self) -> bool {
-        self.gone_follow_s > 0.0 || self.hosts.iter().any(|host| host.follows_s > 0.0)
     }
 
     /// The middle of the window in fleet time: the median of the hosts' estimates.

@@ -163,6 +163,27 @@ impl Check {
     }
 }
 
+/// Deviations of one neighbour that mean nothing, by the lines of the last window and by those of the one before, ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Noise {
+    now_ns: Option<f64>,
+    before_ns: Option<f64>,
+}
+
+impl Noise {
+    fn learn(&mut self, noise_ns: f64) {
+        self.before_ns = self.now_ns.replace(noise_ns);
+    }
+
+    /// From which deviation on fleet time is doubted, ns. What a clock is off by makes its own lines noisy: that must not hide it
+    /// until the verdict comes, so the calmer one of the two windows counts.
+    fn noticed_ns(&self) -> f64 {
+        let now_ns = self.now_ns.unwrap_or(WRONG_NS);
+        self.before_ns
+            .map_or(now_ns, |before_ns| before_ns.min(now_ns))
+    }
+}
+
 /// What the neighbours agree on, if it is more than noise, ns. Of few neighbours one may be wrong itself: the smaller one of the two
 /// in the middle counts.
 fn agreed(ahead_ns: &mut [f64], noise_ns: f64) -> f64 {
@@ -209,16 +230,8 @@ impl Engine {
 
     /// From which deviation on fleet time is not used, ns.
     fn wrong_ns(&self) -> f64 {
-        let by_noise_ns = self.noise_ns.map(|noise_ns| WRONG_NOISE * noise_ns);
+        let by_noise_ns = self.noise.now_ns.map(|noise_ns| WRONG_NOISE * noise_ns);
         by_noise_ns.map_or(WRONG_NS, |ns| ns.max(WRONG_NS))
-    }
-
-    /// From which deviation on fleet time is doubted, ns. What a clock is off by makes its own lines noisy: that must not hide it
-    /// until the verdict comes, so the calmer one of the last two windows counts.
-    fn noticed_ns(&self) -> f64 {
-        let noise_ns = self.noise_ns.unwrap_or(WRONG_NS);
-        self.last_noise_ns
-            .map_or(noise_ns, |last_ns| last_ns.min(noise_ns))
     }
 
     /// Compares the pairs that have come with what is usual on their paths.
@@ -241,7 +254,7 @@ impl Engine {
             let check = self.checks.entry(neighbour).or_default();
             check.take(seen.is_out, delay);
         }
-        let noise_ns = self.noticed_ns();
+        let noise_ns = self.noise.noticed_ns();
         let own_ns = self.own.read(now).ticks();
         let since_own_ns = own_ns - SILENT * self.config.interval.as_ns();
         self.confirm(own_ns);
@@ -282,10 +295,10 @@ impl Engine {
     pub(super) fn end_checks(&mut self, mut sigmas_ns: Vec<f64>) {
         sigmas_ns.sort_by(f64::total_cmp);
         let middle = sigmas_ns.get(sigmas_ns.len() / 2);
-        if let Some(noise_ns) = middle.map(|sigma_ns| NOTICED * sigma_ns) {
-            self.last_noise_ns = self.noise_ns.replace(noise_ns);
+        if let Some(sigma_ns) = middle {
+            self.noise.learn(NOTICED * sigma_ns);
         }
-        let noise_ns = self.noticed_ns();
+        let noise_ns = self.noise.noticed_ns();
         let is_doubted = self.told.trust.doubt_ns > 0.0;
         self.checks
             .values_mut()
@@ -399,6 +412,17 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn one_noisy_window_hides_nothing_and_two_are_the_path() {
+        let mut noise = Noise::default();
+        assert_eq!(noise.noticed_ns(), WRONG_NS);
+        let noticed_ns = [300.0, 9_000.0, 8_000.0, 300.0].map(|noise_ns| {
+            noise.learn(noise_ns);
+            noise.noticed_ns()
+        });
+        assert_eq!(noticed_ns, [300.0, 300.0, 8_000.0, 300.0]);
     }
 
     #[test]

@@ -35,8 +35,6 @@ const ROUNDS: usize = 4;
 pub(super) struct Found {
     pub offsets: Agreement,
     pub drifts: Agreement,
-    /// By report: weight of its offset and of its drift before any robust weight.
-    weights: Vec<(f64, f64)>,
     /// By report: what its line says of its offset and of its drift, as variances.
     said: Vec<(f64, f64)>,
     /// The variances of both that edges were taken to have beside that.
@@ -68,7 +66,7 @@ impl Found {
         let (old_edges, old_reports): (Vec<Edge>, Vec<Report>) = old.iter().map(of_old).unzip();
         let drift_weights: Vec<f64> = old.iter().map(|n| weights[*n].1).collect();
         let mut found = Found::among(hosts, &old_reports, old_edges, &drift_weights, clocks);
-        (found.weights, found.said, found.lasting) = (weights, said, lasting);
+        (found.said, found.lasting) = (said, lasting);
         let is_old: Vec<bool> = edges.iter().map(is_old).collect();
         for agreement in [&mut found.offsets, &mut found.drifts] {
             agreement.trust = by_edge(&agreement.trust, &is_old);
@@ -128,7 +126,6 @@ impl Found {
         Found {
             lost: (0..hosts).map(lost).collect(),
             placed: vec![None; hosts],
-            weights: vec![],
             said: vec![],
             lasting: (0.0, 0.0),
             offsets,
@@ -176,11 +173,11 @@ impl Found {
         )
     }
 
-    /// Standard deviation of a typical edge by its weight, ns.
+    /// Standard deviation of a typical edge, ns.
     pub fn edge_sigma_ns(&self) -> f64 {
-        let sigma = |weight: &(f64, f64)| weight.0.sqrt().recip();
-        let said = self.weights.iter().filter(|weight| weight.0 > 0.0);
-        median(said.map(sigma))
+        let said = self.said.iter().map(|said| said.0);
+        let sigma = |said: f64| (said + self.lasting.0).sqrt();
+        median(said.filter(|said| said.is_finite()).map(sigma))
     }
 }
 
