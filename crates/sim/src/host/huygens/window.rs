@@ -97,6 +97,7 @@ impl Synchroniser {
             self.stamps.pop_front();
         }
         let (reports, pairs, pure) = self.reports();
+        self.fleet.pass(self.probing.window);
         let found = self.fleet.window(self.hosts.len(), &reports);
         let corrected = self.hosts.iter().zip(&found.corrections);
         let corrections: Vec<(u32, Option<Correction>)> = corrected
