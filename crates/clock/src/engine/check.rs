@@ -126,7 +126,7 @@ impl Check {
             true => (out, out_ns, &self.back, usual.back_ns),
             false => (back, back_ns, &self.out, usual.out_ns),
         };
-        if is_slower(others, faster.at_own_ns, usual_ns + by_ns - noise_ns) {
+        if is_slower(others, faster.at_own_ns, usual_ns + by_ns - noise_ns)? {
             return Some(if is_out { by_ns } else { -by_ns });
         }
         let (out_ns, back_ns) = match is_out {
@@ -152,7 +152,8 @@ impl Check {
             mean_ns + USUAL_GAIN * off_ns,
             scatter_ns + USUAL_GAIN * (off_ns.abs() - scatter_ns),
         ));
-        if is_doubted {
+        // What waited in a queue for all of a window is not usual, until it is.
+        if is_doubted || off_ns >= most_ns {
             return;
         }
         let follow = |usual: f64, is: f64| usual + USUAL_GAIN * (is - usual);
@@ -201,12 +202,14 @@ fn agreed(ahead_ns: &mut [f64], noise_ns: f64) -> f64 {
     }
 }
 
-/// Whether all pairs since then took at least so long. Otherwise the path has become shorter, and the clock is right.
-fn is_slower(recent: &VecDeque<Delay>, since_own_ns: i64, least_ns: f64) -> bool {
-    let mut since = recent
+/// Whether all pairs since then took at least so long. Otherwise the path has become shorter, and the clock is right. None: there
+/// was none.
+fn is_slower(recent: &VecDeque<Delay>, since_own_ns: i64, least_ns: f64) -> Option<bool> {
+    let since = recent
         .iter()
         .filter(|delay| delay.at_own_ns >= since_own_ns);
-    since.all(|delay| delay.ns >= least_ns)
+    let fastest_ns = since.map(|delay| delay.ns).reduce(f64::min);
+    fastest_ns.map(|ns| ns >= least_ns)
 }
 
 impl Engine {
@@ -369,6 +372,43 @@ mod tests {
         assert_eq!(after(90_000.0, 10_000.0), Some(0.0), "a queue out");
         assert_eq!(after(90_000.0, 90_000.0), Some(0.0), "both ways");
         assert_eq!(after(4_000.0, 10_000.0), None, "a shorter path out");
+    }
+
+    /// An incast of a whole window and more.
+    #[test]
+    fn a_queue_that_lasts_and_ends_is_no_clock() {
+        let (mut check, mut at) = calm();
+        for queue_ns in [8e6, 9e6] {
+            (0..100)
+                .for_each(|n| pairs(&mut check, at + n * 20 * MS, 10_000.0, 10_000.0 + queue_ns));
+            at += 2_000 * MS;
+            check.end_window(false, NOISE_NS);
+        }
+        let usual = check.usual.expect("two windows have passed");
+        assert!(usual.back_ns < 20_000.0, "{usual:?}");
+    }
+
+    #[test]
+    fn one_direction_alone_says_nothing_of_a_clock() {
+        let (mut check, at) = calm();
+        pairs(&mut check, at, 10_000.0, 10_000.0);
+        let at_own_ns = at + MS;
+        check.take(
+            false,
+            Delay {
+                at_own_ns,
+                ns: -40_000.0,
+            },
+        );
+        assert_eq!(check.ahead_ns(at_own_ns, at, NOISE_NS), None);
+        check.take(
+            true,
+            Delay {
+                at_own_ns,
+                ns: 60_000.0,
+            },
+        );
+        assert_eq!(check.ahead_ns(at_own_ns, at, NOISE_NS), Some(-50_000.0));
     }
 
     /// Emulated machines are like that: the fastest packets of a second differ by 50 us from those of another.
