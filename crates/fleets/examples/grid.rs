@@ -15,7 +15,7 @@ use onramp_fleets::grid::{rows, TITLE};
 const SECONDS: i64 = 30;
 
 fn main() {
-    let (mut rows, large) = (rows(&[4, 8, 20], 2), rows(&[100], 1));
+    let (mut rows, large) = (rows(&[3, 4, 8, 20], 2), rows(&[100], 1));
     for (row, large) in rows.iter_mut().zip(large) {
         // One of each kind: with bursts, those of 300 ms.
         row.cells.extend(large.cells.get(2).or(large.cells.first()));

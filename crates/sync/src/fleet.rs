@@ -347,7 +347,14 @@ impl Fleet {
             f64::max(before + SCALE_GAIN * (now - before), 0.0)
         };
         let (offset, drift) = found.lasting();
-        self.lasting = (learn(self.lasting.0, offset), learn(self.lasting.1, drift));
+        let before = self.lasting;
+        self.lasting = (learn(before.0, offset), learn(before.1, drift));
+        // Residuals that are now known to last are no longer more than what is said.
+        let said = found.usually_said();
+        if let Some((offsets, drifts)) = &mut self.scales {
+            *offsets *= (said.0 + before.0) / (said.0 + self.lasting.0);
+            *drifts *= (said.1 + before.1) / (said.1 + self.lasting.1);
+        }
     }
 
     /// Combines measured and predicted clocks, weighted by their uncertainties.

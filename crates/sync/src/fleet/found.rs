@@ -28,6 +28,11 @@ const MOST_EXACT: f64 = 0.5;
 const POOLED: f64 = 4.0;
 /// unless its own are larger by more than this.
 const MODERATE: f64 = 1.5;
+/// A path's directions differ by so much that an offset is wrong by its delay at most: so many standard deviations.
+const BOUND: f64 = 3.0;
+/// Of normal errors 0.27 % lie beyond three standard deviations. What lasts is the same in all windows, so whoever is beyond stays
+/// there: with so much more variance 0.04 % do.
+const LASTS: f64 = 1.4;
 /// Rounds in which the uncertainty of a host's neighbours is added to that of its edges.
 const ROUNDS: usize = 4;
 
@@ -143,13 +148,16 @@ impl Found {
     pub fn errors(&self, hosts: usize, reports: &[Report], scales: (f64, f64)) -> Vec<Error> {
         let said = |of: fn(&(f64, f64)) -> f64| self.said.iter().map(of).collect::<Vec<f64>>();
         let (offsets, drifts) = (said(|said| said.0), said(|said| said.1));
+        let unequal = |report: &Report| (report.line.delay_ns.max(0.0) / BOUND).powi(2);
         let offsets = Variances {
             said: &offsets,
             lasting: self.lasting.0,
+            most: reports.iter().map(unequal).collect(),
         };
         let drifts = Variances {
             said: &drifts,
             lasting: self.lasting.1,
+            most: vec![f64::INFINITY; reports.len()],
         };
         let offsets = uncertainties(hosts, reports, offsets, &self.offsets, scales.0);
         let drifts = uncertainties(hosts, reports, drifts, &self.drifts, scales.1);
@@ -175,9 +183,15 @@ impl Found {
 
     /// Standard deviation of a typical edge, ns.
     pub fn edge_sigma_ns(&self) -> f64 {
-        let said = self.said.iter().map(|said| said.0);
-        let sigma = |said: f64| (said + self.lasting.0).sqrt();
-        median(said.filter(|said| said.is_finite()).map(sigma))
+        (self.usually_said().0 + self.lasting.0).sqrt()
+    }
+
+    /// The variances that a typical line says, of its offset and of its drift.
+    pub fn usually_said(&self) -> (f64, f64) {
+        let said = self.said.iter().filter(|said| said.0.is_finite());
+        let middle =
+            |of: fn(&(f64, f64)) -> f64| median(said.clone().map(of)).max(f64::MIN_POSITIVE);
+        (middle(|said| said.0), middle(|said| said.1))
     }
 }
 
@@ -185,10 +199,24 @@ impl Found {
 struct Variances<'a> {
     said: &'a [f64],
     lasting: f64,
+    /// By edge: what lasts cannot be more, however few residuals show it.
+    most: Vec<f64>,
 }
 
-/// By host: standard deviation of what the edges agree on. The edges of a host fix it as well as they are, and as well as the
-/// hosts at their other ends are fixed.
+/// What the edges say of one host that are trusted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Own {
+    trust: f64,
+    /// Sums of the squares of their residuals, of the variances that were learnt, and of those that their lines say, in units of
+    /// those that they may have.
+    squares: f64,
+    learnt: f64,
+    said: f64,
+    /// The most that can last of one, as a variance.
+    most: f64,
+}
+
+/// By host: standard deviation of what the edges agree on.
 fn uncertainties(
     hosts: usize,
     reports: &[Report],
@@ -197,44 +225,66 @@ fn uncertainties(
     scale: f64,
 ) -> Vec<f64> {
     let few = few(agreed.free).powi(2);
-    let trusted = |lasting: f64| {
-        let each = edges.said.iter().zip(&agreed.trust);
-        let weights = each.map(|(said, trust)| trust / (said + lasting));
-        weights.collect::<Vec<f64>>()
-    };
-    let (unsure, weights) = (trusted(few * edges.lasting), trusted(edges.lasting));
+    let lasting = edges.lasting;
+    let unsure = |most: &f64| (LASTS * few * lasting).min(*most).max(lasting);
+    let each = edges.said.iter().zip(&edges.most).zip(&agreed.trust);
+    let weights = each.map(|((said, most), trust)| trust / (said + unsure(most)));
+    let weights: Vec<f64> = weights.collect();
+    let mut own = vec![Own::default(); hosts];
+    let each = reports.iter().zip(&weights).enumerate();
+    for (edge, (report, weight)) in each.filter(|(_, (_, weight))| **weight > 0.0) {
+        for host in [report.near, report.far] {
+            let own = &mut own[host];
+            own.trust += agreed.trust[edge];
+            own.squares += weight * agreed.residuals[edge].powi(2);
+            own.learnt += weight * (edges.said[edge] + lasting);
+            own.said += weight * edges.said[edge];
+            own.most = own.most.max(edges.most[edge]);
+        }
+    }
+    let fixed = fixed(hosts, reports, &weights).into_iter().zip(own);
+    fixed
+        .map(|(variance, own)| own.sigma(variance, scale, few))
+        .collect()
+}
+
+/// By host: the variance that is left by edges of these weights, 1 / variance. The edges of a host fix it as well as they are, and as
+/// well as the hosts at their other ends are fixed.
+fn fixed(hosts: usize, reports: &[Report], weights: &[f64]) -> Vec<f64> {
     let mut variances = vec![0.0; hosts];
     for _ in 0..ROUNDS {
         let mut fixed = vec![0.0; hosts];
-        for (report, weight) in reports.iter().zip(&unsure).filter(|(_, w)| **w > 0.0) {
+        for (report, weight) in reports.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
             for (host, other) in [(report.near, report.far), (report.far, report.near)] {
                 fixed[host] += 1.0 / (1.0 / weight + variances[other]);
             }
         }
         variances = fixed.into_iter().map(|fixed| 1.0 / fixed).collect();
     }
-    let least = cuts::least_variances(hosts, reports, &unsure);
-    for (variance, least) in variances.iter_mut().zip(least) {
-        *variance = variance.max(least);
-    }
-    let mut own = vec![(0.0, 0.0); hosts];
-    let each = reports.iter().zip(&weights);
-    for (((report, weight), residual), trust) in each.zip(&agreed.residuals).zip(&agreed.trust) {
-        for host in [report.near, report.far] {
-            own[host].0 += trust;
-            own[host].1 += weight * residual * residual;
-        }
-    }
-    let scaled = |(variance, (said, squares)): (f64, (f64, f64))| {
+    let least = cuts::least_variances(hosts, reports, weights);
+    variances
+        .into_iter()
+        .zip(least)
+        .map(|(v, least)| v.max(least))
+        .collect()
+}
+
+impl Own {
+    /// Standard deviation of a host that its edges leave this variance. `scale`: standard deviations of all edges in units of what
+    /// was learnt; `few`: what is learnt from few residuals may be larger by this.
+    fn sigma(&self, variance: f64, scale: f64, few: f64) -> f64 {
+        let trust = self.trust.max(f64::MIN_POSITIVE);
         // Residuals are smaller than errors by what the host's own offset took of them.
-        let free = f64::max(said - 1.0, 0.5);
-        let pooled = (POOLED * scale * scale + squares) / (POOLED + free);
-        let own = squares / free / (MODERATE * MODERATE);
+        let free = f64::max(self.trust - 1.0, 0.5);
+        let common = scale * scale * self.learnt / trust;
+        let pooled = (POOLED * common + self.squares) / (POOLED + free);
+        let own = self.squares / free / (MODERATE * MODERATE);
         let beyond = f64::max(pooled, own) - 1.0;
-        let beyond = if beyond > 0.0 { few * beyond } else { beyond };
-        f64::sqrt((1.0 + beyond) * variance)
-    };
-    variances.into_iter().zip(own).map(scaled).collect()
+        // Small residuals show that lines are better than they say, not that what lasts is less.
+        let beyond = beyond.max(beyond * self.said / trust);
+        let unknown = f64::min((few - 1.0) * beyond.max(0.0) * variance, self.most);
+        f64::sqrt((1.0 + beyond) * variance + unknown)
+    }
 }
 
 /// What edges differ by beyond what their lines say is lasting: paths that are longer in one direction. It is known from so many

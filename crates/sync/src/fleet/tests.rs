@@ -52,6 +52,30 @@ fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
     }
 }
 
+/// Three paths close one loop, so a single residual shows that their directions differ: sigma is large, but not beyond what their
+/// delays allow.
+#[test]
+fn what_one_residual_shows_is_bounded_by_the_delay() {
+    let mut fleet = Fleet::new(Wander::default());
+    let sigma_ns = |window: Window| {
+        let told = window
+            .corrections
+            .into_iter()
+            .map(|told| told.expect("a member"));
+        told.map(|told| told.error.sigma_ns).fold(0.0, f64::max)
+    };
+    for n in 1..60 {
+        let mut unequal = reports(2 * n);
+        unequal[2].line.ahead_ns = 1_500.0;
+        let sigma_ns = sigma_ns(fleet.window(3, &unequal));
+        let bounds = 500.0..5_000.0;
+        assert!(
+            n < 5 || bounds.contains(&sigma_ns),
+            "window {n}: {sigma_ns} ns"
+        );
+    }
+}
+
 /// All hosts follow a fleet time whose rate is far from theirs, and bends away further.
 #[test]
 fn the_rate_of_fleet_time_becomes_that_of_the_median_clock() {
