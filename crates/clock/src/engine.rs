@@ -217,6 +217,9 @@ impl Engine {
             self.told.counters.suspensions += 1;
             self.begin_anew();
         }
+        if let Some(beside) = machine.beside() {
+            self.own.scale.follow(beside);
+        }
         self.take_news(now);
         self.repeat(machine);
         self.correct(machine);
@@ -496,6 +499,7 @@ impl Engine {
     fn publish_clock(&mut self) {
         let mut shared = self.shared.lock().expect("readers do not panic");
         (shared.course, shared.trust) = (self.told.course, self.told.trust);
+        shared.scale = self.own.scale;
     }
 
     fn publish(&mut self, now: i64) {

@@ -12,6 +12,15 @@ pub struct Stamped {
     pub read_mono_ns: i64,
 }
 
+/// CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW at one instant, ns. No program changes the rate of the latter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beside {
+    /// CLOCK_MONOTONIC.
+    pub mono_ns: i64,
+    /// CLOCK_MONOTONIC_RAW.
+    pub raw_ns: i64,
+}
+
 /// Takes a datagram: its sender, its bytes, and its stamp, if the kernel stamped it.
 pub type Received<'a> = &'a mut dyn FnMut(SocketAddr, &[u8], Option<Stamped>);
 
@@ -31,6 +40,9 @@ pub struct Lacked {
 pub trait Machine {
     /// CLOCK_MONOTONIC, ns.
     fn now_mono_ns(&mut self) -> i64;
+
+    /// Both clocks, read beside each other; none if that took too long to be exact.
+    fn beside(&mut self) -> Option<Beside>;
 
     /// Sends a datagram; a network that refuses it has lost it. Says whether it left.
     fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool;

@@ -26,7 +26,7 @@ use nix::{
 };
 
 use crate::{
-    machine::{Lacked, Machine, Received, Stamped, Transmitted},
+    machine::{Beside, Lacked, Machine, Received, Stamped, Transmitted},
     wire,
 };
 
@@ -43,6 +43,9 @@ const MOST_AT_ONCE: usize = 8192;
 const SLOW_NS: i64 = 20_000;
 /// By how much a difference of two clocks is rounded.
 const ROUNDED_NS: i64 = 2;
+/// Two clocks are read beside each other if that takes less than this, ns, in so many attempts.
+const BESIDE_NS: i64 = 200;
+const BESIDE: usize = 3;
 
 /// CLOCK_MONOTONIC, ns: the clock that the BPF programs read.
 pub fn now_mono_ns() -> i64 {
@@ -57,6 +60,17 @@ pub fn now_ns(clock: ClockId) -> i64 {
 
 fn ns(time: &TimeSpec) -> i64 {
     time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}
+
+/// CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW beside each other; none if something came between.
+fn beside() -> Option<Beside> {
+    let before = now_mono_ns();
+    let raw_ns = now_ns(ClockId::CLOCK_MONOTONIC_RAW);
+    let took_ns = now_mono_ns() - before;
+    (0..BESIDE_NS).contains(&took_ns).then_some(Beside {
+        mono_ns: before + took_ns / 2,
+        raw_ns,
+    })
 }
 
 /// Sleeps until CLOCK_MONOTONIC reads this.
@@ -202,6 +216,10 @@ impl Machine for Socket {
         now_mono_ns()
     }
 
+    fn beside(&mut self) -> Option<Beside> {
+        (0..BESIDE).find_map(|_| beside())
+    }
+
     fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool {
         self.socket.send_to(datagram, to).is_ok()
     }
@@ -301,6 +319,24 @@ mod tests {
         assert!(ahead.narrow(6_000, 600_000 + 6_050, 6_100));
         assert!(ahead.to_mono(600_000).abs() <= 52);
         assert!(!ahead.narrow(7_000, 600_000 + 7_050, 7_100));
+    }
+
+    #[test]
+    fn the_raw_clock_is_read_beside_the_other() {
+        let soon = || {
+            (0..1_000_000)
+                .find_map(|_| beside())
+                .expect("a reading that nothing interrupts")
+        };
+        let first = soon();
+        sleep_until(first.mono_ns + 100_000_000);
+        let then = soon();
+        let (mono_ns, raw_ns) = (then.mono_ns - first.mono_ns, then.raw_ns - first.raw_ns);
+        // No program changes the rate by more than 500 ppm.
+        assert!(
+            (mono_ns - raw_ns).abs() < mono_ns / 1_000,
+            "{mono_ns}, {raw_ns}"
+        );
     }
 
     /// On loopback: a packet leaves, then arrives, between two readings of the clock.

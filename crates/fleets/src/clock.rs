@@ -9,6 +9,8 @@ pub struct Clock {
     oscillator: Oscillator,
     /// Changes of its rate: when, and by how much.
     rates: Vec<(i64, f64)>,
+    /// What programs do to its rate: the same.
+    programs: Vec<(i64, f64)>,
     /// Jumps: when, and how far forward, ns.
     jumps: Vec<(i64, i64)>,
     /// Times in which it stands still: beginning and end.
@@ -29,6 +31,11 @@ impl Clock {
         self.rates.push((at, rate));
     }
 
+    /// From `at` on a program makes it run faster by `rate`, which CLOCK_MONOTONIC_RAW does not.
+    pub fn slew(&mut self, at: i64, rate: f64) {
+        self.programs.push((at, rate));
+    }
+
     /// At `at` it jumps forward by `by_ns`, or back.
     pub fn jump(&mut self, at: i64, by_ns: i64) {
         self.jumps.push((at, by_ns));
@@ -41,6 +48,12 @@ impl Clock {
 
     /// What it reads.
     pub fn read(&self, at: i64) -> i64 {
+        let gained = |(from, rate): &(i64, f64)| rate * (at - from).max(0) as f64;
+        self.raw(at) + self.programs.iter().map(gained).sum::<f64>().round() as i64
+    }
+
+    /// What CLOCK_MONOTONIC_RAW reads.
+    pub fn raw(&self, at: i64) -> i64 {
         let stood = |(from, until): &(i64, i64)| (at.min(*until) - from).max(0);
         let ran = at - self.stops.iter().map(stood).sum::<i64>();
         let gained = |(from, rate): &(i64, f64)| rate * (at - from).max(0) as f64;

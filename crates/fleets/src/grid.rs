@@ -20,6 +20,8 @@ pub enum Event {
     Calm,
     /// Rates of clocks step by up to this, one host's every 12 s or so.
     RateSteps(f64),
+    /// The same, by a program that sets the clock.
+    Programs(f64),
     /// Another host leads, every 12 s or so.
     Leaders,
     /// Hosts are killed and start again.
@@ -132,6 +134,7 @@ fn happen(
     match event {
         Event::Calm => {}
         Event::RateSteps(most) => world.clock(host).change_rate(now, most * sign),
+        Event::Programs(most) => world.clock(host).slew(now, most * sign),
         Event::Jumps => {
             world.clock(host).jump(now, (1e6 * sign) as i64);
             return Some((host, now + NOTICE_NS));
@@ -251,7 +254,7 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
             "rates of clocks step by up to 0.1 ppm",
         ),
         (
-            Event::RateSteps(1e-5),
+            Event::Programs(1e-5),
             "programs change rates by up to 10 ppm",
         ),
         (Event::Leaders, "other leaders"),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use onramp_clock::{
-    machine::{Lacked, Machine, Received, Stamped, Transmitted},
+    machine::{Beside, Lacked, Machine, Received, Stamped, Transmitted},
     node::Node,
     registration::Registration,
     roster::Roster,
@@ -30,6 +30,8 @@ use crate::{clock::Clock, exponential_ns, spec::Spec, starvation::Bursts, stream
 const CALL_NS: i64 = 1_500;
 /// From the stamp of a packet that leaves to the wire, ns.
 const WIRE_NS: i64 = 300;
+/// Two clocks are read beside each other within this, ns.
+const BESIDE_NS: f64 = 30.0;
 /// After a machine was starved, its kernel stamps the packets that waited one by one, ns.
 const BACKLOG_NS: f64 = 1_500.0;
 
@@ -151,6 +153,14 @@ impl Simulated<'_> {
 impl Machine for Simulated<'_> {
     fn now_mono_ns(&mut self) -> i64 {
         self.host.clock.read(self.at)
+    }
+
+    fn beside(&mut self) -> Option<Beside> {
+        let noise_ns = BESIDE_NS * (2.0 * uniform(&mut self.host.rng) - 1.0);
+        Some(Beside {
+            mono_ns: self.host.clock.read(self.at),
+            raw_ns: self.host.clock.raw(self.at) + noise_ns as i64,
+        })
     }
 
     fn send(&mut self, datagram: &[u8], to: SocketAddr) -> bool {
