@@ -20,8 +20,9 @@ use crate::machine::Beside;
 /// A program has changed the rate when a reading is off by more than this, ns: two clocks cannot be read beside each other
 /// more exactly than within some 50 ns.
 const CHANGED_NS: f64 = 150.0;
-/// Readings that count, of 20 ms each.
+/// Readings that count, which are at least so far apart, ns: from two that are close together no rate follows.
 const READINGS: u32 = 150;
+const APART_NS: i64 = 15_000_000;
 
 /// What the own clock reads over CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,8 +38,9 @@ pub(crate) struct Scale {
     told: f64,
     /// What the unchanged clock is ahead of CLOCK_MONOTONIC_RAW, from the first reading on.
     ahead_of_raw_ns: Option<i64>,
-    /// Readings since a program changed the rate.
+    /// Readings since a program changed the rate, and when the last one was.
     readings: u32,
+    read_mono_ns: i64,
 }
 
 impl Scale {
@@ -71,16 +73,18 @@ impl Scale {
     /// those of a growing memory), which begin anew when a reading is off.
     pub fn follow(&mut self, beside: Beside) {
         let Beside { mono_ns, raw_ns } = beside;
-        let elapsed_ns = (mono_ns - self.since_mono_ns) as f64;
         let unchanged_ns = self.unchanged(mono_ns);
         let Some(ahead_ns) = self.ahead_of_raw_ns else {
             self.ahead_of_raw_ns = Some(unchanged_ns - raw_ns);
             self.readings = 1;
-            return self.go_on(mono_ns, 0.0);
+            self.read_mono_ns = mono_ns;
+            return;
         };
-        if elapsed_ns <= 0.0 {
+        let elapsed_ns = mono_ns - self.read_mono_ns;
+        if elapsed_ns < APART_NS {
             return;
         }
+        self.read_mono_ns = mono_ns;
         let off_ns = (raw_ns + ahead_ns - unchanged_ns) as f64 - self.rest_at(mono_ns);
         // Two readings make a rate.
         if off_ns.abs() > CHANGED_NS && self.readings > 1 {
@@ -96,7 +100,7 @@ impl Scale {
         };
         self.go_on(mono_ns, gain * off_ns);
         // The slope of the unchanged clock over CLOCK_MONOTONIC is 1 / (1 + rate).
-        let slope = (1.0 + self.rate).recip() + rate_gain * off_ns / elapsed_ns;
+        let slope = (1.0 + self.rate).recip() + rate_gain * off_ns / elapsed_ns as f64;
         self.rate = slope.recip() - 1.0;
     }
 
