@@ -193,43 +193,77 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
     fleet.settle();
 }
 
-/// A member with the key, which answers no probe and says of its neighbours' clocks what nobody else says: it has no fleet
-/// time, the leader names it, and it moves nobody.
-#[test]
-fn a_host_with_false_edges_is_named_and_moves_nobody() {
-    const STEP_NS: i64 = 3_000_000;
-    let mut fleet = Fleet::start(47, 3);
-    let own = fleet.address(9);
-    let socket = UdpSocket::bind(own).expect("a free address");
-    let lease = fleet
-        .etcd
-        .put_member("liar", &record(&own.to_string(), VERSION), true);
-    fleet.until("it is a member", |f| {
-        f.running()
-            .all(|agent| agent.status().membership.members == 4)
-    });
-    let (leader, term) = fleet.leader(1).expect("they have a leader");
-    let named = |fleet: &Fleet| fleet.agent(leader).status().membership.contradictory;
-    assert!(named(&fleet).is_empty());
-    socket.set_nonblocking(true).expect("it can");
-    let (mut seq, mut verdicts, mut far_epoch) = (0, 0, 0);
-    // Reads what has come, too: probes fill its buffer within seconds.
-    let mut lie = |fleet: &Fleet| {
+/// A member with the key, which answers no probe and says of its neighbours' clocks what nobody else says.
+struct Liar {
+    socket: UdpSocket,
+    own: SocketAddr,
+    /// Of its key in etcd.
+    lease: i64,
+    seq: u64,
+    far_epoch: u32,
+    /// Verdicts that it contradicts the others.
+    verdicts: u64,
+}
+
+impl Liar {
+    fn join(fleet: &Fleet) -> Liar {
+        let own = fleet.address(9);
+        let socket = UdpSocket::bind(own).expect("a free address");
+        socket.set_nonblocking(true).expect("it can");
+        Liar {
+            socket,
+            own,
+            lease: Liar::register(fleet, own),
+            seq: 0,
+            far_epoch: 0,
+            verdicts: 0,
+        }
+    }
+
+    fn register(fleet: &Fleet, own: SocketAddr) -> i64 {
+        let record = record(&own.to_string(), VERSION);
+        fleet.etcd.put_member("liar", &record, true)
+    }
+
+    /// Lies to whoever leads. Hosts that are starved do not lead, which may make it the oldest member: then it joins anew.
+    fn lie(&mut self, fleet: &Fleet) {
+        self.read();
+        match fleet.leader(1) {
+            Some((leader, term)) => self.report(fleet, fleet.address(leader), term),
+            None if self.leads(fleet) => {
+                fleet.etcd.revoke(self.lease);
+                self.lease = Liar::register(fleet, self.own);
+            }
+            None => {}
+        }
+    }
+
+    fn leads(&self, fleet: &Fleet) -> bool {
+        let status = fleet.agent(1).try_status();
+        status.is_some_and(|status| status.membership.coordinator == Some(self.own))
+    }
+
+    /// Takes what has come: probes would fill its buffer within seconds.
+    fn read(&mut self) {
         let mut datagram = [0; LONGEST];
-        while let Ok((bytes, from)) = socket.recv_from(&mut datagram) {
-            let message = Message::decode(&datagram[..bytes], &Keys::well_known(), from, own);
+        while let Ok((bytes, from)) = self.socket.recv_from(&mut datagram) {
+            let message = Message::decode(&datagram[..bytes], &Keys::well_known(), from, self.own);
             match message.map(|message| message.body) {
                 Ok(Body::Verdict(verdict)) => {
-                    verdicts += u64::from(verdict.state == State::Contradictory);
+                    self.verdicts += u64::from(verdict.state == State::Contradictory);
                 }
-                Ok(Body::Probe(probe)) => far_epoch = probe.epoch, // all hosts have this kernel's
+                Ok(Body::Probe(probe)) => self.far_epoch = probe.epoch, // all hosts have this kernel's
                 _ => {}
             }
         }
+    }
+
+    fn report(&mut self, fleet: &Fleet, leader: SocketAddr, term: u64) {
+        const STEP_NS: i64 = 3_000_000;
         let at = Time::from_ticks(onramp_clock::stamps::now_mono_ns());
         let edge = |n: i64| EdgeReport {
             far: fleet.address(n as usize),
-            far_epoch,
+            far_epoch: self.far_epoch,
             line: Line {
                 at,
                 about_ns: n * n * STEP_NS,
@@ -248,40 +282,71 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
             follows,
             edges,
         });
-        seq += 1;
-        let message = Message { seq, term, body };
-        let datagram = message.encode(&Keys::well_known(), own, fleet.address(leader));
-        socket
-            .send_to(&datagram, fleet.address(leader))
-            .expect("sent");
-    };
-    until("it is named", || {
-        lie(&fleet);
-        fleet.look();
-        named(&fleet) == [own]
+        self.seq += 1;
+        let message = Message {
+            seq: self.seq,
+            term,
+            body,
+        };
+        let datagram = message.encode(&Keys::well_known(), self.own, leader);
+        self.socket.send_to(&datagram, leader).expect("sent");
+    }
+
+    /// Whether the leader names it, and says so to whoever asks there.
+    fn is_named(&self, fleet: &Fleet) -> bool {
+        let Some((leader, _)) = fleet.leader(1) else {
+            return false;
+        };
+        let line = format!("{} is excluded: its edges contradict", self.own);
+        named(fleet) == [self.own] && fleet.agent(leader).shown().contains(&line)
+    }
+}
+
+/// Whom the leader names.
+fn named(fleet: &Fleet) -> Vec<SocketAddr> {
+    let status = fleet
+        .leader(1)
+        .and_then(|(leader, _)| fleet.agent(leader).try_status());
+    status.map_or(vec![], |status| status.membership.contradictory)
+}
+
+/// It has no fleet time, the leader names it, and it moves nobody.
+#[test]
+fn a_host_with_false_edges_is_named_and_moves_nobody() {
+    let mut fleet = Fleet::start(47, 3);
+    let mut liar = Liar::join(&fleet);
+    fleet.until("it is a member", |f| {
+        f.running()
+            .all(|agent| agent.status().membership.members == 4)
     });
-    let line = format!("{own} is excluded: its edges contradict");
-    assert!(fleet.agent(leader).shown().contains(&line));
+    assert!(named(&fleet).is_empty());
+    until("it is named", || {
+        liar.lie(&fleet);
+        fleet.look();
+        liar.is_named(&fleet)
+    });
     for _ in 0..3 {
-        lie(&fleet);
+        liar.lie(&fleet);
         fleet.watch(1);
     }
     until("it is still named", || {
-        lie(&fleet);
-        named(&fleet) == [own]
+        liar.lie(&fleet);
+        liar.is_named(&fleet)
     });
-    let others: Vec<usize> = (1..=3).filter(|n| *n != leader).collect();
-    until("the others have fleet time", || {
-        lie(&fleet);
-        let has_time = |n: &usize| fleet.agent(*n).status().clock.is_some();
-        others.iter().all(has_time)
+    until("the others have fleet time, and are not excluded", || {
+        liar.lie(&fleet);
+        let Some((leader, _)) = fleet.leader(1) else {
+            return false;
+        };
+        let mut others = (1..=3).filter(|n| *n != leader);
+        others.all(|n| {
+            let has_time = fleet.agent(n).status().clock.is_some();
+            has_time && !fleet.agent(n).shown().contains("is excluded")
+        })
     });
-    for n in others {
-        assert!(!fleet.agent(n).shown().contains("is excluded"));
-    }
     assert_eq!(fleet.steps(), 0);
-    assert!(verdicts > 0, "its state is contradictory");
-    fleet.etcd.revoke(lease);
+    assert!(liar.verdicts > 0, "its state is contradictory");
+    fleet.etcd.revoke(liar.lease);
     fleet.until("who has left is no longer named", |f| named(f).is_empty());
     fleet.settle();
 }
