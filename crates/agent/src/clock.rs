@@ -13,7 +13,7 @@ use crate::config::{ClockOptions, Configuration, Daemon, Given};
 use crate::fleet::{FleetArgs, Part};
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
-use crate::server::{answer_next, asked, block_signals, json, listen, wait, Asked};
+use crate::server::{asked, block_signals, json, wait, Asked, Door};
 
 /// Time between two signs of life for systemd.
 const BEAT_MS: u16 = 1_000;
@@ -61,7 +61,7 @@ pub fn run(options: &ClockOptions) -> Result<()> {
         .fleet
         .join(args.key_file.as_deref(), args.lease, None)?;
     let part = Arc::new(part);
-    let listener = listen(&socket)?;
+    let door = Door::open(&socket)?;
     if let Some(address) = args.fleet.metrics {
         let part = Arc::downgrade(&part);
         metrics::serve(address, move || {
@@ -81,16 +81,13 @@ pub fn run(options: &ClockOptions) -> Result<()> {
     notifier.ready("synchronising");
     let outcome = loop {
         notifier.beat();
-        let ready = wait(
-            &[signals.as_fd(), listener.as_fd()],
-            PollTimeout::from(BEAT_MS),
-        );
+        let ready = wait(&[signals.as_fd(), door.as_fd()], PollTimeout::from(BEAT_MS));
         match ready.as_deref() {
             Ok([true, _]) => match asked(&signals) {
                 Ok(Asked::Reload) => drop(running.reload()),
                 stop => break stop.map(|_| ()),
             },
-            Ok([_, true]) => answer_next(&listener, |request| match request {
+            Ok([_, true]) => door.answer(|request| match request {
                 Request::Status => json(&part.status()),
                 Request::Reload => json(&running.reload()),
                 Request::Flow(_) => bail!("a clock has no flows"),

@@ -10,7 +10,7 @@ mod traced;
 use std::{
     collections::BTreeMap,
     net::IpAddr,
-    os::{fd::AsFd, unix::net::UnixListener},
+    os::fd::AsFd,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -40,7 +40,7 @@ use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
 use crate::rules::{rules, tell_missing};
-use crate::server::{answer_next, asked, block_signals, json, listen, wait, Asked};
+use crate::server::{asked, block_signals, json, wait, Asked, Door};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trace::Trace;
@@ -121,11 +121,14 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     }
     prepare_pins(&args.bpffs);
     let signals = block_signals()?;
-    let listeners: Vec<UnixListener> = sockets.iter().map(|s| listen(s)).collect::<Result<_>>()?;
+    let doors: Vec<Door> = sockets
+        .iter()
+        .map(|s| Door::open(s))
+        .collect::<Result<_>>()?;
     let mut clock = args.clock_source()?;
     let clock_socket = clock_socket_path(netns);
-    let clock_listener = match clock.part() {
-        Some(_) => Some(listen(&clock_socket)?),
+    let clock_door = match clock.part() {
+        Some(_) => Some(Door::open(&clock_socket)?),
         None => None,
     };
     serve_metrics(&args, &clock, &sockets[0])?;
@@ -188,13 +191,13 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     }
 
     daemon.notifier.ready(&daemon.summary());
-    let outcome = daemon.serve(&signals, &listeners, clock_listener.as_ref());
+    let outcome = daemon.serve(&signals, &doors, clock_door.as_ref());
     daemon.notifier.stopping();
     daemon.end_trace();
     sockets
         .iter()
         .for_each(|socket| drop(std::fs::remove_file(socket)));
-    if clock_listener.is_some() {
+    if clock_door.is_some() {
         let _ = std::fs::remove_file(&clock_socket);
     }
     if matches!(outcome, Ok(Asked::HandOver)) {
@@ -277,15 +280,15 @@ impl Daemon {
     fn serve(
         &mut self,
         signals: &SignalFd,
-        listeners: &[UnixListener],
-        clock_listener: Option<&UnixListener>,
+        doors: &[Door],
+        clock_door: Option<&Door>,
     ) -> Result<Asked> {
         let period = Duration::from_nanos(self.clock.period_ns().max(1_000_000) as u64);
         let (mut renewal_due, mut look_due) = (Instant::now(), Instant::now());
         let mut trace_due = self.trace.as_ref().map(|_| Instant::now());
         let mut fds = vec![signals.as_fd()];
-        fds.extend(listeners.iter().map(AsFd::as_fd));
-        fds.extend(clock_listener.map(AsFd::as_fd));
+        fds.extend(doors.iter().map(AsFd::as_fd));
+        fds.extend(clock_door.map(AsFd::as_fd));
         loop {
             if is_due(&mut renewal_due, period) {
                 self.renew()?;
@@ -307,19 +310,14 @@ impl Daemon {
                     end => return Ok(end),
                 }
             }
-            for (listener, _) in listeners
-                .iter()
-                .zip(&ready[1..])
-                .filter(|(_, ready)| **ready)
-            {
-                self.answer(listener);
+            for (door, _) in doors.iter().zip(&ready[1..]).filter(|(_, ready)| **ready) {
+                self.answer(door);
             }
-            let of_clock = ready.get(1 + listeners.len());
-            if let (Some(true), Some(listener), Some(part)) =
-                (of_clock, clock_listener, self.clock.part())
+            let of_clock = ready.get(1 + doors.len());
+            if let (Some(true), Some(door), Some(part)) = (of_clock, clock_door, self.clock.part())
             {
                 let status = part.status();
-                answer_next(listener, |request| match request {
+                door.answer(|request| match request {
                     Request::Status => json(&status),
                     Request::Reload => json(&self.reload()),
                     Request::Flow(_) => bail!("a clock has no flows"),
@@ -328,8 +326,8 @@ impl Daemon {
         }
     }
 
-    fn answer(&mut self, listener: &UnixListener) {
-        answer_next(listener, |request| match request {
+    fn answer(&mut self, door: &Door) {
+        door.answer(|request| match request {
             Request::Status => json(&self.status()?),
             Request::Reload => json(&self.reload()),
             Request::Flow(ends) => json(&self.find_flow(ends)?),

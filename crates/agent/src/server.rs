@@ -1,22 +1,28 @@
 //! Common to all daemons: wait for signals, and answer requests.
 use std::{
     fs::Permissions,
-    io::{Read, Write},
+    io::{self, Read, Write},
     os::{
-        fd::BorrowedFd,
+        fd::{AsFd, BorrowedFd},
         unix::{
             fs::PermissionsExt,
             net::{UnixListener, UnixStream},
         },
     },
     path::{Path, PathBuf},
-    time::Duration,
+    sync::{
+        mpsc::{sync_channel, Receiver, SyncSender},
+        Arc,
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use nix::{
     poll::{poll, PollFd, PollFlags, PollTimeout},
     sys::{
+        eventfd::{EfdFlags, EventFd},
         signal::{SigSet, Signal},
         signalfd::{SfdFlags, SignalFd},
     },
@@ -25,9 +31,9 @@ use onramp_status::Request;
 use serde::Serialize;
 use tracing::warn;
 
-/// Longest request; longer ones are none.
-const LONGEST_REQUEST: u64 = 128;
-/// Longest wait for a client that does not read or write. Clients are the user that runs the daemon.
+/// Longest request, bytes; longer ones are none.
+const LONGEST_REQUEST: usize = 128;
+/// Time that a client has for its request, and again for the answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a signal asks a daemon to do.
@@ -66,8 +72,85 @@ pub fn asked(signals: &SignalFd) -> Result<Asked> {
 /// Permission bits of a socket: whoever connects can let the daemon read its configuration again.
 const OWNER_ONLY: u32 = 0o600;
 
+/// A socket at which clients ask. A thread of its own reads requests and writes answers, so a client that is slow at either
+/// holds up other clients, and nothing else.
+pub struct Door {
+    asked: Receiver<Question>,
+    /// Readable while a question waits.
+    bell: Arc<EventFd>,
+}
+
+struct Question {
+    request: Request,
+    answer: SyncSender<String>,
+}
+
+impl Door {
+    /// Listens at `socket`. The thread has this thread's capabilities and signal mask.
+    ///
+    /// # Errors
+    /// The socket cannot be bound.
+    pub fn open(socket: &Path) -> Result<Door> {
+        let listener = listen(socket)?;
+        let bell = Arc::new(EventFd::from_flags(
+            EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK,
+        )?);
+        let (ask, asked) = sync_channel(1);
+        let rings = Arc::clone(&bell);
+        thread::Builder::new()
+            .name("door".into())
+            .spawn(move || while admit(&listener, &ask, &rings) {})?;
+        Ok(Door { asked, bell })
+    }
+
+    /// Answers the client that waits, if one does; never waits itself.
+    pub fn answer(&self, respond: impl FnOnce(Request) -> Result<String>) {
+        let _ = self.bell.read();
+        let Ok(question) = self.asked.try_recv() else {
+            return;
+        };
+        match respond(question.request) {
+            // The thread waits for nothing else, so there is room.
+            Ok(text) => drop(question.answer.try_send(text)),
+            Err(error) => warn!("{UNANSWERED}: {error:#}"),
+        }
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+const UNANSWERED: &str = "a client at the socket got no answer";
+
+/// Lets the next client ask, and brings it the answer. False: the daemon has ended.
+fn admit(listener: &UnixListener, ask: &SyncSender<Question>, bell: &EventFd) -> bool {
+    let (stream, request) = match next_request(listener) {
+        Ok(next) => next,
+        Err(error) => {
+            warn!("{UNANSWERED}: {error:#}");
+            return true;
+        }
+    };
+    let (answer, answered) = sync_channel(1);
+    if ask.send(Question { request, answer }).is_err() {
+        return false;
+    }
+    let _ = bell.write(1);
+    // Without an answer the daemon has said why.
+    let Ok(text) = answered.recv() else {
+        return true;
+    };
+    if let Err(error) = write_within(&stream, text.as_bytes(), PATIENCE) {
+        warn!("{UNANSWERED}: {error}");
+    }
+    true
+}
+
 /// Listens at `socket` for requests.
-pub fn listen(socket: &Path) -> Result<UnixListener> {
+fn listen(socket: &Path) -> Result<UnixListener> {
     let parent: PathBuf = socket.parent().map(Into::into).unwrap_or_default();
     std::fs::create_dir_all(&parent)
         .with_context(|| format!("cannot create {} for --socket", parent.display()))?;
@@ -99,16 +182,57 @@ pub fn wait(fds: &[BorrowedFd<'_>], timeout: PollTimeout) -> Result<Vec<bool>> {
 /// The next client and its request.
 ///
 /// # Errors
-/// The client asks for something unknown, or for nothing within a second.
+/// The client asks for something unknown, or not within a second.
 fn next_request(listener: &UnixListener) -> Result<(UnixStream, Request)> {
-    let (stream, _) = listener.accept()?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut text = String::new();
-    (&stream).take(LONGEST_REQUEST).read_to_string(&mut text)?;
+    let (stream, _) = match listener.accept() {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            thread::sleep(PATIENCE); // descriptors are short, and may be again
+            return Err(error.into());
+        }
+    };
+    let text = read_within(&stream, PATIENCE)?;
     let request = Request::of(&text).with_context(|| {
         format!("the request is {text:?}, which is neither status, reload nor flow; use the onramp of the daemon's version")
     })?;
     Ok((stream, request))
+}
+
+/// All that a client writes, of which there may not be more than a request has.
+fn read_within(mut stream: &UnixStream, patience: Duration) -> io::Result<String> {
+    let deadline = Instant::now() + patience;
+    let mut text = vec![];
+    let mut buffer = [0; LONGEST_REQUEST];
+    loop {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        let room = LONGEST_REQUEST - text.len();
+        match stream.read(&mut buffer[..room])? {
+            0 => return String::from_utf8(text).map_err(io::Error::other),
+            count => text.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+fn write_within(mut stream: &UnixStream, bytes: &[u8], patience: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
+    let mut written = 0;
+    while written < bytes.len() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        written += stream.write(&bytes[written..])?;
+    }
+    Ok(())
+}
+
+/// The time until the deadline.
+///
+/// # Errors
+/// It has passed.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    match left.is_zero() {
+        true => Err(io::Error::from(io::ErrorKind::TimedOut)),
+        false => Ok(left),
+    }
 }
 
 /// An answer, as it is sent.
@@ -116,13 +240,47 @@ pub fn json(answer: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_string_pretty(answer)?)
 }
 
-/// Answers the next client; gives up after a second if the client does not read.
-pub fn answer_next(listener: &UnixListener, respond: impl FnOnce(Request) -> Result<String>) {
-    let answered = next_request(listener).and_then(|(mut stream, request)| {
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(stream.write_all(respond(request)?.as_bytes())?)
-    });
-    if let Err(error) = answered {
-        warn!("a client at the socket got no answer: {error:#}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Shutdown;
+
+    fn client(socket: &Path, writes: &str) -> UnixStream {
+        let mut stream = UnixStream::connect(socket).expect("it listens");
+        stream.write_all(writes.as_bytes()).expect("it is open");
+        stream
+    }
+
+    /// Waits until the bell rings, and answers so.
+    fn answer_once(door: &Door, text: &str) {
+        wait(&[door.as_fd()], PollTimeout::NONE).expect("it rings");
+        door.answer(|request| {
+            assert_eq!(request, Request::Status);
+            Ok(text.to_owned())
+        });
+    }
+
+    fn ask(socket: &Path) -> UnixStream {
+        let stream = client(socket, "status");
+        stream.shutdown(Shutdown::Write).expect("it is open");
+        stream
+    }
+
+    /// One that writes nothing more, one that writes for ever, and one that reads nothing of an answer that fills its buffers: the
+    /// daemon is only asked by the others, and never waits.
+    #[test]
+    fn a_slow_client_holds_up_nobody_for_long() {
+        let folder = tempfile::tempdir().expect("/tmp is writable");
+        let socket = folder.path().join("door");
+        let door = Door::open(&socket).expect("the socket is new");
+        let _silent = client(&socket, "stat");
+        let _endless = client(&socket, &"status".repeat(LONGEST_REQUEST));
+        let _deaf = ask(&socket);
+        let mut polite = ask(&socket);
+        answer_once(&door, &"x".repeat(10_000_000));
+        answer_once(&door, "well");
+        let mut text = String::new();
+        polite.read_to_string(&mut text).expect("it answers");
+        assert_eq!(text, "well");
     }
 }

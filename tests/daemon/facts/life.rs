@@ -1,16 +1,20 @@
 //! The daemon's life: what it finds it puts back; killed, it leaves traffic flowing; the device
 //! may go down, come up and disappear.
 use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    os::unix::net::UnixStream,
     thread,
     time::{Duration, Instant},
 };
 
 use nix::sys::signal::Signal;
-use onramp_status::{RootQdisc, Status};
+use onramp_status::{socket_path, RootQdisc, Status};
 use serde_json::Value;
 
 use crate::{
     agent::{onramp, write_keys, Agent, Ended, USUAL},
+    maps::{clock, now_mono_ns},
     net::{leave_subnets, shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load},
 };
@@ -365,4 +369,48 @@ pub fn status_tells_of_a_daemon_and_of_none() {
             "{words:?}: {code:?} {error}"
         );
     }
+}
+
+/// One client at the status socket writes a byte now and then; others ask the port of the metrics for the impossible. The lease is
+/// renewed all the time, and both doors answer afterwards.
+pub fn slow_clients_and_hostile_ones_hold_up_no_lease() {
+    let star = Star::build(&Plan::USUAL);
+    let (host, other) = star.pair();
+    let agent = Agent::start(host, &["--metrics", "10.0.0.1:9464"]);
+    let socket = socket_path(host.ns.inode(), "eth0");
+    let metrics = |request: &[u8]| {
+        other.ns.enter(|| {
+            let mut stream = TcpStream::connect((host.v4, 9464)).expect("the port is open");
+            let _ = stream.write_all(request); // it may be closed before all is read
+            stream
+        })
+    };
+    let mut slow: Option<UnixStream> = None;
+    let mut hostile = vec![];
+    for round in 0..100 {
+        let is_open = slow.as_mut().is_some_and(|slow| slow.write_all(b"s").is_ok());
+        if !is_open {
+            slow = Some(UnixStream::connect(&socket).expect("the daemon listens"));
+        }
+        if round % 5 == 0 {
+            hostile.push(metrics(b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n"));
+            hostile.push(metrics(&[b'x'; 100_000]));
+            hostile.push(metrics(b""));
+        }
+        pause_s(0.1);
+        assert!(clock(&agent).lease_expires_mono_ns > now_mono_ns(), "round {round}");
+    }
+    drop(slow);
+    let mut text = String::new();
+    let mut scrape = metrics(b"GET /metrics HTTP/1.0\r\n\r\n");
+    scrape.read_to_string(&mut text).expect("it answers");
+    assert!(text.starts_with("HTTP/1.0 200"), "{text}");
+    let pid = agent.status().pid;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|text| text.trim().strip_suffix(" kB"));
+    let peak_kb: u64 = peak.and_then(|kb| kb.parse().ok()).expect("the kernel counts");
+    println!("at most {peak_kb} kB");
+    assert!(peak_kb < 100_000, "{peak_kb} kB");
+    agent.assert_harmless();
 }

@@ -197,6 +197,7 @@ facts! {
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5 variant,
         down_and_up_under_load_loses_no_transfer: 16,
         it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
+        slow_clients_and_hostile_ones_hold_up_no_lease: 8,
         sighup_reads_the_keys_again: 14,
         a_daemon_without_peers_names_the_option_that_mends_it: 10,
         it_ends_with_its_device: 5,
