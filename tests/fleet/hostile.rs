@@ -37,6 +37,43 @@ fn record(address: &str, protocol: u8) -> String {
     format!(r#"{{"address":"{address}","protocol":{protocol},"version":"9.9"}}"#)
 }
 
+/// Members that a test registers and that must not lead. Hosts that are starved do not lead either, and join anew, which may make
+/// others the oldest.
+struct Registered {
+    /// Name and record.
+    members: Vec<(String, String)>,
+    leases: Vec<i64>,
+}
+
+impl Registered {
+    fn put(fleet: &Fleet, members: Vec<(String, String)>) -> Registered {
+        let mut registered = Registered {
+            members,
+            leases: vec![],
+        };
+        registered.join(fleet);
+        registered
+    }
+
+    fn join(&mut self, fleet: &Fleet) {
+        let put = |(name, record): &(String, String)| fleet.etcd.put_member(name, record, true);
+        self.leases = self.members.iter().map(put).collect();
+    }
+
+    fn leave(&mut self, fleet: &Fleet) {
+        let leases = self.leases.drain(..);
+        leases.for_each(|lease| fleet.etcd.revoke(lease));
+    }
+
+    /// While none of our hosts leads, they join anew.
+    fn stand_back(&mut self, fleet: &Fleet) {
+        if fleet.leader(1).is_none() {
+            self.leave(fleet);
+            self.join(fleet);
+        }
+    }
+}
+
 #[test]
 fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
     let mut fleet = Fleet::start(41, 3);
@@ -53,16 +90,11 @@ fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
     for (name, value, is_leased) in nonsense {
         fleet.etcd.put_member(name, value, is_leased);
     }
-    // This one looks right: a member that does not answer.
-    fleet
-        .etcd
-        .put_member("silent", &record(&host(41, 99), VERSION), true);
-    // And a hundred more of its kind, all of one address.
-    for n in 0..100 {
-        fleet
-            .etcd
-            .put_member(&format!("s{n}"), &record(&host(41, 98), VERSION), true);
-    }
+    // One looks right: a member that does not answer. And a hundred more of its kind, all of one address.
+    let silent = |name: String, n: u8| (name, record(&host(41, n), VERSION));
+    let alike = (0..100).map(|n| silent(format!("s{n}"), 98));
+    let members = [silent("silent".into(), 99)].into_iter().chain(alike);
+    let mut silent = Registered::put(&fleet, members.collect());
     fleet.until("they are told of", |f| {
         f.running().all(|agent| {
             let told = agent.status().membership.fleet.expect("in etcd");
@@ -79,8 +111,9 @@ fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
         status.membership.members, 5,
         "three of ours and two addresses"
     );
-    fleet.until("all have fleet time", |f| {
-        f.running().all(|agent| agent.status().clock.is_some())
+    until("all have fleet time", || {
+        silent.stand_back(&fleet);
+        fleet.running().all(|agent| agent.status().clock.is_some())
     });
     assert_eq!(fleet.steps(), 0);
 }
@@ -197,8 +230,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
 struct Liar {
     socket: UdpSocket,
     own: SocketAddr,
-    /// Of its key in etcd.
-    lease: i64,
+    registered: Registered,
     seq: u64,
     far_epoch: u32,
     /// Verdicts that it contradicts the others.
@@ -210,37 +242,24 @@ impl Liar {
         let own = fleet.address(9);
         let socket = UdpSocket::bind(own).expect("a free address");
         socket.set_nonblocking(true).expect("it can");
+        let member = ("liar".to_owned(), record(&own.to_string(), VERSION));
         Liar {
             socket,
             own,
-            lease: Liar::register(fleet, own),
+            registered: Registered::put(fleet, vec![member]),
             seq: 0,
             far_epoch: 0,
             verdicts: 0,
         }
     }
 
-    fn register(fleet: &Fleet, own: SocketAddr) -> i64 {
-        let record = record(&own.to_string(), VERSION);
-        fleet.etcd.put_member("liar", &record, true)
-    }
-
-    /// Lies to whoever leads. Hosts that are starved do not lead, which may make it the oldest member: then it joins anew.
+    /// Lies to whoever leads.
     fn lie(&mut self, fleet: &Fleet) {
         self.read();
         match fleet.leader(1) {
             Some((leader, term)) => self.report(fleet, fleet.address(leader), term),
-            None if self.leads(fleet) => {
-                fleet.etcd.revoke(self.lease);
-                self.lease = Liar::register(fleet, self.own);
-            }
-            None => {}
+            None => self.registered.stand_back(fleet),
         }
-    }
-
-    fn leads(&self, fleet: &Fleet) -> bool {
-        let status = fleet.agent(1).try_status();
-        status.is_some_and(|status| status.membership.coordinator == Some(self.own))
     }
 
     /// Takes what has come: probes would fill its buffer within seconds.
@@ -346,7 +365,7 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
     });
     assert_eq!(fleet.steps(), 0);
     assert!(liar.verdicts > 0, "its state is contradictory");
-    fleet.etcd.revoke(liar.lease);
+    liar.registered.leave(&fleet);
     fleet.until("who has left is no longer named", |f| named(f).is_empty());
     fleet.settle();
 }
@@ -356,7 +375,7 @@ fn a_host_with_false_edges_is_named_and_moves_nobody() {
 fn nodes_of_another_protocol_are_named_and_never_followed() {
     let mut fleet = Fleet::start(43, 2);
     let later = record(&host(43, 9), VERSION + 1);
-    let lease = fleet.etcd.put_member("later", &later, true);
+    let mut later = Registered::put(&fleet, vec![("later".to_owned(), later)]);
     fleet.until("it is named", |f| {
         let told = f.agent(1).status().membership.fleet.expect("in etcd");
         told.nodes
@@ -364,7 +383,10 @@ fn nodes_of_another_protocol_are_named_and_never_followed() {
             .any(|node| node.name == "later" && node.protocol == VERSION + 1)
     });
     fleet.watch(2);
-    fleet.until("it is no member and does no harm", Fleet::is_whole);
+    until("it is no member and does no harm", || {
+        later.stand_back(&fleet);
+        fleet.is_whole()
+    });
     // Both of ours begin again: now the other one is the oldest.
     for n in [1, 2] {
         fleet.stop(n, nix::sys::signal::Signal::SIGTERM);
@@ -385,7 +407,7 @@ fn nodes_of_another_protocol_are_named_and_never_followed() {
         fleet.is_timeless(&[1, 2]),
         "two protocols would make two fleet times"
     );
-    fleet.etcd.revoke(lease);
+    later.leave(&fleet);
     fleet.settle();
 }
 

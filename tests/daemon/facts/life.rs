@@ -388,17 +388,24 @@ pub fn slow_clients_and_hostile_ones_hold_up_no_lease() {
     let mut slow: Option<UnixStream> = None;
     let mut hostile = vec![];
     for round in 0..100 {
-        let is_open = slow.as_mut().is_some_and(|slow| slow.write_all(b"s").is_ok());
+        let is_open = slow
+            .as_mut()
+            .is_some_and(|slow| slow.write_all(b"s").is_ok());
         if !is_open {
             slow = Some(UnixStream::connect(&socket).expect("the daemon listens"));
         }
         if round % 5 == 0 {
-            hostile.push(metrics(b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n"));
+            hostile.push(metrics(
+                b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+            ));
             hostile.push(metrics(&[b'x'; 100_000]));
             hostile.push(metrics(b""));
         }
         pause_s(0.1);
-        assert!(clock(&agent).lease_expires_mono_ns > now_mono_ns(), "round {round}");
+        assert!(
+            clock(&agent).lease_expires_mono_ns > now_mono_ns(),
+            "round {round}"
+        );
     }
     drop(slow);
     let mut text = String::new();
@@ -409,7 +416,9 @@ pub fn slow_clients_and_hostile_ones_hold_up_no_lease() {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak = peak.and_then(|text| text.trim().strip_suffix(" kB"));
-    let peak_kb: u64 = peak.and_then(|kb| kb.parse().ok()).expect("the kernel counts");
+    let peak_kb: u64 = peak
+        .and_then(|kb| kb.parse().ok())
+        .expect("the kernel counts");
     println!("at most {peak_kb} kB");
     assert!(peak_kb < 100_000, "{peak_kb} kB");
     agent.assert_harmless();
