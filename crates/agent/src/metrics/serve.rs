@@ -192,8 +192,11 @@ mod tests {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// The answer to a whole head. A client that has no processor for two seconds gets none, and asks again.
     fn ask(door: SocketAddr, head: &str) -> String {
-        send(door, |stream| stream.write_all(head.as_bytes()))
+        let answer = || send(door, |stream| stream.write_all(head.as_bytes()));
+        let mut answers = (0..100).map(|_| answer());
+        answers.find(|text| !text.is_empty()).unwrap_or_default()
     }
 
     fn assert_answers(door: SocketAddr) {
