@@ -214,6 +214,12 @@ impl Agent {
         self.child.wait().expect("a child").code()
     }
 
+    /// Its code, if it has ended.
+    pub fn ended(&mut self) -> Option<i32> {
+        let status = self.child.try_wait().expect("a child");
+        status.map(|status| status.code().expect("nobody kills it"))
+    }
+
     /// None before it answers.
     pub fn try_status(&self) -> Option<Status> {
         query_within(&self.socket, ANSWER).ok()
