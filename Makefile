@@ -6,12 +6,15 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/fuzz tools/vm tools/record tools/deb tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/guest.sh tests/expect.sh tools/fleet-vm tests/fleet-vm/steps.sh tests/fleet-vm/commands.sh tests/fleet-vm/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/fuzz tools/vm tools/record tools/deb tools/rpm tools/rpm-test tools/package.sh tools/arm64 tools/same-results tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/guest.sh tests/expect.sh tools/fleet-vm tests/fleet-vm/steps.sh tests/fleet-vm/commands.sh tests/fleet-vm/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+
+# Crates whose tests make test-arm64 runs: arithmetic, and what the daemon decides.
+ARM64_TESTED := units law cc sync scenario trace status agent
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts bench bench-ns3 fuzz deb package-test systemd-test fleet-vm deploy-test lint clean
+.PHONY: help setup build demo test facts setup-arm64 test-arm64 facts-arm64 bench bench-ns3 fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -32,6 +35,16 @@ test: ## runs all checks and tests, including those in the rack's virtual machin
 facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
 	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded:: --skip upgrades:: --skip grid::
 
+setup-arm64: ## installs what the targets for arm64 need besides: a compiler, emulators, a kernel
+	@tools/setup arm64
+
+test-arm64: setup-arm64 ## runs the tests of the arithmetic on arm64 in emulation, and compares simulations byte by byte
+	tools/arm64 cargo test --locked $(ARM64_TESTED:%=--package onramp-%) --lib --tests
+	tools/same-results
+
+facts-arm64: setup-arm64 ## runs the facts of make test on an arm64 kernel in emulation
+	tools/arm64 cargo test --locked --workspace --test daemon
+
 bench: setup ## measures On-Ramp's cost per packet, the simulator's per packet-hop, the clock estimator's per fleet
 	cargo bench --locked --package onramp-bench --bench cost
 	cargo bench --locked --package onramp-rack --bench vm
@@ -43,8 +56,19 @@ bench-ns3: build ## compares the simulator's speed with that of ns-3; needs Debi
 deb: build ## builds the Debian package target/debian/onramp_*.deb; needs dpkg-dev
 	tools/deb
 
+rpm: build ## builds the package for distributions with RPM, target/rpm/onramp-*.rpm; needs Debian's package rpm
+	tools/rpm
+
+deb-arm64: setup-arm64 ## builds the Debian and the RPM package for arm64, cross-compiled
+	tools/arm64 cargo build --locked --release --package onramp
+	tools/arm64 tools/deb
+	tools/arm64 tools/rpm
+
 package-test: build ## installs, upgrades, removes and purges the package in a chroot; needs root, lintian and mmdebstrap
 	tools/package-test
+
+rpm-test: build ## installs, upgrades and removes the RPM package in a root; needs root, rpm and mmdebstrap
+	tools/rpm-test
 
 systemd-test: build ## runs the package's unit under a real systemd in a virtual machine; needs root and mmdebstrap
 	tools/systemd-test

@@ -1,11 +1,12 @@
-//! The structure of the workspace: rooms do not import each other in circles, files and types stay small, and tests do
-//! not depend on the machine that runs them.
+//! The structure of the workspace: rooms do not import each other in circles, files and types stay small, tests do
+//! not depend on the machine that runs them, and results not on its mathematics.
 //!
 //! A room is a module at the top of a crate: a folder or a file of `src/`. `lib.rs` and `main.rs` put rooms
 //! together and are none themselves; unit tests may use everything. Lines of code are counted without
 //! blank lines and without lines that are only a comment. Public fields are those with any `pub`.
 
 mod machine;
+mod mathematics;
 mod rooms;
 mod sizes;
 mod sources;
@@ -49,6 +50,16 @@ fn no_type_has_more_than_15_public_fields() {
         .map(|(name, fields)| format!("{name} has {fields} public fields"))
         .collect();
     assert!(wide.is_empty(), "above {MOST_FIELDS}:\n{}", wide.join("\n"));
+}
+
+#[test]
+fn results_do_not_depend_on_the_platforms_mathematics() {
+    let calls = mathematics::calls(&sources(&["rs"]));
+    assert!(
+        calls.is_empty(),
+        "their last bit depends on the processor and on glibc:\n{}\nUse the function of the libm crate",
+        calls.join("\n")
+    );
 }
 
 #[test]

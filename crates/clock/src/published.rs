@@ -93,7 +93,7 @@ impl Course {
                 reference_mono_ns: now,
                 offset_ns: (own.ticks() - now).saturating_add(correction.offset_at(own)),
                 drift: fast + correction.drift_at(own) * (1.0 + fast),
-                sigma_ns: correction.sigma_at(own).hypot(doubt_ns).round() as i64,
+                sigma_ns: libm::hypot(correction.sigma_at(own), doubt_ns).round() as i64,
                 heard_mono_ns: self.heard_mono_ns,
                 valid_until_mono_ns: self.valid_until_mono_ns,
             })

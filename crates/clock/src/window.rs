@@ -68,9 +68,7 @@ pub fn close(end: &mut NearEnd, now: Time<Near>) -> Found {
         Softness::of(Stamps::Software),
     );
     let line = line.map(|line| Line {
-        sigma_ns: line
-            .sigma_ns
-            .hypot(end.gap_changed(line.delay_ns, line.sigma_ns)),
+        sigma_ns: libm::hypot(line.sigma_ns, end.gap_changed(line.delay_ns, line.sigma_ns)),
         ..line
     });
     // An edge that has fallen silent tells nothing, though old pairs are left; nor does one that has just begun.

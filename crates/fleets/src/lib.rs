@@ -29,6 +29,6 @@ fn stream(seed: u64, purpose: u64) -> ChaCha8Rng {
 
 /// Exponentially distributed, at least 1 ns.
 fn exponential_ns(mean_ns: f64, rng: &mut ChaCha8Rng) -> i64 {
-    let ns = -mean_ns * onramp_sync::synthetic::uniform(rng).ln();
+    let ns = -mean_ns * libm::log(onramp_sync::synthetic::uniform(rng));
     (ns as i64).max(1)
 }

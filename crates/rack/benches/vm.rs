@@ -90,6 +90,7 @@ fn run(script: &str) -> anyhow::Result<Outcome> {
         plugin: None,
         cards: vec![],
         ptp_clock: None,
+        modules: &[],
     };
     let out = tempfile::tempdir()?;
     let script = format!("{script}\ncat /proc/uptime");

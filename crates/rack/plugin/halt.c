@@ -8,19 +8,21 @@
  * them, and from there on everything in the guest is somewhat different. The main loop is often awake then, because it
  * has just woken the guest.
  *
- * Does: before the guest executes `hlt`, wait until the main loop sleeps. Nobody wakes it but the thread that waits.
+ * Does: before the guest executes `hlt` (x86) or `wfi` (arm64), wait until the main loop sleeps. Nobody wakes it but the thread that waits.
  * Does not: wait where this machine's kernel does not tell whether a thread sleeps. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "qemu_plugin.h"
 
-#define HLT 0xf4
+static const unsigned char hlt[] = { 0xf4 };
+static const unsigned char wfi[] = { 0x7f, 0x20, 0x03, 0xd5 }; /* on x86 a jump, which has two bytes */
 /* A main loop that works for so long without sleeping has something to do that we do not know. Its own time counts, so
  * one that waits for a processor is waited for, however busy this machine. */
 #define MOST_WORK_NS 10000000
@@ -57,13 +59,18 @@ static void halts(unsigned int cpu, void *unused)
 		sched_yield();
 }
 
+static bool is(const struct qemu_plugin_insn *insn, const unsigned char *code, size_t size)
+{
+	return qemu_plugin_insn_size(insn) == size && !memcmp(qemu_plugin_insn_data(insn), code, size);
+}
+
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	/* It ends a block. */
 	struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, qemu_plugin_tb_n_insns(tb) - 1);
 
 	(void)id;
-	if (qemu_plugin_insn_size(last) == 1 && *(const unsigned char *)qemu_plugin_insn_data(last) == HLT)
+	if (is(last, hlt, sizeof(hlt)) || is(last, wfi, sizeof(wfi)))
 		qemu_plugin_register_vcpu_insn_exec_cb(last, halts, QEMU_PLUGIN_CB_NO_REGS, NULL);
 }
 

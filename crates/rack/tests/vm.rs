@@ -26,6 +26,7 @@ fn machine(seed: u64) -> Vm {
         plugin: None,
         cards: vec![],
         ptp_clock: None,
+        modules: &[],
     }
 }
 

@@ -40,8 +40,8 @@ impl Estimate {
                 interval: None,
             });
         }
-        let logarithms: Vec<f64> = pairs.iter().map(|(a, b)| (a / b).ln()).collect();
-        Some(Estimate::of(&logarithms)?.map(f64::exp))
+        let logarithms: Vec<f64> = pairs.iter().map(|(a, b)| libm::log(a / b)).collect();
+        Some(Estimate::of(&logarithms)?.map(libm::exp))
     }
 
     /// The mean and its interval on another scale; `to` must be increasing.

@@ -27,6 +27,15 @@ enum Shape {
     Step,
 }
 
+/// How a row says how many flows are up to its size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Form {
+    /// Behind a comma, from 0 to 1.
+    Probability,
+    /// Behind a space, from 0 to 100.
+    Percent,
+}
+
 /// Errors of a distribution's text.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DistributionError {
@@ -36,7 +45,7 @@ pub enum DistributionError {
     )]
     NoShape,
     /// A row is not two numbers.
-    #[error("line {line} is \"{text}\", expected size_bytes,cdf")]
+    #[error("line {line} is \"{text}\", expected a size and its probability such as 10000,0.15, or, as HPCC's traffic generator reads them, a size and a percentage such as 10000 15, in all lines alike")]
     NotAPoint {
         /// From 1.
         line: usize,
@@ -65,18 +74,23 @@ pub enum DistributionError {
 }
 
 impl Distribution {
-    /// Reads rows `size_bytes,cdf`; `#` starts a comment, the row of names is optional.
-    pub fn parse(csv: &str) -> Result<Distribution, DistributionError> {
+    /// Reads rows `size_bytes,cdf`; `#` starts a comment, the row of names is optional. Or rows of size and percentage, as
+    /// HPCC's traffic generator reads them; these are linear.
+    pub fn parse(text: &str) -> Result<Distribution, DistributionError> {
+        let text = text.trim_start_matches('\u{feff}'); // some editors put it in front
         let mut shape = None;
+        let mut form = None;
         let mut points: Vec<Point> = Vec::new();
-        for (line, text) in (1..).zip(csv.lines().map(str::trim)) {
+        for (line, text) in (1..).zip(text.lines().map(str::trim)) {
             match text.strip_prefix('#').map(str::trim) {
                 Some("interpolation: linear") => shape = Some(Shape::Linear),
                 Some("interpolation: step") => shape = Some(Shape::Step),
                 Some(_) => {}
                 None if text.is_empty() || text == "size_bytes,cdf" => {}
                 None => {
-                    let point = Point::parse(text).ok_or_else(|| DistributionError::NotAPoint {
+                    let form = *form.get_or_insert(Form::of(text));
+                    let point = form.point(text);
+                    let point = point.ok_or_else(|| DistributionError::NotAPoint {
                         line,
                         text: text.to_owned(),
                     })?;
@@ -88,7 +102,8 @@ impl Distribution {
                 }
             }
         }
-        let shape = shape.ok_or(DistributionError::NoShape)?;
+        let usual = (form == Some(Form::Percent)).then_some(Shape::Linear);
+        let shape = shape.or(usual).ok_or(DistributionError::NoShape)?;
         if points.len() == 1 && points[0].bytes == 0.0 {
             return Err(DistributionError::Nothing);
         }
@@ -153,16 +168,30 @@ impl Distribution {
     }
 }
 
-impl Point {
-    fn parse(text: &str) -> Option<Point> {
-        let (bytes, cdf) = text.split_once(',')?;
+impl Form {
+    fn of(row: &str) -> Form {
+        match row.contains(',') {
+            true => Form::Probability,
+            false => Form::Percent,
+        }
+    }
+
+    fn point(self, row: &str) -> Option<Point> {
+        let (separator, whole) = match self {
+            Form::Probability => (',', 1.0),
+            Form::Percent => (' ', 100.0),
+        };
+        let row = row.replace('\t', " ");
+        let (bytes, part) = row.split_once(separator)?;
         let number = |t: &str| t.trim().parse::<f64>().ok().filter(|n| n.is_finite());
         Some(Point {
             bytes: number(bytes)?,
-            cdf: number(cdf)?,
+            cdf: number(part)? / whole,
         })
     }
+}
 
+impl Point {
     fn follows(self, before: Option<&Point>) -> bool {
         let rises = before.is_none_or(|b| self.bytes > b.bytes && self.cdf >= b.cdf);
         rises && self.bytes >= 0.0 && (0.0..=1.0).contains(&self.cdf)
@@ -275,7 +304,8 @@ mod tests {
         assert_eq!(error("8,1"), DistributionError::NoShape.to_string());
         assert_eq!(
             error(&format!("{shape}8,0.5\n8;1")),
-            "line 3 is \"8;1\", expected size_bytes,cdf"
+            "line 3 is \"8;1\", expected a size and its probability such as 10000,0.15, or, as HPCC's traffic generator \
+             reads them, a size and a percentage such as 10000 15, in all lines alike"
         );
         assert_eq!(
             error(&format!("{shape}8,0.5\n9,0.4")),
@@ -286,6 +316,21 @@ mod tests {
             "the last row is at probability 0.5, expected 1"
         );
         assert_eq!(error(shape), "the last row is at probability 0, expected 1");
+    }
+
+    /// As HPCC's traffic_gen has it, and as an editor of Windows saves it.
+    #[test]
+    fn files_of_hpcc_are_linear_and_in_percent() {
+        let csv = "# interpolation: linear\nsize_bytes,cdf\n0,0\n10000,0.15\n30000000,1\n";
+        let expected = Distribution::parse(csv).unwrap();
+        let percent = "0 0\n10000 15\r\n30000000\t100\n";
+        assert_eq!(Distribution::parse(percent).unwrap(), expected);
+        let marked = format!("\u{feff}{csv}");
+        assert_eq!(Distribution::parse(&marked).unwrap(), expected);
+        let mixed = Distribution::parse("0 0\n10000,0.15\n").unwrap_err();
+        assert!(mixed.to_string().starts_with("line 2 is \"10000,0.15\""));
+        let above = Distribution::parse("0 0\n10000 150\n").unwrap_err();
+        assert!(above.to_string().contains("at probability 1.5"), "{above}");
     }
 
     proptest! {

@@ -36,7 +36,7 @@ impl Error {
         let age_s = age.as_s_f64().abs();
         let drifted_ns = self.drift_sigma * age_s * 1e9;
         let wandered_ns = 0.5 * self.wander_per_s * age_s * age_s * 1e9;
-        self.sigma_ns.hypot(drifted_ns).hypot(wandered_ns)
+        libm::hypot(libm::hypot(self.sigma_ns, drifted_ns), wandered_ns)
     }
 }
 
@@ -99,7 +99,7 @@ impl Correction {
             drift: target.drift_at(between) + gap_ns as f64 / over_ns,
             bend: 0.0,
             error: Error {
-                sigma_ns: sigma_ns.hypot(gap_ns as f64),
+                sigma_ns: libm::hypot(sigma_ns, gap_ns as f64),
                 drift_sigma: grows_ns / over_ns,
                 ..target.error
             },

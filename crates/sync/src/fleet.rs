@@ -297,7 +297,7 @@ impl Fleet {
         let offset = weighted_median(anchors.iter().map(|host| {
             let sigma_ns = foretold(*host).map_or(FIRST_SIGMA_NS, |error| error.sigma_ns);
             let ahead_ns = clocks[*host].offset_ns - found.offsets.offsets[*host];
-            (ahead_ns, sigma_ns.hypot(errors[*host].sigma_ns))
+            (ahead_ns, libm::hypot(sigma_ns, errors[*host].sigma_ns))
         }));
         let keep_rate = anchors
             .iter()
@@ -306,7 +306,7 @@ impl Fleet {
         let drift = weighted_median(anchors.iter().map(|host| {
             let sigma = foretold(*host).map_or(FIRST_DRIFT_SIGMA, |error| error.drift_sigma);
             let faster = rate(host) - found.drifts.offsets[*host];
-            (faster, sigma.hypot(errors[*host].drift_sigma))
+            (faster, libm::hypot(sigma, errors[*host].drift_sigma))
         }));
         for host in members {
             clocks[host].offset_ns = found.offsets.offsets[host] + offset;

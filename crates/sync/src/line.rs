@@ -100,7 +100,7 @@ impl Line {
     /// How exactly that is known, ns.
     pub fn sigma_at(&self, at: Time<Near>) -> f64 {
         let since_ns = at.ticks().saturating_sub(self.at.ticks()) as f64;
-        self.sigma_ns.hypot(self.drift_sigma * since_ns)
+        libm::hypot(self.sigma_ns, self.drift_sigma * since_ns)
     }
 }
 
@@ -152,7 +152,7 @@ pub fn fit(above: &[Point], below: &[Point], softness: Softness) -> Option<Line>
         drift,
         delay_ns: width / 2.0,
         points,
-        sigma_ns: apart_ns.0.hypot(apart_ns.1) / 2.0,
+        sigma_ns: libm::hypot(apart_ns.0, apart_ns.1) / 2.0,
         drift_sigma,
     })
 }

@@ -178,6 +178,12 @@ impl FleetErrors {
         let all = self.in_sigmas.len();
         (all > 0).then(|| within.count() as f64 / all as f64)
     }
+
+    /// The error of most sigmas, in sigmas, if there are any.
+    pub fn most_sigmas(&self) -> Option<f64> {
+        let magnitudes = self.in_sigmas.iter().map(|error| error.abs());
+        magnitudes.reduce(f64::max)
+    }
 }
 
 impl Stamps {

@@ -225,7 +225,7 @@ impl Engine {
         let own = Time::from_ticks(own_ns);
         let course = self.told.course.as_ref();
         let sigma_ns = course.map_or(f64::INFINITY, |course| course.at(own).sigma_at(own));
-        if sigma_ns.hypot(self.told.trust.doubt_ns) > self.wrong_ns() {
+        if libm::hypot(sigma_ns, self.told.trust.doubt_ns) > self.wrong_ns() {
             return 0;
         }
         self.fleet_ns(own_ns)

@@ -62,6 +62,7 @@ fn main() -> anyhow::Result<ExitCode> {
         plugin: None,
         cards: vec![],
         ptp_clock: None,
+        modules: &[],
     };
     let mut files = Vec::new();
     for argument in &arguments.file {

@@ -38,6 +38,7 @@ const MODULES: &[&str] = &[
     "cls_basic",
     "act_mirred",
     "act_gact",
+    "act_skbedit",
     "tcp_bbr",
     "tcp_dctcp",
     "tcp_diag",
@@ -76,7 +77,9 @@ pub(super) struct Image {
 pub(super) fn build(vm: &Vm, job: &Job) -> Result<Image, VmError> {
     let cache = vm.cache.join("vm");
     fs::create_dir_all(&cache).map_err(at(&cache))?;
-    let mut initrd = base(&vm.kernel, &cache)?;
+    let root = vm.cache.join("root");
+    let root = if root.is_dir() { &root } else { Path::new("/") };
+    let mut initrd = base(&vm.kernel, root, &cache)?;
     if !vm.cards.is_empty() {
         let mut archive = Archive::default();
         archive.modules("card", &vm.kernel.modules(CARD_MODULES)?)?;
@@ -87,7 +90,12 @@ pub(super) fn build(vm: &Vm, job: &Job) -> Result<Image, VmError> {
         archive.modules("clock", &vm.kernel.modules(&[vmclock::MODULE])?)?;
         initrd.extend(archive.finish());
     }
-    initrd.extend(job_archive(job)?);
+    if !vm.modules.is_empty() {
+        let mut archive = Archive::default();
+        archive.modules("more", &vm.kernel.modules(vm.modules)?)?;
+        initrd.extend(archive.finish());
+    }
+    initrd.extend(job_archive(job, root)?);
     Ok(Image {
         kernel: vm.kernel.bootable(&cache)?,
         initrd,
@@ -106,11 +114,11 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), VmError> {
 
 /// The archive that all guests of `kernel` share: `/init`, programs, modules. Its name in `cache` has a
 /// digest of its content.
-fn base(kernel: &Kernel, cache: &Path) -> Result<Vec<u8>, VmError> {
+fn base(kernel: &Kernel, root: &Path, cache: &Path) -> Result<Vec<u8>, VmError> {
     let programs: Vec<PathBuf> = ["busybox"]
         .iter()
         .chain(PROGRAMS)
-        .map(|name| find_program(name))
+        .map(|name| program_in(root, name))
         .collect::<Result<_, _>>()?;
     let modules = kernel.modules(MODULES)?;
     let mut hasher = DefaultHasher::new();
@@ -129,14 +137,18 @@ fn base(kernel: &Kernel, cache: &Path) -> Result<Vec<u8>, VmError> {
     if let Ok(archive) = fs::read(&kept) {
         return Ok(archive);
     }
-    let archive = base_archive(&programs, &modules)?;
+    let archive = base_archive(root, &programs, &modules)?;
     write_whole(&kept, &archive)?;
     Ok(archive)
 }
 
 /// Makes the archive of [`base`]; the first of `programs` is busybox.
-fn base_archive(programs: &[PathBuf], modules: &[PathBuf]) -> Result<Vec<u8>, VmError> {
-    let mut archive = Archive::default();
+fn base_archive(
+    root: &Path,
+    programs: &[PathBuf],
+    modules: &[PathBuf],
+) -> Result<Vec<u8>, VmError> {
+    let mut archive = Archive::of(root);
     for name in DIRECTORIES {
         archive.directory(name);
     }
@@ -147,7 +159,8 @@ fn base_archive(programs: &[PathBuf], modules: &[PathBuf]) -> Result<Vec<u8>, Vm
             &Path::new("/bin").join(program.file_name().unwrap_or_default()),
         )?;
     }
-    for applet in run_text(Command::new(&programs[0]).arg("--list"))?.lines() {
+    // This host's busybox, because it cannot run one for another processor: both are Debian's.
+    for applet in run_text(Command::new("busybox").arg("--list"))?.lines() {
         archive.symlink(
             &format!("bin/{applet}"),
             if applet == "sh" { "bash" } else { "busybox" },
@@ -158,8 +171,8 @@ fn base_archive(programs: &[PathBuf], modules: &[PathBuf]) -> Result<Vec<u8>, Vm
 }
 
 /// The archive of one job: its command and files.
-fn job_archive(job: &Job) -> Result<Vec<u8>, VmError> {
-    let mut archive = Archive::default();
+fn job_archive(job: &Job, root: &Path) -> Result<Vec<u8>, VmError> {
+    let mut archive = Archive::of(root);
     let words: Vec<String> = job.command.iter().map(|word| quote(word)).collect();
     archive.file(
         "job/command",
@@ -213,11 +226,20 @@ fn unsigned_len(elf: &[u8]) -> usize {
 /// A cpio archive in the making; knows which paths it has.
 #[derive(Default)]
 struct Archive {
+    /// The system whose libraries its programs load.
+    root: PathBuf,
     bytes: Vec<u8>,
     paths: BTreeSet<String>,
 }
 
 impl Archive {
+    fn of(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            ..Self::default()
+        }
+    }
+
     fn directory(&mut self, path: &str) {
         self.entry(path, 0o040_755, &[]);
     }
@@ -247,10 +269,11 @@ impl Archive {
         let mode = fs::metadata(host).map_err(at(host))?.permissions().mode() & 0o777;
         self.file(&relative(guest), mode, &content);
         if content.starts_with(b"\x7fELF") {
-            for library in libraries(host)? {
-                if !self.paths.contains(&relative(&library)) {
+            for library in libraries(host, &self.root)? {
+                let path = relative(library.strip_prefix(&self.root).unwrap_or(&library));
+                if !self.paths.contains(&path) {
                     let content = fs::read(&library).map_err(at(&library))?;
-                    self.file(&relative(&library), 0o755, &content);
+                    self.file(&path, 0o755, &content);
                 }
             }
         }
@@ -286,8 +309,28 @@ impl Archive {
     }
 }
 
+/// Directories of programs and of libraries in a system for another processor. In the later ones of programs there are
+/// links to the former ones, which would lead to this host's programs.
+const PROGRAMS_IN: [&str; 4] = ["bin", "sbin", "usr/bin", "usr/sbin"];
+const LIBRARIES_IN: [&str; 2] = ["lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu"];
+
+/// Path of a program of the system `root`.
+fn program_in(root: &Path, name: &str) -> Result<PathBuf, VmError> {
+    if root == Path::new("/") {
+        return find_program(name);
+    }
+    file_in(root, &PROGRAMS_IN, name)
+}
+
+/// The file in the first of these directories that has it.
+fn file_in(root: &Path, directories: &[&str], name: &str) -> Result<PathBuf, VmError> {
+    let candidates = directories.iter().map(|dir| root.join(dir).join(name));
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.ok_or_else(|| at(&root.join(name))(std::io::ErrorKind::NotFound.into()))
+}
+
 /// Path of a host program, `/usr/sbin` included: a user's `PATH` may lack it.
-fn find_program(name: &str) -> Result<PathBuf, VmError> {
+pub(super) fn find_program(name: &str) -> Result<PathBuf, VmError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
@@ -299,8 +342,13 @@ fn find_program(name: &str) -> Result<PathBuf, VmError> {
         })
 }
 
-/// Absolute paths of the libraries and the loader that `program` needs; none if it is static.
-fn libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
+/// Paths of the libraries and the loader in `root` that `program` needs; none if it is static.
+fn libraries(program: &Path, root: &Path) -> Result<Vec<PathBuf>, VmError> {
+    if root != Path::new("/") {
+        let mut found = Vec::new();
+        add_libraries_in(root, program, &mut found)?;
+        return Ok(found);
+    }
     let output = Command::new("ldd").arg(program).output();
     let output = output.map_err(|source| VmError::NoProgram {
         program: "ldd".into(),
@@ -313,6 +361,30 @@ fn libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
         .filter(|word| word.starts_with('/') && !word.ends_with(':'))
         .map(PathBuf::from)
         .collect())
+}
+
+/// As `ldd`, which would run the program's own loader, does.
+fn add_libraries_in(root: &Path, program: &Path, found: &mut Vec<PathBuf>) -> Result<(), VmError> {
+    let text = run_text(
+        Command::new("readelf")
+            .args(["-W", "-l", "-d"])
+            .arg(program),
+    )?;
+    // Lines read "[Requesting program interpreter: /lib/ld-linux-aarch64.so.1]" or "(NEEDED) Shared library: [libc.so.6]".
+    for line in text.lines() {
+        let library = if let Some((_, path)) = line.split_once("interpreter: /") {
+            root.join(path.trim_end_matches(']'))
+        } else if let Some((_, name)) = line.split_once("Shared library: [") {
+            file_in(root, &LIBRARIES_IN, name.trim_end_matches(']'))?
+        } else {
+            continue;
+        };
+        if !found.contains(&library) {
+            found.push(library.clone());
+            add_libraries_in(root, &library, found)?;
+        }
+    }
+    Ok(())
 }
 
 /// Standard output of a host command.

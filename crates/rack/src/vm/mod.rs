@@ -10,6 +10,7 @@
 mod error;
 mod image;
 mod kernel;
+mod platform;
 mod qemu;
 mod vmclock;
 mod watchdog;
@@ -28,7 +29,8 @@ pub use watchdog::Stuck;
 pub struct Vm {
     /// Kernel that is booted.
     pub kernel: Kernel,
-    /// Directory of the archives with the kernel's modules and the host's tools, which runs share.
+    /// Directory of the archives with the kernel's modules and the guest's tools, which runs share. The tools are those of
+    /// this host, or those in `root`, if it is there: a system for the guest's processor.
     pub cache: PathBuf,
     /// Guest memory, MiB.
     pub memory_mib: u32,
@@ -43,6 +45,8 @@ pub struct Vm {
     pub cards: Vec<Card>,
     /// A PTP hardware clock: `/dev/ptp0`.
     pub ptp_clock: Option<PtpClock>,
+    /// Modules besides those that every guest has, by name.
+    pub modules: &'static [&'static str],
 }
 
 /// A virtio network card. It takes one frame from its ring, sends it, and only then takes the next one.

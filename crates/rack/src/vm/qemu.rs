@@ -12,38 +12,29 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::error::{at, tail, trouble};
-use super::image::Image;
+use super::image::{find_program, Image};
+use super::platform::{plugin, PLATFORM};
 use super::vmclock;
 use super::watchdog::{Emulator, Watchdog};
 use super::{Card, Job, Outcome, Vm, VmError};
 
-const PROGRAM: &str = "qemu-system-x86_64";
-
-/// Plugin without which a guest's course depends on the load of this machine (plugin/halt.c).
-const HALT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/halt.so"));
-
 /// Interval at which the host checks for output, the end of the process and cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Command line of every kernel. A spinning wait costs 0.5 us of host time for each 10 ns of guest time,
-/// because the emulator leaves its loop at every `pause`.
+/// Command line of every kernel; that of its platform follows.
 const KERNEL_ARGUMENTS: &[&str] = &[
-    "console=ttyS0 quiet",
-    // The same addresses and the same clock in every run.
-    "nokaslr tsc=reliable",
+    // The same addresses in every run.
+    "quiet nokaslr",
     // A program lies where it lay before, so the emulator has translated it already: starting one takes half the time.
     "norandmaps",
-    // An emulated processor does not speculate, and one alone needs no lock prefixes replaced.
-    "mitigations=off noreplace-smp",
-    // The HPET is the timer: to calibrate the local APIC's, the kernel would spin for 100 ms (3 s of
-    // ours). The test whether the timer's interrupt arrives spins too.
-    "nolapic_timer no_timer_check",
+    // An emulated processor does not speculate.
+    "mitigations=off",
     // The kernel's own certificates cost 0.3 s to parse and serve only to check modules.
     "initcall_blacklist=load_system_certificate_list",
     // The kernel's tests of its own ciphers are two fifths of what it does until it is up.
     "cryptomgr.notests=1",
     // A kernel that panics ends the guest.
-    "oops=panic panic=-1 reboot=t",
+    "oops=panic panic=-1",
 ];
 
 /// Boots `image` and waits for the guest to power off.
@@ -62,13 +53,19 @@ pub(super) fn run(
     let initrd = dir.join("initrd");
     fs::write(&initrd, &image.initrd).map_err(at(&initrd))?;
 
-    let plugin = dir.join("halt.so");
-    fs::write(&plugin, HALT).map_err(at(&plugin))?;
+    let emulator = find_program(PLATFORM.emulator)?;
+    let halt = dir.join("halt.so");
+    let plugin = plugin(&emulator).map_err(at(&emulator))?;
+    fs::write(&halt, plugin).map_err(at(&halt))?;
 
     let mut lines = Lines::create(&dir.join("lines"))?;
     let mut uptimes = Lines::create(&dir.join("uptimes"))?;
     let start = Instant::now();
-    let mut guest = Guest(command(vm, &image.kernel, dir)?.spawn().map_err(no_qemu)?);
+    let mut guest = Guest(
+        command(vm, &emulator, &image.kernel, dir)?
+            .spawn()
+            .map_err(no_qemu)?,
+    );
     let mut watchdog = Watchdog::new(job.patience);
     let ended = loop {
         let status = guest.0.try_wait().map_err(no_qemu)?;
@@ -107,13 +104,14 @@ pub(super) fn run(
 }
 
 /// The emulator, ready to start.
-fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
+fn command(vm: &Vm, emulator: &Path, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
     let ourselves = rustix::process::getpid();
     let errors = dir.join("qemu");
     let file = |name: &str| format!("file,id={name},path={}", dir.join(name).display());
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(emulator);
     command
-        .args(["-machine", "pc", "-accel", "tcg", "-cpu", "Nehalem"])
+        .args(PLATFORM.machine)
+        .args(["-accel", "tcg"])
         .args([
             "-icount",
             "shift=0,sleep=off",
@@ -161,8 +159,9 @@ fn command(vm: &Vm, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
         .args([
             "-append",
             &format!(
-                "{} onramp.seed={}{}",
+                "{} {} onramp.seed={}{}",
                 KERNEL_ARGUMENTS.join(" "),
+                PLATFORM.kernel.join(" "),
                 vm.seed,
                 vm.ptp_clock
                     .map_or(String::new(), |_| vmclock::kernel_argument()),
@@ -302,7 +301,7 @@ fn unpack(dir: &Path, out: &Path) -> Result<Option<i32>, VmError> {
 /// The error of an emulator that cannot be started.
 fn no_qemu(source: std::io::Error) -> VmError {
     VmError::NoProgram {
-        program: PROGRAM.into(),
+        program: PLATFORM.emulator.into(),
         source,
     }
 }
@@ -311,7 +310,7 @@ fn no_qemu(source: std::io::Error) -> VmError {
 fn died(status: ExitStatus, dir: &Path, output: &str) -> VmError {
     let mut tail = last_words(dir, output);
     if !status.success() {
-        tail.push_str(&format!("\n{PROGRAM}: {status}"));
+        tail.push_str(&format!("\n{}: {status}", PLATFORM.emulator));
     }
     VmError::GuestDied { tail }
 }

@@ -143,8 +143,8 @@ impl Claim {
 /// The sizes of two effects are compared by their logarithms: of a fall of 21 %, half as much is 11 %. The ratios
 /// must be close too, because a factor of the logarithm is much where the effect is large.
 fn of_effect(paper: f64, within: f64) -> Range {
-    let far = (paper.ln() * within).exp();
-    let near = (paper.ln() / within).exp();
+    let far = libm::exp(libm::log(paper) * within);
+    let near = libm::exp(libm::log(paper) / within);
     match paper > 1.0 {
         true => Range::closed(near.max(paper / within), far.min(paper * within)),
         false => Range::closed(far.max(paper / within), near.min(paper * within)),

@@ -42,7 +42,7 @@ pub(super) const KEYS: &[Key] = &[
         "traffic.workload",
         Form::ChoiceOrPath(BuiltIn::VARIANTS),
         Required,
-        "Distribution of flow sizes: the name of a distribution in workloads/, or a file of the same format.",
+        "Distribution of flow sizes: the name of a distribution in workloads/, or a file. Its rows are a size in bytes and the part of flows up to it: `10000,0.15` below a line `# interpolation: linear` or `step`, or `10000 15` in percent, linear, as HPCC's traffic generator reads them.",
     )
     .of(POISSON)
     .rack_has(Rack::If("named distributions", |_, _, value| {

@@ -163,7 +163,7 @@ impl Found {
         let drifts = uncertainties(hosts, reports, drifts, &self.drifts, scales.1);
         let error = |host: usize| {
             self.placed[host].unwrap_or(Error {
-                sigma_ns: offsets[host].hypot(WHOLE_NS),
+                sigma_ns: libm::hypot(offsets[host], WHOLE_NS),
                 drift_sigma: drifts[host],
                 wander_per_s: 0.0,
             })

@@ -142,18 +142,18 @@ impl Found {
         }
         let apart = spread(claims.iter().map(|claim| claim.drift - drift));
         // The error of a line's drift falls with the power 1.5 of its length: half a window, then a window more.
-        let first = FIRST_DRIFT_SIGMA / (1.0 + 2.0 * windows as f64).powf(1.5);
+        let first = FIRST_DRIFT_SIGMA / libm::pow(1.0 + 2.0 * windows as f64, 1.5);
         let count = claims.len() as f64;
-        let sigma = |first: f64, apart: f64| (first / count).hypot(apart / count.sqrt());
+        let sigma = |first: f64, apart: f64| libm::hypot(first / count, apart / count.sqrt());
         let drifts = together(claims.iter().map(|claim| claim.drift_sigma));
         self.offsets.offsets[host] = offset_ns;
         self.drifts.offsets[host] = drift;
         self.lost[host] = None;
         self.placed[host] = Some(Error {
-            sigma_ns: sigma(FIRST_SIGMA_NS, apart_ns)
-                .hypot(lines_ns)
-                .hypot(WHOLE_NS),
-            drift_sigma: sigma(first, apart).hypot(drifts),
+            sigma_ns: [lines_ns, WHOLE_NS]
+                .into_iter()
+                .fold(sigma(FIRST_SIGMA_NS, apart_ns), libm::hypot),
+            drift_sigma: libm::hypot(sigma(first, apart), drifts),
             wander_per_s: 0.0,
         });
     }
