@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context, Result};
 use onramp_report::{page, Section, Table};
 use onramp_results::{write_whole, SummaryFile};
+use onramp_runs::count;
 use onramp_trace::{merge, read, Merged, Trace};
 use onramp_units::{Bytes, Rate, Span};
 use serde_json::json;
@@ -182,19 +183,35 @@ fn limits(args: &Args, traces: &[Trace], merged: &Merged, windows: usize) -> Vec
     let plan = plan_of(args, merged);
     let mut lines = vec![
         format!(
-            "{} flows of {} senders to {} hosts; the {windows} busiest windows were replayed, so quiet times gain less",
-            merged.flows.len(),
-            merged.senders,
-            merged.hosts.len()
+            "{} of {} to {}; the busiest {} replayed, so quiet times gain less",
+            count(merged.flows.len(), "flow"),
+            count(merged.senders, "sender"),
+            count(merged.hosts.len(), "host"),
+            match windows {
+                1 => "window was".to_owned(),
+                many => format!("{many} windows were"),
+            }
         ),
-        format!("line rate {} ({})", plan.rate, from(args.rate.is_some(), merged.line_rate.is_some())),
-        format!("idle delay {} ({})", plan.delay, from(args.delay.is_some(), merged.base_delay.is_some())),
-        format!("assumed: one switch with a buffer of {}, {}, all hosts with On-Ramp", args.buffer, args.cc),
+        format!(
+            "line rate {} ({})",
+            plan.rate,
+            from(args.rate.is_some(), merged.line_rate.is_some())
+        ),
+        format!(
+            "idle delay {} ({})",
+            plan.delay,
+            from(args.delay.is_some(), merged.base_delay.is_some())
+        ),
+        format!(
+            "assumed: one switch with a buffer of {}, {}, all hosts with On-Ramp",
+            args.buffer, args.cc
+        ),
     ];
     if merged.senders < merged.hosts.len() {
         let without = merged.hosts.len() - merged.senders;
         lines.push(format!(
-            "{without} hosts have no trace or sent nothing: what they sent is missing, and an incast with them too"
+            "without a trace, or sent nothing: {}; what they sent is missing, and an incast with them too",
+            count(without, "host")
         ));
     }
     if traces.iter().any(|trace| !trace.head.observes) {

@@ -78,7 +78,7 @@ impl OutArgs {
 pub struct ThreadArgs {
     /// Number of runs or virtual machines at a time. A simulated run uses several threads if there are
     /// fewer runs. Results do not depend on it [default: number of processors]
-    #[arg(long, visible_alias = "jobs", value_name = "NUMBER", allow_negative_numbers = true,
+    #[arg(long, alias = "jobs", value_name = "NUMBER", allow_negative_numbers = true,
         value_parser = at_least_one)]
     pub threads: Option<usize>,
 }

@@ -9,7 +9,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use onramp_agent::{
-    doctor::{read_device, read_host},
+    config::DoctorOptions,
+    doctor::{read_device, read_host, Plan},
     metrics::{self, Snapshot},
 };
 use onramp_status::{clock_socket_path, netns_inode, query, sockets, Status};
@@ -117,14 +118,14 @@ fn name_of(socket: &Path) -> String {
 }
 
 fn diagnosis(devices: &[String]) -> String {
-    let host = match read_host() {
+    let host = match Plan::of(&DoctorOptions::default()).and_then(read_host) {
         Ok(host) => host,
         Err(error) => return format!("{error:#}\n"),
     };
     let mut text = doctor::of_host(&host);
     for dev in devices {
         text += &match read_device(dev) {
-            Ok(device) => doctor::of_device(&host, &device).1,
+            Ok(device) => doctor::of_device(&host, &device),
             Err(error) => format!("{dev}: {error:#}\n"),
         };
     }

@@ -2,28 +2,27 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use onramp_agent::doctor::{
-    judge_device, judge_host, read_device, read_host, DeviceFacts, Finding, Gets, HostFacts, State,
+use onramp_agent::{
+    config::DoctorOptions,
+    doctor::{
+        judge_device, judge_host, read_device, read_host, DeviceFacts, Finding, HostFacts, Plan,
+        State,
+    },
 };
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Device to look at; may be given several times
-    #[arg(long, required = true)]
-    dev: Vec<String>,
-}
-
 /// The exit code is 0 if flows can be held on all devices, else 1.
-pub fn run(args: &Args) -> Result<ExitCode> {
-    let host = read_host()?;
-    let mut holds = judge_host(&host)
-        .iter()
-        .all(|finding| finding.state < State::Missing);
-    print!("{}", of_host(&host));
-    for dev in &args.dev {
-        let (path, text) = of_device(&host, &read_device(dev)?);
-        holds &= path.holds();
-        print!("{text}");
+pub fn run(options: &DoctorOptions) -> Result<ExitCode> {
+    let plan = Plan::of(options)?;
+    let devices = plan.devices()?;
+    let host = read_host(plan)?;
+    let findings = judge_host(&host);
+    let mut holds = lacks_nothing(&findings);
+    print!("{}", text("host", &findings));
+    for dev in &devices {
+        let device = read_device(dev)?;
+        let (_, findings) = judge_device(&host, &device);
+        holds &= lacks_nothing(&findings);
+        print!("{}", text(dev, &findings));
     }
     Ok(match holds {
         true => ExitCode::SUCCESS,
@@ -31,15 +30,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
+fn lacks_nothing(findings: &[Finding]) -> bool {
+    findings
+        .iter()
+        .all(|finding| finding.state < State::Missing)
+}
+
 /// The lines of a host.
 pub fn of_host(host: &HostFacts) -> String {
     text("host", &judge_host(host))
 }
 
-/// The path that a device gets, and its lines.
-pub fn of_device(host: &HostFacts, device: &DeviceFacts) -> (Gets, String) {
-    let (path, findings) = judge_device(host, device);
-    (path, text(&device.name, &findings))
+/// The lines of a device.
+pub fn of_device(host: &HostFacts, device: &DeviceFacts) -> String {
+    text(&device.name, &judge_device(host, device).1)
 }
 
 fn text(head: &str, findings: &[Finding]) -> String {
@@ -72,6 +76,7 @@ mod tests {
         };
         let expected =
             "host\n  bpffs         MISSING  not mounted\n                         fix: mount it\n";
+        assert!(!lacks_nothing(std::slice::from_ref(&finding)));
         assert_eq!(text("host", &[finding]), expected);
     }
 }

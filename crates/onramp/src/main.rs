@@ -5,7 +5,6 @@ mod agent;
 mod args;
 #[cfg(feature = "agent")]
 mod bugtool;
-#[cfg(feature = "agent")]
 mod cc;
 mod clock;
 mod connectivity;
@@ -14,6 +13,7 @@ mod daemons;
 mod detach;
 #[cfg(feature = "agent")]
 mod doctor;
+mod help;
 mod keygen;
 mod log;
 #[cfg(not(feature = "rack"))]
@@ -58,12 +58,8 @@ enum Command {
     #[cfg(not(feature = "agent"))]
     Agent(missing::Args),
     /// Congestion controls: where each can run, and ours for this host's kernel
-    #[cfg(feature = "agent")]
     #[command(subcommand)]
     Cc(cc::Command),
-    /// Congestion controls for this host's kernel (not in this build)
-    #[cfg(not(feature = "agent"))]
-    Cc(missing::Args),
     /// Restore devices that a killed daemon left, and remove all else that it left on this host
     #[cfg(feature = "agent")]
     #[command(after_help = "Example: onramp detach --dev eth0")]
@@ -74,9 +70,9 @@ enum Command {
     /// Check this host and its devices: which path flows get, what lacks, and what mends it
     #[cfg(feature = "agent")]
     #[command(
-        after_help = "Example: onramp doctor --dev eth0\nThe exit code is 0 if flows can be held on all devices, else 1."
+        after_help = "Examples: onramp doctor\n          onramp doctor --dev eth0 --peers 10.0.0.0/8\nThe options are those of onramp agent run. The exit code is 0 if flows can be held on all devices, else 1."
     )]
-    Doctor(doctor::Args),
+    Doctor(onramp_agent::config::DoctorOptions),
     /// Check this host (not in this build)
     #[cfg(not(feature = "agent"))]
     Doctor(missing::Args),
@@ -154,8 +150,8 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 
 fn main() -> ExitCode {
     log::start();
-    pipe::end_silently_without_reader();
-    match run(Cli::parse()) {
+    pipe::end_without_output();
+    match run(help::parse()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("onramp: {}", with_causes(&error));
@@ -188,10 +184,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Agent(command) => agent::run(&command),
         #[cfg(not(feature = "agent"))]
         Command::Agent(_) => missing::refuse("agent"),
-        #[cfg(feature = "agent")]
         Command::Cc(command) => cc::run(&command),
-        #[cfg(not(feature = "agent"))]
-        Command::Cc(_) => missing::refuse("agent"),
         #[cfg(feature = "agent")]
         Command::Bugtool(args) => bugtool::run(&args),
         #[cfg(not(feature = "agent"))]

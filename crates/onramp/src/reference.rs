@@ -36,12 +36,12 @@ Every command of `onramp` with its arguments and options. For those who run host
 pages and completions of shells from the same declarations.
 ";
 
-pub fn run(args: &Args, mut root: Command) -> Result<()> {
+pub fn run(args: &Args, root: Command) -> Result<()> {
     match args {
         Args::Man { directory } => man(root, directory),
         Args::Completions { shell } => {
             let mut script = vec![];
-            clap_complete::generate(*shell, &mut root, "onramp", &mut script);
+            clap_complete::generate(*shell, &mut shown(&root), "onramp", &mut script);
             print!("{}", String::from_utf8_lossy(&script));
             Ok(())
         }
@@ -50,6 +50,23 @@ pub fn run(args: &Args, mut root: Command) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// The command without hidden options and commands, which completions would offer.
+fn shown(command: &Command) -> Command {
+    // clap wants names for as long as the process lives; there are some tens.
+    let name: &'static str = command.get_name().to_owned().leak();
+    let about = command.get_about().cloned().unwrap_or_default();
+    let is_version = |arg: &Arg| ["help", "version"].contains(&arg.get_id().as_str());
+    let arguments = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set() && !is_version(arg));
+    let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    Command::new(name)
+        .version("")
+        .about(about)
+        .args(arguments.cloned())
+        .subcommands(commands.map(shown))
 }
 
 /// A page without the digests of this build, so that it changes with the arguments alone.
@@ -123,7 +140,8 @@ fn row(out: &mut String, arg: &Arg) {
     let takes_values = arg.get_action().takes_values();
     let names = arg.get_possible_values();
     let names: Vec<_> = names.iter().map(|value| value.get_name()).collect();
-    let meaning = match takes_values && !names.is_empty() {
+    let has_names = !names.is_empty() && !arg.is_hide_possible_values_set();
+    let meaning = match takes_values && has_names {
         true => format!("{meaning} ({})", names.join(" or ")),
         false => meaning.to_owned(),
     };

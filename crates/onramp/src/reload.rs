@@ -56,12 +56,53 @@ fn wanted(args: &Args, netns: u64) -> Result<Vec<PathBuf>> {
 }
 
 fn text(pid: u32, answer: &Reloaded) -> String {
-    let file = answer.file.as_deref().unwrap_or("no configuration file");
-    match (&answer.error, answer.changed.as_slice()) {
-        (Some(error), _) => format!("daemon {pid} refuses {file}:\n{error}"),
-        (None, []) => {
-            format!("daemon {pid}: {file} has not changed; keys and members were read again")
+    let changed = answer.changed.join("\n");
+    let again = "keys and members were read again";
+    match (&answer.error, &answer.file) {
+        (Some(error), Some(file)) => format!("daemon {pid} refuses {file}:\n{error}"),
+        (Some(error), None) => format!("daemon {pid} refuses keys or members:\n{error}"),
+        (None, Some(file)) if changed.is_empty() => {
+            format!("daemon {pid}: {file} has not changed; {again}")
         }
-        (None, changed) => format!("daemon {pid} uses {file} now:\n{}", changed.join("\n")),
+        (None, Some(file)) => format!("daemon {pid} uses {file} now:\n{changed}"),
+        (None, None) if changed.is_empty() => {
+            format!("daemon {pid} has no configuration file; {again}")
+        }
+        // A file that was there before has gone.
+        (None, None) => format!("daemon {pid} has no configuration file; {again}:\n{changed}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(file: Option<&str>, changed: &[&str], error: Option<&str>) -> String {
+        let answer = Reloaded {
+            file: file.map(str::to_owned),
+            changed: changed.iter().map(|line| (*line).to_owned()).collect(),
+            error: error.map(str::to_owned),
+        };
+        text(7, &answer)
+    }
+
+    #[test]
+    fn a_daemon_without_a_file_says_so() {
+        let expected = "daemon 7 has no configuration file; keys and members were read again";
+        assert_eq!(told(None, &[], None), expected);
+        let gone = told(None, &["law.gain: 0.5, was 0.2"], None);
+        assert_eq!(gone, format!("{expected}:\nlaw.gain: 0.5, was 0.2"));
+        let refused = told(None, &[], Some("cannot read /k"));
+        assert_eq!(refused, "daemon 7 refuses keys or members:\ncannot read /k");
+    }
+
+    #[test]
+    fn a_daemon_with_a_file_names_it() {
+        let same = "daemon 7: /f has not changed; keys and members were read again";
+        assert_eq!(told(Some("/f"), &[], None), same);
+        let uses = "daemon 7 uses /f now:\nlaw.gain: 0.5, was 0.2";
+        assert_eq!(told(Some("/f"), &["law.gain: 0.5, was 0.2"], None), uses);
+        let refuses = "daemon 7 refuses /f:\n/f:1: x is no key";
+        assert_eq!(told(Some("/f"), &[], Some("/f:1: x is no key")), refuses);
     }
 }

@@ -42,7 +42,7 @@ pub struct Args {
     #[command(flatten)]
     threads: ThreadArgs,
     /// Repeat runs that have results. Without --force, an interrupted command resumes
-    #[arg(long, visible_alias = "again")]
+    #[arg(long, alias = "again")]
     force: bool,
     /// Directory with figures/ and scenarios/ to use instead of the built-in ones
     #[arg(long, value_name = "DIR")]

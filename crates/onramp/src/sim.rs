@@ -58,6 +58,9 @@ pub fn run(command: Command) -> Result<()> {
 /// `onramp clock simulate`: simulates Huygens with the clocks of a scenario.
 pub fn simulate_clocks(mut args: RunArgs) -> Result<()> {
     args.scenario.set("clock.sync", "huygens");
+    let (scenario, _) = args.scenario.read()?;
+    clocks::check(&scenario)
+        .with_context(|| format!("{}: nothing to show", args.scenario.file().display()))?;
     run_scenario(args, clocks::table)
 }
 

@@ -114,7 +114,10 @@ fn table(s: &Status) -> String {
 
 fn names(devices: &[Device]) -> String {
     let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-    names.join(", ")
+    match names.is_empty() {
+        true => "no device".to_owned(),
+        false => names.join(", "),
+    }
 }
 
 /// A line for each counter: of all devices together, then of each if there are several.
@@ -149,7 +152,9 @@ fn qdisc_warning(device: &Device) -> String {
     match &device.root_qdisc {
         RootQdisc::Own => String::new(),
         RootQdisc::NotTaken => format!("OBSERVING {dev}: no flow is held\n\n"),
-        RootQdisc::Default => format!("NO QDISC ON {dev}: another program removed it, {how}\n\n"),
+        RootQdisc::Default => format!(
+            "NO QDISC ON {dev}: another program removed it, or a new transmit queue could not be given one, {how}\n\n"
+        ),
         RootQdisc::Foreign(kind) => {
             format!("NO QDISC ON {dev}: another program made {kind} the root qdisc, {how}\n\n")
         }
@@ -159,6 +164,10 @@ fn qdisc_warning(device: &Device) -> String {
 /// What keeps flows from being held.
 fn warnings(health: &Health) -> String {
     let mut out = String::new();
+    if !health.missing_devices.is_empty() {
+        let devices = health.missing_devices.join(", ");
+        let _ = writeln!(out, "NO DEVICE {devices}: the daemon waits for it\n");
+    }
     for below in &health.thresholds_below_error {
         let _ = writeln!(
             out,
@@ -178,6 +187,20 @@ fn warnings(health: &Health) -> String {
             out,
             "NO OR-ACKS FROM {}: flows to them are not held; does the network pass UDP {ONR_ORACK_PORT}?\n",
             join(&health.silent_peers)
+        );
+    }
+    if !health.refusing_peers.is_empty() {
+        let _ = writeln!(
+            out,
+            "{} REFUSE OR-ACKS (PORT UNREACHABLE): On-Ramp does not run there\n",
+            join(&health.refusing_peers)
+        );
+    }
+    if !health.peers_below_zero.is_empty() {
+        let _ = writeln!(
+            out,
+            "DELAYS BELOW ZERO TO {}: its clock or this host's is wrong by more than it says; see onramp clock status\n",
+            join(&health.peers_below_zero)
         );
     }
     if !health.peers_beyond_threshold.is_empty() {
@@ -226,12 +249,15 @@ mod tests {
         let health = Health {
             peers_without_threshold: 3,
             silent_peers: vec!["10.0.0.2".parse().unwrap(), "10.0.0.3".parse().unwrap()],
+            refusing_peers: vec!["10.0.0.5".parse().unwrap()],
+            peers_below_zero: vec!["10.0.0.6".parse().unwrap()],
             peers_beyond_threshold: vec!["10.0.0.4".parse().unwrap()],
             thresholds_below_error: vec![BelowError {
                 threshold: "law.threshold".to_owned(),
                 why: "it is 20 us".to_owned(),
             }],
             times_below_error: 1,
+            missing_devices: vec!["eth2".to_owned()],
         };
         let device = Device {
             name: "eth1".to_owned(),
@@ -242,6 +268,7 @@ mod tests {
         for part in [
             "NO QDISC ON eth1: another program made fq the root qdisc",
             "restart the daemon",
+            "NO DEVICE eth2: the daemon waits for it",
             "3 PEERS WITHOUT A THRESHOLD",
             "NO OR-ACKS FROM 10.0.0.2, 10.0.0.3",
             "UDP 5199",

@@ -49,6 +49,8 @@ fn incasts_that_overflow_a_port_recommend_on_ramp() {
 fn a_flow_at_a_time_does_not() {
     let text = advice("sparse", &trace(1, 20_000));
     assert!(text.starts_with("On-Ramp is not recommended"), "{text}");
+    assert!(text.contains("80 flows of 1 sender to 2 hosts; "), "{text}");
+    assert!(text.contains("or sent nothing: 1 host; "), "{text}");
 }
 
 #[test]

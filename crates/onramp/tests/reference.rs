@@ -85,19 +85,90 @@ fn a_directory_of_pages_that_cannot_be_written_is_named() {
     );
 }
 
-#[test]
-fn bash_completes_commands() {
+/// What bash offers for the last of these words.
+fn completions(words: &[&str]) -> Vec<String> {
     let script = onramp(&["reference", "completions", "bash"]).stdout;
     let script = String::from_utf8(script).expect("it is text");
-    let asked =
-        "COMP_WORDS=(onramp rel); COMP_CWORD=1; _onramp onramp rel onramp; echo ${COMPREPLY[@]}";
+    let (at, line) = (words.len() - 1, words.join(" "));
+    let (last, before) = (words[at], words[at - 1]);
+    let asked = format!(
+        "COMP_WORDS=({line}); COMP_CWORD={at}; _onramp onramp '{last}' '{before}'; echo ${{COMPREPLY[@]}}"
+    );
     let mut bash = Command::new("bash");
     let output = bash.arg("-c").arg(format!("{script}\n{asked}")).output();
     let output = output.expect("bash starts");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "reload\n",
-        "{output:?}"
+    assert!(output.status.success(), "{output:?}");
+    let offered = String::from_utf8(output.stdout).expect("it is text");
+    offered.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands() {
+    assert_eq!(completions(&["onramp", "rel"]), ["reload"]);
+}
+
+#[test]
+fn bash_completes_names_of_values() {
+    let laws = completions(&["onramp", "agent", "run", "--law", "g"]);
+    assert_eq!(laws, ["gate"]);
+    let paths = completions(&["onramp", "agent", "run", "--path", "e"]);
+    assert_eq!(paths, ["edge", "edt"]);
+    assert_eq!(completions(&["onramp", "cc", "load", "tb"]), ["tbtcp"]);
+}
+
+#[test]
+fn bash_offers_no_hidden_option() {
+    for (command, hidden) in [
+        (&["onramp", "sim", "run", "--"][..], "--jobs"),
+        (&["onramp", "reproduce", "--"], "--again"),
+        (&["onramp", "agent", "run", "--"], "--synthetic-clock"),
+    ] {
+        let offered = completions(command);
+        assert!(offered.len() > 3, "{offered:?}");
+        assert!(!offered.iter().any(|name| name == hidden), "{offered:?}");
+    }
+}
+
+/// As a terminal of 40 columns shows it.
+#[test]
+fn help_fits_the_terminal() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+    let command = command.args(["reproduce", "--help"]).env("COLUMNS", "40");
+    let text = command.output().expect("the program starts").stdout;
+    let text = String::from_utf8(text).expect("it is text");
+    let is_long = |line: &&str| line.chars().count() > 40;
+    let long: Vec<&str> = text.lines().filter(is_long).collect();
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_no_panic() {
+    for arguments in [&["scenario", "explain"][..], &["cc", "list"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+        let command = command.args(arguments).stdout(full.expect("Linux has it"));
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "onramp: cannot write to standard output: No space left on device (os error 28)\n"
+        );
+    }
+}
+
+/// What `onramp doctor` looks at, and its options, are those of `onramp agent run`.
+#[test]
+fn doctor_takes_options_of_the_daemon() {
+    let help = String::from_utf8(onramp(&["doctor", "--help"]).stdout).expect("it is text");
+    for option in ["--dev", "--config", "--peers", "--line-rate", "--clock"] {
+        assert!(help.contains(&format!("{option} <")), "{option}: {help}");
+    }
+    let refused = onramp(&["doctor", "--config", "/dev/null", "--dev", "none"]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        error.contains("--dev is none, which is not a network device here"),
+        "{error}"
     );
 }
 

@@ -69,6 +69,8 @@ pub struct ClockCounters {
     pub errors_ns: Vec<f64>,
     /// The fraction of them within two of the standard deviations that the hosts estimate.
     pub within_2_sigma: Option<f64>,
+    /// The largest of them in these standard deviations.
+    pub most_sigmas: Option<f64>,
     /// Results of the central steps, if known.
     pub windows: Vec<ClockWindow>,
 }
@@ -82,6 +84,8 @@ pub struct ClockWindow {
     pub error_ns: Option<Summary>,
     /// The fraction of the errors within two of the standard deviations that the hosts estimate.
     pub within_2_sigma: Option<f64>,
+    /// The largest error in these standard deviations.
+    pub most_sigmas: Option<f64>,
     /// Estimated standard deviation of the error between two hosts.
     pub edge_sigma_ns: f64,
     /// Hosts without a correction.

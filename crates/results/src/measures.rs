@@ -262,6 +262,7 @@ fn put_clocks(clocks: &ClockCounters, metrics: &mut Metrics) {
     if let Some(magnitudes) = Summary::of(magnitudes.collect()) {
         metrics.put("clock.error_ns", magnitudes);
         metrics.put("clock.within_2_sigma", clocks.within_2_sigma);
+        metrics.put("clock.most_sigmas", clocks.most_sigmas);
     }
     if !clocks.windows.is_empty() {
         metrics.put("clock.windows", &clocks.windows);

@@ -48,7 +48,7 @@ const fn metric(line: Line) -> Metric {
 
 /// All metrics, in the order of docs/results.md.
 #[rustfmt::skip]
-pub const METRICS: [Metric; 53] = [
+pub const METRICS: [Metric; 54] = [
     metric(("incast.rct_us", "us", "distribution", BOTH, ALL, "Request completion time of an incast: from the request (rack: the aggregator's first write; simulator: the start of the first answer) to the last byte of the last answer at the aggregator")),
     metric(("incast.rct_acked_us", "us", "distribution", SIM, NIC, "As `incast.rct_us`, up to the last acknowledgement at the last sender, as the paper's simulator measures it")),
     metric(("incast.unfinished", "1", "number", BOTH, ALL, "Requests of an incast that are unfinished 2 s after the end of the traffic")),
@@ -86,7 +86,8 @@ pub const METRICS: [Metric; 53] = [
     metric(("rtt_us", "us", "distribution", SIM, ALL, "Round-trip times that the congestion controls got within the window (`--series rtts`). Nic hosts: of whole segments, where the congestion control sends segments. Kernel hosts: the last one of the connection at each acknowledgement")),
     metric(("clock.error_ns", "ns", "distribution", BOTH, ALL, "Absolute error of synchronised clocks while traffic runs")),
     metric(("clock.within_2_sigma", "1", "number", BOTH, ALL, "Fraction of these errors within two of the standard deviations that the hosts estimate")),
-    metric(("clock.windows", "", "list", SIM, ALL, "Each window of synchronisation: `end_ms`, `error_ns` (distribution), `within_2_sigma`, `edge_sigma_ns`, `lost_hosts`, `pairs`, `pure`")),
+    metric(("clock.most_sigmas", "1", "number", BOTH, ALL, "The largest of these errors, in the standard deviations that its host estimates")),
+    metric(("clock.windows", "", "list", SIM, ALL, "Each window of synchronisation: `end_ms`, `error_ns` (distribution), `within_2_sigma`, `most_sigmas`, `edge_sigma_ns`, `lost_hosts`, `pairs`, `pure`")),
     metric(("marks", "1", "number", SIM, ALL, "Packets marked CE, from the end of the warm-up to the end of the run")),
     metric(("pfc_pauses", "1", "number", SIM, ALL, "PFC pauses sent, from the end of the warm-up to the end of the run")),
     metric(("or_acks", "1", "number", SIM, ALL, "OR-ACKs sent, from the end of the warm-up to the end of the run")),

@@ -56,10 +56,33 @@ pub fn run(args: &Args) -> Result<()> {
     print!("{}", csv(&simulation, &flows, rounding));
     match simulation.unfinished() {
         0 => Ok(()),
-        n => bail!(
-            "{n} of {} flows are unfinished: raise --patience",
-            flows.len()
+        n => {
+            let longest = longest_unfinished(&simulation, &flows);
+            bail!(
+                "{n} of {} flows are unfinished: {}",
+                flows.len(),
+                advice(args.patience, longest)
+            )
+        }
+    }
+}
+
+/// The unfinished flow that needs most time on an empty network: its number in the list, and that time.
+fn longest_unfinished(simulation: &Simulation, flows: &[Flow]) -> Option<(usize, Span)> {
+    let outcomes = simulation.outcomes();
+    let unfinished = (0..flows.len()).filter(|n| outcomes[*n].acked.is_none());
+    let alone = unfinished.filter_map(|n| Some((n, simulation.ideal_fct(n)?)));
+    alone.max_by_key(|(_, alone)| *alone)
+}
+
+/// What finishes the flows.
+fn advice(patience: Span, longest: Option<(usize, Span)>) -> String {
+    match longest {
+        Some((n, alone)) if alone > patience => format!(
+            "flow {} needs {alone} even alone, above --patience {patience}; make it smaller, or raise --patience above that",
+            n + 1
         ),
+        _ => "raise --patience".to_owned(),
     }
 }
 
@@ -128,4 +151,22 @@ fn csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
     lines
         .into_iter()
         .fold(header, |text, (_, _, line)| text + &line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_is_no_advice_below_the_time_that_a_flow_needs_alone() {
+        let patience = Span::from_s(2);
+        assert_eq!(
+            advice(patience, Some((0, Span::from_ms(1)))),
+            "raise --patience"
+        );
+        assert_eq!(
+            advice(patience, Some((3, Span::from_s(80)))),
+            "flow 4 needs 80 s even alone, above --patience 2 s; make it smaller, or raise --patience above that"
+        );
+    }
 }

@@ -30,6 +30,9 @@ pub struct Simulations<'a> {
     pub label: &'a (dyn Fn(f64) -> String + Sync),
 }
 
+/// Shorter simulations need no other thread, so it is not said why they have one.
+const WORTH_THREADS_S: f64 = 10.0;
+
 /// Counters of all runs.
 struct Tally {
     started: Instant,
@@ -63,6 +66,9 @@ impl Tally {
         let seconds = self.started.elapsed().as_secs_f64();
         let (hops, speed) = (self.hops(), self.speed());
         eprintln!("{hops} packet-hops in {seconds:.2} s: {speed}");
+        if seconds < WORTH_THREADS_S {
+            return;
+        }
         for why in self.why_one_thread.lock().expect("no run panicked").iter() {
             eprintln!("a run uses one thread although more are free: {why}");
         }

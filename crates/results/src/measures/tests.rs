@@ -55,10 +55,12 @@ fn counters(world: WorldCounters) -> Counters {
         clocks: ClockCounters {
             errors_ns: vec![-5.0, 3.0],
             within_2_sigma: Some(1.0),
+            most_sigmas: Some(0.5),
             windows: vec![ClockWindow {
                 end_ms: 1.0,
                 error_ns: summary(),
                 within_2_sigma: Some(1.0),
+                most_sigmas: Some(0.5),
                 edge_sigma_ns: 1.0,
                 lost_hosts: 0,
                 pairs: 1,

@@ -17,6 +17,7 @@ pub(super) fn clock_counters(observer: &Observer) -> ClockCounters {
         .for_each(|window| all.extend(window.errors.clone()));
     ClockCounters {
         within_2_sigma: all.within_2_sigma(),
+        most_sigmas: all.most_sigmas(),
         errors_ns: all.ns,
         windows: windows.into_iter().map(clock_window).collect(),
     }
@@ -28,6 +29,7 @@ fn clock_window(window: &Window) -> ClockWindow {
         end_ms: (window.end - Time::ZERO).as_s_f64() * 1e3,
         error_ns: Summary::of(magnitudes.collect()),
         within_2_sigma: window.errors.within_2_sigma(),
+        most_sigmas: window.errors.most_sigmas(),
         edge_sigma_ns: window.edge_sigma_ns,
         lost_hosts: window.lost,
         pairs: window.pairs,
