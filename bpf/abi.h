@@ -7,8 +7,9 @@
 #include <linux/bpf.h> /* struct bpf_spin_lock */
 #include "../law/records.h"
 #include "../law/histogram.h"
+#include "../law/wire.h"
 
-#define ONR_BUCKETS 64u	     /* queues for what is never held, chosen by hash */
+#define ONR_BUCKETS 2048u    /* queues for what is never held, each of one flow while it has packets */
 #define ONR_FLOWS 4096u	     /* default of agent --flows */
 #define ONR_MAX_FLOWS 65536u /* its bound */
 #define ONR_MAX_SLOTS 16384u /* most packets that the qdisc can hold; limit may be lower */
@@ -30,6 +31,7 @@ enum onr_at_egress {
 /* Configuration of one device, written by the daemon. All BPF objects hold a copy; `queue` alone differs. */
 struct onr_dev_cfg {
 	struct onr_cfg law;
+	u64 own_secret;		   /* in what the data path sends to itself (maps.bpf.h) */
 	s64 flow_age_ns;	   /* an idle flow is forgotten after this */
 	s64 orack_fresh_ns;	   /* an OR-ACK whose receive time is further from now is stale */
 	u32 limit_packets;	   /* qdisc limit; a GSO segment counts as one packet */
@@ -39,17 +41,19 @@ struct onr_dev_cfg {
 	u32 quantum_bytes;	   /* round-robin quantum: 2 MTU, as fq */
 	u32 shape_ns_per_byte_q16; /* egress rate to keep, 0 = no shaping */
 	u32 key_id;		   /* key that signs the OR-ACKs we send */
-	u32 flow_limit_packets;	   /* most packets of one flow, or of one hash bucket of the rest */
+	u32 flow_limit_packets;	   /* most packets of one flow */
 	u32 orack_every_bytes;	   /* of a flow between its samples, the same on all hosts (sample.h) */
-	u16 paced;		   /* segments leave at TCP's pace */
+	u16 paced;		   /* segments leave at TCP's pace (pace.bpf.c) */
 	u8 at_egress;		   /* enum onr_at_egress */
 	u8 link_bytes;		   /* of the device's link header: 14 of Ethernet, 0 of IP tunnels */
 	u32 shape_ahead_ns;	   /* so much may leave ahead of the shaped line: a NIC's queue, for the virtual rack */
 	u32 stamps_at_qdisc;	   /* the NIC's queue counts as delay, for comparison */
 	u32 ifindex;		   /* of the device */
-	u32 reserved;
+	u32 bucket_limit_packets;  /* most packets of a flow that is never held */
+	u32 codel_target_ns;	   /* drop what has waited longer for an interval; 0: do not */
+	u32 codel_interval_ns;
 };
-_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 72, "daemon and BPF disagree");
+_Static_assert(sizeof(struct onr_dev_cfg) == sizeof(struct onr_cfg) + 88, "daemon and BPF disagree");
 
 /* Fleet time = mono + offset + (mono - reference) * drift. Beyond the lease nothing is held. */
 struct onr_clock_params {
@@ -164,6 +168,11 @@ struct onr_peer {
 	u64 oracks;
 	u64 holds;   /* times a flow to this peer was paused */
 	u64 held_ns; /* total, over all flows to this peer */
+	struct onr_wire wire; /* of the present window */
+	u32 sooner_q16; /* what the windows have shown (wire.h), if one has: */
+	u16 wire_known;
+	u16 too_soon; /* before: samples that arrived sooner than the line rate lets them */
+	s64 below_zero_mono_ns; /* the last delay below zero that the error of the clocks does not explain; 0: none */
 };
 
 /* The OR-ACK's UDP payload (36 B: 78 B on the wire over IPv4 and Ethernet). Network order, but the
@@ -197,6 +206,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(flow_table_full, "segments passed unheld because the flow table was full")               \
 	X(limit_drops, "packets dropped because the qdisc was at its limit")                       \
 	X(flow_limit_drops, "packets dropped because their flow was at its limit")                 \
+	X(codel_drops, "packets dropped because they had waited for too long, as the former qdisc did (CoDel)") \
 	X(departures_ignored, "departure times more than 10 s ahead, ignored")                     \
 	X(holds, "times a flow was paused")                                                        \
 	X(held_ns, "total time that flows were paused, ns")                                        \
@@ -209,6 +219,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(would_hold, "with --observe: pauses that On-Ramp would have made")                       \
 	X(would_hold_ns, "their total time, ns")                                                   \
 	X(kicks, "paused flows released early by a new OR-ACK")                                    \
+	X(kicks_altered, "kicks that another program has changed, known by their bytes")           \
 	X(oracks_sent, "OR-ACKs sent")                                                             \
 	X(oracks_unsent, "OR-ACKs not sent: no room, or the ACK to follow came too late")          \
 	X(oracks_intercepted, "OR-ACKs that another tcx program kept from being made")             \
@@ -225,6 +236,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(oracks_unmatched, "OR-ACKs for segments not in the record, ignored")                     \
 	X(oracks_reordered, "OR-ACKs reordered, duplicated or replayed, ignored")                  \
 	X(oracks_absurd, "OR-ACKs with an absurd one-way delay, ignored")                          \
+	X(oracks_below_zero, "OR-ACKs with a one-way delay below zero that the error of the clocks does not explain") \
 	X(oracks_no_lease, "OR-ACKs not used because the clock lease had expired")
 
 /* Behind the counters, in the same map: how many pauses had which length, by bucket of law/histogram.h. */

@@ -10,9 +10,9 @@ pub fn clang() -> String {
 
 /// What compiles a BPF program.
 pub fn builder(source: &Path) -> SkeletonBuilder {
-    // Debian keeps asm/types.h in a directory that clang does not search for the BPF target.
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_else(|_| env::consts::ARCH.into());
-    let asm = format!("-I/usr/include/{arch}-linux-gnu");
+    // Debian keeps asm/types.h in a directory that clang does not search for the BPF target. It is that of this machine,
+    // also when we compile for another one: the programs are the same bytes for all.
+    let asm = format!("-I/usr/include/{}-linux-gnu", env::consts::ARCH);
     let mut builder = SkeletonBuilder::new();
     builder.source(source).clang(clang()).clang_args([
         "-mcpu=v3",

@@ -65,9 +65,83 @@ static __always_inline struct sk_buff *express_take(struct Qdisc *sch)
 	return skb;
 }
 
+/* ---- buckets: queues of what is never held ----
+ *
+ * A flow has one of WAYS buckets, chosen by its hash, while packets of it wait. If others have all of them, it shares its
+ * first one, until that is empty. Flows of connected sockets have the second half of the buckets, as sch_fq gives them
+ * queues apart from the rest, whose sender can have as many flows as there are ports; and new ones of them go first. */
+#define WAYS 8
+#define SETS_OF_HALF (ONR_BUCKETS / 2 / WAYS)
+#define FRESH_QUANTA 5 /* of a new flow: sch_fq's initial quantum is 10 MTU */
+
+static __always_inline bool is_in_use(const struct queue *queue)
+{
+	return queue->packets || queue->state != QUEUE_IDLE;
+}
+
+/* The bucket of a flow among those from `first` on: the one that it has, else the shared one, else one that is free,
+ * `home` before others, else `home`. Global as step() is. */
+__noinline u32 bucket_among(u32 first, u32 home, u32 owner)
+{
+	struct queue *queue = queue_at(home);
+	bool home_is_shared, home_is_free;
+	u32 i, free = 0;
+
+	if (!queue)
+		return home;
+	home_is_free = !is_in_use(queue);
+	home_is_shared = !home_is_free && queue->shared;
+	bpf_for(i, 0, WAYS) {
+		queue = queue_at(first + i);
+		if (!queue)
+			break;
+		if (!is_in_use(queue))
+			free = first + i;
+		else if (queue->owner == owner)
+			return first + i;
+	}
+	return home_is_shared || home_is_free || !free ? home : free;
+}
+
+static __always_inline bool is_connected(const struct sock *sk)
+{
+	u8 state = sk ? sk->__sk_common.skc_state : STATE_CLOSE;
+
+	return state != STATE_CLOSE && state != STATE_LISTEN && state != STATE_TIME_WAIT &&
+	       state != STATE_NEW_SYN_RECV;
+}
+
+/* A flow that has had no packet of late takes a bucket: nothing of the one before stays but what it owes. */
+static __always_inline void bucket_begin(struct queue *queue, u32 owner)
+{
+	struct codel fresh = {};
+
+	if (!queue->owner)
+		queue->credit = FRESH_QUANTA * cfg.quantum_bytes;
+	queue->owner = owner;
+	queue->shared = 0;
+	queue->codel = fresh;
+}
+
+/* The bucket of a packet's flow. Mostly the flow has, or can have, the one that its hash names. */
 static __always_inline u32 bucket_of(struct sk_buff *skb)
 {
-	return 1 + bpf_skb_get_hash(skb) % ONR_BUCKETS;
+	u32 hash = bpf_skb_get_hash(skb), spread = hash * 0x9e3779b1u; /* a NIC's hash has chosen the transmit queue, too */
+	u32 set = (spread >> 16) % SETS_OF_HALF + (is_connected(skb->sk) ? SETS_OF_HALF : 0);
+	u32 first = 1 + set * WAYS, home = first + (spread >> 8) % WAYS, owner = hash | 1, q = home;
+	struct queue *queue = queue_at(home);
+
+	if (!queue)
+		return home;
+	if (!is_in_use(queue) || queue->owner != owner || queue->shared) {
+		q = bucket_among(first, home, owner);
+		queue = queue_at(q);
+		if (queue && !is_in_use(queue))
+			bucket_begin(queue, owner);
+		else if (queue && queue->owner != owner)
+			queue->shared = 1;
+	}
+	return q;
 }
 
 /* Is it a TCP segment that stays in order with its flow's others: with payload, or FIN, or RST? A pure ACK
@@ -114,12 +188,43 @@ static __always_inline bool is_pure_ack(const struct sk_buff *skb)
 	return skb->truesize == 2;
 }
 
-/* Is it a packet that the data path has sent to itself? */
+/* Lengths of kicks from the network header on: they were OR-ACKs over IPv4 or IPv6. */
+#define OF_OUR_FORM(header) (sizeof(header) + sizeof(struct udphdr) + sizeof(struct onr_orack))
+
+/* Is it a kick whose cb another program has written over? */
+static __always_inline bool is_altered_kick(const struct sk_buff *skb)
+{
+	u32 len = skb->len - cfg.link_bytes;
+	const struct iphdr *ip;
+
+	if (len != OF_OUR_FORM(struct iphdr) && len != OF_OUR_FORM(struct ipv6hdr))
+		return false;
+	ip = bpf_rdonly_cast(skb->head + skb->mac_header + cfg.link_bytes, bpf_core_type_id_kernel(struct iphdr));
+	if (ip->saddr != (u32)cfg.own_secret || ip->daddr != (u32)(cfg.own_secret >> 32))
+		return false;
+	count(ONR_CNT_kicks_altered);
+	return true;
+}
+
+/* Is it a packet that the data path has sent to itself? It ends here: a kick's work is done, because the dequeue
+ * follows; of a clone, a copy of somebody's packet, egress has made no OR-ACK. */
 static __always_inline bool is_own(const struct sk_buff *skb)
 {
-	u32 mark = skb->mark;
+	const u32 *cb = (const u32 *)qdisc_cb(skb)->data;
 
-	return (mark == ONR_MARK_KICK || mark == ONR_MARK_ORACK) && *(u32 *)qdisc_cb(skb)->data == mark;
+	if (skb->sk)
+		return false;
+	if (cb[CB_SECRET_LOW] != (u32)cfg.own_secret || cb[CB_SECRET_HIGH] != (u32)(cfg.own_secret >> 32))
+		return is_altered_kick(skb);
+	if (cb[CB_KIND] == OWN_CLONE)
+		count(ONR_CNT_oracks_strayed);
+	return true;
+}
+
+/* Most packets of a queue. */
+static __always_inline u32 most_packets(u32 q)
+{
+	return q < FIRST_FLOW ? cfg.bucket_limit_packets : cfg.flow_limit_packets;
 }
 
 SEC("struct_ops")
@@ -128,15 +233,14 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	struct segment seg = {}; /* without flags: no TCP */
 	struct packet packet;
 	struct onr_tuple flow;
+	bool in_order;
 	struct slot *slot;
 	enum onr_counter full = ONR_CNT_limit_drops;
 	struct queue *queue;
 	u32 s, q, bytes;
 	s64 at;
 
-	if (is_own(skb)) { /* a kick's work is done: the dequeue follows */
-		if (skb->mark == ONR_MARK_ORACK) /* egress has not made one of it: it is a copy of somebody's packet */
-			count(ONR_CNT_oracks_strayed);
+	if (is_own(skb)) {
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | NET_XMIT_STOLEN;
 	}
@@ -145,14 +249,15 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	if (is_pure_ack(skb) && express_open(sch)) /* the usual packet of a receiver is not even parsed */
 		return express_put(skb, sch, to_free);
 	bytes = qdisc_cb(skb)->pkt_len;
-	if (parse_skb(skb, &packet) && stays_in_order(&packet, &seg)) {
+	in_order = parse_skb(skb, &packet) && stays_in_order(&packet, &seg);
+	if (seg.flags & TCP_SYN) { /* it may carry data (TCP Fast Open) */
+		flow_of(&packet, &flow);
+		flow_restart(&flow);
+	}
+	if (in_order) {
 		q = classify(skb, &packet, &seg);
 		at = q < FIRST_FLOW ? send_at(skb, bytes) : skb->tstamp;
 	} else {
-		if (seg.flags & TCP_SYN) {
-			flow_of(&packet, &flow);
-			flow_restart(&flow);
-		}
 		at = seg.flags ? 0 : send_at(skb, bytes); /* ACKs do not wait for the pace of data */
 		if (!at && express_open(sch))
 			return express_put(skb, sch, to_free);
@@ -160,10 +265,12 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 		q = bucket_of(skb);
 	}
 	queue = queue_at(q);
-	if (queue && queue->packets >= cfg.flow_limit_packets) {
+	if (queue && queue->packets >= most_packets(q)) {
 		full = ONR_CNT_flow_limit_drops;
 		goto drop;
 	}
+	if (queue && queue->packets >= sch->limit - sch->q.qlen) /* no more than there is room for besides: new flows find some */
+		goto drop;
 	s = slot_alloc();
 	slot = slot_at(s);
 	if (!queue || !slot || !s)
@@ -174,6 +281,8 @@ int BPF_PROG(edge_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk
 	slot->len = seg.len;
 	slot->ends = seg.flags & TCP_ENDS;
 	slot->send_at_ns = at;
+	if (cfg.codel_target_ns)
+		slot->since_ns = bpf_ktime_get_ns();
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -272,13 +381,58 @@ static __always_inline void look_at_nic(const struct Qdisc *sch, s64 now)
 		st.nic.free_mono_ns = st.line_free_ns; /* the line that we emulate */
 }
 
+/* Takes the head out of a queue. */
+static __always_inline void take_head(struct Qdisc *sch, struct queue *queue, const struct slot *head)
+{
+	queue->head = head->next;
+	queue->packets--;
+	sch->q.qlen--;
+	sch->qstats.backlog -= head->bytes;
+}
+
+/* Drops the head of a queue. */
+static void drop_head(struct Qdisc *sch, u32 q)
+{
+	struct queue *queue = queue_at(q);
+	u32 s = queue ? queue->head : 0;
+	struct slot *slot = slot_at(s);
+	struct sk_buff *skb = NULL;
+
+	if (!queue || !s || !slot)
+		return;
+	take_head(sch, queue, slot);
+	skb = bpf_kptr_xchg(&slot->skb, skb);
+	slot_free(s, slot);
+	if (skb)
+		bpf_kfree_skb(skb);
+	sch->qstats.drops++;
+	count(ONR_CNT_codel_drops);
+}
+
+/* The queue whose head goes now; 0 if there is none. */
+static __always_inline u32 next_queue(struct Qdisc *sch, s64 now)
+{
+	u32 i, q = step(now);
+
+	if (q < MOVED_ON) /* mostly the first queue has a head that may go */
+		return q;
+	bpf_for(i, 0, 4 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
+		if (q < MOVED_ON)
+			break;
+		if (q != MOVED_ON)
+			drop_head(sch, q & ~MOVED_ON);
+		q = step(now);
+	}
+	return q < MOVED_ON ? q : 0;
+}
+
 SEC("struct_ops")
 struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 {
 	struct sk_buff *skb = NULL;
 	struct queue *queue;
 	struct slot *slot;
-	u32 i, q, s;
+	u32 q, s;
 	s64 now;
 
 	if (!sch->q.qlen)
@@ -294,14 +448,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 		return NULL;
 	}
 	look_at_nic(sch, now);
-	q = step(now);
-	if (q == MOVED_ON) { /* mostly the first queue has a head that may go */
-		bpf_for(i, 0, 4 * (FIRST_FLOW + ONR_MAX_FLOWS)) {
-			q = step(now);
-			if (q != MOVED_ON)
-				break;
-		}
-	}
+	q = next_queue(sch, now);
 	queue = queue_at(q);
 	s = queue ? queue->head : 0;
 	slot = slot_at(s);
@@ -311,11 +458,8 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 	}
 
 	st.last_ns = now;
-	queue->head = slot->next;
-	queue->packets--;
+	take_head(sch, queue, slot);
 	queue->credit -= slot->bytes;
-	sch->q.qlen--;
-	sch->qstats.backlog -= slot->bytes;
 	given_to_nic(slot->bytes);
 	if (cfg.shape_ns_per_byte_q16)
 		line_take(now, slot->bytes);
@@ -323,7 +467,7 @@ struct sk_buff *BPF_PROG(edge_dequeue, struct Qdisc *sch)
 		flow_ends(q, queue, now);
 	skb = bpf_kptr_xchg(&slot->skb, skb);
 	if (cfg.paced && skb && slot->len)
-		keep_pace(queue, skb, slot->bytes, slot->send_at_ns, now);
+		keep_pace(queue, skb, slot->len, now);
 	slot_free(s, slot);
 	if (skb)
 		bpf_qdisc_bstats_update(sch, skb);
@@ -379,6 +523,7 @@ void BPF_PROG(edge_reset, struct Qdisc *sch)
 	bpf_for(i, 1, FIRST_FLOW + cfg.max_flows)
 		queue_clear(i, now);
 	st.fresh.head = 0;
+	st.fresh_unconnected.head = 0;
 	st.old.head = 0;
 	st.free_slot = 0;
 	st.slots_used = 0;

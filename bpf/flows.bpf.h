@@ -151,6 +151,7 @@ static u32 flow_create(const struct sk_buff *skb, const struct onr_tuple *key, s
 	struct queue *queue = q ? queue_at(q) : NULL;
 	struct onr_ctl *ctl = q ? ctl_of(q) : NULL;
 	u32 id = q - FIRST_FLOW;
+	struct codel no_waits = {};
 	struct onr_tuple none = {};
 
 	if (!queue || !ctl)
@@ -169,8 +170,9 @@ static u32 flow_create(const struct sk_buff *skb, const struct onr_tuple *key, s
 	queue->credit = 5 * cfg.quantum_bytes; /* sch_fq's initial quantum is 10 MTU */
 	queue->idle_since_ns = now;
 	queue->paced_until_ns = 0;
-	queue->behind_ns = 0;
+	queue->unspaced_bytes = 0;
 	queue->was_held = 0;
+	queue->codel = no_waits;
 	count(ONR_CNT_flows_created);
 	return q;
 }

@@ -57,7 +57,24 @@ struct sock_cgroup_data___before_5_15 {
 	u64 val;
 };
 
+struct net;
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct sock_common {
+	possible_net_t skc_net;
+	volatile unsigned char skc_state;
+};
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
 struct sock {
+	struct sock_common __sk_common;
+	struct dst_entry *sk_dst_cache;
 	unsigned long sk_pacing_rate; /* bytes a second */
 	u32 sk_pacing_status;
 	u16 sk_protocol;
@@ -68,18 +85,34 @@ struct sock {
  * served the socket, so TCP writes the time of departure into the packet and leaves the rest to the qdisc. */
 enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 
+/* States of sockets (net/tcp_states.h). Those in TIME_WAIT and NEW_SYN_RECV have nothing behind struct sock_common; that
+ * of UDP is CLOSE until it is connected. */
+enum { STATE_TIME_WAIT = 6, STATE_CLOSE = 7, STATE_LISTEN = 10, STATE_NEW_SYN_RECV = 12 };
+
 struct tcp_sock {
 	u32 rcv_nxt;
 	u32 rcv_wnd;
+	u32 snd_nxt;
 };
 
 struct Qdisc;
 
 struct net_device {
 	struct Qdisc *qdisc;
+	int ifindex;
+	possible_net_t nd_net;
+};
+
+struct bpf_iter_meta;
+
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+	u32 uid;
 };
 
 struct sk_buff {
+	unsigned long _skb_refdst;
 	struct sock *sk;
 	struct net_device *dev;
 	s64 tstamp;
@@ -93,7 +126,10 @@ struct sk_buff {
 	unsigned char *head;
 	unsigned int truesize;
 	u8 ip_summed : 2;
+	u8 active_extensions; /* a bit for each of enum skb_ext_id */
 };
+
+enum skb_ext_id { SKB_EXT_SEC_PATH }; /* IPsec has decrypted the packet; only with CONFIG_XFRM */
 
 struct qdisc_skb_head {
 	u32 qlen;

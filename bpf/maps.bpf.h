@@ -10,11 +10,6 @@
 
 #define NSEC_PER_SEC 1000000000ll
 
-/* skb->mark of packets that the data path sends to itself, and the first word of their cb. Other programs
- * set marks too, so both words must match. */
-#define ONR_MARK_ORACK 0x4f524143u /* a clone that egress turns into an OR-ACK */
-#define ONR_MARK_KICK 0x4f524b49u  /* a used OR-ACK that asks the qdisc to look at a flow again */
-
 /* Each object has its own. Writer: the daemon, before it loads the object. Reader: the object. */
 struct onr_dev_cfg cfg SEC(".data.cfg");
 
@@ -104,6 +99,49 @@ struct {
 	__type(key, u32);
 	__type(value, struct onr_clock);
 } clock SEC(".maps");
+
+/* What an OR-ACK is about: the data flow as its sender sees it, and the sample. */
+struct sample {
+	struct onr_tuple flow;
+	u32 seq;
+	u32 len;
+	u32 dscp; /* of the data, where the type of service has it; the receiver alone knows */
+	s64 rx_fleet_ns;
+};
+
+/* ---- packets that the data path sends to itself ----
+ *
+ * A kick, and the clone of which egress makes an OR-ACK. Other programs of the host may change marks and cb, and the
+ * kernel may let another processor put a packet into the qdisc. So egress knows a clone by its processor's record
+ * (owns), because egress runs before the helper that sends the clone returns; edge knows both by cfg.own_secret in cb,
+ * and a kick also by its bytes. */
+enum own_kind { OWN_NONE, OWN_CLONE, OWN_KICK };
+
+/* Words of cb, which lie in qdisc_skb_cb.data. */
+enum { CB_SECRET_LOW, CB_SECRET_HIGH, CB_KIND };
+
+/* The clone that orack sends on this processor at this moment. */
+struct own_clone {
+	u32 ifindex; /* of the device; 0: none, or egress has dealt with it */
+	u32 len;     /* of the frame */
+	u32 is_ack;  /* it is a pure ACK, which is directed at the data's sender already */
+	struct sample sample;
+};
+
+/* One element. Writer and reader: orack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct own_clone);
+} owns SEC(".maps");
+
+static __always_inline struct own_clone *own_clone_now(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&owns, &zero);
+}
 
 static __always_inline bool known_peer(const struct onr_addr *addr)
 {

@@ -2,7 +2,7 @@
 /* orack.bpf.c: OR-ACKs, made and consumed in the kernel by two tcx programs on one device.
  *
  * Receiver: ingress notes the receive time of each sampled segment (law/sample.h); a clone of a
- * packet goes out of the same device; egress recognises the clone by its mark and rewrites it into
+ * packet goes out of the same device; egress knows the clone (maps.bpf.h, owns) and rewrites it into
  * an OR-ACK. What is cloned: the next pure TCP ACK of the flow, because trimming a clone of data
  * copies it first. Where ACKs are too rare for that, a single frame is cloned itself; where GRO has
  * merged frames, the newest sample waits for the ACK.
@@ -50,7 +50,7 @@ static __noinline void segment_leaves(struct __sk_buff *ctx)
 /* True: the packet is a clone, and *verdict says what becomes of it. */
 static __always_inline bool orack_leaves(struct __sk_buff *ctx, int *verdict)
 {
-	if (ctx->mark == ONR_MARK_ORACK && ctx->cb[CB_MARK] == ONR_MARK_ORACK) {
+	if (is_own_clone(ctx)) {
 		*verdict = make_orack(ctx);
 		return true;
 	}
@@ -120,7 +120,7 @@ int orack_ingress(struct __sk_buff *ctx)
 		if (udp->dest == bpf_htons(ONR_ORACK_PORT) && l4_len(&p))
 			return orack_arrives(ctx, &p);
 	} else {
-		icmp_arrives(ctx, &p);
+		icmp_arrives(ctx);
 	}
 	return ONR_TCX_NEXT;
 }

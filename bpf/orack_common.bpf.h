@@ -32,6 +32,19 @@ static __always_inline bool parse_headers(struct __sk_buff *ctx, struct packet *
 	return where != ~0ull && find_headers(&v, p);
 }
 
+static __always_inline void mark_own(struct __sk_buff *ctx, enum own_kind kind)
+{
+	ctx->cb[CB_SECRET_LOW] = cfg.own_secret;
+	ctx->cb[CB_SECRET_HIGH] = cfg.own_secret >> 32;
+	ctx->cb[CB_KIND] = kind;
+}
+
+static __always_inline void unmark_own(struct __sk_buff *ctx)
+{
+	ctx->cb[CB_SECRET_LOW] = 0;
+	ctx->cb[CB_SECRET_HIGH] = 0;
+}
+
 #define UDP_BYTES (sizeof(struct udphdr) + sizeof(struct onr_orack))
 
 /* By key id. Writer: daemon. Reader: orack. */
@@ -50,15 +63,6 @@ struct {
 	__type(key, struct onr_addr);
 	__type(value, u32);
 } thresholds SEC(".maps");
-
-/* What an OR-ACK is about: the data flow as its sender sees it, and the sample. */
-struct sample {
-	struct onr_tuple flow;
-	u32 seq;
-	u32 len;
-	u32 dscp; /* of the data, where the type of service has it; the receiver alone knows */
-	s64 rx_fleet_ns;
-};
 
 /* The tag of an OR-ACK covers all of its fields except the scratch of the checksum. */
 static __noinline u64 tag_of(const struct sample *s, u32 key_id, const struct onr_key *key)
@@ -84,6 +88,39 @@ static __always_inline const struct onr_key *key_of(u32 id)
 	struct onr_key *key = bpf_map_lookup_elem(&keys, &slot);
 
 	return key && key->valid && id < ONR_KEYS ? key : NULL;
+}
+
+/* Is an arrival time of the fleet near our own time? Not without a lease. */
+static __always_inline bool is_fresh(const struct onr_clock_params *clk, s64 now, s64 rx_fleet_ns)
+{
+	s64 offset = onr_clock_offset(now, clk->offset_ns, clk->drift_q32, clk->reference_mono_ns);
+	s64 age = onr_sub(onr_add(now, offset), rx_fleet_ns);
+
+	return clk->lease_expires_mono_ns > now && age <= cfg.orack_fresh_ns && age >= -cfg.orack_fresh_ns;
+}
+
+/* What an OR-ACK says. The addresses of s->flow are those of its packet. */
+static __always_inline void read_orack(const struct onr_orack *o, struct sample *s)
+{
+	s->flow.sport = o->sport;
+	s->flow.dport = o->dport;
+	s->seq = bpf_ntohl(o->seq);
+	s->len = bpf_ntohl(o->len);
+	s->rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
+}
+
+static __always_inline bool has_our_form(const struct udphdr *udp, const struct onr_orack *o)
+{
+	return udp->len == bpf_htons(UDP_BYTES) && o->version == ONR_ORACK_VERSION && !o->flags;
+}
+
+/* Does a key of the fleet say that it was made by one of us? */
+static __always_inline bool is_signed(const struct onr_orack *o, const struct sample *s)
+{
+	u32 id = bpf_ntohs(o->key_id);
+	const struct onr_key *key = key_of(id);
+
+	return key && tag_of(s, id, key) == o->tag;
 }
 
 #endif

@@ -73,100 +73,69 @@ static __always_inline void orack_refused(const struct onr_addr *by)
 	count(ONR_CNT_oracks_refused);
 }
 
-struct icmp_start {
-	u8 type;
-	u8 code;
-	u8 rest[6];
-};
-struct refused4 {
-	struct icmp_start icmp;
-	struct iphdr ip;
-	struct udphdr udp;
-};
-struct refused6 {
-	struct icmp_start icmp;
-	struct ipv6hdr ip;
-	struct udphdr udp;
-};
+#define ICMP_BYTES 8 /* of an ICMP message before its quote */
 
-static __always_inline bool is_orack_port(const struct udphdr *udp)
+/* Does an ICMP message say that a port is unreachable? */
+static __always_inline bool is_refusal(const struct packet *p)
 {
-	return udp->source == bpf_htons(ONR_ORACK_PORT) && udp->dest == bpf_htons(ONR_ORACK_PORT);
+	const u8 *type_and_code = p->l4;
+
+	if (p->ip6)
+		return p->protocol == IPPROTO_ICMPV6 && type_and_code[0] == 1 && type_and_code[1] == 4;
+	return p->protocol == IPPROTO_ICMP && type_and_code[0] == 3 && type_and_code[1] == 3;
 }
 
-/* An ICMP message. Does its sender say that nobody listens there for the OR-ACK of ours that it quotes? */
-static __always_inline void icmp_arrives(struct __sk_buff *ctx, const struct packet *p)
+/* An ICMP message. Does its sender refuse an OR-ACK of ours, which it quotes whole, as Linux does? Any process of this
+ * host can have its own datagrams refused, but none can sign them, and an OR-ACK that somebody has seen is soon too old.
+ * The tag tells also from whom it was, and to whom. A function, because of the room on the stack. */
+static __noinline void icmp_arrives(struct __sk_buff *ctx)
 {
-	const void *end = (const void *)(long)ctx->data_end;
-	struct onr_addr by, own;
+	struct onr_clock_params clk;
+	struct datagram quoted;
+	struct sample s = {};
+	struct packet p;
+	s64 now;
 
-	addresses(p, &by, &own);
-	if (p->ip6) {
-		const struct refused6 *m = p->l4;
-
-		if (p->protocol == IPPROTO_ICMPV6 && (const void *)(m + 1) <= end &&
-		    m->icmp.type == 1 && m->icmp.code == 4 && m->ip.nexthdr == IPPROTO_UDP &&
-		    is_orack_port(&m->udp) &&
-		    m->ip.daddr.in6_u.u6_addr32[3] == by.word[3] &&
-		    m->ip.saddr.in6_u.u6_addr32[3] == own.word[3])
-			orack_refused(&by);
-	} else {
-		const struct refused4 *m = p->l4;
-
-		if (p->protocol == IPPROTO_ICMP && (const void *)(m + 1) <= end &&
-		    m->icmp.type == 3 && m->icmp.code == 3 && m->ip.protocol == IPPROTO_UDP &&
-		    m->ip.ihl == 5 && is_orack_port(&m->udp) && m->ip.daddr == by.word[3] &&
-		    m->ip.saddr == own.word[3])
-			orack_refused(&by);
-	}
+	if (!parse_headers(ctx, &p) || !is_refusal(&p) ||
+	    bpf_skb_load_bytes(ctx, p.l3_at + 2 * p.header_len + ICMP_BYTES, &quoted, sizeof(quoted)))
+		return;
+	addresses(&p, &s.flow.saddr, &s.flow.daddr);
+	read_orack(&quoted.orack, &s);
+	clock_read(&clk);
+	now = bpf_ktime_get_ns();
+	if (quoted.udp.dest == bpf_htons(ONR_ORACK_PORT) && has_our_form(&quoted.udp, &quoted.orack) &&
+	    is_fresh(&clk, now, s.rx_fleet_ns) && is_signed(&quoted.orack, &s))
+		orack_refused(&s.flow.saddr);
 }
 
 /* ---- receiver: a sampled segment has arrived ---- */
 
-/* The clone carries these in cb: mark, the sample, whether it is already directed at the sender. */
-enum { CB_MARK, CB_SEQ, CB_LEN, CB_RX_HI, CB_RX_LO };
-/* CB_LEN: the length, the DSCP of the data, and whether the clone is a pure ACK, which is directed
- * at the sender already. */
-#define LEN_BYTES 0x00ffffffu
-#define LEN_DSCP_SHIFT 22
-#define LEN_IS_ACK 0x80000000u
-
-/* Clones that our egress program has seen on this processor: it counts each as sent or unsent. */
-static __always_inline u64 clones_seen(void)
-{
-	const u64 *sent = counter(ONR_CNT_oracks_sent), *unsent = counter(ONR_CNT_oracks_unsent);
-
-	return sent && unsent ? *sent + *unsent : 0;
-}
-
 /* Sends a clone of ctx out of this device; egress makes it the OR-ACK before bpf_clone_redirect returns. If
  * egress has not seen it, a program before ours has ended the chain, and the clone, a stranger's copy of
- * data, is on its way. Then no other is sent until the daemon has put ours in front again. */
+ * data, is on its way to edge, which drops it. Then no other is sent until the daemon has put ours in front again. */
 static __always_inline void send_clone(struct __sk_buff *ctx, const struct sample *s, u32 is_ack)
 {
-	u32 mark = ctx->mark;
-	u64 seen = clones_seen();
+	struct own_clone *own = own_clone_now();
 	long error;
 
-	if (muted) {
+	if (muted || !own) {
 		count(ONR_CNT_oracks_muted);
 		return;
 	}
-	ctx->cb[CB_MARK] = ONR_MARK_ORACK;
-	ctx->cb[CB_SEQ] = s->seq;
-	ctx->cb[CB_LEN] = (s->len & LEN_BYTES) | s->dscp << LEN_DSCP_SHIFT | is_ack;
-	ctx->cb[CB_RX_HI] = (u64)s->rx_fleet_ns >> 32;
-	ctx->cb[CB_RX_LO] = (u32)s->rx_fleet_ns;
-	ctx->mark = ONR_MARK_ORACK;
+	own->sample = *s;
+	own->is_ack = is_ack;
+	own->len = ctx->len;
+	own->ifindex = ctx->ifindex;
+	mark_own(ctx, OWN_CLONE);
 	error = bpf_clone_redirect(ctx, ctx->ifindex, 0);
-	if (error >= 0 && clones_seen() == seen) {
+	if (error >= 0 && own->ifindex) {
 		muted = 1;
 		count(ONR_CNT_oracks_intercepted);
 	} else if (error) {
 		count(ONR_CNT_oracks_unsent);
 	}
-	ctx->mark = mark;
-	ctx->cb[CB_MARK] = 0;
+	own->ifindex = 0;
+	unmark_own(ctx);
 }
 
 static __always_inline struct pending *pending_of(const struct onr_tuple *f)
@@ -204,6 +173,20 @@ static __always_inline bool believed(struct __sk_buff *ctx, const struct packet 
 	return believed;
 }
 
+/* Has IPsec decrypted it on this device? The packet inside a tunnel comes a second time, and an OR-ACK would say in
+ * clear what ESP hides. A device of IPsec's own (xfrm, vti) has no link header and would encrypt it. */
+static __always_inline bool was_encrypted(struct __sk_buff *ctx)
+{
+	const struct sk_buff *skb = NULL;
+
+	if (!cfg.link_bytes || !bpf_ksym_exists(bpf_cast_to_kern_ctx) ||
+	    !bpf_core_enum_value_exists(enum skb_ext_id, SKB_EXT_SEC_PATH) ||
+	    !bpf_core_field_exists(skb->active_extensions))
+		return false;
+	skb = bpf_cast_to_kern_ctx(ctx);
+	return skb->active_extensions & 1u << bpf_core_enum_value(enum skb_ext_id, SKB_EXT_SEC_PATH);
+}
+
 static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *packet,
 				    const struct segment *segment)
 {
@@ -226,7 +209,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 	clock_read(&clk);
 	if (clk.lease_expires_mono_ns <= now)
 		return; /* an untrusted time is not sent */
-	if (is_deaf(&s.flow.saddr, now) || !believed(ctx, packet, segment, &s.flow.daddr))
+	if (was_encrypted(ctx) || is_deaf(&s.flow.saddr, now) || !believed(ctx, packet, segment, &s.flow.daddr))
 		return;
 	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
 					       clk.reference_mono_ns);
@@ -282,38 +265,37 @@ static __always_inline void ack_leaves(struct __sk_buff *ctx)
 		count(ONR_CNT_oracks_unsent);
 		return;
 	}
-	send_clone(ctx, &s, LEN_IS_ACK);
+	send_clone(ctx, &s, 1);
 }
 
 /* ---- receiver: the clone becomes the OR-ACK ---- */
 
+/* Our own clone, which has no socket as what this host sends has. */
+static __always_inline bool is_own_clone(const struct __sk_buff *ctx)
+{
+	const struct own_clone *own = ctx->sk ? NULL : own_clone_now();
+
+	return own && own->ifindex == ctx->ifindex && own->len == ctx->len;
+}
+
 /* ONR_TCX_DROP only our own clone, when it cannot be made into an OR-ACK. */
 static __noinline int make_orack(struct __sk_buff *ctx)
 {
-	u32 len = ctx->cb[CB_LEN];
-	struct sample s = {
-		.seq = ctx->cb[CB_SEQ],
-		.len = len & LEN_BYTES,
-		.dscp = len >> LEN_DSCP_SHIFT & DSCP_MASK,
-		.rx_fleet_ns = (u64)ctx->cb[CB_RX_HI] << 32 | ctx->cb[CB_RX_LO],
-	};
-	bool is_ack = len & LEN_IS_ACK;
+	struct own_clone *own = own_clone_now();
 	struct packet p;
 
-	if (!parse_headers(ctx, &p) || p.protocol != IPPROTO_TCP)
-		goto fail;
-	if (is_ack)
-		flow_acked(&p, &s.flow);
-	else
-		flow_of(&p, &s.flow);
-	if (!write_orack(ctx, &p, &s, is_ack))
-		goto fail;
+	if (!own)
+		return ONR_TCX_NEXT;
+	own->ifindex = 0;
+	unmark_own(ctx);
+	if (!parse_headers(ctx, &p) || p.protocol != IPPROTO_TCP ||
+	    !write_orack(ctx, &p, &own->sample, own->is_ack)) {
+		count(ONR_CNT_oracks_unsent);
+		return ONR_TCX_DROP;
+	}
 	ctx->mark = 0;
 	count(ONR_CNT_oracks_sent);
 	return ONR_TCX_PASS;
-fail:
-	count(ONR_CNT_oracks_unsent);
-	return ONR_TCX_DROP;
 }
 
 #endif

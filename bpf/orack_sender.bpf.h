@@ -10,42 +10,94 @@
 
 /* ---- sender: an OR-ACK arrives ---- */
 
-static __always_inline void peer_min(struct onr_peer *p, s64 owd_ns, s64 now, s64 sigma_ns)
-{
-	s64 age = now - p->window_mono_ns;
+/* A sample: its delay, the byte's offset in its segment, and its delay since the segment's stamp. */
+struct peer_sample {
+	s64 owd_ns;
+	s64 since_stamp_ns;
+	u32 offset;
+};
 
-	if (age >= ONR_OWD_WINDOW_NS) {
-		p->owd_min_before_ns = age < 2 * ONR_OWD_WINDOW_NS ? p->owd_min_ns : ONR_NO_OWD;
-		p->owd_min_ns = ONR_NO_OWD;
-		p->window_mono_ns = now;
-	}
-	if (owd_ns < p->owd_min_ns && owd_ns >= -PLAUSIBLE_SIGMAS * sigma_ns)
-		p->owd_min_ns = owd_ns;
+/* The window of the minima has ended. */
+static __always_inline void peer_window(struct onr_peer *p, s64 now, s64 age)
+{
+	p->owd_min_before_ns = age < 2 * ONR_OWD_WINDOW_NS ? p->owd_min_ns : ONR_NO_OWD;
+	p->owd_min_ns = ONR_NO_OWD;
+	p->window_mono_ns = now;
+	__builtin_memset(&p->wire, 0, sizeof(p->wire));
 }
 
-static __always_inline void peer_owd(const struct onr_addr *addr, s64 owd_ns, s64 now,
-				     s64 sigma_ns)
+/* It is known by how much a byte follows sooner. Minima that were taken otherwise are forgotten. */
+static __always_inline void peer_knows(struct onr_peer *p, u32 sooner_q16)
 {
-	struct onr_peer *p = bpf_map_lookup_elem(&peers, addr);
+	p->wire_known = 1;
+	if (sooner_q16 == p->sooner_q16)
+		return;
+	p->sooner_q16 = sooner_q16;
+	p->owd_min_ns = ONR_NO_OWD;
+	p->owd_min_before_ns = ONR_NO_OWD;
+}
 
-	if (!p) {
-		struct onr_peer fresh = {
-			.owd_ewma_ns = owd_ns,
-			.window_mono_ns = now,
-			.owd_min_ns = ONR_NO_OWD,
-			.owd_min_before_ns = ONR_NO_OWD,
-		};
+/* Learns how long a byte takes: at the end of each window, and as soon as there is enough while nothing is known. */
+static __always_inline void peer_wire(struct onr_peer *p, const struct peer_sample *s, bool ends)
+{
+	onr_wire_sample(&p->wire, s->offset, s->since_stamp_ns);
+	if ((!p->wire_known || ends) && onr_wire_has_enough(&p->wire))
+		peer_knows(p, onr_wire_sooner_q16(&p->wire, cfg.law.line_ns_per_byte_q16));
+}
 
-		bpf_map_update_elem(&peers, addr, &fresh, BPF_NOEXIST);
-		p = bpf_map_lookup_elem(&peers, addr);
-		if (!p)
-			return;
-	}
+/* The delay of a sample, of which nothing below least_ns can be. While it is not known how long a byte takes, a lower one
+ * shows a segment that arrived whole, or nearly so. */
+static __always_inline s64 peer_delay(struct onr_peer *p, const struct peer_sample *s, s64 least_ns)
+{
+	if (p->wire_known || s->owd_ns >= least_ns)
+		return s->owd_ns;
+	if (++p->too_soon >= ONR_WIRE_ENOUGH)
+		peer_knows(p, cfg.law.line_ns_per_byte_q16);
+	return s->since_stamp_ns;
+}
+
+/* A peer of which nothing is known. Here, because a program's stack has no room for it. */
+static const struct onr_peer unknown_peer = {
+	.owd_min_ns = ONR_NO_OWD,
+	.owd_min_before_ns = ONR_NO_OWD,
+};
+
+static __always_inline struct onr_peer *peer_begin(const struct onr_addr *addr, s64 owd_ns, s64 now)
+{
+	struct onr_peer *p;
+
+	bpf_map_update_elem(&peers, addr, &unknown_peer, BPF_NOEXIST);
+	p = bpf_map_lookup_elem(&peers, addr);
+	if (!p)
+		return NULL;
+	p->owd_ewma_ns = owd_ns;
+	p->window_mono_ns = now;
+	return p;
+}
+
+/* A flow to the peer was sampled. Global, so that the verifier checks it once, and that its stack is its own. Returns 0. */
+__noinline int peer_sampled(struct onr_peer *p, const struct peer_sample *s, s64 now, s64 sigma_ns)
+{
+	s64 age, least_ns = -PLAUSIBLE_SIGMAS * sigma_ns, owd_ns;
+
+	if (!p || !s)
+		return 0;
+	age = now - p->window_mono_ns;
+	peer_wire(p, s, age >= ONR_OWD_WINDOW_NS);
+	if (age >= ONR_OWD_WINDOW_NS)
+		peer_window(p, now, age);
+	owd_ns = peer_delay(p, s, least_ns);
 	p->heard_mono_ns = now;
 	p->owd_last_ns = owd_ns;
 	p->owd_ewma_ns += (owd_ns - p->owd_ewma_ns) >> EWMA_SHIFT;
-	peer_min(p, owd_ns, now, sigma_ns);
 	p->oracks++;
+	if (owd_ns < least_ns) {
+		p->below_zero_mono_ns = now;
+		count(ONR_CNT_oracks_below_zero);
+	} else if (owd_ns < p->owd_min_ns) {
+		p->owd_min_ns = owd_ns;
+	}
+	return 0;
 }
 
 static __always_inline void count_verdict(enum onr_verdict v)
@@ -89,20 +141,26 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 {
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false, raised = false;
-	s64 owd_ns = 0, opens, guard_ns;
+	s64 opens, guard_ns;
 	u32 threshold_ns = threshold_of(id, ctl, &s->flow.daddr);
+	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &s->flow.daddr);
+	u32 sooner_q16 = peer ? peer->sooner_q16 : 0;
+	struct peer_sample sample = {};
 
 	bpf_spin_lock(&ctl->lock);
 	if (same_flow(&ctl->key, &s->flow)) {
 		ctl->known_peer = 1;
 		ctl->law.threshold_ns = threshold_ns;
+		ctl->law.sooner_q16 = sooner_q16;
 		guard_ns = ctl->law.guard_threshold_ns;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
 		raised = ctl->law.guard_threshold_ns > guard_ns;
 	}
 	if (verdict == ONR_USED) {
-		owd_ns = ctl->law.sample_owd_ns;
+		sample.owd_ns = ctl->law.sample_owd_ns;
+		sample.offset = ctl->law.sample_offset;
+		sample.since_stamp_ns = sample.owd_ns + onr_wire_ns(&cfg.law, &ctl->law, sample.offset);
 		if (ctl->held) {
 			opens = onr_may_go(&cfg.law, &ctl->law, now);
 			kick = opens < ctl->held_until_ns && !ctl->kicked;
@@ -114,9 +172,31 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 	count_verdict(verdict);
 	if (raised)
 		count(ONR_CNT_guard_raises);
-	if (verdict == ONR_USED)
-		peer_owd(&s->flow.daddr, owd_ns, now, sigma_ns);
+	if (verdict != ONR_USED)
+		return false;
+	if (!peer)
+		peer = peer_begin(&s->flow.daddr, sample.since_stamp_ns, now);
+	if (peer)
+		peer_sampled(peer, &sample, now, sigma_ns);
 	return kick;
+}
+
+/* Makes a used OR-ACK a kick: a frame from this device to itself with our secret where IPv4 addresses are, of a type that
+ * no host takes (EtherType 0x88b5, for local experiments), should it ever leave. */
+static __always_inline void write_kick(struct __sk_buff *ctx)
+{
+	const struct ethhdr *eth = ethernet_of(ctx);
+	u64 secret = cfg.own_secret;
+	struct ethhdr to_itself;
+
+	if (cfg.link_bytes && eth) {
+		__builtin_memcpy(to_itself.h_dest, eth->h_dest, ETH_ALEN);
+		__builtin_memcpy(to_itself.h_source, eth->h_dest, ETH_ALEN);
+		to_itself.h_proto = bpf_htons(ETH_P_802_EX1);
+		bpf_skb_store_bytes(ctx, 0, &to_itself, sizeof(to_itself), 0);
+	}
+	bpf_skb_store_bytes(ctx, cfg.link_bytes + offsetof(struct iphdr, saddr), &secret, sizeof(secret), 0);
+	mark_own(ctx, OWN_KICK);
 }
 
 /* Lets the qdisc that holds a flow run and look at it: the OR-ACK itself is sent into it, and dropped there. The
@@ -132,8 +212,7 @@ static __always_inline int kick_qdisc(struct __sk_buff *ctx, u32 id, struct onr_
 	ctl->next_kick = of->first;
 	of->first = id + 1;
 	bpf_spin_unlock(&of->lock);
-	ctx->mark = ONR_MARK_KICK;
-	ctx->cb[0] = ONR_MARK_KICK;
+	write_kick(ctx);
 	ctx->queue_mapping = 1 + of->queue;
 	return bpf_redirect(of->ifindex, 0); /* the OR-ACK may have come back on another device */
 }
@@ -166,32 +245,23 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 	const struct udphdr *udp = p->l4;
 	const struct onr_orack *o = (void *)(udp + 1);
 	struct onr_clock_params clk;
-	const struct onr_key *key;
 	struct sample s;
-	s64 now, offset, age;
+	s64 now, offset;
 	struct onr_ctl *ctl;
-	u32 key_id, *id;
+	u32 *id;
 
-	if ((void *)(o + 1) > (void *)(long)ctx->data_end || udp->len != bpf_htons(UDP_BYTES) ||
-	    o->version != ONR_ORACK_VERSION || o->flags) {
+	if ((void *)(o + 1) > (void *)(long)ctx->data_end || !has_our_form(udp, o)) {
 		count(ONR_CNT_oracks_malformed);
 		return ONR_TCX_NEXT;
 	}
 	addresses(p, &s.flow.daddr, &s.flow.saddr); /* the OR-ACK runs against the data */
-	s.flow.sport = o->sport;
-	s.flow.dport = o->dport;
-	s.seq = bpf_ntohl(o->seq);
-	s.len = bpf_ntohl(o->len);
-	s.rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
+	read_orack(o, &s);
 	id = bpf_map_lookup_elem(&flow_ids, &s.flow);
 	ctl = id ? bpf_map_lookup_elem(&ctls, id) : NULL;
 	if (!ctl && passes_through(ctx, p))
 		return ONR_TCX_NEXT;
-	key_id = bpf_ntohs(o->key_id);
-	key = key_of(key_id);
 	/* A recycled entry speaks for another flow; feed_law finds that out. */
-	if (!key || !((ctl && ctl->known_peer) || known_peer(&s.flow.daddr)) ||
-	    tag_of(&s, key_id, key) != o->tag) {
+	if (!((ctl && ctl->known_peer) || known_peer(&s.flow.daddr)) || !is_signed(o, &s)) {
 		count(ONR_CNT_oracks_bad_tag);
 		return ONR_TCX_NEXT;
 	}
@@ -204,8 +274,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		return ONR_TCX_DROP;
 	}
 	offset = onr_clock_offset(now, clk.offset_ns, clk.drift_q32, clk.reference_mono_ns);
-	age = onr_sub(onr_add(now, offset), s.rx_fleet_ns);
-	if (age > cfg.orack_fresh_ns || age < -cfg.orack_fresh_ns) {
+	if (!is_fresh(&clk, now, s.rx_fleet_ns)) {
 		count(ONR_CNT_oracks_stale);
 		return ONR_TCX_DROP;
 	}

@@ -5,7 +5,7 @@
 #ifndef ONR_QUEUES_BPF_H
 #define ONR_QUEUES_BPF_H
 
-#include "maps.bpf.h"
+#include "codel.bpf.h"
 
 #define HEAP_DEPTH 17 /* levels of a heap of 2 * ONR_MAX_FLOWS entries */
 
@@ -17,6 +17,7 @@ struct slot {
 	u32 len; /* of payload; 0: not tracked by the law */
 	u32 ends; /* a FIN or RST: the connection's last, but for retransmissions */
 	s64 send_at_ns; /* not before */
+	s64 since_ns; /* in the queue; only with CoDel */
 };
 
 struct {
@@ -41,12 +42,15 @@ struct queue {
 	s64 hold_start_ns;  /* first refusal of the present head, 0 = none */
 	s64 idle_since_ns;  /* 0 once dequeue has seen that it is no longer idle */
 	s64 paced_until_ns; /* when TCP's pace lets the next segment go */
-	s64 behind_ns;	    /* lateness of its segments that is not made up for */
-	u32 was_held;	    /* by the law, since the last segment left */
-	u32 pad;
+	u32 was_held;	    /* by the law, and what waited meanwhile has not all left */
+	u32 owner;	    /* of a bucket: hash of the flow that has it while it is in use; 0: never used */
+	u32 shared;	    /* a bucket: with flows that have found no other */
+	u32 unspaced_bytes; /* of payload that has left within the credit */
+	s64 released_ns;    /* when the law last let a segment go that it had held */
+	struct codel codel;
 };
 
-/* Index 0 = none, 1..ONR_BUCKETS: never held, chosen by hash; then one a flow, like ctls. */
+/* Index 0 = none, 1..ONR_BUCKETS: buckets for what is never held; then one a flow, like ctls. */
 #define FIRST_FLOW (1 + ONR_BUCKETS)
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -79,6 +83,7 @@ struct list {
 static struct {
 	u64 owner; /* the qdisc we serve */
 	struct list fresh;
+	struct list fresh_unconnected; /* those of what no socket of this host has connected, whose sender can have any number */
 	struct list old;
 	struct list ended; /* queues of ended connections, by next_ended */
 	u32 free_slot;
@@ -119,6 +124,12 @@ static __always_inline struct onr_ctl *ctl_of(u32 q)
 	return bpf_map_lookup_elem(&ctls, &i);
 }
 
+/* Is it a bucket of what no socket of this host has connected? */
+static __always_inline bool is_unconnected(u32 q)
+{
+	return q <= ONR_BUCKETS / 2;
+}
+
 /* ---- lists of queues ---- */
 
 static __always_inline void list_append(struct list *l, u32 q, struct queue *queue)
@@ -146,7 +157,7 @@ static __always_inline void queue_put(u32 q, struct queue *queue, u32 s, struct 
 	queue->tail = s;
 	if (queue->state == QUEUE_IDLE) {
 		queue->state = QUEUE_LISTED;
-		list_append(&st.fresh, q, queue);
+		list_append(is_unconnected(q) ? &st.fresh_unconnected : &st.fresh, q, queue);
 	}
 }
 

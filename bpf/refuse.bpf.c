@@ -11,50 +11,6 @@
 
 #define DST_ADDRESS (~1ul) /* of skb->_skb_refdst: the lowest bit says whether the packet has a reference */
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct net;
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
-struct sock_common {
-	possible_net_t skc_net;
-};
-
-struct sock___refuse {
-	struct sock_common __sk_common;
-};
-
-struct net_device___refuse {
-	possible_net_t nd_net;
-};
-
-struct dst_entry {
-	struct net_device___refuse *dev;
-};
-
-struct sk_buff___refuse {
-	unsigned long _skb_refdst;
-	struct sock___refuse *sk;
-	struct net_device___refuse *dev;
-};
-
-struct tcp_sock___refuse {
-	u32 snd_nxt;
-};
-
-struct bpf_iter_meta;
-
-struct bpf_iter__tcp {
-	struct bpf_iter_meta *meta;
-	struct sock_common *sk_common;
-	u32 uid;
-};
-
-#pragma clang attribute pop
-
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Writer: the daemon. Reader: refuse. */
@@ -71,12 +27,12 @@ struct {
 
 /* Does the socket's route end at this very device? Then nothing lies between TCP and this program that could lose the
  * verdict, as a bridge or the device of a pod would. */
-static __always_inline bool tcp_learns(const struct sk_buff___refuse *skb)
+static __always_inline bool tcp_learns(const struct sk_buff *skb)
 {
 	const struct dst_entry *dst = bpf_rdonly_cast((void *)(skb->_skb_refdst & DST_ADDRESS),
 						      bpf_core_type_id_kernel(struct dst_entry));
-	const struct net_device___refuse *dev = skb->dev;
-	const struct sock___refuse *sk = skb->sk;
+	const struct net_device *dev = skb->dev;
+	const struct sock *sk = skb->sk;
 
 	return sk && dst->dev == dev && sk->__sk_common.skc_net.net == dev->nd_net.net;
 }
@@ -95,12 +51,12 @@ SEC("tcx/egress")
 int refuse(struct __sk_buff *ctx)
 {
 	const struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);
-	const struct tcp_sock___refuse *tcp;
+	const struct tcp_sock *tcp;
 	struct bpf_sock *sk = ctx->sk;
 	u32 present = 1;
 	u64 id;
 
-	if (bpf_ktime_get_ns() >= (u64)until_mono_ns || !sk || !tcp_learns((const void *)skb))
+	if (bpf_ktime_get_ns() >= (u64)until_mono_ns || !sk || !tcp_learns(skb))
 		return ONR_TCX_NEXT;
 	tcp = (const void *)bpf_skc_to_tcp_sock(sk);
 	if (!tcp || !is_new(skb, tcp->snd_nxt))

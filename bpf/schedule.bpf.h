@@ -21,6 +21,7 @@ static void account_hold(struct onr_ctl *ctl, struct queue *queue, s64 now)
 	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &addr);
 
 	queue->hold_start_ns = 0;
+	queue->released_ns = now;
 	queue->was_held = 1;
 	count_hold(held_ns);
 	if (peer) {
@@ -121,6 +122,7 @@ static bool packet_park(u32 q, struct queue *queue, u32 s, struct slot *slot)
 		return false;
 	queue->head = slot->next;
 	slot->next = q;
+	slot->since_ns = slot->send_at_ns;
 	slot->send_at_ns = 0;
 	return true;
 }
@@ -188,15 +190,34 @@ static __always_inline void queue_emptied(u32 q, struct queue *queue, bool fresh
 	queue->idle_since_ns = now;
 }
 
+/* Has the head of a queue waited for too long? A wait for a time that its sender wants, for its pace or for the law is
+ * none. */
+static __always_inline bool is_late(struct queue *queue, const struct slot *head, s64 now)
+{
+	const struct slot *next = slot_at(head->next);
+	bool stands = head->next && next && (next->next || next->bytes > cfg.quantum_bytes / 2);
+	s64 since_ns = head->since_ns;
+
+	if (queue->hold_start_ns)
+		return false;
+	if (since_ns < head->send_at_ns)
+		since_ns = head->send_at_ns;
+	if (since_ns < queue->paced_until_ns)
+		since_ns = queue->paced_until_ns;
+	if (since_ns < queue->released_ns)
+		since_ns = queue->released_ns;
+	return codel_drops(&queue->codel, now - since_ns, stands, now);
+}
+
 /* One step of the round robin. Returns the queue whose head goes now; MOVED_ON if one queue has moved on
- * instead; 0 when no listed queue is left. Global, because the verifier then checks it once; a static
- * function it checks anew for each state of each caller. It takes no pointer into the caller's stack,
- * because following that took the verifier most of a daemon's start. */
-#define MOVED_ON (~0u)
+ * instead; MOVED_ON and the queue whose head is to be dropped (CoDel); 0 when no listed queue is left. Global,
+ * because the verifier then checks it once; a static function it checks anew for each state of each caller. It
+ * takes no pointer into the caller's stack, because following that took the verifier most of a daemon's start. */
+#define MOVED_ON 0x80000000u
 __noinline u32 step(s64 now)
 {
-	bool fresh = st.fresh.head != 0;
-	struct list *l = fresh ? &st.fresh : &st.old;
+	struct list *l = st.fresh.head ? &st.fresh : st.fresh_unconnected.head ? &st.fresh_unconnected : &st.old;
+	bool fresh = l != &st.old;
 	u32 q = l->head;
 	struct queue *queue = queue_at(q);
 	struct onr_ctl *ctl;
@@ -236,6 +257,10 @@ __noinline u32 step(s64 now)
 			l->head = next;
 			return MOVED_ON;
 		}
+	}
+	if (cfg.codel_target_ns && is_late(queue, slot, now))
+		return MOVED_ON | q;
+	if (ctl) {
 		until = hold_until(ctl, slot, now);
 		if (until && queue_hold(q, queue, ctl, until, now)) {
 			l->head = next;
@@ -249,38 +274,28 @@ __noinline u32 step(s64 now)
 
 /* ---- pace and shape ---- */
 
-/* Most lateness of its timers that a flow makes up for. */
-#define BEHIND_MOST_NS 50000000ll
-
-/* A flow's segment leaves, which TCP gave at `given_ns`: when may the next, so that they go at TCP's pace as with sch_fq?
- * What is within the flow's credit is not spaced, nor what TCP spaces by itself (BBR) or by times of departure.
- * TCP takes its pace from a round-trip time that contains the wait here, so late timers would lower it more and more.
- * Therefore a flow makes up for the time by which a segment left after it was due. Time without a segment, and time for
- * which the law held one, is no lateness: a burst would follow each rest. */
-static __always_inline void keep_pace(struct queue *queue, const struct sk_buff *skb, u32 bytes,
-				      s64 given_ns, s64 now)
+/* A segment leaves: when may the next, so that what has waited while the law held the flow does not leave as one burst?
+ * At TCP's pace, which counts payload. What is within the flow's credit is not spaced, nor what comes after the flow had
+ * nothing left: TCP spaces that by itself (pace.bpf.c). Nor what TCP does not space at all: its congestion control would
+ * take the spacing for the path's. */
+static __always_inline void keep_pace(struct queue *queue, const struct sk_buff *skb, u32 len, s64 now)
 {
 	const struct sock *sk = skb->sk;
-	s64 ns, made_up, due = queue->paced_until_ns;
 	u64 rate;
 
-	if (!sk || sk->sk_pacing_status != SK_PACING_NONE) {
+	if (!queue->was_held || !sk || sk->sk_pacing_status == SK_PACING_NONE) {
 		queue->paced_until_ns = 0;
+		queue->unspaced_bytes = 0;
 		return;
 	}
+	queue->unspaced_bytes += len;
+	if (!queue->head)
+		queue->was_held = 0;
 	if (queue->credit > 0)
 		return;
-	queue->behind_ns += given_ns <= due ? now - due : due - given_ns;
-	if (queue->was_held || queue->behind_ns < 0)
-		queue->behind_ns = 0;
-	queue->was_held = 0;
 	rate = sk->sk_pacing_rate;
-	if (bytes < cfg.quantum_bytes)
-		bytes = cfg.quantum_bytes; /* with what left within the credit */
-	ns = rate ? onr_min(bytes * NS_PER_S / rate, NS_PER_S) : 0;
-	made_up = onr_min(queue->behind_ns, ns);
-	queue->behind_ns = onr_min(queue->behind_ns - made_up, BEHIND_MOST_NS);
-	queue->paced_until_ns = now + ns - made_up;
+	queue->paced_until_ns = now + (rate ? onr_min(queue->unspaced_bytes * NS_PER_S / rate, NS_PER_S) : 0);
+	queue->unspaced_bytes = 0;
 }
 
 /* When packets of sockets with a pace may leave, of those that do not say so in the packet. Writer and reader:
@@ -292,14 +307,23 @@ struct {
 	__type(value, s64);
 } paces SEC(".maps");
 
-/* Has the socket asked for a pace that nobody else keeps? */
+/* Is it more than the stub of a connection that begins or has ended? */
+static __always_inline bool is_full(const struct sock *sk)
+{
+	u8 state = sk->__sk_common.skc_state;
+
+	return state != STATE_TIME_WAIT && state != STATE_NEW_SYN_RECV;
+}
+
+/* Has the socket asked for a pace that nobody else keeps? TCP that does not say so (NONE) must not be spaced: its
+ * congestion control would take the spacing for the path's. */
 static __always_inline bool asks_for_pace(const struct sock *sk)
 {
-	if (!sk || sk->sk_pacing_rate + 1 <= 1) /* 0 and ~0 are none */
+	if (!sk || !is_full(sk) || sk->sk_pacing_rate + 1 <= 1) /* 0 and ~0 are none */
 		return false;
 	switch (sk->sk_pacing_status) {
 	case SK_PACING_NONE:
-		return cfg.paced && sk->sk_protocol == IPPROTO_TCP;
+		return false;
 	case SK_PACING_NEEDED:
 		return sk->sk_protocol != IPPROTO_TCP;
 	default:

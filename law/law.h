@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "guard.h"
 #include "onramp.h"
+#include "wire.h"
 
 /* Each law's rules; those of ONR_LAW_off where the number is unknown. */
 ONR_FN u64 onr_law_sent(const struct onr_cfg *cfg, struct onr_flow *flow,
@@ -78,8 +79,7 @@ ONR_FN enum onr_verdict onr_orack_arrived(const struct onr_cfg *cfg,
 {
 	u32 offset = seq - rec->seq;
 	/* The segment's stamp is its first byte's; the wire then takes its time. */
-	s64 left_ns = onr_add(rec->sent_mono_ns,
-			      (s64)onr_mul_q16(offset, cfg->line_ns_per_byte_q16));
+	s64 left_ns = onr_add(rec->sent_mono_ns, onr_wire_ns(cfg, flow, offset));
 	s64 owd_ns = onr_sub(rx_mono_ns, left_ns);
 	enum onr_verdict verdict;
 

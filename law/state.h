@@ -9,7 +9,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 4
+#define ONR_ABI 5
 
 enum onr_law {
 #define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,
@@ -83,12 +83,14 @@ struct onr_flow {
 	u32 beta_q16;              /* beta of eq. 3, in [0, 1] */
 	u32 sample_offset;         /* of the last used sample's byte in its segment */
 	u32 threshold_ns;          /* T of this flow's peer; 0: the configuration's */
+	u32 sooner_q16;            /* a byte follows the one before by so much less than line_ns_per_byte_q16 */
+	u32 reserved;
 	u8 sampled;                /* sample_* are valid */
 	u8 held;                   /* the head has been refused and has not left */
 	u8 capped;                 /* the head may go because max_pause_ns is over */
 	u8 gated;                  /* the gate refused a head since the last sample */
 };
-_Static_assert(sizeof(struct onr_flow) == 192, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_flow) == 200, "bump ONR_ABI");
 
 /* One transmission of bytes [seq, seq + len), sequence numbers modulo 2^32. */
 struct onr_record {

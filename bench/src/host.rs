@@ -267,6 +267,7 @@ impl World {
             plugin: (arguments[0] != "split").then_some(counts),
             cards: vec![],
             ptp_clock: None,
+            modules: &[],
         };
         let file = |guest: &str, host: &Path| GuestFile {
             path: guest.into(),

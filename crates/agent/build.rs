@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     // A daemon uses what another left only if both have the same programs (src/datapath/pins.rs).
     println!("cargo:rustc-env=ONRAMP_PROGRAMS={:016x}", digest.finish());
-    compile("refuse")?; // no daemon leaves it
+    compile("refuse")?; // no daemon leaves these
+    compile("pace")?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::facts::FACTS;
+use crate::{facts::FACTS, net::shell};
 
 /// First argument of the process that goes through facts, and of the one that runs a fact.
 pub const ALL: &str = "--guest";
@@ -25,11 +25,14 @@ pub const BEGIN: &str = "@begin ";
 pub const END: &str = "@end ";
 /// Where facts mount a BPF file system.
 pub const BPFFS: &str = "/run/bpf";
+/// Where the daemons of facts find cgroups.
+pub const CGROUPS: &str = "/tmp/cgroup";
 pub const PASSED: &str = "passed";
 
 /// Runs the named facts one after the other; a failed fact does not fail the run.
 pub fn run_all(names: &[String]) -> ExitCode {
     let mut kernel = KernelLog::open();
+    mount_cgroups();
     for name in names {
         println!("{BEGIN}{name}");
         let started = Instant::now();
@@ -51,6 +54,12 @@ pub fn run_all(names: &[String]) -> ExitCode {
         clean_up();
     }
     ExitCode::SUCCESS
+}
+
+/// `ip netns exec` gives the daemons a /sys of their own, without cgroups.
+fn mount_cgroups() {
+    std::fs::create_dir(CGROUPS).expect("/tmp is writable");
+    shell(&format!("mount -t cgroup2 cgroup2 {CGROUPS}"));
 }
 
 /// Runs one fact in this process; a panic fails it.

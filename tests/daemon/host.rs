@@ -4,7 +4,7 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::{Command, ExitCode, Stdio},
     sync::{atomic::AtomicBool, Arc, Condvar, Mutex},
     thread,
     time::{Duration, Instant},
@@ -72,7 +72,9 @@ pub fn run() -> ExitCode {
     let mut arguments = Arguments::from_args();
     let no_vm = std::env::var_os("ONRAMP_NO_VM").is_some_and(|v| v == "1");
     let has_filter = arguments.filter.is_some();
-    let left_out = move |fact: &Fact| no_vm || fact.is_left_out(has_filter);
+    // Guests get a PTP hardware clock by a table of ACPI, which the emulator has for x86 only.
+    let has_machine = |fact: &Fact| cfg!(target_arch = "x86_64") || !fact.machine().has_ptp_clock;
+    let left_out = move |fact: &Fact| no_vm || fact.is_left_out(has_filter) || !has_machine(fact);
     let verdicts = Arc::new(Verdicts::default());
     let trials = FACTS.iter().map(|fact| {
         let verdicts = Arc::clone(&verdicts);
@@ -106,6 +108,23 @@ fn is_wanted(arguments: &Arguments, name: &str) -> bool {
     };
     arguments.filter.as_deref().is_none_or(hit) && !arguments.skip.iter().any(|s| hit(s))
 }
+
+/// Modules of what facts put between hosts and beside programs: filters and NAT, tunnels with their ciphers, TLS.
+const COMPANIONS: &[&str] = &[
+    "nf_tables",
+    "nft_ct",
+    "nft_chain_nat",
+    "nft_masq",
+    "act_police",
+    "wireguard",
+    "xfrm_user",
+    "xfrm_interface",
+    "esp4",
+    "gcm",
+    "ctr",
+    "seqiv",
+    "tls",
+];
 
 /// A machine goes through a share of the facts, then another boots for the next share.
 type Shares = std::vec::IntoIter<(usize, Share)>;
@@ -211,7 +230,7 @@ fn run_machine(
     names: &[&str],
     on_line: &mut dyn FnMut(&str),
 ) -> Result<(), VmError> {
-    let cache = Path::new(REPOSITORY).join(".cache");
+    let cache = cache();
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine{number}"));
     let guest = std::env::current_exe().expect("this program's path");
     let program = |host: &Path, name: &str| GuestFile {
@@ -253,6 +272,11 @@ fn run_machine(
     if of("fleets::") {
         files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
     }
+    let needs_companions = of("paths::") || of("beside::") || of("sockets::");
+    if needs_companions {
+        files.push(program(Path::new("/usr/sbin/nft"), "nft"));
+        files.push(program(Path::new("/usr/bin/wg"), "wg"));
+    }
     let job = Job {
         command,
         files,
@@ -268,6 +292,7 @@ fn run_machine(
         plugin: None,
         cards: vec![CARD; machine.cards],
         ptp_clock: machine.has_ptp_clock.then_some(PTP_CLOCK),
+        modules: if needs_companions { COMPANIONS } else { &[] },
     };
     let log = is_logged();
     let mut logged = |line: &str| {
@@ -284,6 +309,12 @@ fn run_machine(
 /// `ONRAMP_VM_LOG`: what guests print is shown at once.
 fn is_logged() -> bool {
     std::env::var_os("ONRAMP_VM_LOG").is_some()
+}
+
+/// `ONRAMP_CACHE`: where tools/setup has put what guests need, if their processor is not this machine's (tools/arm64).
+fn cache() -> PathBuf {
+    let default = || Path::new(REPOSITORY).join(".cache");
+    std::env::var_os("ONRAMP_CACHE").map_or_else(default, PathBuf::from)
 }
 
 /// `ONRAMP_KERNEL`: another kernel, as `onramp rack --kernel` takes it.
@@ -361,12 +392,16 @@ fn driver(modules: &Path, scratch: &Path, name: &str) -> Option<GuestFile> {
 /// A copy without debug information, which only costs memory and boot time; the program itself if
 /// it cannot be stripped.
 fn stripped(program: &Path, to: &Path) -> PathBuf {
-    let done = Command::new("strip")
-        .arg("-g")
-        .arg("-o")
-        .args([to, program])
-        .status();
-    if done.is_ok_and(|status| status.success()) {
+    // Of this machine's programs, and of those for arm64.
+    let is_done = ["strip", "aarch64-linux-gnu-strip"].iter().any(|strip| {
+        let mut command = Command::new(strip);
+        let command = command.arg("-g").arg("-o").args([to, program]);
+        command
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    });
+    if is_done {
         to.to_owned()
     } else {
         program.to_owned()

@@ -13,6 +13,7 @@
 //! ignored instead. ONRAMP_VM_LOG=1 prints what the guests print, ONRAMP_VM_SEED=N makes other
 //! machines of them.
 mod agent;
+mod compare;
 mod facts;
 mod guest;
 mod host;

@@ -9,7 +9,7 @@ use libbpf_rs::{
 };
 
 use onramp_agent::datapath::clock_map;
-use onramp_law::abi::{onr_clock_params, COUNTERS};
+use onramp_law::abi::{onr_clock_params, onr_dev_cfg, COUNTERS};
 
 use crate::agent::Agent;
 
@@ -51,6 +51,18 @@ pub fn map(agent: &Agent, name: &str) -> MapHandle {
     named
         .next()
         .unwrap_or_else(|| panic!("the daemon has no map {name}"))
+}
+
+/// The configurations of a daemon's programs, a copy for each object.
+pub fn configurations(agent: &Agent) -> Vec<onr_dev_cfg> {
+    let all = ids(agent).into_iter();
+    let maps = all.filter_map(|id| MapHandle::from_map_id(id).ok());
+    let of = |map: MapHandle| {
+        let bytes = map.lookup(&[0; 4], MapFlags::ANY).ok()??;
+        (bytes.len() == size_of::<onr_dev_cfg>()).then(|| bytemuck::pod_read_unaligned(&bytes))
+    };
+    let cfgs = maps.filter(|map| map.name().to_string_lossy().ends_with("data.cfg"));
+    cfgs.filter_map(of).collect()
 }
 
 /// Sets the clock of a daemon's data path, as its clock source does.

@@ -121,6 +121,18 @@ pub struct Host {
     pub port: String,
 }
 
+impl Host {
+    /// A counter of its kernel, of a section (`TcpExt:`) of a file of /proc/net.
+    pub fn counted(&self, file: &str, section: &str, name: &str) -> u64 {
+        let text = self.ns.run(&format!("cat /proc/net/{file}"));
+        let mut lines = text.lines().filter(|line| line.starts_with(section));
+        let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+        let mut both = names.split_whitespace().zip(values.split_whitespace());
+        let found = both.find(|(found, _)| *found == name);
+        found.expect("a counter").1.parse().expect("a number")
+    }
+}
+
 /// A running star. Dropped, it takes its namespaces and all in them along.
 pub struct Star {
     pub hosts: Vec<Host>,

@@ -103,25 +103,30 @@ impl Transfer {
         if let Some(mss) = load.mss {
             setsockopt(&listener, sockopt::TcpMaxSeg, &mss).expect("a plausible size");
         }
-        let to_address = listener.local_addr().expect("it is bound");
-        let stream = connect(from, to_address);
+        let stream = connect(from, listener.local_addr().expect("it is bound"));
         if load.v6 {
             setsockopt(&stream, sockopt::Ipv6TClass, &i32::from(load.tos)).expect("a class");
         } else {
             setsockopt(&stream, sockopt::Ipv4Tos, &i32::from(load.tos)).expect("a type of service");
         }
+        let (accepted, _) = listener.accept().expect("it is connected");
+        Self::over(stream, accepted, load)
+    }
+
+    /// From one end of a connection to the other.
+    pub fn over(stream: TcpStream, accepted: TcpStream, load: Load) -> Self {
         stream
             .set_nodelay(load.write < CHUNK)
             .expect("an option of TCP");
-        let from_port = stream.local_addr().expect("it is connected").port();
-        let (accepted, _) = listener.accept().expect("it is connected");
+        let port = |end: &TcpStream| end.local_addr().expect("it is connected").port();
+        let (from_port, to_port) = (port(&stream), port(&accepted));
         let arrived = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&arrived);
         Self {
             sender: thread::spawn(move || send(stream, load)),
             receiver: thread::spawn(move || receive(accepted, load.deaf, &counted)),
             from_port,
-            to_port: to_address.port(),
+            to_port,
             arrived,
         }
     }

@@ -19,13 +19,11 @@ use crate::source::{self, Phc, Place, Source, System};
 use crate::trace::TraceArgs;
 use crate::{
     capabilities,
-    devices::{attribute, present, transmit_queues},
+    devices::{attribute, Link},
 };
 
 /// 1 in units of 2^-16.
 const Q16: f64 = 65536.0;
-/// MTU of a device that does not report one.
-const USUAL_MTU: u32 = 1500;
 /// IPv4 and TCP headers with a time stamp: an MTU less its largest payload.
 const HEADERS: u32 = 52;
 const ETHERNET_HEADER: u32 = 14;
@@ -242,8 +240,8 @@ impl Args {
     ///
     /// # Errors
     /// An option is out of bounds, or the line rate is needed and not known.
-    pub fn device_config(&self, dev: &str) -> Result<onr_dev_cfg> {
-        let line_rate = self.line_rate(dev);
+    pub fn device_config(&self, dev: &str, link: &Link) -> Result<onr_dev_cfg> {
+        let line_rate = self.line_rate(link);
         if self.law.law == Law::Gate && line_rate.is_none() {
             bail!(
                 "--law gate needs the line rate, and the driver of {} does not report it; add \
@@ -253,23 +251,23 @@ impl Args {
         }
         let former = edge::former(dev)?;
         let queues = match former.per_queue && self.link.shape.is_none() && !self.observe {
-            true => edge::qdiscs(transmit_queues(dev)),
+            true => edge::qdiscs(link.transmit_queues),
             false => 1,
         };
-        let mtu = mtu(dev);
-        let segment = Bytes::new(mtu.saturating_sub(HEADERS).into());
+        let segment = Bytes::new(link.mtu.saturating_sub(HEADERS).into());
         let config = self.law.config(line_rate).gate_allowance(segment);
         Ok(onr_dev_cfg {
             law: *config.abi(),
+            own_secret: 0, // the data path sets it
             flow_age_ns: self.limits.flow_age.as_ns(),
             orack_fresh_ns: self.law.max_owd.as_ns(),
             limit_packets: self.limits.limit,
             max_flows: self.limits.flows,
             queues,
             queue: 0,
-            quantum_bytes: 2 * (mtu + ETHERNET_HEADER),
+            quantum_bytes: 2 * (link.mtu + ETHERNET_HEADER),
             shape_ns_per_byte_q16: self.link.shape.map_or(0, ns_per_byte_q16),
-            key_id: self.keys()?.signing().id,
+            key_id: 0, // the data path sets it
             flow_limit_packets: self.limits.flow_limit,
             orack_every_bytes: self.peers.orack_every.get() as u32,
             paced: self.paces(former.had_fq).into(),
@@ -281,7 +279,9 @@ impl Args {
             shape_ahead_ns: self.link.ahead_ns(),
             stamps_at_qdisc: (self.link.stamp == Stamp::Qdisc).into(),
             ifindex: 0, // the data path sets it
-            reserved: 0,
+            bucket_limit_packets: former.flow_limit.unwrap_or(self.limits.flow_limit),
+            codel_target_ns: former.codel.map_or(0, |codel| u32_ns(codel.target)),
+            codel_interval_ns: former.codel.map_or(0, |codel| u32_ns(codel.interval)),
         })
     }
 
@@ -311,29 +311,25 @@ impl Args {
         capabilities::of_data_path() | of_clock
     }
 
-    pub fn line_rate(&self, dev: &str) -> Option<Rate> {
-        self.link.line_rate.or_else(|| driver_rate(dev))
+    pub fn line_rate(&self, link: &Link) -> Option<Rate> {
+        self.link.line_rate.or(link.rate)
     }
 
     /// The time to send the longest segment at the line rate, by the device that takes longest: a peer's threshold
     /// is the same on all.
-    pub fn burst(&self) -> Span {
-        let of_device = |dev: &String| {
-            let rate = self.link.shape.or_else(|| self.line_rate(dev));
+    pub fn burst<'a>(&self, devices: impl Iterator<Item = (&'a str, &'a Link)>) -> Span {
+        let of_device = |(dev, link): (&str, &Link)| {
+            let rate = self.link.shape.or_else(|| self.line_rate(link));
             rate.unwrap_or(SLOWEST_LINE)
                 .time_to_send(self.longest_segment(dev))
         };
-        present(&self.dev)
-            .iter()
-            .map(of_device)
-            .max()
-            .unwrap_or(Span::ZERO)
+        devices.map(of_device).max().unwrap_or(Span::ZERO)
     }
 
     /// What to tell an operator whose device needs --line-rate.
-    pub fn line_rate_warning(&self, dev: &str) -> Option<String> {
+    pub fn line_rate_warning(&self, dev: &str, link: &Link) -> Option<String> {
         let is_needed = self.law.threshold == Threshold::Auto && self.link.shape.is_none();
-        (is_needed && self.line_rate(dev).is_none()).then(|| {
+        (is_needed && self.line_rate(link).is_none()).then(|| {
             format!(
                 "the driver of {} does not report the line rate, so --threshold auto assumes {SLOWEST_LINE}, \
                  and flows are held late; add --line-rate, e.g. --line-rate 10Gbit/s",
@@ -424,14 +420,13 @@ impl LinkArgs {
     /// Time of `--shape-ahead` on the line.
     fn ahead_ns(&self) -> u32 {
         let ahead = self.shape.map(|rate| rate.time_to_send(self.shape_ahead));
-        ahead.map_or(0, |span| u32::try_from(span.as_ns()).unwrap_or(u32::MAX))
+        ahead.map_or(0, u32_ns)
     }
 }
 
-/// The rate that the driver reports, in Mbit/s; virtual devices often report nothing or -1.
-pub(crate) fn driver_rate(dev: &str) -> Option<Rate> {
-    let mbit: u64 = attribute(dev, "speed")?;
-    Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
+/// As the BPF programs have it: 4 s at most.
+fn u32_ns(span: Span) -> u32 {
+    u32::try_from(span.as_ns()).unwrap_or(u32::MAX)
 }
 
 /// Length of the device's link header. The kernel's numbers of device types are ARPHRD_*.
@@ -447,10 +442,6 @@ fn link_bytes(dev: &str) -> Result<u8> {
     }
 }
 
-fn mtu(dev: &str) -> u32 {
-    attribute(dev, "mtu").unwrap_or(USUAL_MTU)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -463,9 +454,15 @@ mod tests {
         options: AgentOptions,
     }
 
+    const UNKNOWN: Link = Link {
+        mtu: 1500,
+        rate: None,
+        transmit_queues: 1,
+    };
+
     /// What the data path gets from these options on a line of 10 Gbit/s.
     fn config(options: &[&str]) -> onr_dev_cfg {
-        args(options).device_config("eth0").unwrap()
+        args(options).device_config("eth0", &UNKNOWN).unwrap()
     }
 
     fn args(options: &[&str]) -> Args {
@@ -521,13 +518,31 @@ mod tests {
     fn an_automatic_threshold_without_a_line_rate_is_large_and_says_so() {
         let unknown = exactly(&["--dev", "none", "--gso-max", "16kB"]);
         assert_eq!(unknown.law.threshold, Threshold::Auto);
-        assert_eq!(unknown.burst(), "1280us".parse().unwrap());
-        let warning = unknown.line_rate_warning("none").unwrap();
+        let burst = |args: &Args| args.burst([("none", &UNKNOWN)].into_iter());
+        assert_eq!(burst(&unknown), "1280us".parse().unwrap());
+        let warning = unknown.line_rate_warning("none", &UNKNOWN).unwrap();
         assert!(warning.contains("add --line-rate"), "{warning}");
         for option in [["--shape", "1Gbit/s"], ["--threshold", "50us"]] {
-            assert_eq!(args(&option).line_rate_warning("eth0"), None);
+            assert_eq!(args(&option).line_rate_warning("eth0", &UNKNOWN), None);
         }
-        assert_eq!(args(&[]).line_rate_warning("eth0"), None);
-        assert_eq!(args(&[]).burst(), "51200ns".parse().unwrap());
+        assert_eq!(args(&[]).line_rate_warning("eth0", &UNKNOWN), None);
+        assert_eq!(burst(&args(&[])), "51200ns".parse().unwrap());
+    }
+
+    #[test]
+    fn a_changed_link_changes_quantum_and_law_unless_an_option_fixes_the_rate() {
+        let [slow, fast] = [1, 2].map(|gbit| Link {
+            mtu: 9000,
+            rate: Rate::from_bits_per_s(gbit * 1_000_000_000),
+            ..UNKNOWN
+        });
+        let free = exactly(&["--dev", "none", "--gso-max", "64kB", "--pace", "off"]);
+        let of = |args: &Args, link: &Link| args.device_config("eth0", link).unwrap();
+        assert_eq!(of(&free, &UNKNOWN).quantum_bytes, 2 * 1514);
+        assert_eq!(of(&free, &slow).quantum_bytes, 2 * 9014);
+        let byte = |args: &Args, link: &Link| of(args, link).law.line_ns_per_byte_q16;
+        assert_eq!(byte(&free, &slow), 2 * byte(&free, &fast));
+        let fixed = args(&[]);
+        assert_eq!(byte(&fixed, &slow), byte(&fixed, &fast));
     }
 }

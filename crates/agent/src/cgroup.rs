@@ -21,7 +21,7 @@ pub fn find(path: &str) -> Option<Cgroup> {
 }
 
 /// Where version 2 is mounted and to be seen: usually /sys/fs/cgroup.
-fn mounted() -> Option<String> {
+pub fn mounted() -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let of_v2 = mounts.lines().filter_map(|line| {
         let mut words = line.split(' ');

@@ -13,6 +13,6 @@ mod settings;
 pub use class::{Class, Ports};
 pub use error::Errors;
 pub use explain::{explain, explain_markdown};
-pub use given::{AgentOptions, ClockOptions, Given};
+pub use given::{AgentOptions, ClockOptions, DoctorOptions, Given, Offered};
 pub use keys::BPFFS;
 pub use settings::{Configuration, Daemon, DEFAULT_FILE};

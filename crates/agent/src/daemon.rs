@@ -5,6 +5,7 @@ mod look;
 mod members;
 mod reload;
 mod renew;
+mod sockets;
 mod traced;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
     net::IpAddr,
     os::fd::AsFd,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -32,20 +33,23 @@ use crate::args::{Args, Threshold};
 use crate::capabilities;
 use crate::cgroup;
 use crate::config::{self, AgentOptions, Configuration, Given};
+use crate::datapath::pace::Pacing;
 use crate::datapath::pins::{self, BpfFs};
 use crate::datapath::{join, Datapath, Setting};
-use crate::devices;
+use crate::devices::{self, Link, Named};
 use crate::floor::Floors;
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::peers::Peers;
+use crate::port::OrackPort;
 use crate::rules::{rules, tell_missing};
 use crate::server::{asked, block_signals, json, wait, Asked, Door};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trace::Trace;
 use crate::trouble::Trouble;
-use members::Member;
+use members::{Claim, Member};
+use sockets::Sockets;
 
 /// Time between two looks at the device and at the peers.
 const LOOK: Duration = Duration::from_secs(1);
@@ -57,7 +61,9 @@ struct Daemon {
     args: Args,
     notifier: Notifier,
     datapath: Datapath,
+    named: Vec<Named>,
     members: Vec<Member>,
+    sockets: Sockets,
     clock: Source,
     params: onr_clock_params,
     floors: Floors,
@@ -71,6 +77,9 @@ struct Daemon {
     peer_trouble: Trouble,
     trace: Option<Trace>,
     trace_trouble: Trouble,
+    /// Once a device had fq.
+    pacing: Option<Pacing>,
+    pacing_trouble: Trouble,
     /// In the data path, with `--threshold auto`.
     thresholds: BTreeMap<IpAddr, Reasons>,
 }
@@ -101,10 +110,12 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     capabilities::allow_maps();
     capabilities::keep_only(args.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
-    let sockets = sockets(&args, netns);
-    for socket in &sockets {
+    let paths = socket_paths(&args, netns);
+    for socket in &paths {
         if let Ok(other) = query::<Status>(socket) {
-            let names: Vec<&str> = other.devices.iter().map(|dev| dev.name.as_str()).collect();
+            let held = other.devices.iter().map(|dev| dev.name.as_str());
+            let missing = other.health.missing_devices.iter().map(String::as_str);
+            let names: Vec<&str> = held.chain(missing).collect();
             bail!(
                 "On-Ramp already runs on {} (pid {1}); stop it first: kill {1}",
                 names.join(", "),
@@ -115,23 +126,20 @@ pub fn run(options: &AgentOptions) -> Result<()> {
 
     let keys = args.keys()?;
     let peers = args.peers()?;
-    let present = devices::present(&args.dev);
-    for dev in &present {
-        args.device_config(dev)?;
-    }
+    let named = |dev: &String| Named::new(dev, devices::index(dev));
+    let named = args.dev.iter().map(named).collect();
+    let claims = claims(&args)?;
     prepare_pins(&args.bpffs);
     let signals = block_signals()?;
-    let doors: Vec<Door> = sockets
-        .iter()
-        .map(|s| Door::open(s))
-        .collect::<Result<_>>()?;
+    let (sockets, doors) = Sockets::open(netns, &paths)?;
+    let _port = OrackPort::bind();
     let mut clock = args.clock_source()?;
     let clock_socket = clock_socket_path(netns);
     let clock_door = match clock.part() {
         Some(_) => Some(Door::open(&clock_socket)?),
         None => None,
     };
-    serve_metrics(&args, &clock, &sockets[0])?;
+    serve_metrics(&args, &clock, sockets.first())?;
     tell_missing(&args.classes);
     let mut floors = Floors::default();
     let params = renew::params(&mut clock, &args, &mut floors);
@@ -147,7 +155,9 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         given: options.0.clone(),
         notifier: Notifier::from_env(),
         datapath: Datapath::new(args.path, &args.bpffs, args.limits.flows, setting),
+        named,
         members: vec![],
+        sockets,
         clock,
         params,
         floors,
@@ -161,17 +171,16 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         peer_trouble: Trouble::of("what is known of peers is not up to date"),
         trace,
         trace_trouble: Trouble::of("the flows are not looked at for the trace"),
+        pacing: None,
+        pacing_trouble: Trouble::of(
+            "TCP does not space its segments, as it did with fq, and sends each window in bursts",
+        ),
         thresholds: BTreeMap::new(),
         configuration,
         args,
     };
-    let attached = daemon.attach_all(&present);
-    if attached.is_err() {
-        sockets
-            .iter()
-            .for_each(|socket| drop(std::fs::remove_file(socket)));
-    }
-    attached?;
+    daemon.attach_all(claims)?;
+    daemon.pace();
     let args = &daemon.args;
     if args.peers.key_file.is_none() {
         warn!(
@@ -194,18 +203,28 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     let outcome = daemon.serve(&signals, &doors, clock_door.as_ref());
     daemon.notifier.stopping();
     daemon.end_trace();
-    sockets
-        .iter()
-        .for_each(|socket| drop(std::fs::remove_file(socket)));
     if clock_door.is_some() {
         let _ = std::fs::remove_file(&clock_socket);
     }
     if matches!(outcome, Ok(Asked::HandOver)) {
-        info!("{names} is left to the next daemon; onramp detach restores it");
+        info!(
+            "{} is left to the next daemon; onramp detach restores it",
+            daemon.names()
+        );
         return Ok(());
     }
     let detached = daemon.detach_all();
     outcome.and(detached)
+}
+
+/// The devices to attach to, all of which the configuration fits and no other daemon has.
+fn claims(args: &Args) -> Result<Vec<Claim>> {
+    let claim = |dev: &String| {
+        args.device_config(dev, &Link::of(dev))?;
+        let ifindex = devices::index(dev).with_context(|| format!("{dev} was removed"))?;
+        Claim::of(ifindex, dev)
+    };
+    devices::present(&args.dev).iter().map(claim).collect()
 }
 
 /// Removes pins that nobody uses any more, and says whether this daemon will have some.
@@ -229,13 +248,13 @@ fn prepare_pins(bpffs: &Path) {
 
 /// Serves `--metrics`. The thread asks the daemon over its socket, as `onramp status` does, so it shares nothing with the
 /// data path.
-fn serve_metrics(args: &Args, clock: &Source, socket: &Path) -> Result<()> {
+fn serve_metrics(args: &Args, clock: &Source, socket: Arc<Mutex<PathBuf>>) -> Result<()> {
     let Some(address) = args.clock.fleet.metrics else {
         return Ok(());
     };
-    let socket = socket.to_owned();
     let part = clock.shared_part().map(|part| Arc::downgrade(&part));
     let snapshot = move || {
+        let socket = socket.lock().ok()?.clone();
         Some(Snapshot {
             datapath: Some(query(&socket).ok()?),
             clock: part
@@ -248,7 +267,7 @@ fn serve_metrics(args: &Args, clock: &Source, socket: &Path) -> Result<()> {
 }
 
 /// Where `onramp status` asks: one socket for each device that is named, or has a data path now.
-fn sockets(args: &Args, netns: u64) -> Vec<PathBuf> {
+fn socket_paths(args: &Args, netns: u64) -> Vec<PathBuf> {
     if let Some(socket) = &args.socket {
         return vec![socket.clone()];
     }
@@ -260,15 +279,19 @@ fn sockets(args: &Args, netns: u64) -> Vec<PathBuf> {
 }
 
 impl Daemon {
+    /// What it does with its devices.
+    fn doing(&self) -> &'static str {
+        match self.args.observe {
+            true => "observing",
+            false => "holding on",
+        }
+    }
+
     /// What it does, in a line.
     fn summary(&self) -> String {
         format!(
             "{} {}: path {}, law {}, threshold {}, peers {}",
-            if self.args.observe {
-                "observing"
-            } else {
-                "holding on"
-            },
+            self.doing(),
             self.names(),
             self.path(),
             self.args.law.law.name(),

@@ -1,9 +1,9 @@
 //! What the loaded programs of all devices share: flows, peers, keys, thresholds, the clock. `device` is what each
 //! device has of its own.
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    hash::{BuildHasher, Hasher, RandomState},
     net::IpAddr,
-    ops::Range,
     path::{Path as FilePath, PathBuf},
 };
 
@@ -28,10 +28,13 @@ mod device;
 pub(crate) mod edge;
 mod edt;
 mod flows;
+mod grow;
 mod holder;
 mod hooks;
 mod kept;
+pub(crate) mod netlink;
 mod object;
+pub mod pace;
 pub mod pins;
 mod qdisc;
 mod refuse;
@@ -69,10 +72,12 @@ pub struct Datapath {
     shared: Shared,
     setting: Setting,
     max_flows: u32,
-    /// The numbers of the transmit queues that have a qdisc each.
-    queues: Vec<Range<u32>>,
+    /// The numbers of the qdiscs of all devices.
+    numbers: BTreeSet<u32>,
     /// Number of the present rules.
     epoch: u32,
+    /// In what the data path sends to itself.
+    own_secret: u64,
 }
 
 /// What the maps get when the first device is attached.
@@ -101,8 +106,9 @@ impl Datapath {
             shared: Shared::default(),
             setting,
             max_flows,
-            queues: vec![],
+            numbers: BTreeSet::new(),
             epoch: 0,
+            own_secret: RandomState::new().build_hasher().finish(),
         }
     }
 
@@ -113,7 +119,10 @@ impl Datapath {
     pub fn attach(&mut self, ifindex: i32, cfg: &onr_dev_cfg) -> Result<OnDevice> {
         let place = Place::of(ifindex)?;
         let pins = Pins::of(&self.bpffs, place.name());
-        let mut cfg = *cfg;
+        let mut cfg = onr_dev_cfg {
+            own_secret: self.own_secret,
+            ..*cfg
+        };
         if cfg.at_egress != onr_at_egress::Observes as u8 {
             cfg.at_egress = holder::at_egress(self.path) as u8;
         }
@@ -131,8 +140,8 @@ impl Datapath {
             warn!("what the former daemon left is replaced: {error:#}");
             None
         })?;
-        let is_taken = |queue| self.queues.iter().any(|queues| queues.contains(&queue));
-        (!kept.queues().any(is_taken)).then_some(kept)
+        let mut numbers = kept.numbers().into_iter();
+        (!numbers.any(|number| self.numbers.contains(&number))).then_some(kept)
     }
 
     fn go_on(&mut self, kept: Kept, cfg: &onr_dev_cfg) -> Result<OnDevice> {
@@ -142,12 +151,12 @@ impl Datapath {
             ifindex: kept.cfg.ifindex,
             ..*cfg
         };
-        let queues = kept.queues();
+        let numbers = kept.numbers();
         let device = kept.go_on(&mut self.shared, &cfg)?;
         if is_first {
             self.epoch = self.setting.renew(&self.shared)?;
         }
-        self.queues.push(queues);
+        self.numbers.extend(numbers);
         info!("goes on with the flow table and the programs of the former daemon");
         Ok(device)
     }
@@ -159,33 +168,46 @@ impl Datapath {
         cfg: &onr_dev_cfg,
     ) -> Result<OnDevice> {
         let ifindex = place.ifindex;
-        let queues = free_numbers(&self.queues, cfg.queues)?;
+        let has_edge = cfg.at_egress == onr_at_egress::Passes as u8;
+        let numbers = free_numbers(&self.numbers, if has_edge { cfg.queues } else { 1 })?;
         let cfg = onr_dev_cfg {
-            queue: queues.start,
+            queue: numbers[0],
             key_id: self.setting.keys.signing().id,
             ifindex: ifindex as u32,
             ..*cfg
         };
-        let attachment = Attachment { place, cfg, pins };
+        let attachment = Attachment {
+            place,
+            cfg,
+            numbers: &numbers,
+            pins,
+        };
         let setting = &self.setting;
         let attached = attachment.attach(&mut self.shared, |shared, is_first| {
             if is_first {
                 setting.fill(shared)?;
             }
-            for (queue, number) in (0..).zip(queues.clone()) {
-                name_queue(shared, number, ifindex as u32, queue)?;
-            }
-            Ok(())
+            name_queues(shared, &numbers, ifindex as u32, 0)
         })?;
-        self.queues.push(queues);
+        self.numbers.extend(numbers);
         Ok(attached)
     }
 
     /// Detaches a device, as [`OnDevice::detach`].
     pub fn detach(&mut self, device: OnDevice) -> Result<Option<RootQdisc>> {
-        self.queues
-            .retain(|queues| queues.start != device.first_queue());
+        self.free(&device);
         device.detach()
+    }
+
+    /// Leaves a device that has gone, as [`OnDevice::forget`].
+    pub fn forget(&mut self, device: OnDevice) -> Result<()> {
+        self.free(&device);
+        device.forget()
+    }
+
+    fn free(&mut self, device: &OnDevice) {
+        let of_device = device.numbers();
+        self.numbers.retain(|number| !of_device.contains(number));
     }
 
     /// Gives all programs a new clock, atomically.
@@ -269,6 +291,21 @@ impl Datapath {
         Ok(peers)
     }
 
+    /// The hosts that have answered an OR-ACK with "port unreachable" since then, CLOCK_MONOTONIC.
+    pub fn refusing(&self, since_mono_ns: i64) -> Result<Vec<IpAddr>> {
+        let all = self.shared.get("deaf")?;
+        let mut refusing = vec![];
+        for key in all.keys() {
+            let until = all.lookup(&key, MapFlags::ANY)?;
+            let until = until.map(|until| pod_read_unaligned::<i64>(&until));
+            if until.is_some_and(|until| until >= since_mono_ns) {
+                refusing.push(pod_read_unaligned::<onr_addr>(&key).ip());
+            }
+        }
+        refusing.sort();
+        Ok(refusing)
+    }
+
     /// The delays and counters of one peer.
     pub fn peer(&self, addr: IpAddr) -> Result<Option<onr_peer>> {
         let key = onr_addr::of(addr);
@@ -330,24 +367,17 @@ impl Datapath {
     }
 }
 
-/// Numbers for this many transmit queues beside those that are taken.
-fn free_numbers(taken: &[Range<u32>], number: u32) -> Result<Range<u32>> {
-    let mut taken: Vec<_> = taken.iter().collect();
-    taken.sort_by_key(|queues| queues.start);
-    let mut first = 0;
-    for queues in taken {
-        if queues.start >= first + number {
-            break;
-        }
-        first = queues.end;
-    }
-    if first + number > ONR_MAX_QUEUES {
+/// Numbers for this many qdiscs beside those that are taken.
+fn free_numbers(taken: &BTreeSet<u32>, number: u32) -> Result<Vec<u32>> {
+    let free = (0..ONR_MAX_QUEUES).filter(|one| !taken.contains(one));
+    let free: Vec<u32> = free.take(number as usize).collect();
+    if free.len() < number as usize {
         bail!(
             "its {number} transmit queues and those of the other devices are more than {ONR_MAX_QUEUES}; run a \
              daemon of its own for some of the devices, or reduce their queues: ethtool -L DEV combined N"
         );
     }
-    Ok(first..first + number)
+    Ok(free)
 }
 
 impl Setting {
@@ -392,15 +422,18 @@ fn keep_only(map: &MapHandle, wanted: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// Writes which transmit queue of which device has this number, for kicks.
-fn name_queue(shared: &Shared, number: u32, ifindex: u32, queue: u32) -> Result<()> {
-    let value = onr_kicks {
-        ifindex,
-        queue,
-        ..Default::default()
-    };
+/// Writes which transmit queues of which device have these numbers, for kicks: `first` and those behind it.
+fn name_queues(shared: &Shared, numbers: &[u32], ifindex: u32, first: u32) -> Result<()> {
     let kicks = shared.get("kicks")?;
-    Ok(kicks.update(&number.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?)
+    for (queue, number) in (first..).zip(numbers) {
+        let value = onr_kicks {
+            ifindex,
+            queue,
+            ..Default::default()
+        };
+        kicks.update(&number.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
+    }
+    Ok(())
 }
 
 fn write_keys(shared: &Shared, keys: &Keys) -> Result<()> {
@@ -451,14 +484,15 @@ mod tests {
 
     #[test]
     fn queues_of_devices_have_different_numbers_and_gaps_are_used_again() {
-        let numbers = |taken: &[Range<u32>], number| free_numbers(taken, number).unwrap();
-        assert_eq!(numbers(&[], 4), 0..4);
-        assert_eq!(numbers(&[5..6, 0..4], 1), 4..5);
-        assert_eq!(numbers(&[5..6, 0..4], 2), 6..8);
-        assert_eq!(numbers(std::slice::from_ref(&(2..3)), 2), 0..2);
-        let error = free_numbers(std::slice::from_ref(&(0..1000)), 256)
-            .unwrap_err()
-            .to_string();
+        let numbers = |taken: &[u32], number| {
+            let taken = taken.iter().copied().collect();
+            free_numbers(&taken, number).unwrap()
+        };
+        assert_eq!(numbers(&[], 4), [0, 1, 2, 3]);
+        assert_eq!(numbers(&[5, 0, 1, 2, 3], 1), [4]);
+        assert_eq!(numbers(&[5, 0, 1, 2, 3], 2), [4, 6]);
+        let taken: BTreeSet<u32> = (0..1000).collect();
+        let error = free_numbers(&taken, 256).unwrap_err().to_string();
         assert!(error.contains("256 transmit queues"), "{error}");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         pins::{self, Pins},
         remove_filters,
     },
-    devices,
+    devices::{self, Lock},
 };
 
 /// Removes what daemons left on `dev`, or on all devices. Returns what was removed, a line each.
@@ -62,6 +62,7 @@ fn detach_one(dev: &str, netns: u64, bpffs: &Path) -> Result<Vec<String>> {
         format!("--dev is {dev}, which is not a network device here; ip link lists them")
     })?;
     let place = Place::of(ifindex)?;
+    let _lock = Lock::take(place.lock_file())?;
     let mut removed = vec![];
     let has_pins = Pins::of(bpffs, place.name()).map_or(Ok(false), |pins| pins.clear())?;
     if has_pins {

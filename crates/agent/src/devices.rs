@@ -4,8 +4,18 @@ use std::str::FromStr;
 
 use anyhow::{bail, Context, Result};
 use nix::net::if_::{if_nameindex, if_nametoindex, Interface, InterfaceFlags};
+use onramp_units::Rate;
 
 use crate::datapath::kind_of;
+
+mod lock;
+mod named;
+
+pub use lock::Lock;
+pub use named::{Named, Present};
+
+/// MTU of a device that does not report one.
+const USUAL_MTU: u32 = 1500;
 
 /// The devices to attach to, each once; one that was removed may be among them.
 pub fn present(named: &[String]) -> Vec<String> {
@@ -21,6 +31,73 @@ pub fn present(named: &[String]) -> Vec<String> {
     all
 }
 
+/// The devices to attach to, by index: those that were named and are there, and the slaves of those that are bonds.
+pub fn wanted(named: &[Named]) -> Present {
+    let there = named.iter().filter(|named| named.ifindex().is_some());
+    let names: Vec<String> = there.map(|named| named.name().to_owned()).collect();
+    let device = |name: String| Some((index(&name)?, name));
+    present(&names).into_iter().filter_map(device).collect()
+}
+
+/// What the configuration of a device's data path depends on, and what can change while the device is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes.
+    pub mtu: u32,
+    /// As the driver reports it.
+    pub rate: Option<Rate>,
+    pub transmit_queues: usize,
+}
+
+impl Link {
+    /// As the kernel reports it now.
+    pub fn of(dev: &str) -> Link {
+        Link {
+            mtu: attribute(dev, "mtu").unwrap_or(USUAL_MTU),
+            rate: driver_rate(dev),
+            transmit_queues: transmit_queues(dev),
+        }
+    }
+
+    /// What became of it, if the device is there. A link that is down reports no rate, and keeps the former one.
+    pub fn now(&self, dev: &str) -> Option<Link> {
+        let now = Link::of(dev);
+        let is_there = now.transmit_queues > 0;
+        is_there.then(|| Link {
+            rate: now.rate.or(self.rate),
+            ..now
+        })
+    }
+
+    /// What is different from a former one, in words; none if nothing is.
+    pub fn changes(&self, former: &Link) -> Option<String> {
+        let rate = |link: &Link| {
+            link.rate
+                .map_or("unknown".to_owned(), |rate| rate.to_string())
+        };
+        let mut all = vec![];
+        if self.mtu != former.mtu {
+            all.push(format!("MTU {} B, was {}", self.mtu, former.mtu));
+        }
+        if self.rate != former.rate {
+            all.push(format!("line rate {}, was {}", rate(self), rate(former)));
+        }
+        if self.transmit_queues != former.transmit_queues {
+            all.push(format!(
+                "transmit queues {}, were {}",
+                self.transmit_queues, former.transmit_queues
+            ));
+        }
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+/// The rate that the driver reports, in Mbit/s; virtual devices often report nothing or -1.
+pub fn driver_rate(dev: &str) -> Option<Rate> {
+    let mbit: u64 = attribute(dev, "speed")?;
+    Rate::from_bits_per_s(mbit.checked_mul(1_000_000)?)
+}
+
 /// The slaves of a bond; none if the device is no bond.
 fn slaves(dev: &str) -> Option<Vec<String>> {
     let names: String = attribute(dev, "bonding/slaves")?;
@@ -28,15 +105,25 @@ fn slaves(dev: &str) -> Option<Vec<String>> {
 }
 
 /// The devices of this network namespace.
-pub fn names() -> Result<Vec<String>> {
+pub fn all() -> Result<Present> {
     let all = if_nameindex().context("listing network devices")?;
-    let name = |i: &Interface| i.name().to_string_lossy().into_owned();
-    Ok(all.iter().map(name).collect())
+    let device = |i: &Interface| (i.index() as i32, i.name().to_string_lossy().into_owned());
+    Ok(all.iter().map(device).collect())
+}
+
+/// Their names.
+pub fn names() -> Result<Vec<String>> {
+    Ok(all()?.into_values().collect())
 }
 
 /// The kernel's index of a device, if it is there.
 pub fn index(dev: &str) -> Option<i32> {
     if_nametoindex(dev).ok().map(|index| index as i32)
+}
+
+/// Is there a device with this index?
+pub fn is_there(ifindex: i32) -> bool {
+    all().is_ok_and(|all| all.contains_key(&ifindex))
 }
 
 /// Refuses names that no data path can be attached to.
@@ -151,6 +238,25 @@ fn default_devices(route: &str, ipv6_route: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_of_a_link_are_listed_with_the_former_values() {
+        let former = Link {
+            mtu: 1500,
+            rate: None,
+            transmit_queues: 1,
+        };
+        assert_eq!(former.changes(&former), None);
+        let now = Link {
+            mtu: 9000,
+            rate: Rate::from_bits_per_s(25_000_000_000),
+            transmit_queues: 4,
+        };
+        assert_eq!(
+            now.changes(&former).unwrap(),
+            "MTU 9000 B, was 1500; line rate 25 Gbit/s, was unknown; transmit queues 4, were 1"
+        );
+    }
 
     #[test]
     fn devices_of_default_routes_are_found_once() {

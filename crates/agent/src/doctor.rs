@@ -2,14 +2,18 @@
 //! `read` looks at the host; the judgement here is a function of what it found.
 //!
 //! Does not: attach or change anything.
+mod built;
 mod device;
+mod plan;
 mod read;
 
 use std::fmt;
 
 use crate::datapath::pins::BpfFs;
 
+pub use built::Part;
 pub use device::{DeviceFacts, Qdisc};
+pub use plan::Plan;
 pub use read::{read_device, read_host};
 
 /// The oldest kernel on which flows can be held or observed.
@@ -89,12 +93,16 @@ pub struct HostFacts {
     pub release: String,
     /// The capabilities that the daemon needs and this process lacks.
     pub missing_capabilities: Vec<&'static str>,
-    /// Whether the kernel describes its types.
-    pub has_btf: bool,
+    /// Whether this is a container.
+    pub is_container: bool,
+    /// What the daemon would run with.
+    pub plan: Plan,
+    /// The kernel's description of its types.
+    pub types: Part,
     /// Whether it takes qdiscs in BPF.
     pub has_bpf_qdiscs: bool,
-    /// Whether it has the qdisc fq, or a module of it.
-    pub has_fq: bool,
+    /// The qdisc fq.
+    pub fq: Part,
     /// What is mounted at /sys/fs/bpf.
     pub bpffs: BpfFs,
     /// Whether BPF programs are compiled; none if the kernel does not say so.
@@ -102,21 +110,44 @@ pub struct HostFacts {
     /// Whether Cilium's bandwidth manager runs, which replaces leaf qdiscs that are not fq.
     pub has_bandwidth_manager: bool,
     /// Who has the UDP port of clock synchronisation.
-    pub clock_port: ClockPort,
+    pub clock_port: PortUser,
+    /// Who has the UDP port of OR-ACKs.
+    pub orack_port: PortUser,
     /// The PTP hardware clocks: their files, with the names of their drivers.
     pub ptp_clocks: Vec<String>,
 }
 
-/// Who has UDP port 5198.
+/// Who has a UDP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClockPort {
-    /// Nobody.
-    Free,
+pub enum PortUser {
+    /// It is free.
+    Nobody,
     /// A daemon of onramp.
     Own,
     /// Another program.
-    Taken,
+    Other,
 }
+
+/// Debian's kernel for this processor.
+#[cfg(target_arch = "aarch64")]
+macro_rules! debians_kernel {
+    () => {
+        "linux-image-cloud-arm64"
+    };
+}
+#[cfg(not(target_arch = "aarch64"))]
+macro_rules! debians_kernel {
+    () => {
+        "linux-image-cloud-amd64"
+    };
+}
+
+/// The kernel that has all.
+const NEWER: &str = concat!(
+    "for the path edge use a kernel >= 6.16 with CONFIG_NET_SCH_BPF=y, e.g. Debian's cloud kernel: \
+     apt-get install -t trixie-backports ",
+    debians_kernel!()
+);
 
 /// How flows can be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,20 +170,17 @@ impl Gets {
 
     fn finding(self, host: &HostFacts) -> Finding {
         let path = |state, found: &str| Finding::new("path", state, found);
-        let newer = "for the path edge use a kernel >= 6.16 with CONFIG_NET_SCH_BPF=y, e.g. Debian's: apt-get install \
-                     -t trixie-backports linux-image-cloud-amd64";
         match self {
             Gets::Edge => path(State::Ok, "edge: a qdisc in BPF"),
             Gets::Edt => path(
                 State::Limited,
                 "edt: times of departure that fq obeys; a hold does not end early",
             )
-            .fix(newer),
-            Gets::Observe if !host.has_fq && !host.has_bpf_qdiscs => path(
-                State::Missing,
-                "observe only: neither qdiscs in BPF nor the qdisc fq",
-            )
-            .fix("modprobe sch_fq"),
+            .fix(NEWER),
+            Gets::Observe if !host.can_hold() => {
+                let (found, fix) = host.without_fq();
+                path(State::Missing, &found).fix(fix)
+            }
             Gets::Observe => path(State::Missing, "observe only: the device's qdisc is in use")
                 .fix("see qdisc; meanwhile: onramp agent run --observe --dev DEV"),
             Gets::Nothing => path(State::Missing, "none").fix("see what is MISSING above"),
@@ -167,7 +195,37 @@ impl HostFacts {
 
     fn runs_programs(&self) -> bool {
         let is_new = self.version().is_none_or(|version| version >= OLDEST);
-        self.has_btf && is_new
+        self.types == Part::Here && is_new
+    }
+
+    /// Whether the kernel has what a path needs.
+    fn can_hold(&self) -> bool {
+        self.has_bpf_qdiscs || self.fq == Part::Here
+    }
+
+    /// What lacks on a kernel without qdiscs in BPF whose fq is not here, and what mends it.
+    fn without_fq(&self) -> (String, String) {
+        let lacks = "observe only: this kernel has no qdiscs in BPF";
+        let load = match self.is_container {
+            true => "on the host: modprobe sch_fq",
+            false => "modprobe sch_fq",
+        };
+        match &self.fq {
+            Part::NotBuilt(file) => (
+                format!("{lacks}, and was built without sch_fq ({file})"),
+                NEWER.to_owned(),
+            ),
+            Part::Elsewhere => (
+                format!("{lacks}, and its module sch_fq is not in /lib/modules"),
+                format!(
+                    "{load}; if it is not found, install the package with this kernel's modules"
+                ),
+            ),
+            Part::Here | Part::Unknown => (
+                format!("{lacks}, and sch_fq is not loaded"),
+                format!("{load}; if it is not found: {NEWER}"),
+            ),
+        }
     }
 
     /// What holds flows on a device whose qdisc is this.
@@ -175,7 +233,7 @@ impl HostFacts {
         match (self.runs_programs(), qdisc.can_be_restored()) {
             (false, _) => Gets::Nothing,
             (true, true) if self.has_bpf_qdiscs => Gets::Edge,
-            (true, true) if self.has_fq => Gets::Edt,
+            (true, true) if self.fq == Part::Here => Gets::Edt,
             (true, _) => Gets::Observe,
         }
     }
@@ -184,6 +242,7 @@ impl HostFacts {
 /// A line for each feature of the host.
 pub fn judge_host(host: &HostFacts) -> Vec<Finding> {
     vec![
+        host.plan.finding(),
         kernel(host),
         types(host),
         privileges(host),
@@ -191,6 +250,7 @@ pub fn judge_host(host: &HostFacts) -> Vec<Finding> {
         compiler(host),
         pins(host),
         clock_port(host),
+        orack_port(host),
         ptp_clocks(host),
         bandwidth_manager(host),
     ]
@@ -207,10 +267,26 @@ fn kernel(host: &HostFacts) -> Finding {
 }
 
 fn types(host: &HostFacts) -> Finding {
-    match host.has_btf {
-        true => Finding::ok("BTF", "the kernel describes its types"),
-        false => Finding::new("BTF", State::Missing, "no /sys/kernel/btf/vmlinux")
-            .fix("use a kernel with CONFIG_DEBUG_INFO_BTF=y, e.g.: apt-get install linux-image-cloud-amd64"),
+    let missing = |found: String| Finding::new("BTF", State::Missing, found);
+    let lacks = "no /sys/kernel/btf/vmlinux";
+    let build = concat!(
+        "use a kernel with CONFIG_DEBUG_INFO_BTF=y, e.g.: apt-get install ",
+        debians_kernel!()
+    );
+    let mount = "mount the host's /sys, e.g. --volume /sys:/sys:ro";
+    match &host.types {
+        Part::Here => Finding::ok("BTF", "the kernel describes its types"),
+        Part::NotBuilt(file) => missing(format!(
+            "{lacks}: this kernel was built without CONFIG_DEBUG_INFO_BTF ({file})"
+        ))
+        .fix(build),
+        Part::Elsewhere if host.is_container => {
+            missing(format!("{lacks} in this container")).fix(mount)
+        }
+        Part::Elsewhere => {
+            missing(format!("{lacks}, which this kernel has in its /sys")).fix(mount)
+        }
+        Part::Unknown => missing(lacks.to_owned()).fix(build),
     }
 }
 
@@ -268,10 +344,22 @@ fn pins(host: &HostFacts) -> Finding {
 
 fn clock_port(host: &HostFacts) -> Finding {
     match host.clock_port {
-        ClockPort::Free => Finding::ok("UDP 5198", "free for --clock huygens"),
-        ClockPort::Own => Finding::ok("UDP 5198", "used by onramp"),
-        ClockPort::Taken => Finding::new("UDP 5198", State::Limited, "used by another program")
+        PortUser::Nobody => Finding::ok("UDP 5198", "free for --clock huygens"),
+        PortUser::Own => Finding::ok("UDP 5198", "used by onramp"),
+        PortUser::Other => Finding::new("UDP 5198", State::Limited, "used by another program")
             .fix("ss -ulpn sport = :5198 names it; or give --own ADDRESS:PORT and the same port in --member on all hosts"),
+    }
+}
+
+fn orack_port(host: &HostFacts) -> Finding {
+    match host.orack_port {
+        PortUser::Nobody | PortUser::Own => Finding::ok("UDP 5199", "free for OR-ACKs"),
+        PortUser::Other => Finding::new(
+            "UDP 5199",
+            State::Limited,
+            "used by another program: its packets count as malformed OR-ACKs, and it gets OR-ACKs of strangers",
+        )
+        .fix("ss -ulpn sport = :5199 names it; give it another port"),
     }
 }
 
@@ -299,10 +387,10 @@ fn bandwidth_manager(host: &HostFacts) -> Finding {
 /// A line for each feature of a device, and which path it gets.
 pub fn judge_device(host: &HostFacts, device: &DeviceFacts) -> (Gets, Vec<Finding>) {
     let mut path = host.path(&device.qdisc);
-    if path == Gets::Edge && host.has_bandwidth_manager && host.has_fq {
+    if path == Gets::Edge && host.has_bandwidth_manager && host.fq == Part::Here {
         path = Gets::Edt;
     }
-    let mut findings = device.judge();
+    let mut findings = device.judge(&host.plan);
     findings.push(path.finding(host));
     (path, findings)
 }

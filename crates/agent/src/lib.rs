@@ -19,6 +19,7 @@ mod floor;
 pub mod metrics;
 mod notify;
 mod peers;
+mod port;
 mod prefix;
 mod rules;
 mod server;

@@ -36,6 +36,11 @@ impl Notifier {
         self.tell(&format!("READY=1\nSTATUS={status}"));
     }
 
+    /// What it does has changed.
+    pub fn status(&self, status: &str) {
+        self.tell(&format!("STATUS={status}"));
+    }
+
     /// The daemon reads its configuration again; `ready` ends that.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC);

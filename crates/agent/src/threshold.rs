@@ -23,7 +23,7 @@ impl Margin {
     /// cause, so their squares add. Rounded up, because each change of T is written into the data path.
     fn clocks_ns(&self) -> i64 {
         let (headroom_ns, error_ns) = (self.headroom_ns as f64, self.clock_error_ns as f64);
-        let added_ns = headroom_ns.hypot(error_ns) - headroom_ns;
+        let added_ns = libm::hypot(headroom_ns, error_ns) - headroom_ns;
         ((added_ns / STEP_NS).ceil() * STEP_NS) as i64
     }
 }

@@ -28,6 +28,8 @@ mod rapid;
 mod records;
 mod tbtcp;
 mod timely;
+#[cfg(test)]
+mod wire;
 
 #[allow(dead_code, missing_docs, non_camel_case_types, clippy::all)]
 mod raw {

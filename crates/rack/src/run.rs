@@ -142,6 +142,7 @@ fn machine(options: &Options<'_>) -> Result<Option<Vm>> {
         plugin: None,
         cards: vec![],
         ptp_clock: None,
+        modules: &[],
     }))
 }
 

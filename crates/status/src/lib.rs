@@ -139,8 +139,19 @@ pub struct Health {
     pub peers_without_threshold: u32,
     /// Peers that get data and send no usable OR-ACK; flows to them are not held.
     pub silent_peers: Vec<IpAddr>,
+    /// Peers that send data and have answered an OR-ACK with "port unreachable" in the last minute: On-Ramp does not run
+    /// there.
+    #[serde(default)]
+    pub refusing_peers: Vec<IpAddr>,
+    /// Peers to which a delay was below zero in the last minute, by more than the error of the clocks explains: a clock is
+    /// wrong by more than it says.
+    #[serde(default)]
+    pub peers_below_zero: Vec<IpAddr>,
     /// Peers whose minimum delay is above a fixed threshold: flows to them are held in vain.
     pub peers_beyond_threshold: Vec<IpAddr>,
+    /// Devices of the configuration that are not there; the daemon waits for them.
+    #[serde(default)]
+    pub missing_devices: Vec<String>,
     /// Thresholds that the error of the clocks alone can reach; nothing is held for them.
     #[serde(default)]
     pub thresholds_below_error: Vec<BelowError>,
@@ -165,7 +176,7 @@ pub enum RootQdisc {
     /// The daemon.
     #[default]
     Own,
-    /// The kernel: another program has removed the daemon's qdisc.
+    /// The kernel: another program has removed the daemon's qdisc, or a new transmit queue could not be given one.
     Default,
     /// Whoever had it: the daemon only observes.
     NotTaken,

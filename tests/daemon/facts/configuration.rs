@@ -1,5 +1,5 @@
 //! The configuration file: classes of flows, and what a reload changes while flows go on.
-use std::{os::unix::process::ExitStatusExt, path::Path, thread, time::Duration};
+use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
 
 use bytemuck::pod_read_unaligned;
 use libbpf_rs::{MapCore, MapFlags};
@@ -8,8 +8,9 @@ use onramp_law::abi::{onr_ctl, ONR_NEVER_NS};
 
 use crate::{
     agent::{Agent, PROGRAM, USUAL},
+    guest::CGROUPS,
     maps::map,
-    net::{shell, Host, Plan, Star},
+    net::{Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
 };
 
@@ -146,9 +147,6 @@ name = \"excluded\"
 cgroups = [\"/backup\", \"/later.slice/mirror.service\"]
 hold = false
 ";
-/// Beside /sys, which `ip netns exec` mounts anew.
-const CGROUPS: &str = "/tmp/cgroup";
-
 /// Makes this process a member of a cgroup; \"\" is the root.
 fn join(cgroup: &str) {
     std::fs::create_dir_all(format!("{CGROUPS}{cgroup}")).expect("a cgroup of version 2");
@@ -158,10 +156,6 @@ fn join(cgroup: &str) {
 
 fn cgroups_with(path: &str) {
     write(OF_CGROUPS);
-    if !Path::new(CGROUPS).exists() {
-        std::fs::create_dir(CGROUPS).expect("/tmp is writable");
-        shell(&format!("mount -t cgroup2 cgroup2 {CGROUPS}"));
-    }
     std::fs::create_dir_all(format!("{CGROUPS}/backup")).expect("a cgroup of version 2");
     let star = Star::build(&Plan::USUAL);
     let (sender, _receiver) = start_both(&star, path);

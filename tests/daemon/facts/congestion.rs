@@ -452,14 +452,7 @@ fn endure(star: &Star, hardship: &Hardship, name: &str) -> f64 {
 
 /// How often a host has told its peers not to send.
 fn zero_windows(host: &Host) -> u64 {
-    let counters = host.ns.run("cat /proc/net/netstat");
-    let mut lines = counters.lines().filter(|line| line.starts_with("TcpExt:"));
-    let mut next = || lines.next().expect("two lines").split_whitespace();
-    let (names, values) = (next(), next());
-    let mut both = names.zip(values);
-    let found = both.find(|(name, _)| *name == "TCPToZeroWindowAdv");
-    let value = found.and_then(|(_, value)| value.parse().ok());
-    value.expect("the kernel counts them")
+    host.counted("netstat", "TcpExt:", "TCPToZeroWindowAdv")
 }
 
 /// Every byte arrives in time, whatever the path and the application are like.

@@ -1,11 +1,11 @@
 //! Devices and frames as hosts have them: VLAN tags, tunnels, pods. Flows are held, OR-ACKs arrive, and throughput
 //! stays.
-use std::net::IpAddr;
+use std::{net::IpAddr, thread, time::Duration};
 
 use crate::{
     agent::Agent,
     net::{shell, Host, Namespace, Plan, Star},
-    tcp::{finish_all, transfers, Load},
+    tcp::{finish_all, transfers, Load, Transfer},
 };
 
 /// The same host at its address inside.
@@ -19,7 +19,7 @@ fn inside(host: &Host, number: usize) -> Host {
 
 /// Gives each host a device, which the lines make, with an inner address. `{own}` and `{other}` in them stand
 /// for the hosts' outer addresses.
-fn build_inside(star: &Star, device: &str, lines: &[&str]) -> [Host; 2] {
+pub fn build_inside(star: &Star, device: &str, lines: &[&str]) -> [Host; 2] {
     let (from, to) = star.pair();
     for (number, host, other) in [(1, from, to), (2, to, from)] {
         for line in lines {
@@ -80,15 +80,17 @@ pub fn a_tag_in_the_frame() {
     );
 }
 
+/// They give the name eth0 to another device.
+pub const RENAMED: [&str; 3] = [
+    "ip link set eth0 down",
+    "ip link set eth0 name up0",
+    "ip link set up0 up",
+];
+
 /// The agent is on the device that the lines make on the former eth0, which is named up0 then.
 fn devices_are_held(lines: &[&str], v6: bool) {
     let star = Star::build(&Plan::USUAL);
-    let renamed = [
-        "ip link set eth0 down",
-        "ip link set eth0 name up0",
-        "ip link set up0 up",
-    ];
-    let lines = [&renamed, lines].concat();
+    let lines = [&RENAMED, lines].concat();
     assert_held(&build_inside(&star, "eth0", &lines), v6);
 }
 
@@ -212,6 +214,45 @@ pub fn a_pod_behind_veth() {
     a_pod_behind(&["ip -n h1 link add pod0 type veth peer name eth0 netns pod"]);
 }
 
+/// Median of what waits at a node while four flows of a pod, for which it does not speak, fill its line, bytes; and the
+/// packets that CoDel dropped. The node's device had `former` before.
+fn waiting_of_a_pod(former: &str) -> (u64, u64) {
+    let star = Star::build(&Plan::USUAL);
+    let pod = build_pod(
+        &star,
+        &["ip -n h1 link add pod0 type veth peer name eth0 netns pod"],
+    );
+    let (node, other) = star.pair();
+    let line = format!("tc qdisc replace dev eth0 root {former}");
+    node.ns.run(&line);
+    let agent = Agent::start(node, &["--shape", "20Mbit/s"]);
+    let flows = transfers(&pod, other, Load::seconds(4.0), 4);
+    thread::sleep(Duration::from_secs(2));
+    let mut waiting: Vec<u64> = (0..20)
+        .map(|_| {
+            thread::sleep(Duration::from_millis(50));
+            let qdisc = node.ns.qdisc("eth0").expect("the qdisc");
+            qdisc["backlog"].as_u64().expect("a number of bytes")
+        })
+        .collect();
+    finish_all(flows);
+    waiting.sort_unstable();
+    let drops = agent.counter("codel_drops");
+    println!("{former}: {waiting:?} B wait, CoDel drops {drops}");
+    (waiting[waiting.len() / 2], drops)
+}
+
+/// Whoever takes the place of fq or fq_codel bounds queues as these did.
+pub fn what_is_forwarded_waits_no_longer_than_before() {
+    let (usual, none) = waiting_of_a_pod("pfifo limit 1000");
+    let (with_fq, _) = waiting_of_a_pod("fq flow_limit 20");
+    let (with_codel, drops) = waiting_of_a_pod("fq_codel");
+    assert_eq!(none, 0);
+    assert!(drops > 0);
+    assert!(2 * with_fq < usual, "{with_fq} and {usual} B");
+    assert!(2 * with_codel < usual, "{with_codel} and {usual} B");
+}
+
 /// The kernel names the other end; this ip does not know netkit's options.
 const NETKIT: &[&str] = &[
     "ip -n h1 link add pod0 type netkit",
@@ -235,4 +276,33 @@ pub fn an_agent_in_a_pod_behind_netkit() {
     println!("{mbit_per_s:.1} Mbit/s, {holds} holds, {used} OR-ACKs used");
     assert!(used > 50 && holds > 0, "{used} used, {holds} holds");
     assert!(mbit_per_s > 70.0, "{mbit_per_s} Mbit/s");
+}
+
+/// Between containers a segment arrives whole: its last byte does not follow the first by the time of a line. Nor does it
+/// where the line is faster than configured.
+pub fn a_segment_that_arrives_whole_has_no_delay_below_zero() {
+    for (tso, line_rate) in [(true, "1Gbit/s"), (false, "100Mbit/s")] {
+        let star = Star::build(&Plan {
+            port_mbit: None,
+            tso,
+            gro: tso,
+            ..Plan::USUAL
+        });
+        let (from, to) = star.pair();
+        let options = ["--line-rate", line_rate, "--gso-max", "16kB"];
+        let [sender, _receiver] = [from, to].map(|host| Agent::start_exactly(host, &options));
+        let load = Load {
+            write: 30_000,
+            pause: Duration::from_millis(1),
+            ..Load::bytes(20_000_000)
+        };
+        Transfer::start(from, to, load).finish();
+        let peer = sender.peer(to);
+        println!("tso {tso}: {peer:?}, {:?}", sender.status().counters);
+        let least_ns = peer.owd_min_ns.expect("it is known");
+        assert!(least_ns > 0 && least_ns <= peer.owd_ewma_ns, "{peer:?}");
+        assert!(peer.threshold.is_some());
+        assert_eq!(sender.counter("oracks_below_zero"), 0);
+        assert!(sender.status().health.peers_below_zero.is_empty());
+    }
 }

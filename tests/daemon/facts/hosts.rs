@@ -2,7 +2,7 @@
 use std::{
     io::{IoSlice, Read, Write},
     net::{Shutdown, SocketAddrV4, TcpListener, UdpSocket},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     thread,
     time::{Duration, Instant},
 };
@@ -10,6 +10,7 @@ use std::{
 use libbpf_rs::libbpf_sys as sys;
 use nix::sys::socket::{sendmsg, setsockopt, sockopt, ControlMessage, MsgFlags, SockaddrIn};
 
+use super::own::{attach_at_egress, code};
 use crate::{
     agent::Agent,
     maps::{now_mono_ns, step_clock, LONG_LEASE},
@@ -26,34 +27,8 @@ const OBSERVER: &[&str] = &["--law", "off"];
 /// Attaches a tcx program that ends its chain, in front of all others at the egress of eth0, as agents of
 /// networks and rate limiters do.
 pub fn attach_in_front(host: &Host) -> OwnedFd {
-    let owned = |fd: i32| {
-        assert!(fd >= 0, "{}", std::io::Error::from_raw_os_error(-fd));
-        // SAFETY: a new descriptor, which nobody else owns.
-        unsafe { OwnedFd::from_raw_fd(fd) }
-    };
-    let code = |code, imm| sys::bpf_insn {
-        code,
-        imm,
-        ..Default::default()
-    };
     let pass = [code(0xb7, 0), code(0x95, 0)]; // r0 = TCX_PASS; exit
-    let (name, license) = (c"pass".as_ptr(), c"GPL".as_ptr());
-    let kind = sys::BPF_PROG_TYPE_SCHED_CLS;
-    // SAFETY: the program and its texts are valid for the call.
-    let program = owned(unsafe {
-        sys::bpf_prog_load(kind, name, license, pass.as_ptr(), 2, std::ptr::null_mut())
-    });
-    host.ns.enter(|| {
-        let options = sys::bpf_link_create_opts {
-            sz: size_of::<sys::bpf_link_create_opts>() as u64,
-            flags: sys::BPF_F_BEFORE,
-            ..Default::default()
-        };
-        let ifindex = nix::net::if_::if_nametoindex("eth0").expect("it is there") as i32;
-        let (fd, egress) = (program.as_raw_fd(), sys::BPF_TCX_EGRESS);
-        // SAFETY: the options are valid for the call.
-        owned(unsafe { sys::bpf_link_create(fd, ifindex, egress, &options) })
-    })
+    attach_at_egress(host, &pass, sys::BPF_F_BEFORE)
 }
 
 /// Copies of data would leave with the other host's address, and TCP would starve.
@@ -136,7 +111,7 @@ fn resets_stay_behind(path: &str) {
 }
 
 /// The first host's way to the third, and back, is through the second.
-fn route_through_the_second(star: &Star) {
+pub fn route_through_the_second(star: &Star) {
     let [first, second, third] = &star.hosts[..] else {
         panic!("three hosts")
     };
@@ -256,26 +231,6 @@ pub fn an_observer_measures_and_changes_nothing() {
     assert_eq!(device(), before);
 }
 
-/// Marks belong to the administrator.
-pub fn packets_with_our_marks_arrive() {
-    let star = Star::build(&Plan::USUAL);
-    let (from, to) = star.pair();
-    let _sender = Agent::start(from, OBSERVER);
-    let (socket, receiver) = (udp_of(from), udp_of(to));
-    for mark in [0x4f52_4b49, 0x4f52_4143] {
-        setsockopt(&socket, sockopt::Mark, &mark).expect("root may");
-        for number in 0..5_u32 {
-            let address = receiver.local_addr().expect("it is bound");
-            socket
-                .send_to(&number.to_ne_bytes(), address)
-                .expect("a route");
-            let mut payload = [0; 4];
-            receiver.recv(&mut payload).expect("it arrives");
-            assert_eq!(u32::from_ne_bytes(payload), number);
-        }
-    }
-}
-
 /// A UDP socket of a host, whose reads end after 5 s.
 pub fn udp_of(host: &Host) -> UdpSocket {
     let socket = host
@@ -332,6 +287,41 @@ pub fn a_paced_connection_keeps_its_pace_when_fq_goes() {
     reader.join().expect("it reads all");
     println!("3 MB at 1 MB/s: {:?}", started.elapsed());
     assert!(started.elapsed() > Duration::from_millis(2500));
+}
+
+/// fq spaces the segments of a window, and CUBIC knows that it does; it must know it of us, or it takes the length of the
+/// train for the end of the path's capacity and leaves slow start.
+pub fn slow_start_is_as_with_the_fq_that_edge_replaces() {
+    let star = Star::build(&Plan {
+        port_mbit: None,
+        ..Plan::USUAL
+    });
+    let (from, to) = star.pair();
+    for host in [from, to] {
+        let port = &host.port;
+        let path = "netem rate 400mbit delay 25ms limit 20000";
+        star.switch
+            .run(&format!("tc qdisc add dev {port} root {path}"));
+    }
+    from.ns.run("tc qdisc replace dev eth0 root fq");
+    let trains = || from.counted("netstat", "TcpExt:", "TCPHystartTrainDetect");
+    let one = || {
+        let before = trains();
+        let received = Transfer::start(from, to, Load::bytes(4_000_000)).finish();
+        (received.took, trains() - before)
+    };
+    let fq = one();
+    let sender = Agent::start(from, &["--law", "off"]);
+    let edge = one();
+    println!("time and trains: {fq:?} with fq, {edge:?} with edge");
+    let text = sender.text();
+    assert!(!text.contains("does not space"), "{text}");
+    assert_eq!(edge.1, fq.1);
+    assert!(edge.0 < fq.0.mul_f64(1.05));
+    drop(sender);
+    let again = one();
+    println!("and with fq again: {again:?}");
+    assert!(again.0 < fq.0.mul_f64(1.05)); // a train at the end of slow start costs nothing
 }
 
 fn set_pace(socket: i32, bytes_per_s: u64) {
@@ -408,12 +398,23 @@ pub fn a_host_without_the_agent_is_sent_no_more_oracks() {
         let unwanted = receiver.counter("oracks_unwanted");
         assert!(receiver.counter("oracks_refused") > 0);
         assert!(sent < unwanted / 4, "{sent} sent, {unwanted} not");
+        thread::sleep(Duration::from_secs(1)); // the daemon looks once a second
+        let by = if v6 { from.v6 } else { from.v4 };
+        assert_eq!(receiver.status().health.refusing_peers, [by]);
+        let text = receiver.text();
+        assert!(text.contains(&format!("{by} refuses OR-ACKs")), "{text}");
     }
 }
 
 /// Who can send packets but sees none must not obtain signed times.
 pub fn a_segment_that_tcp_would_drop_is_not_acknowledged() {
-    let star = Star::build(&Plan::USUAL);
+    // Of so many guesses at most one is in a window of 8 MB.
+    const GUESSES: u32 = 256;
+    // The port has room for all frames: a fast program sends them before the first has left.
+    let star = Star::build(&Plan {
+        buffer_packets: 2 * GUESSES + 100,
+        ..Plan::USUAL
+    });
     let (from, to) = star.pair();
     let receiver = Agent::start(to, OBSERVER);
     let _sender = Agent::start(from, OBSERVER);
@@ -426,8 +427,7 @@ pub fn a_segment_that_tcp_would_drop_is_not_acknowledged() {
     let from_port = client.local_addr().expect("it is connected").port();
     let (_server, _) = listener.accept().expect("it is connected");
     let wire = Wire::open(&star.switch, &to.port);
-    // Of 256 guesses at most one is in a window of 8 MB.
-    for guess in 0..256_u32 {
+    for guess in 0..GUESSES {
         let seq = (guess << 24) - (guess << 24) % SAMPLE_BYTES as u32;
         wire.send(&data_frame(from_port, to_port, seq));
         wire.send(&data_frame(from_port + 1, to_port, seq));

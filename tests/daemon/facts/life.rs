@@ -334,18 +334,6 @@ pub fn sighup_reads_the_keys_again() {
     assert_clean(&sender.stop(Signal::SIGTERM));
 }
 
-pub fn it_ends_with_its_device() {
-    let star = Star::build(&Plan::USUAL);
-    let host = &star.hosts[0];
-    let mut agent = Agent::start(host, &["--lease", "1s"]);
-    shell("ip -n h1 link del eth0");
-    let ended = agent
-        .ended_by(Instant::now() + Duration::from_secs(5))
-        .expect("it ends");
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.text.contains("device eth0 was removed"), "{ended:?}");
-}
-
 pub fn status_tells_of_a_daemon_and_of_none() {
     let star = Star::build(&Plan::USUAL);
     let host = &star.hosts[0];

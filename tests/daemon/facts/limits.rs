@@ -1,10 +1,11 @@
 //! Bounded resources at their bound: the flow table and the queue.
 use std::{
     io::Write,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, TcpListener, UdpSocket},
     ops::Range,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytemuck::bytes_of;
@@ -14,7 +15,7 @@ use onramp_law::abi::{onr_addr, onr_peer, ONR_MAX_PEERS};
 use crate::{
     agent::{Agent, LATENESS_NS},
     maps::{map, now_mono_ns},
-    net::{Plan, Star},
+    net::{Host, Plan, Star},
     tcp::{connect, finish_all, transfers, Load},
 };
 
@@ -111,6 +112,65 @@ pub fn a_flood_fills_its_own_queue_only() {
         sender.counter("flow_limit_drops"),
         "tc and the daemon agree"
     );
+}
+
+/// Sockets of a user who floods the device, more than a few FIFOs for all of them would keep apart.
+const FLOODERS: usize = 80;
+
+/// A connection has a queue of its own and is new, so it waits for one packet of the others at most.
+pub fn a_flood_of_many_sockets_delays_no_connection() {
+    connections_during_a_flood(|_| 9);
+}
+
+/// Each datagram to another port is another flow: a user can have thousands with few sockets.
+pub fn a_flood_to_many_ports_delays_no_connection() {
+    connections_during_a_flood(|sent| 10_000 + sent % 5_000);
+}
+
+/// `port`: the destination of a datagram, by its number.
+fn connections_during_a_flood(port: impl Fn(u16) -> u16 + Send) {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    let sender = Agent::start(from, &["--shape", "50Mbit/s", "--law", "off"]);
+    let bound = to.ns.enter(|| TcpListener::bind((to.v4, 0)));
+    let listener = bound.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let ends = AtomicBool::new(false);
+    let longest = thread::scope(|scope| {
+        scope.spawn(|| flood(from, to, port, &ends));
+        thread::sleep(Duration::from_millis(300)); // their queues fill
+        let connections = (0..20).map(|_| {
+            let started = Instant::now();
+            drop(connect(from, address));
+            started.elapsed()
+        });
+        let longest = connections.max().expect("there are some");
+        ends.store(true, Ordering::Relaxed);
+        longest
+    });
+    let counters = sender.status().counters;
+    println!("the longest set-up took {longest:?}; {counters:?}");
+    assert!(longest < Duration::from_millis(10), "{longest:?}");
+}
+
+/// All that a user's sockets can send, until it ends.
+fn flood(from: &Host, to: &Host, port: impl Fn(u16) -> u16, ends: &AtomicBool) {
+    let socket = || {
+        let socket = from.ns.enter(|| UdpSocket::bind("0.0.0.0:0"));
+        let socket = socket.expect("a free port");
+        socket.set_nonblocking(true).expect("a socket");
+        socket
+    };
+    let sockets: Vec<UdpSocket> = (0..FLOODERS).map(|_| socket()).collect();
+    let mut sent = 0u16;
+    while !ends.load(Ordering::Relaxed) {
+        for socket in &sockets {
+            while socket.send_to(&[0; 1_400], (to.v4, port(sent))).is_ok() {
+                sent = sent.wrapping_add(1);
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A key in the maps of peers: a host outside the network.

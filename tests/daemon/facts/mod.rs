@@ -46,7 +46,11 @@ impl Fact {
     pub fn machine(&self) -> Machine {
         let file = self.name.split("::").next();
         Machine {
-            processors: if file == Some("queues") { 4 } else { 1 },
+            processors: if matches!(file, Some("queues" | "links")) {
+                4
+            } else {
+                1
+            },
             cards: if file == Some("nics") { 2 } else { 0 },
             has_ptp_clock: file == Some("phc"),
         }
@@ -96,10 +100,12 @@ facts! {
         a_kick_that_runs_another_queue_is_found: 40 variant,
         late_timers_do_not_slow_a_paced_flow: 12 variant,
         one_rate_for_all_needs_one_qdisc: 5,
+        no_kick_leaves_while_processors_contend: 30,
     }
     nics {
         the_wait_in_the_own_nic_is_no_delay_of_the_network: 17,
         a_nic_that_others_fill_does_not_hold_a_flow: 20 variant,
+        the_line_rate_is_the_one_that_the_driver_reports_now: 8,
     }
     edt {
         it_holds_an_incast_and_shortens_the_queue: 50,
@@ -200,7 +206,6 @@ facts! {
         slow_clients_and_hostile_ones_hold_up_no_lease: 8,
         sighup_reads_the_keys_again: 14,
         a_daemon_without_peers_names_the_option_that_mends_it: 10,
-        it_ends_with_its_device: 5,
         status_tells_of_a_daemon_and_of_none: 7,
     }
     programs {
@@ -246,6 +251,7 @@ facts! {
     sight {
         metrics_are_those_of_the_data_path: 21,
         top_doctor_and_connectivity_agree_with_the_daemon: 23,
+        doctor_names_what_a_killed_daemon_left: 5,
         an_observer_writes_a_trace_of_flows: 9,
         a_traced_flow_is_as_the_daemon_sees_it: 24,
         a_trace_on_a_full_or_read_only_file_system_is_lost_and_the_daemon_stays: 9,
@@ -258,13 +264,19 @@ facts! {
         a_host_speaks_for_the_pods_that_it_serves: 12,
         flows_to_strangers_take_no_room: 6,
         flows_leave_the_table_with_their_connections: 7,
-        packets_with_our_marks_arrive: 4,
         an_observer_measures_and_changes_nothing: 16,
         a_pace_that_an_application_has_set_is_kept: 6,
         a_paced_connection_keeps_its_pace_when_fq_goes: 6,
+        slow_start_is_as_with_the_fq_that_edge_replaces: 10,
         packets_leave_at_the_time_that_they_name: 6,
         a_host_without_the_agent_is_sent_no_more_oracks: 11,
         a_segment_that_tcp_would_drop_is_not_acknowledged: 10,
+    }
+    own {
+        a_kick_ends_in_the_qdisc_whatever_is_done_to_it: 8,
+        a_clone_becomes_an_orack_whatever_is_done_to_it: 6,
+        a_refusal_of_what_is_no_orack_mutes_nobody: 8,
+        the_port_of_oracks_is_the_daemons: 5,
     }
     frames {
         a_tag_in_metadata: 9 variant,
@@ -278,8 +290,42 @@ facts! {
         an_ipv6_in_ipv4_device: 9 variant,
         a_tunnel_passes_unheld: 11,
         a_pod_behind_veth: 28,
+        what_is_forwarded_waits_no_longer_than_before: 20,
+        a_segment_that_arrives_whole_has_no_delay_below_zero: 20,
         a_pod_behind_netkit: 10 variant,
         an_agent_in_a_pod_behind_netkit: 10 variant,
+    }
+    paths {
+        behind_a_router_that_masquerades_flows_pass_unheld: 80,
+        a_firewall_between_hosts_decides_about_oracks: 40 variant,
+        on_a_wireguard_device_flows_are_held: 30,
+        below_a_wireguard_device_flows_pass_unheld: 30 variant,
+        in_ipsec_transport_flows_pass_unheld: 20 variant,
+        in_an_ipsec_tunnel_flows_pass_unheld_and_nothing_tells_of_them_in_clear: 25,
+        on_an_xfrm_device_flows_pass_unheld: 30 variant,
+        a_policer_that_drops_without_delay_sees_the_same_traffic: 30 variant,
+        a_path_that_reorders_sees_the_same_traffic: 30 variant,
+        a_path_whose_mtu_shrinks_sees_the_same_traffic: 30 variant,
+    }
+    beside {
+        behind_generic_xdp_flows_are_held: 25 variant,
+        behind_native_xdp_flows_are_held: 25 variant,
+        what_xdp_redirects_is_held_where_an_agent_sees_it: 40 variant,
+        with_firewalls_on_the_hosts_flows_are_held: 25 variant,
+        with_a_filter_of_nft_at_egress_flows_are_held: 25 variant,
+        a_filter_of_nft_at_egress_sees_neither_clones_nor_oracks: 20 variant,
+        programs_at_the_egress_of_cgroups_do_as_before: 60 variant,
+        datagrams_of_quic_lose_less_beside_held_flows: 20 variant,
+        an_emulator_on_the_device_is_observed_and_not_replaced: 20 variant,
+    }
+    sockets {
+        subflows_of_mptcp_are_held_each: 30 variant,
+        a_request_in_the_syn_begins_a_new_flow: 15,
+        flows_of_ktls_are_held: 30 variant,
+        sequence_numbers_may_wrap: 60 variant,
+        a_flow_beyond_4_gb_is_measured_to_its_end: 90 variant,
+        ipv6_with_extension_headers_passes_unheld: 40 variant,
+        ipv4_with_options_is_held: 25 variant,
     }
     devices {
         one_daemon_holds_on_each: 21,
@@ -294,11 +340,25 @@ facts! {
         a_bond_that_balances_is_held_on_both_slaves: 10 variant,
         slaves_are_followed: 10 variant,
     }
+    links {
+        new_transmit_queues_get_a_qdisc_that_holds: 12,
+        a_device_that_gets_its_second_queue_gets_a_qdisc_for_each: 12,
+        fewer_transmit_queues_hold_and_those_that_come_back_too: 12,
+        with_edt_new_transmit_queues_get_fq: 10 variant,
+        a_changed_mtu_changes_the_quantum_of_each_qdisc: 10,
+        a_renamed_device_is_held_on_under_its_new_name: 12,
+        a_single_device_that_is_removed_is_waited_for: 15,
+        a_daemon_that_waits_for_its_device_stops_cleanly: 6,
+        one_that_goes_in_the_middle_of_an_attach_is_named: 6,
+        two_daemons_for_one_device_are_refused_by_name: 12,
+    }
     limits {
         a_full_flow_table_passes_traffic_and_counts_it: 12,
         idle_flows_make_room_for_new_ones: 5,
         a_full_queue_drops_and_counts_and_tcp_recovers: 13,
         a_flood_fills_its_own_queue_only: 5,
+        a_flood_of_many_sockets_delays_no_connection: 10,
+        a_flood_to_many_ports_delays_no_connection: 10,
         more_peers_than_fit_and_silent_peers_harm_nobody: 12,
     }
     scale {
@@ -317,6 +377,7 @@ facts! {
     }
     unloaded {
         a_host_before_with_and_after_daemons: 400,
+        a_lone_transfer_with_and_without_a_daemon: 1200,
     }
     upgrades {
         a_fleet_is_upgraded_host_by_host: 500,

@@ -8,8 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::links::copies;
 use crate::{
-    agent::Agent,
+    agent::{Agent, USUAL},
     net::{shell, Host, Namespace},
     tcp::{Load, Transfer},
 };
@@ -132,6 +133,31 @@ fn flow(law: &str, beside_datagrams: bool) -> Outcome {
     );
     assert_eq!(sender.counter("oracks_reordered"), 0);
     outcome
+}
+
+/// A rate that the driver reports later is used, and one that it does not report while the link is down stays.
+pub fn the_line_rate_is_the_one_that_the_driver_reports_now() {
+    let cards = Cards::take();
+    let host = &cards.0[0];
+    let usual = USUAL.chunks(2).filter(|option| option[0] != "--line-rate");
+    let agent = Agent::start_exactly(host, &usual.flatten().copied().collect::<Vec<_>>());
+    let wait_for = |text: &str| {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !agent.text().lines().any(|line| line.ends_with(text)) {
+            assert!(Instant::now() < deadline, "no {text}: {}", agent.text());
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let byte_ns_q16 = || copies(&agent)[0].1;
+    assert_eq!(byte_ns_q16(), 0, "unknown");
+    host.ns.run("ethtool -s eth0 speed 1000 duplex full");
+    wait_for("eth0: line rate 1 Gbit/s, was unknown");
+    assert_eq!(byte_ns_q16(), 8 << 16);
+    host.ns.run("ip link set eth0 down");
+    host.ns.run("ip link set eth0 mtu 1400");
+    wait_for("eth0: MTU 1400 B, was 1500");
+    assert_eq!(byte_ns_q16(), 8 << 16);
+    host.ns.run("ip link set eth0 mtu 1500"); // cards come back to the machine as they are
 }
 
 /// The hub has no queue and no delay. What a segment waits in its own host is in no sample.

@@ -12,6 +12,7 @@ use nix::sys::signal::Signal;
 use onramp_status::RootQdisc;
 use serde_json::Value;
 
+use super::own::{strays, watch_strays, HELD};
 use crate::{
     agent::Agent,
     net::{Host, Plan, Star},
@@ -254,4 +255,17 @@ pub fn late_timers_do_not_slow_a_paced_flow() {
     drop(agent);
     println!("{fq:.1} Mbit/s with fq, {edge:.1} with edge");
     assert!(edge > 0.8 * fq, "{edge} and {fq} Mbit/s");
+}
+
+/// Where processors contend for a qdisc, one puts the packets of others into it (Linux 6.19 and later).
+pub fn no_kick_leaves_while_processors_contend() {
+    let star = Star::build(&Plan { queues: 1, ..PLAN });
+    let (from, to) = star.pair();
+    watch_strays(&star);
+    let sender = Agent::start(from, HELD);
+    let _receiver = Agent::start(to, HELD);
+    let mbit_per_s = finish_all(transfers(from, to, Load::seconds(3.0), 8));
+    println!("{mbit_per_s:.1} Mbit/s, {:?}", sender.status().counters);
+    assert!(sender.counter("kicks") > 0);
+    assert_eq!(strays(&star), 0);
 }

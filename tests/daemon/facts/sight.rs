@@ -13,14 +13,16 @@ use nix::{
 };
 use onramp_status::{Flow, Verdict};
 
+use super::successors::mount_bpffs;
 use crate::{
     agent::{onramp, Agent, PROGRAM},
+    guest::BPFFS,
     net::{shell, Host, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
 };
 
 /// The metrics of a daemon at 10.0.0.1:9464, as another host reads them.
-fn scrape(from: &Host, daemon: &Host) -> String {
+pub fn scrape(from: &Host, daemon: &Host) -> String {
     from.ns.enter(|| {
         let mut stream = TcpStream::connect((daemon.v4, 9464)).expect("the port is open");
         let request = b"GET /metrics HTTP/1.0\r\n\r\n";
@@ -141,6 +143,32 @@ pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
         top.lines().any(|line| line.starts_with("10.0.0.2 ")),
         "{top}"
     );
+}
+
+/// The devices are those of the default routes. What a killed daemon left is said until `onramp detach` has removed it.
+pub fn doctor_names_what_a_killed_daemon_left() {
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    from.ns.run(&format!("ip route add default via {}", to.v4));
+    mount_bpffs();
+    let killed = Agent::start(from, &["--bpffs", BPFFS]);
+    assert_eq!(killed.stop(Signal::SIGKILL).code, None);
+    let doctor = || {
+        let (code, told, errors) = onramp(from, &["doctor", "--config", "/dev/null"]);
+        println!("{told}");
+        assert_eq!(code, Some(0), "{told}{errors}");
+        told
+    };
+    let left = "limited  On-Ramp's, of a daemon that was killed";
+    let told = doctor();
+    assert!(told.contains("\neth0\n"), "{told}");
+    for feature in ["qdisc", "tcx programs"] {
+        assert!(told.contains(&format!("  {feature:<13} {left}")), "{told}");
+    }
+    assert!(told.contains("onramp detach --dev eth0"), "{told}");
+    from.ns
+        .run(&format!("{PROGRAM} detach --bpffs {BPFFS} --dev eth0"));
+    assert!(!doctor().contains("killed"));
 }
 
 /// Flows on connections of their own are in the trace of a daemon that observes, each with its size and delays, and cost

@@ -59,24 +59,14 @@ fn traces(host: &Host) -> Traces {
     (links.iter().filter_map(of_link).collect(), ours.count())
 }
 
-/// A counter of the host's TCP.
-fn counted(host: &Host, file: &str, section: &str, name: &str) -> u64 {
-    let text = host.ns.run(&format!("cat /proc/net/{file}"));
-    let mut lines = text.lines().filter(|line| line.starts_with(section));
-    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
-    let mut both = names.split_whitespace().zip(values.split_whitespace());
-    let found = both.find(|(found, _)| *found == name);
-    found.expect("a counter").1.parse().expect("a number")
-}
-
 /// Segments that the host has sent again.
 pub fn sent_again(host: &Host) -> u64 {
-    counted(host, "snmp", "Tcp:", "RetransSegs")
+    host.counted("snmp", "Tcp:", "RetransSegs")
 }
 
 /// Of these, those that had arrived already, by what the receiver says: an ACK was late, as after a hold.
 pub fn sent_in_vain(host: &Host) -> u64 {
-    counted(host, "netstat", "TcpExt:", "TCPDSACKRecvSegs")
+    host.counted("netstat", "TcpExt:", "TCPDSACKRecvSegs")
 }
 
 fn pins() -> BTreeSet<String> {

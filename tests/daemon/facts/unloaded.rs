@@ -292,3 +292,86 @@ fn round_trips(from: &Host, to: &Host) -> Vec<f64> {
     answering.join().expect("it answers until the end");
     us
 }
+
+/// A transfer on a new connection, over a path that nobody else uses.
+struct Lone {
+    qdisc: &'static str,
+    cc: &'static str,
+    /// Of the path, in either direction, us.
+    delay_us: u64,
+    bytes: u64,
+}
+
+/// Of the path, Mbit/s: the emulated hosts can send and receive as much.
+const PATH_MBIT: u32 = 400;
+const LONE_BYTES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// Prints the table of docs/unloaded.md: slow start and all that follows it.
+pub fn a_lone_transfer_with_and_without_a_daemon() {
+    println!("| the host has | congestion control | RTT, ms | bytes | without, ms | law off | final | gate |");
+    println!("|---|{}", "---|".repeat(7));
+    for (qdisc, cc) in [
+        ("fq", "cubic"),
+        ("fq", "reno"),
+        ("fq", "bbr"),
+        ("fq", "dctcp"),
+        ("fq_codel", "cubic"),
+        ("fq_codel", "bbr"),
+    ] {
+        for delay_us in [50, 500, 5_000, 50_000] {
+            for bytes in LONE_BYTES {
+                if bytes <= 10_000_000 || cc == "cubic" && delay_us <= 5_000 {
+                    lone_row(&Lone {
+                        qdisc,
+                        cc,
+                        delay_us,
+                        bytes,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn lone_row(case: &Lone) {
+    let star = Star::build(&PLAN);
+    for host in &star.hosts {
+        let (port, delay_us) = (&host.port, case.delay_us);
+        star.switch.run(&format!(
+            "tc qdisc add dev {port} root netem rate {PATH_MBIT}mbit delay {delay_us}us limit 20000"
+        ));
+        host.ns
+            .run(&format!("tc qdisc replace dev eth0 root {}", case.qdisc));
+        host.ns.sysctl("net.ipv4.tcp_congestion_control", case.cc);
+        host.ns.sysctl("net.ipv4.tcp_no_metrics_save", "1");
+        for buffer in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
+            host.ns.sysctl(buffer, "4096 131072 67108864");
+        }
+    }
+    let (from, to) = star.pair();
+    let repeats = if case.bytes > 1_000_000 { 1 } else { 5 };
+    let median_ms = || {
+        let one = |_| Transfer::start(from, to, Load::bytes(case.bytes)).finish();
+        at(
+            &in_order((0..repeats).map(one).map(|t| t.took.as_secs_f64() * 1e3)),
+            0.5,
+        )
+    };
+    median_ms(); // the addresses of the link are known
+    let without = median_ms();
+    let with = ["off", "final", "gate"].map(|law| {
+        let line_rate = format!("{PATH_MBIT}Mbit/s");
+        let options = ["--max-owd", "1s", "--line-rate", &line_rate, "--law", law];
+        let _agents = [from, to].map(|host| Agent::start_exactly(host, &options));
+        let ms = median_ms();
+        format!("{ms:.2} ({:+.1} %)", 100.0 * (ms / without - 1.0))
+    });
+    println!(
+        "| {} | {} | {:.1} | {} | {without:.2} | {} |",
+        case.qdisc,
+        case.cc,
+        case.delay_us as f64 / 500.0,
+        case.bytes,
+        with.join(" | ")
+    );
+}

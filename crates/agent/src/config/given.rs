@@ -1,9 +1,11 @@
 //! The command line of a daemon, from the table of keys: an option for each key, and `--config`. Values are texts here;
 //! `settings` reads them together with the file.
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, path::PathBuf};
 
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use onramp_law::Law;
 
 use super::form::Form;
 use super::key::{Absent, Daemons, Key};
@@ -25,6 +27,42 @@ pub struct AgentOptions(pub Given);
 #[derive(Clone, Debug)]
 pub struct ClockOptions(pub Given);
 
+/// Options of `onramp doctor`.
+#[derive(Clone, Debug, Default)]
+pub struct DoctorOptions(pub Given);
+
+/// The keys by which doctor judges.
+const OF_DOCTOR: [&str; 5] = [
+    "devices",
+    "link.line_rate",
+    "peers.prefixes",
+    "clock.source",
+    "clock.bound",
+];
+
+/// Names that completions of shells offer. Other texts are read too: the configuration refuses them, with all other
+/// mistakes.
+#[derive(Clone, Debug)]
+pub struct Offered(pub Vec<&'static str>);
+
+impl TypedValueParser for Offered {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = self.0.iter().map(|name| PossibleValue::new(*name));
+        Some(Box::new(values))
+    }
+}
+
 impl Key {
     /// Whether `onramp clock run` has it.
     pub fn is_of_clock(&self) -> bool {
@@ -45,7 +83,14 @@ impl Key {
             .help(self.help())
             .help_heading(heading.map(|(_, heading, _)| *heading))
             .hide(self.hidden);
+        let offered = |names| {
+            arg.clone()
+                .hide_possible_values(true)
+                .value_parser(Offered(names))
+        };
         match self.form {
+            Form::Choice(names) => offered(names.to_vec()),
+            Form::Law => offered(Law::all().map(Law::name).collect()),
             Form::Flag => arg
                 .num_args(0..=1)
                 .require_equals(true)
@@ -120,3 +165,4 @@ macro_rules! options {
 
 options!(AgentOptions, |_| true);
 options!(ClockOptions, Key::is_of_clock);
+options!(DoctorOptions, |key| OF_DOCTOR.contains(&key.path));

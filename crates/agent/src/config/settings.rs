@@ -40,12 +40,17 @@ impl Configuration {
     /// # Errors
     /// All mistakes of both.
     pub fn load(given: &Given, daemon: Daemon) -> Result<Configuration, Errors> {
-        let usual = Path::new(DEFAULT_FILE);
-        let file = given.config.as_deref().or(usual.exists().then_some(usual));
-        match file {
-            Some(file) => Self::of_file(file, given, daemon),
+        match Self::file_of(given) {
+            Some(file) => Self::of_file(&file, given, daemon),
             None => Self::of_text("", None, given, daemon),
         }
+    }
+
+    /// The file that is read with this command line, if there is one.
+    pub fn file_of(given: &Given) -> Option<PathBuf> {
+        let usual = Path::new(DEFAULT_FILE);
+        let usual = usual.exists().then(|| usual.to_owned());
+        given.config.clone().or(usual)
     }
 
     /// Reads a file alone, for `onramp agent validate`.

@@ -25,10 +25,11 @@ const MOST_NAMED: usize = 16;
 impl Daemon {
     /// What is done once a second.
     pub(super) fn look(&mut self) -> Result<()> {
-        self.follow()?;
+        self.follow();
         self.watch();
+        self.pace();
         let (members, peers) = (self.keep_members(), self.keep_peers());
-        let checked = self.check_silence();
+        let checked = self.check_silence().and(self.check_refusals());
         let compared = self.compare_clock();
         let outcome = members.and(peers).and(checked).and(compared);
         self.peer_trouble.note(outcome);
@@ -90,6 +91,18 @@ impl Daemon {
         Ok(())
     }
 
+    /// Logs and keeps which hosts have refused OR-ACKs in the last minute.
+    fn check_refusals(&mut self) -> Result<()> {
+        let refusing = self.datapath.refusing(now_mono_ns() - FORGOTTEN_NS)?;
+        for peer in new_of(&refusing, &self.health.refusing_peers) {
+            warn!(
+                "{peer} refuses OR-ACKs (port unreachable), so On-Ramp does not run there; it is sent one a second"
+            );
+        }
+        self.health.refusing_peers = refusing;
+        Ok(())
+    }
+
     /// Forgets silent peers. With `--threshold auto`, sets the thresholds of the others.
     fn keep_peers(&mut self) -> Result<()> {
         let now = now_mono_ns();
@@ -99,6 +112,7 @@ impl Daemon {
         for (peer, _) in silent {
             self.datapath.forget_peer(peer)?;
         }
+        self.check_delays(now, &heard);
         match self.args.law.threshold {
             Threshold::Fixed(_) if self.args.law.law == Law::Off => Ok(()),
             Threshold::Fixed(t) => {
@@ -107,6 +121,25 @@ impl Daemon {
             }
             Threshold::Auto => self.set_thresholds(&heard),
         }
+    }
+
+    /// Logs and keeps the peers to which a delay was below zero in the last minute, by more than the error of the clocks.
+    fn check_delays(&mut self, now: i64, heard: &[(IpAddr, onr_peer)]) {
+        let is_below = |(_, peer): &&(_, onr_peer)| {
+            peer.below_zero_mono_ns > 0 && now - peer.below_zero_mono_ns < FORGOTTEN_NS
+        };
+        let below: Vec<IpAddr> = heard
+            .iter()
+            .filter(is_below)
+            .map(|(addr, _)| *addr)
+            .collect();
+        for peer in new_of(&below, &self.health.peers_below_zero) {
+            warn!(
+                "delays to {peer} are below zero by more than the error of the clocks: its clock or this host's is wrong by \
+                 more than it says (onramp clock status)"
+            );
+        }
+        self.health.peers_below_zero = below;
     }
 
     /// Logs and keeps the peers whose minimum delay is above T: holding cannot bring the delay down to T. Without
@@ -118,13 +151,7 @@ impl Daemon {
             .filter(is_beyond)
             .map(|(addr, _)| *addr)
             .collect();
-        let named = &self.health.peers_beyond_threshold;
-        let is_new = |peer: &&IpAddr| !named.contains(peer);
-        for peer in beyond
-            .iter()
-            .filter(is_new)
-            .take(MOST_NAMED.saturating_sub(named.len()))
-        {
+        for peer in new_of(&beyond, &self.health.peers_beyond_threshold) {
             warn!(
                 "the delay of the path to {peer} is above --threshold, so its flows are held in vain; use \
                  --threshold auto, or a larger one"
@@ -144,7 +171,7 @@ impl Daemon {
         let margin = Margin {
             headroom_ns: self.args.law.headroom.as_ns(),
             clock_error_ns: self.clock.delay_error_ns(self.params.sigma_ns),
-            burst_ns: self.args.burst().as_ns(),
+            burst_ns: self.args.burst(self.links()).as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);
         let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);
@@ -170,4 +197,11 @@ impl Daemon {
         }
         outcome
     }
+}
+
+/// The peers that are not known yet, of which the log names the first ones.
+fn new_of<'a>(peers: &'a [IpAddr], known: &'a [IpAddr]) -> impl Iterator<Item = &'a IpAddr> {
+    let room = MOST_NAMED.saturating_sub(known.len());
+    let is_new = |peer: &&IpAddr| !known.contains(peer);
+    peers.iter().filter(is_new).take(room)
 }

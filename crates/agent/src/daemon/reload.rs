@@ -39,7 +39,7 @@ impl Daemon {
         let configured: Vec<_> = self
             .members
             .iter()
-            .map(|member| args.device_config(member.name()))
+            .map(|member| args.device_config(member.name(), member.link()))
             .collect::<Result<_>>()?;
         if let Some(part) = self.clock.part() {
             part.set_members(&args.clock.fleet)?;
@@ -51,7 +51,7 @@ impl Daemon {
             self.members.iter_mut().map(|member| &mut member.device),
         )?;
         for (member, cfg) in self.members.iter_mut().zip(&configured) {
-            member.device.set_law(cfg)?;
+            member.device.renew(cfg)?;
         }
         let change = self.peers.replace(peers);
         self.apply(change)?;
@@ -70,7 +70,7 @@ impl Daemon {
         let rules = rules(
             &self.args.classes,
             &self.floors,
-            crate::devices::index,
+            |dev| self.index(dev),
             crate::cgroup::find,
         );
         self.datapath.set_rules(rules)

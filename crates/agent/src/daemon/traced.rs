@@ -11,7 +11,7 @@ use onramp_units::Time;
 
 use super::Daemon;
 use crate::args::{Args, Threshold};
-use crate::devices;
+use crate::devices::{self, Link};
 use crate::trace::{head, File, Names, Now, Trace, MOST_SEEN};
 
 /// A trace if one is wanted, or the daemon observes.
@@ -21,7 +21,9 @@ pub(super) fn begin(args: &Args, clock: &str) -> Result<Option<Trace>> {
     }
     let device = |name: &String| Device {
         name: name.clone(),
-        line_rate_bits_per_s: args.line_rate(name).map(|rate| rate.bits_per_s()),
+        line_rate_bits_per_s: args
+            .line_rate(&Link::of(name))
+            .map(|rate| rate.bits_per_s()),
     };
     let devices = devices::present(&args.dev).iter().map(device).collect();
     let head = head(&args.trace, args.observe, clock, devices);

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use onramp_status::RootQdisc;
+use onramp_units::Span;
 use serde::{Deserialize, Serialize};
 
 use super::qdisc::Device;
@@ -23,6 +24,51 @@ impl Leaf {
             options: vec![],
         }
     }
+
+    /// A number among its options, by its attribute (linux/pkt_sched.h).
+    fn number(&self, attribute: u16) -> Option<u32> {
+        let mut rest = self.options.as_slice();
+        while let [l0, l1, k0, k1, ref value @ ..] = *rest {
+            let length = usize::from(u16::from_ne_bytes([l0, l1]));
+            let value = value.get(..length.checked_sub(4)?)?;
+            if u16::from_ne_bytes([k0, k1]) == attribute {
+                return Some(u32::from_ne_bytes(value.try_into().ok()?));
+            }
+            rest = rest.get(length.next_multiple_of(4)..)?;
+        }
+        None
+    }
+
+    /// Most packets of a flow, where it has such a limit.
+    pub fn flow_limit(&self) -> Option<u32> {
+        let of_fq = || self.number(TCA_FQ_FLOW_PLIMIT).unwrap_or(FQ_FLOW_LIMIT);
+        (self.kind == "fq").then(of_fq)
+    }
+
+    /// How it drops what waits for too long, if it does.
+    pub fn codel(&self) -> Option<Codel> {
+        let us = |attribute, usual_us| self.number(attribute).unwrap_or(usual_us);
+        ["fq_codel", "codel"]
+            .contains(&self.kind.as_str())
+            .then(|| Codel {
+                target: Span::from_us(us(TCA_CODEL_TARGET, 5_000).into()),
+                interval: Span::from_us(us(TCA_CODEL_INTERVAL, 100_000).into()),
+            })
+    }
+}
+
+/// Attributes of options, and what the kernel has without them (linux/pkt_sched.h, sch_fq.c, sch_fq_codel.c). Those of
+/// codel and fq_codel have the same numbers.
+const TCA_FQ_FLOW_PLIMIT: u16 = 2;
+const FQ_FLOW_LIMIT: u32 = 100;
+const TCA_CODEL_TARGET: u16 = 1;
+const TCA_CODEL_INTERVAL: u16 = 3;
+
+/// Packets are dropped when others of their queue have waited longer than the target for an interval (RFC 8289).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Codel {
+    pub target: Span,
+    pub interval: Span,
 }
 
 /// The qdiscs of a device, which can be restored.
@@ -66,9 +112,20 @@ pub struct Before {
     pub gso_max_bytes: u32,
     /// The same for IPv4, which differs where the other is above 64 kB (BIG TCP).
     pub gso_ipv4_max_bytes: u32,
+    /// The kind that the kernel has given the device, or its first transmit queue, where nobody has configured it.
+    #[serde(default)]
+    pub by_kernel: Option<String>,
 }
 
 impl Before {
+    /// The qdisc of the first transmit queue, of which the others are taken to be, too.
+    pub fn first(&self) -> Leaf {
+        match (&self.qdisc, &self.by_kernel) {
+            (Found::Default, Some(kind)) => Leaf::plain(kind),
+            (found, _) => found.of_queue(0),
+        }
+    }
+
     /// Of a device whose qdiscs stay as they are, whatever they are; or `file`, which a daemon that was killed left.
     pub fn keeping(device: &Device, file: &Path) -> Result<Self> {
         if let Some(before) = Self::saved(file) {
@@ -78,6 +135,7 @@ impl Before {
             qdisc: Found::Default,
             gso_max_bytes: device.gso_max_size()?,
             gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
+            by_kernel: device.kind_by_kernel()?,
         })
     }
 
@@ -89,6 +147,7 @@ impl Before {
                 qdisc,
                 gso_max_bytes: device.gso_max_size()?,
                 gso_ipv4_max_bytes: device.gso_ipv4_max_size()?,
+                by_kernel: device.kind_by_kernel()?,
             });
         }
         match Self::saved(file) {
@@ -97,6 +156,7 @@ impl Before {
                 qdisc: Found::Default,
                 gso_max_bytes: device.gso_default_size()?,
                 gso_ipv4_max_bytes: device.gso_default_size()?,
+                by_kernel: None,
             }),
         }
     }
@@ -166,4 +226,50 @@ impl Before {
 fn default_kind() -> String {
     let text = std::fs::read_to_string("/proc/sys/net/core/default_qdisc");
     text.map_or("pfifo_fast".to_owned(), |text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(kind: &str, numbers: &[(u16, u32)]) -> Leaf {
+        let attribute = |(kind, number): &(u16, u32)| {
+            let head = [8u16.to_ne_bytes(), kind.to_ne_bytes()].concat();
+            [head, number.to_ne_bytes().to_vec()].concat()
+        };
+        Leaf {
+            kind: kind.to_owned(),
+            options: numbers.iter().flat_map(attribute).collect(),
+        }
+    }
+
+    #[test]
+    fn limits_and_codel_are_those_of_the_former_qdisc() {
+        assert_eq!(Leaf::plain("fq").flow_limit(), Some(100));
+        assert_eq!(with("fq", &[(1, 9), (2, 50)]).flow_limit(), Some(50));
+        assert_eq!(Leaf::plain("pfifo_fast").flow_limit(), None);
+        let usual = Codel {
+            target: Span::from_us(5_000),
+            interval: Span::from_us(100_000),
+        };
+        assert_eq!(Leaf::plain("fq_codel").codel(), Some(usual));
+        let other = Codel {
+            target: Span::from_us(1_000),
+            ..usual
+        };
+        assert_eq!(with("codel", &[(2, 7), (1, 1_000)]).codel(), Some(other));
+        assert_eq!(Leaf::plain("fq").codel(), None);
+    }
+
+    #[test]
+    fn options_that_are_cut_have_no_numbers() {
+        let whole = with("fq", &[(1, 9), (2, 50)]).options;
+        for length in 0..whole.len() {
+            let cut = Leaf {
+                kind: "fq".to_owned(),
+                options: whole[..length].to_vec(),
+            };
+            assert_eq!(cut.flow_limit(), Some(100), "{length}");
+        }
+    }
 }

@@ -39,6 +39,8 @@ pub const FIRST: [u8; 4] = [0; 4];
 pub struct Attachment<'p> {
     pub place: Place,
     pub cfg: onr_dev_cfg,
+    /// The numbers of its qdiscs.
+    pub numbers: &'p [u32],
     /// Where it stays for the next daemon.
     pub pins: Option<&'p Pins>,
 }
@@ -61,11 +63,16 @@ impl Attachment<'_> {
         shared: &mut Shared,
         prepare: impl FnOnce(&Shared, bool) -> Result<()>,
     ) -> Result<OnDevice> {
-        let Self { place, cfg, pins } = self;
-        let mut room = edge::room(&cfg);
+        let Self {
+            place,
+            cfg,
+            numbers,
+            pins,
+        } = self;
+        let mut room = edge::room(numbers.len());
         shared.leave_device();
         let is_first = shared.get("keys").is_err();
-        let loaded = holder::load_edge(&mut room, place, &cfg, shared)?;
+        let loaded = holder::load_edge(&mut room, place, numbers, &cfg, shared)?;
         let is_edt = cfg.at_egress == onr_at_egress::Holds as u8;
         if is_edt {
             holder::check_edt(&cfg)?;
@@ -76,7 +83,7 @@ impl Attachment<'_> {
 
         let holder = match loaded {
             Some(loaded) => {
-                let edge = Edge::install(loaded, place, longest_pause(&cfg))?;
+                let edge = Edge::install(loaded, place, numbers, longest_pause(&cfg))?;
                 Some(Holder::Edge(edge))
             }
             None if is_edt => Some(Holder::Edt(Edt::install(place, &cfg, false)?)),
@@ -124,14 +131,53 @@ impl OnDevice {
         self.holder.as_mut()
     }
 
+    /// Is TCP to pace what leaves by the device? fq does it by itself.
+    pub fn is_paced(&self) -> bool {
+        matches!(self.holder, Some(Holder::Edge(_))) && self.cfg.paced != 0
+    }
+
     /// `edge`, `edt` or `observe`.
     pub fn path(&self) -> &'static str {
         self.holder.as_ref().map_or("observe", Holder::path)
     }
 
-    /// The number of its first transmit queue among those of all devices.
-    pub fn first_queue(&self) -> u32 {
-        self.cfg.queue
+    /// The numbers of its qdiscs among those of all devices.
+    pub fn numbers(&self) -> Vec<u32> {
+        kept::numbers(self.holder.as_ref(), &self.cfg)
+    }
+
+    /// Has one of this number of transmit queues no qdisc of its own, and could have one?
+    pub fn could_grow(&self, transmit_queues: usize) -> bool {
+        let is_shaped = self.cfg.shape_ns_per_byte_q16 != 0;
+        let holder = self.holder.as_ref().filter(|_| !is_shaped);
+        holder.is_some_and(|holder| transmit_queues > holder.qdiscs() && holder.may_grow())
+    }
+
+    /// Has each transmit queue a qdisc of its own?
+    pub fn has_several(&self) -> bool {
+        self.holder
+            .as_ref()
+            .is_some_and(|holder| holder.qdiscs() > 1)
+    }
+
+    /// False once the device has gone, even if another one has its index by now.
+    pub fn is_attached(&self) -> bool {
+        self.hooks.are_attached()
+    }
+
+    /// Leaves a device that has gone, and all that was on it.
+    pub fn forget(self) -> Result<()> {
+        let Self {
+            holder,
+            hooks,
+            pins,
+            ..
+        } = self;
+        drop(hooks);
+        if let Some(holder) = holder {
+            holder.forget();
+        }
+        pins.map_or(Ok(()), |pins| pins.clear().map(drop))
     }
 
     /// Removes everything and restores what was there before, except what another program has changed. Returns
@@ -176,11 +222,13 @@ impl OnDevice {
         self.configure(onr_dev_cfg { key_id, ..self.cfg })
     }
 
-    /// Takes the law of another configuration; what else is in it stays.
-    pub fn set_law(&mut self, from: &onr_dev_cfg) -> Result<()> {
+    /// Takes what can change while it runs from another configuration: the law, and what depends on rate and MTU of the
+    /// device. What else is in it stays.
+    pub fn renew(&mut self, from: &onr_dev_cfg) -> Result<()> {
         self.configure(onr_dev_cfg {
             law: from.law,
             orack_fresh_ns: from.orack_fresh_ns,
+            quantum_bytes: from.quantum_bytes,
             ..self.cfg
         })
     }
@@ -221,7 +269,7 @@ impl OnDevice {
 }
 
 /// The longest time that a head is held.
-fn longest_pause(cfg: &onr_dev_cfg) -> Duration {
+pub(super) fn longest_pause(cfg: &onr_dev_cfg) -> Duration {
     Duration::from_nanos(cfg.law.max_pause_ns.max(0) as u64)
 }
 

@@ -18,8 +18,8 @@ use onramp_status::{netns_inode, RootQdisc, RUN_DIR};
 use onramp_units::Bytes;
 
 use super::{
-    before::{Before, Found, Leaf},
-    object::{explain_load, set_cfg},
+    before::{Before, Codel, Found, Leaf},
+    object::{explain_load, read_cfg, set_cfg},
     qdisc::{self, Device},
     refuse,
     shared::Shared,
@@ -36,16 +36,24 @@ const MOST_QUEUES: usize = 256;
 
 /// The qdiscs on their device, and what was there before.
 pub struct Edge {
+    place: Place,
     names: Vec<String>,
     device: Device,
     before: Before,
-    /// File that keeps `before` for the next daemon, if this one is killed.
-    before_file: PathBuf,
     /// The largest GSO segment of the device as this daemon left it.
     gso_limit_bytes: u32,
-    /// The configuration of each qdisc's programs.
+    programs: Programs,
+}
+
+/// The registered programs of several qdiscs.
+#[derive(Default)]
+struct Programs {
+    /// The number of each among those of all devices.
+    numbers: Vec<u32>,
+    /// The configuration of each.
     cfgs: Vec<MapHandle>,
-    _links: Vec<Link>,
+    /// Those that this daemon registered. The qdiscs need none once they are installed.
+    links: Vec<Link>,
 }
 
 /// A device of a network namespace. Its qdiscs are registered under names that contain both, because names
@@ -81,6 +89,16 @@ impl Place {
         format!("{}_{:05x}_{}", qdisc::PREFIX, self.netns, self.ifindex)
     }
 
+    /// The file that the daemon on the device has locked.
+    pub fn lock_file(&self) -> PathBuf {
+        Path::new(RUN_DIR).join(format!("{}.lock", self.name()))
+    }
+
+    /// Nothing is to be restored: the device has gone.
+    pub fn forget(&self) {
+        let _ = std::fs::remove_file(self.before_file());
+    }
+
     /// The file that keeps what the device had before.
     pub fn before_file(&self) -> PathBuf {
         Path::new(RUN_DIR).join(format!("{}.before", self.name()))
@@ -92,6 +110,10 @@ impl Place {
 pub struct Former {
     /// Is fq the qdisc of the device, or would the kernel make it so?
     pub had_fq: bool,
+    /// Most packets that a flow had, where it had a limit.
+    pub flow_limit: Option<u32>,
+    /// How packets were dropped that had waited for too long, if they were.
+    pub codel: Option<Codel>,
     /// Had each transmit queue a qdisc of its own?
     pub per_queue: bool,
 }
@@ -100,9 +122,12 @@ pub struct Former {
 pub fn former(dev: &str) -> Result<Former> {
     let (ifindex, device) = open(dev)?;
     let before = Before::of(&device, &Place::of(ifindex)?.before_file()).ok();
+    let first = before.as_ref().map(Before::first);
     let qdisc = before.map(|before| before.qdisc);
     Ok(Former {
-        had_fq: qdisc.as_ref().is_some_and(|found| found.kind() == "fq"),
+        had_fq: first.as_ref().is_some_and(|first| first.kind == "fq"),
+        flow_limit: first.as_ref().and_then(Leaf::flow_limit),
+        codel: first.as_ref().and_then(Leaf::codel),
         per_queue: !matches!(qdisc, Some(Found::Configured(_)) | None),
     })
 }
@@ -154,25 +179,27 @@ fn open(dev: &str) -> Result<(i32, qdisc::Device)> {
     Ok((ifindex, Device::open(ifindex)?))
 }
 
-/// Room for as many objects as `cfg` has qdiscs.
-pub fn room(cfg: &onr_dev_cfg) -> Vec<MaybeUninit<OpenObject>> {
+/// Room for this number of objects.
+pub fn room(objects: usize) -> Vec<MaybeUninit<OpenObject>> {
     let room = || MaybeUninit::uninit();
-    std::iter::repeat_with(room)
-        .take(cfg.queues as usize)
-        .collect()
+    std::iter::repeat_with(room).take(objects).collect()
 }
 
-/// Loads the programs of each qdisc, of which the configuration has the first's number. They share maps.
+/// Loads the programs of the last qdiscs of a device, which have these numbers. They share maps.
 pub fn load<'o>(
     room: &'o mut [MaybeUninit<OpenObject>],
     place: Place,
+    numbers: &[u32],
     cfg: &onr_dev_cfg,
     shared: &mut Shared,
 ) -> Result<Vec<EdgeSkel<'o>>> {
+    let names = place.names(cfg.queues);
+    let names = &names[names.len() - numbers.len()..];
     let mut loaded: Vec<EdgeSkel<'o>> = vec![];
-    for (queue, (object, name)) in (cfg.queue..).zip(room.iter_mut().zip(place.names(cfg.queues))) {
+    for (object, (name, queue)) in room.iter_mut().zip(names.iter().zip(numbers)) {
+        let queue = *queue;
         let cfg = onr_dev_cfg { queue, ..*cfg };
-        loaded.push(load_one(object, &name, &cfg, shared)?);
+        loaded.push(load_one(object, name, &cfg, shared)?);
         shared.keep(loaded[loaded.len() - 1].object())?;
     }
     Ok(loaded)
@@ -200,28 +227,21 @@ fn load_one<'o>(
     open.load().map_err(|error| explain_load(error, "edge"))
 }
 
-fn qdisc_name(name: &str) -> Result<[std::ffi::c_char; 16]> {
+/// As BPF's `char`, which has a sign; this machine's may have none.
+fn qdisc_name(name: &str) -> Result<[i8; 16]> {
     if name.len() > 15 {
         bail!("qdisc {name} has {} characters, above 15", name.len());
     }
     let mut array = [0; 16];
     for (to, from) in array.iter_mut().zip(name.bytes()) {
-        *to = from as std::ffi::c_char;
+        *to = from as i8;
     }
     Ok(array)
 }
 
-impl Edge {
-    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues. What waits in the former ones
-    /// leaves before, if it does so within the longest pause.
-    pub fn install(
-        loaded: Vec<EdgeSkel<'_>>,
-        place: Place,
-        longest_pause: Duration,
-    ) -> Result<Self> {
-        let device = Device::open(place.ifindex)?;
-        let before = Before::of(&device, &place.before_file())?;
-        let names = place.names(loaded.len() as u32);
+impl Programs {
+    /// Makes the qdiscs known to the kernel.
+    fn register(loaded: Vec<EdgeSkel<'_>>, names: &[String], numbers: &[u32]) -> Result<Self> {
         let cfgs = loaded
             .iter()
             .map(|one| MapHandle::try_from(&one.maps.data_cfg));
@@ -234,8 +254,45 @@ impl Edge {
                 names[0]
             )
         })?;
+        Ok(Self {
+            numbers: numbers.to_vec(),
+            cfgs,
+            links,
+        })
+    }
+
+    /// Those that a former daemon registered.
+    fn kept(cfgs: Vec<MapHandle>) -> Result<Self> {
+        let number = |map: &MapHandle| read_cfg(map).map(|cfg| cfg.queue);
+        Ok(Self {
+            numbers: cfgs.iter().map(number).collect::<Result<_>>()?,
+            cfgs,
+            links: vec![],
+        })
+    }
+
+    fn extend(&mut self, more: Self) {
+        self.numbers.extend(more.numbers);
+        self.cfgs.extend(more.cfgs);
+        self.links.extend(more.links);
+    }
+}
+
+impl Edge {
+    /// Makes `loaded` the root qdisc of the device, or the qdiscs of its transmit queues. What waits in the former ones
+    /// leaves before, if it does so within the longest pause.
+    pub fn install(
+        loaded: Vec<EdgeSkel<'_>>,
+        place: Place,
+        numbers: &[u32],
+        longest_pause: Duration,
+    ) -> Result<Self> {
+        let device = Device::open(place.ifindex)?;
+        let before = Before::of(&device, &place.before_file())?;
+        let names = place.names(loaded.len() as u32);
+        let programs = Programs::register(loaded, &names, numbers)?;
         before.save(&place.before_file())?;
-        let leaves: Vec<Leaf> = names.iter().map(|name| Leaf::plain(name)).collect();
+        let leaves = leaves(&names);
         let is_former = device.found()?.is_none();
         refuse::while_refusing(&device, longest_pause, || {
             if is_former {
@@ -243,7 +300,7 @@ impl Edge {
             }
             device.install_own(&leaves)
         })?;
-        Self::on(device, place, before, cfgs, links)
+        Self::on(device, place, before, programs)
     }
 
     /// The qdiscs that a former daemon left, if the device still has them; these are the configurations of their
@@ -256,37 +313,77 @@ impl Edge {
         }
         let before = Before::of(&device, &place.before_file())?;
         before.restore_gso(&device, device.gso_max_size()?)?; // this daemon may have another limit, or none
-        let no_links = vec![]; // the qdiscs need none once they are installed
-        Self::on(device, place, before, cfgs, no_links).map(Some)
+        Self::on(device, place, before, Programs::kept(cfgs)?).map(Some)
     }
 
     /// The qdiscs that are on the device.
-    fn on(
-        device: Device,
-        place: Place,
-        before: Before,
-        cfgs: Vec<MapHandle>,
-        links: Vec<Link>,
-    ) -> Result<Self> {
+    fn on(device: Device, place: Place, before: Before, programs: Programs) -> Result<Self> {
         Ok(Self {
-            names: place.names(cfgs.len() as u32),
+            place,
+            names: place.names(programs.cfgs.len() as u32),
             gso_limit_bytes: device.gso_max_size()?,
             device,
             before,
-            before_file: place.before_file(),
-            cfgs,
-            _links: links,
+            programs,
         })
+    }
+
+    /// Could each of several transmit queues have a qdisc of its own? Not if one was configured for all.
+    pub fn may_grow(&self) -> bool {
+        self.names.len() > 1 || !matches!(self.before.qdisc, Found::Configured(_))
+    }
+
+    /// The first transmit queue that gets a qdisc when there are more of them. If one qdisc served all, each gets one.
+    pub fn grows_from(&self) -> usize {
+        match self.names.len() {
+            1 => 0,
+            several => several,
+        }
+    }
+
+    /// Gives `loaded` to the transmit queues from `grows_from` on. What waits in the present qdiscs leaves before, if it
+    /// does so within the longest pause: the kernel empties all of them.
+    pub fn grow(
+        &mut self,
+        loaded: Vec<EdgeSkel<'_>>,
+        numbers: &[u32],
+        longest_pause: Duration,
+    ) -> Result<()> {
+        let first = self.grows_from();
+        let names = self.place.names((first + loaded.len()) as u32);
+        let programs = Programs::register(loaded, &names[first..], numbers)?;
+        let new = leaves(&names[first..]);
+        refuse::while_refusing(&self.device, longest_pause, || {
+            if first == 0 {
+                self.device.delete()?;
+                return self.device.install_own(&new);
+            }
+            let mut queues = (first as u32..).zip(&new);
+            queues.try_for_each(|(queue, leaf)| self.device.install_own_leaf(queue, leaf))
+        })?;
+        if first == 0 {
+            self.programs = Programs::default();
+        }
+        self.programs.extend(programs);
+        self.names = names;
+        Ok(())
     }
 
     /// The configuration of each qdisc's programs.
     pub fn cfgs(&self) -> &[MapHandle] {
-        &self.cfgs
+        &self.programs.cfgs
     }
 
-    /// Gives the programs of all qdiscs another configuration, which has the first's number.
+    /// The number of each qdisc among those of all devices.
+    pub fn numbers(&self) -> &[u32] {
+        &self.programs.numbers
+    }
+
+    /// Gives the programs of all qdiscs another configuration; each keeps its number.
     pub fn configure(&self, cfg: &onr_dev_cfg) -> Result<()> {
-        for (queue, map) in (cfg.queue..).zip(&self.cfgs) {
+        let Programs { numbers, cfgs, .. } = &self.programs;
+        for (queue, map) in numbers.iter().zip(cfgs) {
+            let queue = *queue;
             let cfg = onr_dev_cfg { queue, ..*cfg };
             map.update(&[0; 4], bytes_of(&cfg), MapFlags::ANY)?;
         }
@@ -320,7 +417,16 @@ impl Edge {
             self.before
                 .restore(&self.device, &self.names, self.gso_limit_bytes)
         })?;
-        let _ = std::fs::remove_file(&self.before_file);
+        self.forget();
         Ok(owner)
     }
+
+    /// The device has gone, and its qdiscs with it.
+    pub fn forget(self) {
+        self.place.forget();
+    }
+}
+
+fn leaves(names: &[String]) -> Vec<Leaf> {
+    names.iter().map(|name| Leaf::plain(name)).collect()
 }

@@ -16,7 +16,8 @@ use super::{
 /// The qdisc that the path needs.
 const FQ: &str = "fq";
 /// What an operator does if the kernel has no fq.
-const NO_FQ: &str = "--path edt needs the fq qdisc: load the module sch_fq, or use a kernel >= 6.16 and --path edge";
+const NO_FQ: &str = "--path edt needs the fq qdisc: modprobe sch_fq (onramp doctor says whether this kernel has it), or \
+                     use a kernel >= 6.16 and --path edge";
 
 // linux/pkt_sched.h
 const TCA_FQ_PLIMIT: u16 = 1;
@@ -27,6 +28,8 @@ const TCA_FQ_RATE_ENABLE: u16 = 5;
 pub struct Edt {
     device: Device,
     before: Before,
+    /// Bounds of its qdiscs.
+    options: Vec<u8>,
     /// File that keeps `before` for the next daemon, if this one is killed.
     before_file: PathBuf,
     /// The largest GSO segment of the device as this daemon left it.
@@ -55,11 +58,7 @@ impl Edt {
             if device.found()?.is_none() {
                 device.delete()?; // of a daemon that was killed
             }
-            let fq = Leaf {
-                kind: FQ.to_owned(),
-                options: options(cfg),
-            };
-            let installed = device.install_own(&vec![fq; cfg.queues as usize]);
+            let installed = device.install_own(&vec![fq(options(cfg)); cfg.queues as usize]);
             if installed.is_err() {
                 before.restore(&device, &kinds, device.gso_max_size()?)?; // half of it may be there
             }
@@ -67,6 +66,7 @@ impl Edt {
         }
         Ok(Self {
             kinds,
+            options: options(cfg),
             gso_limit_bytes: device.gso_max_size()?,
             device,
             before,
@@ -102,6 +102,21 @@ impl Edt {
         self.kinds.len()
     }
 
+    /// Is each transmit queue to have an fq of its own, which this daemon installs?
+    pub fn may_grow(&self) -> bool {
+        !self.found_fq && self.kinds.len() > 1
+    }
+
+    /// Gives fq to the transmit queues that have none, up to this number of queues.
+    pub fn grow(&mut self, queues: u32) -> Result<()> {
+        for queue in self.kinds.len() as u32..queues {
+            let leaf = fq(self.options.clone());
+            self.device.install_own_leaf(queue, &leaf).context(NO_FQ)?;
+            self.kinds.push(FQ.to_owned());
+        }
+        Ok(())
+    }
+
     /// Restores the former qdisc and GSO limit, except what another program has changed. Returns who had the
     /// root qdisc.
     pub fn remove(self) -> Result<RootQdisc> {
@@ -113,8 +128,20 @@ impl Edt {
             self.before
                 .restore(&self.device, &self.kinds, self.gso_limit_bytes)?;
         }
-        let _ = std::fs::remove_file(&self.before_file);
+        self.forget();
         Ok(owner)
+    }
+
+    /// The device has gone, and its qdiscs with it.
+    pub fn forget(self) {
+        let _ = std::fs::remove_file(&self.before_file);
+    }
+}
+
+fn fq(options: Vec<u8>) -> Leaf {
+    Leaf {
+        kind: FQ.to_owned(),
+        options,
     }
 }
 

@@ -53,6 +53,14 @@ impl Holder {
         }
     }
 
+    /// Do further transmit queues get a qdisc each?
+    pub fn may_grow(&self) -> bool {
+        match self {
+            Holder::Edge(edge) => edge.may_grow(),
+            Holder::Edt(edt) => edt.may_grow(),
+        }
+    }
+
     /// Keeps GSO segments at or below `bytes` while installed.
     pub fn limit_gso(&mut self, bytes: u32) -> Result<()> {
         match self {
@@ -77,6 +85,14 @@ impl Holder {
             Holder::Edt(edt) => edt.remove(),
         }
     }
+
+    /// The device has gone, and its qdiscs with it.
+    pub fn forget(self) {
+        match self {
+            Holder::Edge(edge) => edge.forget(),
+            Holder::Edt(edt) => edt.forget(),
+        }
+    }
 }
 
 /// What the programs at egress do on this path of a daemon that holds.
@@ -98,11 +114,12 @@ pub fn at_egress(path: Path) -> onr_at_egress {
 pub fn load_edge<'o>(
     room: &'o mut [MaybeUninit<OpenObject>],
     place: Place,
+    numbers: &[u32],
     cfg: &onr_dev_cfg,
     shared: &mut Shared,
 ) -> Result<Option<Vec<EdgeSkel<'o>>>> {
     match cfg.at_egress == onr_at_egress::Passes as u8 {
-        true => edge::load(room, place, cfg, shared).map(Some),
+        true => edge::load(room, place, numbers, cfg, shared).map(Some),
         false => Ok(None),
     }
 }

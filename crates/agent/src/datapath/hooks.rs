@@ -53,6 +53,14 @@ impl Hooks {
         }
     }
 
+    /// False once the device has gone. Not known of filters.
+    pub fn are_attached(&self) -> bool {
+        match self {
+            Hooks::Tcx(tcx) => tcx.is_attached(),
+            Hooks::Tc(_) => true,
+        }
+    }
+
     /// Puts both programs in front of all others again. Filters stay where they are.
     ///
     /// # Errors

@@ -2,17 +2,17 @@
 //! and counters stay as they are, and no packet is lost.
 use std::os::fd::AsFd;
 
-use anyhow::{Context, Result};
-use bytemuck::pod_read_unaligned;
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use anyhow::Result;
+use libbpf_rs::MapHandle;
 use onramp_law::abi::{onr_at_egress, onr_dev_cfg};
 use onramp_status::RootQdisc;
 
 use super::{
-    device::{OnDevice, FIRST},
+    device::OnDevice,
     edge::{Edge, Place},
     edt::Edt,
     hooks::Hooks,
+    object::read_cfg,
     pins::Pins,
     shared::Shared,
     tcx::Tcx,
@@ -50,12 +50,18 @@ pub fn pin(
     shared.pin(pins)?;
     pins.pin(CFG, own.cfg.as_fd())?;
     pins.pin(MUTED, own.muted.as_fd())?;
+    pin_qdiscs(pins, holder)?;
+    hooks.pin(pins)
+}
+
+/// Pins the configurations of the qdiscs alone.
+pub fn pin_qdiscs(pins: &Pins, holder: Option<&Holder>) -> Result<()> {
     if let Some(Holder::Edge(edge)) = holder {
         for (queue, cfg) in edge.cfgs().iter().enumerate() {
             pins.pin(&cfg_of(queue), cfg.as_fd())?;
         }
     }
-    hooks.pin(pins)
+    Ok(())
 }
 
 fn cfg_of(queue: usize) -> String {
@@ -63,9 +69,9 @@ fn cfg_of(queue: usize) -> String {
 }
 
 impl Kept {
-    /// The numbers of its transmit queues.
-    pub fn queues(&self) -> std::ops::Range<u32> {
-        self.cfg.queue..self.cfg.queue + self.cfg.queues
+    /// The numbers of its qdiscs.
+    pub fn numbers(&self) -> Vec<u32> {
+        numbers(self.holder.as_ref(), &self.cfg)
     }
 
     /// What is there, if its programs were loaded as `wanted` asks, it is still attached, and it has the maps of the
@@ -82,9 +88,7 @@ impl Kept {
         let (Some(cfg_map), Some(muted)) = (pins.map(CFG), pins.map(MUTED)) else {
             return Ok(None);
         };
-        let bytes = cfg_map.lookup(&FIRST, MapFlags::ANY)?;
-        let cfg: onr_dev_cfg =
-            pod_read_unaligned(&bytes.context("a pinned configuration is empty")?);
+        let cfg = read_cfg(&cfg_map)?;
         if !is_loaded_alike(&cfg, wanted) || !shared.is_of(pins)? {
             return Ok(None);
         }
@@ -121,7 +125,7 @@ impl Kept {
         }))
     }
 
-    /// The data path with this daemon, and its configuration, except the number of its first queue.
+    /// The data path with this daemon, and its configuration, except its qdiscs and their numbers.
     pub fn go_on(self, shared: &mut Shared, cfg: &onr_dev_cfg) -> Result<OnDevice> {
         let Self { own, holder, .. } = self;
         shared.take(&self.pins);
@@ -135,6 +139,7 @@ impl Kept {
         };
         device.configure(onr_dev_cfg {
             queue: self.cfg.queue,
+            queues: self.cfg.queues,
             at_egress: self.cfg.at_egress,
             ..*cfg
         })?;
@@ -142,8 +147,16 @@ impl Kept {
     }
 }
 
+/// The numbers of the qdiscs of a device. Without edge nothing asks for them, and the first is that of all.
+pub fn numbers(holder: Option<&Holder>, cfg: &onr_dev_cfg) -> Vec<u32> {
+    match holder {
+        Some(Holder::Edge(edge)) => edge.numbers().to_vec(),
+        _ => vec![cfg.queue],
+    }
+}
+
 /// Whether programs that were loaded for one configuration can have the other: sizes of maps and bounds of fq are
-/// fixed.
+/// fixed. Where each transmit queue has a qdisc, further ones get theirs later.
 fn is_loaded_alike(kept: &onr_dev_cfg, wanted: &onr_dev_cfg) -> bool {
     let fixed = |cfg: &onr_dev_cfg| {
         let of_fq = (cfg.flow_limit_packets, cfg.paced);
@@ -151,7 +164,7 @@ fn is_loaded_alike(kept: &onr_dev_cfg, wanted: &onr_dev_cfg) -> bool {
         (
             cfg.max_flows,
             cfg.limit_packets,
-            cfg.queues,
+            cfg.queues > 1,
             cfg.at_egress,
             is_edt.then_some(of_fq),
         )
@@ -174,6 +187,8 @@ mod tests {
         wanted.law.threshold_ns += 1000;
         (wanted.queue, wanted.key_id, wanted.paced) = (7, 3, 1);
         assert!(is_loaded_alike(&kept, &wanted));
+        let of_several = |queues| onr_dev_cfg { queues, ..kept };
+        assert!(is_loaded_alike(&of_several(2), &of_several(4)));
         for other in [
             onr_dev_cfg {
                 max_flows: 512,

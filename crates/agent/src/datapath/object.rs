@@ -1,7 +1,7 @@
 //! What all BPF objects need before and after loading.
 use anyhow::{anyhow, bail, Context, Result};
-use bytemuck::bytes_of;
-use libbpf_rs::ErrorKind;
+use bytemuck::{bytes_of, pod_read_unaligned};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use onramp_law::abi::onr_dev_cfg;
 
@@ -18,6 +18,14 @@ pub fn set_cfg(value: Option<&mut [u8]>, cfg: &onr_dev_cfg) -> Result<()> {
     }
     value.copy_from_slice(bytes);
     Ok(())
+}
+
+/// The configuration of a loaded object.
+pub fn read_cfg(map: &MapHandle) -> Result<onr_dev_cfg> {
+    let bytes = map.lookup(&[0; 4], MapFlags::ANY)?;
+    Ok(pod_read_unaligned(
+        &bytes.context("a configuration is empty")?,
+    ))
 }
 
 /// The error of an object that the kernel does not load, with what it needs.

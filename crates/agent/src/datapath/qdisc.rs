@@ -18,6 +18,7 @@ use neli::{
 use onramp_status::RootQdisc;
 
 use super::before::{Found, Leaf};
+use super::netlink::plain;
 
 /// TC_H_ROOT: the parent of a root qdisc.
 const ROOT: u32 = 0xffff_ffff;
@@ -97,6 +98,13 @@ impl Device {
     /// Its number in the network namespace.
     pub fn ifindex(&self) -> i32 {
         self.ifindex
+    }
+
+    /// The kind of the kernel's own qdisc of the device, or of its first transmit queue.
+    pub fn kind_by_kernel(&self) -> Result<Option<String>> {
+        let all = self.dump_all()?.into_iter();
+        let mut by_kernel = all.filter(|qdisc| qdisc.is_by_kernel() && qdisc.kind != "mq");
+        Ok(by_kernel.next().map(|qdisc| qdisc.kind))
     }
 
     /// The qdiscs of the device, none if it has an On-Ramp qdisc; an error if they could not be put back.
@@ -204,7 +212,7 @@ impl Device {
             .context("netlink: requesting the qdiscs")?;
         let mut all = vec![];
         for reply in replies {
-            let reply = reply.context("netlink: reading qdiscs")?;
+            let reply = reply.map_err(plain).context("netlink: reading qdiscs")?;
             let Some(qdisc) = reply.get_payload() else {
                 continue;
             };
@@ -348,7 +356,10 @@ impl Device {
             .send::<_, _, Rtm, Ifinfomsg>(Rtm::Getlink, NlmF::empty(), NlPayload::Payload(query))
             .context("netlink: requesting the device")?;
         for reply in replies {
-            if let Some(link) = reply.context("netlink: reading the device")?.get_payload() {
+            let reply = reply
+                .map_err(plain)
+                .context("netlink: reading the device")?;
+            if let Some(link) = reply.get_payload() {
                 return take(link);
             }
         }
@@ -411,7 +422,7 @@ impl Device {
             NlPayload::Payload(message),
         )?;
         for reply in replies {
-            reply?;
+            reply.map_err(plain)?;
         }
         Ok(())
     }

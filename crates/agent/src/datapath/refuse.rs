@@ -32,7 +32,8 @@ const MOST_TO_DRAIN: Duration = Duration::from_millis(100);
 const MOST_TO_REPLACE: Duration = Duration::from_millis(50);
 
 /// Replaces the qdiscs of a device when nothing waits in them. They hold a packet for `longest_pause` at most, and are
-/// replaced after it, or MOST_TO_DRAIN, in any case. An error of the refusal costs packets, and not the replacement.
+/// replaced after it, or MOST_TO_DRAIN, in any case. An error of the refusal costs packets, and not the replacement; if
+/// both fail, that of the replacement counts.
 ///
 /// # Errors
 /// `replace` fails.
@@ -47,7 +48,7 @@ pub fn while_refusing<T>(
     let refusal = refusal.map(|refusal| (refusal.drain(device, most), refusal));
     let replaced = replace();
     let kept = refusal.and_then(|(drained, refusal)| drained.and(refusal.end()));
-    if let Err(error) = kept {
+    if let (Ok(_), Err(error)) = (&replaced, kept) {
         warn!("flows may have lost what waited in the former qdisc, or wait for 200 ms: {error:#}");
     }
     replaced

@@ -22,6 +22,7 @@ const COMMON: &[&str] = &[
     "rules",
     "pendings",
     "deaf",
+    "owns",
     ".data.shared",
 ];
 /// Of the objects of one device, so that each device has its own numbers.
@@ -59,6 +60,13 @@ impl Shared {
     /// The next objects are of another device.
     pub fn leave_device(&mut self) {
         self.0.retain(|(name, _)| *name != OF_DEVICE);
+    }
+
+    /// The next objects are of a device that is attached already, and has these counters.
+    pub fn return_to(&mut self, counters: &MapHandle) -> Result<()> {
+        self.leave_device();
+        self.0.push((OF_DEVICE, MapHandle::try_from(counters)?));
+        Ok(())
     }
 
     /// Pins all maps for the next daemon.

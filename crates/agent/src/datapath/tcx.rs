@@ -112,6 +112,12 @@ impl Tcx {
         Ok(before)
     }
 
+    /// False once the device has gone: the kernel has ended the links.
+    pub fn is_attached(&self) -> bool {
+        let mut links = self.chains.iter().filter_map(|chain| chain.link.as_ref());
+        links.all(|link| device_of(link.as_fd()) != Some(0))
+    }
+
     /// Puts both programs in front of all others again. For the moment in between, neither is attached.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What a device has, and what that means for On-Ramp.
 use onramp_units::Rate;
 
-use super::{Finding, State};
+use super::{Finding, Plan, State};
 use crate::prefix::Prefix;
 
 /// What a device has.
@@ -17,6 +17,8 @@ pub struct DeviceFacts {
     pub qdisc: Qdisc,
     /// Programs of others in its tcx chains; none if the kernel does not list them.
     pub tcx: Option<Vec<String>>,
+    /// Whether On-Ramp's are there too.
+    pub has_own_programs: bool,
     /// As the driver reports it.
     pub line_rate: Option<Rate>,
     /// Whether the driver counts bytes (BQL).
@@ -46,9 +48,13 @@ impl Qdisc {
         !matches!(self, Qdisc::Foreign(_))
     }
 
-    fn finding(&self, dev: &str) -> Finding {
+    fn finding(&self, dev: &str, daemon: Option<u32>) -> Finding {
         let feature = "qdisc";
         match self {
+            Qdisc::Own if daemon.is_none() => {
+                let found = "On-Ramp's, of a daemon that was killed: it holds nothing";
+                Finding::new(feature, State::Limited, found).fix(remove_left(dev))
+            }
             Qdisc::Own => Finding::ok(feature, "On-Ramp's"),
             Qdisc::Replaceable(kind) => Finding::ok(
                 feature,
@@ -60,14 +66,19 @@ impl Qdisc {
     }
 }
 
+/// What mends a device that a killed daemon left.
+fn remove_left(dev: &str) -> String {
+    format!("onramp agent run goes on with it; onramp detach --dev {dev} restores the device")
+}
+
 impl DeviceFacts {
-    pub(super) fn judge(&self) -> Vec<Finding> {
+    pub(super) fn judge(&self, plan: &Plan) -> Vec<Finding> {
         vec![
             self.link(),
-            self.address(),
-            self.qdisc.finding(&self.name),
+            self.address(plan),
+            self.qdisc.finding(&self.name, self.daemon),
             self.programs(),
-            self.rate(),
+            self.rate(plan),
             self.counts(),
             self.segments(),
             self.daemon(),
@@ -83,26 +94,37 @@ impl DeviceFacts {
         }
     }
 
-    fn address(&self) -> Finding {
+    fn address(&self, plan: &Plan) -> Finding {
         let all: Vec<String> = self.addresses.iter().map(Prefix::to_string).collect();
-        let all = all.join(", ");
-        let limited = |found: String| Finding::new("address", State::Limited, found);
-        let name_peers = "with --clock local name the peers: --peers 10.0.0.0/8; with --clock huygens the members are peers";
-        if self.addresses.is_empty() {
-            return limited("none".to_owned()).fix(name_peers);
+        let all = match all.as_slice() {
+            [] => "none".to_owned(),
+            all => all.join(", "),
+        };
+        if self.addresses.iter().any(Prefix::has_others) {
+            return Finding::ok("address", all);
         }
-        match self.addresses.iter().any(Prefix::has_others) {
-            true => Finding::ok("address", all),
-            false => limited(format!("{all}: no other host is in its subnet")).fix(name_peers),
+        match plan.has_peers {
+            true => Finding::ok("address", format!("{all}; the configuration names the peers")),
+            false => Finding::new(
+                "address",
+                State::Missing,
+                format!("{all}: no other host is in its subnet, so no host is a peer"),
+            )
+            .fix("--peers 10.0.0.0/8 (key peers.prefixes), or --clock huygens, whose members are peers"),
         }
     }
 
     fn programs(&self) -> Finding {
+        let feature = "tcx programs";
+        if self.has_own_programs && self.daemon.is_none() {
+            let found = "On-Ramp's, of a daemon that was killed: they hold nothing";
+            return Finding::new(feature, State::Limited, found).fix(remove_left(&self.name));
+        }
         match self.tcx.as_deref() {
-            None => Finding::ok("tcx programs", "not listed by this kernel or for this user"),
-            Some([]) => Finding::ok("tcx programs", "no others"),
+            None => Finding::ok(feature, "not listed by this kernel or for this user"),
+            Some([]) => Finding::ok(feature, "no others"),
             Some(others) => Finding::new(
-                "tcx programs",
+                feature,
                 State::Limited,
                 format!(
                     "{}: On-Ramp's run first, and it restores that order",
@@ -116,10 +138,11 @@ impl DeviceFacts {
         }
     }
 
-    fn rate(&self) -> Finding {
-        match self.line_rate {
-            Some(rate) => Finding::ok("line rate", rate.to_string()),
-            None => Finding::new(
+    fn rate(&self, plan: &Plan) -> Finding {
+        match (plan.line_rate, self.line_rate) {
+            (Some(rate), _) => Finding::ok("line rate", format!("{rate}, as configured")),
+            (None, Some(rate)) => Finding::ok("line rate", rate.to_string()),
+            (None, None) => Finding::new(
                 "line rate",
                 State::Limited,
                 "not reported by the driver; --threshold auto assumes 100 Mbit/s and holds late",

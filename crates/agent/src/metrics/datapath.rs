@@ -41,6 +41,13 @@ pub(super) const METRICS: &[Metric] = &[
         }),
     },
     Metric {
+        name: "onramp_devices_missing",
+        kind: Gauge,
+        labels: "",
+        help: "devices of the configuration that are not there; the daemon waits for them",
+        of: Of::Datapath(|s| one(s.health.missing_devices.len() as f64)),
+    },
+    Metric {
         name: "onramp_fleet_time_lease_seconds",
         kind: Gauge,
         labels: "",
@@ -111,6 +118,13 @@ pub(super) const METRICS: &[Metric] = &[
         of: Of::Counter("kicks", 1.0),
     },
     Metric {
+        name: "onramp_kicks_altered_total",
+        kind: Counter,
+        labels: "device",
+        help: "OR-ACKs that end a pause and were changed by another program on their way to the qdisc, which knew them all the same",
+        of: Of::Counter("kicks_altered", 1.0),
+    },
+    Metric {
         name: "onramp_fail_open_total",
         kind: Counter,
         labels: "device, reason",
@@ -132,7 +146,11 @@ pub(super) const METRICS: &[Metric] = &[
         help: "packets that the qdisc dropped",
         of: Of::Counters(
             "reason",
-            &[("limit", "limit_drops"), ("flow_limit", "flow_limit_drops")],
+            &[
+                ("limit", "limit_drops"),
+                ("flow_limit", "flow_limit_drops"),
+                ("codel", "codel_drops"),
+            ],
         ),
     },
     Metric {
@@ -215,6 +233,13 @@ pub(super) const METRICS: &[Metric] = &[
         ),
     },
     Metric {
+        name: "onramp_delays_below_zero_total",
+        kind: Counter,
+        labels: "device",
+        help: "used OR-ACKs with a one-way delay below zero by more than the error of the clocks",
+        of: Of::Counter("oracks_below_zero", 1.0),
+    },
+    Metric {
         name: "onramp_nic_waits_total",
         kind: Counter,
         labels: "device",
@@ -260,13 +285,15 @@ pub(super) const METRICS: &[Metric] = &[
         name: "onramp_peers_unheld",
         kind: Gauge,
         labels: "reason",
-        help: "peers whose flows are not held as wanted: silent (data goes there, no OR-ACK comes back), no_threshold (the table is full), beyond_threshold (the path's delay is above T, so holding is futile)",
+        help: "peers whose flows are not held as wanted: silent (data goes there, no OR-ACK comes back), refusing (they send data and refuse OR-ACKs, so they do not hold it), no_threshold (the table is full), beyond_threshold (the path's delay is above T, so holding is futile), below_zero (a delay was below zero in the last minute, so a clock is wrong)",
         of: Of::Datapath(|s| {
             let health = &s.health;
             vec![
                 labelled("reason", "silent", health.silent_peers.len() as f64),
+                labelled("reason", "refusing", health.refusing_peers.len() as f64),
                 labelled("reason", "no_threshold", health.peers_without_threshold as f64),
                 labelled("reason", "beyond_threshold", health.peers_beyond_threshold.len() as f64),
+                labelled("reason", "below_zero", health.peers_below_zero.len() as f64),
             ]
         }),
     },

@@ -45,13 +45,13 @@ macro_rules! fields {
     };
 }
 
-fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 29] {
+fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 31] {
     let (list, bytes) = fields!(f;
         held_since_mono_ns sample_sent_mono_ns sample_owd_ns sent_bytes sample_pause_ns
         pause_total_ns pause_from_mono_ns pause_until_mono_ns acked_bytes acked_rx_mono_ns
         acked_mono_ns drain_from_mono_ns rate_bytes rate_ns inv_q16 above_since_mono_ns far_since_mono_ns
         guard_from_mono_ns guard_held_ns guard_lowest_ns guard_threshold_ns guard_raised_mono_ns
-        beta_q16 sample_offset threshold_ns sampled held capped gated);
+        beta_q16 sample_offset threshold_ns sooner_q16 reserved sampled held capped gated);
     assert_eq!(bytes, size_of::<onr_flow>(), "a field is not compared");
     list
 }

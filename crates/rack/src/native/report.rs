@@ -39,6 +39,7 @@ pub fn report(
         clocks: ClockCounters {
             errors_ns: clocks.ns.iter().map(|ns| scale.real_ns(*ns)).collect(),
             within_2_sigma: clocks.within_2_sigma(),
+            most_sigmas: clocks.most_sigmas(),
             windows: Vec::new(),
         },
         world: WorldCounters::Rack(rack_counters(scale, outcome, observed, onramp)),
