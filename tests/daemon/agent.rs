@@ -271,6 +271,15 @@ impl Agent {
         entries.map(|entry| entry.path()).collect()
     }
 
+    /// Waits for an event; the daemon looks once a second.
+    pub fn wait_for(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "not {what}: {}", self.text());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Its clock when it is so; at most within this time.
     pub fn await_clock(&self, most: Duration, is_so: impl Fn(&Clock) -> bool) -> Clock {
         let deadline = Instant::now() + most;

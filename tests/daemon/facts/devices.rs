@@ -62,14 +62,6 @@ fn of_both(agent: &Agent, name: &str) -> [u64; 2] {
     ["eth0", "eth1"].map(|dev| counter(agent, dev, name))
 }
 
-fn wait_for(what: &str, agent: &Agent, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not {what}: {}", agent.text());
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
 pub fn one_daemon_holds_on_each() {
     each_is_held("edge");
 }
@@ -227,7 +219,7 @@ pub fn one_that_is_removed_and_comes_back_is_held_again() {
     let sender = Agent::start(from, BOTH);
     let _receiver = Agent::start(to, &[]);
     from.ns.run("ip link del eth1");
-    wait_for("gone", &sender, || sender.status().devices.len() == 1);
+    sender.wait_for("gone", || sender.status().devices.len() == 1);
     finish_all(transfers(from, to, Load::seconds(1.0), 2));
     assert!(counter(&sender, "eth0", "holds") > 0);
     for line in [
@@ -238,7 +230,7 @@ pub fn one_that_is_removed_and_comes_back_is_held_again() {
     ] {
         shell(line);
     }
-    wait_for("back", &sender, || sender.status().devices.len() == 2);
+    sender.wait_for("back", || sender.status().devices.len() == 2);
     finish_all(transfers(from, &second, Load::seconds(1.0), 2));
     assert!(counter(&sender, "eth1", "holds") > 0);
     assert_eq!(sender.stop(Signal::SIGTERM).code, Some(0));
@@ -307,17 +299,17 @@ pub fn slaves_are_followed() {
     let sender = Agent::start(from, BOND);
     let _receiver = Agent::start(to, &[]);
     from.ns.run("ip link set eth1 nomaster");
-    wait_for("left", &sender, || sender.status().devices.len() == 1);
+    sender.wait_for("left", || sender.status().devices.len() == 1);
     assert_eq!(qdiscs(from)[1], before[1]);
     from.ns.run("ip link set eth1 down");
     from.ns.run("ip link set eth1 master bond0");
-    wait_for("joined", &sender, || sender.status().devices.len() == 2);
+    sender.wait_for("joined", || sender.status().devices.len() == 2);
     from.ns.run("ip link set eth0 nomaster");
-    wait_for("left", &sender, || sender.status().devices.len() == 1);
+    sender.wait_for("left", || sender.status().devices.len() == 1);
     finish_all(transfers(from, to, Load::seconds(1.0), 2));
     assert!(counter(&sender, "eth1", "holds") > 0);
     from.ns.run("ip link set eth1 nomaster");
-    wait_for("empty", &sender, || sender.status().devices.is_empty());
+    sender.wait_for("empty", || sender.status().devices.is_empty());
     assert_eq!(sender.stop(Signal::SIGTERM).code, Some(0));
     assert_eq!(qdiscs(from), before);
     let ended = Agent::refuse(from, BOND);

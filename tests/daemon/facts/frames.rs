@@ -4,6 +4,7 @@ use std::{net::IpAddr, thread, time::Duration};
 
 use crate::{
     agent::Agent,
+    maps::{step_clock, LONG_LEASE},
     net::{shell, Host, Namespace, Plan, Star},
     tcp::{finish_all, transfers, Load, Transfer},
 };
@@ -289,8 +290,8 @@ pub fn a_segment_that_arrives_whole_has_no_delay_below_zero() {
             ..Plan::USUAL
         });
         let (from, to) = star.pair();
-        let options = ["--line-rate", line_rate, "--gso-max", "16kB"];
-        let [sender, _receiver] = [from, to].map(|host| Agent::start_exactly(host, &options));
+        let options = [&["--line-rate", line_rate, "--gso-max", "16kB"], LONG_LEASE].concat();
+        let [sender, receiver] = [from, to].map(|host| Agent::start_exactly(host, &options));
         let load = Load {
             write: 30_000,
             pause: Duration::from_millis(1),
@@ -304,5 +305,12 @@ pub fn a_segment_that_arrives_whole_has_no_delay_below_zero() {
         assert!(peer.threshold.is_some());
         assert_eq!(sender.counter("oracks_below_zero"), 0);
         assert!(sender.status().health.peers_below_zero.is_empty());
+
+        step_clock(&receiver, -1_000_000);
+        Transfer::start(from, to, load).finish();
+        assert!(sender.counter("oracks_below_zero") > 0);
+        sender.wait_for("named", || {
+            sender.status().health.peers_below_zero == [to.v4]
+        });
     }
 }

@@ -30,17 +30,8 @@ const PLAN: Plan = Plan {
     ..Plan::USUAL
 };
 
-/// Waits for an event; the daemon looks once a second.
-fn wait_for(what: &str, agent: &Agent, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not {what}: {}", agent.text());
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn wait_for_text(agent: &Agent, text: &str) {
-    wait_for(text, agent, || agent.text().contains(text));
+    agent.wait_for(text, || agent.text().contains(text));
 }
 
 /// The status from the socket of a device.
@@ -248,9 +239,7 @@ pub fn a_renamed_device_is_held_on_under_its_new_name() {
     from.ns.run("ip link set eth0 down");
     from.ns.run("ip link set eth0 name eth7");
     from.ns.run("ip link set eth7 up");
-    wait_for("renamed", &sender, || {
-        devices(status_of(from, "eth7")) == ["eth7"]
-    });
+    sender.wait_for("renamed", || devices(status_of(from, "eth7")) == ["eth7"]);
     assert!(status_of(from, "eth0").is_none(), "there is no such device");
     let holds = || status_of(from, "eth7").and_then(|status| status.counter("holds"));
     let before = holds();
@@ -272,9 +261,7 @@ pub fn a_renamed_device_is_held_on_under_its_new_name() {
     assert_eq!(devices(status_of(from, "eth7")), ["eth7"]);
     // When the device goes, that of the name is the one of the configuration.
     from.ns.run("ip link del eth7");
-    wait_for("the other", &sender, || {
-        devices(status_of(from, "eth0")) == ["eth0"]
-    });
+    sender.wait_for("the other", || devices(status_of(from, "eth0")) == ["eth0"]);
     let ended = sender.stop(Signal::SIGTERM);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(
@@ -294,7 +281,7 @@ pub fn a_single_device_that_is_removed_is_waited_for() {
         };
         let before = warnings(&sender);
         shell("ip -n h1 link del eth0");
-        wait_for("gone", &sender, || sender.status().devices.is_empty());
+        sender.wait_for("gone", || sender.status().devices.is_empty());
         assert_eq!(sender.status().health.missing_devices, ["eth0"]);
         let new = warnings(&sender).split_off(before.len());
         assert!(
@@ -313,7 +300,7 @@ pub fn a_single_device_that_is_removed_is_waited_for() {
         ] {
             shell(line);
         }
-        wait_for("back", &sender, || sender.status().devices.len() == 1);
+        sender.wait_for("back", || sender.status().devices.len() == 1);
         let receiver = Agent::start(to, &[]);
         finish_all(transfers(from, to, Load::seconds(0.5), 2));
         assert!(sender.counter("oracks_used") > 0, "{}", sender.text());
@@ -332,7 +319,7 @@ pub fn a_daemon_that_waits_for_its_device_stops_cleanly() {
     let lock = before.with_extension("lock");
     assert!(before.exists() && lock.exists() && socket.exists());
     shell("ip -n h1 link del eth0");
-    wait_for("gone", &agent, || agent.status().devices.is_empty());
+    agent.wait_for("gone", || agent.status().devices.is_empty());
     assert!(!before.exists() && !lock.exists());
     let ended = agent.stop(Signal::SIGTERM);
     assert_eq!(ended.code, Some(0), "{ended:?}");

@@ -142,11 +142,9 @@ pub fn the_line_rate_is_the_one_that_the_driver_reports_now() {
     let usual = USUAL.chunks(2).filter(|option| option[0] != "--line-rate");
     let agent = Agent::start_exactly(host, &usual.flatten().copied().collect::<Vec<_>>());
     let wait_for = |text: &str| {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !agent.text().lines().any(|line| line.ends_with(text)) {
-            assert!(Instant::now() < deadline, "no {text}: {}", agent.text());
-            thread::sleep(Duration::from_millis(50));
-        }
+        agent.wait_for(text, || {
+            agent.text().lines().any(|line| line.ends_with(text))
+        });
     };
     let byte_ns_q16 = || copies(&agent)[0].1;
     assert_eq!(byte_ns_q16(), 0, "unknown");
