@@ -1,7 +1,7 @@
 //! One daemon on several devices, and on a bond, whose slaves it follows.
 use std::{
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use nix::sys::signal::Signal;

@@ -5,7 +5,7 @@ use std::{
     io::Read,
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use nix::{
