@@ -154,7 +154,6 @@ _Static_assert(sizeof(struct onr_key) == ONR_KEY_BYTES + 8, "two halves of a key
 /* The least delay to a peer is that of two windows: a path that has grown, or a clock that was wrong for a
  * moment, is forgotten after half a minute at most. */
 #define ONR_OWD_WINDOW_NS 15000000000ll
-#define ONR_NO_OWD 0x7fffffffffffffffll
 
 /* What is known of one peer, by its address. Written at the sender; the daemon removes a peer that was not
  * heard for a minute. */

@@ -26,23 +26,26 @@ static __always_inline void peer_window(struct onr_peer *p, s64 now, s64 age)
 	__builtin_memset(&p->wire, 0, sizeof(p->wire));
 }
 
-/* It is known by how much a byte follows sooner. Minima that were taken otherwise are forgotten. */
-static __always_inline void peer_knows(struct onr_peer *p, u32 sooner_q16)
+/* It is known by how much a byte follows sooner. Minima that were taken otherwise are forgotten; the present window has
+ * the samples for its own. */
+static __always_inline void peer_knows(struct onr_peer *p, u32 sooner_q16, s64 least_ns)
 {
+	s64 min_ns = onr_wire_least_ns(&p->wire, cfg.law.line_ns_per_byte_q16, sooner_q16);
+
 	p->wire_known = 1;
 	if (sooner_q16 == p->sooner_q16)
 		return;
 	p->sooner_q16 = sooner_q16;
-	p->owd_min_ns = ONR_NO_OWD;
+	p->owd_min_ns = min_ns < least_ns ? ONR_NO_OWD : min_ns;
 	p->owd_min_before_ns = ONR_NO_OWD;
 }
 
 /* Learns how long a byte takes: at the end of each window, and as soon as there is enough while nothing is known. */
-static __always_inline void peer_wire(struct onr_peer *p, const struct peer_sample *s, bool ends)
+static __always_inline void peer_wire(struct onr_peer *p, const struct peer_sample *s, bool ends, s64 least_ns)
 {
 	onr_wire_sample(&p->wire, s->offset, s->since_stamp_ns);
 	if ((!p->wire_known || ends) && onr_wire_has_enough(&p->wire))
-		peer_knows(p, onr_wire_sooner_q16(&p->wire, cfg.law.line_ns_per_byte_q16));
+		peer_knows(p, onr_wire_sooner_q16(&p->wire, cfg.law.line_ns_per_byte_q16), least_ns);
 }
 
 /* No sample can have a lower delay. Besides the clocks errs the wait in the own NIC (nic.h), by less than half of the
@@ -59,7 +62,7 @@ static __always_inline s64 peer_delay(struct onr_peer *p, const struct peer_samp
 	if (p->wire_known || s->owd_ns >= least_ns)
 		return s->owd_ns;
 	if (++p->too_soon >= ONR_WIRE_ENOUGH)
-		peer_knows(p, cfg.law.line_ns_per_byte_q16);
+		peer_knows(p, cfg.law.line_ns_per_byte_q16, least_ns);
 	return s->since_stamp_ns;
 }
 
@@ -91,7 +94,7 @@ __noinline int peer_sampled(struct onr_peer *p, const struct peer_sample *s, s64
 		return 0;
 	age = now - p->window_mono_ns;
 	least_ns = peer_least_ns(s, sigma_ns);
-	peer_wire(p, s, age >= ONR_OWD_WINDOW_NS);
+	peer_wire(p, s, age >= ONR_OWD_WINDOW_NS, least_ns);
 	if (age >= ONR_OWD_WINDOW_NS)
 		peer_window(p, now, age);
 	owd_ns = peer_delay(p, s, least_ns);

@@ -14,6 +14,8 @@
 #define ONR_WIRE_FAR 8192u  /* those from here on are far */
 #define ONR_WIRE_ENOUGH 64u /* samples of each, so that some of them met no queue */
 
+#define ONR_NO_OWD 0x7fffffffffffffffll /* a least delay without a sample */
+
 /* The sample with the least delay of some. All zero: none. */
 struct onr_wire_least {
 	s64 delay_ns; /* since the stamp of the segment */
@@ -64,6 +66,23 @@ ONR_FN u32 onr_wire_sooner_q16(const struct onr_wire *wire, u32 line_q16)
 	if (later_ns >= line_ns >> 1)
 		return 0;
 	return line_q16 - (u32)(((u64)later_ns << 16) / bytes);
+}
+
+/* The least delay of such samples, if each byte takes byte_q16. ONR_NO_OWD if there is none. */
+ONR_FN s64 onr_wire_delay_ns(const struct onr_wire_least *least, u32 byte_q16)
+{
+	if (!least->samples)
+		return ONR_NO_OWD;
+	return onr_sub(least->delay_ns, (s64)onr_mul_q16(least->offset, byte_q16));
+}
+
+/* The least delay of all, if a byte follows sooner by sooner_q16. */
+ONR_FN s64 onr_wire_least_ns(const struct onr_wire *wire, u32 line_q16, u32 sooner_q16)
+{
+	u32 byte_q16 = line_q16 - sooner_q16;
+
+	return onr_min(onr_wire_delay_ns(&wire->near_byte, byte_q16),
+		       onr_wire_delay_ns(&wire->far_byte, byte_q16));
 }
 
 /* Time from the stamp of a flow's segment until its byte at offset leaves. */

@@ -32,7 +32,7 @@ fn main() {
         .allowlist_function("onr_sampled(_byte|_next)?")
         .allowlist_function("onr_records_(sent|orack|reset)")
         .allowlist_function("onr_nic_(look|gets)")
-        .allowlist_function("onr_wire_(sample|has_enough|sooner_q16)")
+        .allowlist_function("onr_wire_(sample|has_enough|sooner_q16|least_ns)")
         .allowlist_function("onr_clock_offset")
         .allowlist_function("onr_histogram_bucket")
         .allowlist_function(

@@ -76,6 +76,18 @@ fn few_samples_say_nothing_and_any_samples_are_safe() {
     assert_eq!(unsafe { raw::onr_wire_has_enough(&wire_of_few) }, 0);
 }
 
+#[test]
+fn the_least_delay_is_known_again_when_a_byte_has_another_time() {
+    let least_ns = |wire: &raw::onr_wire, sooner_q16| {
+        // SAFETY: the reference is valid for the call.
+        unsafe { raw::onr_wire_least_ns(wire, LINE_Q16, sooner_q16) }
+    };
+    assert_eq!(least_ns(&seen(0, |_| 0), LINE_Q16), PATH_NS);
+    let at_the_line_rate = least_ns(&seen(LINE_Q16, |_| 0), 0);
+    assert!((PATH_NS..PATH_NS + 1_200).contains(&at_the_line_rate));
+    assert_eq!(least_ns(&raw::onr_wire::default(), 0), i64::MAX);
+}
+
 /// The delay of a sample at the end of a segment of 16,000 bytes that left at 0 and arrived whole after 5 us.
 #[test]
 fn a_flow_whose_segments_arrive_whole_has_no_delay_below_zero() {
