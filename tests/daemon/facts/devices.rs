@@ -1,8 +1,5 @@
 //! One daemon on several devices, and on a bond, whose slaves it follows.
-use std::{
-    thread,
-    time::Duration,
-};
+use std::{thread, time::Duration};
 
 use nix::sys::signal::Signal;
 use onramp_status::Device;

@@ -17,6 +17,7 @@ use nix::sys::{
 use super::{
     faults::{forge, Draws},
     hosts::{attach_in_front, udp_of},
+    successors::{sent_again, sent_in_vain},
 };
 use crate::{
     agent::{write_keys, Agent},
@@ -34,6 +35,8 @@ const HOSTS: u8 = 3;
 /// The daemon of this host runs from the beginning to the end.
 const STAYS: usize = 2;
 const KEYS: &str = "/tmp/soak-keys";
+/// What a reload changes.
+const CONFIGURATION: &str = "/tmp/soak.toml";
 /// Besides the usual ones. The guard is on, as in the daemon's defaults.
 const OPTIONS: &[&str] = &[
     "--guard",
@@ -42,6 +45,8 @@ const OPTIONS: &[&str] = &[
     "200Mbit/s",
     "--key-file",
     KEYS,
+    "--config",
+    CONFIGURATION,
     "--flow-age",
     "30s",
 ];
@@ -66,6 +71,8 @@ faults! {
     DaemonRestarted,
     DaemonStopped,
     KeysChanged,
+    Reloaded,
+    Renamed,
     QdiscReplaced,
     ProgramInFront,
     ClockStepped,
@@ -79,6 +86,23 @@ faults! {
     NewPeers,
     PeerVanished,
     ManyConnections,
+}
+
+impl Fault {
+    /// Is only the switch's full port to blame for the packets that are lost meanwhile? The others lose some with the
+    /// host's own qdisc, too, or change the port's count.
+    fn loses_nothing(self) -> bool {
+        !matches!(
+            self,
+            Fault::QdiscReplaced
+                | Fault::Loss
+                | Fault::Reordering
+                | Fault::LongerRoute
+                | Fault::LinkDown
+                | Fault::SmallerMtu
+                | Fault::PeerVanished
+        )
+    }
 }
 
 /// A number of the environment, or its default.
@@ -133,6 +157,15 @@ fn write_new_keys(draws: &mut Draws) {
     write_keys(KEYS, &format!("{first}\n2 {other:016x}{other:016x}\n"));
 }
 
+/// A class of its own for some ports, with another threshold each time.
+fn write_new_class(draws: &mut Draws) {
+    let threshold_ms = 3 + draws.below(5);
+    let class = format!(
+        "[[class]]\nname = \"some\"\nports = [\"1-40000\"]\nthreshold = \"{threshold_ms} ms\"\n"
+    );
+    std::fs::write(CONFIGURATION, class).expect("/tmp is writable");
+}
+
 fn start_daemon(host: &Host, number: usize) -> Agent {
     let threshold: &[&str] = match number {
         0 => &["--threshold", "auto"],
@@ -145,6 +178,7 @@ impl Soak {
     fn start(seed: u64) -> Soak {
         let mut draws = Draws::new(seed);
         write_new_keys(&mut draws);
+        write_new_class(&mut draws);
         let star = Star::build(&Plan {
             hosts: HOSTS,
             ..Plan::USUAL
@@ -174,6 +208,7 @@ impl Soak {
         let from = self.draws.below(u64::from(HOSTS)) as usize;
         let to = (from + 1 + self.draws.below(2) as usize) % usize::from(HOSTS);
         let (source, sink) = (self.star.hosts[from].clone(), self.star.hosts[to].clone());
+        let lost_before = self.lost(&source, &sink);
         let flows = transfers(&source, &sink, Load::seconds(0.8), 2);
         pause_s(0.2);
         self.cause(fault, from, to);
@@ -181,6 +216,11 @@ impl Soak {
         pause_s(1.5); // for a second no OR-ACKs go to a host that has refused one
         let after = Transfer::start(&source, &sink, Load::bytes(2_000_000)).finish();
         self.ledger.step(after.mbit_per_s());
+        if fault.loses_nothing() {
+            let lost = (self.lost(&source, &sink) - lost_before).max(0) as u64;
+            self.ledger.lost += lost;
+            println!("{fault:?}: {lost} segments lost that the port did not drop");
+        }
         println!(
             "{:.0} s: {fault:?}, {} -> {}: {during:.1} Mbit/s, then {:.1}",
             started.elapsed().as_secs_f64(),
@@ -188,6 +228,13 @@ impl Soak {
             sink.ns.0,
             after.mbit_per_s()
         );
+    }
+
+    /// Segments that the sender has sent again although they had not arrived, less what the switch has dropped: grows
+    /// by those that were lost elsewhere.
+    fn lost(&self, source: &Host, sink: &Host) -> i64 {
+        let [again, in_vain] = [sent_again(source), sent_in_vain(source)];
+        again as i64 - in_vain as i64 - self.star.drops_towards(sink) as i64
     }
 
     /// Causes a fault and ends it.
@@ -198,6 +245,8 @@ impl Soak {
             Fault::DaemonRestarted => self.replace_daemon(Signal::SIGTERM),
             Fault::DaemonStopped => self.stop_daemon(from),
             Fault::KeysChanged => self.change_keys(),
+            Fault::Reloaded => self.reload(),
+            Fault::Renamed => self.rename(from),
             Fault::QdiscReplaced => self.replace_qdisc(),
             Fault::ProgramInFront => {
                 let _link = attach_in_front(&self.star.hosts[to]);
@@ -257,6 +306,21 @@ impl Soak {
         for agent in &self.agents {
             agent.signal(Signal::SIGHUP);
         }
+    }
+
+    fn reload(&mut self) {
+        write_new_class(&mut self.draws);
+        for agent in &self.agents {
+            agent.signal(Signal::SIGHUP);
+        }
+    }
+
+    /// The device has another name for two seconds.
+    fn rename(&self, n: usize) {
+        let ns = &self.star.hosts[n].ns;
+        ns.run("ip link set eth0 name eth7");
+        pause_s(2.0);
+        ns.run("ip link set eth7 name eth0");
     }
 
     /// The clock of one end is wrong for 2 s. Its daemon is stopped, or it would mend the clock.

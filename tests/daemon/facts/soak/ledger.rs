@@ -102,6 +102,8 @@ pub struct Ledger {
     cap_ns: u64,
     /// Of the flow after each fault.
     mbit_per_s: Vec<f64>,
+    /// Segments that neither the switch nor the fault has dropped.
+    pub lost: u64,
 }
 
 impl Ledger {
@@ -149,7 +151,11 @@ impl Ledger {
     /// The table, as Markdown.
     pub fn print(&self, length: Duration, seed: u64) {
         let (length_s, faults) = (length.as_secs(), self.mbit_per_s.len());
-        println!("|@ {length_s} s of virtual time, seed {seed}, {faults} faults");
+        let lost = self.lost;
+        println!(
+            "|@ {length_s} s of virtual time, seed {seed}, {faults} faults, {lost} segments lost that neither the \
+             switch nor the fault dropped"
+        );
         println!(
             "| minute | faults | goodput after a fault, Mbit/s | holds | longest hold, ms | drops by On-Ramp \
              | OR-ACKs used | OR-ACKs refused | flows | peers | descriptors | RSS, KiB | BPF memory, KiB | maps | programs |"
@@ -192,6 +198,7 @@ impl Ledger {
         assert!(last.counted.holds > 0, "nothing was held");
         assert!(held <= self.cap_ns + LATENESS_NS, "held {held} ns");
         assert_eq!(last.counted.drops, 0, "drops by On-Ramp");
+        assert_eq!(self.lost, 0, "segments lost");
         assert_eq!(last.counted.table_full, 0, "flows without a place");
         // The first sample is of daemons that have not worked yet.
         let worked = &self.samples[1..];
