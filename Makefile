@@ -14,7 +14,7 @@ ARM64_TESTED := units law cc sync scenario trace status agent
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts setup-arm64 test-arm64 facts-arm64 bench bench-ns3 fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
+.PHONY: help setup build demo test facts doors setup-arm64 test-arm64 facts-arm64 bench bench-ns3 fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ test: ## runs all checks and tests, including those in the rack's virtual machin
 
 facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
 	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded:: --skip upgrades:: --skip grid::
+
+doors: build ## sends ten million requests (ONRAMP_DOORS) to each door of a daemon; needs root and Linux 6.6
+	cargo test --locked --release --package onramp --test doors -- --ignored --nocapture
 
 setup-arm64: ## installs what the targets for arm64 need besides: a compiler, emulators, a kernel
 	@tools/setup arm64
