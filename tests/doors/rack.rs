@@ -136,7 +136,9 @@ impl Rack {
                 "10.77.0.0/24",
                 "--observe",
             ];
-            let clock = ["--clock", "huygens", "--etcd", ETCD, "--key-file", &keys];
+            let node = format!("door{end}");
+            let fleet = ["--etcd", ETCD, "--node", &node, "--key-file", &keys];
+            let clock = [&["--clock", "huygens"], &fleet[..]].concat();
             let words = [&what[..], &clock, &["--metrics", metrics]].concat();
             self.start(end, &log, env!("CARGO_BIN_EXE_onramp"), &words)
         };
@@ -152,7 +154,10 @@ impl Rack {
             pid,
             socket: socket_path(inode, "eth0"),
         };
-        until("it answers", || daemon.answers());
+        until("it answers", || {
+            assert!(daemon.runs(), "the daemon has ended");
+            daemon.answers()
+        });
         daemon
     }
 
