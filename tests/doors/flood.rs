@@ -15,8 +15,10 @@ use rand_chacha::{
 
 use crate::rack::{Rack, HOST, METRICS};
 
-/// Name, and what sends it so many requests.
-pub const DOORS: [(&str, fn(&Rack, u64)); 5] = [
+/// Sends so many requests.
+type Flood = fn(&Rack, u64);
+
+pub const DOORS: [(&str, Flood); 5] = [
     ("metrics, TCP", metrics),
     ("status, Unix", status),
     ("clock messages, UDP 5198", clock),
