@@ -141,21 +141,6 @@ fn help_fits_the_terminal() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-#[test]
-fn a_full_disk_is_an_error_and_no_panic() {
-    for arguments in [&["scenario", "explain"][..], &["cc", "list"]] {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
-        let command = command.args(arguments).stdout(full.expect("Linux has it"));
-        let output = command.output().expect("the program starts");
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        assert_eq!(
-            String::from_utf8_lossy(&output.stderr),
-            "onramp: cannot write to standard output: No space left on device (os error 28)\n"
-        );
-    }
-}
-
 /// What `onramp doctor` looks at, and its options, are those of `onramp agent run`.
 #[test]
 fn doctor_takes_options_of_the_daemon() {
