@@ -1,6 +1,7 @@
 //! docs/reproduction.md: an overview with one row for each figure, then all rows of every figure.
 
 use crate::library::natural;
+use crate::papers;
 use crate::table::{column, of_world, one_line, paper, ratio, value, verdict_of};
 use onramp_results::figure::{fullest, worlds, Figure, Gives, MadeBy, Row, Tally};
 use std::fmt::Write;
@@ -65,6 +66,7 @@ pub fn markdown(figures: &[Figure], now: &dyn Fn(&str) -> MadeBy) -> String {
     let (beyond, paper): (Vec<&Figure>, _) = counted.into_iter().partition(|f| is_beyond(f));
     let mut text = INTRODUCTION.to_owned();
     totals(&mut text, &paper);
+    by_paper(&mut text, &figures);
     overview(&mut text, &paper, now);
     for figure in paper {
         section(&mut text, figure, now);
@@ -143,6 +145,12 @@ fn totals(text: &mut String, figures: &[&Figure]) {
             }
         }
     }
+}
+
+/// README.md has the same rows; its links begin at the top of the repository.
+fn by_paper(text: &mut String, figures: &[Figure]) {
+    text.push_str("\nBy paper, without the rows on real kernels:\n\n");
+    text.push_str(&papers::counts(figures).replace("](docs/", "]("));
 }
 
 /// One row for each figure: verdicts by the form in which the paper gives the row.
