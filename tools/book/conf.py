@@ -24,11 +24,13 @@ myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]  # output of commands is no program
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["book.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 
-CHAPTER = re.compile(r"^- \[[^\]]*\]\(([^)#]+)\.md\)", re.MULTILINE)
+CHAPTER = re.compile(r"^- \[([^\]]*)\]\(([^)#]+)\.md\)", re.MULTILINE)
 
 
 def contents(app, page, source):
@@ -37,7 +39,7 @@ def contents(app, page, source):
         return
     parts = re.split(r"^## ", source[0], flags=re.MULTILINE)
     for part in parts[1:]:
-        chapters = CHAPTER.findall(part)
+        chapters = [f"{title} <{page}>" for title, page in CHAPTER.findall(part)]
         title = part.splitlines()[0]
         source[0] += "\n```{toctree}\n:hidden:\n:caption: " + title + "\n\n" + "\n".join(chapters) + "\n```\n"
 

@@ -23,7 +23,7 @@ fn the_documentation_lists_every_command() {
     );
 }
 
-/// The Helm chart and the commands of docs/operate.md name the version of Cargo.toml.
+/// The Helm chart, the citation and the commands of docs/operate.md name the version of Cargo.toml.
 #[test]
 fn what_is_deployed_has_the_version_of_the_program() {
     let version = env!("CARGO_PKG_VERSION");
@@ -36,6 +36,12 @@ fn what_is_deployed_has_the_version_of_the_program() {
         let has_it = chart.lines().any(|of_chart| of_chart == line);
         assert!(has_it, "Chart.yaml lacks the line {line}");
     }
+    let citation = read("CITATION.cff");
+    let line = format!("version: {version}");
+    assert!(
+        citation.lines().any(|of_file| of_file == line),
+        "CITATION.cff lacks {line}"
+    );
     let manual = read("docs/operate.md");
     for name in ["onramp_", "REGISTRY/onramp:"] {
         let named = manual.split(name).skip(1);

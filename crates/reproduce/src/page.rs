@@ -10,8 +10,8 @@ const INTRODUCTION: &str = "# Reproduction
 
 <!-- Generated from docs/reproduction/ and figures/ by `onramp reproduce --table`; a test compares. -->
 
-This page compares papers with what `onramp reproduce` measures: On-Ramp (NSDI'21), Tiny Buffer TCP
-(figures `tbtcp-*`), and [TIMELY](timely.md) (figures `timely-*`). It is for readers who want to know which of the
+This page compares papers with what `onramp reproduce` measures: On-Ramp (NSDI'21), [TIMELY](timely.md)
+(figures `timely-*`), [Tiny Buffer TCP](tbtcp.md) (figures `tbtcp-*`), and [TCP RAPID](rapid.md) (figures `rapid-*`). It is for readers who want to know which of the
 papers' results hold here, how far, and why not.
 
 **How to read it.** A value is a mean over seeds with its 95 % confidence interval (Student's t; ratios are
@@ -72,7 +72,7 @@ pub fn markdown(figures: &[Figure], now: &dyn Fn(&str) -> MadeBy) -> String {
         section(&mut text, figure, now);
     }
     if !beyond.is_empty() {
-        text += "\n# Beyond the paper\n\nExperiments that the paper does not have, so there is no number to \
+        text += "\n## Beyond the paper\n\nExperiments that the paper does not have, so there is no number to \
                  compare with. [What they show](beyond.md).\n";
     }
     for figure in beyond {
