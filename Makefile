@@ -6,7 +6,7 @@ export CLANG
 ONRAMP := $(or $(CARGO_TARGET_DIR),target)/release/onramp
 PYTHON := .cache/venv/bin/python
 C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
-SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/fuzz tools/vm tools/record tools/deb tools/rpm tools/rpm-test tools/package.sh tools/arm64 tools/same-results tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/guest.sh tests/expect.sh tools/fleet-vm tests/fleet-vm/steps.sh tests/fleet-vm/commands.sh tests/fleet-vm/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
+SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/book/build tools/release tools/spdx tools/fuzz tools/vm tools/record tools/deb tools/rpm tools/rpm-test tools/package.sh tools/arm64 tools/same-results tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/guest.sh tests/expect.sh tools/fleet-vm tests/fleet-vm/steps.sh tests/fleet-vm/commands.sh tests/fleet-vm/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Crates whose tests make test-arm64 runs: arithmetic, and what the daemon decides.
 ARM64_TESTED := units law cc sync scenario trace status agent
@@ -14,7 +14,7 @@ ARM64_TESTED := units law cc sync scenario trace status agent
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=
 
-.PHONY: help setup build demo test facts doors setup-arm64 test-arm64 facts-arm64 bench bench-ns3 fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
+.PHONY: help setup build demo test book facts doors setup-arm64 test-arm64 facts-arm64 bench bench-ns3 fuzz deb rpm deb-arm64 package-test rpm-test systemd-test fleet-vm deploy-test lint clean
 
 help: ## prints this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ demo: build ## runs an incast with and without On-Ramp; prints a table, writes a
 
 test: ## runs all checks and tests, including those in the rack's virtual machine
 	tools/test
+
+book: setup ## builds the book of docs/ in target/book/html; a broken link fails
+	tools/book/build
 
 facts: setup ## runs all tests in virtual machines, also the variants that make test leaves out
 	cargo test --locked --workspace --test daemon -- --include-ignored --skip studies:: --skip soak:: --skip unloaded:: --skip upgrades:: --skip grid::

@@ -26,7 +26,7 @@ except ImportError as error:
     sys.exit(f"draw.py: {error}. {REMEDY}")
 
 SCHEMA = 4
-PALETTE = Path(__file__).parent.parent / "crates/report/assets/palette.json"
+PALETTE = Path(__file__).resolve().parent.parent / "crates/report/assets/palette.json"
 FONT = "DejaVu Sans"  # matplotlib brings it
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 1.5, 1, 1.5)),
           "longdash": (0, (8, 2)), "longdashdot": (0, (8, 1.5, 1, 1.5))}

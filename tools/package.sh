@@ -78,7 +78,9 @@ put_files() {
 	put 644 deploy/prometheus/onramp.rules.yml $DOC/examples/onramp.rules.yml
 	put 644 deploy/grafana/onramp.json $DOC/examples/grafana.json
 	put 644 deploy/wireshark/onramp.lua $DOC/examples/onramp.lua
-	put 644 README.md $DOC/README.md
+	for page in README.md CONTRIBUTING.md CHANGELOG.md CITATION.cff; do
+		put 644 $page $DOC/$page
+	done
 	put 644 figures/README.md $DOC/figures/README.md
 	put 644 deploy/onramp.toml $DOC/deploy/onramp.toml
 	for folder in docs scenarios workloads deploy/container deploy/helm deploy/systemd; do

@@ -40,11 +40,10 @@ pub fn unexplained(files: &[Source]) -> Vec<String> {
     files.iter().filter(is_open).flat_map(lines).collect()
 }
 
-/// Whether the head of a file has a reason.
+/// Whether the head of a file has a reason. Its first line is the licence.
 fn is_explained(text: &str) -> bool {
-    let head = text
-        .lines()
-        .take_while(|line| line.starts_with("//!") || line.starts_with('#'));
+    let lines = text.lines().filter(|line| !line.contains("SPDX-License"));
+    let head = lines.take_while(|line| line.starts_with("//!") || line.starts_with('#'));
     head.into_iter().any(is_reason)
 }
 
@@ -150,7 +149,7 @@ fn a_reason_in_a_head_is_for_the_file_or_the_folder() {
         path: path.to_owned(),
         text: text.to_owned(),
     };
-    let explained = "//! What.\n//! machine: why\nInstant::now();\n";
+    let explained = "// SPDX-License-Identifier: A\n//! What.\n//! machine: why\nInstant::now();\n";
     let files = [
         file("tests/a/mod.rs", explained),
         file("tests/a/b.rs", "Instant::now();\n"),

@@ -1,17 +1,18 @@
 //! The structure of the workspace: rooms do not import each other in circles, files and types stay small, tests do
-//! not depend on the machine that runs them, and results not on its mathematics.
+//! not depend on the machine that runs them, results not on its mathematics, and each source names its licence.
 //!
 //! A room is a module at the top of a crate: a folder or a file of `src/`. `lib.rs` and `main.rs` put rooms
 //! together and are none themselves; unit tests may use everything. Lines of code are counted without
 //! blank lines and without lines that are only a comment. Public fields are those with any `pub`.
 
+mod licences;
 mod machine;
 mod mathematics;
 mod rooms;
 mod sizes;
 mod sources;
 
-use sources::{crates, sources};
+use sources::{crates, sources, sources_in, FOLDERS};
 
 /// Most lines of code in a source file.
 const MOST_LINES: usize = 500;
@@ -71,5 +72,23 @@ fn tests_do_not_depend_on_the_machine() {
          tests/machine.rs). Take port 0, or `addresses` of tests/machine.rs. If the line can fail no test, say why, on \
          it or in the comment above it: // machine: WHY",
         found.join("\n")
+    );
+}
+
+#[test]
+fn every_source_names_its_licence() {
+    let mut files = sources(&["rs", "c", "h", "sh", "py", "cc", "css", "js"]);
+    files.extend(sources_in(
+        &["fuzz", "figures", "deploy"],
+        &["rs", "py", "lua"],
+    ));
+    let scripts = sources_in(&FOLDERS, &[""]).into_iter();
+    files.extend(scripts.filter(|file| file.text.starts_with("#!")));
+    files.retain(|file| !file.path.ends_with(".min.js"));
+    let lacking = licences::lacking(&files);
+    assert!(
+        lacking.is_empty(),
+        "run tools/spdx:\n{}",
+        lacking.join("\n")
     );
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where sources are.
-const FOLDERS: [&str; 6] = ["law", "bpf", "crates", "tests", "bench", "tools"];
+pub const FOLDERS: [&str; 6] = ["law", "bpf", "crates", "tests", "bench", "tools"];
 /// Folders whose sources are made by programs, and files that the kernel's authors wrote.
 const LEFT_OUT: [&str; 2] = ["target", "vmlinux.h"];
 
@@ -39,11 +39,18 @@ pub fn crates() -> Vec<(String, PathBuf)> {
 
 /// The workspace's sources with one of these extensions.
 pub fn sources(extensions: &[&str]) -> Vec<Source> {
+    let found = sources_in(&FOLDERS, extensions);
+    assert!(found.len() > 100, "{} sources", found.len());
+    found
+}
+
+/// The files below these folders with one of these extensions.
+pub fn sources_in(folders: &[&str], extensions: &[&str]) -> Vec<Source> {
     let root = root();
-    let folders = FOLDERS.map(|folder| root.join(folder));
+    let folders = folders.iter().map(|folder| root.join(folder));
     let mut found = Vec::new();
-    for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        for file in files_in(folder, extensions) {
+    for folder in folders.filter(|folder| folder.is_dir()) {
+        for file in files_in(&folder, extensions) {
             let path = file.strip_prefix(&root).expect("it is below the root");
             found.push(Source {
                 path: path.display().to_string(),
@@ -51,7 +58,6 @@ pub fn sources(extensions: &[&str]) -> Vec<Source> {
             });
         }
     }
-    assert!(found.len() > 100, "{} sources below {root:?}", found.len());
     found
 }
 

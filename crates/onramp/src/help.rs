@@ -1,11 +1,13 @@
 //! The command line, with help texts that fit the terminal. clap itself breaks no lines here: that needs its feature
 //! `wrap_help`.
 use std::ffi::OsString;
-use std::io::{stderr, stdout, IsTerminal, Write};
+use std::io::{self, stderr, stdout, IsTerminal, Write};
 
 use clap::error::ErrorKind;
-use clap::{Error, Parser};
+use clap::{Command, Error, Parser};
 use crossterm::terminal;
+
+use crate::pipe;
 
 /// Columns of a help that no terminal shows.
 const USUAL: usize = 100;
@@ -13,13 +15,10 @@ const USUAL: usize = 100;
 const LEAST: usize = 20;
 
 /// The arguments of this process; else prints help, version or error, and ends the process.
-pub fn parse<C: Parser>() -> C {
-    C::try_parse().unwrap_or_else(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            show(&error)
-        }
-        _ => error.exit(),
-    })
+pub fn parse<C: Parser>(mut command: Command) -> C {
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches));
+    parsed.unwrap_or_else(|error| show(&error.format(&mut command)))
 }
 
 fn show(error: &Error) -> ! {
@@ -32,13 +31,27 @@ fn show(error: &Error) -> ! {
         true => text.ansi().to_string(),
         false => text.to_string(),
     };
-    let text = wrapped(&text, columns(std::env::var_os("COLUMNS"), is_terminal));
-    // As clap: who closes the pipe has read enough.
-    let _ = match goes_to_stderr {
-        true => stderr().write_all(text.as_bytes()),
-        false => stdout().write_all(text.as_bytes()),
+    let is_help = [
+        ErrorKind::DisplayHelp,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+    ];
+    let text = match is_help.contains(&error.kind()) {
+        true => wrapped(&text, columns(std::env::var_os("COLUMNS"), is_terminal)),
+        false => text,
     };
-    std::process::exit(error.exit_code())
+    let written = match goes_to_stderr {
+        true => stderr().write_all(text.as_bytes()),
+        false => stdout()
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout().flush()),
+    };
+    // As clap: who closes the pipe has read enough.
+    match written {
+        Err(cause) if !goes_to_stderr && cause.kind() != io::ErrorKind::BrokenPipe => {
+            pipe::cannot_write(&cause)
+        }
+        _ => std::process::exit(error.exit_code()),
+    }
 }
 
 fn columns(named: Option<OsString>, is_terminal: bool) -> usize {

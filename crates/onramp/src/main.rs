@@ -13,6 +13,7 @@ mod daemons;
 mod detach;
 #[cfg(feature = "agent")]
 mod doctor;
+mod doors;
 mod help;
 mod keygen;
 mod log;
@@ -129,7 +130,7 @@ enum Command {
     /// Write one HTML page of results that works offline: comparison with the paper, plots, scenarios
     #[command(after_help = "Example: onramp report results/reproduce --out report.html")]
     Report(report::Args),
-    /// Check scenario files and explain their keys
+    /// Begin scenario files, check them, and explain their keys
     #[command(subcommand)]
     Scenario(scenario::Command),
     /// Run scenarios in the packet-level simulator
@@ -151,7 +152,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
 fn main() -> ExitCode {
     log::start();
     pipe::end_without_output();
-    match run(help::parse()) {
+    match run(help::parse(doors::grouped(Cli::command()))) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("onramp: {}", with_causes(&error));

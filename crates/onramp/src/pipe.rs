@@ -1,5 +1,6 @@
 //! What happens when standard output takes no more: its reader goes away, as in `onramp ... | head`, or a disk is full.
 
+use std::fmt::Display;
 use std::io::{stderr, Write as _};
 use std::panic;
 
@@ -17,9 +18,17 @@ pub fn end_without_output() {
             std::process::exit(EXIT_CODE);
         }
         if let Some(cause) = message.strip_prefix("failed printing to stdout: ") {
-            let _ = writeln!(stderr(), "onramp: cannot write to standard output: {cause}");
-            std::process::exit(1);
+            cannot_write(&cause);
+        }
+        if message.starts_with("failed printing to stderr: ") {
+            std::process::exit(1); // there is nowhere to say why
         }
         report(info);
     }));
+}
+
+/// Ends the process because standard output takes no more.
+pub fn cannot_write(cause: &dyn Display) -> ! {
+    let _ = writeln!(stderr(), "onramp: cannot write to standard output: {cause}");
+    std::process::exit(1);
 }

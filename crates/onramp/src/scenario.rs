@@ -1,4 +1,6 @@
-//! `onramp scenario`: reads scenario files; the scenario crate checks them.
+//! `onramp scenario`: reads and begins scenario files; the scenario crate checks them.
+mod new;
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,9 @@ use onramp_scenario::Scenario;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Write a commented scenario file to start from, which runs in seconds
+    #[command(after_help = new::EXAMPLES)]
+    New(new::Args),
     /// Check files; prints every error with line, key, value and bound
     #[command(after_help = "Example: onramp scenario validate scenarios/*.toml")]
     Validate {
@@ -27,6 +32,7 @@ pub enum Command {
 
 pub fn run(command: &Command) -> Result<()> {
     match command {
+        Command::New(args) => new::run(args),
         Command::Validate { files } => validate(files),
         Command::Explain { markdown } => {
             let text = if *markdown {

@@ -72,3 +72,23 @@ fn a_directory_of_something_else_is_left_alone() {
     assert!(errors.contains("which is not of an advice"), "{errors}");
     assert!(!directory.join("replay").exists());
 }
+
+#[test]
+fn a_full_disk_is_an_error_and_no_panic() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("a.trace");
+    fs::write(&file, trace(1, 20_000)).expect("it is writable");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+    command.arg("advise").arg(&file);
+    command.arg("--out").arg(directory.path().join("advice"));
+    let output = command.stdout(full.expect("Linux has it")).output();
+    let output = output.expect("onramp starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("cannot write to standard output"),
+        "{errors}"
+    );
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(!errors.contains("panicked"), "{errors}");
+}

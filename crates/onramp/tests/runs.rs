@@ -180,3 +180,40 @@ fn recorded_pages_have_the_simulators_tables_of_today() {
         );
     }
 }
+
+#[test]
+fn each_template_is_a_scenario_that_runs() {
+    let desk = tempfile::tempdir().unwrap();
+    let onramp = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onramp"));
+        command.args(arguments).current_dir(desk.path());
+        command.output().unwrap()
+    };
+    for template in ["incast", "dumbbell", "fabric"] {
+        let file = format!("{template}.toml");
+        let made = onramp(&["scenario", "new", template]);
+        assert!(made.status.success(), "{made:?}");
+        let ran = onramp(&["sim", "run", &file, "--out", template]);
+        assert!(ran.status.success(), "{ran:?}");
+        let table = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(table.contains("requests a case"), "{template}: {table}");
+        let again = onramp(&["scenario", "new", template]);
+        let error = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert_eq!(again.status.code(), Some(1));
+        assert_eq!(
+            error,
+            format!(
+                "onramp: {file} exists, and is not overwritten; name another file: onramp scenario new {template} \
+                 NAME.toml\n"
+            )
+        );
+    }
+    let lost = onramp(&["scenario", "new", "incast", "nowhere/a.toml"]);
+    let error = String::from_utf8_lossy(&lost.stderr).into_owned();
+    assert!(
+        error.starts_with(
+            "onramp: cannot write nowhere/a.toml; name a file in a directory that you can write: "
+        ),
+        "{error}"
+    );
+}

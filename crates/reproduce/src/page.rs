@@ -1,6 +1,7 @@
 //! docs/reproduction.md: an overview with one row for each figure, then all rows of every figure.
 
 use crate::library::natural;
+use crate::papers;
 use crate::table::{column, of_world, one_line, paper, ratio, value, verdict_of};
 use onramp_results::figure::{fullest, worlds, Figure, Gives, MadeBy, Row, Tally};
 use std::fmt::Write;
@@ -9,8 +10,8 @@ const INTRODUCTION: &str = "# Reproduction
 
 <!-- Generated from docs/reproduction/ and figures/ by `onramp reproduce --table`; a test compares. -->
 
-This page compares papers with what `onramp reproduce` measures: On-Ramp (NSDI'21), Tiny Buffer TCP
-(figures `tbtcp-*`), and [TIMELY](timely.md) (figures `timely-*`). It is for readers who want to know which of the
+This page compares papers with what `onramp reproduce` measures: On-Ramp (NSDI'21), [TIMELY](timely.md)
+(figures `timely-*`), [Tiny Buffer TCP](tbtcp.md) (figures `tbtcp-*`), and [TCP RAPID](rapid.md) (figures `rapid-*`). It is for readers who want to know which of the
 papers' results hold here, how far, and why not.
 
 **How to read it.** A value is a mean over seeds with its 95 % confidence interval (Student's t; ratios are
@@ -65,12 +66,13 @@ pub fn markdown(figures: &[Figure], now: &dyn Fn(&str) -> MadeBy) -> String {
     let (beyond, paper): (Vec<&Figure>, _) = counted.into_iter().partition(|f| is_beyond(f));
     let mut text = INTRODUCTION.to_owned();
     totals(&mut text, &paper);
+    by_paper(&mut text, &figures);
     overview(&mut text, &paper, now);
     for figure in paper {
         section(&mut text, figure, now);
     }
     if !beyond.is_empty() {
-        text += "\n# Beyond the paper\n\nExperiments that the paper does not have, so there is no number to \
+        text += "\n## Beyond the paper\n\nExperiments that the paper does not have, so there is no number to \
                  compare with. [What they show](beyond.md).\n";
     }
     for figure in beyond {
@@ -143,6 +145,12 @@ fn totals(text: &mut String, figures: &[&Figure]) {
             }
         }
     }
+}
+
+/// README.md has the same rows; its links begin at the top of the repository.
+fn by_paper(text: &mut String, figures: &[Figure]) {
+    text.push_str("\nBy paper, without the rows on real kernels:\n\n");
+    text.push_str(&papers::counts(figures).replace("](docs/", "]("));
 }
 
 /// One row for each figure: verdicts by the form in which the paper gives the row.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
-use onramp_reproduce::{annotate, made_by, markdown, record, Library, ScaleName};
+use onramp_reproduce::{
+    annotate, counts, headlines, made_by, markdown, record, Library, ScaleName,
+};
 use onramp_results::figure::{fullest, Figure, MadeBy};
 use onramp_results::{read_json, write_json};
 
@@ -33,12 +35,31 @@ pub fn write_table(library: &Library, results: &Path, docs: &Path) -> Result<()>
     let path = docs.join("reproduction.md");
     std::fs::write(&path, markdown(&figures, &made_by))
         .with_context(|| path.display().to_string())?;
+    let readme = docs.join("../README.md");
+    if let Ok(text) = std::fs::read_to_string(&readme) {
+        std::fs::write(&readme, with_results(&text, &figures))
+            .with_context(|| readme.display().to_string())?;
+    }
     let figures: Vec<Figure> = figures.into_iter().map(record).collect();
     for same in figures.chunk_by(|a, b| a.id == b.id) {
         write_json(&records.join(format!("{}.json", same[0].id)), &same)?;
     }
     eprintln!("wrote {} and {}", path.display(), records.display());
     Ok(())
+}
+
+/// README.md with the tables of these figures in place of its own. A table ends at an empty line.
+fn with_results(readme: &str, figures: &[Figure]) -> String {
+    let mut text = readme.to_owned();
+    for table in [counts(figures), headlines(figures)] {
+        let heading = table.lines().next().unwrap_or_default();
+        let Some(start) = text.find(heading) else {
+            continue;
+        };
+        let end = text[start..].find("\n\n").map(|length| start + length + 1);
+        text.replace_range(start..end.unwrap_or(text.len()), &table);
+    }
+    text
 }
 
 /// Drops the simulator's stale results of figures that have current ones at another scale: current results
@@ -114,6 +135,7 @@ fn found(results: &Path) -> Result<Vec<Figure>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_reproduce::lost_headlines;
 
     #[test]
     fn current_results_replace_stale_ones_and_full_ones_quick_ones() {
@@ -166,6 +188,14 @@ mod tests {
         assert!(
             current,
             "docs/reproduction.md is stale; run: onramp reproduce --table"
+        );
+        let lost = lost_headlines(&figures);
+        assert!(lost.is_empty(), "no figure has the rows {lost:?}");
+        let readme = std::fs::read_to_string(docs.join("../README.md")).unwrap();
+        assert!(readme.contains(&counts(&figures)) && readme.contains(&headlines(&figures)));
+        assert!(
+            with_results(&readme, &figures) == readme,
+            "README.md has other results; run: onramp reproduce --table"
         );
     }
 }
