@@ -1,4 +1,6 @@
 //! What each door gets.
+//!
+//! machine: a client that gets no answer for a while goes on with the next request.
 use std::{
     io::{Read, Write},
     net::{Shutdown, TcpStream, UdpSocket},

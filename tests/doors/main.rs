@@ -3,6 +3,8 @@
 //!
 //! Needs root, a kernel with tcx (Linux 6.6), and Debian's etcd (`make setup` fetches it). The daemon observes: what these floods
 //! do to held flows are facts of tests/daemon. Two network namespaces share the kernel's clock, so their fleet needs no luck.
+//!
+//! machine: no outcome depends on its speed but one, that a lease of seconds is renewed, which is the question.
 mod flood;
 #[path = "../machine.rs"]
 mod machine;
@@ -36,7 +38,7 @@ fn least_lease_ms(daemon: &Daemon, flood: impl FnOnce()) -> f64 {
             let map = daemon.clock();
             while !ends.load(Ordering::Relaxed) {
                 least_ns.fetch_min(rack::lease_left_ns(&map), Ordering::Relaxed);
-                thread::sleep(Duration::from_millis(5)); // machine: between two looks at a clock
+                thread::sleep(Duration::from_millis(5));
             }
         });
         flood();
@@ -58,7 +60,7 @@ fn ten_million_requests_at_each_door() {
     let mut failed = vec![];
     for (door, flood) in flood::DOORS {
         let before = daemon.rss_kib();
-        let began = Instant::now(); // machine: for the table only
+        let began = Instant::now();
         let least_ms = least_lease_ms(&daemon, || flood(&rack, number));
         let per_s = number as f64 / began.elapsed().as_secs_f64();
         assert!(daemon.runs(), "{door}: the daemon has ended");

@@ -1,4 +1,6 @@
 //! Two network namespaces with a cable between them, an etcd, and a daemon in each.
+//!
+//! machine: the daemon is asked again when it has not answered for a while; the namespaces have all ports for themselves.
 use std::{
     fs::File,
     io::{Read, Write},
