@@ -7,6 +7,7 @@
 #include <linux/bpf.h> /* struct bpf_spin_lock */
 #include "../law/records.h"
 #include "../law/histogram.h"
+#include "../law/least.h"
 #include "../law/wire.h"
 
 #define ONR_BUCKETS 2048u    /* queues for what is never held, each of one flow while it has packets */
@@ -151,20 +152,13 @@ struct onr_key { /* a fleet's key, as SipHash takes it */
 };
 _Static_assert(sizeof(struct onr_key) == ONR_KEY_BYTES + 8, "two halves of a key");
 
-/* The least delay to a peer is that of two windows: a path that has grown, or a clock that was wrong for a
- * moment, is forgotten after half a minute at most. */
-#define ONR_OWD_WINDOW_NS 15000000000ll
-#define ONR_NO_OWD 0x7fffffffffffffffll
-
 /* What is known of one peer, by its address. Written at the sender; the daemon removes a peer that was not
  * heard for a minute. */
 struct onr_peer {
 	s64 heard_mono_ns; /* the last OR-ACK that gave the law a sample */
 	s64 owd_last_ns;
 	s64 owd_ewma_ns; /* gain 1/16 */
-	s64 window_mono_ns; /* when the present window of the minima began */
-	s64 owd_min_ns; /* of the present window; ONR_NO_OWD before its first sample */
-	s64 owd_min_before_ns; /* of the window before it */
+	struct onr_least least;
 	u64 oracks;
 	u64 holds;   /* times a flow to this peer was paused */
 	u64 held_ns; /* total, over all flows to this peer */

@@ -18,11 +18,9 @@ struct peer_sample {
 };
 
 /* The window of the minima has ended. */
-static __always_inline void peer_window(struct onr_peer *p, s64 now, s64 age)
+static __always_inline void peer_window(struct onr_peer *p, s64 now)
 {
-	p->owd_min_before_ns = age < 2 * ONR_OWD_WINDOW_NS ? p->owd_min_ns : ONR_NO_OWD;
-	p->owd_min_ns = ONR_NO_OWD;
-	p->window_mono_ns = now;
+	onr_least_turn(&p->least, now);
 	__builtin_memset(&p->wire, 0, sizeof(p->wire));
 }
 
@@ -33,8 +31,7 @@ static __always_inline void peer_knows(struct onr_peer *p, u32 sooner_q16)
 	if (sooner_q16 == p->sooner_q16)
 		return;
 	p->sooner_q16 = sooner_q16;
-	p->owd_min_ns = ONR_NO_OWD;
-	p->owd_min_before_ns = ONR_NO_OWD;
+	onr_least_forget(&p->least);
 }
 
 /* Learns how long a byte takes: at the end of each window, and as soon as there is enough while nothing is known. */
@@ -58,8 +55,8 @@ static __always_inline s64 peer_delay(struct onr_peer *p, const struct peer_samp
 
 /* A peer of which nothing is known. Here, because a program's stack has no room for it. */
 static const struct onr_peer unknown_peer = {
-	.owd_min_ns = ONR_NO_OWD,
-	.owd_min_before_ns = ONR_NO_OWD,
+	.least.owd_min_ns = ONR_NO_OWD,
+	.least.owd_min_before_ns = ONR_NO_OWD,
 };
 
 static __always_inline struct onr_peer *peer_begin(const struct onr_addr *addr, s64 owd_ns, s64 now)
@@ -71,21 +68,22 @@ static __always_inline struct onr_peer *peer_begin(const struct onr_addr *addr, 
 	if (!p)
 		return NULL;
 	p->owd_ewma_ns = owd_ns;
-	p->window_mono_ns = now;
+	p->least.window_mono_ns = now;
 	return p;
 }
 
 /* A flow to the peer was sampled. Global, so that the verifier checks it once, and that its stack is its own. Returns 0. */
 __noinline int peer_sampled(struct onr_peer *p, const struct peer_sample *s, s64 now, s64 sigma_ns)
 {
-	s64 age, least_ns = -PLAUSIBLE_SIGMAS * sigma_ns, owd_ns;
+	s64 least_ns = -PLAUSIBLE_SIGMAS * sigma_ns, owd_ns;
+	bool ends;
 
 	if (!p || !s)
 		return 0;
-	age = now - p->window_mono_ns;
-	peer_wire(p, s, age >= ONR_OWD_WINDOW_NS);
-	if (age >= ONR_OWD_WINDOW_NS)
-		peer_window(p, now, age);
+	ends = onr_least_ends(&p->least, now);
+	peer_wire(p, s, ends);
+	if (ends)
+		peer_window(p, now);
 	owd_ns = peer_delay(p, s, least_ns);
 	p->heard_mono_ns = now;
 	p->owd_last_ns = owd_ns;
@@ -94,8 +92,8 @@ __noinline int peer_sampled(struct onr_peer *p, const struct peer_sample *s, s64
 	if (owd_ns < least_ns) {
 		p->below_zero_mono_ns = now;
 		count(ONR_CNT_oracks_below_zero);
-	} else if (owd_ns < p->owd_min_ns) {
-		p->owd_min_ns = owd_ns;
+	} else {
+		onr_least_sample(&p->least, owd_ns);
 	}
 	return 0;
 }
