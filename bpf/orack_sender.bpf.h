@@ -135,14 +135,17 @@ static __always_inline u32 threshold_of(u32 id, const struct onr_ctl *ctl, const
 /* An authentic sample of a known peer's flow. Returns whether the qdisc should look at the flow again:
  * it is held, and may go earlier than the qdisc thinks. */
 static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_ctl *ctl, s64 now,
-				     s64 rx_mono_ns, s64 sigma_ns)
+				     s64 fleet_ahead_ns, s64 sigma_ns)
 {
+	s64 rx_mono_ns = s->rx_fleet_ns - fleet_ahead_ns;
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false, raised = false;
 	s64 opens, guard_ns;
 	u32 threshold_ns = threshold_of(id, ctl, &s->flow.daddr);
 	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &s->flow.daddr);
 	u32 sooner_q16 = peer ? peer->sooner_q16 : 0;
+	s64 least_ns = peer ? onr_least_owd(&peer->least) : ONR_NO_OWD;
+	u32 was_free = 0, is_free = 0;
 	struct peer_sample sample = {};
 
 	bpf_spin_lock(&ctl->lock);
@@ -151,9 +154,12 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 		ctl->law.threshold_ns = threshold_ns;
 		ctl->law.sooner_q16 = sooner_q16;
 		guard_ns = ctl->law.guard_threshold_ns;
+		onr_level_told(&ctl->law, least_ns, fleet_ahead_ns, s->hint);
+		was_free = ctl->law.free;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
 		raised = ctl->law.guard_threshold_ns > guard_ns;
+		is_free = ctl->law.free;
 	}
 	if (verdict == ONR_USED) {
 		sample.owd_ns = ctl->law.sample_owd_ns;
@@ -170,6 +176,10 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 	count_verdict(verdict);
 	if (raised)
 		count(ONR_CNT_guard_raises);
+	if (is_free > was_free)
+		count(ONR_CNT_let_go);
+	if (cfg.law.law == ONR_LAW_level && !onr_hint_managed(s->hint))
+		count(ONR_CNT_oracks_without_hint);
 	if (verdict != ONR_USED)
 		return false;
 	if (!peer)
@@ -280,7 +290,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		count(ONR_CNT_oracks_unknown_flow);
 		return ONR_TCX_DROP;
 	}
-	if (feed_law(&s, *id, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
+	if (feed_law(&s, *id, ctl, now, offset, clk.sigma_ns))
 		return kick_qdisc(ctx, *id, ctl);
 	return ONR_TCX_DROP;
 }

@@ -37,9 +37,10 @@
 /* A delay as the state has it: no delay that counts is longer than half a second. */
 ONR_FN s32 onr_level_short(s64 ns)
 {
-	s64 most = ONR_RATE_MAX_STEP / 2;
+	u64 most = ONR_RATE_MAX_STEP / 2;
+	u64 v = onr_choose((u64)ns, most, (u64)(onr_sub((s64)most, ns) >> 63));
 
-	return (s32)(ns > most ? most : ns < -most ? -most : ns);
+	return (s32)onr_choose(v, 0 - most, (u64)(onr_add((s64)v, (s64)most) >> 63));
 }
 
 /* What comes with an OR-ACK besides the sample: the peer's least delay (ONR_NO_OWD: not known), fleet
@@ -48,7 +49,7 @@ ONR_FN void onr_level_told(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_
 {
 	flow->least_ns = least_ns == ONR_NO_OWD ? 0 : onr_level_short(least_ns);
 	flow->fleet_ahead_ns = fleet_ahead_ns;
-	flow->hint = (u16)hint;
+	flow->hint = (u16)(onr_hint_managed(hint) ? hint : ONR_HINT_UNKNOWN);
 }
 
 /* n w. */
@@ -142,13 +143,13 @@ ONR_FN u64 onr_level_sent(const struct onr_cfg *cfg, struct onr_flow *flow, s64 
 	return flow->sent_bytes;
 }
 
-/* Rule 4. Is owd_ns an incast's, on a path where T is short? Its share does not predict what comes after it.
- * Returns 0 or 1, without branches. */
-ONR_FN u32 onr_level_burst(const struct onr_cfg *cfg, const struct onr_flow *flow, s64 threshold_ns,
+/* Rule 4. Is a delay above_ns above T_p an incast's, on a path where T is short? Its share does not predict what comes
+ * after it. Returns 0 or 1, without branches. */
+ONR_FN u32 onr_level_burst(const struct onr_cfg *cfg, const struct onr_flow *flow, s64 above_ns,
 			   s64 owd_ns)
 {
 	s64 burst_ns = onr_add(flow->owd_avg_ns, onr_level_wire_ns(cfg, ONR_LEVEL_BURST));
-	u64 is_short = (u64)onr_sub(threshold_ns, 2ll * flow->least_ns) >> 63;
+	u64 is_short = (u64)onr_sub(onr_sub(owd_ns, above_ns), 2ll * flow->least_ns) >> 63;
 
 	return (u32)(is_short & (u64)onr_sub(burst_ns, owd_ns) >> 63);
 }
@@ -161,13 +162,13 @@ ONR_FN void onr_level_learn(const struct onr_cfg *cfg, struct onr_flow *flow, u3
 	u32 shift = is_burst * ONR_LEVEL_BURST_WEIGHT;
 
 	onr_rate_average(&flow->rate_bytes, &flow->rate_ns, (dn >> shift) + is_burst,
-			 (dt_ns >> shift) + is_burst, 2 * (rtt_ns > tau_ns ? rtt_ns : tau_ns));
+			 (dt_ns >> shift) + is_burst, 2 * onr_rate_max(rtt_ns, tau_ns));
 }
 
 /* Rule 4. Without a queue the rate of a flow that was held doubles once a round trip. */
-ONR_FN void onr_level_double(struct onr_flow *flow, s64 threshold_ns, s64 owd_ns, u64 mark)
+ONR_FN void onr_level_double(struct onr_flow *flow, s64 owd_ns, u64 mark)
 {
-	s64 room_ns = onr_sub(threshold_ns, flow->least_ns) >> ONR_LEVEL_EMPTY;
+	s64 room_ns = onr_sub(flow->level_ns, flow->least_ns) >> ONR_LEVEL_EMPTY;
 
 	if (owd_ns > onr_add(flow->least_ns, room_ns)) {
 		flow->doublings = 0;
@@ -199,29 +200,27 @@ ONR_FN void onr_level_turn(struct onr_flow *flow, int free, s64 now_ns)
 
 /* Rule 7. A flow that was let go is held again when the queue has gone, or at the next common trial: when
  * fleet time passes a multiple of 4 tau 2^tries. */
-ONR_FN void onr_level_judge_free(const struct onr_cfg *cfg, struct onr_flow *flow, s64 threshold_ns,
-				 s64 now_ns)
+ONR_FN void onr_level_judge_free(const struct onr_cfg *cfg, struct onr_flow *flow, s64 now_ns)
 {
 	u64 period_ns = onr_tau_ns(cfg) << (2 + (flow->tries & 7));
 	u64 now = (u64)onr_add(now_ns, flow->fleet_ahead_ns);
 	u64 then = (u64)onr_add(flow->mode_mono_ns, flow->fleet_ahead_ns);
 
-	if (flow->owd_avg_ns <= onr_sub(threshold_ns, onr_level_wire_ns(cfg, 4)) ||
+	if (flow->owd_avg_ns <= onr_sub(flow->level_ns, onr_level_wire_ns(cfg, 4)) ||
 	    now / period_ns != then / period_ns)
 		onr_level_turn(flow, 0, now_ns);
 }
 
 /* Rule 7. A held flow is let go if the delay stays above what managed flows cause, and its receiver
  * says that others fill the port, or that the port is not full. */
-ONR_FN void onr_level_judge_held(const struct onr_cfg *cfg, struct onr_flow *flow, s64 threshold_ns,
-				 s64 now_ns)
+ONR_FN void onr_level_judge_held(const struct onr_cfg *cfg, struct onr_flow *flow, s64 now_ns)
 {
 	u32 managed = onr_hint_managed(flow->hint);
 	int here = onr_hint_use(flow->hint) >= ONR_LEVEL_HERE, foreign = managed <= ONR_LEVEL_FOREIGN;
 	u64 ours = 4 + 4 * onr_hint_flows(flow->hint) + (foreign ? 0 : 20);
 	s64 patience_ns = onr_level_taus_ns(cfg, managed <= ONR_LEVEL_FEW ? 3 : 20) >> 1;
 
-	if (flow->owd_avg_ns <= onr_add(threshold_ns, onr_level_wire_ns(cfg, ours)) ||
+	if (flow->owd_avg_ns <= onr_add(flow->level_ns, onr_level_wire_ns(cfg, ours)) ||
 	    (here && !foreign)) {
 		flow->above_since_mono_ns = 0;
 		if (onr_sub(now_ns, flow->mode_mono_ns) > onr_level_taus_ns(cfg, ONR_LEVEL_SETTLED))
@@ -236,25 +235,29 @@ ONR_FN void onr_level_judge_held(const struct onr_cfg *cfg, struct onr_flow *flo
 }
 
 /* Rule 7. Is holding of use? */
-ONR_FN void onr_level_judge(const struct onr_cfg *cfg, struct onr_flow *flow, s64 threshold_ns,
-			    s64 owd_ns, s64 now_ns)
+ONR_FN void onr_level_judge(const struct onr_cfg *cfg, struct onr_flow *flow, s64 now_ns)
+{
+	if (flow->free)
+		onr_level_judge_free(cfg, flow, now_ns);
+	else
+		onr_level_judge_held(cfg, flow, now_ns);
+}
+
+/* The average of the delay, over 8 samples. */
+ONR_FN void onr_level_average(struct onr_flow *flow, s64 owd_ns)
 {
 	s32 now_owd_ns = onr_level_short(owd_ns);
 
-	if (flow->sampled)
-		flow->owd_avg_ns += (now_owd_ns - flow->owd_avg_ns) >> 3;
-	else
-		flow->owd_avg_ns = now_owd_ns;
-	if (flow->free)
-		onr_level_judge_free(cfg, flow, threshold_ns, now_ns);
-	else
-		onr_level_judge_held(cfg, flow, threshold_ns, now_ns);
+	flow->owd_avg_ns = flow->sampled ? flow->owd_avg_ns + ((now_owd_ns - flow->owd_avg_ns) >> 3)
+					 : now_owd_ns;
 }
 
 /* A peak that is forgotten by 1 / 2^shift a sample. */
 ONR_FN u32 onr_level_peak(u32 peak, u64 v, u32 shift)
 {
-	return v > peak ? (u32)v : peak - ((peak - (u32)v) >> shift);
+	u64 less = peak - onr_choose(((u64)peak - v) >> shift, 0, onr_below(peak, (s64)v));
+
+	return (u32)onr_choose(less, v, onr_below(peak, (s64)v));
 }
 
 /* Rule 4. Does a sample show the rate of the path, and not of the application? As in gate.h. */
@@ -267,6 +270,33 @@ ONR_FN int onr_level_shows(const struct onr_flow *flow, s64 above_ns, s64 left_n
 	return above_ns > 0 && left_ns < flow->acked_mono_ns;
 }
 
+/* Rules 3 and 7: the T of a flow that is not young. One that was let go may have in flight what is there and a quarter
+ * more, so that its rate at most doubles in a round trip. */
+ONR_FN s64 onr_level_allowed_ns(const struct onr_cfg *cfg, const struct onr_flow *flow, s64 owd_ns)
+{
+	s64 most_ns = owd_ns > flow->owd_avg_ns ? owd_ns : flow->owd_avg_ns;
+
+	if (flow->free)
+		return onr_add(flow->level_ns, onr_add(most_ns, most_ns >> 2));
+	return onr_add(flow->level_ns, onr_level_extra_ns(cfg, flow));
+}
+
+/* Rules 2 and 4. S_G and when the receiver had it; the rate that they show. */
+ONR_FN void onr_level_acked(const struct onr_cfg *cfg, struct onr_flow *flow, u64 acked, s64 left_ns,
+			    s64 owd_ns, s64 acked_rx_ns)
+{
+	s64 above_ns = onr_sub(owd_ns, flow->level_ns);
+	u64 dn = onr_rate_clamp((s64)(acked - flow->acked_bytes));
+	u64 dt_ns = onr_rate_clamp(onr_sub(acked_rx_ns, flow->acked_rx_mono_ns));
+
+	flow->step_bytes = onr_level_peak(flow->step_bytes, dn, 3);
+	if (flow->inv_q16 && onr_level_shows(flow, above_ns, left_ns, dn, dt_ns))
+		onr_level_learn(cfg, flow, onr_level_burst(cfg, flow, above_ns, owd_ns), dn, dt_ns);
+	flow->acked_bytes = acked;
+	flow->acked_rx_mono_ns = acked_rx_ns;
+	flow->drain_from_mono_ns = acked_rx_ns;
+}
+
 /* An OR-ACK arrived for the byte at offset of rec. The byte left at left_ns and reached the
  * receiver at rx_ns. Rule 2: S_G counts to the middle of the acknowledged part of the segment,
  * which the receiver had half of the part's wire time before. */
@@ -276,49 +306,23 @@ ONR_FN enum onr_verdict onr_level_orack(const struct onr_cfg *cfg, struct onr_fl
 {
 	u64 acked = rec->mark + (offset + 1) / 2; /* S_G */
 	s64 owd_ns = onr_sub(rx_ns, left_ns);
-	s64 acked_rx_ns = onr_sub(rx_ns, onr_wire_ns(cfg, flow, offset / 2));
-	u64 dn = onr_rate_clamp((s64)(acked - flow->acked_bytes));
-	u64 dt_ns = onr_rate_clamp(onr_sub(acked_rx_ns, flow->acked_rx_mono_ns));
-	s64 threshold_ns;
 
 	if (rec->mark + offset + 1 > flow->sent_bytes)
 		return ONR_ABSURD; /* a mark written under another law */
 	if (flow->sampled && (s64)(acked - flow->acked_bytes) <= 0)
 		return ONR_REORDERED;
 	flow->back_ns = onr_level_peak(flow->back_ns, onr_rate_clamp(onr_sub(now_ns, rx_ns)), 4);
-	flow->step_bytes = onr_level_peak(flow->step_bytes, dn, 3);
-	threshold_ns = onr_level_threshold(cfg, flow);
-	if (!flow->inv_q16) {
-		flow->inv_q16 = cfg->line_ns_per_byte_q16;
-	} else {
-		u32 is_burst = onr_level_burst(cfg, flow, threshold_ns, owd_ns);
-
-		if (onr_level_shows(flow, onr_sub(owd_ns, threshold_ns), left_ns, dn, dt_ns))
-			onr_level_learn(cfg, flow, is_burst, dn, dt_ns);
-		onr_level_double(flow, threshold_ns, owd_ns, rec->mark);
-		flow->inv_q16 = onr_level_rate(cfg, flow);
-	}
-	flow->gated = 0;
-	flow->acked_bytes = acked;
-	flow->acked_rx_mono_ns = acked_rx_ns;
+	flow->level_ns = onr_level_threshold(cfg, flow);
+	onr_level_acked(cfg, flow, acked, left_ns, owd_ns,
+			onr_sub(rx_ns, onr_wire_ns(cfg, flow, offset / 2)));
 	flow->acked_mono_ns = now_ns;
-	flow->drain_from_mono_ns = acked_rx_ns;
-	onr_level_judge(cfg, flow, threshold_ns, owd_ns, now_ns);
+	onr_level_average(flow, owd_ns);
+	onr_level_double(flow, owd_ns, rec->mark);
+	flow->gated = 0;
+	flow->inv_q16 = onr_level_rate(cfg, flow);
+	onr_level_judge(cfg, flow, now_ns);
+	flow->allowed_ns = onr_level_allowed_ns(cfg, flow, owd_ns);
 	return ONR_USED;
-}
-
-/* Rules 3, 6 and 7: the T that counts now. A flow that was let go may have in flight what is there and a
- * quarter more, so that its rate at most doubles in a round trip. */
-ONR_FN s64 onr_level_allowed_ns(const struct onr_cfg *cfg, const struct onr_flow *flow)
-{
-	s64 threshold_ns = onr_level_threshold(cfg, flow);
-	s64 owd_ns = flow->sample_owd_ns > flow->owd_avg_ns ? flow->sample_owd_ns : flow->owd_avg_ns;
-
-	if (flow->free)
-		return onr_add(threshold_ns, onr_add(owd_ns, owd_ns >> 2));
-	if (flow->young)
-		return onr_add(threshold_ns, (s64)onr_tau_ns(cfg));
-	return onr_add(threshold_ns, onr_level_extra_ns(cfg, flow));
 }
 
 /* Rule 5. While an OR-ACK is overdue the queue grows, and what is in flight does not drain as it did. The
@@ -343,9 +347,15 @@ ONR_FN s64 onr_level_opens(const struct onr_cfg *cfg, struct onr_flow *flow, s64
 
 	if (!flow->inv_q16 || !drain_ns || !cfg->line_ns_per_byte_q16 || flow->hint == ONR_HINT_UNKNOWN)
 		return now_ns;
-	opens_ns = onr_sub(opens_ns, onr_level_allowed_ns(cfg, flow));
-	if (!flow->free && !flow->young && flow->drain_from_mono_ns == flow->acked_rx_mono_ns)
-		opens_ns = onr_level_overdue_ns(cfg, flow, opens_ns);
+	if (flow->free) {
+		opens_ns = onr_sub(opens_ns, flow->allowed_ns);
+	} else if (flow->young) { /* rule 6 */
+		opens_ns = onr_sub(opens_ns, onr_add(flow->level_ns, (s64)onr_tau_ns(cfg)));
+	} else {
+		opens_ns = onr_sub(opens_ns, flow->allowed_ns);
+		if (flow->drain_from_mono_ns == flow->acked_rx_mono_ns)
+			opens_ns = onr_level_overdue_ns(cfg, flow, opens_ns);
+	}
 	if (opens_ns > now_ns)
 		flow->gated = 1;
 	return opens_ns;

@@ -9,12 +9,19 @@
 
 #define ONR_RATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
 
-/* v taken into [1, 2^30]. */
+/* v taken into [1, 2^30]. Without branches, of which each would be a constant that the verifier follows. */
 ONR_FN u64 onr_rate_clamp(s64 v)
 {
-	if (v < 1)
-		return 1;
-	return v < ONR_RATE_MAX_STEP ? (u64)v : ONR_RATE_MAX_STEP;
+	u64 most = ONR_RATE_MAX_STEP, positive = onr_choose((u64)v, 0, (u64)(v >> 63));
+	u64 step = onr_choose(positive, most, onr_below((s64)most, (s64)positive));
+
+	return step + ((step - 1) >> 63);
+}
+
+/* The larger of two of what onr_rate_clamp returns. */
+ONR_FN u64 onr_rate_max(u64 a, u64 b)
+{
+	return onr_choose(a, b, onr_below((s64)a, (s64)b));
 }
 
 ONR_FN u64 onr_tau_ns(const struct onr_cfg *cfg)

@@ -52,10 +52,19 @@ ONR_FN u32 onr_hint_pack(u32 managed, u32 use, u32 flows)
 	return (managed & 31) << 11 | (use & 7) << 8 | (flows & 255);
 }
 
+/* What is called tau here: at least the wire time of 80 a, so that a slot of a slow line has enough packets. */
+ONR_FN u64 onr_receiver_tau_ns(const struct onr_cfg *cfg)
+{
+	u64 tau_ns = onr_tau_ns(cfg);
+	u64 wire_ns = onr_mul_q16(80ull * cfg->gate_allowance_bytes, cfg->line_ns_per_byte_q16);
+
+	return wire_ns > tau_ns ? wire_ns : tau_ns;
+}
+
 /* Begins the slot of now_ns, unless it has begun. Another processor may be a little ahead. */
 ONR_FN void onr_receiver_turn(const struct onr_cfg *cfg, struct onr_receiver *r, s64 now_ns)
 {
-	u64 slot = (u64)now_ns / onr_tau_ns(cfg);
+	u64 slot = (u64)now_ns / onr_receiver_tau_ns(cfg);
 	u64 slots = slot - r->slot;
 	u64 turns = (slot >> ONR_RECEIVER_TURN) - (r->slot >> ONR_RECEIVER_TURN);
 
@@ -121,7 +130,8 @@ ONR_FN u32 onr_receiver_managed(const struct onr_receiver *r)
 ONR_FN u32 onr_receiver_use(const struct onr_cfg *cfg, const struct onr_receiver *r)
 {
 	u64 bytes = r->all_before_bytes >> 32 ? 0xffffffff : r->all_before_bytes;
-	u64 eighths = onr_mul_q16(bytes, cfg->line_ns_per_byte_q16) * 8 / onr_tau_ns(cfg);
+	u64 eighths = onr_mul_q16(bytes, cfg->line_ns_per_byte_q16) * 8 /
+		      onr_receiver_tau_ns(cfg);
 
 	return eighths < 7 ? (u32)eighths : 7;
 }

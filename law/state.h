@@ -77,6 +77,8 @@ struct onr_flow {
 	 * above_since_mono_ns: since when the queue is longer than managed flows make it */
 	s64 left_mono_ns;          /* when the last head left; 0: none has */
 	s64 mode_mono_ns;          /* when the flow was let go, or held again */
+	s64 level_ns;              /* T_p, from the last OR-ACK */
+	s64 allowed_ns;            /* T_now of a flow that is not young, from the last OR-ACK */
 	s64 fleet_ahead_ns;        /* fleet time less mono at the last OR-ACK; the caller writes it */
 	u32 back_ns;               /* peak of the time that OR-ACKs take to come back */
 	u32 step_bytes;            /* peak of the bytes between two OR-ACKs */
@@ -106,7 +108,7 @@ struct onr_flow {
 	u8 capped;                 /* the head may go because max_pause_ns is over */
 	u8 gated;                  /* gate or level refused a head since the last sample */
 };
-_Static_assert(sizeof(struct onr_flow) == 256, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_flow) == 272, "bump ONR_ABI");
 
 /* One transmission of bytes [seq, seq + len), sequence numbers modulo 2^32. */
 struct onr_record {
