@@ -37,7 +37,7 @@ struct {
 	__type(value, struct receiver);
 } receivers SEC(".maps");
 
-/* Hosts whose samples have been answered. A write that another processor overwrites is made again with the next sample;
+/* Hosts whose samples have been answered, and that have not refused the answer. A write that another processor overwrites is made again with the next sample;
  * they are forgotten from time to time, because a host may lose its daemon. */
 u32 sources[SOURCE_BITS / 32] SEC(".data.sources");
 #define SOURCES_AGE 65536u
@@ -121,6 +121,14 @@ static __always_inline void count_arrival(const struct __sk_buff *ctx)
 		mine->managed_bytes += ctx->len;
 	if (mine->all_bytes > ARRIVALS_BYTES)
 		arrivals_add(0, 0, bpf_ktime_get_ns());
+}
+
+/* A host has refused an OR-ACK: nobody holds its flows. */
+static __always_inline void forget_source(const struct onr_addr *addr)
+{
+	u32 bit, *source = source_of(addr->word[3], &bit);
+
+	*source &= ~bit;
 }
 
 /* A sample of a flow arrives. Returns what its OR-ACK says. */

@@ -71,6 +71,7 @@ static __always_inline void orack_refused(const struct onr_addr *by)
 
 	bpf_map_update_elem(&deaf, by, &until, BPF_ANY);
 	deaf_until_ns = until;
+	forget_source(by);
 	count(ONR_CNT_oracks_refused);
 }
 
