@@ -7,6 +7,8 @@
 #include <linux/bpf.h> /* struct bpf_spin_lock */
 #include "../law/records.h"
 #include "../law/histogram.h"
+#include "../law/least.h"
+#include "../law/receiver.h"
 #include "../law/wire.h"
 
 #define ONR_BUCKETS 2048u    /* queues for what is never held, each of one flow while it has packets */
@@ -151,19 +153,13 @@ struct onr_key { /* a fleet's key, as SipHash takes it */
 };
 _Static_assert(sizeof(struct onr_key) == ONR_KEY_BYTES + 8, "two halves of a key");
 
-/* The least delay to a peer is that of two windows: a path that has grown, or a clock that was wrong for a
- * moment, is forgotten after half a minute at most. */
-#define ONR_OWD_WINDOW_NS 15000000000ll
-
 /* What is known of one peer, by its address. Written at the sender; the daemon removes a peer that was not
  * heard for a minute. */
 struct onr_peer {
 	s64 heard_mono_ns; /* the last OR-ACK that gave the law a sample */
 	s64 owd_last_ns;
 	s64 owd_ewma_ns; /* gain 1/16 */
-	s64 window_mono_ns; /* when the present window of the minima began */
-	s64 owd_min_ns; /* of the present window; ONR_NO_OWD before its first sample */
-	s64 owd_min_before_ns; /* of the window before it */
+	struct onr_least least;
 	u64 oracks;
 	u64 holds;   /* times a flow to this peer was paused */
 	u64 held_ns; /* total, over all flows to this peer */
@@ -176,7 +172,9 @@ struct onr_peer {
 
 /* The OR-ACK's UDP payload (36 B: 78 B on the wire over IPv4 and Ethernet). Network order, but the
  * tag: SipHash of the words as little-endian hosts have them, in the same order.
- * csum_scratch stays outside the tag: it keeps the UDP checksum right, see orack.bpf.c. */
+ * csum_scratch stays outside the tag: it keeps the UDP checksum right, see orack.bpf.c.
+ * hint and len were one number, len, which no sender uses: daemons that do not know hint take both for it, and send 0
+ * to 7 there (segments of up to 512 kB), which means unknown. */
 #define ONR_ORACK_PORT 5199
 #define ONR_ORACK_VERSION 1
 struct onr_orack {
@@ -188,7 +186,8 @@ struct onr_orack {
 	u16 reserved; /* 0 */
 	u16 sport;    /* of the data */
 	u16 dport;
-	u32 len; /* of the acknowledged segment, bytes of payload */
+	u16 hint; /* what the receiver says about its port (law/receiver.h) */
+	u16 len;  /* of the acknowledged segment, bytes of payload, at most 65,535 */
 	u32 rx_fleet_hi_ns;
 	u32 rx_fleet_lo_ns;
 	u64 tag;
@@ -236,7 +235,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tag would differ 
 	X(oracks_reordered, "OR-ACKs reordered, duplicated or replayed, ignored")                  \
 	X(oracks_absurd, "OR-ACKs with an absurd one-way delay, ignored")                          \
 	X(oracks_below_zero, "OR-ACKs with a one-way delay below zero that the error of the clocks does not explain") \
-	X(oracks_no_lease, "OR-ACKs not used because the clock lease had expired")
+	X(oracks_no_lease, "OR-ACKs not used because the clock lease had expired")                 \
+	X(oracks_without_hint, "with law level: OR-ACKs whose receiver does not say what its port carries, so that nothing is held") \
+	X(let_go, "with law level: times a flow was let go, because holding it was of no use")
 
 /* Behind the counters, in the same map: how many pauses had which length, by bucket of law/histogram.h. */
 enum onr_counter {

@@ -104,7 +104,8 @@ struct {
 struct sample {
 	struct onr_tuple flow;
 	u32 seq;
-	u32 len;
+	u16 hint; /* of the receiver (law/receiver.h) */
+	u16 len;
 	u32 dscp; /* of the data, where the type of service has it; the receiver alone knows */
 	s64 rx_fleet_ns;
 };

@@ -102,6 +102,7 @@ int orack_ingress(struct __sk_buff *ctx)
 	struct packet p;
 	u32 seq;
 
+	count_arrival(ctx);
 	/* Most frames pass here, before they are parsed: the frame is longer than its payload, so no sample is missed. */
 	if (usual_seq(ctx, cfg.link_bytes, &seq) && !onr_sampled(seq, ctx->len, cfg.orack_every_bytes))
 		return ONR_TCX_NEXT;

@@ -75,7 +75,7 @@ static __noinline u64 tag_of(const struct sample *s, u32 key_id, const struct on
 		(u64)to[0] << 32 | to[1],
 		(u64)(ip4 ? from[3] : to[2]) << 32 | to[3],
 		(u64)s->flow.sport << 48 | (u64)s->flow.dport << 32 | s->seq,
-		(u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION,
+		(u64)s->hint << 48 | (u64)s->len << 32 | key_id << 16 | ONR_ORACK_VERSION,
 		s->rx_fleet_ns,
 	};
 
@@ -105,7 +105,8 @@ static __always_inline void read_orack(const struct onr_orack *o, struct sample 
 	s->flow.sport = o->sport;
 	s->flow.dport = o->dport;
 	s->seq = bpf_ntohl(o->seq);
-	s->len = bpf_ntohl(o->len);
+	s->hint = bpf_ntohs(o->hint);
+	s->len = bpf_ntohs(o->len);
 	s->rx_fleet_ns = (u64)bpf_ntohl(o->rx_fleet_hi_ns) << 32 | bpf_ntohl(o->rx_fleet_lo_ns);
 }
 

@@ -4,6 +4,7 @@
 #ifndef ONR_ORACK_RECEIVER_BPF_H
 #define ONR_ORACK_RECEIVER_BPF_H
 
+#include "orack_arrivals.bpf.h"
 #include "orack_wire.bpf.h"
 
 #define DSCP_MASK 0xfc
@@ -70,6 +71,7 @@ static __always_inline void orack_refused(const struct onr_addr *by)
 
 	bpf_map_update_elem(&deaf, by, &until, BPF_ANY);
 	deaf_until_ns = until;
+	forget_source(by);
 	count(ONR_CNT_oracks_refused);
 }
 
@@ -85,27 +87,39 @@ static __always_inline bool is_refusal(const struct packet *p)
 	return p->protocol == IPPROTO_ICMP && type_and_code[0] == 3 && type_and_code[1] == 3;
 }
 
+/* What an ICMP message quotes, and the clock. One element. Writer and reader: orack. It has no room on the stack, where
+ * the largest program and the tag lie above it. */
+struct refusal {
+	struct datagram quoted;
+	struct sample sample;
+	struct onr_clock_params clk;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct refusal);
+} refusals SEC(".maps");
+
 /* An ICMP message. Does its sender refuse an OR-ACK of ours, which it quotes whole, as Linux does? Any process of this
  * host can have its own datagrams refused, but none can sign them, and an OR-ACK that somebody has seen is soon too old.
  * The tag tells also from whom it was, and to whom. A function, because of the room on the stack. */
 static __noinline void icmp_arrives(struct __sk_buff *ctx)
 {
-	struct onr_clock_params clk;
-	struct datagram quoted;
-	struct sample s = {};
+	u32 zero = 0;
+	struct refusal *r = bpf_map_lookup_elem(&refusals, &zero);
 	struct packet p;
-	s64 now;
 
-	if (!parse_headers(ctx, &p) || !is_refusal(&p) ||
-	    bpf_skb_load_bytes(ctx, p.l3_at + 2 * p.header_len + ICMP_BYTES, &quoted, sizeof(quoted)))
+	if (!r || !parse_headers(ctx, &p) || !is_refusal(&p) ||
+	    bpf_skb_load_bytes(ctx, p.l3_at + 2 * p.header_len + ICMP_BYTES, &r->quoted, sizeof(r->quoted)))
 		return;
-	addresses(&p, &s.flow.saddr, &s.flow.daddr);
-	read_orack(&quoted.orack, &s);
-	clock_read(&clk);
-	now = bpf_ktime_get_ns();
-	if (quoted.udp.dest == bpf_htons(ONR_ORACK_PORT) && has_our_form(&quoted.udp, &quoted.orack) &&
-	    is_fresh(&clk, now, s.rx_fleet_ns) && is_signed(&quoted.orack, &s))
-		orack_refused(&s.flow.saddr);
+	addresses(&p, &r->sample.flow.saddr, &r->sample.flow.daddr);
+	read_orack(&r->quoted.orack, &r->sample);
+	clock_read(&r->clk);
+	if (r->quoted.udp.dest == bpf_htons(ONR_ORACK_PORT) && has_our_form(&r->quoted.udp, &r->quoted.orack) &&
+	    is_fresh(&r->clk, bpf_ktime_get_ns(), r->sample.rx_fleet_ns) && is_signed(&r->quoted.orack, &r->sample))
+		orack_refused(&r->sample.flow.saddr);
 }
 
 /* ---- receiver: a sampled segment has arrived ---- */
@@ -193,7 +207,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 	struct onr_clock_params clk;
 	struct sample s = {
 		.seq = onr_sampled_byte(segment->seq, segment->len, cfg.orack_every_bytes),
-		.len = segment->len,
+		.len = segment->len > 0xffff ? 0xffff : segment->len,
 		.dscp = class_of(packet) & DSCP_MASK,
 	};
 	struct pending *p;
@@ -213,6 +227,7 @@ static __always_inline void sampled(struct __sk_buff *ctx, const struct packet *
 		return;
 	s.rx_fleet_ns = now + onr_clock_offset(now, clk.offset_ns, clk.drift_q32,
 					       clk.reference_mono_ns);
+	s.hint = count_sample(&s.flow, now);
 	bpf_spin_lock(&p->lock);
 	waited = p->full;
 	if (waited)

@@ -18,11 +18,9 @@ struct peer_sample {
 };
 
 /* The window of the minima has ended. */
-static __always_inline void peer_window(struct onr_peer *p, s64 now, s64 age)
+static __always_inline void peer_window(struct onr_peer *p, s64 now)
 {
-	p->owd_min_before_ns = age < 2 * ONR_OWD_WINDOW_NS ? p->owd_min_ns : ONR_NO_OWD;
-	p->owd_min_ns = ONR_NO_OWD;
-	p->window_mono_ns = now;
+	onr_least_turn(&p->least, now);
 	__builtin_memset(&p->wire, 0, sizeof(p->wire));
 }
 
@@ -36,8 +34,9 @@ static __always_inline void peer_knows(struct onr_peer *p, u32 sooner_q16, s64 l
 	if (sooner_q16 == p->sooner_q16)
 		return;
 	p->sooner_q16 = sooner_q16;
-	p->owd_min_ns = min_ns < least_ns ? ONR_NO_OWD : min_ns;
-	p->owd_min_before_ns = ONR_NO_OWD;
+	onr_least_forget(&p->least);
+	if (min_ns >= least_ns)
+		onr_least_sample(&p->least, min_ns);
 }
 
 /* Learns how long a byte takes: at the end of each window, and as soon as there is enough while nothing is known. */
@@ -68,8 +67,8 @@ static __always_inline s64 peer_delay(struct onr_peer *p, const struct peer_samp
 
 /* A peer of which nothing is known. Here, because a program's stack has no room for it. */
 static const struct onr_peer unknown_peer = {
-	.owd_min_ns = ONR_NO_OWD,
-	.owd_min_before_ns = ONR_NO_OWD,
+	.least.owd_min_ns = ONR_NO_OWD,
+	.least.owd_min_before_ns = ONR_NO_OWD,
 };
 
 static __always_inline struct onr_peer *peer_begin(const struct onr_addr *addr, s64 owd_ns, s64 now)
@@ -81,22 +80,23 @@ static __always_inline struct onr_peer *peer_begin(const struct onr_addr *addr, 
 	if (!p)
 		return NULL;
 	p->owd_ewma_ns = owd_ns;
-	p->window_mono_ns = now;
+	p->least.window_mono_ns = now;
 	return p;
 }
 
 /* A flow to the peer was sampled. Global, so that the verifier checks it once, and that its stack is its own. Returns 0. */
 __noinline int peer_sampled(struct onr_peer *p, const struct peer_sample *s, s64 now, s64 sigma_ns)
 {
-	s64 age, least_ns, owd_ns;
+	s64 least_ns, owd_ns;
+	bool ends;
 
 	if (!p || !s)
 		return 0;
-	age = now - p->window_mono_ns;
+	ends = onr_least_ends(&p->least, now);
 	least_ns = peer_least_ns(s, sigma_ns);
-	peer_wire(p, s, age >= ONR_OWD_WINDOW_NS, least_ns);
-	if (age >= ONR_OWD_WINDOW_NS)
-		peer_window(p, now, age);
+	peer_wire(p, s, ends, least_ns);
+	if (ends)
+		peer_window(p, now);
 	owd_ns = peer_delay(p, s, least_ns);
 	p->heard_mono_ns = now;
 	p->owd_last_ns = owd_ns;
@@ -105,8 +105,8 @@ __noinline int peer_sampled(struct onr_peer *p, const struct peer_sample *s, s64
 	if (owd_ns < least_ns) {
 		p->below_zero_mono_ns = now;
 		count(ONR_CNT_oracks_below_zero);
-	} else if (owd_ns < p->owd_min_ns) {
-		p->owd_min_ns = owd_ns;
+	} else {
+		onr_least_sample(&p->least, owd_ns);
 	}
 	return 0;
 }
@@ -148,14 +148,17 @@ static __always_inline u32 threshold_of(u32 id, const struct onr_ctl *ctl, const
 /* An authentic sample of a known peer's flow. Returns whether the qdisc should look at the flow again:
  * it is held, and may go earlier than the qdisc thinks. */
 static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_ctl *ctl, s64 now,
-				     s64 rx_mono_ns, s64 sigma_ns)
+				     s64 fleet_ahead_ns, s64 sigma_ns)
 {
+	s64 rx_mono_ns = s->rx_fleet_ns - fleet_ahead_ns;
 	enum onr_verdict verdict = ONR_UNKNOWN;
 	bool kick = false, raised = false;
 	s64 opens, guard_ns;
 	u32 threshold_ns = threshold_of(id, ctl, &s->flow.daddr);
 	struct onr_peer *peer = bpf_map_lookup_elem(&peers, &s->flow.daddr);
 	u32 sooner_q16 = peer ? peer->sooner_q16 : 0;
+	s64 least_ns = peer ? onr_least_owd(&peer->least) : ONR_NO_OWD;
+	u32 was_free = 0, is_free = 0;
 	struct peer_sample sample = {};
 
 	bpf_spin_lock(&ctl->lock);
@@ -164,9 +167,12 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 		ctl->law.threshold_ns = threshold_ns;
 		ctl->law.sooner_q16 = sooner_q16;
 		guard_ns = ctl->law.guard_threshold_ns;
+		onr_level_told(&ctl->law, least_ns, fleet_ahead_ns, s->hint);
+		was_free = ctl->law.free;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);
 		raised = ctl->law.guard_threshold_ns > guard_ns;
+		is_free = ctl->law.free;
 	}
 	if (verdict == ONR_USED) {
 		sample.owd_ns = ctl->law.sample_owd_ns;
@@ -183,6 +189,10 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 	count_verdict(verdict);
 	if (raised)
 		count(ONR_CNT_guard_raises);
+	if (is_free > was_free)
+		count(ONR_CNT_let_go);
+	if (cfg.law.law == ONR_LAW_level && !onr_hint_managed(s->hint))
+		count(ONR_CNT_oracks_without_hint);
 	if (verdict != ONR_USED)
 		return false;
 	if (!peer)
@@ -293,7 +303,7 @@ static __always_inline int orack_arrives(struct __sk_buff *ctx, const struct pac
 		count(ONR_CNT_oracks_unknown_flow);
 		return ONR_TCX_DROP;
 	}
-	if (feed_law(&s, *id, ctl, now, s.rx_fleet_ns - offset, clk.sigma_ns))
+	if (feed_law(&s, *id, ctl, now, offset, clk.sigma_ns))
 		return kick_qdisc(ctx, *id, ctl);
 	return ONR_TCX_DROP;
 }

@@ -102,7 +102,8 @@ static __always_inline bool fill_udp(struct udphdr *udp, struct onr_orack *o, co
 	o->reserved = 0;
 	o->sport = f->sport;
 	o->dport = f->dport;
-	o->len = bpf_htonl(s->len);
+	o->hint = bpf_htons(s->hint);
+	o->len = bpf_htons(s->len);
 	o->rx_fleet_hi_ns = bpf_htonl((u64)s->rx_fleet_ns >> 32);
 	o->rx_fleet_lo_ns = bpf_htonl((u32)s->rx_fleet_ns);
 	o->tag = tag_of(s, id, key);

@@ -16,6 +16,19 @@ ONR_FN s64 onr_min(s64 a, s64 b)
 	return a < b ? a : b;
 }
 
+/* a if mask is 0, b if it is all ones. Without a branch: the compiler must not see what mask is. */
+ONR_FN u64 onr_choose(u64 a, u64 b, u64 mask)
+{
+	ONR_INDEX(mask);
+	return (a & ~mask) | (b & mask);
+}
+
+/* All ones if a < b, of numbers whose difference is in s64. */
+ONR_FN u64 onr_below(s64 a, s64 b)
+{
+	return (u64)((a - b) >> 63);
+}
+
 /* Returns exact or, if the sign bit of overflow is set, the end of s64 that has the sign of a. Without a
  * branch, because the BPF verifier follows both sides of each branch, and the laws add often. */
 ONR_FN s64 onr_saturate(u64 exact, s64 a, u64 overflow)

@@ -13,25 +13,17 @@
 #ifndef ONR_GATE_H
 #define ONR_GATE_H
 
-#include "arith.h"
+#include "rate.h"
 #include "threshold.h"
 
 #define ONR_GATE_SLOWEST 100u        /* the slowest rate believed: line rate / 100 */
-#define ONR_GATE_MAX_STEP (1u << 30) /* of tau and dt in ns, of dn in bytes */
 #define ONR_GATE_MEMORY 10           /* tau: a rate is forgotten after idling so long */
 #define ONR_GATE_PATIENCE 30         /* tau: a queue that lasts so long is not a burst of managed flows */
 #define ONR_GATE_LASTING 3u          /* allowances while the queue stays above T, but not far above */
 
-ONR_FN u64 onr_gate_clamp(s64 v)
-{
-	if (v < 1)
-		return 1;
-	return v < ONR_GATE_MAX_STEP ? (u64)v : ONR_GATE_MAX_STEP;
-}
-
 ONR_FN s64 onr_gate_taus_ns(const struct onr_cfg *cfg, s64 number)
 {
-	return (s64)onr_gate_clamp(cfg->gate_tau_ns) * number;
+	return (s64)onr_tau_ns(cfg) * number;
 }
 
 /* Has what began at since_mono_ns lasted, up to the newest OR-ACK? */
@@ -42,39 +34,16 @@ ONR_FN int onr_gate_lasts(const struct onr_cfg *cfg, const struct onr_flow *flow
 					onr_gate_taus_ns(cfg, ONR_GATE_PATIENCE);
 }
 
-/* Time that the unacknowledged bytes, less spare_bytes, take at the delivery rate. */
-ONR_FN s64 onr_gate_drain_ns(const struct onr_flow *flow, u64 spare_bytes)
-{
-	u64 in_flight = flow->sent_bytes - flow->acked_bytes;
-
-	if (in_flight <= spare_bytes)
-		return 0;
-	in_flight -= spare_bytes;
-	if (in_flight >> 32)
-		in_flight = 0xffffffff;
-	return (s64)onr_mul_q16(in_flight, flow->inv_q16);
-}
-
-/* Averages the delivery of dn bytes in dt_ns into the rate. num and den stay
- * below 2^32 (halving both keeps their ratio), so no product with tau overflows. */
+/* Averages the delivery of dn bytes in dt_ns into the rate. */
 ONR_FN void onr_gate_learn(const struct onr_cfg *cfg, struct onr_flow *flow,
 			   u64 dn, u64 dt_ns)
 {
-	u64 tau = onr_gate_clamp(cfg->gate_tau_ns);
-	u64 num = flow->rate_bytes * tau / (tau + dt_ns) + dn;
-	u64 den = flow->rate_ns * tau / (tau + dt_ns) + dt_ns;
-	u64 fastest = cfg->line_ns_per_byte_q16;
-	u64 slowest = fastest * ONR_GATE_SLOWEST;
-	u64 inv;
+	u64 bytes = flow->rate_bytes, ns = flow->rate_ns;
 
-	if (num >> 32) {
-		num >>= 1;
-		den >>= 1;
-	}
-	inv = (den << 16) / num; /* num >= dn >= 1 */
-	flow->inv_q16 = inv < fastest ? fastest : inv > slowest ? slowest : inv;
-	flow->rate_bytes = num;
-	flow->rate_ns = den;
+	onr_rate_average(&bytes, &ns, dn, dt_ns, onr_tau_ns(cfg));
+	flow->inv_q16 = onr_rate_inverse(cfg, bytes, ns, ONR_GATE_SLOWEST);
+	flow->rate_bytes = bytes;
+	flow->rate_ns = ns;
 }
 
 /* Notes since when the queue is above T, and since when it is far above: longer than
@@ -111,7 +80,7 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 {
 	u64 acked = rec->mark + offset + 1; /* S_G */
 	u64 dn = acked - flow->acked_bytes;
-	u64 dt_ns = onr_gate_clamp(onr_sub(rx_ns, flow->acked_rx_mono_ns));
+	u64 dt_ns = onr_rate_clamp(onr_sub(rx_ns, flow->acked_rx_mono_ns));
 
 	if (acked > flow->sent_bytes)
 		return ONR_ABSURD; /* a mark written under another law */
@@ -122,7 +91,7 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 	} else {
 		int waited, fast, busy;
 
-		dn = onr_gate_clamp((s64)dn);
+		dn = onr_rate_clamp((s64)dn);
 		/* Held for the whole time, not idle first: else dt includes idle time. */
 		waited = flow->gated &&
 			 flow->drain_from_mono_ns == flow->acked_rx_mono_ns;
@@ -148,7 +117,7 @@ ONR_FN enum onr_verdict onr_gate_orack(const struct onr_cfg *cfg,
 ONR_FN void onr_gate_idle(const struct onr_cfg *cfg, struct onr_flow *flow,
 			  s64 now_ns)
 {
-	s64 empty_ns = onr_add(flow->drain_from_mono_ns, onr_gate_drain_ns(flow, 0));
+	s64 empty_ns = onr_add(flow->drain_from_mono_ns, onr_rate_drain_ns(flow, 0));
 
 	if (!flow->inv_q16 || empty_ns >= now_ns)
 		return;
@@ -160,7 +129,7 @@ ONR_FN void onr_gate_idle(const struct onr_cfg *cfg, struct onr_flow *flow,
 	}
 	flow->above_since_mono_ns = 0;
 	flow->far_since_mono_ns = 0;
-	flow->drain_from_mono_ns = onr_sub(now_ns, onr_gate_drain_ns(flow, 0));
+	flow->drain_from_mono_ns = onr_sub(now_ns, onr_rate_drain_ns(flow, 0));
 }
 
 /* The head leaves. Returns the record's mark, S before it. */
@@ -186,7 +155,7 @@ ONR_FN s64 onr_gate_opens(const struct onr_cfg *cfg, struct onr_flow *flow,
 	if (!flow->far_since_mono_ns &&
 	    onr_gate_lasts(cfg, flow, flow->above_since_mono_ns))
 		spare *= ONR_GATE_LASTING;
-	drain_ns = onr_gate_drain_ns(flow, spare);
+	drain_ns = onr_rate_drain_ns(flow, spare);
 	if (!flow->inv_q16 || !drain_ns)
 		return now_ns;
 	opens_ns = onr_sub(onr_add(flow->drain_from_mono_ns, drain_ns), threshold_ns);

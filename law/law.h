@@ -9,6 +9,7 @@
 
 #include "gate.h"
 #include "guard.h"
+#include "level.h"
 #include "onramp.h"
 #include "wire.h"
 

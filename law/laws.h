@@ -11,6 +11,7 @@
 	X(off, pause, "measures and holds nothing")                              \
 	X(strawman, pause, "pauses a flow for as long as its delay is above T (eq. 2 of the paper)") \
 	X(final, pause, "the strawman less what past pauses have removed (eqs. 3 and 4)") \
-	X(gate, gate, "caps what a flow has in flight")
+	X(gate, gate, "caps what a flow has in flight")                             \
+	X(level, level, "caps what a flow has in flight, where its receiver says that holding is of use")
 
 #endif

@@ -9,7 +9,7 @@
 #include "types.h"
 
 /* Counts changes of the layouts below; a pinned map of another ABI is not read. */
-#define ONR_ABI 5
+#define ONR_ABI 6
 
 enum onr_law {
 #define ONR_LAW_ID(name, rules, meaning) ONR_LAW_##name,
@@ -73,6 +73,24 @@ struct onr_flow {
 	u64 inv_q16;               /* ns per byte of the delivery rate; 0 = no sample yet */
 	s64 above_since_mono_ns;   /* since when each OR-ACK showed more than T; 0 = the last did not */
 	s64 far_since_mono_ns;     /* the same for more than managed flows can cause */
+	/* level.h, which has acked_bytes to inv_q16 of gate.h too, in the same meaning, and
+	 * above_since_mono_ns: since when the queue is longer than managed flows make it */
+	s64 left_mono_ns;          /* when the last head left; 0: none has */
+	s64 mode_mono_ns;          /* when the flow was let go, or held again */
+	s64 level_ns;              /* T_p, from the last OR-ACK */
+	s64 allowed_ns;            /* T_now of a flow that is not young, from the last OR-ACK */
+	s64 fleet_ahead_ns;        /* fleet time less mono at the last OR-ACK; the caller writes it */
+	u32 back_ns;               /* peak of the time that OR-ACKs take to come back */
+	u32 step_bytes;            /* peak of the bytes between two OR-ACKs */
+	u32 doubled_bytes;         /* S at the last doubling of the rate, modulo 2^32 */
+	u32 young_bytes;           /* S when the flow was last idle, modulo 2^32 */
+	s32 owd_avg_ns;            /* average of the delay over 8 samples */
+	u16 hint;                  /* what the receiver says (receiver.h); the caller writes it. 0: unknown */
+	u8 doublings;              /* of the rate since the last queue */
+	u8 tries;                  /* the time between two trials of holding has doubled so often */
+	u8 free;                   /* let go: holding was of no use */
+	u8 young;                  /* has sent little since it was idle */
+	u8 reserved[6];
 	/* guard.h */
 	s64 guard_from_mono_ns;    /* when the window began */
 	s64 guard_held_ns;         /* for how long heads were held in it */
@@ -84,13 +102,13 @@ struct onr_flow {
 	u32 sample_offset;         /* of the last used sample's byte in its segment */
 	u32 threshold_ns;          /* T of this flow's peer; 0: the configuration's */
 	u32 sooner_q16;            /* a byte follows the one before by so much less than line_ns_per_byte_q16 */
-	u32 reserved;
+	s32 least_ns;              /* least delay to this flow's peer, in +-2^30 ns; 0 also if it is not known */
 	u8 sampled;                /* sample_* are valid */
 	u8 held;                   /* the head has been refused and has not left */
 	u8 capped;                 /* the head may go because max_pause_ns is over */
-	u8 gated;                  /* the gate refused a head since the last sample */
+	u8 gated;                  /* gate or level refused a head since the last sample */
 };
-_Static_assert(sizeof(struct onr_flow) == 200, "bump ONR_ABI");
+_Static_assert(sizeof(struct onr_flow) == 272, "bump ONR_ABI");
 
 /* One transmission of bytes [seq, seq + len), sequence numbers modulo 2^32. */
 struct onr_record {

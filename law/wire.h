@@ -8,13 +8,12 @@
 #define ONR_WIRE_H
 
 #include "arith.h"
+#include "least.h"
 #include "state.h"
 
 #define ONR_WIRE_NEAR 1448u /* offsets below it are near: the first packet has them all */
 #define ONR_WIRE_FAR 8192u  /* those from here on are far */
 #define ONR_WIRE_ENOUGH 64u /* samples of each, so that some of them met no queue */
-
-#define ONR_NO_OWD 0x7fffffffffffffffll /* a least delay without a sample */
 
 /* The sample with the least delay of some. All zero: none. */
 struct onr_wire_least {

@@ -20,7 +20,10 @@ local of_orack = {
 	reserved = ProtoField.uint16("onramp_orack.reserved", "Reserved", base.HEX),
 	sport = ProtoField.uint16("onramp_orack.srcport", "Source port of the data"),
 	dport = ProtoField.uint16("onramp_orack.dstport", "Destination port of the data"),
-	len = ProtoField.uint32("onramp_orack.len", "Payload of the segment (bytes)"),
+	managed = ProtoField.uint16("onramp_orack.managed", "Managed part of arrivals (31sts, 0: unknown)", base.DEC, nil, 0xf800),
+	use = ProtoField.uint16("onramp_orack.use", "Use of the receiver's line (eighths)", base.DEC, nil, 0x0700),
+	flows = ProtoField.uint16("onramp_orack.flows", "Managed flows", base.DEC, nil, 0x00ff),
+	len = ProtoField.uint16("onramp_orack.len", "Payload of the segment (bytes, at most 65,535)"),
 	arrived = ProtoField.int64("onramp_orack.rx_fleet_ns", "Arrival of the segment (fleet time, ns)"),
 	tag = ProtoField.uint64("onramp_orack.tag", "Tag", base.HEX),
 }
@@ -39,14 +42,15 @@ function orack.dissector(buffer, info, tree)
 	end
 	local fields = {
 		{ "version", 0, 1 }, { "flags", 1, 1 }, { "key", 2, 2 }, { "seq", 4, 4 }, { "scratch", 8, 2 },
-		{ "reserved", 10, 2 }, { "sport", 12, 2 }, { "dport", 14, 2 }, { "len", 16, 4 }, { "arrived", 20, 8 },
+		{ "reserved", 10, 2 }, { "sport", 12, 2 }, { "dport", 14, 2 }, { "managed", 16, 2 },
+		{ "use", 16, 2 }, { "flows", 16, 2 }, { "len", 18, 2 }, { "arrived", 20, 8 },
 		{ "tag", 28, 8 },
 	}
 	for _, field in ipairs(fields) do
 		node:add(of_orack[field[1]], buffer(field[2], field[3]))
 	end
 	info.cols.info = string.format("of data %d > %d, seq %d, len %d", buffer(12, 2):uint(), buffer(14, 2):uint(),
-		buffer(4, 4):uint(), buffer(16, 4):uint())
+		buffer(4, 4):uint(), buffer(18, 2):uint())
 end
 
 -- Messages of clock synchronisation

@@ -30,7 +30,9 @@ pub struct Orack {
     /// Of the data.
     pub sport: u16,
     pub dport: u16,
-    pub len: u32,
+    /// What the receiver says about its port.
+    pub hint: u16,
+    pub len: u16,
     pub rx_fleet_ns: i64,
     pub tag: u64,
 }
@@ -69,7 +71,8 @@ impl Orack {
             csum_scratch: u16::from_be(o.csum_scratch),
             sport: u16::from_be(o.sport),
             dport: u16::from_be(o.dport),
-            len: u32::from_be(o.len),
+            hint: u16::from_be(o.hint),
+            len: u16::from_be(o.len),
             rx_fleet_ns: i64::from(u32::from_be(o.rx_fleet_hi_ns)) << 32
                 | i64::from(u32::from_be(o.rx_fleet_lo_ns)),
             tag: o.tag,
@@ -89,6 +92,7 @@ impl Orack {
             csum_scratch: self.csum_scratch.to_be(),
             sport: self.sport.to_be(),
             dport: self.dport.to_be(),
+            hint: self.hint.to_be(),
             len: self.len.to_be(),
             rx_fleet_hi_ns: ((self.rx_fleet_ns >> 32) as u32).to_be(),
             rx_fleet_lo_ns: (self.rx_fleet_ns as u32).to_be(),
@@ -120,7 +124,10 @@ impl Orack {
         let (sport, dport) = (self.sport.to_be(), self.dport.to_be());
         words.push(u64::from(sport) << 48 | u64::from(dport) << 32 | u64::from(self.seq));
         words.push(
-            u64::from(self.len) << 32 | u64::from(self.key_id) << 16 | u64::from(self.version),
+            u64::from(self.hint) << 48
+                | u64::from(self.len) << 32
+                | u64::from(self.key_id) << 16
+                | u64::from(self.version),
         );
         words.push(self.rx_fleet_ns as u64);
         let half = |at| u64::from_ne_bytes(be(key, at));

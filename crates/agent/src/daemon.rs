@@ -415,7 +415,7 @@ impl Daemon {
 
 /// The least delay to a peer in the last two windows.
 fn min_owd_ns(peer: &onr_peer) -> Option<i64> {
-    let min_ns = peer.owd_min_ns.min(peer.owd_min_before_ns);
+    let min_ns = peer.least.owd_min_ns.min(peer.least.owd_min_before_ns);
     (min_ns != ONR_NO_OWD as i64).then_some(min_ns)
 }
 

@@ -4,11 +4,11 @@
 pub use crate::lists::COUNTERS;
 pub use crate::raw::{
     bpf_spin_lock, onr_addr, onr_at_egress, onr_cfg, onr_clock, onr_clock_params, onr_ctl,
-    onr_dev_cfg, onr_flow, onr_key, onr_kicks, onr_orack, onr_peer, onr_prefix, onr_probe_event,
-    onr_probe_kind, onr_rack_port, onr_record, onr_records, onr_rule, onr_rules, onr_tuple,
-    ONR_ABI, ONR_BUCKETS, ONR_CGROUP_LEVELS, ONR_FLOWS, ONR_KEYS, ONR_KEY_BYTES, ONR_MAX_FLOWS,
-    ONR_MAX_PEERS, ONR_MAX_QUEUES, ONR_MAX_RULES, ONR_MAX_SLOTS, ONR_NEVER_NS, ONR_NO_OWD,
-    ONR_ORACK_PORT, ONR_ORACK_VERSION, ONR_SAMPLE_BYTES, ONR_THRESHOLD_OF_PEER,
+    onr_dev_cfg, onr_flow, onr_key, onr_kicks, onr_least, onr_orack, onr_peer, onr_prefix,
+    onr_probe_event, onr_probe_kind, onr_rack_port, onr_record, onr_records, onr_rule, onr_rules,
+    onr_tuple, ONR_ABI, ONR_BUCKETS, ONR_CGROUP_LEVELS, ONR_FLOWS, ONR_KEYS, ONR_KEY_BYTES,
+    ONR_MAX_FLOWS, ONR_MAX_PEERS, ONR_MAX_QUEUES, ONR_MAX_RULES, ONR_MAX_SLOTS, ONR_NEVER_NS,
+    ONR_NO_OWD, ONR_ORACK_PORT, ONR_ORACK_VERSION, ONR_SAMPLE_BYTES, ONR_THRESHOLD_OF_PEER,
 };
 
 use std::net::{IpAddr, Ipv6Addr};

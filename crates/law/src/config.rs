@@ -72,6 +72,12 @@ impl Config {
         self
     }
 
+    /// The law; an unknown number is `Off`.
+    pub fn law(&self) -> Law {
+        let number = self.0.law as usize;
+        Law::all().nth(number).unwrap_or(Law::Off)
+    }
+
     /// The C structure.
     pub fn abi(&self) -> &raw::onr_cfg {
         &self.0

@@ -1,6 +1,6 @@
 //! The state of one flow and one transmission of it: [`Flow`], [`Record`].
 
-use crate::{raw, Config, Verdict};
+use crate::{raw, Config, Hint, Verdict};
 use onramp_units::{Mono, Span, Time};
 
 /// The law's state of one flow; the default is a new flow.
@@ -18,7 +18,32 @@ impl Record {
     }
 }
 
+/// What comes with an OR-ACK besides the sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Told {
+    /// Least delay to the flow's peer, if it is known.
+    pub least: Option<Span>,
+    /// Fleet time less the sender's monotonic time.
+    pub fleet_ahead: Span,
+    /// What the receiver says about its port.
+    pub hint: Hint,
+}
+
 impl Flow {
+    /// Tells the law what comes with the next OR-ACK. Only `level` uses it.
+    pub fn tell(&mut self, told: &Told) {
+        let least_ns = told.least.map_or(raw::ONR_NO_OWD as i64, Span::as_ns);
+        // SAFETY: the reference is valid for the call, which does not keep it.
+        unsafe {
+            raw::onr_level_told(
+                &mut self.0,
+                least_ns,
+                told.fleet_ahead.as_ns(),
+                told.hint.bits().into(),
+            );
+        }
+    }
+
     /// Bytes `seq .. seq + len` are handed to the device. Use this if the transport keeps the
     /// record with the packet, and [`crate::Records::sent`] otherwise.
     pub fn sent(&mut self, config: &Config, now: Time<Mono>, seq: u32, len: u32) -> Record {

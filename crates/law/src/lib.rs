@@ -23,8 +23,10 @@ pub mod defaults;
 mod flow;
 mod histogram;
 mod laws;
+mod least;
 mod nic;
 mod rapid;
+mod receiver;
 mod records;
 mod tbtcp;
 mod timely;
@@ -42,12 +44,14 @@ mod lists {
 
 pub use clock::FleetLine;
 pub use config::{ns_per_byte_q16, Config};
-pub use flow::{Flow, Record};
+pub use flow::{Flow, Record, Told};
 pub use histogram::{histogram_bound_ns, histogram_bucket, HISTOGRAM_BUCKETS};
 pub use laws::UnknownLaw;
+pub use least::Least;
 pub use nic::{Nic, NicCounts};
 pub use rapid::{Arrival, Estimate, Rapid, RapidConfig};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
+pub use receiver::{Hint, Receiver};
 pub use records::{next_sampled_byte, sampled_byte, Records};
 pub use tbtcp::Tbtcp;
 pub use timely::{Timely, TimelyConfig};

@@ -10,6 +10,7 @@ use crate::flows::network::Network;
 use crate::flows::starts::Starts;
 use crate::host::clock::Clocks;
 use crate::host::config::{self, Config};
+use crate::host::hints::Hints;
 use crate::host::huygens::{Edge, Prober};
 use crate::host::kernel::Kernels;
 use crate::host::nic::Nics;
@@ -65,6 +66,8 @@ pub(crate) struct Beginning {
     pub network: Arc<Network>,
     pub config: Config,
     pub laws: Arc<[Option<onramp_law::Config>]>,
+    /// By node: the law with the rate of its line, if receivers count for the law.
+    pub lines: Arc<[onramp_law::Config]>,
     /// Who probes whom.
     pub edges: Arc<[Edge]>,
 }
@@ -98,6 +101,7 @@ impl Domain {
                     Prober::new(probing, edges, network, config.seed, nodes)
                 }),
                 laws: beginning.laws.clone(),
+                hints: Hints::new(&beginning.lines),
                 last_delays: HashMap::new(),
                 rtts: None,
                 config: config.clone(),

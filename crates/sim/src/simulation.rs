@@ -9,6 +9,7 @@ use crate::flows::flow::{Flow, Outcome};
 use crate::flows::network::Network;
 use crate::host::config::{Config, Hosts};
 use crate::host::delays::Delays;
+use crate::host::hints::uses_hints;
 use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
 use crate::host::kernel::rounds::{Round, Rounds};
 use crate::host::kernel::signals::{Pair, Signals};
@@ -109,15 +110,21 @@ impl Simulation {
         let host_rate = topology.host_rate();
         let memories = provision(&config, topology, &mut ports, host_rate);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
+        let nodes = 0..topology.nodes() as u32;
+        let rate = |node| ports[network.port_of(node) as usize].rate;
+        let line_of = |law: onramp_law::Config| {
+            nodes
+                .clone()
+                .map(move |node| law.line_rate(rate(node)))
+                .collect()
+        };
         let of_line = |law: onramp_law::Config| {
-            let rate = |node| ports[network.port_of(node) as usize].rate;
-            let nodes = 0..topology.nodes() as u32;
             let is_managed = |node: &u32| match config.managed {
                 Some((first, last)) => (first..=last).contains(node),
                 None => true,
             };
             let law_of = |node| is_managed(&node).then(|| law.line_rate(rate(node)));
-            nodes.map(law_of).collect()
+            nodes.clone().map(law_of).collect()
         };
         let hosts: Vec<u32> = topology.hosts().collect();
         let mesh_of = |probing: Probing| mesh(&hosts, probing.degree, config.seed);
@@ -129,6 +136,10 @@ impl Simulation {
         let beginning = Beginning {
             edges,
             laws: config.law.map_or_else(|| [].into(), of_line),
+            lines: config
+                .law
+                .filter(uses_hints)
+                .map_or_else(|| [].into(), line_of),
             network: network.clone(),
             fabric: fabric::Beginning {
                 rounding: config.rounding,
@@ -139,7 +150,7 @@ impl Simulation {
                 wire_times: rates.iter().map(wire_times).collect(),
                 carries: Carries {
                     int: config.hosts.feedback() == Feedback::Int && !is_kernel,
-                    stamps: config.law.is_some() && !is_kernel,
+                    stamps: config.law.is_some_and(|law| !is_kernel || uses_hints(&law)),
                     acknowledgements: is_kernel,
                 },
                 ports,

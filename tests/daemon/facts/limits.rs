@@ -10,7 +10,7 @@ use std::{
 
 use bytemuck::bytes_of;
 use libbpf_rs::{MapCore, MapFlags};
-use onramp_law::abi::{onr_addr, onr_peer, ONR_MAX_PEERS};
+use onramp_law::abi::{onr_addr, onr_least, onr_peer, ONR_MAX_PEERS};
 
 use crate::{
     agent::{Agent, LATENESS_NS},
@@ -182,7 +182,10 @@ fn host(number: u32) -> onr_addr {
 fn hear(agent: &Agent, hosts: Range<u32>, ago: Duration) {
     let peer = onr_peer {
         heard_mono_ns: now_mono_ns() - ago.as_nanos() as i64,
-        owd_min_ns: 1_000_000,
+        least: onr_least {
+            owd_min_ns: 1_000_000,
+            ..onr_least::default()
+        },
         ..Default::default()
     };
     let peers = map(agent, "peers");

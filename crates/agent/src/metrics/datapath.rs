@@ -136,6 +136,8 @@ pub(super) const METRICS: &[Metric] = &[
                 ("lease_expired", "holds_refused_lease"),
                 ("departure_ignored", "departures_ignored"),
                 ("guard_raised", "guard_raises"),
+                ("let_go", "let_go"),
+                ("receiver_silent", "oracks_without_hint"),
             ],
         ),
     },

@@ -2,13 +2,15 @@
 //! these also says that extreme integers are survived.
 
 mod gate;
+mod level;
 mod pause;
 
 use onramp_law::abi::{onr_cfg, onr_record};
 use onramp_law::{
-    next_sampled_byte, sampled_byte, Config, Flow, Law, Record, Records, Verdict, SAMPLE_BYTES,
+    next_sampled_byte, sampled_byte, Config, Flow, Hint, Law, Record, Records, Told, Verdict,
+    SAMPLE_BYTES,
 };
-use onramp_units::{Mono, Time};
+use onramp_units::{Mono, Span, Time};
 use proptest::prelude::*;
 
 /// Nanoseconds of the sender's clock.
@@ -90,6 +92,32 @@ enum Event {
     Ask {
         wait: i64,
     },
+    Told(Told),
+}
+
+/// What may come with an OR-ACK: bits that contradict each other, and fleet time that jumps.
+fn told() -> impl Strategy<Value = Told> {
+    let least = prop_oneof![
+        Just(None),
+        (0i64..50_000).prop_map(Some),
+        extreme().prop_map(Some)
+    ];
+    let hint = prop_oneof![
+        Just(0),
+        Just(u16::MAX),
+        Just(31 << 11 | 7 << 8 | 2),
+        any::<u16>()
+    ];
+    (least, extreme(), hint).prop_map(|(least_ns, ahead_ns, bits)| Told {
+        least: least_ns.map(span),
+        fleet_ahead: span(ahead_ns),
+        hint: Hint::of_bits(bits),
+    })
+}
+
+/// So many ns, as far as a span reaches.
+fn span(ns: i64) -> Span {
+    Span::from_ns(ns.clamp(i64::MIN / 1_000, i64::MAX / 1_000))
 }
 
 fn event(owd: impl Strategy<Value = i64>) -> impl Strategy<Value = Event> {
@@ -101,6 +129,7 @@ fn event(owd: impl Strategy<Value = i64>) -> impl Strategy<Value = Event> {
         1 => ([extreme(), extreme()], any::<u32>(), any::<u32>(), any::<u32>(), extreme())
             .prop_map(|(record, seq, len, byte, rx)| Event::Forged { record, seq, len, byte, rx }),
         3 => wait().prop_map(|wait| Event::Ask { wait }),
+        3 => told().prop_map(Event::Told),
     ]
 }
 
@@ -170,6 +199,10 @@ impl Sender {
                     again.is_none_or(|t| t > at(self.now)),
                     "{again:?} is not later than now"
                 );
+                None
+            }
+            Event::Told(ref told) => {
+                self.flow.tell(told);
                 None
             }
         }

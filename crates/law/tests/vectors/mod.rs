@@ -33,6 +33,8 @@ pub enum Op {
     },
     /// May the head go: `onr_may_go`.
     MayGo { now: i64 },
+    /// What comes with the next OR-ACK: `onr_level_told`.
+    Told { least: i64, ahead: i64, hint: u16 },
 }
 
 /// The verdicts as vector files name them, in the order of `enum onr_verdict`.
@@ -45,14 +47,21 @@ macro_rules! fields {
     };
 }
 
-fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 31] {
+fn flow_fields(f: &onr_flow) -> [(&'static str, i128); 46] {
     let (list, bytes) = fields!(f;
         held_since_mono_ns sample_sent_mono_ns sample_owd_ns sent_bytes sample_pause_ns
         pause_total_ns pause_from_mono_ns pause_until_mono_ns acked_bytes acked_rx_mono_ns
         acked_mono_ns drain_from_mono_ns rate_bytes rate_ns inv_q16 above_since_mono_ns far_since_mono_ns
+        left_mono_ns mode_mono_ns level_ns allowed_ns fleet_ahead_ns back_ns step_bytes doubled_bytes
+        young_bytes owd_avg_ns hint doublings tries free young
         guard_from_mono_ns guard_held_ns guard_lowest_ns guard_threshold_ns guard_raised_mono_ns
-        beta_q16 sample_offset threshold_ns sooner_q16 reserved sampled held capped gated);
-    assert_eq!(bytes, size_of::<onr_flow>(), "a field is not compared");
+        beta_q16 sample_offset threshold_ns sooner_q16 least_ns sampled held capped gated);
+    let reserved = size_of_val(&f.reserved);
+    assert_eq!(
+        bytes + reserved,
+        size_of::<onr_flow>(),
+        "a field is not compared"
+    );
     list
 }
 
@@ -89,6 +98,7 @@ pub fn step(machine: &mut dyn Machine, op: &Op) -> String {
     let mut line = op.to_string();
     let answer = match op {
         Op::Sent { .. } => "sent".to_owned(),
+        Op::Told { .. } => "told".to_owned(),
         Op::MayGo { .. } => result.to_string(),
         Op::Orack { .. } | Op::Arrived { .. } => VERDICTS[result as usize].to_owned(),
     };
@@ -156,6 +166,9 @@ impl std::fmt::Display for Op {
                 r.sent_mono_ns, r.mark, r.seq, r.len
             ),
             Op::MayGo { now } => write!(f, "may_go now={now}"),
+            Op::Told { least, ahead, hint } => {
+                write!(f, "told least={least} ahead={ahead} hint={hint}")
+            }
         }
     }
 }
@@ -220,6 +233,13 @@ impl<'a> Words<'a> {
     }
 
     fn op(&self) -> Op {
+        if self.verb == "told" {
+            return Op::Told {
+                least: self.need("least"),
+                ahead: self.need("ahead"),
+                hint: self.need("hint"),
+            };
+        }
         let now = self.need("now");
         match self.verb {
             "sent" => Op::Sent {

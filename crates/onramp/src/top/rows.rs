@@ -34,6 +34,7 @@ const FAIL_OPEN: &[&str] = &[
     "holds_refused_lease",
     "departures_ignored",
     "guard_raises",
+    "let_go",
 ];
 const DROPS: &[&str] = &["limit_drops", "flow_limit_drops"];
 

@@ -75,6 +75,19 @@ impl Clocks {
         ))
     }
 
+    /// Fleet time as `host` knows it, less its own clock, which timers use; zero if it does not know it.
+    pub fn fleet_ahead(&self, now: Time<Sim>, host: u32) -> Span {
+        let ahead_ns = match self.synchronised {
+            true => self
+                .fleet_ns(host, now)
+                .map_or(0, |fleet_ns| fleet_ns - mono(now).ticks()),
+            false => self.clocks[host as usize]
+                .ahead_ns(mono(now).ticks())
+                .round() as i64,
+        };
+        Span::from_ns(ahead_ns)
+    }
+
     fn fleet_ns(&self, host: u32, now: Time<Sim>) -> Option<i64> {
         let correction = self.corrections[host as usize].as_ref()?;
         Some(correction.fleet(self.reads(host, now)).ticks())

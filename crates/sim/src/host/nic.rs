@@ -147,6 +147,7 @@ impl Nics {
     pub(crate) fn receive(&mut self, site: &mut Site, id: u32) {
         let port = u32::from(site.net.packets[id].at_port);
         let host = site.net.ports[port as usize].node;
+        site.count_arrival(host, id);
         match site.net.packets[id].kind {
             Kind::Pause | Kind::Resume => {
                 if site.net.set_paused(port, id) {

@@ -2,6 +2,7 @@
 
 use super::clock::Clocks;
 use super::config::Config;
+use super::hints::Hints;
 use super::huygens::Prober;
 use super::rtts::{RttSample, Rtts};
 use crate::flows::network::Network;
@@ -24,6 +25,8 @@ pub(crate) struct Site {
     pub laws: Arc<[Option<onramp_law::Config>]>,
     /// By local sender and receiver: the last delay, and the time of its measurement; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
+    /// What receivers count and senders know, if the law uses it.
+    pub hints: Option<Hints>,
     /// Round-trip times, if they are recorded.
     pub rtts: Option<Rtts>,
 }

@@ -2,15 +2,17 @@
 
 use super::packet::PerPacket;
 use onramp_cc::int::IntStack;
-use onramp_law::Record;
+use onramp_law::{Hint, Record};
 use onramp_units::{Mono, Sim, Time};
 
-/// Content of a data packet, which its OR-ACK or acknowledgement returns.
+/// Content of a data packet, which its OR-ACK or acknowledgement returns; of a kernel host's OR-ACK only the hint.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stamp {
     pub record: Record,
     /// Arrival time at the receiver, on the sender's clock, if known.
     pub received: Option<Time<Mono>>,
+    /// What the receiver says about its port.
+    pub hint: Hint,
 }
 
 /// Content of an acknowledgement: RFC 9293 and the newest blocks of RFC 2018.

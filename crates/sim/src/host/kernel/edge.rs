@@ -8,9 +8,10 @@ use super::MSS;
 use crate::host::clock::{mono, sim};
 use crate::host::edge::{held_until, law_of, or_ack, reuse};
 use crate::host::site::Site;
+use crate::net::carried::Stamp;
 use crate::net::packet::Packet;
 use crate::tcp::sender::Segment;
-use onramp_law::{sampled_byte, Records};
+use onramp_law::{sampled_byte, Hint, Records, Verdict};
 use onramp_units::{Mono, Time};
 
 impl Kernels {
@@ -95,12 +96,20 @@ impl Kernels {
         };
         let place = self.incoming_of(site, &data);
         let back = self.incoming_ends[place].back;
+        let hint = site.hint(host, data.connection);
         let or_ack = site.net.packets.add(Packet {
             seq: u64::from(byte),
             // Arrival time of the data, on the sender's clock.
             sent: sim(received),
             ..or_ack(&data, back)
         });
+        if hint != Hint::default() {
+            let stamp = Stamp {
+                hint,
+                ..Stamp::default()
+            };
+            site.net.carried.stamps.set(or_ack, stamp);
+        }
         let port = site.network.port_of(host);
         site.net.ports[port as usize]
             .data
@@ -119,9 +128,12 @@ impl Kernels {
             let connection = &mut self.outgoing[place];
             let (byte, now, received) = (packet.seq as u32, mono(site.net.now), mono(packet.sent));
             let flow = &mut connection.law;
+            let plan = &site.network.flows[packet.flow as usize];
+            let hosts = (plan.src, plan.dst);
+            site.tell(hosts, flow, site.net.carried.stamps.of(id).hint);
+            let mut used = false;
             if let Some(records) = &mut connection.records {
-                // The verdict only states whether the law used the sample.
-                records.orack(law, flow, byte, now, received);
+                used = records.orack(law, flow, byte, now, received) == Verdict::Used;
             }
             let entries = &mut self.hosts[host as usize].entries;
             entries
@@ -131,6 +143,7 @@ impl Kernels {
             let owd = self.outgoing[place].law.owd();
             self.outgoing[place].sender.or_acked(owd);
             site.keep_delay(packet.flow, owd);
+            site.note_least(hosts, owd.filter(|_| used));
         }
         site.net.packets.free(id);
         self.send(site, host);

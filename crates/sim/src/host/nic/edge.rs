@@ -36,7 +36,7 @@ impl Nics {
         let (seq, len) = (packet.seq as u32, u32::from(packet.payload));
         let stamp = Stamp {
             record: sender.law.sent(law, mono(site.net.now), seq, len),
-            received: None,
+            ..Stamp::default()
         };
         site.net.carried.stamps.set(id, stamp);
     }
@@ -62,6 +62,7 @@ impl Nics {
         }
         let stamp = Stamp {
             received,
+            hint: site.hint(host, data.connection),
             ..*site.net.carried.stamps.of(id)
         };
         if self.own.piggyback {
@@ -86,7 +87,8 @@ impl Nics {
         let Packet {
             flow, connection, ..
         } = site.net.packets[id];
-        let src = site.network.flows[flow as usize].src;
+        let plan = &site.network.flows[flow as usize];
+        let (src, dst) = (plan.src, plan.dst);
         let Some(law) = law_of(&site.laws, src) else {
             return;
         };
@@ -101,6 +103,7 @@ impl Nics {
         // The verdict only states whether the law used the sample.
         let owd = match sender.filter(|sender| !sender.is_over()) {
             Some(sender) => {
+                site.tell((src, dst), &mut sender.law, stamp.hint);
                 sender.law.orack(law, record, seq, now, received);
                 if sender.entry != NONE {
                     let entries = &mut self.nics[src as usize].flows;
@@ -116,6 +119,7 @@ impl Nics {
             }
         };
         site.keep_delay(flow, owd);
+        site.note_least((src, dst), owd);
     }
 }
 
