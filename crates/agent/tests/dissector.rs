@@ -112,7 +112,7 @@ fn an_orack_has_the_fields_that_the_kernel_writes() {
         seq: 14_480u32.to_be(),
         sport: 40_000u16.to_be(),
         dport: 80u16.to_be(),
-        len: 1_448u32.to_be(),
+        len: 1_448u16.to_be(),
         rx_fleet_hi_ns: 1u32.to_be(),
         rx_fleet_lo_ns: 5u32.to_be(),
         tag: 0x0102_0304_0506_0708u64.to_be(),
