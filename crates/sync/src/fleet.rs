@@ -368,7 +368,8 @@ impl Fleet {
                 offset_variance: shared * error.sigma_ns.powi(2),
                 drift_variance: shared * error.drift_sigma.powi(2),
             };
-            if foretold.known.is_some() {
+            // Of what a host followed under another leader nobody knows how exact it is, but a jump away from it is a surprise.
+            if foretold.windows > 0 {
                 let off = (found.offset_ns - foretold.offset_ns).powi(2);
                 let before = foretold.surprise.filter(|_| clock.windows > SETTLED);
                 let mean = before.unwrap_or(off);

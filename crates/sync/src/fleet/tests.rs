@@ -301,3 +301,27 @@ fn another_coordinator_goes_on_where_the_last_one_stopped() {
         assert!(anew.error.sigma_ns <= FIRST_SIGMA_NS, "{anew:?}");
     }
 }
+
+/// Of its first window another coordinator has only what one host says, and that is false: no loop contradicts it.
+#[test]
+fn a_jump_away_from_the_last_coordinator_is_doubted() {
+    let mut first = Fleet::new(Wander::default());
+    let followed = (1..6).map(|n| first.window(3, &reports(2 * n)).corrections);
+    let followed: Vec<_> = followed.last().expect("windows").into_iter().collect();
+    let mut second = Fleet::new(Wander::default());
+    for (host, is) in followed.iter().enumerate() {
+        second.recall(host, &is.expect("a member"));
+    }
+    let mut star = reports(12);
+    star.remove(0);
+    star.iter_mut()
+        .for_each(|report| report.line.about_ns += 9_000_000);
+    for (is, anew) in followed.iter().zip(second.window(3, &star).corrections) {
+        let (is, anew) = (is.expect("a member"), anew.expect("a member"));
+        let off = is.offset_at(anew.reference) - anew.offset_at(anew.reference);
+        assert!(
+            off.abs() as f64 <= 3.0 * anew.error.sigma_ns,
+            "{off} ns, {anew:?}"
+        );
+    }
+}
