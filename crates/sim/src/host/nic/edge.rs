@@ -64,7 +64,7 @@ impl Nics {
             received,
             ..*site.net.carried.stamps.of(id)
         };
-        if self.own.piggyback {
+        if self.common.piggyback {
             site.net.carried.stamps.set(id, stamp);
             return false;
         }
