@@ -67,6 +67,13 @@ pub struct RunResult {
     pub cost: BTreeMap<String, f64>,
 }
 
+impl RunResult {
+    /// Whether hosts of the run are in groups.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.resolved.get("hosts").is_some()
+    }
+}
+
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SummaryFile {

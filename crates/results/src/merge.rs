@@ -23,7 +23,7 @@ pub fn merge(scenario: &Scenario, directory: &Path, world: &str) -> Result<Summa
     let read = |&index: &usize| read_json::<RunResult>(&part(directory, "run", index, "json"));
     let runs = finished.iter().map(read).collect::<Result<Vec<_>>>()?;
     let labels = Labels::of(&runs);
-    for table in tables() {
+    for table in tables(runs.iter().any(RunResult::has_groups)) {
         let names = table.names();
         let groups = runs.iter().flat_map(|run| {
             let path = part(directory, table.stem, run.run, "parquet");
@@ -52,7 +52,8 @@ pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
     let is_whole = |index: usize| {
         let result: Result<RunResult> = read_json(&part(directory, "run", index, "json"));
         let has = |stem: &str| part(directory, stem, index, "parquet").exists();
-        result.is_ok_and(|result| !result.partial) && tables().iter().all(|table| has(table.stem))
+        result.is_ok_and(|result| !result.partial)
+            && tables(false).iter().all(|table| has(table.stem))
     };
     let runs = 0..scenario.runs().len();
     runs.filter(|&index| !is_whole(index)).collect()
@@ -70,6 +71,7 @@ mod tests {
             traffic: 0,
             request: Some(3),
             src: 1,
+            group: None,
             dst: 0,
             size_bytes: Some(2000),
             start_ns: 10,

@@ -13,6 +13,8 @@ pub(crate) struct ColumnOf<Row> {
     pub worlds: &'static str,
     /// Its meaning.
     pub meaning: &'static str,
+    /// Whether only the results of scenarios with [[hosts]] have it.
+    of_groups: bool,
     get: Get<Row>,
 }
 
@@ -37,8 +39,21 @@ const fn column<Row>(
         name,
         worlds,
         meaning,
+        of_groups: false,
         get,
     }
+}
+
+/// A column that only the results of scenarios with `[[hosts]]` have.
+const fn of_groups<Row>(
+    name: &'static str,
+    worlds: &'static str,
+    get: Get<Row>,
+    meaning: &'static str,
+) -> ColumnOf<Row> {
+    let mut of_groups = column(name, worlds, get, meaning);
+    of_groups.of_groups = true;
+    of_groups
 }
 
 const BOTH: &str = "both";
@@ -46,11 +61,12 @@ const SIM: &str = "sim";
 
 /// Of `flows.parquet`.
 #[rustfmt::skip]
-pub(crate) const FLOWS: [ColumnOf<FlowRow>; 16] = [
+pub(crate) const FLOWS: [ColumnOf<FlowRow>; 17] = [
     column("kind", BOTH, Get::Name(|r| r.kind), "Kind of the traffic entry: `incast`, `long`, `poisson`, `request` (both directions), `all_to_all` or `replay`"),
     column("traffic", BOTH, Get::Int(|r| r.traffic), "Number of the traffic entry in the scenario, from 0"),
     column("request", BOTH, Get::OptInt(|r| r.request), "Number of the request or step that the flow belongs to, from 0 in each entry"),
     column("src", BOTH, Get::Int(|r| r.src), "Number of the sending host"),
+    of_groups("group", BOTH, Get::OptInt(|r| r.group), "Number of the sender's `[[hosts]]` entry in the scenario, from 0; null: it has none. Only in scenarios with `[[hosts]]`"),
     column("dst", BOTH, Get::Int(|r| r.dst), "Number of the receiving host"),
     column("size_bytes", BOTH, Get::OptInt(|r| r.size_bytes), "Payload; null: the flow has no end"),
     column("start_ns", BOTH, Get::Int(|r| r.start_ns), "Start time of the flow in the plan"),
@@ -87,6 +103,11 @@ pub(crate) const SERIES: [ColumnOf<SeriesRow>; 4] = [
 ];
 
 impl<Row> ColumnOf<Row> {
+    /// Whether the results of a scenario have it.
+    pub fn is_in(&self, with_groups: bool) -> bool {
+        with_groups || !self.of_groups
+    }
+
     /// Its declaration in a Parquet schema.
     pub fn declaration(&self) -> String {
         let kind = match self.get {
@@ -138,20 +159,21 @@ pub(crate) struct Table {
     pub columns: Vec<(&'static str, String)>,
 }
 
-/// All files.
-pub(crate) fn tables() -> [Table; 3] {
+/// All files of a scenario.
+pub(crate) fn tables(with_groups: bool) -> [Table; 3] {
     [
-        table("flows", &FLOWS),
-        table("requests", &REQUESTS),
-        table("series", &SERIES),
+        table("flows", &FLOWS, with_groups),
+        table("requests", &REQUESTS, with_groups),
+        table("series", &SERIES, with_groups),
     ]
 }
 
-fn table<Row>(stem: &'static str, columns: &[ColumnOf<Row>]) -> Table {
+fn table<Row>(stem: &'static str, columns: &[ColumnOf<Row>], with_groups: bool) -> Table {
+    let columns = columns.iter().filter(|column| column.is_in(with_groups));
     let declared = |column: &ColumnOf<Row>| (column.name, column.declaration());
     Table {
         stem,
-        columns: columns.iter().map(declared).collect(),
+        columns: columns.map(declared).collect(),
     }
 }
 

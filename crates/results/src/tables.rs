@@ -21,6 +21,8 @@ pub struct FlowRow {
     pub request: Option<i64>,
     /// Sending host.
     pub src: i64,
+    /// Group of the sending host, if it has one.
+    pub group: Option<i64>,
     /// Receiving host.
     pub dst: i64,
     /// Payload; none: endless.
@@ -140,7 +142,7 @@ pub fn write_tables(
     let series = groups(series, |rows| columns_of(&SERIES, &labels, result, rows));
     let groups: [&mut dyn Iterator<Item = Vec<Column>>; 3] =
         [&mut { flows }, &mut { requests }, &mut { series }];
-    for (table, groups) in tables().into_iter().zip(groups) {
+    for (table, groups) in tables(result.has_groups()).into_iter().zip(groups) {
         let path = part(directory, table.stem, result.run, "parquet");
         let schema = table.schema(&labels.declarations());
         columns::write(&path, &schema, groups.map(Ok))?;
@@ -155,7 +157,10 @@ fn columns_of<Row>(
     rows: &[Row],
 ) -> Vec<Column> {
     let mut all = labels.columns(result, rows.len());
-    all.extend(columns.iter().map(|column| column.values(rows)));
+    let columns = columns
+        .iter()
+        .filter(|column| column.is_in(result.has_groups()));
+    all.extend(columns.map(|column| column.values(rows)));
     all
 }
 

@@ -4,7 +4,7 @@
 mod cases;
 
 use crate::error::{Error, Place, Problem};
-use crate::keys;
+use crate::keys::{self, Entry};
 use crate::value::{Form, Value};
 use crate::{Graph, GraphError, Inline};
 use cases::OfEvery;
@@ -35,14 +35,22 @@ pub(crate) enum Rank {
 /// Settings by dotted key.
 pub(crate) type Layer = BTreeMap<String, Setting>;
 
+/// Numbers of entries of a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Entries {
+    /// Of `[[hosts]]`.
+    pub hosts: usize,
+    /// Of `[[traffic]]`.
+    pub traffic: usize,
+}
+
 /// A scenario's text, key by key.
 #[derive(Default)]
 pub(crate) struct Document {
     pub base: Layer,
     /// Line of each table, by dotted name; entries of traffic as "traffic.0".
     pub tables: BTreeMap<String, usize>,
-    /// Number of `[[traffic]]` entries.
-    pub traffic: usize,
+    pub entries: Entries,
     pub cases: Vec<(String, Layer)>,
     /// In the file's order.
     pub sweep: Vec<(String, Vec<Setting>)>,
@@ -72,8 +80,14 @@ impl Document {
         reader.out
     }
 
-    /// Whether the file, a case or the sweep gives `key` that value.
+    /// Whether the file, a case or the sweep gives `key` that value, to all hosts or to a group.
     pub(crate) fn says(&self, key: &str, value: &str) -> bool {
+        let of_groups = (0..self.entries.hosts).map(|group| format!("hosts.{group}.{key}"));
+        let mut paths = std::iter::once(key.to_owned()).chain(of_groups);
+        paths.any(|path| self.gives(&path, value))
+    }
+
+    fn gives(&self, key: &str, value: &str) -> bool {
         let layers = std::iter::once(&self.base).chain(self.cases.iter().map(|(_, layer)| layer));
         let swept = self.sweep.iter().filter(|(swept, _)| swept == key);
         let mut settings = layers
@@ -87,7 +101,7 @@ impl Document {
     pub(crate) fn set(&mut self, settings: &[(&str, &str)]) {
         for (key, text) in settings {
             let texts = list(text);
-            let read = |text: &String| scalar(key, text, self.traffic).map(of_command_line);
+            let read = |text: &String| scalar(key, text, self.entries).map(of_command_line);
             let one = texts.is_none();
             let values = texts.unwrap_or_else(|| vec![(*text).to_owned()]);
             match values.iter().map(read).collect::<Result<Vec<_>, _>>() {
@@ -137,23 +151,56 @@ fn list(text: &str) -> Option<Vec<String>> {
     texts.filter(|texts| !texts.is_empty())
 }
 
-/// Reads the value of `path`, a known key of a scenario with `traffic` entries.
-fn scalar(path: &str, text: &str, traffic: usize) -> Result<Value, Problem> {
-    match keys::find(path) {
-        Some((key, entry)) if entry.is_none_or(|n| n < traffic) => key.form.read(path, text),
-        Some((_, entry)) => Err(Problem::Expected {
-            key: path.to_owned(),
-            found: format!("a key of [[traffic]] entry {}", entry.unwrap_or_default()),
-            expected: match traffic.checked_sub(1) {
-                Some(last) => format!("an entry from 0 to {last}"),
-                None => "a file with [[traffic]] entries".to_owned(),
-            },
-        }),
-        None => Err(unknown(path)),
+/// Reads the value of `path`, a known key of a scenario with these entries.
+fn scalar(path: &str, text: &str, entries: Entries) -> Result<Value, Problem> {
+    let Some((key, entry)) = keys::find(path) else {
+        return Err(unknown(path));
+    };
+    let (table, number, count) = match entry {
+        Some(Entry::Hosts(number)) => ("hosts", number, entries.hosts),
+        Some(Entry::Traffic(number)) => ("traffic", number, entries.traffic),
+        None => return key.form.read(path, text),
+    };
+    if number < count {
+        return key.form.read(path, text);
     }
+    Err(Problem::Expected {
+        key: path.to_owned(),
+        found: format!("a key of [[{table}]] entry {number}"),
+        expected: match count.checked_sub(1) {
+            Some(last) => format!("an entry from 0 to {last}"),
+            None => format!("a file with [[{table}]] entries"),
+        },
+    })
 }
 
+/// Keys of earlier versions, and what has replaced them.
+const REPLACED: [(&str, &str); 3] = [
+    (
+        "host.cc_hosts",
+        "the `range` of a [[hosts]] entry that has `host.cc`",
+    ),
+    (
+        "host.other_cc",
+        "`host.cc` of a [[hosts]] entry, whose `range` has those hosts",
+    ),
+    (
+        "onramp.hosts",
+        "`onramp.law = \"off\"` of a [[hosts]] entry, whose `range` has the other hosts",
+    ),
+];
+
 fn unknown(path: &str) -> Problem {
+    let key = path.to_owned();
+    if let Some((_, new)) = REPLACED.iter().find(|(old, _)| *old == path) {
+        let new = (*new).to_owned();
+        return Problem::Replaced { key, new };
+    }
+    let below = path.strip_prefix("hosts.").and_then(|p| p.split_once('.'));
+    if let Some((of_all, _)) = below.and_then(|(_, name)| keys::find(name)) {
+        let of_all = of_all.path.to_owned();
+        return Problem::OfAllHosts { key, of_all };
+    }
     let hint = match keys::nearest(path) {
         Some(key) if key.starts_with("traffic.") && !path.starts_with("traffic.") => {
             format!(
@@ -164,10 +211,7 @@ fn unknown(path: &str) -> Problem {
         Some(key) => format!(", did you mean {key}?"),
         None => String::new(),
     };
-    Problem::UnknownKey {
-        key: path.to_owned(),
-        hint,
-    }
+    Problem::UnknownKey { key, hint }
 }
 
 struct Reader {
@@ -199,15 +243,20 @@ impl Reader {
     }
 
     fn top(&mut self, table: &DeTable<'_>) {
-        // First, because the number of entries bounds the keys of cases and sweep.
-        if let Some((key, value)) = table.get_key_value("traffic") {
-            self.traffic(self.lines.place(key.span().start), value);
-        }
+        // First, because the numbers of entries bound the keys of cases and sweep.
+        let count = |name: &str| {
+            let array = table.get(name).and_then(|value| value.get_ref().as_array());
+            array.map_or(0, |entries| entries.len())
+        };
+        self.out.entries = Entries {
+            hosts: count("hosts"),
+            traffic: count("traffic"),
+        };
         let mut base = Layer::new();
         for (key, value) in table {
             let place = self.lines.place(key.span().start);
             match key.get_ref().as_ref() {
-                "traffic" => {}
+                name @ ("hosts" | "traffic") => self.entries(name, place, value, &mut base),
                 "case" => self.cases(place, value),
                 "sweep" => self.sweep(place, value),
                 name => self.entry(name, place, value, Rank::Base, &mut base),
@@ -217,21 +266,20 @@ impl Reader {
         self.insert_of_every();
     }
 
-    fn traffic(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
+    /// The entries of an array of tables.
+    fn entries(&mut self, name: &str, place: Place, value: &Spanned<DeValue<'_>>, to: &mut Layer) {
         let Some(entries) = value.get_ref().as_array() else {
-            return self.expected(place, "traffic", value.get_ref(), "[[traffic]] entries");
+            let expected = format!("[[{name}]] entries");
+            return self.expected(place, name, value.get_ref(), &expected);
         };
-        self.out.traffic = entries.len();
-        let mut base = Layer::new();
         for (index, entry) in entries.iter().enumerate() {
-            let path = format!("traffic.{index}");
+            let path = format!("{name}.{index}");
             let place = self.lines.place(entry.span().start);
             match entry.get_ref().as_table() {
-                Some(table) => self.table(&path, place, table, Rank::Base, &mut base),
+                Some(table) => self.table(&path, place, table, Rank::Base, to),
                 None => self.expected(place, &path, entry.get_ref(), "a table"),
             }
         }
-        self.out.base.extend(base);
     }
 
     /// All of `table`, whose dotted name is `path`.
@@ -258,6 +306,8 @@ impl Reader {
         if keys::find(path).is_none() && keys::is_table(path) {
             return match value.get_ref().as_table() {
                 Some(table) => self.table(path, place, table, rank, to),
+                // "cc" alone may mean the key "host.cc" rather than the table.
+                None if path.starts_with("hosts.") => self.report(place, unknown(path)),
                 None => self.expected(place, path, value.get_ref(), "a table"),
             };
         }
@@ -291,7 +341,7 @@ impl Reader {
                 found: format!("of type {}", value.get_ref().type_str()),
                 expected: key.form.to_string(),
             }),
-            (_, text) => scalar(path, &text.unwrap_or_default(), self.out.traffic),
+            (_, text) => scalar(path, &text.unwrap_or_default(), self.out.entries),
         };
         let value = read.map_err(|problem| self.report(place, problem)).ok();
         Setting { value, place, rank }

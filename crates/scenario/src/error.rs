@@ -37,6 +37,19 @@ pub enum Problem {
     Syntax { message: String },
     #[error("unknown key {key}{hint}")]
     UnknownKey { key: String, hint: String },
+    #[error("{key} has been replaced by {new}")]
+    Replaced { key: String, new: String },
+    #[error("{key}: {of_all} is the same for all hosts: set it outside of [[hosts]]")]
+    OfAllHosts { key: String, of_all: String },
+    #[error(
+        "{key} is {value}, but host {host} is also in {other}: a host is in one group at most"
+    )]
+    InTwoGroups {
+        key: String,
+        value: String,
+        host: u32,
+        other: String,
+    },
     #[error("{key} is set twice: remove one of the lines")]
     Twice { key: String },
     #[error("{key} is missing, expected {expected}")]
@@ -99,6 +112,22 @@ pub enum Problem {
     Fixed { key: String },
     #[error("case.name is \"{name}\", the name of an earlier case: set another name")]
     SameName { name: String },
+}
+
+impl Problem {
+    /// The problem's key, if it has one.
+    pub(crate) fn key_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Problem::Missing { key, .. }
+            | Problem::Expected { key, .. }
+            | Problem::Below { key, .. }
+            | Problem::Above { key, .. }
+            | Problem::NotBelow { key, .. }
+            | Problem::Needs { key, .. }
+            | Problem::Beside { key, .. } => Some(key),
+            _ => None,
+        }
+    }
 }
 
 impl Errors {

@@ -1,16 +1,17 @@
 //! Documentation of the keys: plain text for a terminal, and Markdown for docs/scenario.md.
 
-use crate::key::{Absent, Key};
+use crate::key::{Absent, Key, LINK_RATE};
 use crate::keys;
 use onramp_cc::Cc;
 use std::fmt::Write;
 
 /// Sections of the reference: first part of the keys, heading, introduction.
-const SECTIONS: [(&str, &str, &str); 7] = [
+const SECTIONS: [(&str, &str, &str); 8] = [
     ("", "The experiment", "At the top of the file."),
     ("network", "[network]", "Links and switches. A table may be written inline: `link = { rate = \"10 Gbit/s\", delay = \"1 us\" }`."),
-    ("host", "[host]", "Settings of every host."),
+    ("host", "[host]", "Settings of every host, except those that a `[[hosts]]` entry gives its hosts."),
     ("cc", "[cc]", "Parameters of the congestion controls. The rack has those of the congestion controls that `onramp cc load` knows. Example: `[cc.hpcc]` with `eta = \"90 %\"`. The defaults come from the source of each congestion control; a default that depends on the line rate is given for 100 Gbit/s. A run ignores the parameters of other congestion controls. A parameter of a congestion control that no run of the file uses is an error."),
+    ("hosts", "[[hosts]]", "Each entry is a group of hosts. It has `range` and the keys in which its hosts differ from the others, with their dotted names: `host.cc = \"bbr\"`, `onramp.law = \"off\"`. Cases, sweep and `--set` name them with the number of the entry, from 0: `hosts.0.host.cc`. The value of an entry replaces that of [host], [cc] or [onramp] for its hosts, also the value that a case, the sweep or `--set` gives there."),
     ("clock", "[clock]", "Errors of the hosts' clocks, which have a normal distribution over the hosts, and clock synchronisation. The rack's hosts share the clock of one kernel; each daemon adds the error that its host has in the simulator with the same seed."),
     ("traffic", "[[traffic]]", "One entry for each kind of traffic in the experiment. An entry has only the keys of its `kind`."),
     ("onramp", "[onramp]", "The control law. With `law = \"off\"` the other keys have no effect."),
@@ -55,6 +56,22 @@ every_cc = \"kernel\"
 \"traffic.0.load\" = [\"2 %\", \"20 %\"]
 ";
 
+/// Three congestion controls.
+const GROUPS: &str = "\
+[host]
+cc = \"cubic\"
+
+[[hosts]]
+range = \"0-7\"
+host.cc = \"bbr\"
+onramp.law = \"off\"
+
+[[hosts]]
+range = \"8-11,14\"
+host.cc = \"dctcp\"
+network.link.rate = \"1 Gbit/s\"
+";
+
 /// Every key with its form, bounds, default and meaning, as plain text.
 ///
 /// ```
@@ -65,6 +82,9 @@ pub fn explain() -> String {
     let mut out = String::new();
     for (prefix, heading, about) in SECTIONS {
         line(&mut out, &format!("{heading}: {}", plain(about)));
+        if prefix == "hosts" {
+            line(&mut out, &plain(&overridden()));
+        }
         for key in section(prefix) {
             line(&mut out, &format!("  {}", key.path));
             line(
@@ -107,6 +127,12 @@ pub fn explain_markdown() -> String {
         if prefix == "cc" {
             congestion_controls(&mut out);
         }
+        if prefix == "hosts" {
+            line(
+                &mut out,
+                &format!("{}\n\n```toml\n{GROUPS}```\n", overridden()),
+            );
+        }
         line(
             &mut out,
             "| key | value | default | worlds | meaning |\n|---|---|---|---|---|",
@@ -132,6 +158,16 @@ pub fn explain_markdown() -> String {
     out
 }
 
+/// The keys that an entry of `[[hosts]]` can have.
+fn overridden() -> String {
+    let everywhere = keys::all().filter(|key| key.everywhere);
+    let everywhere: Vec<String> = everywhere.map(|key| format!("`{}`", key.path)).collect();
+    let but = everywhere.join(", ");
+    format!(
+        "An entry can have every key of [host], [cc] and [onramp] except {but}; and `{LINK_RATE}`."
+    )
+}
+
 /// A table of the values of `host.cc`.
 fn congestion_controls(out: &mut String) {
     line(
@@ -148,7 +184,7 @@ fn congestion_controls(out: &mut String) {
 }
 
 fn section(prefix: &str) -> impl Iterator<Item = &'static Key> + '_ {
-    keys::all().filter(move |key| key.path.split_once('.').map_or("", |(first, _)| first) == prefix)
+    keys::all().filter(move |key| key.section() == prefix)
 }
 
 fn default(key: &Key) -> String {

@@ -109,6 +109,7 @@ words!(
     crate::Connections,
     crate::RttStamps,
     crate::HostKind,
+    crate::HostSet,
     crate::Kind,
     crate::Law,
     crate::Mark,

@@ -1,10 +1,10 @@
 //! Keys of [host]: settings that all hosts share.
 
 use crate::field::{Field, Reader};
-use crate::key::{field, By, Is, Rack, Without};
+use crate::key::{field, By, Is, Rack};
 use crate::section::section;
 use crate::value::{Form, Value};
-use crate::{Cc, Fraction, Receivers};
+use crate::{Cc, Fraction};
 use onramp_units::{Bytes, Span};
 use strum::{Display, EnumString, VariantNames};
 
@@ -12,23 +12,20 @@ section! {
     /// Settings of every host.
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Host in "host" {
-        kind: HostKind = field(Form::Choice(HostKind::VARIANTS), Is("kernel")).rack_has(Rack::Only(&["kernel"])),
+        kind: HostKind = field(Form::Choice(HostKind::VARIANTS), Is("kernel"))
+            .everywhere()
+            .rack_has(Rack::Only(&["kernel"])),
             "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets.";
         cc: Cc = field(Form::Cc, Is("cubic")).rack_has(Rack::If(
             "congestion controls of its Linux",
-            |run, _, _| !run.host.cc.is_nic() && !run.host.cc.in_linux(),
+            |run, _, value| {
+                let cc = Cc::named(&value.to_string()).and_then(|cc| cc.on(false));
+                run.host.kind == HostKind::Kernel && !cc.is_some_and(Cc::in_linux)
+            },
         )),
             "Congestion control; the table under [cc] lists them. Each one has the parameters of its source by default. On nic hosts without `network.ecn`, switches mark as in its source.";
-        cc_hosts: Receivers = field(Form::HostOr("all"), Is("all"))
-            .on(HostKind::Kernel)
-            .rack_has(Rack::Only(&["all"])),
-            "Hosts whose connections have `cc`, as senders. Those of the other hosts have `other_cc`.";
-        other_cc: Option<Cc> = field(Form::Cc, Without("`host.cc`"))
-            .on(HostKind::Kernel)
-            .rack_has(Rack::Never),
-            "Congestion control of the senders that `cc_hosts` does not name.";
         qdisc: Qdisc = field(Form::Choice(Qdisc::VARIANTS), Is("edge")),
-            "Queueing discipline of each NIC. `edge` is On-Ramp's; the others are Linux's.";
+            "Queueing discipline of each NIC. `edge` is On-Ramp's; the others are Linux's. A kernel host without `edge` sends no OR-ACKs.";
         gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("64 kB")),
             "Largest segment that TCP hands to the NIC (segmentation offload).";
         gro: bool = field(Form::Flag, Is("true")),
@@ -44,7 +41,10 @@ section! {
             .rack_has(Rack::Only(&["persistent"]))
             .later(),
             "`persistent`: a flow uses the connection between its hosts that became idle last, and that connection keeps its window. `new`: each flow has a new connection (each host of a ring has one, to the next host). The handshake is already complete and took place on an idle network.";
-        ack_priority: bool = field(Form::Flag, Is("false")).on(HostKind::Nic).later(),
+        ack_priority: bool = field(Form::Flag, Is("false"))
+            .on(HostKind::Nic)
+            .everywhere()
+            .later(),
             "`true`: acknowledgements have a class of their own at switches. They leave before data, are not paused, and take no room from data. `false`: they wait in the queue of the data.";
         rtt_stamps: RttStamps = field(Form::Choice(RttStamps::VARIANTS), Is("exact"))
             .on(HostKind::Nic)
@@ -89,13 +89,6 @@ section! {
             .on(HostKind::Kernel)
             .rack_has(Rack::Only(&["0.25"])),
             "RACK: a packet counts as lost if it is late by more than this fraction of the shortest round-trip time.";
-    }
-}
-
-impl Host {
-    /// The congestion controls of all hosts.
-    pub fn ccs(&self) -> impl Iterator<Item = Cc> {
-        std::iter::once(self.cc).chain(self.other_cc)
     }
 }
 

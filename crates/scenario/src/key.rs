@@ -20,6 +20,8 @@ pub(crate) struct Key {
     pub on: Option<HostKind>,
     /// Names of the congestion controls that have it; empty for other keys.
     pub of_cc: &'static [&'static str],
+    /// Whether it is a key of [host], [onramp] or [cc] that all hosts have with the same value.
+    pub everywhere: bool,
     /// Whether it is the same in all runs.
     pub fixed: bool,
     /// Added after results were recorded. The default is not written, so that recorded results still match
@@ -69,9 +71,22 @@ impl Key {
         }
     }
 
+    /// Its first part; empty for keys at the top of the file.
+    pub(crate) fn section(&self) -> &'static str {
+        self.path.split_once('.').map_or("", |(first, _)| first)
+    }
+
     /// Its last part.
     pub(crate) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+
+    /// Whether a `[[hosts]]` entry can override it.
+    pub(crate) fn is_of_a_host(&self) -> bool {
+        match self.section() {
+            "host" | "onramp" | "cc" => !self.everywhere,
+            _ => self.path == LINK_RATE,
+        }
     }
 
     /// What the rack does with it.
@@ -110,6 +125,11 @@ impl Key {
         self
     }
 
+    pub(crate) const fn everywhere(mut self) -> Key {
+        self.everywhere = true;
+        self
+    }
+
     pub(crate) const fn rack_has(mut self, rack: Rack) -> Key {
         self.rack = rack;
         self
@@ -125,6 +145,9 @@ impl Key {
         self
     }
 }
+
+/// The only key of another section that a `[[hosts]]` entry can override.
+pub(crate) const LINK_RATE: &str = "network.link.rate";
 
 /// Kinds of traffic that the rack has.
 pub(crate) const RACK_KINDS: &[&str] = &["incast", "long", "poisson"];
@@ -143,6 +166,7 @@ pub(crate) const fn key(
         of: &[],
         on: None,
         of_cc: &[],
+        everywhere: false,
         fixed: false,
         later: false,
         rack: Rack::Has,

@@ -6,6 +6,7 @@ mod cc;
 mod network;
 mod traffic;
 
+use crate::groups;
 use crate::key::*;
 pub(crate) use network::ALPHAS;
 
@@ -16,12 +17,13 @@ use onramp_units::Span;
 
 /// Every key, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 8] = [
+    let sections: [&[Key]; 9] = [
         EXPERIMENT,
         network::KEYS,
         Host::KEYS,
         Transport::KEYS,
         &cc::KEYS,
+        groups::KEYS,
         Clock::KEYS,
         traffic::KEYS,
         OnRamp::KEYS,
@@ -58,11 +60,33 @@ const EXPERIMENT: &[Key] = &[
     .rack_has(Rack::Ignores("rack")),
 ];
 
-/// The key at `path`, and the number of its `[[traffic]]` entry.
-pub(crate) fn find(path: &str) -> Option<(&'static Key, Option<usize>)> {
+/// An entry of an array of tables, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Entry {
+    Hosts(usize),
+    Traffic(usize),
+}
+
+impl Entry {
+    /// The number of an entry of traffic.
+    pub(crate) fn of_traffic(self) -> Option<usize> {
+        match self {
+            Entry::Traffic(number) => Some(number),
+            Entry::Hosts(_) => None,
+        }
+    }
+}
+
+/// The key at `path`, and its entry of `[[traffic]]` or `[[hosts]]`.
+pub(crate) fn find(path: &str) -> Option<(&'static Key, Option<Entry>)> {
     let (name, entry) = without_entry(path);
     let key = all().find(|k| k.path == name)?;
-    (key.path.starts_with("traffic.") == entry.is_some()).then_some((key, entry))
+    let fits = match entry {
+        Some(Entry::Traffic(_)) => key.path.starts_with("traffic."),
+        Some(Entry::Hosts(_)) => key.path.starts_with("hosts.") || key.is_of_a_host(),
+        None => !["traffic", "hosts"].contains(&key.section()),
+    };
+    fits.then_some((key, entry))
 }
 
 /// Whether some key lies below `path`.
@@ -72,8 +96,8 @@ pub(crate) fn is_table(path: &str) -> bool {
 }
 
 /// The key that a person who wrote `path` may have meant.
-pub(crate) fn nearest(path: &str) -> Option<&'static str> {
-    let (name, _) = without_entry(path);
+pub(crate) fn nearest(path: &str) -> Option<String> {
+    let (name, entry) = without_entry(path);
     let last = |p: &str| p.rsplit('.').next().unwrap_or_default().to_owned();
     let distance = |k: &&Key| {
         let whole = strsim::damerau_levenshtein(k.path, &name);
@@ -84,13 +108,24 @@ pub(crate) fn nearest(path: &str) -> Option<&'static str> {
         };
         whole.min(moved)
     };
-    let best = all().min_by_key(distance)?;
-    (distance(&best) <= 2).then_some(best.path)
+    let group = match entry {
+        Some(Entry::Hosts(group)) => Some(format!("hosts.{group}.")),
+        _ => None,
+    };
+    let fits = |k: &&Key| group.is_none() || k.section() == "hosts" || k.is_of_a_host();
+    let best = all().filter(fits).min_by_key(distance)?;
+    let meant = best.path.strip_prefix("hosts.").unwrap_or(best.path);
+    (distance(&best) <= 2).then(|| match group {
+        Some(group) => group + meant,
+        None => best.path.to_owned(),
+    })
 }
 
-/// "traffic.3.load" as ("traffic.load", 3); other paths as they are.
-fn without_entry(path: &str) -> (String, Option<usize>) {
-    let split = path.strip_prefix("traffic.").and_then(|rest| {
+/// "traffic.3.load" as "traffic.load", "hosts.3.range" as "hosts.range" and "hosts.3.host.cc" as "host.cc",
+/// each with its entry; other paths as they are.
+fn without_entry(path: &str) -> (String, Option<Entry>) {
+    let numbered = |table: &str| {
+        let rest = path.strip_prefix(table)?.strip_prefix('.')?;
         let (number, name) = rest.split_once('.').unwrap_or((rest, ""));
         // "007" must not be a second name of "7".
         let entry: usize = number
@@ -98,12 +133,21 @@ fn without_entry(path: &str) -> (String, Option<usize>) {
             .ok()
             .filter(|n: &usize| n.to_string() == number)?;
         Some((name, entry))
-    });
-    match split {
-        Some(("", entry)) => ("traffic".to_owned(), Some(entry)),
-        Some((name, entry)) => (format!("traffic.{name}"), Some(entry)),
-        None => (path.to_owned(), None),
+    };
+    match (numbered("traffic"), numbered("hosts")) {
+        (Some(("", entry)), _) => ("traffic".to_owned(), Some(Entry::Traffic(entry))),
+        (Some((name, entry)), _) => (format!("traffic.{name}"), Some(Entry::Traffic(entry))),
+        (_, Some(("", entry))) => ("hosts".to_owned(), Some(Entry::Hosts(entry))),
+        (_, Some((name, entry))) if name.contains('.') || is_section(name) => {
+            (name.to_owned(), Some(Entry::Hosts(entry)))
+        }
+        (_, Some((name, entry))) => (format!("hosts.{name}"), Some(Entry::Hosts(entry))),
+        (None, None) => (path.to_owned(), None),
     }
+}
+
+fn is_section(name: &str) -> bool {
+    all().any(|key| key.section() == name)
 }
 
 #[cfg(test)]
@@ -151,7 +195,7 @@ mod tests {
     fn traffic_keys_need_a_number() {
         assert_eq!(
             find("traffic.3.load").map(|(k, n)| (k.path, n)),
-            Some(("traffic.load", Some(3)))
+            Some(("traffic.load", Some(Entry::Traffic(3))))
         );
         for path in [
             "traffic.load",
@@ -166,9 +210,17 @@ mod tests {
 
     #[test]
     fn misspelt_and_misplaced_keys_are_recognised() {
-        assert_eq!(nearest("onramp.treshold"), Some("onramp.threshold"));
-        assert_eq!(nearest("network.rate"), Some("network.link.rate"));
-        assert_eq!(nearest("traffic.0.fan_out"), Some("traffic.fanout"));
-        assert_eq!(nearest("colour"), None);
+        for (written, meant) in [
+            ("onramp.treshold", Some("onramp.threshold")),
+            ("network.rate", Some("network.link.rate")),
+            ("traffic.0.fan_out", Some("traffic.fanout")),
+            ("hosts.2.rage", Some("hosts.2.range")),
+            ("hosts.2.cc", Some("hosts.2.host.cc")),
+            ("hosts.2.onramp.treshold", Some("hosts.2.onramp.threshold")),
+            ("hosts.2.rate", Some("hosts.2.network.link.rate")),
+            ("colour", None),
+        ] {
+            assert_eq!(nearest(written).as_deref(), meant, "{written}");
+        }
     }
 }

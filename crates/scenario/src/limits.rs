@@ -1,8 +1,8 @@
 //! Bounds of the virtual rack. A run beyond them is valid: the simulator can run it.
 
 use crate::key::Rack;
-use crate::keys;
-use crate::{ClockSync, Run, Traffic};
+use crate::keys::{self, Entry};
+use crate::{ClockSync, HostSettings, Run, Traffic};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -45,6 +45,11 @@ pub enum RackLimit {
         /// Between pairs of probes, slowed down.
         interval: Span,
     },
+    /// Parameters of a congestion control that are not the same in all groups.
+    Tunings {
+        /// Its name.
+        cc: &'static str,
+    },
     /// Sockets and the edge's flow table.
     Connections {
         /// Kept open by incasts and long flows.
@@ -78,7 +83,10 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
     if hosts > RACK_MAX_HOSTS {
         limits.push(RackLimit::Hosts { hosts });
     }
-    let rate = run.network.link.rate.slowed(run.time_dilation);
+    let fastest = (0..hosts).map(|host| run.network.link_of(host).rate).max();
+    let rate = fastest
+        .unwrap_or(run.network.link.rate)
+        .slowed(run.time_dilation);
     if rate.bits_per_s() > RACK_MAX_MBIT_PER_S * 1_000_000 {
         limits.push(RackLimit::Rate { rate });
     }
@@ -92,6 +100,7 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
         limits.push(RackLimit::Buffer { buffer });
     }
     limits.extend(probing(run));
+    limits.extend(tunings(run));
     let connections = connections(run);
     if connections > RACK_MAX_CONNECTIONS {
         limits.push(RackLimit::Connections { connections });
@@ -109,6 +118,19 @@ fn probing(run: &Run) -> Option<RackLimit> {
         .then_some(RackLimit::Probing { window, interval })
 }
 
+/// The kernel has a congestion control of ours once, with its parameters.
+fn tunings(run: &Run) -> Option<RackLimit> {
+    let all: Vec<_> = run.each_settings().collect();
+    let differ = |a: &HostSettings<'_>, b: &HostSettings<'_>| {
+        let cc = a.host.cc;
+        cc.is_loaded_by_us() && cc == b.host.cc && a.tuning != b.tuning
+    };
+    let mut pairs = all.iter().enumerate();
+    let (a, _) = pairs.find_map(|(n, a)| all[..n].iter().find(|b| differ(a, b)).map(|b| (a, b)))?;
+    let cc = a.host.cc.name();
+    Some(RackLimit::Tunings { cc })
+}
+
 /// Keys whose values only the simulator has, by the table of keys.
 fn simulated(run: &Run) -> Vec<RackLimit> {
     let mut limits = Vec::new();
@@ -121,7 +143,7 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
             Rack::Only(values) if !values.contains(&text.as_str()) => {
                 format!("set it to {}", values.join(" or "))
             }
-            Rack::If(words, refuses) if refuses(run, entry, &value) => {
+            Rack::If(words, refuses) if refuses(run, entry.and_then(Entry::of_traffic), &value) => {
                 format!("set it to {}", words.replace('`', ""))
             }
             Rack::Never => "remove the key".to_owned(),
@@ -183,6 +205,11 @@ impl fmt::Display for RackLimit {
                 "clock.window * time_dilation is {window} and clock.probe_interval * time_dilation is \
                  {interval}, expected {RACK_CLOCK_WINDOW} and {} to {} in the rack",
                 RACK_PROBE_INTERVAL.0, RACK_PROBE_INTERVAL.1
+            ),
+            RackLimit::Tunings { cc } => write!(
+                f,
+                "[[hosts]] has {cc} with several values of [cc.{cc}], which only the simulator supports: use \
+                 `onramp sim run`, or set them in [cc.{cc}] alone"
             ),
             RackLimit::Connections { connections } => write!(
                 f,

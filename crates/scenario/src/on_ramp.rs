@@ -4,7 +4,7 @@ use crate::field::{Field, Reader};
 use crate::key::{field, By, Is, Rack, Without};
 use crate::section::section;
 use crate::value::{Form, Value};
-use crate::{Fraction, HostKind, Qdisc, Receivers};
+use crate::{Fraction, HostKind, Qdisc};
 pub use onramp_law::Law;
 use onramp_units::{Bytes, Span};
 
@@ -18,8 +18,6 @@ section! {
             By("`final` on kernel hosts with qdisc `edge`, else `off`", law),
         ),
             "Control law; docs/law.md describes each one. On kernel hosts a law other than `off` needs `host.qdisc` `edge`. Nic hosts need no qdisc.";
-        hosts: Receivers = field(Form::HostOr("all"), Is("all")).rack_has(Rack::Only(&["all"])),
-            "Hosts with On-Ramp. The other hosts send as with law `off`.";
         // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
         threshold: Span = field(Form::SpanOrOff(Span::from_us(1), Span::from_ms(100)), Is("50 us")),
             "Threshold T: a flow is held while its one-way delay is above T. Without `guard` it must be at least the delay of the idle path. `off` means law `off`.";
@@ -36,7 +34,8 @@ section! {
         orack_every: Option<Bytes> = field(
             Form::Bytes(Bytes::new(1), Bytes::new(1_000_000)),
             Without("14.48 kB on kernel hosts, 1 B on nic hosts"),
-        ),
+        )
+        .everywhere(),
             "Payload of a flow between two OR-ACKs. 14.48 kB: an OR-ACK for every tenth full packet. 1 B: an OR-ACK for every packet.";
         pacing: bool = field(Form::Flag, Is("false")).on(HostKind::Kernel).later(),
             "`true`: segments leave at TCP's pacing rate, as with qdisc fq, which the paper's On-Ramp extends: 1.2 windows per round trip, and 2 early in slow start. `false`: segments leave as soon as the law allows.";
@@ -44,7 +43,10 @@ section! {
             .on(HostKind::Kernel)
             .later(),
             "`true`: the stamp of a segment is the time at which the NIC sends it, so the one-way delay does not contain the wait in `host.nic_queue`. `false`: the stamp is the time at which the segment leaves the queueing discipline.";
-        piggyback: bool = field(Form::Flag, Is("false")).on(HostKind::Nic).later(),
+        piggyback: bool = field(Form::Flag, Is("false"))
+            .on(HostKind::Nic)
+            .everywhere()
+            .later(),
             "`true`: the transport's acknowledgement, which the NIC sends at once for each packet, also carries the packet's arrival time. `false`: an OR-ACK carries it.";
     }
 }

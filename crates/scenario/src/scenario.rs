@@ -107,7 +107,7 @@ impl Scenario {
 
     fn new(document: &Document, title: String, runs: Vec<Run>) -> Scenario {
         let mut base = values(&document.base);
-        fill_defaults(&mut base, document.traffic);
+        fill_defaults(&mut base, document.entries.traffic);
         let layers = |(name, layer): &(String, document::Layer)| (name.clone(), values(layer));
         let points = |(path, settings): &(String, Vec<Setting>)| {
             (

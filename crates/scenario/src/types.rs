@@ -4,7 +4,7 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::{Clock, Fraction, Graph, Host, OnRamp, Traffic};
+use crate::{Clock, Fraction, Graph, Group, Host, OnRamp, Traffic};
 use onramp_cc::{Curve, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -33,16 +33,16 @@ pub struct Run {
     pub time_dilation: NonZeroU64,
     /// Links and switches.
     pub network: Network,
-    /// Properties of all hosts.
+    /// Properties of the hosts without a group.
     pub host: Host,
     /// Parameters of `host.cc` that differ from its source's.
     pub tuning: Tuning,
-    /// The same for `host.other_cc`.
-    pub other_tuning: Tuning,
     /// Errors of the hosts' clocks.
     pub clock: Clock,
-    /// The control law.
+    /// The control law of the hosts without a group.
     pub onramp: OnRamp,
+    /// Hosts with settings of their own, in the file's order. No host is in two groups.
+    pub groups: Vec<Group>,
     /// Who sends what, in the file's order.
     pub traffic: Vec<Traffic>,
 }
@@ -54,7 +54,7 @@ pub struct Network {
     pub topology: Topology,
     /// Links of hosts; a path from host to host over one switch has two. For a file: the fastest one.
     pub link: Link,
-    /// The link of each host in a network whose hosts may differ; otherwise empty.
+    /// The link of each host, if they may differ; otherwise empty.
     pub host_links: Vec<Link>,
     /// Links between switches.
     pub fabric: Link,

@@ -1,7 +1,7 @@
 //! One checked value, and the forms a value can have.
 
 use crate::error::Problem;
-use crate::{Fraction, Inline};
+use crate::{Fraction, HostSet, Inline, NotHosts};
 use onramp_cc::{Bounds, Setting};
 use onramp_units::{Bytes, ParseError, Rate, Span};
 use std::fmt;
@@ -34,6 +34,8 @@ pub(crate) enum Form {
     /// A name of a list, or a path.
     ChoiceOrPath(&'static [&'static str]),
     Host,
+    /// Numbers and ranges of hosts.
+    Hosts,
     Flag,
     /// A number without dimension.
     Fraction(f64, f64),
@@ -65,6 +67,7 @@ impl Form {
             Form::HostOr(_) if range(text).is_some() => Ok(Value::Text(text.to_owned())),
             Form::HostOr(_) if text.parse::<i128>().is_err() => Err(self.unlike(key, text)),
             Form::HostOr(_) => Form::Host.read(key, text),
+            Form::Hosts => self.read_hosts(key, text),
             Form::Path => self.read_path(key, text),
             Form::ChoiceOrPath(names) if names.contains(&text) => Ok(Value::Text(text.to_owned())),
             // A text without these is a misspelt name.
@@ -100,6 +103,18 @@ impl Form {
             return Err(self.unlike(key, text));
         }
         Ok(Value::Text(text.to_owned()))
+    }
+
+    fn read_hosts(self, key: &str, text: &str) -> Result<Value, Problem> {
+        match text.parse::<HostSet>() {
+            Ok(_) => Ok(Value::Text(text.to_owned())),
+            Err(NotHosts::Form) => Err(self.unlike(key, text)),
+            Err(NotHosts::Twice(host)) => Err(Problem::Expected {
+                key: key.to_owned(),
+                found: format!("{text:?}, which has host {host} twice"),
+                expected: "each host once".to_owned(),
+            }),
+        }
     }
 
     fn read_path(self, key: &str, text: &str) -> Result<Value, Problem> {
@@ -168,6 +183,7 @@ impl fmt::Display for Form {
             Form::Count(min, max) if *max == i64::MAX as u64 => write!(f, "number, from {min}"),
             Form::Count(min, max) => write!(f, "number, {min} to {max}"),
             Form::Host => f.write_str("host number"),
+            Form::Hosts => f.write_str("host numbers and ranges, like \"0-7\" or \"0-3,8\""),
             Form::HostOr(word) => write!(f, "host number, range like \"0-3\", or \"{word}\""),
             Form::Graph => f.write_str("a table with `switches`, `hosts` and `links`"),
             Form::Path => f.write_str("path, from the scenario's directory"),

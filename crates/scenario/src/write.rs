@@ -1,8 +1,8 @@
 //! Writes scenarios and runs as text: TOML that parses to an equal value, and JSON of the same shape for results.
 
 use crate::field::{Field, Writer};
-use crate::key::Key;
-use crate::keys;
+use crate::key::LINK_RATE;
+use crate::keys::{self, Entry};
 use crate::scenario::Layer;
 use crate::section::Section;
 use crate::value::{Form, Value, OFF};
@@ -12,8 +12,10 @@ use toml::Table;
 
 /// Whether a key is written with that value.
 fn is_written(path: &str, value: &Value) -> bool {
-    keys::find(path)
-        .is_none_or(|(key, _)| !key.later || key.default_value().as_ref() != Some(value))
+    keys::find(path).is_none_or(|(key, entry)| {
+        let is_of_group = matches!(entry, Some(Entry::Hosts(_)));
+        is_of_group || !key.later || key.default_value().as_ref() != Some(value)
+    })
 }
 
 impl Run {
@@ -47,40 +49,74 @@ impl Run {
     /// Every key with its value in the table's order, optional ones only if they are set. With law off,
     /// the law's parameters are left out, and the threshold is "off".
     pub(crate) fn settings(&self) -> Vec<(String, Value)> {
-        let mut all = Settings {
-            host: self.host.kind,
-            list: Vec::new(),
-        };
+        let mut all = Settings::new(self.host.kind);
         all.field("title", &self.title);
         all.field("seed", &self.seed);
         all.field("duration", &self.duration);
         all.field("warmup", &self.warmup);
         all.field("time_dilation", &self.time_dilation.get());
         all.network(&self.network);
-        self.host.write("host", &mut all);
-        let other = self.host.other_cc.map(|cc| (cc, &self.other_tuning));
-        for (cc, tuning) in std::iter::once((self.host.cc, &self.tuning)).chain(other) {
-            let tuned = |key: &&Key| key.of_cc.contains(&cc.name());
-            for key in keys::all().filter(tuned) {
-                if let Some(setting) = tuning.get(key.name()) {
-                    all.add(key.path, setting.into());
-                }
+        all.hosts(&self.others());
+        for (path, value) in self.groups.iter().flat_map(Group::inherited) {
+            if all.list.iter().all(|(other, _)| *other != path) {
+                all.add(path, value);
             }
         }
         self.clock.write("clock", &mut all);
         for (index, traffic) in self.traffic.iter().enumerate() {
             all.traffic(&format!("traffic.{index}"), traffic);
         }
-        match self.onramp.law {
-            Law::Off => {
-                all.field("onramp.law", &self.onramp.law);
-                all.add("onramp.threshold", word(OFF));
+        for (number, group) in self.groups.iter().enumerate() {
+            let table = format!("hosts.{number}");
+            all.field(&format!("{table}.range"), &group.hosts);
+            let own = group.list().into_iter();
+            for (path, value) in own.filter(|(path, _)| group.keys.contains(path)) {
+                all.add(format!("{table}.{path}"), value);
             }
-            _ => self.onramp.write("onramp", &mut all),
         }
         all.list.sort_by_cached_key(|(path, _)| position(path));
         all.list
     }
+
+    /// Notes in each group which of its keys are written: those that `given` has for its entry, and those whose
+    /// values differ from the other hosts'.
+    pub(crate) fn note_keys_of_groups(&mut self, given: impl Fn(&str) -> bool) {
+        let mut others = Settings::new(self.host.kind);
+        others.hosts(&self.others());
+        for (number, group) in self.groups.iter_mut().enumerate() {
+            let is_own = |(path, value): &(String, Value)| {
+                let same = others.list.iter().any(|(p, v)| p == path && v == value);
+                let is_given = given(&format!("hosts.{number}.{path}"));
+                is_given || !same && !is_of_cc(path)
+            };
+            let own = group.list().into_iter().filter(is_own);
+            group.keys = own.map(|(path, _)| path).collect();
+        }
+    }
+}
+
+impl Group {
+    /// Parameters of its congestion control that [cc] gives.
+    fn inherited(&self) -> Vec<(String, Value)> {
+        let mut list = self.list();
+        list.retain(|(path, _)| is_of_cc(path) && !self.keys.contains(path));
+        list
+    }
+
+    /// Every key of a host with the group's value.
+    fn list(&self) -> Vec<(String, Value)> {
+        let mut all = Settings::new(self.host.kind);
+        all.hosts(&self.settings());
+        let rate = self
+            .link_rate
+            .map(|rate| (LINK_RATE.to_owned(), Value::Rate(rate)));
+        all.list.into_iter().chain(rate).collect()
+    }
+}
+
+/// Whether it is the key of a parameter of a congestion control.
+fn is_of_cc(path: &str) -> bool {
+    keys::find(path).is_some_and(|(key, _)| !key.of_cc.is_empty())
 }
 
 /// Keys with their values, to be written.
@@ -108,6 +144,30 @@ impl Writer for Settings {
 }
 
 impl Settings {
+    fn new(host: HostKind) -> Settings {
+        let list = Vec::new();
+        Settings { host, list }
+    }
+
+    /// Keys of [host], [cc] and [onramp].
+    fn hosts(&mut self, of: &HostSettings<'_>) {
+        of.host.write("host", self);
+        let cc = of.host.cc;
+        for key in keys::all().filter(|key| key.of_cc.contains(&cc.name())) {
+            if let Some(setting) = of.tuning.get(key.name()) {
+                self.add(key.path, setting.into());
+            }
+        }
+        match of.onramp.law {
+            Law::Off => {
+                let to: &mut dyn Writer = self;
+                to.field("onramp.law", &Law::Off);
+                self.add("onramp.threshold", word(OFF));
+            }
+            _ => of.onramp.write("onramp", self),
+        }
+    }
+
     fn add(&mut self, path: impl Into<String>, value: Value) {
         self.list.push((path.into(), value));
     }
@@ -139,8 +199,11 @@ impl Settings {
                 count("network.topology.width", width);
             }
         }
-        if network.host_links.is_empty() {
-            self.add("network.link.rate", Value::Rate(network.link.rate));
+        if !matches!(
+            network.topology,
+            Topology::File { .. } | Topology::Inline(_)
+        ) {
+            self.add(LINK_RATE, Value::Rate(network.link.rate));
             self.add("network.link.delay", Value::Span(network.link.delay));
             self.add("network.fabric.rate", Value::Rate(network.fabric.rate));
             self.add("network.fabric.delay", Value::Span(network.fabric.delay));
@@ -256,30 +319,38 @@ fn list<'a>(values: impl IntoIterator<Item = &'a Value>) -> toml::Value {
 }
 
 /// Place in the table of keys, entries of traffic one after the other.
-fn position(path: &str) -> (Option<usize>, Option<usize>) {
+fn position(path: &str) -> (Option<usize>, Option<Entry>) {
     let (key, entry) = keys::find(path).unzip();
     let row = keys::all().position(|k| key.is_some_and(|key| k.path == key.path));
     (row, entry.flatten())
 }
 
-/// Nested tables out of dotted keys; "traffic.N.NAME" becomes an array.
+/// Nested tables out of dotted keys; "traffic.N.NAME" and "hosts.N.KEY" become arrays.
 fn table_of<'a>(settings: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Table {
     let mut root = Table::new();
-    let mut traffic: Vec<Table> = Vec::new();
+    let (mut traffic, mut hosts) = (Vec::new(), Vec::new());
     for (path, value) in settings {
-        match keys::find(path) {
-            Some((key, Some(entry))) => {
-                if traffic.len() <= entry {
-                    traffic.resize_with(entry + 1, Table::new);
-                }
-                let name = key.path.trim_start_matches("traffic.");
-                traffic[entry].insert(name.to_owned(), value.into());
+        let (key, entry) = keys::find(path).unzip();
+        let (array, number) = match entry.flatten() {
+            Some(Entry::Traffic(number)) => (&mut traffic, number),
+            Some(Entry::Hosts(number)) => (&mut hosts, number),
+            None => {
+                insert(&mut root, path, value);
+                continue;
             }
-            _ => insert(&mut root, path, value),
+        };
+        if array.len() <= number {
+            array.resize_with(number + 1, Table::new);
         }
+        let path = key.map_or(path, |key| key.path);
+        let name = path.trim_start_matches("traffic.");
+        insert(&mut array[number], name.trim_start_matches("hosts."), value);
     }
-    let entries: Vec<_> = traffic.into_iter().map(toml::Value::Table).collect();
-    root.insert("traffic".to_owned(), entries.into());
+    let array = |tables: Vec<Table>| tables.into_iter().map(toml::Value::Table).collect();
+    root.insert("traffic".to_owned(), toml::Value::Array(array(traffic)));
+    if !hosts.is_empty() {
+        root.insert("hosts".to_owned(), toml::Value::Array(array(hosts)));
+    }
     root
 }
 

@@ -6,7 +6,8 @@ use onramp_scenario::{plan, rack_limits, read_flow_list, Distribution, Graph, Sc
 use proptest::prelude::*;
 
 /// Scenarios that ship, one that is all kinds of traffic, and the files that they name.
-const SCENARIOS: [&str; 6] = [
+const SCENARIOS: [&str; 7] = [
+    include_str!("../../../scenarios/groups.toml"),
     include_str!("../../../scenarios/incast.toml"),
     include_str!("../../../scenarios/fabric.toml"),
     include_str!("../../../scenarios/facebook.toml"),
@@ -51,6 +52,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
         "\0",
         "\u{fffd}",
         "4-2",
+        "0-3,8",
         "0-0",
         "1/0",
         "%",

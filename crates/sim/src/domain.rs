@@ -14,6 +14,7 @@ use crate::host::hints::Hints;
 use crate::host::huygens::{Edge, Prober};
 use crate::host::kernel::Kernels;
 use crate::host::nic::Nics;
+use crate::host::per_host::PerHost;
 use crate::host::site::Site;
 use crate::net::fabric::{self, Fabric};
 use crate::net::mail::Mail;
@@ -25,6 +26,7 @@ use crate::watch::probe::Probes;
 use onramp_units::{Sim, Time};
 use std::collections::HashMap;
 use std::hint::black_box;
+use std::iter::once;
 use std::sync::Arc;
 
 /// Kinds of events, for profiles.
@@ -82,8 +84,8 @@ impl Domain {
         let ports = (0..nodes as u32).map(|node| network.port_of(node));
         let mut domain = Domain {
             hosts: match &config.hosts {
-                config::Hosts::Nic(nic) => Hosts::Nic(Nics::new(*nic, ports, config.seed)),
-                config::Hosts::Kernel(kernel) => Hosts::Kernel(Kernels::new(kernel.clone(), nodes)),
+                config::Hosts::Nic(_) => Hosts::Nic(Nics::new(config, ports)),
+                config::Hosts::Kernel(_) => Hosts::Kernel(Kernels::new(config, nodes)),
             },
             captures: Captures::default(),
             probes: Probes::default(),
@@ -102,6 +104,10 @@ impl Domain {
                 }),
                 laws: beginning.laws.clone(),
                 hints: Hints::new(&beginning.lines),
+                reuse: {
+                    let of_groups = config.groups.iter().map(|group| group.reuse);
+                    PerHost::new(config, nodes, once(config.reuse).chain(of_groups))
+                },
                 last_delays: HashMap::new(),
                 rtts: None,
                 config: config.clone(),

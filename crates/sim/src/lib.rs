@@ -50,7 +50,7 @@ pub use flows::chains::Chains;
 pub use flows::flow::{Flow, Outcome};
 pub use flows::list::{parse as parse_flow_list, FlowListError};
 pub use host::clock::ClockErrors;
-pub use host::config::{Algorithms, Config, Hosts, Kernel, Nic};
+pub use host::config::{Config, Group, Hosts, Kernel, Nic};
 pub use host::huygens::{ClockWindow, Probing};
 pub use net::config::{Buffer, Ecn, Switch};
 pub use net::counters::Counters;

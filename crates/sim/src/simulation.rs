@@ -13,6 +13,7 @@ use crate::host::hints::uses_hints;
 use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
 use crate::host::kernel::rounds::{Round, Rounds};
 use crate::host::kernel::signals::{Pair, Signals};
+use crate::host::per_host::PerHost;
 use crate::host::rtts::{RttSample, Rtts};
 use crate::host::site::Site;
 use crate::net::carried::Carries;
@@ -28,6 +29,7 @@ use onramp_cc::int::{IntFormat, TooManyRates};
 use onramp_cc::nic::Feedback;
 use onramp_scenario::{Op, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard};
 
 /// Largest packet on the wire.
@@ -43,6 +45,8 @@ pub enum ConfigError {
     NotAHost { flow: usize, node: u32 },
     #[error("flow {flow} goes from host {host} to itself")]
     ToItself { flow: usize, host: u32 },
+    #[error("group {number} has hosts of another kind, of an earlier group, or that do not exist")]
+    Group { number: usize },
     #[error("flow {flow} has no bytes")]
     Empty { flow: usize },
     #[error("flow {flow} starts before the one above it")]
@@ -89,6 +93,7 @@ impl Simulation {
         partition: Partition,
     ) -> Result<Simulation, ConfigError> {
         check(topology, &flows, config.chains.as_deref())?;
+        check_groups(&config, topology)?;
         check_reads(&config, &flows)?;
         // Kernel hosts' flows that wait for others request their connections without delay, so there is
         // no lookahead.
@@ -110,20 +115,18 @@ impl Simulation {
         let host_rate = topology.host_rate();
         let memories = provision(&config, topology, &mut ports, host_rate);
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
+        let has_law = config.laws().any(|law| law.is_some());
+        let laws = PerHost::new(&config, topology.nodes(), config.laws());
+        // Receivers count under any host's law, whether or not they have it themselves.
+        let counts = config.laws().flatten().find(uses_hints);
         let nodes = 0..topology.nodes() as u32;
         let rate = |node| ports[network.port_of(node) as usize].rate;
-        let line_of = |law: onramp_law::Config| {
-            nodes
-                .clone()
-                .map(move |node| law.line_rate(rate(node)))
-                .collect()
+        let line_of = |law: onramp_law::Config| -> Arc<[_]> {
+            let line = |node| law.line_rate(rate(node));
+            nodes.clone().map(line).collect()
         };
-        let of_line = |law: onramp_law::Config| {
-            let is_managed = |node: &u32| match config.managed {
-                Some((first, last)) => (first..=last).contains(node),
-                None => true,
-            };
-            let law_of = |node| is_managed(&node).then(|| law.line_rate(rate(node)));
+        let of_line = || -> Arc<[_]> {
+            let law_of = |node| laws[node].map(|law| law.line_rate(rate(node)));
             nodes.clone().map(law_of).collect()
         };
         let hosts: Vec<u32> = topology.hosts().collect();
@@ -135,11 +138,11 @@ impl Simulation {
         let is_kernel = config.hosts.is_kernel();
         let beginning = Beginning {
             edges,
-            laws: config.law.map_or_else(|| [].into(), of_line),
-            lines: config
-                .law
-                .filter(uses_hints)
-                .map_or_else(|| [].into(), line_of),
+            laws: match has_law {
+                true => of_line(),
+                false => [].into(),
+            },
+            lines: counts.map_or_else(|| [].into(), line_of),
             network: network.clone(),
             fabric: fabric::Beginning {
                 rounding: config.rounding,
@@ -149,8 +152,8 @@ impl Simulation {
                 int: IntFormat::new(host_rate, &rates)?,
                 wire_times: rates.iter().map(wire_times).collect(),
                 carries: Carries {
-                    int: config.hosts.feedback() == Feedback::Int && !is_kernel,
-                    stamps: config.law.is_some_and(|law| !is_kernel || uses_hints(&law)),
+                    int: config.feedback() == Feedback::Int && !is_kernel,
+                    stamps: has_law && (!is_kernel || counts.is_some()),
                     acknowledgements: is_kernel,
                 },
                 ports,
@@ -423,13 +426,27 @@ fn check(topology: &Topology, flows: &[Flow], chains: Option<&Chains>) -> Result
     }
 }
 
+/// All hosts are of one kind, and each is in one group at most.
+fn check_groups(config: &Config, topology: &Topology) -> Result<(), ConfigError> {
+    let mut hosts: HashSet<u32> = topology.hosts().collect();
+    for (number, group) in config.groups.iter().enumerate() {
+        let fits = group.hosts.is_kernel() == config.hosts.is_kernel();
+        if !fits || !group.members.iter().all(|host| hosts.remove(host)) {
+            return Err(ConfigError::Group { number });
+        }
+    }
+    Ok(())
+}
+
 /// Reads use bursts (host/nic/reads.rs). Their hosts neither hold them nor start them after other flows.
 fn check_reads(config: &Config, flows: &[Flow]) -> Result<(), ConfigError> {
-    let sends_bursts = match &config.hosts {
+    let sends_bursts = |hosts: &Hosts| match hosts {
         Hosts::Nic(nic) => nic.algorithm.sends_bursts(),
         Hosts::Kernel(_) => false,
     };
-    let can_read = sends_bursts && config.rounding == Rounding::Exact && config.law.is_none();
+    let can_read = config.each_hosts().all(sends_bursts)
+        && config.rounding == Rounding::Exact
+        && config.laws().all(|law| law.is_none());
     let in_time = config
         .chains
         .as_ref()

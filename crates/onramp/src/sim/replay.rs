@@ -101,7 +101,7 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
         rounding,
         hosts: Hosts::Nic(Nic::of(preset, line)),
         law: None,
-        managed: None,
+        groups: Vec::new(),
         clocks: ClockErrors::default(),
         loss: 0.0,
         switch: Switch {

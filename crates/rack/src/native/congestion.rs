@@ -1,40 +1,45 @@
-//! Gives the kernel the run's congestion control if it is one of ours (bpf/cc).
+//! Gives the kernel the run's congestion controls that are ours (bpf/cc).
 
 use super::dilation::Dilation;
 use super::sys::NetNs;
 use crate::error::{Doing, Error, Result};
 use onramp_cc::{Cc, Setting, Tuning};
-use onramp_scenario::Run;
+use onramp_scenario::{HostSettings, Run};
 
-/// One of ours, in the kernel until this is dropped.
+/// Those of ours that the run's hosts have, in the kernel until this is dropped.
 #[derive(Debug)]
-pub struct Loaded(&'static str);
+pub struct Loaded(Vec<&'static str>);
 
 impl Loaded {
-    /// None if the kernel has the run's congestion control by itself.
+    /// Empty if the kernel has the run's congestion controls by itself.
     ///
     /// # Errors
-    /// The kernel refuses it, or has one of this name, with parameters that are not the run's.
-    pub fn new(run: &Run) -> Result<Option<Loaded>> {
-        let cc = run.host.cc;
-        if !cc.is_loaded_by_us() {
-            return Ok(None);
+    /// The kernel refuses one, or has one of this name, with parameters that are not the run's.
+    pub fn new(run: &Run) -> Result<Loaded> {
+        let mut loaded = Loaded(Vec::new());
+        for HostSettings { host, tuning, .. } in run.each_settings() {
+            let name = host.cc.name();
+            // Groups with the same one have the same parameters: rack_limits refuses others.
+            if host.cc.is_loaded_by_us() && !loaded.0.contains(&name) {
+                let tuning = slowed(host.cc, tuning, run);
+                onramp_kernel_cc::load(name, &tuning).map_err(Error::CongestionControl)?;
+                loaded.0.push(name);
+            }
         }
-        let tuning = slowed(cc, run, Dilation::new(run.time_dilation));
-        onramp_kernel_cc::load(cc.name(), &tuning).map_err(Error::CongestionControl)?;
-        Ok(Some(Loaded(cc.name())))
+        Ok(loaded)
     }
 
-    /// Gives the devices of the hosts the programs that it needs there.
+    /// Gives the devices of hosts the programs that their congestion controls need there.
     ///
     /// # Errors
     /// The kernel refuses them.
-    pub fn hook(&self, hosts: &[NetNs]) -> Result<()> {
-        if !onramp_kernel_cc::needs_hooks(self.0) {
-            return Ok(());
-        }
-        for host in hosts {
-            let hooked = host.within(|| onramp_kernel_cc::hook(self.0, "eth0"));
+    pub fn hook(&self, run: &Run, hosts: &[NetNs]) -> Result<()> {
+        for (host, namespace) in (0..).zip(hosts) {
+            let cc = run.settings_of(host).host.cc;
+            if !cc.is_loaded_by_us() || !onramp_kernel_cc::needs_hooks(cc.name()) {
+                continue;
+            }
+            let hooked = namespace.within(|| onramp_kernel_cc::hook(cc.name(), "eth0"));
             hooked
                 .doing(|| "entering a namespace".into())?
                 .map_err(Error::CongestionControl)?;
@@ -43,26 +48,29 @@ impl Loaded {
     }
 }
 
-/// All parameters of `cc`, in the rack's time.
-fn slowed(cc: Cc, run: &Run, dilation: Dilation) -> Tuning {
-    let mut tuning = Tuning::default();
+/// All parameters of `cc`, of which `tuning` has some, in the rack's time.
+fn slowed(cc: Cc, tuning: &Tuning, run: &Run) -> Tuning {
+    let dilation = Dilation::new(run.time_dilation);
+    let mut slowed = Tuning::default();
     for parameter in cc.parameters() {
         let default = || cc.default_of(parameter.name, run.network.link.rate);
-        let real = run.tuning.get(parameter.name).or_else(default);
+        let real = tuning.get(parameter.name).or_else(default);
         let slow = match real.expect("every parameter has a default") {
             Setting::Span(span) => Setting::Span(dilation.slow(span)),
             Setting::Rate(rate) => Setting::Rate(dilation.slow_rate(rate)),
             other => other,
         };
-        tuning.set(parameter.name, slow);
+        slowed.set(parameter.name, slow);
     }
-    tuning
+    slowed
 }
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        if let Err(error) = onramp_kernel_cc::unload(self.0) {
-            tracing::warn!("{error}");
+        for name in &self.0 {
+            if let Err(error) = onramp_kernel_cc::unload(name) {
+                tracing::warn!("{error}");
+            }
         }
     }
 }

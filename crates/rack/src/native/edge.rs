@@ -7,7 +7,7 @@ use super::links;
 use super::sys::{self, NetNs};
 use crate::error::{Doing, Error, Result};
 use onramp_law::defaults;
-use onramp_scenario::{ClockSync, Law, Run};
+use onramp_scenario::{ClockSync, HostSettings, Law, Run};
 use onramp_status::{query_within, Status, StatusError};
 use onramp_sync::correction::{self, Correction};
 use onramp_sync::synthetic::Oscillator;
@@ -51,7 +51,7 @@ struct Agent {
 }
 
 impl Edges {
-    /// Starts a daemon in each host and waits until all answer. `progress` gets the fraction of the start-up
+    /// Starts a daemon in each host that has one and waits until all answer. `progress` gets the fraction of the start-up
     /// time that has passed.
     pub fn start(
         run: &Run,
@@ -64,16 +64,18 @@ impl Edges {
             agents: Vec::new(),
             directory,
         };
-        for (host, (namespace, clock)) in (0..).zip(hosts.iter().zip(clocks::wrong(run))) {
+        let clocks = clocks::wrong(run);
+        for host in run.edge_hosts() {
+            let (namespace, clock) = (&hosts[host as usize], &clocks[host as usize]);
             let socket = edges.directory.path().join(format!("agent-{host}.sock"));
-            let mut line = arguments(run, &socket);
-            line.extend(clock_arguments(run, &clock, host));
+            let mut line = arguments(run, host, &socket);
+            line.extend(clock_arguments(run, clock, host));
             edges
                 .agents
                 .push(Agent::spawn(host, namespace, agent, &line, socket)?);
         }
         // They load in parallel, and answer at about the same time.
-        let (started, takes) = (Instant::now(), LOADING.mul_f64(hosts.len() as f64));
+        let (started, takes) = (Instant::now(), LOADING.mul_f64(edges.agents.len() as f64));
         let mut loading = || progress(started.elapsed().div_duration_f64(takes).min(1.0));
         for agent in &mut edges.agents {
             agent.wait_until("answers", &mut loading, |_| true)?;
@@ -133,22 +135,25 @@ impl Drop for Edges {
 }
 
 /// Arguments of a host's daemon, all in the rack's time.
-fn arguments(run: &Run, socket: &Path) -> Vec<String> {
+fn arguments(run: &Run, host: u32, socket: &Path) -> Vec<String> {
     let dilation = Dilation::new(run.time_dilation);
-    let rate = dilation.slow_rate(run.network.link.rate).to_string();
+    let rate = dilation
+        .slow_rate(run.network.link_of(host).rate)
+        .to_string();
     let slow = |span: Span| dilation.slow(span).to_string();
-    let onramp = &run.onramp;
+    let HostSettings { host, onramp, .. } = run.settings_of(host);
     let gain = f64::from(onramp.gain.q16()) / 65536.0;
     // With law off, segments have the same size as without On-Ramp.
     let gso = if onramp.law == Law::Off {
-        run.host.gso
+        host.gso
     } else {
         onramp.gso
     };
-    let orack_every = onramp
+    let orack_every = run
+        .shared_onramp()
         .orack_every
         .map(|every| ("--orack-every", every.to_string()));
-    let ahead = run.host.nic_queue;
+    let ahead = host.nic_queue;
     let ahead = (ahead > Bytes::ZERO).then(|| ("--shape-ahead", ahead.to_string()));
     let stamp = (!onramp.subtract_nic_queue).then(|| ("--stamp", "qdisc".to_owned()));
     let options = [
@@ -189,7 +194,7 @@ fn clock_arguments(run: &Run, clock: &Oscillator, host: u32) -> Vec<String> {
     let dilation = Dilation::new(run.time_dilation);
     let mut options = vec![("--synthetic-clock", clock.to_string())];
     if run.clock.sync == ClockSync::Huygens {
-        let members = (0..run.network.topology.hosts()).map(|host| links::ipv4(host).to_string());
+        let members = run.edge_hosts().map(|host| links::ipv4(host).to_string());
         // Dilation also scales the noise of stamps, so no noise is added.
         let noise = dilation.times() - 1;
         options.extend([
@@ -358,7 +363,7 @@ mod tests {
                     [[traffic]]\nkind = \"long\"\nto = 0\nflows = 1\n\
                     [onramp]\nlaw = \"gate\"\nthreshold = \"40 us\"\norack_every = \"1448 B\"\n";
         let run = Scenario::parse(text, "t.toml").unwrap().runs()[0].clone();
-        let line = arguments(&run, Path::new("/s")).join(" ");
+        let line = arguments(&run, 0, Path::new("/s")).join(" ");
         assert!(line.contains("--orack-every 1.448 kB"), "{line}");
         assert!(line.contains("--law gate --threshold 4 ms"), "{line}");
         assert!(

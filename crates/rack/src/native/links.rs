@@ -14,7 +14,7 @@
 //! does at transmission: without it TCP small queues would count the switch's queue.
 
 use super::dilation::Dilation;
-use onramp_scenario::{Qdisc, Run};
+use onramp_scenario::{HostSettings, Qdisc, Run};
 use onramp_units::Span;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -67,13 +67,13 @@ pub fn switch_links(host_paths: &[String]) -> String {
 /// `tc` commands in the switch: lines and ports.
 pub fn switch_queues(run: &Run) -> String {
     let dilation = Dilation::new(run.time_dilation);
-    let rate = dilation.slow_rate(run.network.link.rate);
-    let burst = FRAME_BYTES as u64 + rate.bytes_in(TIMER_LATENESS).get();
-    let rate = rate.bits_per_s();
     let delay_us = dilation.slow(run.network.base_delay()).as_ns() as f64 / 1e3;
     let buffer = run.network.buffer.get().max(u64::from(FRAME_BYTES));
     let mut text = String::new();
     for host in 0..run.network.topology.hosts() {
+        let rate = dilation.slow_rate(run.network.link_of(host).rate);
+        let burst = FRAME_BYTES as u64 + rate.bytes_in(TIMER_LATENESS).get();
+        let rate = rate.bits_per_s();
         let _ = writeln!(
             text,
             "qdisc add dev line{host} root netem rate {rate}bit delay {delay_us}us limit 1000000\n\
@@ -85,7 +85,7 @@ pub fn switch_queues(run: &Run) -> String {
 
 /// `ip` commands in a host.
 pub fn host_links(run: &Run, host: u32) -> String {
-    let segments = (run.host.gso.get() / MSS_BYTES).clamp(1, 45);
+    let segments = (run.settings_of(host).host.gso.get() / MSS_BYTES).clamp(1, 45);
     let mut text = format!(
         "link set lo up\n\
          link set eth0 gso_max_segs {segments} up\n\
@@ -108,12 +108,15 @@ pub fn host_links(run: &Run, host: u32) -> String {
 }
 
 /// `tc` commands in a host; none for `edge`, which the agent attaches.
-pub fn host_queues(run: &Run) -> String {
+pub fn host_queues(run: &Run, host: u32) -> String {
     let dilation = Dilation::new(run.time_dilation);
-    let rate = dilation.slow_rate(run.network.link.rate).bits_per_s();
+    let rate = dilation
+        .slow_rate(run.network.link_of(host).rate)
+        .bits_per_s();
+    let own = run.settings_of(host).host;
     let times = dilation.times();
     let us = |real: Span| dilation.slow(real).as_ns() / 1000;
-    let child = match run.host.qdisc {
+    let child = match own.qdisc {
         Qdisc::Edge => return String::new(),
         Qdisc::Fq => format!(
             "fq refill_delay {}us horizon {}us low_rate_threshold {}bit",
@@ -130,7 +133,7 @@ pub fn host_queues(run: &Run) -> String {
     // A class may go once its tokens are not negative, whatever the segment's size, and then waits
     // for all of it to be paid: what a NIC with one segment of ring does. A burst is a longer ring: a busy host
     // has it all in the line behind.
-    let ring = run.host.nic_queue.get().max(u64::from(FRAME_BYTES));
+    let ring = own.nic_queue.get().max(u64::from(FRAME_BYTES));
     format!(
         "qdisc add dev eth0 root handle 1: htb default 1\n\
          class add dev eth0 parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst {ring} cburst {ring} quantum {FRAME_BYTES}\n\
@@ -138,11 +141,13 @@ pub fn host_queues(run: &Run) -> String {
     )
 }
 
-/// Settings of TCP in a host's namespace: path below /proc/sys, value.
+/// Settings of TCP in a host's namespace: path below /proc/sys, value. Both ends negotiate marks if hosts of either
+/// need them.
 pub fn host_sysctls(run: &Run) -> Vec<(&'static str, String)> {
     let dilation = Dilation::new(run.time_dilation);
     let times = dilation.times();
-    let ecn = u32::from(run.network.ecn.is_some() && run.host.cc.needs_marks());
+    let needs_marks = |of: HostSettings<'_>| of.host.cc.needs_marks();
+    let ecn = u32::from(run.network.ecn.is_some() && run.each_settings().any(needs_marks));
     vec![
         ("net/ipv6/conf/all/accept_dad", "0".into()),
         ("net/ipv6/conf/default/accept_dad", "0".into()),
@@ -202,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_nic_queue_is_a_burst_of_the_line() {
-        let usual = host_queues(&run("qdisc = \"fq\""));
+        let usual = host_queues(&run("qdisc = \"fq\""), 0);
         assert!(usual.contains("burst 1514 cburst 1514 "), "{usual}");
-        let long = host_queues(&run("qdisc = \"fq\"\nnic_queue = \"64 kB\""));
+        let long = host_queues(&run("qdisc = \"fq\"\nnic_queue = \"64 kB\""), 0);
         assert!(long.contains("burst 64000 cburst 64000 "), "{long}");
     }
 
@@ -224,7 +229,7 @@ mod tests {
 
     #[test]
     fn codel_slows_down_with_the_world() {
-        let text = host_queues(&run("qdisc = \"fq_codel\""));
+        let text = host_queues(&run("qdisc = \"fq_codel\""), 0);
         assert!(
             text.contains("fq_codel target 500000us interval 10000000us"),
             "{text}"
@@ -234,6 +239,6 @@ mod tests {
 
     #[test]
     fn edge_gets_no_stock_qdisc() {
-        assert_eq!(host_queues(&run("qdisc = \"edge\"")), "");
+        assert_eq!(host_queues(&run("qdisc = \"edge\""), 0), "");
     }
 }

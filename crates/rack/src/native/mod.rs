@@ -33,7 +33,7 @@ use self::soak::Soak;
 use self::topology::Rack;
 use crate::error::{Error, Result};
 use onramp_results::{part, write_json};
-use onramp_scenario::{rack_limits, rack_plan, HostId, Qdisc, RackLimit, Receivers, Run, Traffic};
+use onramp_scenario::{rack_limits, rack_plan, HostId, RackLimit, Receivers, Run, Traffic};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,17 +78,15 @@ pub fn run_one(
     let plan = rack_plan(run);
     let measured = measured_host(run);
     let soak = measure_cpu.then(Soak::start).transpose()?;
-    let congestion_control = Loaded::new(run)?; // dropped after the rack and its sockets
+    let congestion_controls = Loaded::new(run)?; // dropped after the rack and its sockets
     let mut rack = Rack::build(run, measured)?;
-    if let Some(loaded) = &congestion_control {
-        loaded.hook(rack.hosts())?;
-    }
-    let edges = match run.host.qdisc {
-        Qdisc::Edge => {
+    congestion_controls.hook(run, rack.hosts())?;
+    let edges = match run.edge_hosts().next() {
+        Some(_) => {
             let mut loading = |part| progress(Progress::Daemons(part));
             Some(Edges::start(run, rack.hosts(), agent, &mut loading)?)
         }
-        Qdisc::Fq | Qdisc::FqCodel => None,
+        None => None,
     };
     let (observer, instruments) = rack.split();
     let mut watch = Watch::new(run, measured, instruments, cancel, progress);

@@ -107,7 +107,7 @@ fn port_counters(run: &Run, scale: Scale, observed: &Observed) -> PortCounters {
     };
     PortCounters {
         name: measured_port(run),
-        rate: run.network.link.rate,
+        rate: run.network.link_of(super::measured_host(run)).rate,
         sent_bytes: observed.port.admitted_bytes,
         drops: observed.port.drops,
         queue_us: observed.port.queue.as_ref().map(queue_us),
@@ -167,6 +167,7 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         traffic: flow.traffic as i64,
         request: flow.request.map(|number| number as i64),
         src: i64::from(flow.src),
+        group: run.group_of(flow.src).map(|group| group as i64),
         dst: i64::from(flow.dst),
         size_bytes: flow.size_bytes.map(|size| size as i64),
         start_ns: real(flow.start_ns),
@@ -188,7 +189,7 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
     });
     let host = super::measured_host(run);
     let port = measured_port(run);
-    let line_gbps = run.network.link.rate.bits_per_s() as f64 / 1e9;
+    let line_gbps = run.network.link_of(host).rate.bits_per_s() as f64 / 1e9;
     let us = |value| scale.dilation.real_us(value);
     let gbps = |fraction| fraction * line_gbps;
     let series = |name, place: &str, samples: &[Sample], value: &dyn Fn(f64) -> f64| {

@@ -140,7 +140,7 @@ fn configure_host(run: &Run, host: u32, namespace: &NetNs) -> Result<()> {
     }
     let offloads = || -> io::Result<()> {
         sys::set_offload("eth0", Offload::Tso, false)?;
-        sys::set_offload("eth0", Offload::Gro, run.host.gro)
+        sys::set_offload("eth0", Offload::Gro, run.settings_of(host).host.gro)
     };
     let doing = || format!("setting offloads of host {host}");
     namespace
@@ -148,7 +148,7 @@ fn configure_host(run: &Run, host: u32, namespace: &NetNs) -> Result<()> {
         .and_then(|done| done)
         .doing(doing)?;
     tools::batch(namespace, "ip", &links::host_links(run, host))?;
-    tools::batch(namespace, "tc", &links::host_queues(run))
+    tools::batch(namespace, "tc", &links::host_queues(run, host))
 }
 
 fn sysctl(namespace: &NetNs, path: &str, value: &str) -> Result<()> {

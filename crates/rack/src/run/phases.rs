@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::native::{Dilation, Progress};
-use onramp_scenario::{rack_plan, Qdisc, Run, Work};
+use onramp_scenario::{rack_plan, Run, Work};
 
 /// A machine that boots, s.
 const BOOT_S: f64 = 5.0;
@@ -34,10 +34,7 @@ impl Phases {
     /// Of a run in a virtual machine: what the guest has to compute.
     pub fn in_machine(run: &Run) -> Phases {
         let hosts = f64::from(run.network.topology.hosts());
-        let daemons = match run.host.qdisc {
-            Qdisc::Edge => hosts,
-            Qdisc::Fq | Qdisc::FqCodel => 0.0,
-        };
+        let daemons = run.edge_hosts().count() as f64;
         Phases {
             boot_s: BOOT_S,
             build_s: hosts * HOST_S,
@@ -97,8 +94,8 @@ fn payload_bytes(run: &Run) -> f64 {
     });
     let endless = plan.iter().filter(|a| matches!(a.work, Work::Until(_)));
     let full: BTreeSet<u32> = endless.map(|arrival| arrival.dst).collect();
-    let line = run.network.link.rate.bytes_in(run.duration).get() as f64;
-    sizes.sum::<f64>() + full.len() as f64 * line
+    let line = |host: &u32| run.network.link_of(*host).rate.bytes_in(run.duration).get() as f64;
+    sizes.sum::<f64>() + full.iter().map(line).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ fn flow(traffic: i64, size_bytes: i64, fct_ns: Option<i64>, simulated: (i64, f64
         traffic,
         request: None,
         src: 1,
+        group: None,
         dst: 0,
         size_bytes: Some(size_bytes),
         start_ns: 0,

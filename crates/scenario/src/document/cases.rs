@@ -1,6 +1,6 @@
 //! Reads `[[case]]` entries: a named set of settings, or one case for each congestion control of a kind of hosts.
 
-use super::{scalar, Layer, Place, Problem, Rank, Reader, Setting};
+use super::{scalar, Entries, Layer, Place, Problem, Rank, Reader, Setting};
 use crate::HostKind;
 use onramp_cc::Cc;
 use std::str::FromStr;
@@ -145,7 +145,7 @@ impl OfEvery {
             ("host.cc", cc.to_string()),
         ] {
             let setting = Setting {
-                value: scalar(key, &text, 0).ok(),
+                value: scalar(key, &text, Entries::default()).ok(),
                 place: self.place,
                 rank: Rank::Case,
             };

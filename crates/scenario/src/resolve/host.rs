@@ -11,15 +11,7 @@ impl Resolver<'_> {
         }
         let host = Host::read(self, "host");
         let cc = self.check_cc("host.cc", kind?, cc?)?;
-        let other_cc = match host.as_ref().and_then(|host| host.other_cc) {
-            Some(other) => Some(self.check_cc("host.other_cc", kind?, other)?),
-            None => None,
-        };
-        Some(Host {
-            cc,
-            other_cc,
-            ..host?
-        })
+        Some(Host { cc, ..host? })
     }
 
     /// Reports keys that only another kind of host has.
@@ -33,10 +25,8 @@ impl Resolver<'_> {
 
     /// Reports a key that has no effect, because no run sets `other` to one of `values`.
     pub(super) fn needs<T: Display>(&mut self, key: &str, other: &str, values: &[T]) {
-        let says = |other: &str, value: &T| self.document.says(other, &value.to_string());
-        let has =
-            |value: &T| says(other, value) || other == "host.cc" && says("host.other_cc", value);
-        if values.iter().any(has) {
+        let says = |value: &T| self.document.says(other, &value.to_string());
+        if values.iter().any(says) {
             return;
         }
         let Some(value) = self
@@ -59,25 +49,19 @@ impl Resolver<'_> {
         self.report(&[key], problem);
     }
 
-    /// Parameters of the run's congestion controls only: of `host.cc`, and of `host.other_cc`.
-    pub(super) fn tunings(&mut self, host: Option<Host>) -> Option<(Tuning, Tuning)> {
-        let host = host?;
-        self.refuse_others_parameters(host);
-        let own = self.tuning(host.kind, host.cc);
-        let other = host.other_cc.map(|cc| self.tuning(host.kind, cc));
-        Some((own, other.unwrap_or_default()))
-    }
-
-    /// Reports parameters of congestion controls that the run does not have.
-    fn refuse_others_parameters(&mut self, host: Host) {
-        let names = host.ccs().map(|cc| cc.name());
-        let names: Vec<&str> = names.collect();
+    /// Parameters of these hosts' congestion control. Reports those that no run has.
+    pub(super) fn tuning_of(&mut self, host: Option<Host>) -> Option<Tuning> {
+        let Host { kind, cc, .. } = host?;
         for key in keys::all().filter(|key| !key.of_cc.is_empty()) {
-            let is_ours = key.of_cc.iter().any(|of| names.contains(of));
-            if !is_ours && self.layer.get(key.path).is_some() {
+            let is_here = match self.group {
+                Some(_) => self.of_group(key.path).is_some(),
+                None => self.given(key.path),
+            };
+            if is_here && !key.of_cc.contains(&cc.name()) {
                 self.needs(key.path, "host.cc", key.of_cc);
             }
         }
+        Some(self.tuning(kind, cc))
     }
 
     /// Parameters of `cc`.
@@ -120,7 +104,7 @@ impl Resolver<'_> {
 
     pub(super) fn onramp(
         &mut self,
-        network: &Option<Network>,
+        network: Option<&Network>,
         host: Option<Host>,
     ) -> Option<OnRamp> {
         let read = OnRamp::read(self, "onramp");
@@ -156,6 +140,7 @@ impl Resolver<'_> {
             files: self.files,
             layer: &none,
             hosts: None,
+            group: None,
             errors: Vec::new(),
         };
         let onramp = OnRamp::read(&mut defaults, "onramp")?;

@@ -2,11 +2,12 @@
 //!
 //! Invariant: a function here returns `None` only after an error about one of its values was reported.
 
+mod groups;
 mod host;
 mod network;
 mod traffic;
 
-use crate::document::{Document, Layer};
+use crate::document::{Document, Layer, Setting};
 use crate::error::{Error, Place, Problem};
 use crate::field::{Field, Reader};
 use crate::files::{Files, NO_FILES};
@@ -35,6 +36,7 @@ pub(crate) fn resolve(
         files,
         layer,
         hosts: None,
+        group: None,
         errors: Vec::new(),
     };
     let run = resolver.run();
@@ -53,6 +55,7 @@ impl Default for Transport {
             files: &Files::new(NO_FILES),
             layer: &layer,
             hosts: None,
+            group: None,
             errors: Vec::new(),
         };
         let transport = Transport::read(&mut resolver, "host");
@@ -66,10 +69,12 @@ pub(crate) struct Resolver<'a> {
     layer: &'a Layer,
     /// Number of hosts of the network.
     hosts: Option<u32>,
+    /// The table whose settings `layer` has in place of those of all hosts: "hosts.0".
+    group: Option<String>,
     errors: Vec<Error>,
 }
 
-impl Reader for Resolver<'_> {
+impl<'a> Reader for Resolver<'a> {
     fn given(&self, path: &str) -> bool {
         self.layer.contains_key(path)
     }
@@ -88,9 +93,16 @@ impl Reader for Resolver<'_> {
 
     /// Reports at the overriding key among `paths`, else at the first that is given, else at the
     /// table that lacks the first.
-    fn report(&mut self, paths: &[&str], problem: Problem) {
-        let given = paths.iter().filter_map(|path| self.layer.get(*path));
-        let strongest = given.reduce(|a, b| if b.rank > a.rank { b } else { a });
+    fn report(&mut self, paths: &[&str], mut problem: Problem) {
+        let strongest = |a: &'a Setting, b: &'a Setting| if b.rank > a.rank { b } else { a };
+        let layer: &'a Layer = self.layer;
+        let of_group = paths.iter().filter_map(|path| self.of_group(path));
+        let given = paths.iter().filter_map(|path| layer.get(*path));
+        let of_group = of_group.reduce(strongest);
+        let strongest = of_group.or_else(|| given.reduce(strongest));
+        if let (Some(_), Some(group), Some(key)) = (of_group, &self.group, problem.key_mut()) {
+            *key = format!("{group}.{key}");
+        }
         let place = strongest.map_or_else(|| self.table_of(paths[0]), |setting| setting.place);
         self.errors.push(Error { place, problem });
     }
@@ -191,13 +203,13 @@ impl Resolver<'_> {
         self.below("warmup", warmup, duration, "duration");
         let time_dilation = self.field::<u64>("time_dilation").and_then(NonZeroU64::new);
         let host = self.host();
-        let network = self.network();
-        let tunings = self.tunings(host);
+        let mut network = self.network();
+        let tuning = self.tuning_of(host);
         let clock = Clock::read(self, "clock");
-        let onramp = self.onramp(&network, host);
+        let onramp = self.onramp(network.as_ref(), host);
         let traffic = self.traffic(duration);
-        let (tuning, other_tuning) = tunings?;
-        let run = Run {
+        let groups = self.groups(&mut network, host);
+        let mut run = Run {
             params: BTreeMap::new(),
             title: title?,
             seed: seed?,
@@ -206,12 +218,13 @@ impl Resolver<'_> {
             time_dilation: time_dilation?,
             network: network?,
             host: host?,
-            tuning,
-            other_tuning,
+            tuning: tuning?,
             clock: clock?,
             onramp: onramp?,
+            groups: groups?,
             traffic: traffic?,
         };
+        run.note_keys_of_groups(|path| self.given(path));
         self.check_size(&run);
         self.check_reads(&run);
         Some(run)

@@ -6,7 +6,7 @@ use crate::key::Key;
 
 impl Resolver<'_> {
     pub(super) fn traffic(&mut self, duration: Option<Span>) -> Option<Vec<Traffic>> {
-        if self.document.traffic == 0 {
+        if self.document.entries.traffic == 0 {
             let expected = "at least one [[traffic]] entry".to_owned();
             self.report(
                 &["traffic"],
@@ -18,7 +18,7 @@ impl Resolver<'_> {
             return None;
         }
         // All entries are read before the first failure returns, so that all errors are reported.
-        let entries: Vec<_> = (0..self.document.traffic)
+        let entries: Vec<_> = (0..self.document.entries.traffic)
             .map(|n| self.entry(n, duration))
             .collect();
         entries.into_iter().collect()

@@ -20,12 +20,10 @@ pub struct Config {
     /// Exact, or as in the HPCC authors' ns-3, for comparison. In ns-3 times are whole nanoseconds, a NIC
     /// also considers blocked flows for its next wake, and duplicates are not acknowledged.
     pub rounding: Rounding,
-    /// The kind of hosts.
+    /// The hosts without a group.
     pub hosts: Hosts,
-    /// On-Ramp's control law, if any.
+    /// Their law of On-Ramp, if any.
     pub law: Option<onramp_law::Config>,
-    /// First and last host that has it; `None`: all.
-    pub managed: Option<(u32, u32)>,
     /// Errors of the hosts' clocks, which the law uses.
     pub clocks: ClockErrors,
     /// A new flow uses the last delay to its receiver, unless that is older than this.
@@ -40,8 +38,23 @@ pub struct Config {
     pub loss: f64,
     /// The switches.
     pub switch: Switch,
+    /// Hosts with settings of their own. No host is in two groups.
+    pub groups: Vec<Group>,
     /// Seed of random marks and clocks.
     pub seed: u64,
+}
+
+/// Hosts with settings of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Their numbers.
+    pub members: Vec<u32>,
+    /// Of the kind of all other hosts.
+    pub hosts: Hosts,
+    /// Their law of On-Ramp, if any.
+    pub law: Option<onramp_law::Config>,
+    /// As `Config::reuse`.
+    pub reuse: Option<Span>,
 }
 
 impl Config {
@@ -51,7 +64,6 @@ impl Config {
             rounding: Rounding::Exact,
             hosts,
             law: None,
-            managed: None,
             clocks: ClockErrors::default(),
             reuse: None,
             or_ack_every: 1,
@@ -59,12 +71,33 @@ impl Config {
             probing: None,
             loss: 0.0,
             switch,
+            groups: Vec::new(),
             seed: 1,
         }
     }
 }
 
-/// The kind of all hosts.
+impl Config {
+    /// The hosts without a group, then each group's.
+    pub(crate) fn each_hosts(&self) -> impl Iterator<Item = &Hosts> {
+        std::iter::once(&self.hosts).chain(self.groups.iter().map(|group| &group.hosts))
+    }
+
+    /// The law of the hosts without a group, then each group's.
+    pub(crate) fn laws(&self) -> impl Iterator<Item = Option<onramp_law::Config>> + '_ {
+        std::iter::once(self.law).chain(self.groups.iter().map(|group| group.law))
+    }
+
+    /// Additional content of all packets: what the most demanding hosts need.
+    pub(crate) fn feedback(&self) -> Feedback {
+        let needed = |feedback| self.each_hosts().any(|hosts| hosts.feedback() == feedback);
+        let all = [Feedback::Int, Feedback::TimeStamp];
+        let most = all.into_iter().find(|feedback| needed(*feedback));
+        most.unwrap_or(Feedback::Marks)
+    }
+}
+
+/// Hosts of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hosts {
     /// RDMA-like NICs.
@@ -96,20 +129,20 @@ pub struct Nic {
 /// A host's kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// Congestion controls of connections.
-    pub algorithms: Algorithms,
+    /// Congestion control of connections that it sends on.
+    pub algorithm: TcpAlgorithm,
     /// Its constants.
     pub transport: Arc<Transport>,
     /// Largest segment handed to the NIC.
     pub gso: Bytes,
-    /// Largest segment on a host with On-Ramp's law.
-    pub managed_gso: Bytes,
     /// Packets that are handled together are acknowledged together.
     pub gro: bool,
     /// Segments leave at TCP's pacing rate, as with sch_fq; those of BBR always do.
     pub paced: bool,
-    /// Segments leave at TCP's pacing rate on hosts with On-Ramp's law.
-    pub managed_paced: bool,
+    /// Segments leave at TCP's pacing rate, as with On-Ramp's own.
+    pub edge_paced: bool,
+    /// It answers data with OR-ACKs.
+    pub or_acks: bool,
     /// Flows use idle connections, if there are any.
     pub persistent: bool,
     /// Its queueing discipline drops segments that have waited too long, as sch_fq_codel does.
@@ -120,37 +153,6 @@ pub struct Kernel {
     pub nic_queue: Bytes,
     /// A segment's stamp is the time at which the NIC sends it.
     pub stamps_at_wire: bool,
-}
-
-/// Congestion controls of connections, by their senders.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Algorithms {
-    /// That of most hosts.
-    pub own: TcpAlgorithm,
-    /// First and last host that has it; `None`: all.
-    pub hosts: Option<(u32, u32)>,
-    /// That of the other hosts; `None`: the same.
-    pub others: Option<TcpAlgorithm>,
-}
-
-impl Algorithms {
-    /// All hosts have the same.
-    pub fn all(own: TcpAlgorithm) -> Algorithms {
-        Algorithms {
-            own,
-            hosts: None,
-            others: None,
-        }
-    }
-
-    /// That of connections from `host`.
-    pub(crate) fn of(&self, host: u32) -> &TcpAlgorithm {
-        let is_other = |&(first, last): &(u32, u32)| !(first..=last).contains(&host);
-        match (self.hosts.filter(is_other), &self.others) {
-            (Some(_), Some(other)) => other,
-            _ => &self.own,
-        }
-    }
 }
 
 impl Hosts {

@@ -35,8 +35,8 @@ use crate::engine::events::Rank;
 use crate::flows::outcomes::{Outcomes, Sent};
 use crate::flows::streams::Part;
 use crate::flows::table::FlowTable;
-use crate::host::config::Kernel;
-use crate::host::edge::law_of;
+use crate::host::config::{Config, Hosts, Kernel};
+use crate::host::per_host::PerHost;
 use crate::host::site::Site;
 use crate::net::packet::{Packet, Path};
 use crate::net::what::What;
@@ -226,20 +226,19 @@ impl Outgoing {
 
 impl Kernel {
     /// Packets of the largest segment.
-    fn segment(&self, managed: bool) -> u32 {
-        let gso = if managed { self.managed_gso } else { self.gso };
-        (gso.get() / u64::from(MSS)).max(1) as u32
+    fn segment(&self) -> u32 {
+        (self.gso.get() / u64::from(MSS)).max(1) as u32
     }
 
     /// Whether segments of any congestion control leave at TCP's pace.
-    pub(crate) fn paces(&self, managed: bool) -> bool {
-        self.paced || managed && self.managed_paced
+    pub(crate) fn paces(&self) -> bool {
+        self.paced || self.edge_paced
     }
 }
 
 /// The kernel hosts of a domain.
 pub(crate) struct Kernels {
-    pub own: Kernel,
+    pub own: PerHost<Kernel>,
     /// By node.
     hosts: Vec<KernelHost>,
     /// Ends of connections, by the flow that opened them.
@@ -255,9 +254,13 @@ pub(crate) struct Kernels {
 
 impl Kernels {
     /// One for each of `nodes` nodes.
-    pub fn new(own: Kernel, nodes: usize) -> Kernels {
+    pub fn new(config: &Config, nodes: usize) -> Kernels {
+        let kernel = |hosts: &Hosts| match hosts {
+            Hosts::Kernel(kernel) => kernel.clone(),
+            Hosts::Nic(_) => unreachable!("all hosts are of one kind"),
+        };
         Kernels {
-            own,
+            own: PerHost::new(config, nodes, config.each_hosts().map(kernel)),
             hosts: (0..nodes).map(|_| KernelHost::default()).collect(),
             outgoing: FlowTable::new(),
             incoming_ends: FlowTable::new(),
@@ -350,15 +353,15 @@ impl Kernels {
     }
 
     fn open_connection(&mut self, site: &mut Site, plan: u32, ordinal: u16) -> u32 {
-        let kernel = &self.own;
         let src = site.network.flows[plan as usize].src;
+        let kernel = &self.own[src];
         let device = Device {
-            segment: kernel.segment(law_of(&site.laws, src).is_some()),
+            segment: kernel.segment(),
             paces: kernel.paced,
         };
         let handshake = site.network.base_rtt();
         let transport = kernel.transport.clone();
-        let sender = Sender::new(kernel.algorithms.of(src), transport, device, handshake);
+        let sender = Sender::new(&kernel.algorithm, transport, device, handshake);
         let connection = Outgoing {
             plan,
             ordinal,
@@ -394,9 +397,8 @@ impl Kernels {
 
     /// TCP hands down the segments that window, small queue and pacing rate allow.
     fn hand_down(&mut self, site: &mut Site, id: u32) {
-        let managed = law_of(&site.laws, self.outgoing[id].src).is_some();
-        let kernel = &self.own;
-        let (segment, paced) = (kernel.segment(managed), kernel.paces(managed));
+        let kernel = &self.own[self.outgoing[id].src];
+        let (segment, paced) = (kernel.segment(), kernel.paces());
         let small_queue = kernel.transport.small_queue;
         let connection = &mut self.outgoing[id];
         let segment = if connection.sender.clocks_gaps() {
@@ -515,8 +517,8 @@ impl Kernels {
             return true;
         }
         let goes_on = self.end_flows(site, id);
-        let persistent = self.own.persistent;
         let connection = &mut self.outgoing[id];
+        let persistent = self.own[connection.src].persistent;
         if !connection.sender.is_done() {
             return false;
         }

@@ -9,5 +9,6 @@ pub(crate) mod hints;
 pub(crate) mod huygens;
 pub(crate) mod kernel;
 pub(crate) mod nic;
+pub(crate) mod per_host;
 pub(crate) mod rtts;
 pub(crate) mod site;

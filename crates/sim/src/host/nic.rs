@@ -13,14 +13,15 @@ mod sender;
 
 use crate::flows::outcomes::Outcomes;
 use crate::flows::table::FlowTable;
-use crate::host::config;
+use crate::host::config::{self, Config, Hosts};
+use crate::host::per_host::PerHost;
 use crate::host::rtts::Stamper;
 use crate::host::site::Site;
 use crate::net::packet::Kind;
 use crate::net::what::What;
 use onramp_cc::int::IntStack;
-use onramp_cc::nic::Feedback;
-use onramp_units::{Sim, Time};
+use onramp_cc::nic::{Algorithm, Feedback};
+use onramp_units::{Sim, Span, Time};
 use reads::Response;
 use scheduler::Turn;
 use std::collections::VecDeque;
@@ -96,9 +97,23 @@ impl Nic {
     }
 }
 
+/// What all NICs of a network have, because packets have one form.
+struct Common {
+    payload: u16,
+    nack_interval: Span,
+    piggyback: bool,
+    feedback: Feedback,
+    /// Whether windows of some hosts depend on time.
+    windows_follow_time: bool,
+    /// Whether packets of some hosts move when the rate changes.
+    move_next_packet: bool,
+}
+
 /// The NIC hosts of a domain.
 pub(crate) struct Nics {
-    own: config::Nic,
+    own: PerHost<config::Nic>,
+    /// What all of them have.
+    common: Common,
     /// By node.
     nics: Vec<Nic>,
     /// Ends of connections, by the flow that opened them.
@@ -109,11 +124,28 @@ pub(crate) struct Nics {
 
 impl Nics {
     /// At the ports `ports`, by node.
-    pub fn new(own: config::Nic, ports: impl Iterator<Item = u32>, seed: u64) -> Nics {
+    pub fn new(config: &Config, ports: impl Iterator<Item = u32>) -> Nics {
         let nics: Vec<Nic> = ports.map(Nic::new).collect();
+        let nic = |hosts: &Hosts| match hosts {
+            Hosts::Nic(nic) => *nic,
+            Hosts::Kernel(_) => unreachable!("all hosts are of one kind"),
+        };
+        let own = PerHost::new(config, nics.len(), config.each_hosts().map(nic));
+        let (first, algorithms) = (
+            &own.values()[0],
+            own.values().iter().map(|nic| &nic.algorithm),
+        );
         Nics {
+            common: Common {
+                payload: first.payload,
+                nack_interval: first.nack_interval,
+                piggyback: first.piggyback,
+                feedback: config.feedback(),
+                windows_follow_time: algorithms.clone().any(Algorithm::window_follows_time),
+                move_next_packet: algorithms.clone().any(Algorithm::moves_next_packet),
+            },
             own,
-            stamper: Stamper::new(own.rtt_errors, seed, nics.len()),
+            stamper: Stamper::new(config.seed, nics.len()),
             nics,
             senders: FlowTable::new(),
             receivers: FlowTable::new(),
@@ -185,7 +217,7 @@ impl Nics {
                 self.send(site, host);
             }
             Kind::Ack | Kind::Nack => {
-                if self.own.piggyback {
+                if self.common.piggyback {
                     self.or_acked(site, id);
                 }
                 self.acknowledged(site, id);
@@ -209,7 +241,7 @@ impl Nics {
         }
         let line = &mut site.net.ports[port as usize];
         let paused = line.paused;
-        let acknowledgement = match paused && self.own.hold_acks {
+        let acknowledgement = match paused && self.own[host].hold_acks {
             true => None,
             false => line.control.pop(&site.net.packets),
         };

@@ -26,25 +26,23 @@ impl RttErrors {
 
 /// What measures the round-trip times of a domain's NIC hosts.
 pub(crate) struct Stamper {
-    errors: RttErrors,
     random: Streams,
 }
 
 impl Stamper {
-    pub fn new(errors: RttErrors, seed: u64, nodes: usize) -> Stamper {
+    pub fn new(seed: u64, nodes: usize) -> Stamper {
         Stamper {
-            errors,
             random: Streams::new(seed, Purpose::Rtts, nodes),
         }
     }
 
-    /// `rtt` as `host` measures it.
-    pub fn measured(&mut self, host: u32, rtt: Span) -> Span {
-        if self.errors == RttErrors::NONE {
+    /// `rtt` as `host` measures it with these errors.
+    pub fn measured(&mut self, errors: &RttErrors, host: u32, rtt: Span) -> Span {
+        if *errors == RttErrors::NONE {
             return rtt;
         }
         let random = self.random.of(host);
-        let stamps_ns = match self.errors.stamps {
+        let stamps_ns = match errors.stamps {
             RttStamps::Exact => 0.0,
             RttStamps::Hardware => {
                 Stamps::Hardware.received_noise_ns(random) - Stamps::Hardware.sent_noise_ns(random)
@@ -56,7 +54,7 @@ impl Stamper {
                 Stamps::Software.received_noise_ns(random) - Stamps::Software.sent_noise_ns(random)
             }
         };
-        let noise_ns = match self.errors.noise {
+        let noise_ns = match errors.noise {
             Span::ZERO => 0.0,
             noise => noise.as_ps() as f64 / 1e3 * uniform(random),
         };
@@ -109,9 +107,9 @@ mod tests {
     use super::*;
 
     fn measured(errors: RttErrors) -> Vec<f64> {
-        let mut stamper = Stamper::new(errors, 1, 2);
+        let mut stamper = Stamper::new(1, 2);
         let rtt = Span::from_us(100);
-        let error = |_| (stamper.measured(1, rtt) - rtt).as_ps() as f64 / 1e6;
+        let error = |_| (stamper.measured(&errors, 1, rtt) - rtt).as_ps() as f64 / 1e6;
         (0..20_000).map(error).collect()
     }
 

@@ -4,6 +4,7 @@ use super::clock::Clocks;
 use super::config::Config;
 use super::hints::Hints;
 use super::huygens::Prober;
+use super::per_host::PerHost;
 use super::rtts::{RttSample, Rtts};
 use crate::flows::network::Network;
 use crate::flows::starts::Starts;
@@ -23,6 +24,8 @@ pub(crate) struct Site {
     pub prober: Option<Prober>,
     /// By node: the control law for its line; `None`: it has no law. Empty: no node has one.
     pub laws: Arc<[Option<onramp_law::Config>]>,
+    /// A new flow uses the last delay to its receiver, unless that is older than this.
+    pub reuse: PerHost<Option<Span>>,
     /// By local sender and receiver: the last delay, and the time of its measurement; if delays are reused.
     pub last_delays: HashMap<(u32, u32), (Span, Time<Sim>)>,
     /// What receivers count and senders know, if the law uses it.
@@ -35,13 +38,13 @@ impl Site {
     /// The last delay from `src` to `dst`, if new flows reuse it.
     pub(crate) fn delay_to_reuse(&self, src: u32, dst: u32) -> Option<Span> {
         let &(owd, learned) = self.last_delays.get(&(src, dst))?;
-        (self.net.now - learned <= self.config.reuse?).then_some(owd)
+        (self.net.now - learned <= self.reuse[src]?).then_some(owd)
     }
 
     /// Records a delay of flow `plan`, which the next flow of its hosts may reuse.
     pub(crate) fn keep_delay(&mut self, plan: u32, owd: Option<Span>) {
-        if let (Some(_), Some(owd)) = (self.config.reuse, owd) {
-            let flow = &self.network.flows[plan as usize];
+        let flow = &self.network.flows[plan as usize];
+        if let (Some(_), Some(owd)) = (self.reuse[flow.src], owd) {
             self.last_delays
                 .insert((flow.src, flow.dst), (owd, self.net.now));
         }

@@ -195,6 +195,18 @@ impl Topology {
         &self.links
     }
 
+    /// With this rate on the link of each host.
+    pub(crate) fn with_host_rates(mut self, rate: impl Fn(NodeId) -> Rate) -> Topology {
+        let switches = &self.switches;
+        for link in &mut self.links {
+            let ends = [link.a, link.b];
+            if let Some(host) = ends.into_iter().find(|end| !switches[*end as usize]) {
+                link.rate = rate(host);
+            }
+        }
+        self
+    }
+
     fn check(&self) -> Result<(), TopologyError> {
         let ports = self.links.len() * 2;
         if ports > MAX_PORTS {

@@ -5,7 +5,7 @@ use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::flows::flow::Flow;
 use crate::host::clock::ClockErrors;
-use crate::host::config::{Algorithms, Config, Hosts, Kernel, Nic};
+use crate::host::config::{Config, Group, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
 use crate::host::rtts::RttErrors;
 use crate::net::config::{Buffer, Ecn, Switch};
@@ -16,12 +16,12 @@ use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
 use onramp_cc::{nic::Preset, tcp::Entry, Cc};
 use onramp_scenario::{
-    self as scenario, Arrival, Connections, Graph, HostKind, Law, ProbeStamps, Qdisc, Receivers,
+    self as scenario, Arrival, Connections, Graph, HostKind, HostSettings, Law, ProbeStamps, Qdisc,
     Run, Sharing,
 };
 use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::Spread;
-use onramp_units::{Bytes, Span, Time};
+use onramp_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
 /// A run cannot be simulated.
@@ -97,16 +97,24 @@ impl Setup {
 
 /// The configuration of the simulation of `run`.
 pub fn config(run: &Run) -> Config {
-    let (hosts, ecn) = match run.host.cc {
-        Cc::Kernel(entry) => kernel_hosts(run, entry),
-        Cc::Nic(preset) => nic_hosts(run, preset),
+    let hosts = hosts(run, run.others(), run.network.link.rate);
+    let law = |of: &scenario::OnRamp| law(of, u64::from(hosts.payload()));
+    let group = |group: &scenario::Group| Group {
+        members: group.hosts.iter().collect(),
+        hosts: self::hosts(
+            run,
+            group.settings(),
+            group.link_rate.unwrap_or(run.network.link.rate),
+        ),
+        law: law(&group.onramp),
+        reuse: group.onramp.reuse,
     };
     Config {
         rounding: Rounding::Exact,
-        law: law(&run.onramp, u64::from(hosts.payload())),
-        managed: range(run.onramp.hosts),
+        law: law(&run.onramp),
+        groups: run.groups.iter().map(group).collect(),
         loss: run.network.loss.get(),
-        hosts,
+        hosts: hosts.clone(),
         clocks: ClockErrors {
             hosts: Spread {
                 offset: run.clock.offset,
@@ -116,7 +124,7 @@ pub fn config(run: &Run) -> Config {
             noise: run.clock.noise,
         },
         reuse: run.onramp.reuse,
-        or_ack_every: match (run.onramp.orack_every, run.host.kind) {
+        or_ack_every: match (run.shared_onramp().orack_every, run.host.kind) {
             (Some(every), _) => every.get() as u32, // at most 1 MB
             (None, HostKind::Kernel) => onramp_law::SAMPLE_BYTES,
             (None, HostKind::Nic) => 1,
@@ -125,20 +133,11 @@ pub fn config(run: &Run) -> Config {
         probing: probing(&run.clock),
         switch: Switch {
             buffer: buffer(run),
-            ecn,
+            ecn: ecn(run),
             alpha_log2: run.network.alpha_log2,
             acks_first: run.host.ack_priority,
         },
         seed: run.seed,
-    }
-}
-
-/// First and last of them; `None`: all.
-fn range(named: Receivers) -> Option<(u32, u32)> {
-    match named {
-        Receivers::All => None,
-        Receivers::Host(host) => Some((host, host)),
-        Receivers::Range(first, last) => Some((first, last)),
     }
 }
 
@@ -152,51 +151,63 @@ fn flow(run: &Run, arrival: &Arrival) -> Flow {
     }
 }
 
-fn nic_hosts(run: &Run, preset: &Preset) -> (Hosts, Option<Ecn>) {
-    let line = run.network.link.rate;
-    let lossless = run.network.sharing == Sharing::Lossless;
-    let nic = Nic {
-        algorithm: (preset.algorithm)(line).tuned(&run.tuning),
-        timeout: (!lossless).then_some(run.host.transport.min_rto),
-        piggyback: run.onramp.piggyback,
-        rtt_errors: RttErrors {
-            stamps: run.host.rtt_stamps,
-            noise: run.host.rtt_noise,
-        },
-        ..Nic::of(preset, line)
-    };
-    let ecn = run.network.ecn.as_ref();
-    let ecn = ecn.map_or_else(|| (preset.ecn)(line).into(), given);
-    (Hosts::Nic(nic), Some(ecn))
+/// Hosts with these settings, whose links have rate `line`.
+fn hosts(run: &Run, of: HostSettings<'_>, line: Rate) -> Hosts {
+    match of.host.cc {
+        Cc::Nic(preset) => Hosts::Nic(nic(run, of, preset, line)),
+        Cc::Kernel(entry) => Hosts::Kernel(kernel(of, entry)),
+    }
 }
 
-fn kernel_hosts(run: &Run, entry: &Entry) -> (Hosts, Option<Ecn>) {
-    let other = match run.host.other_cc {
-        Some(Cc::Kernel(other)) => Some(other),
-        Some(Cc::Nic(_)) | None => None, // a NIC's is refused by the scenario
-    };
-    let algorithms = Algorithms {
-        own: (entry.algorithm)().tuned(&run.tuning),
-        hosts: range(run.host.cc_hosts),
-        others: other.map(|other| (other.algorithm)().tuned(&run.other_tuning)),
-    };
-    let kernel = Kernel {
-        algorithms,
-        transport: Arc::new(run.host.transport),
-        gso: run.host.gso,
-        managed_gso: run.host.gso.min(run.onramp.gso),
-        gro: run.host.gro,
-        paced: run.host.qdisc == Qdisc::Fq,
-        managed_paced: run.onramp.pacing,
-        persistent: run.host.connections == Connections::Persistent,
-        codel: run.host.qdisc == Qdisc::FqCodel,
-        coalescing: run.host.coalescing,
-        nic_queue: run.host.nic_queue,
-        stamps_at_wire: run.onramp.subtract_nic_queue,
-    };
-    let marks = entry.marks || other.is_some_and(|other| other.marks);
-    let ecn = run.network.ecn.as_ref().filter(|_| marks);
-    (Hosts::Kernel(kernel), ecn.map(given))
+fn nic(run: &Run, of: HostSettings<'_>, preset: &Preset, line: Rate) -> Nic {
+    let lossless = run.network.sharing == Sharing::Lossless;
+    Nic {
+        algorithm: (preset.algorithm)(line).tuned(of.tuning),
+        timeout: (!lossless).then_some(of.host.transport.min_rto),
+        piggyback: run.shared_onramp().piggyback,
+        rtt_errors: RttErrors {
+            stamps: of.host.rtt_stamps,
+            noise: of.host.rtt_noise,
+        },
+        ..Nic::of(preset, line)
+    }
+}
+
+fn kernel(of: HostSettings<'_>, entry: &Entry) -> Kernel {
+    let HostSettings {
+        host,
+        tuning,
+        onramp,
+    } = of;
+    let has_law = onramp.law != Law::Off;
+    Kernel {
+        algorithm: (entry.algorithm)().tuned(tuning),
+        transport: Arc::new(host.transport),
+        gso: match has_law {
+            true => host.gso.min(onramp.gso),
+            false => host.gso,
+        },
+        gro: host.gro,
+        paced: host.qdisc == Qdisc::Fq,
+        edge_paced: has_law && onramp.pacing,
+        or_acks: host.qdisc == Qdisc::Edge,
+        persistent: host.connections == Connections::Persistent,
+        codel: host.qdisc == Qdisc::FqCodel,
+        coalescing: host.coalescing,
+        nic_queue: host.nic_queue,
+        stamps_at_wire: onramp.subtract_nic_queue,
+    }
+}
+
+/// Marks of the switches, if congestion controls of some hosts use them. NICs' are by default as in the source of
+/// `host.cc`, which no group contradicts.
+fn ecn(run: &Run) -> Option<Ecn> {
+    let own = run.network.ecn.as_ref().map(given);
+    let marks = |of: HostSettings<'_>| matches!(of.host.cc, Cc::Kernel(entry) if entry.marks);
+    match run.host.cc {
+        Cc::Nic(preset) => own.or_else(|| Some((preset.ecn)(run.network.link.rate).into())),
+        Cc::Kernel(_) => own.filter(|_| run.each_settings().any(marks)),
+    }
 }
 
 fn probing(clock: &scenario::Clock) -> Option<Probing> {
@@ -248,7 +259,7 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
         delay: link.delay,
     };
     let (edge, fabric) = (line(network.link), line(network.fabric));
-    match network.topology {
+    let topology = match network.topology {
         scenario::Topology::File { ref graph, .. }
         | scenario::Topology::Inline(scenario::Inline { ref graph, .. }) => {
             Topology::of(Graph::clone(graph))
@@ -265,5 +276,9 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
         scenario::Topology::FatTree { hosts, pods, width } => {
             Topology::fat_tree(pods, width, hosts / (pods * width), edge, fabric)
         }
-    }
+    }?;
+    Ok(match network.host_links.is_empty() {
+        true => topology,
+        false => topology.with_host_rates(|host| network.link_of(host).rate),
+    })
 }

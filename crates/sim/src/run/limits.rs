@@ -65,7 +65,7 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
             let connections = kernels.outgoing.iter().map(|(_, connection)| connection);
             let under_way = connections.filter(|connection| !connection.is_over());
             let packets = |count: u32| Bytes::new(u64::from(count) * u64::from(MSS));
-            let paced = |src| kernels.own.paces(has_law(src));
+            let paced = |src| kernels.own[src].paces();
             let limits = under_way.map(|connection| FlowLimits {
                 plan: connection.plan,
                 rate: connection

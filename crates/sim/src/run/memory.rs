@@ -3,7 +3,7 @@
 use super::build::topology;
 use super::BuildError;
 use crate::host::kernel::{Incoming, Outgoing};
-use onramp_scenario::{expected_flows, Connections, Run};
+use onramp_scenario::{expected_flows, Connections, HostSettings, Run};
 use onramp_units::Bytes;
 
 /// Of any run: tables, packets, the wheel of events, series.
@@ -22,9 +22,10 @@ const OF_A_PORT: f64 = 10_000.0;
 /// An invalid network.
 pub fn memory_needed(run: &Run, parts: usize) -> Result<Bytes, BuildError> {
     let ports = 2 * topology(&run.network)?.links().len() * parts.max(1);
-    let connection = match run.host.connections {
-        Connections::Persistent => 0.0, // few
-        Connections::New => OF_A_CONNECTION,
+    let opens_new = |of: HostSettings<'_>| of.host.connections == Connections::New;
+    let connection = match run.each_settings().any(opens_new) {
+        false => 0.0, // few
+        true => OF_A_CONNECTION,
     };
     let flows = expected_flows(run) * (OF_A_FLOW + connection);
     Ok(Bytes::new(

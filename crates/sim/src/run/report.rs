@@ -14,7 +14,7 @@ use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,
     RoundSample, RunResult, SeriesRow, SimCounters, Summary, Tables, WorldCounters,
 };
-use onramp_scenario::{HostKind, Qdisc, Run};
+use onramp_scenario::{HostKind, HostSettings, Qdisc, Run};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -167,7 +167,8 @@ fn port_counters(observer: &Observer, names: &[String]) -> PortCounters {
 fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
     let (before, after) = (&observer.at_warmup.counters, observer.simulation.counters());
     let in_window = observer.at_end.counters.or_acks - before.or_acks;
-    let has_codel = run.host.qdisc == Qdisc::FqCodel && run.host.kind == HostKind::Kernel;
+    let codel = |of: HostSettings<'_>| of.host.qdisc == Qdisc::FqCodel;
+    let has_codel = run.host.kind == HostKind::Kernel && run.each_settings().any(codel);
     let sample = |pair: &Pair| PairSample {
         owd: pair.owd,
         last_owd: pair.last_owd,

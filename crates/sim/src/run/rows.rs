@@ -12,6 +12,8 @@ use onramp_units::{Sim, Span, Time};
 pub(super) struct Labels {
     /// By entry of the scenario's traffic.
     kinds: Vec<Kind>,
+    /// By host; empty: no host has a group.
+    groups: Vec<Option<u16>>,
     /// By flow.
     flows: Vec<Label>,
 }
@@ -29,7 +31,13 @@ impl Labels {
             traffic: arrival.traffic as u32,
             request: arrival.request.map_or(NONE, |request| request as u32),
         };
+        let hosts = 0..run.network.topology.hosts();
+        let group = |host| run.group_of(host).map(|group| group as u16);
         Labels {
+            groups: match run.groups.is_empty() {
+                true => Vec::new(),
+                false => hosts.map(group).collect(),
+            },
             kinds: run.traffic.iter().map(|traffic| traffic.kind()).collect(),
             flows: arrivals.iter().map(label).collect(),
         }
@@ -38,6 +46,11 @@ impl Labels {
     /// Flows of the plan.
     pub fn count(&self) -> usize {
         self.flows.len()
+    }
+
+    /// That of a host.
+    fn group(&self, host: u32) -> Option<i64> {
+        self.groups.get(host as usize)?.map(i64::from)
     }
 
     /// Of each flow.
@@ -85,6 +98,7 @@ impl<'a> Rows<'a> {
             traffic: label.traffic.into(),
             request: Some(label.request.into()).filter(|_| label.request != NONE),
             src: flow.src.into(),
+            group: self.labels.group(flow.src),
             dst: flow.dst.into(),
             size_bytes: match flow.work {
                 Work::Send(size) => Some(size.get() as i64),
@@ -233,6 +247,7 @@ mod tests {
             traffic: 0,
             request: Some(0),
             src: 1,
+            group: None,
             dst: 0,
             size_bytes: Some(1),
             start_ns,

@@ -168,7 +168,16 @@ threshold = "16 us"
 "#;
 
 fn hold(set: &[(&str, &str)]) -> (RunResult, Tables) {
-    let scenario = Scenario::parse_with(HELD, "t", set).unwrap_or_else(|e| panic!("{e}"));
+    hold_in(HELD, set)
+}
+
+/// Like HELD, but these hosts have no law.
+fn without_law(hosts: &str) -> String {
+    format!("{HELD}[[hosts]]\nrange = \"{hosts}\"\nonramp.law = \"off\"\n")
+}
+
+fn hold_in(text: &str, set: &[(&str, &str)]) -> (RunResult, Tables) {
+    let scenario = Scenario::parse_with(text, "t", set).unwrap_or_else(|e| panic!("{e}"));
     let result = run(&scenario.runs()[0], 0, Watch::default(), &mut |_| true);
     result.unwrap_or_else(|e| panic!("{e}")).into_tables()
 }
@@ -245,7 +254,7 @@ fn wrong_clocks_cost_the_background() {
 
 #[test]
 fn hosts_without_the_law_are_not_held() {
-    let (some, tables) = hold(&[("onramp.law", "final"), ("onramp.hosts", "1-8")]);
+    let (some, tables) = hold_in(&without_law("0,9-16"), &[("onramp.law", "final")]);
     let held = |flow: &&onramp_results::FlowRow| flow.simulated.is_some_and(|s| s.held_ns > 0);
     let sources: Vec<i64> = tables.flows.iter().filter(held).map(|f| f.src).collect();
     assert!(!sources.is_empty() && sources.iter().all(|src| (1..=8).contains(src)));
@@ -263,12 +272,8 @@ fn kernel_hosts_without_the_law_send_segments_of_their_own() {
         ("onramp.law", "final"),
         ("onramp.threshold", "50 us"),
     ];
-    let held = |hosts| {
-        let set: Vec<_> = kernel
-            .into_iter()
-            .chain([("onramp.hosts", hosts)])
-            .collect();
-        let (_, tables) = hold(&set);
+    let held = |text: &str| {
+        let (_, tables) = hold_in(text, &kernel);
         let of = |lowest: i64, highest: i64| -> i64 {
             let rows = tables.flows.iter();
             let rows = rows.filter(|f| (lowest..=highest).contains(&f.src));
@@ -276,9 +281,9 @@ fn kernel_hosts_without_the_law_send_segments_of_their_own() {
         };
         (of(1, 8), of(9, 16))
     };
-    let (of_some, of_others) = held("1-8");
+    let (of_some, of_others) = held(&without_law("0,9-16"));
     assert!(of_some > 0 && of_others == 0);
-    assert!(held("all").1 > 0);
+    assert!(held(HELD).1 > 0);
 }
 
 /// Not even what the law held when its first copy was acknowledged, else the next flows had less room there.

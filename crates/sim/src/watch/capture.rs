@@ -248,7 +248,7 @@ impl Scene<'_> {
         let frame = frame::transport(
             packet,
             &ends,
-            nic.algorithm.feedback(),
+            self.site.config.feedback(),
             &telemetry,
             received,
         );

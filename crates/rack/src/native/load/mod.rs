@@ -118,7 +118,7 @@ impl<'a> Generator<'a> {
             run,
             plan,
             dilation: Dilation::new(run.time_dilation),
-            sockets: Sockets::new(hosts, run.host.cc)?,
+            sockets: Sockets::new(run, hosts)?,
             pools: Pools::default(),
             up: 0,
             zero_ns: 0,

@@ -5,7 +5,7 @@ use super::connection::{self, Connection, Route};
 use super::events::{Events, Source};
 use crate::error::{Doing, Result};
 use crate::native::sys::NetNs;
-use onramp_scenario::{Cc, HostId};
+use onramp_scenario::{HostId, Run};
 use socket2::Socket;
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 pub struct Sockets<'a> {
     hosts: &'a [NetNs],
-    cc: Cc,
+    run: &'a Run,
     listeners: Vec<Socket>,
     connections: Vec<Connection>,
     /// Connections whose other end has not been accepted, by listening host and own address.
@@ -25,12 +25,12 @@ pub struct Sockets<'a> {
 }
 
 impl<'a> Sockets<'a> {
-    /// Has every host listen. All connections have congestion control `cc`.
-    pub fn new(hosts: &'a [NetNs], cc: Cc) -> Result<Sockets<'a>> {
+    /// Has every host of `run` listen. Each end of a connection has the congestion control of its host.
+    pub fn new(run: &'a Run, hosts: &'a [NetNs]) -> Result<Sockets<'a>> {
         let events = Events::new()?;
-        let listeners = hosts
-            .iter()
-            .map(|host| connection::listen(host, cc))
+        let listeners = (0..)
+            .zip(hosts)
+            .map(|(host, namespace)| connection::listen(namespace, run.settings_of(host).host.cc))
             .collect::<io::Result<Vec<_>>>()
             .doing(|| "listening in the hosts".into())?;
         for (host, listener) in (0..).zip(&listeners) {
@@ -38,7 +38,7 @@ impl<'a> Sockets<'a> {
         }
         Ok(Sockets {
             hosts,
-            cc,
+            run,
             listeners,
             connections: Vec::new(),
             connecting: HashMap::new(),
@@ -61,7 +61,8 @@ impl<'a> Sockets<'a> {
         let from = if asked { route.dst } else { route.src };
         let doing = || format!("connecting {route:?}");
         let host = &self.hosts[from as usize];
-        let connection = Connection::open(route, asked, host, self.cc).doing(doing)?;
+        let cc = self.run.settings_of(from).host.cc;
+        let connection = Connection::open(route, asked, host, cc).doing(doing)?;
         let index = self.connections.len();
         let identity = connection.identity().doing(doing)?;
         self.connecting.insert(identity, index);

@@ -58,9 +58,17 @@ fn texts() -> impl Strategy<Value = String> {
         "[sweep]\n\"onramp.threshold\" = [\"off\", \"31.25 us\"]\n\"onramp.gain\" = [\"1/3\", 0.1]\n",
         "[sweep]\nseed = [3, 4]\nnetwork.buffer = [\"100 KiB\", \"1500 kB\"]\n",
     ]);
-    (traffic, cases, sweep, 0..100u64).prop_map(|(traffic, cases, sweep, seed)| {
+    let groups = prop::sample::select(vec![
+        "",
+        "[[hosts]]\nrange = \"0-1,3\"\nhost.cc = \"bbr\"\nonramp.law = \"off\"\nhost.nic_queue = \"0 B\"\n",
+        "[[hosts]]\nrange = 2\nonramp.law = \"gate\"\n[[hosts]]\nrange = \"3-4\"\nhost.qdisc = \"fq\"\nonramp.law = \"off\"\n",
+        "[[hosts]]\nrange = \"1-2\"\nhost.cc = \"udp\"\nnetwork.link.rate = \"1 Gbit/s\"\n[cc.udp]\nrate = \"9 Mbit/s\"\n",
+        "[[hosts]]\nrange = \"1-2\"\nhost.cc = \"udp\"\ncc.udp.rate = \"9 Mbit/s\"\n",
+    ]);
+    (traffic, groups, cases, sweep, 0..100u64).prop_map(|(traffic, groups, cases, sweep, seed)| {
         let head = BASE.split("[[traffic]]").next().unwrap_or_default();
-        format!("seed = {seed}\n{head}{}{cases}{sweep}", traffic.concat())
+        let traffic = traffic.concat();
+        format!("seed = {seed}\n{head}{traffic}{groups}{cases}{sweep}")
     })
 }
 
@@ -90,7 +98,7 @@ proptest! {
     #[test]
     fn any_scenario_like_text_is_answered(lines in prop::collection::vec((
         prop::sample::select(vec![
-            "[network]", "[[traffic]]", "[[case]]", "[sweep]", "[traffic]", "[onramp]", "[traffic.0]",
+            "[network]", "[[traffic]]", "[[hosts]]", "range = ", "host.cc = ", "\"hosts.0.range\" = ", "[[case]]", "[sweep]", "[traffic]", "[onramp]", "[traffic.0]",
             "name = ", "kind = ", "to = ", "from = ", "load = ", "duration = ", "\"traffic.0.load\" = ",
             "topology = { kind = \"star\", hosts = 3 } #", "link.rate = ", "threshold = ", "seed = ",
             "\"onramp.threshold\" = ", "fanout = ", "size = ", "interval = ", "title = ",

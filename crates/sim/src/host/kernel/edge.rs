@@ -40,7 +40,7 @@ impl Kernels {
     /// When the wire begins to send `bytes` that the NIC gets now, on the host's clock.
     pub(super) fn leaves_nic(&mut self, site: &Site, host: u32, bytes: u32) -> Time<Mono> {
         let (now, port) = (mono(site.net.now), site.network.port_of(host));
-        match law_of(&site.laws, host).filter(|_| self.own.stamps_at_wire) {
+        match law_of(&site.laws, host).filter(|_| self.own[host].stamps_at_wire) {
             Some(law) => {
                 let ring = &mut self.hosts[host as usize].ring;
                 ring.leaves(law, now, (&site.net, port), bytes)
@@ -83,7 +83,7 @@ impl Kernels {
     pub(super) fn sample(&mut self, site: &mut Site, id: u32, host: u32) {
         let data = site.net.packets[id];
         let src = site.network.flows[data.flow as usize].src;
-        if law_of(&site.laws, src).is_none() {
+        if law_of(&site.laws, src).is_none() || !self.own[host].or_acks {
             return;
         }
         let first = (data.seq as u32).wrapping_mul(u32::from(MSS));

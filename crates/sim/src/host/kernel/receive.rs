@@ -113,7 +113,7 @@ impl Kernels {
             Kind::Data => self.sample(site, id, host),
             Kind::Ack | Kind::Nack | Kind::Request | Kind::ReadRequest | Kind::ReadResponse => {}
         }
-        let coalescing = self.own.coalescing;
+        let coalescing = self.own[host].coalescing;
         if coalescing == Span::ZERO {
             return self.handle_arrivals(site, host, &[id]);
         }
@@ -134,7 +134,7 @@ impl Kernels {
     }
 
     fn handle_arrivals(&mut self, site: &mut Site, host: u32, arrived: &[u32]) {
-        let merges = self.own.gro;
+        let merges = self.own[host].gro;
         let mut receivers = Vec::new();
         for &id in arrived {
             let packet = site.net.packets[id];
@@ -215,15 +215,16 @@ impl Kernels {
         incoming.arrived = true;
         let flow = &network.flows[plan as usize];
         let hosts = (flow.src, flow.dst);
-        if self.own.persistent && network.opener(plan) == plan {
+        if self.own[flow.src].persistent && network.opener(plan) == plan {
             self.idle.entry(hosts).or_default().push(place);
         }
         Some(plan)
     }
 
     fn acknowledge_if_must(&mut self, site: &mut Site, place: u32) {
-        let delay = self.own.transport.delayed_ack;
-        let receiver = &mut self.incoming_ends[place].receiver;
+        let incoming = &mut self.incoming_ends[place];
+        let delay = self.own[incoming.dst].transport.delayed_ack;
+        let receiver = &mut incoming.receiver;
         if receiver.must_acknowledge(site.net.now, delay) {
             self.send_acknowledgement(site, place);
         } else {

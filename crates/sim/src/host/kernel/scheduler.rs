@@ -45,7 +45,7 @@ impl Kernels {
     /// Whether the NIC takes a segment or packet: without a queue, one that the line sends at once.
     fn nic_has_room(&self, site: &Site, host: u32) -> bool {
         let ring = &self.hosts[host as usize].ring;
-        let queue = self.own.nic_queue.get();
+        let queue = self.own[host].nic_queue.get();
         if queue > 0 {
             return ring.bytes < queue;
         }
@@ -75,7 +75,7 @@ impl Kernels {
     fn choose_connection(&mut self, site: &mut Site, host: u32) -> Option<usize> {
         loop {
             let place = self.hosts[host as usize].choose(site.net.now)?;
-            let is_empty = self.own.codel && self.drop_what_waited(site, host, place);
+            let is_empty = self.own[host].codel && self.drop_what_waited(site, host, place);
             if !is_empty && self.law_lets_segment_go(site, host, place) {
                 return Some(place);
             }

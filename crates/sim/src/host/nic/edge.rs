@@ -65,7 +65,7 @@ impl Nics {
             hint: site.hint(host, data.connection),
             ..*site.net.carried.stamps.of(id)
         };
-        if self.own.piggyback {
+        if self.common.piggyback {
             site.net.carried.stamps.set(id, stamp);
             return false;
         }

@@ -40,7 +40,7 @@ impl Nics {
             connection: request.connection,
             ordinal: request.ordinal,
             next: request.seq,
-            end: end_of_flow.min(request.seq + packets * u64::from(self.own.payload)),
+            end: end_of_flow.min(request.seq + packets * u64::from(self.common.payload)),
             there: site.network.there(request.flow, request.ordinal),
         });
     }
@@ -51,12 +51,12 @@ impl Nics {
         let port = nic.port;
         let response = nic.responses.front_mut().expect("it has a turn");
         let left = response.end - response.next;
-        let payload = left.min(u64::from(self.own.payload)) as u16;
+        let payload = left.min(u64::from(self.common.payload)) as u16;
         let id = site.net.packets.add(Packet {
             seq: response.next,
             flow: response.flow,
             connection: response.connection,
-            wire_bytes: payload + super::data_header(self.own.algorithm.feedback()),
+            wire_bytes: payload + super::data_header(self.common.feedback),
             payload,
             ordinal: response.ordinal,
             ..Packet::new(Kind::ReadResponse, site.net.now, response.there)

@@ -70,7 +70,7 @@ impl Nics {
         let packet = &mut site.net.packets[id];
         packet.kind = kind;
         packet.seq = expected;
-        packet.wire_bytes = super::ack_bytes(self.own.algorithm.feedback(), self.own.piggyback);
+        packet.wire_bytes = super::ack_bytes(self.common.feedback, self.common.piggyback);
         packet.payload = 0;
         packet.hop = 0;
         packet.path = back;
@@ -89,7 +89,7 @@ impl Nics {
             if site.net.now < receiver.nack_at && receiver.nacked == receiver.expected {
                 return None;
             }
-            receiver.nack_at = site.net.now + self.own.nack_interval;
+            receiver.nack_at = site.net.now + self.common.nack_interval;
             receiver.nacked = receiver.expected;
             return Some((Kind::Nack, receiver.expected));
         }

@@ -137,7 +137,7 @@ impl Nics {
 
     /// The index of the flow that sends next: the first one that the law does not hold.
     pub(super) fn choose(&mut self, site: &mut Site, host: u32, paused: bool) -> Option<usize> {
-        if self.own.algorithm.window_follows_time() {
+        if self.common.windows_follow_time && self.own[host].algorithm.window_follows_time() {
             self.update_windows(site.net.now, host);
         }
         loop {

@@ -220,10 +220,8 @@ impl Nics {
         let flow = site.network.flows[plan as usize];
         let (host, _) = flow.opener_and_peer();
         let ordinal = site.starts.next_ordinal(plan);
-        let cc = self
-            .own
-            .algorithm
-            .start(&site.network.path_facts(flow.src, self.own.payload));
+        let facts = site.network.path_facts(flow.src, self.common.payload);
+        let cc = self.own[host].algorithm.start(&facts);
         let part = site.network.part(plan, 0);
         let stop = match flow.work {
             Work::Send(_) => None,
@@ -294,8 +292,8 @@ impl Nics {
         let (port, at) = (nic.port, nic.flows[place].sender);
         let sender = &mut self.senders[at];
         let left = sender.left_of_flow(&site.network);
-        let payload = left.min(u64::from(self.own.payload)) as u16;
-        let wire_bytes = payload + super::data_header(self.own.algorithm.feedback());
+        let payload = left.min(u64::from(self.common.payload)) as u16;
+        let wire_bytes = payload + super::data_header(self.common.feedback);
         let id = site.net.packets.add(Packet {
             seq: sender.next,
             flow: sender.sending.flow,
@@ -318,11 +316,11 @@ impl Nics {
         let (port, at) = (nic.port, nic.flows[place].sender);
         let sender = &mut self.senders[at];
         let left = sender.left_of_flow(&site.network);
-        let payload = u64::from(self.own.payload);
+        let payload = u64::from(self.common.payload);
         let of_segment = sender.burst_bytes() - sender.next % sender.burst_bytes();
         let packets = left.min(of_segment).div_ceil(payload);
         let bytes = left.min(packets * payload);
-        let header = super::data_header(self.own.algorithm.feedback());
+        let header = super::data_header(self.common.feedback);
         let wire_bytes = bytes + packets * u64::from(header);
         let id = site.net.packets.add(Packet {
             seq: sender.next,
@@ -350,7 +348,7 @@ impl Nics {
         nic.last = place;
         let at = nic.flows[place].sender;
         let sender = &mut self.senders[at];
-        if let Some(timeout) = self.own.timeout {
+        if let Some(timeout) = self.own[host].timeout {
             if sender.next == sender.unacked {
                 sender.timeout_at = site.net.now + timeout;
             }
@@ -399,13 +397,13 @@ impl Nics {
         let was_full = sender.segments.is_some() && sender.state() == State::Blocked;
         if packet.seq > sender.unacked {
             sender.unacked = packet.seq;
-            if let Some(timeout) = self.own.timeout {
+            if let Some(timeout) = self.own[sender.host].timeout {
                 sender.timeout_at = site.net.now + timeout;
             }
         }
         site.starts.ended += sender.end_flows(&site.network, site.net.now);
         if packet.kind == Kind::Nack {
-            let again = sender.go_back(self.own.payload);
+            let again = sender.go_back(self.common.payload);
             site.net.counters.retransmissions += u64::from(again);
         } else if site.config.rounding == Rounding::Exact {
             sender.next = sender.next.max(sender.unacked);
@@ -436,7 +434,8 @@ impl Nics {
         }
         self.update_entry(site, at);
         self.plan_segment_again(site, at);
-        if self.own.algorithm.moves_next_packet() {
+        let host = self.senders[at].host;
+        if self.common.move_next_packet && self.own[host].algorithm.moves_next_packet() {
             self.move_next_packet(site, at, before);
         }
         self.free_if_unused(site, at);
@@ -450,7 +449,8 @@ impl Nics {
             return;
         };
         while let Some(exact) = segments.complete(acked, site.net.now) {
-            let rtt = self.stamper.measured(sender.host, exact.rtt);
+            let errors = &self.own[sender.host].rtt_errors;
+            let rtt = self.stamper.measured(errors, sender.host, exact.rtt);
             site.note_rtt(plan, rtt);
             sender.cc.on_completion(&Completion { rtt, ..exact });
         }
@@ -491,14 +491,14 @@ impl Nics {
             return;
         };
         let sender = &mut self.senders[at];
-        let Some(timeout) = self.own.timeout.filter(|_| !sender.is_idle()) else {
+        let Some(timeout) = self.own[sender.host].timeout.filter(|_| !sender.is_idle()) else {
             sender.timed = false;
             return;
         };
         let waited = site.net.now >= sender.timeout_at && sender.next > sender.unacked;
         let host = sender.host;
         if waited {
-            let again = sender.go_back(self.own.payload);
+            let again = sender.go_back(self.common.payload);
             sender.sent.timeouts += 1;
             site.net.counters.timeouts += 1;
             site.net.counters.retransmissions += u64::from(again);
