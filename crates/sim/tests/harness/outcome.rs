@@ -1,4 +1,5 @@
 //! Runs of scenarios, and what they came to.
+#![allow(dead_code)] // each test that includes this file uses a part of it
 
 use onramp_results::{RunResult, Tables};
 use onramp_scenario::Scenario;
