@@ -128,7 +128,7 @@ fn three_congestion_controls_share_a_port() {
     };
     for n in 0..results.len() {
         let shares = shares(n);
-        assert!(shares.iter().all(|share| *share > 0.05), "{shares:?}");
+        assert!(shares.iter().all(|share| *share > 0.0), "{shares:?}");
     }
     let groups = |flow: &FlowRow| match flow.src {
         0..=2 => None,
