@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # The commands of this repository. `make demo` and `make test` also install what they need.
 
 CLANG ?= clang-19

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Gives files of a clean checkout the times that they had in the one before it.
 
 Git gives every file the time of the checkout, and cargo compiles what is newer than its result. The list in .cache names

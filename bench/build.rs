@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Compiles the measuring programs (bpf/cost.bpf.c) with clang and generates their typed skeleton.
 
 #[path = "../bpf/build.rs"]

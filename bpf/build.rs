@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 // Part of the build scripts and tests that compile BPF programs: one compiler, one set of flags.
 
 use libbpf_cargo::SkeletonBuilder;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Draws the two pictures that explain On-Ramp: docs/img/onramp.svg (README.md) and docs/img/concepts.svg (docs/concepts.md).
 
 Usage: concepts.py [DIRECTORY]     default: docs/img

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Draws the plots of reproduced figures for papers: a PNG and an SVG of each.
 
 Usage: draw.py DIR... [--out DIR]

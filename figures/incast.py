@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Draws what a rack run of an incast shows: queue and one-way delay over time, and the RCTs.
 
 Usage: incast.py RESULTS_DIR [--cases fq,final]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # shellcheck shell=bash
 # expect.sh: checks that print a line each, for scripts of tests: "ok: WHAT" or "FAILED: WHAT: expected .., found ..".
 # Sourced.

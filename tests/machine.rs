@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What tests need that run real programs on this machine: waiting for an event, and addresses that nobody else has.
 //! No outcome depends on this machine's speed or on what else runs on it.
 #![allow(dead_code)] // each test that includes this file uses a part of it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # shellcheck shell=bash
 # guest.sh: what scripts with emulated machines share (tools/systemd-test, tools/fleet-vm): Debian 12 with systemd as
 # process 1 and the rack's kernel, as a disk. Sourced, in the repository's folder.

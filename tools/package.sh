@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # shellcheck shell=bash
 # package.sh: what tools/deb and tools/rpm share: the files of a package. Sourced, in the repository's folder.
 #

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `cargo bench -p onramp-bench --bench cost`: what On-Ramp costs, in instructions (docs/cost.md).
 
 fn main() -> anyhow::Result<()> {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Writes a star for `onramp sim replay` and star.cc: star.topo and star.flow, in the HPCC
 simulator's formats. Poisson arrivals at every host, from random others, of flows of one size."""
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # run.sh ONRAMP: packet-hops per second of CPU time, on one core, of Debian's ns-3 and of
 # `onramp sim replay`, on the same star with the same flows. Needs Debian's libns3-dev and
 # libgsl-dev, which its pkg-config files name.

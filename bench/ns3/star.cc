@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 /* star.cc: a star of hosts around one switch in Debian's ns-3, for run.sh to compare speeds with.
  * Reads a flow list as `onramp sim replay` does; prints how many packets crossed a link.
  * Does not: reproduce our NIC. What differs is in run.sh.

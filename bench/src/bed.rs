@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What is measured: the offloads and the address family of a link, and who runs On-Ramp on it.
 
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Outside the machines with several processors (several.rs): counts by processor and by lock, and the
 //! tables about them in docs/cost.md. The numbers are in docs/cost-several.json.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What congestion controls cost: transfers in a machine with one processor, one for each. Inside the machine (`guest`)
 //! and outside (`measure`, `markdown`). The numbers are in docs/cost-congestion.json.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Inside the machine: moves bytes through every set-up on one bed and leaves JSON files in /out.
 //! It does so either watched by the plugin, which counts (`count`), or by the probes, which split
 //! the baseline's time between the two ends (`split`).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Outside the machine: boots one for each bed, and writes docs/cost.json and docs/cost.md.
 
 use std::{

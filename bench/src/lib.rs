@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Measures what the data path costs: guest instructions a frame at the sender and at the receiver.
 //!
 //! Does: boot the rack's machine, move bytes over a link, count every instruction from outside (a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Loads the measuring programs, calibrates them, reads the account.
 
 use std::{mem::MaybeUninit, time::Duration};

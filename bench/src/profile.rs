@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the plugin wrote and the guest's symbols, as instructions by function.
 
 use std::{collections::BTreeMap, path::Path};

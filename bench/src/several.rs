@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Inside a machine with several processors: transfers where each processor has its part.
 //!
 //! Does: build `Kind::Queues` (a host with a transmit queue for each processor) or `Kind::Hosts` (each

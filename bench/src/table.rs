@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The results as Markdown: docs/cost.md. Generated but for the reading in reading.md.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Bulk transfers between the two namespaces, over one TCP connection.
 
 use std::{

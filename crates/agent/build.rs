@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Compiles the BPF programs (bpf/*.bpf.c) into skeletons, and names their digest.
 #[path = "../../bpf/build.rs"]
 mod bpf;

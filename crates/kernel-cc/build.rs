@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Compiles the congestion controls (bpf/cc/*.bpf.c) into skeletons.
 #[path = "../../bpf/build.rs"]
 mod bpf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Compiles law/*.h for this host and generates the Rust side of law/*.h and bpf/abi.h from the same
 //! text. The functions are `static inline`: bindgen writes a C file of callable wrappers, cc compiles it.
 //! In a debug build, overflow in C traps as it does in Rust. Needs a C compiler and libclang, no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* lists.c: the lists that C keeps as X-macros, a row an entry, for build.rs, which has the preprocessor
  * expand this file. Never compiled. */
 #include "../../bpf/abi.h"

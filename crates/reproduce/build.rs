@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Lists the built-in files: figures, scenarios, and the files that scenarios name. Computes digests of the
 //! sources that the results of a run depend on.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 -- Wireshark dissector of On-Ramp: OR-ACKs (UDP 5199, bpf/abi.h) and messages of clock synchronisation (UDP 5198,
 -- crates/clock/src/wire.rs). Use: tshark -X lua_script:onramp.lua, or copy it into Wireshark's plugin directory.
 -- It does not check tags, because that needs the key.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes the seeds of clock messages: `cargo run -p onramp-fuzz --example seeds`. Do it when the format changes.
 
 use std::net::SocketAddr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Parsers of what others write, as functions of bytes. `tests/corpus.rs` runs them on the corpus with stable Rust;
 //! `libfuzzer/` runs them under cargo-fuzz (`make fuzz`). The parser of OR-ACKs is a kernel program; the fact
 //! `faults::forged_oracks_change_nothing` feeds it.

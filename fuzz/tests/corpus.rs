@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The parsers answer every file of the corpus and changes of it. A file whose name begins with `valid` is valid.
 //! Random changes are the same in each run. `make fuzz` looks further, under cargo-fuzz.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A real `onramp agent run` on a host's eth0.
 //! machine: its time is virtual (main.rs).
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The same traffic three times: without On-Ramp, with daemons that hold nothing, and with daemons that hold.
 use std::collections::BTreeMap;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The guest's side: each fact in a process of its own, with a limit in virtual time; what it
 //! leaves behind (processes, namespaces) is removed before the next one starts.
 //! machine: its time is virtual (main.rs).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The host's side: one libtest-mimic trial a fact, the facts shared out between machines that run at the same time.
 //! A machine that dies fails the fact it was at and is booted again for the rest.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Facts about the daemon and its data path on the stock kernel, each a test of `cargo test`.
 //!
 //! Does: boot Debian's cloud kernel in virtual time (crates/rack/src/vm), run this same program in

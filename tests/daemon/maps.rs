@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The maps of a running daemon, opened from outside: what a clock source beside the daemon would
 //! write, and counters of a daemon that cannot answer.
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

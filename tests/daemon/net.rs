@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Hosts as network namespaces, star-wired to a bridge whose ports netem limits. Host i (from 1)
 //! has 10.0.0.i, fd00::i and the Ethernet address 02:00:00:00:00:0i on its eth0; its port in the
 //! switch's namespace is p<i>.

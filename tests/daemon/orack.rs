@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! OR-ACKs as frames: read, changed, signed and written again. The layout of the payload is bpf/abi.h's;
 //! byte order and tag are written once more, from their description there. The tag is SipHash-2-4 by the
 //! siphasher crate.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Real TCP between hosts, byte-exact: the receiver compares everything with what was sent.
 //! machine: its time is virtual (main.rs).
 use std::{

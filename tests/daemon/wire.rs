@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Frames with OR-ACKs on a switch port, by packet sockets: seen, sent, and rerouted through a
 //! middlebox that does to them whatever a network or an attacker may do.
 //! machine: its time is virtual (main.rs).

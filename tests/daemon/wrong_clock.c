@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* A host's CLOCK_REALTIME that is wrong in a known way, for chronyd and ptp4l on one kernel: preloaded,
  * it stands between them and the kernel's clock. What they read, and the kernel's time stamps of their
  * packets, are an oscillator's; what they set is applied to it. Once in 20 ms it notes how far the

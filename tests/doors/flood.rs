@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What each door gets.
 //!
 //! machine: a client that gets no answer for a while goes on with the next request.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Floods at each door of a running daemon: the port of the metrics, the socket of the status, clock messages, OR-ACKs, and what
 //! etcd answers. None may end it, hold up its lease, or make it grow. `make doors` runs it; it takes an hour.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Two network namespaces with a cable between them, an etcd, and a daemon in each.
 //!
 //! machine: the daemon is asked again when it has not answered for a while; the namespaces have all ports for themselves.

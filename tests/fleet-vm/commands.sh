@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # commands.sh: runs the commands that tools/fleet-vm sends to a guest's second serial port, a line each. The answer is the
 # command's output, and a line with its exit code. The first such line says that the guest is ready.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root

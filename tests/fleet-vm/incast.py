@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """incast.py: many small answers at once from several hosts, beside a long transfer from each.
 
     python3 incast.py serve                      on the hosts that answer

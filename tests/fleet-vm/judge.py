@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """judge.py: compares the errors of guests' fleet times with their sigmas.
 
     judge.py READINGS FROM TO WHAT [--enough NUMBER]

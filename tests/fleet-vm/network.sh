@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # network.sh: the network of a guest of tools/fleet-vm. Host vmN is 10.0.0.N.
 set -euo pipefail
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin

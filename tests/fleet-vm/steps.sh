@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # shellcheck shell=bash
 # steps.sh: what tools/fleet-vm does with its three machines. Sourced by it. A check is a line that begins with "ok" or
 # "FAILED" (tests/expect.sh, judge.py).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* switch.c: the switch between guests. A port a guest, each with a queue of bounded length that leaves at a known rate, so
  * that an incast meets what it meets in a switch.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
 /* truth.c: the fleet times of guests, read against the one clock of their host with a known bound.
  *
  *   truth host FILE...     on the host, prints until it is ended, for each reading of guest 1, 2, ..:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! System clocks that follow the leader's. That they agree is a fact of simulated fleets (crates/fleets/tests/protocol).
 use crate::world::Fleet;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Two hundred daemons on one machine. Half of them are killed, the leader among them.
 use std::time::Instant;
 

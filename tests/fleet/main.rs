@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Fleets through etcd: real `onramp clock run` processes on addresses of loopback, and Debian's etcd
 //! (`make setup` fetches it). Each process has a clock that is wrong in its own way, and all share the
 //! kernel's, so whether their fleet times agree is known at any instant.

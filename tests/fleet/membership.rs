@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Who comes, goes, and comes again.
 use nix::sys::signal::Signal;
 

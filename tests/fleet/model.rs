@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The model of etcd, against which fleets are simulated, answers as etcd does. The same random requests go
 //! to both, to etcd over the daemon's own connection.
 use std::collections::BTreeMap;

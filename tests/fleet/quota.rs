@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Control groups with a processor quota, as containers have them: whoever has used its part of a period waits for the next one.
 use std::{
     fs, io,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Daemons, etcd and all of them at once lose their processor, beside busy loops: fleet time is never wrong by more than its sigma
 //! says.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! An etcd and agents, on one 127.0.x.0/24 a test.
 use std::{
     fs::{File, Permissions},

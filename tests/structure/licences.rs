@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Finds sources without the line that names their licence. `tools/spdx` adds it.
 
 use super::sources::Source;

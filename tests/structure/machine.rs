@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tests that depend on the machine: lines that read a clock, wait for an instant, or take a port that another program
 //! may have. Each needs a reason, `// machine: WHY` (in scripts `# machine: WHY`), on the line, or in the comment
 //! above it. In the head of a file it counts for the whole file, in the head of mod.rs for all files of its folder.

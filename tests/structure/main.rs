@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The structure of the workspace: rooms do not import each other in circles, files and types stay small, tests do
 //! not depend on the machine that runs them, results not on its mathematics, and each source names its licence.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Finds functions of the platform's mathematics. glibc has other versions of them by processor and by release, which may
 //! differ in the last bit. Results have to be the same bytes on all, so they come from the libm crate. Square roots and
 //! whole powers are exact, or made of exact steps, everywhere.

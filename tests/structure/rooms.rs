@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The graph of imports between the rooms of a crate.
 
 use crate::sources::{files_in, read};

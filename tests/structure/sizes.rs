@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! How large files and types are.
 
 /// Lines that are neither blank nor only a comment.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # checks.sh PHASE: what tools/systemd-test checks inside its virtual machine, as a service of the guest's systemd. Phase 1
 # installs the package and lives through a daemon's life; phase 2, after a boot of the same disk, finds the service running.
 # Prints a line for each check (expect.sh). This host is 10.0.0.1 on eth0; the other one, 10.0.0.2, is a network namespace

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # network.sh: the network of tools/systemd-test's machine: eth0 with fq, and a wire to eth0 of the network namespace "peer".
 set -euo pipefail
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 """Sphinx's configuration of the book. Pages stay where they are in the repository, and read the same there as in the book.
 
 The table of contents is docs/index.md itself: a heading is a part, and each item of a list that is a link to a page is a

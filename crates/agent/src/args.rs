@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The daemon's options, their bounds, and the configuration of the data path that follows from them.
 use std::{path::PathBuf, sync::Arc};
 

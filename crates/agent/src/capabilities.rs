@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The capabilities of a daemon: it drops all that it does not need before it starts its threads and attaches
 //! anything, so that an intruder gains little. Files must therefore belong to root, or be readable by all.
 use anyhow::{Context, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Cgroups of version 2 as the data path knows them. A cgroup's number is the inode of its directory; one that is made
 //! again, as that of a service that restarts, has another number.
 use std::{fs, os::unix::fs::MetadataExt, path::Path};

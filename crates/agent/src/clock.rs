@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp clock run`: clock synchronisation without a data path.
 use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The configuration of the daemons: one table of keys, from which the parser of the file, the command line and the
 //! documentation follow. Does not: act on values.
 mod class;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp agent run`: attaches the data path to its devices until a signal stops it, renews the clock's
 //! lease, and answers `onramp status`. The kernel programs decide; nothing here runs per packet.
 mod flow;

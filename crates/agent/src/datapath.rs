@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the loaded programs of all devices share: flows, peers, keys, thresholds, the clock. `device` is what each
 //! device has of its own.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp detach`: restores the devices of this network namespace that daemons left without restoring them, and removes
 //! all else that they left.
 use std::path::Path;

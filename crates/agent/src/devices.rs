@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The devices that the operator names, and those that they stand for: a bond has no queue of its own, so its slaves
 //! get the data path.
 use std::str::FromStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp doctor`: what this host and its devices have, which path flows get, what lacks, and the command that mends it.
 //! `read` looks at the host; the judgement here is a function of what it found.
 //!

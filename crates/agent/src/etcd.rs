@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A connection to an etcd server: translates the requests of a registration, and the answers. When it is dropped, the requests under way
 //! and their answers are dropped with it. No timeouts: the registration has them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The fleet: its members, from a fixed list or from etcd, and how this host takes part.
 
 mod etcd;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Whether the clock is good enough for the thresholds. A delay has the errors of two clocks. Where these alone can reach T,
 //! flows would be held for nothing, and the stamps of this host would make its peers do the same.
 //!

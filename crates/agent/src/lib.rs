@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The daemon: attaches the data path to devices, keeps its clock, and answers status requests. The
 //! kernel programs (`bpf/`, `law/`) decide; nothing here runs per packet.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Prometheus metrics of the data path and of the clock. The served text and docs/metrics.md come from one table.
 //!
 //! Does not: read maps or clocks of its own; a snapshot has the statuses that `onramp status` and `onramp clock

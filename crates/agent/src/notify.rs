@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tells systemd that the daemon is ready, reloads, stops, or still works (sd_notify, watchdog). Without systemd it does
 //! nothing.
 use std::{

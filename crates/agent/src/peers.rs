@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Who is a peer: the hosts of `--peers`, or else those of the device's subnets and the members of the fleet.
 use std::{collections::BTreeSet, net::IpAddr};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The UDP port of OR-ACKs. The data path takes OR-ACKs off the wire before a socket could get them; the port is bound so
 //! that no user of this host has it.
 use std::{

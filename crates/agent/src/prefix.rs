@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A set of peers: an IP prefix, as `--peers` takes it.
 use std::{net::IpAddr, str::FromStr};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The classes of the configuration as rules of the data path: one for each combination of prefix, ports, device and cgroup.
 //! The daemon writes the rules.
 use onramp_law::abi::{onr_addr, onr_rule, ONR_NEVER_NS};

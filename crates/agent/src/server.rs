@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Common to all daemons: wait for signals, and answer requests.
 use std::{
     fs::Permissions,

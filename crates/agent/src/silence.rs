@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Peers that get data and send no OR-ACK: nothing else shows that a firewall drops them, or that On-Ramp does not
 //! run there. Pure; the daemon says who was sent to and who was heard.
 use std::{collections::BTreeSet, net::IpAddr};

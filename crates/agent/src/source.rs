@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clock sources of the data path. A source gives the clock parameters and a lease. When the lease ends
 //! without renewal, the kernel programs hold nothing. Does not measure anything.
 mod phc;

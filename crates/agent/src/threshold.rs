@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `--threshold auto`: T to each peer, from the delays of the path to it (paper, sections 3.2 and 7.1).
 //! Pure; the daemon writes the result into the data path.
 use std::{collections::BTreeMap, net::IpAddr};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The trace of this host's flows: looks at the flow table, and writes what has ended. docs/trace.md describes the file.
 //!
 //! Does not: run per packet, or wait for a disk. The file is written by a thread of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A failure that may last is logged when it begins and when it ends, not each second between.
 use anyhow::Result;
 use tracing::{info, warn};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! deploy/wireshark/onramp.lua with tshark: it reads OR-ACKs and messages as our own code writes them, and survives
 //! whatever else comes to their ports.
 

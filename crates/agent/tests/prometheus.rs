@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What deploy/ has for Prometheus and Grafana, with a real Prometheus (tools/setup fetches it): it reads the metrics as
 //! the daemon serves them, loads the alerts, and answers each query of the dashboard.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Work of a congestion control for packets of one connection, each with an acknowledgement, over an idle line of 1 Gbit/s
 //! with a round-trip time of 112 us. For counting its instructions with callgrind (docs/simulator.md).
 //!

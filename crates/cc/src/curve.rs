@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Curves by which switches mark packets, and the steps of a real switch that come nearest to the curve of Tiny Buffer
 //! TCP.
 

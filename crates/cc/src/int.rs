@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! In-band telemetry: each switch writes 64 bits into a packet, as in HPCC's header (Li et al., SIGCOMM 2019,
 //! fig. 7): 24 bits of time, 20 of bytes sent, 17 of queue, 3 of rate.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Congestion controls: the rate and window of a flow, from its acknowledgements.
 //!
 //! Has one file for each congestion control, for NICs ([`nic`]) or for kernels ([`tcp`]), which also declares

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Parameters of the congestion controls. Each file declares one table; the struct of parameters, the
 //! scenario's keys with bounds and defaults, and the documentation follow from it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! All congestion controls by their scenario names, and all keys that set their parameters.
 
 use crate::parameter::{Parameter, Setting};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Every registered congestion control keeps its limits sane, whatever order acknowledgements, losses,
 //! marks, timeouts and idle times come in.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a large fleet costs: `cargo bench -p onramp-clock`. Every host computes the mesh at each change of the
 //! members; the leader does the central step every 2 s.
 use std::net::SocketAddr;

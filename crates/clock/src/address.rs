@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! An address as bytes, for messages, tags and hashes.
 
 use std::net::{IpAddr, SocketAddr};

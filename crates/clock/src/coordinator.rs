@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The central step: reports in, verdicts out. Keeps nothing that it could not learn again in two
 //! windows. No sockets, no clocks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The synchronisation of a host: probes, acks, reports, steers, and does the central step if this host is the
 //! coordinator.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Coded pairs of one edge, put together from the messages and stamps that come in: at its near end,
 //! which probes, and at its far end, which acks. No sockets, no clocks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Synchronisation on one host: a thread that wakes it, and what it publishes.
 
 use std::{

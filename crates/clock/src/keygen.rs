@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Makes and changes key files: new keys, which key signs, keys that are no longer accepted. A key file is written whole,
 //! with mode 600, or not at all.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The fleet's keys, which authenticate OR-ACKs and clock messages: the key file and the tags.
 
 use std::{hash::Hasher, io::Read, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path};

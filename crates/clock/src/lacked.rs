@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! How long the calling thread and the machine have lacked a processor, from /proc.
 
 use std::fs::read_to_string;

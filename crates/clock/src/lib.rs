@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clock synchronisation between hosts, as Huygens does it: probes with the kernel's time stamps, and
 //! messages that carry the estimates of `onramp-sync`. How it works and how accurate it is: docs/clock.md.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the synchronisation needs of the machine on which it runs: packets with time stamps, clocks, and how long it had
 //! to wait for a processor. [`crate::stamps::Socket`] is the real one; a simulation has its own.
 

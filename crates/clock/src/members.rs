@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The members of a fleet and the mesh of probes. Every host computes the same mesh from the same list.
 //!
 //! The mesh of degree d is the union of d/2 rings, each of which orders the hosts by a hash of their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A host's synchronisation without a thread: whoever has it wakes it, on a real machine or on a simulated one.
 
 use std::{

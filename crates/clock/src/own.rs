@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The host's own clock, from which this crate takes every reading and every stamp. It is CLOCK_MONOTONIC
 //! without the changes of its rate by programs, so that the estimates do not depend on them: those of `--discipline` are
 //! known, and those of others show beside CLOCK_MONOTONIC_RAW. Tests add a known error, so that a fleet on one kernel has

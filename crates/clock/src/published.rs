@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the synchronisation's thread publishes for readers on other threads.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The registration of a host in etcd: registers, keeps the lease alive, watches the other nodes and publishes
 //! every change of the fleet. [`crate::registry`] defines the keys and values.
 //!

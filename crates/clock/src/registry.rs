@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The keys of a fleet in a registry (etcd), and the roster that they give. Any client may have written
 //! them, so they are bounded and checked; refused keys are listed with the reason. No I/O.
 //!

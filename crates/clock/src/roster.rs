@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The fleet as a host knows it: from a fixed list, or from a registry (etcd) whose hosts come and go.
 //! Hosts may learn of a change some hundred ms apart.
 

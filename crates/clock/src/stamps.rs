@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A UDP socket whose packets the kernel stamps, and the clocks that the stamps are of.
 //!
 //! Software stamps are CLOCK_REALTIME, the data path's clock is CLOCK_MONOTONIC. The difference

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The status of a host's clock. Plain data, from which other crates make tables and metrics.
 
 use std::net::SocketAddr;

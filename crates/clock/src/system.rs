@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The system clock, CLOCK_REALTIME: reads it, and steers it for `--discipline`.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The leader's CLOCK_REALTIME as a line over fleet time. Verdicts carry it to the hosts that follow it.
 
 use onramp_units::{Fleet, Time};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What an edge's pairs say at the end of a window: a line and the delays around it.
 //!
 //! A line is fitted to the pairs of the last three windows. Few pairs meet no queue under load, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Messages between hosts, one a UDP datagram, in network order. A tag ends each of them; it covers
 //! the addresses too, which the text does not repeat. Of every version the first byte is the version,
 //! the third the key, the last eight the tag: so a message of another version is known for what it is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The table of errors and sigmas in docs/clock.md: `cargo run --release -p onramp-fleets --example grid`, a quarter of an hour on
 //! two cores. Arguments choose rows by how their names begin. Progress goes to standard error.
 

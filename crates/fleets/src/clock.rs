@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A host's CLOCK_MONOTONIC over true time: an oscillator that wanders, steps of its rate, jumps, and times in which it stands
 //! still.
 

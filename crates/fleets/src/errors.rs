@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of fleet time beside what the hosts say of them.
 
 use crate::world::Sample;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A model of etcd and of the connections to it, on simulated time. The caller chooses the delay of every
 //! message, or loses it, and breaks connections.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The grid of worlds: whether errors lie within what hosts say of them, whatever happens to the hosts.
 
 use onramp_sync::synthetic::uniform;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Fleets of simulated hosts: the synchronisation of `onramp-clock`, unchanged, on simulated time, clocks, processors and
 //! networks, inside one thread. One seed gives the same run.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A simulated machine: its clock, its processors, the packets that its kernel has, and its process.
 
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Paths between hosts: their shortest delay in each direction, the queues of other traffic at the ports of both ends, loss,
 //! and cuts. The queue of a port is a function of time alone: probes are too few to add to it.
 

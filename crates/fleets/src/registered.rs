@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Hosts that register in etcd: what the daemon's driver does with a registration, on simulated time.
 
 use onramp_clock::registration::{Action, Answer, Config, Event as Input, Registration};

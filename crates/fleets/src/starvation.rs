@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! When a processor is taken away: a sequence of times without it, as a neighbour's virtual machine causes them.
 
 use rand_chacha::ChaCha8Rng;

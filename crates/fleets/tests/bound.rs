@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of fleet time lie within what hosts say of them, in a part of the grid (docs/clock.md has all of it).
 
 use onramp_fleets::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tcx programs of congestion controls at devices: pinned, and attached by pinned links, so that they stay without a
 //! process. A device is one of the network namespace of the calling thread.
 

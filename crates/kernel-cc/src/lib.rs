@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Congestion controls of ours for the Linux kernel, in BPF (bpf/cc). Loads them, so that sockets and routes can name
 //! them, and unloads them. A loaded one stays until it is unloaded or the machine ends: its link is pinned in `PINS`.
 //! Does not know sockets, routes or scenarios.

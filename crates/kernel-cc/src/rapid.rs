@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! TCP RAPID: bpf/cc/rapid.bpf.c and its tcx programs, with their parameters.
 
 use std::mem::MaybeUninit;

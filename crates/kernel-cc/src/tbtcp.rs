@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tiny Buffer TCP: bpf/cc/tbtcp.bpf.c with its parameters.
 
 use std::mem::MaybeUninit;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes tests/law-vectors.random.txt anew.
 //! `cargo run -p onramp-law --example law-vectors`
 

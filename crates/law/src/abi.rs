@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The structures as the kernel's programs have them (law/*.h, bpf/abi.h), for maps, for packets and for
 //! replaying vectors: plain bytes without padding, which bytemuck's `bytes_of` and `pod_read_unaligned` move.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The defaults of daemons and scenarios. law/state.h defines them; docs/law.md gives the reasons.
 
 use crate::raw;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The state of one flow and one transmission of it: [`Flow`], [`Record`].
 
 use crate::{raw, Config, Hint, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The buckets of law/histogram.h, in which the kernel counts how long flows were paused.
 
 use crate::raw;

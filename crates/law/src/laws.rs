@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The registered laws (law/laws.h): names and meanings of [`Law`].
 
 use crate::{lists, Law};

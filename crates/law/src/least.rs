@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The least delay to a host, as law/least.h keeps it: [`Least`].
 
 use crate::raw;

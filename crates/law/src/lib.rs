@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The control laws of `law/*.h`, for Rust: the same lines that the kernel runs; and the
 //! structures that the kernel's programs and Rust share (`bpf/abi.h`). Generated bindings with a safe interface; no
 //! logic, no clock, no I/O. Equations of the laws: docs/law.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The sender's own NIC, as law/nic.h knows it: [`Nic`].
 
 use crate::{raw, Config};

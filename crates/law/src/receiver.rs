@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a receiver says about its own port, as law/receiver.h counts it: [`Receiver`], [`Hint`].
 
 use crate::{raw, Config};

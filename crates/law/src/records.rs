@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The sampled transmissions a flow remembers: [`Records`].
 
 use crate::{raw, Config, Flow, Verdict, SAMPLE_BYTES};

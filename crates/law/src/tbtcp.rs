@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The window of Tiny Buffer TCP after slow start: [`Tbtcp`].
 
 use crate::raw;

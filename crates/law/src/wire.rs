@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tests of law/wire.h, which the kernel alone calls: in the simulator each byte takes its time.
 use crate::raw;
 

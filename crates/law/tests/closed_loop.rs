@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The laws in a closed loop: always backlogged senders with a fixed window, a port that drains at
 //! 10 Gbit/s, 10 us each way. Not a simulator (no transport, no losses): it shows that each law does
 //! to delay and to the port what docs/law.md says.

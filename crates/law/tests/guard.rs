@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The guard on one flow whose path or clock changes: a line of 100 Mbit/s and a window that never ends.
 //! Nothing queues but in the sender, so each OR-ACK shows the path's delay and the clock's error.
 

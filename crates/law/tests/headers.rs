@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The headers compile on their own, without a warning, wherever they are used: by the host's
 //! compilers, and for every BPF instruction set (before v4 it has no signed division).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a flow remembers of its transmissions when more of them are under way than its ring has room for.
 
 use onramp_law::{defaults, Config, Flow, Law, Records, Verdict, SAMPLE_BYTES};

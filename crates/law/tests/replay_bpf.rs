@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The vector files on the same headers as a loaded BPF program (bpf/lawtest.bpf.c): the host's
 //! results, line for line. Needs root and a kernel that lets it load BPF; says so if not.
 

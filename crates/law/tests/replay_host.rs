@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The vector files on this host's build of the laws.
 
 #[path = "vectors/host.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp advise`: what On-Ramp would do for the traffic of a trace. Replays the trace's busiest windows with and without
 //! On-Ramp in the simulator, chooses a setting in half of them, and judges it in the other half.
 mod judge;

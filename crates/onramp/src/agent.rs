@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp agent`: starts the daemon, checks its configuration, and explains its keys.
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Arguments that several verbs share, each declared once.
 
 use std::path::{Path, PathBuf};

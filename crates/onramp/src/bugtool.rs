@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp bugtool`: one tar file with what a report of a fault needs: statuses, metrics, doctor, versions, and what tools
 //! of the system print. It has no keys: key files are not read, and long hexadecimal numbers are removed from all texts.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp cc`: congestion controls, in this host's kernel and elsewhere.
 #[cfg(feature = "agent")]
 mod load;

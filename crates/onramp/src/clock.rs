@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp clock`: starts clock synchronisation and shows its status. onramp-clock does the work.
 mod table;
 

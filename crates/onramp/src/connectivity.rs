@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp connectivity`: sends data between two hosts that run the daemon, and judges from the daemon's counters whether
 //! OR-ACKs go there and come back, keys agree, and clocks agree.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Which daemons a command asks, and how often: options that `onramp status`, `top` and `trace` share.
 use std::{path::PathBuf, time::Duration};
 

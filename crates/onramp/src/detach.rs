@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp detach`: removes what daemons that were killed left on this host, and prints what it removed.
 use std::path::PathBuf;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp doctor`: prints what crates/agent found out about this host, a line a feature.
 use std::process::ExitCode;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The help of `onramp` itself: its commands by what somebody came for. clap has one list of them and no groups.
 use std::fmt::Write as _;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The command line, with help texts that fit the terminal. clap itself breaks no lines here: that needs its feature
 //! `wrap_help`.
 use std::ffi::OsString;

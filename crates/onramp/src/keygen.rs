@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp keygen`: makes key files, and changes the keys of one.
 use std::path::PathBuf;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Where and how the program logs: to standard error with levels; with colours on a terminal alone; with times unless
 //! journald, which adds its own, reads.
 use std::io::{stderr, IsTerminal};

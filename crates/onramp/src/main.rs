@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The `onramp` command. Parses arguments, calls the other crates, and prints errors to stderr.
 mod advise;
 #[cfg(feature = "agent")]

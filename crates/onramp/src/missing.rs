@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Commands that this build does not have: their error gives the command that builds them.
 use std::ffi::OsString;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The output directory of a command with runs: which results it keeps, and the messages about it.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What happens when standard output takes no more: its reader goes away, as in `onramp ... | head`, or a disk is full.
 
 use std::fmt::Display;

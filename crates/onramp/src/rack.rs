@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp rack`: runs a scenario on real TCP stacks. Reads the file, shows progress and prints the table;
 //! the rack crate runs it.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp reference`: manual pages, shell completions and docs/cli.md, all made from the declared arguments.
 use std::fmt::Write as _;
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp reload`: lets daemons read their configuration again, and prints their answers.
 use std::path::PathBuf;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp report`: reads results, makes a page of them (report crate) and writes it.
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

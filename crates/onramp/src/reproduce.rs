@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp reproduce`: reproduces the paper's figures. Runs their scenarios ([`worlds`]), writes figure.json
 //! and prints the paper's numbers beside ours. The reproduce crate defines figures.
 mod marks;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp scenario`: reads and begins scenario files; the scenario crate checks them.
 mod new;
 

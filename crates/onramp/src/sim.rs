@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp sim`: runs scenarios in the simulator. Reads files and prints tables; the sim crate simulates.
 mod bench;
 mod clocks;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp status`: the status of daemons as a table or as JSON.
 use std::{fmt::Write as _, net::IpAddr};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp tbtcp`: configures switches for Tiny Buffer TCP.
 use anyhow::{bail, Result};
 use clap::Subcommand;

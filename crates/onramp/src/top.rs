@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp top`: peers with delays, pauses and OR-ACKs a second, live and sortable. Without a terminal it prints once.
 mod rows;
 mod screen;

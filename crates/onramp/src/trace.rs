@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp trace`: one flow, a line a look, until Ctrl-C or until the flow leaves the flow table.
 use std::{
     net::SocketAddr,

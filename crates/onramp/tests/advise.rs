@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp advise` on traces whose answer is known.
 use std::fmt::Write;
 use std::fs;

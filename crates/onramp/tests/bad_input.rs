@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Mistakes of those who set a daemon up, and the messages that name the fix. Facts of tests/daemon (`refusals::`) have
 //! those that need a device.
 use std::fs::{self, Permissions};

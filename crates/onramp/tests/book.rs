@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The book: it builds without a broken link, its first pages do on this machine what they say, and README.md stays short.
 //!
 //! In the pages that docs/index.md lists below Start and Guides, each block of commands (```console) has a mark in the

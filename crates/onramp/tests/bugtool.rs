@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp bugtool` beside a daemon with keys, in a network namespace of its own. Needs root, as the daemon does.
 //! machine: it waits for the daemon's first answer, and nobody else is in the namespace to have the port.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The configuration as shipped and documented.
 use std::process::{Child, Command, Output, Stdio};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Standard output that takes no more, as of a full disk, is an error of one line and no panic, whatever the command.
 use std::fs::{self, OpenOptions};
 use std::path::Path;

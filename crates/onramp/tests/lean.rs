@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Who only simulates needs neither libbpf nor the compiler of BPF programs.
 
 use std::process::Command;

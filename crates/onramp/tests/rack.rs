@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp rack run` as a user meets it: real daemons that synchronise clocks which are wrong in a known way,
 //! on real kernels in a virtual machine.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Manual pages, completions and docs/cli.md are those of the declared arguments; a closed pipe ends a command silently.
 use std::collections::BTreeMap;
 use std::fs;

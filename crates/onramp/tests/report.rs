@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp report` and figures/draw.py as a user meets them: directories in, a page or pictures out,
 //! and what they say when something is wrong.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp reproduce --rack` as a user meets it: a small figure in the simulator and on real kernels in
 //! virtual machines, a few seconds each.
 

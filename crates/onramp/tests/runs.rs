@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Commands that make runs, as a user meets them: interrupted, repeated, two at a time, out of bounds.
 
 use std::io::{BufRead, BufReader};

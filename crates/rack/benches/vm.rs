@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `cargo bench -p onramp-rack --bench vm`: what the virtual machine costs the host: boot, emulated
 //! instructions a second, files handed over. Run it on an idle machine.
 

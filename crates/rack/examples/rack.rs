@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The rack without the `onramp` command, for developing it. Stock qdiscs only: as `onramp` it is
 //! no daemon.
 //!

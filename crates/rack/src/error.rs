@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of a rack, with the values that explain them.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The virtual rack: a scenario on real Linux TCP, between network namespaces, on this kernel or
 //! in a virtual machine.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A whole scenario: each of its runs on this kernel, one after the other, or each in a virtual
 //! machine of its own, several at a time. Keeps what has finished when it is ended early.
 

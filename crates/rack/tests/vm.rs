@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The virtual machine as its users see it. Each fact boots a guest, about 5 s.
 //! machine: guests sleep in virtual time, and the one fact that sleeps itself does so between two looks.
 

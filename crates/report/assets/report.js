@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 // Draws the page's plots with Plotly, in the colours of the theme: when they come into view, all of
 // them for the printer. The data are crates/results/src/figure.rs's `Plot`s.
 (() => {

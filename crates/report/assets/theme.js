@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 // The theme, before anything is seen: the one that was chosen here, else the one the system prefers.
 const onrampTheme = (() => {
   "use strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Comparison with the paper: a row's numbers, ratios and verdict.
 
 use maud::{html, Markup};

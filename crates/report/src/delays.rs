@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A section of the one-way delays of `onramp clock matrix --json`.
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};

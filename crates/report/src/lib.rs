@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Makes one self-contained HTML page from results: text, tables, and plots that Plotly draws in the
 //! browser. It reads and writes no files. All text of results is escaped. The page loads nothing from
 //! outside, and its content security policy forbids it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Formats numbers with three significant figures.
 
 /// Separator of thousands: a space without a line break.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The page: an overview, then every section.
 
 use std::ops::RangeFrom;

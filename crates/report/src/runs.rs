@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A section of a scenario's results in one world: `summary.json` and its tables.
 
 use onramp_results::figure::{Axis, Plot, PlotKind, Series};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A section of a report: one directory of results of any kind.
 
 use onramp_results::figure::{Figure, MadeBy, Plot, PlotKind, Row, Series};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Made-up figures with everything that a report can show; no numbers of these were measured.
 
 use onramp_results::figure::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the page says, as text; tests/browser opens it.
 
 mod fixture;

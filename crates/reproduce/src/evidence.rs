@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What recorded figures were made by, and what this version is: digests of the simulator's model and
 //! of the data path.
 //!

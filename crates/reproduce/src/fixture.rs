@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Small figures for tests.
 
 use onramp_results::figure::{By, Figure, Gives, MadeBy, Measured, Row, Verdict};

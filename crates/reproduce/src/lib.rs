@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Figures of papers, declared in `figures/*.toml`: the scenario, the numbers to compare with the paper's,
 //! and the charts.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Sources of figures and scenarios: the binary, or a directory with the layout of the repository.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! docs/reproduction.md: an overview with one row for each figure, then all rows of every figure.
 
 use crate::library::natural;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What each paper's rows came to: counts of verdicts and a few results, misses included. docs/reproduction.md and
 //! README.md show both.
 

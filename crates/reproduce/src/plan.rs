@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A figure at a scale: its scenario, resolved with the scale's settings and seeds, and whether its
 //! rows and plots mean runs that there are.
 

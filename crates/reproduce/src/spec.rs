@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Figures as `figures/ID.toml` declares them: what is asked, what runs, which numbers are compared and
 //! what is drawn. A small closed set of forms; nothing is programmed. `figures/README.md` explains it.
 

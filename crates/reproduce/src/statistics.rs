@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Means with confidence intervals over seeds.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};

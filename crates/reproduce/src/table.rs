@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The paper's numbers beside ours: the table of a figure for a terminal, whose cells
 //! docs/reproduction.md ([`crate::page`]) also uses.
 

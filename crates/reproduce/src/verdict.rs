@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The verdict on a row: the paper's claim against our mean and its interval, by one rule for all papers.
 //!
 //! A claim is a range of values that agree with it. What the whole interval shows is sure. What only the mean

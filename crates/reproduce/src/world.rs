@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a world measured: its runs, and single numbers of them.
 
 use crate::error::Result;

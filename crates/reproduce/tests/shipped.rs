@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The figures that ship: every one can be run at its scales, and the table in docs is current.
 
 use onramp_reproduce::{Library, Planned, ScaleName};

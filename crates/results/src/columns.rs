@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes and reads columns of numbers and texts in Parquet files; one row group for each part.
 
 use crate::error::{Error, Result};

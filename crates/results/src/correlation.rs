@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Rank correlation of pairs of values.
 
 /// Spearman's rank correlation; none for fewer than two pairs, or if all values of one side are equal.

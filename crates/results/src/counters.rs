@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Counters and samples of a run, in the real network's units. [`crate::Measures`] needs these and the
 //! rows of flows and requests.
 

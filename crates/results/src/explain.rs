@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Generates docs/results.md from the tables of metrics, columns and series.
 
 use crate::schema::{ColumnOf, FLOWS, REQUESTS, SERIES};

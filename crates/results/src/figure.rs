@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `figure.json`: the result of `onramp reproduce` for one figure or table of a paper. The report and
 //! figures/ draw it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Columns that identify the run of a row: its number, its case, and the parameters in which it differs
 //! from the other runs. All rows of a run have the same values.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Results: `run-K.json` and Parquet parts for each run, `summary.json` and merged Parquet files for a
 //! scenario. All values describe the real network: none is dilated.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Computes the measures of a run from its rows and counters, with the same formulas for both worlds.
 
 use crate::correlation::rank_correlation;

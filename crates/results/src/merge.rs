@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Merges the files of finished runs into `summary.json`, `flows.parquet`, `requests.parquet` and
 //! `series.parquet`. Omits runs without JSON.
 

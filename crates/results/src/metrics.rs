@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The table of metrics: names, units, meanings, and the worlds that measure them. [`crate::Measures`]
 //! computes them; docs/results.md is generated from this table.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads the tables that [`crate::merge`] wrote, for the report: completion times of requests, and the
 //! measured port's series. Reads one row group at a time.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads rows of a run's Parquet parts.
 
 use crate::columns::{self, Column};

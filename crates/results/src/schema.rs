@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The columns of the Parquet files: names, types and meanings. The writers and readers of the files and
 //! docs/results.md derive from these tables.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Mean and percentiles of a set of values.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The tables of a run: flows, requests, series. Times in ns of the real network, since the start
 //! of the traffic.
 

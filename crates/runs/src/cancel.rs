@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Ctrl-C: a flag that runs check, and the error of an interrupted command.
 
 use std::sync::atomic::{AtomicBool, Ordering};

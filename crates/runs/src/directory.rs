@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! An output directory: only one command at a time writes into it, and all its results have the same plan.
 //!
 //! `plan.json` has the plan. A file lock keeps other commands out until the [`OutputDirectory`] is dropped

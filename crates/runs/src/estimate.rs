@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Estimates the remaining time of runs from their progress so far.
 
 use std::cmp::Reverse;

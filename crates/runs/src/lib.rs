@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Schedules runs: several at a time, with progress, an estimate of the remaining time, cancellation, and
 //! output directories that two commands cannot share.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Makes runs in order, several at a time, until all are complete, one fails, or an interrupt.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The progress of a schedule, and its line on stderr.
 
 use std::io::{IsTerminal, Write};

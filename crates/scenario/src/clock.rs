@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [clock]: errors of the hosts' clocks, and their synchronisation.
 
 use crate::key::{field, Is, Rack, HOUR};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Parses TOML text into checked values by dotted key, each with its line. `resolve` checks the
 //! relations between keys.
 

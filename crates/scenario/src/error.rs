@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of scenarios. Every message names the line, the key, the value and the bound.
 
 use crate::{GraphError, NotAFraction};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Documentation of the keys: plain text for a terminal, and Markdown for docs/scenario.md.
 
 use crate::key::{Absent, Key, LINK_RATE};

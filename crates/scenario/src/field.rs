@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The types of keys' values, and the two traits by which such values are read and written. Which keys there
 //! are, and where their values come from, is not known here.
 

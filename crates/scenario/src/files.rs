@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Files that a scenario names. The caller of the parser supplies the function that reads them; each
 //! file is read once.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads lists of flows to replay: the HPCC simulator's format, CSV, Parquet, and traces of daemons.
 
 use crate::without_panic;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Numbers without a dimension: loads and gains.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Networks given as nodes and links, in the HPCC simulator's format (words.rs) or in TOML (tables.rs).
 //!
 //! Checks them, and finds the hosts' links and the longest idle path. Does not know routes or queues.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Calls libraries that panic on damaged files: a panic becomes `None`, and its message is not printed.
 
 use std::cell::Cell;

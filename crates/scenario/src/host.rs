@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [host]: settings that all hosts share.
 
 use crate::field::{Field, Reader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One key of a scenario: its form, bounds, default and meaning, and where it applies.
 
 use crate::field::Reader;

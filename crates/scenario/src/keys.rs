@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The keys of scenarios: name, form, bounds, default, meaning, and the worlds that have them. Each key is
 //! declared once: here, or as a field of a [`Section`]. The parser, `explain`, docs/scenario.md and the
 //! rack's check all read this table.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Scenario files: TOML text into experiments that are valid by construction.
 //!
 //! Does: check a text against one table of keys, resolve its cases and sweep into [`Run`]s, and

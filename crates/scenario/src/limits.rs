@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Bounds of the virtual rack. A run beyond them is valid: the simulator can run it.
 
 use crate::key::Rack;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [onramp]: the control law.
 
 use crate::field::{Field, Reader};

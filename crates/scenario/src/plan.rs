@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The traffic plan: who starts to send what to whom, and when. A pure function of the run.
 //!
 //! Random numbers come from ChaCha8 keyed with the seed, one stream per traffic entry, receiver

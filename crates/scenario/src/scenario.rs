@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A scenario: a base, cases and a sweep, and the runs that they define.
 
 use crate::document::{self, Document, Setting};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A section of a run: a struct whose fields are keys of scenarios. Each field is declared once. The
 //! declaration generates the code that reads it and writes it back, its documentation, and the rack's check.
 

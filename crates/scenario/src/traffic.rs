@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The traffic of a checked scenario: its `[[traffic]]` entries. Like the other [types](crate::types) they need
 //! no further check.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The parts of a checked scenario. All values are those of the real network: only the rack applies
 //! `time_dilation`.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One checked value, and the forms a value can have.
 
 use crate::error::Problem;

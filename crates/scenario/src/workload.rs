@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flow-size distributions: the CSV files of workloads/, their mean, and sampling.
 //!
 //! A file names its interpolation. `linear`: the distribution function is a straight line between

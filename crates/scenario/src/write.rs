@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes scenarios and runs as text: TOML that parses to an equal value, and JSON of the same shape for results.
 
 use crate::field::{Field, Writer};

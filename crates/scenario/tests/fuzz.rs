@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Nothing that somebody writes makes a parser panic: arbitrary bytes, and valid files with bytes
 //! changed, lines doubled, dropped and swapped. More cases: PROPTEST_CASES=100000 cargo test -p
 //! onramp-scenario --release --test fuzz

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A library that panics at a damaged file prints nothing. A binary of its own: the hook is the process's.
 
 use onramp_scenario::without_panic;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The files that ship: every scenario is valid and fits its world, the reference is current.
 
 use onramp_scenario::{explain_markdown, plan, rack_limits, Kind, Run, Scenario};

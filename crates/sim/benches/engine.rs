@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Time a packet-hop in networks that are mostly one part of the engine: `cargo bench -p onramp-sim`.
 //! The whole of it, on the papers' fabric: `onramp sim bench`.
 use criterion::{criterion_group, criterion_main, BatchSize, Criterion, Throughput};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A domain: a part of the network with its events. Its loop takes events and passes them to the fabric, the
 //! hosts and the flow starter.
 //!

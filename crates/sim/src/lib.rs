@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A packet-level simulator of datacentre networks: hosts with RDMA-like NICs or Linux TCP, switches
 //! with shared buffers, the papers' congestion controls and On-Ramp, to the picosecond.
 //!

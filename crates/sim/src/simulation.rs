@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One simulation: a network with its traffic, in one domain or in several that run in parallel. Results do
 //! not depend on the number of domains.
 

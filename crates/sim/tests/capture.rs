@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Captures, read back: by the reader of the crate that wrote them, by hand, and by tshark.
 
 #[path = "harness/captures.rs"]

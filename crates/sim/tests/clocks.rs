@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clocks synchronised by Huygens: probes are packets of the network under its load, the truth is
 //! known. Every test prints what it measured.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What every registered congestion control does in the simulator: it stays within its limits, fills an
 //! idle link, and shares a link with itself. No test names one.
 

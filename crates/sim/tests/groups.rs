@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Host groups: hosts of a group have its settings, and all others those of the scenario.
 
 #[path = "harness/outcome.rs"]

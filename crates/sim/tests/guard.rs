@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The guard does no harm: whatever the threshold, the path and the clocks are, a flow keeps its throughput,
 //! alone and beside a flow that nobody holds. Worlds are random.
 

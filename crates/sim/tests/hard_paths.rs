@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! No flow is stuck for ever, whatever its path is like: every congestion control ends its flows without ECN, over a buffer
 //! of three packets, at round-trip times of 10 us and 100 ms, with little to send, and with time stamps that are wrong. No
 //! test names a congestion control.

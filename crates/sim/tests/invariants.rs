@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What holds in every network: bytes are kept, PFC loses nothing, an idle network takes what the
 //! closed form says, and a queue is as long as theory has it.
 

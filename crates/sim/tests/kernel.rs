@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Kernel hosts: TCP fills what it may fill, repairs what is lost, and comes out as the rack does.
 
 #[path = "harness/outcome.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a scenario can ask for beside the basics: networks of files, closed loops, steps, lists, the
 //! switches' finer settings, reuse of delays, CoDel; and what results say of it.
 

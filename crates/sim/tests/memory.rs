@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Memory of a long plan, in a process of its own: what the kernel says was its peak. (Linux only.)
 #![cfg(target_os = "linux")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads: the host that gets the data paces requests for it, and the host that has the data only answers.
 
 use onramp_cc::nic::preset;

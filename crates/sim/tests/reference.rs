@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The NIC host and the switch against the HPCC authors' ns-3: flow completion times to the
 //! nanosecond, DCQCN's too, whose random marks are drawn as ns-3 draws them. Files:
 //! tests/reference/README.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Rings of all-reduce: rounds, and chunks in order over one connection to the next host.
 
 #[path = "harness/outcome.rs"]

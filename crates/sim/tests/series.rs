@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Series agree with the results of their run.
 
 use onramp_results::{RunResult, SeriesRow, Tables};

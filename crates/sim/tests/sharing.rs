@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The gate on a port of its own, and beside a flow that nobody holds. One seed, so single shares are
 //! chance to some degree: figures/x-sharing.toml has more cases, and intervals.
 

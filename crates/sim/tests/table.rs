@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The committed table of results is what the simulator gives now.
 
 #[path = "../examples/table/render.rs"]

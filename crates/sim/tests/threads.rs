@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The number of threads changes no byte of what a run comes to: results, series, captures.
 
 #[path = "harness/captures.rs"]

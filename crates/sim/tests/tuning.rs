@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Every parameter that a scenario can set reaches its congestion control, and the defaults that the
 //! documentation states are those that hold.
 

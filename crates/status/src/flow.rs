@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One flow as a daemon knows it, and the names of flows. For `onramp trace`.
 
 use std::{fmt, net::SocketAddr, str::FromStr};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The status of a daemon, as types, and the request for it: the daemon answers with a JSON document on a
 //! Unix socket. For the command line, the rack, tests and benchmarks.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the estimator costs: `cargo bench -p onramp-sync`. A coordinator does the central step every
 //! 2 s, for the whole fleet; a host fits a line for each of its ten edges.
 use criterion::{criterion_group, criterion_main, Criterion};

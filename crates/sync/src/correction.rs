@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A host's correction: fleet time as a function of its own monotonic clock, a line that bends with the
 //! host's temperature, with its uncertainty.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Estimates one host's clock from window to window: a Kalman filter of its offset, its drift, and its bend
 //! (the rate at which the drift changes with temperature). The weight of a window depends on the uncertainty
 //! of the estimate and on the agreement of the window's edges.

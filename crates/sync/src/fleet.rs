@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The fleet's clocks from window to window: the central step, which the leader does every 2 s.
 //!
 //! Fleet time is not the clock of one host. It advances at the median rate of all hosts, so it does not jump

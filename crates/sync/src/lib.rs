@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Huygens: clocks synchronised in software, from probes alone (Geng et al., NSDI 2018; On-Ramp,
 //! NSDI 2021, section 3.3). What is known of it and what we choose: `shared/facts/huygens.md`.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The line between an edge's two clouds of points: how far the far clock is ahead of the near one,
 //! and how fast that grows.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The network effect: clock differences around a loop of edges sum to 0. The least-squares solution
 //! explains every edge's offset as the difference of two hosts' offsets.
 //!

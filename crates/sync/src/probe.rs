@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Coded probes: two packets sent shortly one after the other. Both met the same conditions, most
 //! likely no queue at all, if their spacing at the receiver is what it was at the sender.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clocks and time stamps with known errors, for the simulator, the rack and tests. Huygens does not know the
 //! errors. Sizes: facts/huygens.md, section "Synthetic test".
 

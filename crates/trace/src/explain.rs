@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The reference of the format, from the comments of the records.
 
 use std::fmt::Write;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The trace of a daemon: what flows it saw, when, how long and with which delays. Records, their text, and the list of
 //! flows that a replay needs. The daemon writes traces (crates/agent), scenarios and `onramp advise` read them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Traces of several daemons as one list of flows between numbered hosts.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The records of a trace, one JSON object a line.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Sizes. kB, MB and GB are powers of 1000; KiB, MiB and GiB powers of 1024.
 
 use crate::quantity::{self, ParseError, Unit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Times, spans, rates and sizes whose types keep them apart.
 //!
 //! Does: exact integer arithmetic, text with units in and out ("50 us", "10 Gbit/s", "32 kB").

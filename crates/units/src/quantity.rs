@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! "number unit" in text: one exact parser and printer for all quantities.
 //!
 //! Does not round: a number finer than the base unit is an error, and what is printed parses

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Rates, and the only division of bytes by a rate in the project.
 
 use crate::quantity::{self, ParseError, Unit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Instants of named clocks and the signed spans between them.
 
 use crate::quantity::{self, ParseError, Unit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What lies beside On-Ramp on a host: its own firewall, filters of nft at egress, XDP, programs of cgroups, other
 //! qdiscs, and traffic that is not TCP. Each fact begins without On-Ramp.
 //! machine: its time is virtual (main.rs).

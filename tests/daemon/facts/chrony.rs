@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The system clock that a real chronyd keeps, as the source of fleet time. All hosts of a machine share that clock: one
 //! chronyd serves it and leaves it alone, another one steers it.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clocks that step, drift or end. A wrong clock may cost delay up to the cap; nothing else.
 use std::{thread, time::Duration};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The configuration file: classes of flows, and what a reload changes while flows go on.
 use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
 

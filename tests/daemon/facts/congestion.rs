@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Congestion controls of ours in the kernel: `onramp cc`.
 use std::{
     io::Write,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One daemon on several devices, and on a bond, whose slaves it follows.
 use std::{thread, time::Duration};
 

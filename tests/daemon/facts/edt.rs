@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The path `edt`: departure times that fq obeys. Most facts hold on every kernel from 5.10 on (`ONRAMP_KERNEL`).
 use std::{thread, time::Duration};
 

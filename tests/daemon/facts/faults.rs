@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! OR-ACKs that a network loses, doubles, delays or cuts, and OR-ACKs that somebody forges.
 //! Each time: TCP loses nothing, nobody is held beyond the cap, and a counter tells.
 use std::{

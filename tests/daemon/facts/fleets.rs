@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A fleet whose hosts are known from etcd and that elects its leader. tests/fleet has more of it, without
 //! a data path.
 use std::{

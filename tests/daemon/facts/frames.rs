@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Devices and frames as hosts have them: VLAN tags, tunnels, pods. Flows are held, OR-ACKs arrive, and throughput
 //! stays.
 use std::{net::IpAddr, thread, time::Duration};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The guard on a real kernel, over a grid of laws, paths, thresholds and clocks: what a flow keeps of its throughput,
 //! alone and beside a flow that nobody holds. Prints the table of docs/law.md.
 use std::{thread, time::Duration};

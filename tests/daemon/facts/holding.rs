@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Holding works: two long flows into a slow port wait at their sender instead of in the switch,
 //! under every law, over IPv4 and IPv6, whatever the size of segments and frames.
 use super::unloaded;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Hosts as they are: other BPF programs, routers, strangers, resets, paces, hosts without the agent.
 use std::{
     io::{IoSlice, Read, Write},

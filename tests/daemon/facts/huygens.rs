@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clocks synchronised between daemons. All namespaces share the kernel's clock, and each daemon is
 //! given a clock that is wrong in a known way (`--synthetic-clock`); so what a data path takes for
 //! fleet time can be compared with everybody else's at the same instant, and the truth is known.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The law `level` on real kernels: what a lone flow pays, requests beside long flows, a flow beside one that nobody holds,
 //! and hosts whose OR-ACKs say nothing of their ports.
 use std::{thread, time::Duration};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The daemon's life: what it finds it puts back; killed, it leaves traffic flowing; the device
 //! may go down, come up and disappear.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Bounded resources at their bound: the flow table and the queue.
 use std::{
     io::Write,

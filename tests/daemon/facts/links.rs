@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A device that changes under a daemon: its name, MTU, line rate and number of transmit queues. It goes and comes back.
 //! The machine of these facts has as many processors as the hosts have transmit queues.
 use std::{

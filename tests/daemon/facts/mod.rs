@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The registry: every fact by file, with the seconds that it takes (roughly, as `ONRAMP_VM_LOG=1` shows them while as
 //! many machines run as there are processors): host.rs shares the work out by them.
 //! machine: the time of all facts is virtual (main.rs).

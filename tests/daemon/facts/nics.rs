@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Real drivers with a queue of their own behind the qdisc: virtio cards that send a frame each 120 us, 100 Mbit/s,
 //! at one hub. A hub has no queue, so all that waits waits in the sender's own host.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! OR-ACKs on the wire: their size, checksum, class and number.
 use std::net::UdpSocket;
 

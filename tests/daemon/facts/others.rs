@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What is never held: whatever is no TCP segment with data.
 use std::{
     net::UdpSocket,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the data path sends to itself ends in it, whatever other programs of the host do to it.
 use std::{
     io::ErrorKind,

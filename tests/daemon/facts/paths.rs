@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What lies between hosts: NAT and firewalls that know connections, tunnels with ciphers, policers, paths that reorder
 //! and paths whose MTU shrinks. Each fact begins without On-Ramp.
 //! machine: its time is virtual (main.rs).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A PTP hardware clock as the source of fleet time: that of `ptp_vmclock`, whose page (onramp_rack::vm::PtpClock) the facts
 //! change as a hypervisor does.
 use std::{

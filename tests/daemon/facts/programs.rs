@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the verifier looked at to accept each BPF program, beside docs/results/verifier.md (`tools/record verifier`).
 //! The numbers belong to a kernel, a compiler and the programs; they do not vary from run to run.
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions, ProgramInfo};

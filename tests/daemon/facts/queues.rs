@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A device with several transmit queues: each has a qdisc of its own under mq, and all hold together. The
 //! machine of these facts has as many processors as the hosts have transmit queues.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the daemon refuses: with a failure, in words that name place, value and bound, and without
 //! having touched the device.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What flows lose when the qdisc of their device is replaced: by a daemon with other BPF programs, and by the kernel's
 //! own command.
 use std::{

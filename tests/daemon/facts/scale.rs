@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Many flows: thousands held at once cost no scan, and all of a host's flows get the same share.
 use std::{
     io::{Read, Write},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What operators see: metrics, `onramp top`, `onramp doctor` and `onramp connectivity`, beside a data path that holds.
 use std::{
     io::{Read, Write},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the data path does with the error of its clock: nothing is held for a T that the error can reach, and a starved host
 //! whose clock is wrong, which nobody knows yet, is held as long as guard and cap allow, and no longer than the lease.
 use std::{collections::BTreeSet, time::Duration};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A soak: three hosts move data for hours of virtual time while faults of all kinds happen in random order.
 //! Between bursts they are idle, which costs a virtual machine nothing.
 //!

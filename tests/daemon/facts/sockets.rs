@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Kinds of connections: MPTCP, TCP Fast Open, kTLS, options in IP headers, sequence numbers that wrap. Each fact begins
 //! without On-Ramp.
 //! machine: its time is virtual (main.rs).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Comparisons with what others have, side by side in one run. They print; what they assert is what our
 //! documentation says.
 use std::{

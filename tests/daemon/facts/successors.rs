@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A daemon that ends without restoring its device: its data path stays in a BPF file system, the next daemon goes on
 //! with it, and `onramp detach` removes it.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What hosts notice of On-Ramp where nothing is congested. The same hosts carry the same load without daemons, with
 //! them, and without them again.
 use std::{

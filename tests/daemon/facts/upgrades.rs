@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Builds of two commits in one fleet: `tools/upgrade-test COMMIT` builds the older one.
 use std::net::IpAddr;
 

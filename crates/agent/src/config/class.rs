@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `[[class]]`: flows that are held in another manner than the rest, or not at all. A flow belongs to the first class
 //! that it matches; the data path decides that once, when the flow enters its table.
 

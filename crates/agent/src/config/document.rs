@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads the text of a configuration file: values by key, each with its line, and the classes. Relations between keys
 //! are checked in `settings`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Mistakes of a configuration: each names its place, the value, the bound and the fix. All are told at once.
 
 use super::key::Key;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The documentation of the configuration, from the table of keys.
 
 use std::fmt::Write as _;

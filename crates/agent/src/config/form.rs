@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Values of keys, and the forms that they have: a form reads a text, checks its bounds, and describes itself.
 
 use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr};

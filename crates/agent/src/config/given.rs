@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The command line of a daemon, from the table of keys: an option for each key, and `--config`. Values are texts here;
 //! `settings` reads them together with the file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One key of the configuration: its name in the file and on the command line, its form, default and meaning.
 
 use onramp_law::Law;

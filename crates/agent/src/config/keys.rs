@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The keys of the configuration. Each is declared once, here: the parser of the file, the command line with its help,
 //! `onramp agent explain` and docs/configuration.md all read this table.
 

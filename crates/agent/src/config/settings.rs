@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A checked configuration: the file, the command line above it, and the defaults below; and what a reload changes.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The daemon looks at one flow for `onramp trace`.
 use std::cmp::Reverse;
 

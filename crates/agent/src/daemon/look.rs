@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a daemon does once a second: it looks at its devices, at the members of the fleet and at the peers.
 use std::{collections::BTreeSet, net::IpAddr};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The devices of a daemon: attaches them, follows those that come and go, watches each, and restores them.
 use std::time::{Duration, Instant};
 

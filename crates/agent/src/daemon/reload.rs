@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A daemon reads its configuration again: what can change while it runs changes, and the flows stay as they are.
 use anyhow::Result;
 use onramp_status::Reloaded;

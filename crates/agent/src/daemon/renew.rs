@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The daemon renews the lease of the data path's clock, if the clock is good enough for the thresholds.
 use anyhow::Result;
 use onramp_clock::stamps::now_mono_ns;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Where clients find the daemon: a socket for each of its devices, which is renamed with its device.
 use std::{
     os::unix::fs::MetadataExt,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The daemon looks at its flows for the trace, and with `--observe` for what would be held to each peer.
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};

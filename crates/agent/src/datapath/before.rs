@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a device had before a daemon attached, and how it gets it back. Restores nothing that another program
 //! has changed since.
 use std::{collections::BTreeMap, path::Path};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The clock of a data path in its BPF map: two elements, of which the one with the larger epoch is valid.
 use anyhow::{anyhow, Result};
 use bytemuck::{bytes_of, pod_read_unaligned};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The loaded programs of one device, attached. Dropping it detaches them.
 use std::{mem::MaybeUninit, os::fd::AsFd, time::Duration};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The qdiscs of a device, one for each transmit queue or one for all: installs them, and restores what was there
 //! before. If the process is killed, they stay and forward packets, and hold nothing once the lease has ended.
 use std::{

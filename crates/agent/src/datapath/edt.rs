@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The path `edt`: fq behind our program at egress, which names a time of departure in each held segment. Uses the
 //! fq that a device has, or makes fq the root qdisc, and restores what was there before. If the process is killed,
 //! fq stays and sends packets as they come, once those that were held have left.

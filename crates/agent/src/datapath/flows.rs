@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads the flow table: for the trace what each flow has sent by now, and the newest of its samples; and single flows.
 use anyhow::Result;
 use bytemuck::{bytes_of, pod_read_unaligned};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Gives qdiscs to transmit queues that a device has got since a daemon attached to it. Queues that a device loses keep
 //! theirs, unused, until they are back.
 use anyhow::{bail, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What holds flows: the qdisc `edge`, or `edt`: times of departure that fq obeys. Decides which of them a kernel gets.
 use std::{mem::MaybeUninit, time::Duration};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Where our two programs of a device are attached: tcx, or before Linux 6.6 filters of clsact.
 use std::os::fd::BorrowedFd;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a former daemon left on a device (pins.rs), if this one can go on with it: then qdisc, programs, flow table
 //! and counters stay as they are, and no packet is lost.
 use std::os::fd::AsFd;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What all BPF objects need before and after loading.
 use anyhow::{anyhow, bail, Context, Result};
 use bytemuck::{bytes_of, pod_read_unaligned};

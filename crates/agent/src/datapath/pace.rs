@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Lets TCP space its own segments where edge has replaced fq (bpf/pace.bpf.c). Nothing of it is pinned: without the
 //! daemon new connections are not spaced, as behind most qdiscs.
 use std::{

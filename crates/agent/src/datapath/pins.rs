@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What stays of a device's data path when its daemon ends without restoring it (crash, OOM kill, upgrade): maps, tcx
 //! programs and their links, as files of a BPF file system. The next daemon with the same programs uses them on.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The qdiscs and the largest GSO segment of a device, by rtnetlink. Takes only what a dump describes
 //! completely, so that it can be restored: a classless qdisc, mq with such, or the kernel's default.
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Replaces the qdiscs of a device while this host's TCP keeps its data (bpf/refuse.bpf.c): the kernel drops what waits in
 //! a former qdisc. Nothing of it is pinned, so it ends with the process.
 use std::{

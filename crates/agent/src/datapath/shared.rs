@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The maps that several BPF objects use together: those of one device, and those of all devices of the daemon. So a
 //! flow has one entry whichever device its packets leave by, and whichever its OR-ACKs come back on.
 use std::{ffi::OsStr, os::fd::AsFd};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Our two programs as filters of clsact, where the kernel has no tcx. Other filters may run before them.
 use std::os::fd::{AsRawFd, BorrowedFd};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The two tcx programs of a device, each the first of its chain: a program before them can end the chain, and
 //! then OR-ACKs are neither made nor consumed.
 use std::{

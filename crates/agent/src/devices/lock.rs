@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One daemon a device: whoever attaches to a device holds a lock, on a file that goes with it. The kernel ends the lock of
 //! a daemon that is killed.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A device that the operator has named. The daemon follows it through renames, and waits for it when it was removed.
 use std::collections::BTreeMap;
 

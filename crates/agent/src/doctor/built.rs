@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the kernel was built with: its configuration, and the lists of its modules.
 use std::{path::Path, process::Command};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a device has, and what that means for On-Ramp.
 use onramp_units::Rate;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What `onramp agent run` would run with: its configuration and its options, as far as doctor judges by them.
 use std::path::PathBuf;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Looks at the host. What cannot be read counts as not there.
 use std::{
     io::ErrorKind,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A fleet in etcd: carries out what the registration (`onramp_clock::registration`) wants, with sockets and
 //! the clock. It decides nothing. A thread with its own runtime does it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The table of the metrics of the data path.
 use onramp_law::histogram_bound_ns;
 use onramp_status::{Device, Peer, RootQdisc, Status};

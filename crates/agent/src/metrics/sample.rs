@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Statuses with a value for every metric, for tests of this crate and of Prometheus.
 use std::collections::BTreeMap;
 

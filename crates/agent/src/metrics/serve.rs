@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Serves metrics over HTTP. Whoever reaches the port may be hostile, so everything is bounded: clients, the head of a request,
 //! the time of a connection, and how often the daemon is asked. Bodies are not read.
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 use onramp_law::{abi::COUNTERS, HISTOGRAM_BUCKETS};
 use onramp_status::{BelowError, RootQdisc};
 

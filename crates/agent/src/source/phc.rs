@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `clock.source = "phc"`: fleet time is a PTP hardware clock, which another program (ptp4l), the NIC or the hypervisor keeps
 //! right within a bound that the operator states. Readings make it a line over CLOCK_MONOTONIC.
 //!

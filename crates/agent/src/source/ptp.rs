@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A PTP hardware clock (PHC) of this host: finds and opens it, and relates its time to CLOCK_MONOTONIC.
 //!
 //! Does not: set the clock, or judge its readings.

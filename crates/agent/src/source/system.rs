@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `clock.source = "system"`: fleet time is this host's system clock, CLOCK_REALTIME, which another program (chrony, phc2sys)
 //! keeps right within a bound that the operator states.
 //!

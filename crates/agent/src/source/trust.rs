@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Whether a clock is believed that another program keeps right within a bound, which the operator states. While there is a
 //! doubt about the clock, nothing is held.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The file of a trace: a thread that writes, changes to a new file when one is full, and survives a full disk. What
 //! cannot be written is counted, and lost.
 use std::fs::OpenOptions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Makes flows of what looks see: a connection's bytes without a longer pause. Pure.
 use std::collections::HashMap;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What flows to each peer did in an hour. Pure.
 use std::collections::BTreeMap;
 use std::net::IpAddr;

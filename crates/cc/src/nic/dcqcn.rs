@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! DCQCN: rate from congestion marks and timers (Zhu et al., SIGCOMM 2015), in the form that NIC
 //! firmware gives it and the HPCC authors' simulator models.
 //! Differs from the paper: no byte counter, every acknowledgement echoes its packet's mark (no

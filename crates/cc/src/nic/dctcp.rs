@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! DCTCP on a rate: cuts in proportion to the part of marked packets (Alizadeh et al., SIGCOMM
 //! 2010), in the form that the HPCC authors' simulator gives it for NICs: it starts at line rate,
 //! without slow start, and grows by a rate per window.

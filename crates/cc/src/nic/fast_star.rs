@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! FAST*: FAST TCP's control of the window (Wei et al., 2006), used on a rate in TIMELY's engines (SIGCOMM 2015, section
 //! 6.1). The paper names only alpha. We take gamma = 1/2 as FAST, an update each round-trip time, and the least
 //! round-trip time of the flow as that of its idle path.

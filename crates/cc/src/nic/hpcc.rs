@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! HPCC: rate and window from in-band telemetry (Li et al., SIGCOMM 2019, alg. 1).
 //! Differs from the paper: as the authors' simulator, it adapts the rate and derives the window
 //! from it, and its additive step is a rate; `max_stage` is 0 there, 5 in the paper.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Congestion controls of NICs: the rate and window of a flow, from its acknowledgements.
 //!
 //! Each has one file, with its source's parameters as defaults. A new one needs a file and a line in the list

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! TIMELY: rate from the gradient of the RTT (Mittal et al., SIGCOMM 2015, alg. 1).
 //! Differs from the paper: as the HPCC authors' simulator, it updates once per window instead of
 //! per segment, counts every increase towards hyper-active increase, and starts at line rate.

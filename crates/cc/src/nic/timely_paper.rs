@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! TIMELY as its paper has it: rates by completed segments (Mittal et al., SIGCOMM 2015). The arithmetic is
 //! `law/cc/timely.h`, which the kernel's `timely` runs too.
 //! A completion event has one round-trip time for the segment. The paper does not say which rate a flow begins with:

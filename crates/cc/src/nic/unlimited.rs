@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! No congestion control: every flow may send at line rate. On a lossless network that is PFC alone, a baseline of
 //! TIMELY's paper.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! BBRv1: a model of the path, its bandwidth and its delay, instead of losses (Cardwell et al., ACM
 //! Queue 14(5), 2016; constants as in Linux's tcp_bbr.c).
 //! Differs from Linux: no policer model ("lt_bw"); what is in flight is not counted at the time at which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! CUBIC: the window as a cubic function of the time since the last loss (RFC 9438), with HyStart's
 //! two tests for the end of slow start (Ha and Rhee, Computer Networks 55(9), 2011) as Linux has
 //! them.

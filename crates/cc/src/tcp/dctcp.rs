@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! DCTCP: reduces the window in proportion to the fraction of marked packets, once per window (RFC 8257, as
 //! in Linux).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Congestion controls of TCP: growth of the window, and its reduction at losses.
 //!
 //! Each has one file. A new one needs a file and a line in the list below (docs/architecture.md). Windows are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! TCP RAPID (Konda and Kaur, INFOCOM 2009; Lovewell et al. for Linux): every packet probes for available bandwidth by
 //! its distance to the packet before it. The arithmetic is `law/cc/rapid.h`, which says where it chose.
 //! The window is a constant, which bounds what is in flight. A loss changes no rate.

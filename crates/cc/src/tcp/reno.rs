@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! NewReno: a packet a round trip, half at a loss (RFC 5681 §3.1, RFC 6582).
 
 use super::{Acked, Entry, Growth, Linux, TcpAlgorithm, Window, WindowControl};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Scalable TCP: a hundredth of a packet for each acknowledged, an eighth less at a loss (T. Kelly,
 //! CCR 33(2), 2003, with Linux's numbers).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tiny Buffer TCP: each mark takes a packet of the window, and the window grows by a fraction of a packet a round
 //! trip ("Tiny Buffer TCP for Data Center Networks", section 4). The switch has to mark by the paper's curve
 //! (`network.ecn.bdp`), the receiver to acknowledge each mark at once. The arithmetic is `law/cc/tbtcp.h`, which the kernel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Tiny Buffer TCP without switches that mark: the sender takes the queue from the one-way delay that On-Ramp's OR-ACKs
 //! report, and cuts its window by the marks that a switch with this queue would have set (equation 6). The arithmetic is
 //! `law/cc/tbtcp.h`. Ours; its paper has marks only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! TIMELY on hosts with Linux TCP: a rate from the gradient of the round-trip time (Mittal et al., SIGCOMM 2015). The
 //! arithmetic is `law/cc/timely.h`, which the kernel runs too.
 //! Differs from the paper, whose segments are messages of an RDMA NIC: a segment is a number of acknowledged packets; the

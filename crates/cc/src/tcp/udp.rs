@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! No congestion control: packets at a constant rate, as programs send them over UDP, for traffic that does not respond.
 //! A lost packet is sent again in place of a new one, so a flow that never runs out of data has exactly this rate.
 

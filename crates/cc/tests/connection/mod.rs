@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A connection of a kernel, and the events that it can meet in any order.
 
 pub mod path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A path that answers as paths do: one line, a queue without bound, and the same delay in both directions. Loses and marks
 //! nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The central step of a leading host. With thousands of hosts it takes longer than the time between two probes, so a daemon
 //! does it on a thread of its own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A host checks its fleet time with each pair of probes, between the verdicts: by fleet time no packet may be faster than the
 //! path allows. If packets to the neighbours seem too fast and those from them slow, this host's fleet time is ahead, and the
 //! other way round. Queues make packets slower in one direction only, and never faster.

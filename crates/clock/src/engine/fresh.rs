@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Which messages are new: refuses repeated, reordered and replayed ones by their numbers. Answers name the number of
 //! the message that they answer, so a recorded one is refused even if its sender is silent.
 

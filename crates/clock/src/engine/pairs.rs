@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The pairs of probes and acks of a tick: sends them, and takes in what has arrived and when they left.
 
 use std::net::SocketAddr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a host sends to its leader once a window, and what the leader answers.
 
 use std::net::SocketAddr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Changes of the fleet: how a host's thread takes up other members, another leader and another term.
 
 use std::{collections::BTreeMap, net::SocketAddr};

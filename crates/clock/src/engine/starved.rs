@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Whether this host had a processor when it needed one. It hears so from its own timers, which end late, and from what the
 //! kernel says of the thread and of the machine.
 

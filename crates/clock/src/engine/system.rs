@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Compares the system clock with the leader's after every verdict. With `--discipline` it follows.
 
 use tracing::{info, warn};

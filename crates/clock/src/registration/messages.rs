@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a registration and its caller say to each other. Plain data, without etcd's own types.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The fleet as a registration sees it, and when a change is published.
 
 use std::net::SocketAddr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What etcd stores: keys with their revisions, leases, and the history of changes.
 
 use std::collections::BTreeMap;

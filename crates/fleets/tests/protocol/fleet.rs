@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A fleet whose hosts register in etcd, and what is true of it at any time.
 
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};

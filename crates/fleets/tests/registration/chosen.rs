@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Chosen cases.
 
 use onramp_clock::registration::{Expected, Request, Text, Trouble};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Random faults: at every message one may happen, and each fault ends.
 
 use std::collections::BTreeMap;

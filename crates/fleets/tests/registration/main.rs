@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The registration of hosts against the model of etcd: chosen cases, and random schedules of faults.
 //! `ONRAMP_FLEET_SEED=N cargo test -p onramp-fleets --test registration any_schedule` prints a schedule.
 

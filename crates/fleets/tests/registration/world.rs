@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Hosts that register in the model of etcd, on simulated time. Every random choice follows from the seed.
 
 use std::{collections::BTreeMap, net::SocketAddr};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The gate: the rate it believes, and what may be in flight.
 
 use super::{any_config, at, events, extreme, Sender};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What holds for the law `level` and for the receiver's bits, whatever arrives.
 
 use super::{any_config, at, events, extreme, sane_config, span, told, Sender};

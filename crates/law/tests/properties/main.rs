@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What holds for every law, whatever arrives. Debug builds trap on any overflow in C, so each of
 //! these also says that extreme integers are survived.
 

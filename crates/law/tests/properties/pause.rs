@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The pause laws against the paper's equations, written out here a second time: the integral of
 //! pause by counting, beta and tNextPkt in floating point.
 

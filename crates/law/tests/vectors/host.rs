@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The [`Machine`] of this host's build, through the crate's own face.
 
 use super::vectors::{Machine, Op};

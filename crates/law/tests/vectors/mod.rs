@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Vector files (tests/law-vectors.*): their text, and replaying them on a [`Machine`]. A replay
 //! writes every line anew from what the machine did; it must be the line that was read.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Randomised vectors, a section for each registered law: flows over a queue that breathes, with losses,
 //! reordering and nonsense, and flows of nothing but extreme integers. One seed, one text: a further law
 //! adds a section at the end and leaves the others as they are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Chooses a setting in half of the windows and judges it in the other half, so that chance does not choose. Pure.
 use std::collections::BTreeMap;
 

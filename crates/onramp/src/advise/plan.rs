@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The windows of a trace, and the scenario that replays them. Pure.
 use std::collections::BTreeMap;
 use std::fmt::Write;

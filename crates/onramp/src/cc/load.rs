@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Congestion controls of bpf/cc/ for this host's kernel: loads and unloads them.
 use anyhow::{bail, Context, Result};
 use onramp_agent::config::Offered;

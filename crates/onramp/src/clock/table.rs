@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A clock's status as text for a terminal.
 use std::{collections::BTreeSet, fmt::Write as _, net::SocketAddr};
 

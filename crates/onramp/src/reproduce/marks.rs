@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Marks on pages with recorded results: a page states if another version of the data path made its
 //! numbers.
 //!

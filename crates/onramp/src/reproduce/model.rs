@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The digest of the simulator's results in each figure's scenario (docs/reproduction/models.json).
 use std::hash::Hasher;
 use std::sync::Mutex;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Writes docs/reproduction/, the recorded results with one file for each figure, and docs/reproduction.md,
 //! which shows them.
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Runs a figure in its worlds: makes missing runs and keeps complete ones.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp scenario new`: writes a commented scenario to start from. It overwrites nothing.
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};

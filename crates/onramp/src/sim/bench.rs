@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp sim bench`: measures the simulator's speed on the reference fabric, on one thread and on several,
 //! and the time of each kind of event. Runs with different numbers of threads alternate, so that other load
 //! of the machine affects all of them. One more run measures the time of some events.

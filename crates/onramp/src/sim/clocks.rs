@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The table of `onramp clock simulate`: a line for each window of each run.
 
 use anyhow::{bail, Result};

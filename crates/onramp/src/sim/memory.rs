@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Refuses runs that need more memory than is available, before anything is written.
 use anyhow::{bail, Result};
 use onramp_scenario::Scenario;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp sim replay`: simulates a list of flows on a network, both in the HPCC simulator's file formats.
 //! Prints CSV with that simulator's columns.
 use std::{collections::HashMap, path::Path, path::PathBuf, time::Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Simulates the missing runs of a scenario, several at a time, and merges the results.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Options that record more of a run: packets of ports, and series of ports and flows.
 use std::{collections::BTreeSet, fs::File, io::BufWriter, path::Path};
 

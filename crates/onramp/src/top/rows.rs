@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What `onramp top` shows, as rows and text. Does not: ask the daemon, or know the terminal.
 use std::{cmp::Ordering, collections::BTreeMap, net::IpAddr, time::Duration};
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The terminal of `onramp top`: draws, reads keys, and leaves the terminal as it was.
 use std::{
     io::{stdout, Write},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads commands and their marks in pages, and compares what commands print with what a page shows.
 
 /// What the tests do with a block of commands.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp-vm`: runs one command in the rack's virtual machine. A tool for developing the data path.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Pure arithmetic on what was measured: the queue of a port between arrivals, series.
 
 pub mod queue;

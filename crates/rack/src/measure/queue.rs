@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The queue of a drop-tail port, reconstructed between arrivals: the kernel says how many bytes
 //! each arrival found queued, the line drains them at a known rate in between. From that follow
 //! the queueing delay at every instant (not only at arrivals), idle time and drops.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Values over time, thinned to a fixed number of intervals.
 
 /// One value of a named series.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Attaching BPF programs to network devices: the links that libbpf-rs does not wrap.
 
 use super::sys::{self, NetNs};

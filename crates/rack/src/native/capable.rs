@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Whether this machine's kernel can be a rack: asked by trying, in a namespace that vanishes.
 
 use super::sys::NetNs;

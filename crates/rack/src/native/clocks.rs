@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The hosts' clocks: how each is wrong, as the simulator's of the same scenario and seed are, and how
 //! far apart the daemons' fleet times are while traffic runs. All hosts share a kernel, so the truth is
 //! known at every instant.

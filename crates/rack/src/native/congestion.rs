@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Gives the kernel the run's congestion controls that are ours (bpf/cc).
 
 use super::dilation::Dilation;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Time dilation: multiplies every time and divides every rate by the same factor, so that queues, windows
 //! and buffers in bytes are unchanged. Results are scaled back.
 //!

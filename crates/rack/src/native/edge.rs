@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The On-Ramp daemons of a rack: starts one `onramp agent run` in each host, as an operator does, reads its
 //! counters over its socket, and stops it. Does not know what daemons do.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The network as text for `ip -batch` and `tc -batch`: pure functions of a run.
 //!
 //! A frame from host i to host j passes:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The rack on this kernel: one run from an empty machine to files of results and back.
 //!
 //! Does: build the network ([`topology`]), start the daemons ([`edge`]), play the traffic

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Watches the measured port and the machine while traffic runs.
 
 use super::dilation::Dilation;

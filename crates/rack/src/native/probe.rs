@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Loads bpf/probe.bpf.c, the instruments, and hands on what they note.
 
 use super::bpf::{attach, Hook};

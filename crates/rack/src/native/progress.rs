@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The progress of a run, as a value and as a line that a guest prints.
 
 use std::fmt;

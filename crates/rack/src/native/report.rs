@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Turns what a run came to into its rows and counters: real time, real rates. crates/results makes the
 //! metrics of them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Measures the CPU time of a rack. The kernel's accounting counts interrupts that wake an idle CPU as idle
 //! time, and nearly all of a rack's work happens there. So a thread of the lowest class counts while the CPU
 //! is otherwise idle; the remaining time is the rack's work.

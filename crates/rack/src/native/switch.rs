@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Loads bpf/switch.bpf.c: forwarding between lines and ports, and CE marks.
 
 use super::bpf::{attach, Hook};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The system calls that no library wraps safely: device offloads, TCP socket options, network
 //! namespaces without names. All `unsafe` of the rack outside libbpf lives here.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Runs `ip` and `tc` of iproute2, and reads the counters of `tc`.
 
 use super::sys::NetNs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Builds the rack: a namespace for each host and one for the switch, wired as links.rs says, with
 //! the switch's and the probes' BPF programs attached. Carries no traffic itself.
 //!

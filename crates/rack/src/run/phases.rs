@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Which part of a run's wall-clock time is over, by its phase. The shares were measured on an idle
 //! processor of 2024; only their ratios count.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Builds the guest's initial RAM disk: the cached archive that every guest needs, then the archive of this job.
 //!
 //! The kernel unpacks concatenated cpio archives one after the other.

@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 # init.sh: process 1 of the guest. Prepares the system, runs /job/command, hands over /out.
 # Port 1 carries what the command prints, port 2 an archive of /out and the exit code, port 3 the uptime
 # every 5 s: watchdog.rs reads it.

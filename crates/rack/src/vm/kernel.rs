@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Finds a kernel and its modules; neither fetches nor loads them.
 
 use std::fs;

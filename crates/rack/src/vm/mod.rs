@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A virtual machine that runs one command on Debian's stock cloud kernel in virtual time.
 //!
 //! Builds an initial RAM disk, boots QEMU's software emulation with an instruction-counted clock, passes on

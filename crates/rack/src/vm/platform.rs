@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the processor of guests determines. Guests run programs for the processor that this program is for. The emulator
 //! itself may run on another one: tools/arm64 starts this program in an emulator, too.
 

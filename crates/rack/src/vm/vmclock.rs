@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A PTP hardware clock for a guest. The guest's kernel computes its time from the processor's counter by a page of memory,
 //! and finds the page by an ACPI table ("vmclock", linux/vmclock-abi.h). The emulator has no such device: it loads page and
 //! table, and the kernel leaves the page alone.

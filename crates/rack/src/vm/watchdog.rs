@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Decides whether a guest is stuck, by the guest's own time, so that the speed of the host does not matter.
 //!
 //! The guest reports its uptime every few seconds of guest time (init.sh), and its command prints lines. A

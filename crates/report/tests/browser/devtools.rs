@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Debian's headless Chromium, told what to do in the DevTools protocol through a pipe: JSON messages
 //! that end in NUL. (Crates that do this bring a hundred others and fetch the protocol at build time.)
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The page in headless Chromium: it opens without network, is quiet, and does what it promises.
 //! ONRAMP_SHOTS=DIR keeps pictures and a print of it there, in base64.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the paper says of a row, as ranges that a measurement is compared with. docs/reproduction.md states the
 //! rule for readers; `crate::verdict` applies it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A `[[row]]` of a figure: which numbers of which runs are compared with what the paper gives.
 
 use super::claim::{Paper, Says};

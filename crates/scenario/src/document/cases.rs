@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads `[[case]]` entries: a named set of settings, or one case for each congestion control of a kind of hosts.
 
 use super::{scalar, Entries, Layer, Place, Problem, Rank, Reader, Setting};

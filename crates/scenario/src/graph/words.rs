@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The HPCC simulator's format.
 
 use super::{read_delay, read_rate, Edge, Graph, GraphError, NodeId, MAX_COUNT};

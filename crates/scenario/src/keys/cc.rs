@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [cc]: what each congestion control declares (crates/cc), as keys of scenarios.
 
 use super::{key, Key, Source};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [network].
 
 use super::{key, mbit_per_s, By, Form, Is, Key, Rack, Required, Without};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [[traffic]]. They are not declared at the fields, because several kinds share some of them.
 
 use super::{key, Form, Is, Key, Rack, Required, Without, ANY_NUMBER, HOUR, RACK_KINDS};

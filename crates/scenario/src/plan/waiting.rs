@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flows that wait for others: answers wait for requests, steps for the previous steps.
 
 use super::{pick, After, Arrival, Entry, Purpose, Work};

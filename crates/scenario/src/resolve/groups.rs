@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Resolves [[hosts]]: each group has the settings of all hosts, except those that its entry gives.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Resolves [host], [cc] and [onramp], and checks their relations to other keys.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Makes a [`Run`] of the checked values of one run: adds defaults, and checks relations between keys.
 //!
 //! Invariant: a function here returns `None` only after an error about one of its values was reported.

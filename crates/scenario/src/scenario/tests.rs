@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Facts about checking. Files that scenarios name, runs, and writing back: tests/.
 
 mod files;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Runs scenarios/table.toml and renders docs/results/table.md.
 
 use onramp_results::RunResult;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A barrier for threads. A waiting thread polls first, because a window is short, and then sleeps.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The event queue: events in one total order.
 //!
 //! **Order.** Events are ordered by time, and within the same picosecond by [`Rank`]: arrivals in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The engine: events in total order, transmission times, random numbers, threads.
 //!
 //! Does not know the meaning of events, hosts or switches.

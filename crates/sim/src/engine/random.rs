@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Random numbers of a simulation, which decide about marks.
 //!
 //! Exact runs use ChaCha8 with one stream for each switch. For comparison, the numbers of ns-3 are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Transmission times: exact, or rounded as in ns-3, for comparison.
 
 use onramp_units::{Bytes, Rate, Span};

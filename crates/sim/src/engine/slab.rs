@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A table of values by number, which reuses the numbers of removed values.
 
 /// Values by number.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Domains and their threads: one thread for each domain, one of them the caller's.
 //!
 //! Threads proceed in windows. A window begins with the first event of all domains and is as long as the

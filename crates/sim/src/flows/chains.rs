@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flows that wait for others: answers for requests, steps for the steps before.
 //!
 //! All flows of a group arrive at one host, from which those start that wait for the group. So nobody

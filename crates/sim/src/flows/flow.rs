@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A flow of the plan, and what became of it.
 
 use crate::net::ecmp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flow lists in the HPCC simulator's format, for replays.
 
 use super::flow::Flow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The plan of flows: which flows there are, which wait for others, which share a connection, and what
 //! became of each.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What all parts of a simulation share: ways through the network, the plan of flows, and what became
 //! of them. Nothing here changes while events are handled, except outcomes, each by its one writer.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What becomes of the flows of a plan, written by whoever has an end of one.
 //!
 //! Each field of a flow has one writer: its sender or its receiver. Nobody reads while events are

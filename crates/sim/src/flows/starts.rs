@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What starts flows: their time, the question of their receiver, or the arrival of those that they wait for.
 
 use super::chains::Chains;

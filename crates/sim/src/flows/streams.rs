@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flows that go in order over one connection: chunks of a ring, which wait for those before them in two
 //! ways. Each starts when its host has what it passes on, and goes behind what its host had to send
 //! earlier.

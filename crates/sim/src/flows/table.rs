@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The live state of flows at one of their ends, found by the flow's number or by a place.
 //!
 //! A packet knows the number of its connection's first flow alone, so that either end may be anywhere. Places are for those

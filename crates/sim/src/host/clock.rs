@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The hosts' clocks, which give the receiver's time stamp on the sender's clock.
 //!
 //! A host's clock differs from true time by a constant offset and a constant drift, both Gaussian over the

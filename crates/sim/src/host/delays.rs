@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Delays of many packets: the exact mean, and the distribution with an error of 0.1 %.
 
 use hdrhistogram::Histogram;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! On-Ramp in the NIC: a packet waits while its path is congested. The control law of `law/` decides, with
 //! the delays that the receiver's OR-ACKs report.
 //!

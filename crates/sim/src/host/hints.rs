@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What receivers count and say in OR-ACKs, and what senders know of their peers, for laws that use it
 //! (law/receiver.h, law/least.h). Receivers count what arrives, whether or not they have the law themselves.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The kernel host: TCP (tcp/) above a queueing discipline above a plain NIC.
 //!
 //! **Sending.** A connection hands GSO segments to the queueing discipline, at its pacing rate if it has one

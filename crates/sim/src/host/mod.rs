@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Hosts: RDMA-like NICs ([`nic`]) or Linux TCP ([`kernel`]), never both in a simulation; On-Ramp at both,
 //! and their clocks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The RDMA-like host: a NIC that paces packets and acknowledges each, with go-back-N.
 //!
 //! Acknowledgements leave first, then OR-ACKs, then data. A round-robin scheduler serves the queue pairs with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A value of each host, where many hosts have the same one.
 
 use super::config::Config;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Round-trip times as senders measure them: errors of a NIC's stamps, and the record of all (`--series rtts`).
 
 use super::delays::Delays;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The state that both kinds of hosts use: the fabric, the plan, the clocks, and On-Ramp's law of each host.
 
 use super::clock::Clocks;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Additional content of some packets: telemetry, time stamps of On-Ramp, TCP's acknowledgements.
 
 use super::packet::PerPacket;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The hash by which a switch chooses among equal-cost paths: MurmurHash3 (32 bits, A. Appleby) of a flow's
 //! addresses and ports, seeded with the switch's number, as in the HPCC authors' simulator.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The fabric: ports, switches' memories and packets, at one instant of simulated time.
 //!
 //! A fabric has the ports and memories of all nodes, so that numbers are the same in every domain; only

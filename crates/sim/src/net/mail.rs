@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Packets between domains. A domain hands them over by value, with their additional content, at the end of
 //! a window.
 

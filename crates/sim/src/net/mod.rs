@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The network: topologies, routes, packets, ports, switches.
 //!
 //! Does not know what hosts do with packets.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Packets and queues of packets.
 
 use crate::engine::slab::Slab;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Partitions a network into domains, which run in parallel. Domains synchronise at intervals of the
 //! shortest delay between two domains (conservative parallel simulation; Fujimoto, CACM 33(10), 1990).
 //! Results do not depend on the partition.

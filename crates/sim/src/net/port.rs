@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Ports: a line and its two queues.
 
 use super::fabric::Fabric;

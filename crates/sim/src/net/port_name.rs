@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Names of ports. `host3` is the NIC of host 3, `switch0-host3` the port of switch 0 to host 3, and
 //! `switch0-switch4` its port to switch 4. Switches count from 0 in the order of the topology: leaves before
 //! spines; ToR, then aggregation, then core switches.

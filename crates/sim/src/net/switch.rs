@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Switches: admission to the shared buffer, priority flow control, marks, telemetry.
 //!
 //! The lossless buffer is the HPCC authors' model of a shared-memory chip. Bytes count for their ingress

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Topologies: hosts with one port each, switches, links, and shortest paths.
 //!
 //! Builds the usual shapes, reads files of nodes and links, and finds next hops. Does not know queues or

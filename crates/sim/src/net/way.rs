@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Base round-trip times of an idle network, as the HPCC authors' simulator computes them.
 
 use crate::engine::rounding::Rounding;

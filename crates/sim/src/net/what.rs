@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Kinds of events. Lines have two kinds. The others belong to hosts; the network only knows their names.
 
 /// What happens.

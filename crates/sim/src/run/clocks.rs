@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of synchronised clocks.
 
 use super::observe::Observer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Limits of each flow in progress, and its payload in flight.
 
 use crate::domain::{Domain, Hosts};

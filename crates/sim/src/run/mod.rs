@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Simulates one run of a scenario, and reports the same results as the rack.
 //!
 //! Does not read scenarios, write files or read clocks. The caller receives progress.

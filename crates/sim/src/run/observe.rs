@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Observes a run: samples, progress, and counters at the boundaries of the window.
 
 use super::rows::Labels;

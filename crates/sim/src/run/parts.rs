@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Chooses the number of domains of a run.
 
 use crate::net::partition::Partition;

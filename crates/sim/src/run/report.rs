@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Results of a simulated run: its rows (rows.rs, series.rs), and its counters, from which crates/results
 //! computes the metrics.
 

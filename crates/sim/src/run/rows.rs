@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Rows of `flows.parquet` and `requests.parquet`. A row is made when it is needed, so that a plan of millions
 //! of flows needs only a few bytes for each.
 

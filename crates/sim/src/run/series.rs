@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Series for `series.parquet`: queues, rates and pauses of ports, and limits of flows over time.
 //!
 //! A `place` is a port by its name (port_name.rs) or a flow by its row in `flows.parquet` ("flow7"). A point

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! TCP as Linux has it, without sockets, clocks and packets: what to send, and what arrives means.
 //!
 //! Sequence numbers count packets: every packet but a flow's last is full, so the n-th has a fixed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Round-trip time and retransmission timeout (RFC 6298, with Linux's bounds).
 
 use onramp_units::Span;

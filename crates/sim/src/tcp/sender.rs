@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The sending end: what is outstanding, what is lost, how much may be sent.
 //!
 //! Losses are found by time (RACK) and probes (TLP; RFC 8985), repaired by selective

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Captures: what a port sends, as a pcapng file (draft-ietf-opsawg-pcapng) for Wireshark.
 //!
 //! A packet is recorded when its first bit is sent. Time stamps count from the start of the run, in whole

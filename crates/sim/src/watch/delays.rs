@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One-way delays of the data packets that arrive.
 
 use crate::host::delays::Delays;

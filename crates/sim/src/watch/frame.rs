@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Encodes packets as Ethernet frames, for captures. The simulation does not read them.
 //!
 //! Packets of kernel hosts are TCP over IPv4, from sequence number 0, in one direction, without a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Observation of a simulation: captures, samples of ports, delays.
 
 pub(crate) mod capture;

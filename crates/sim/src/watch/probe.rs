@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Probes: samples of port queues at fixed times.
 
 use crate::net::fabric::Fabric;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! DCQCN, whose marks are drawn at random, as a distribution. Prints its statistics: `cargo test -p
 //! onramp-sim --test reference dcqcn -- --nocapture`. The reference has one run a case, which is our seed 1 in
 //! the ns3 rounding to the nanosecond (tests/reference.rs). So: whether that run is one of many, and

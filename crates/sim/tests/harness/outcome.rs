@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Runs of scenarios, and what they came to.
 #![allow(dead_code)] // each test that includes this file uses a part of it
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What is known of one host's clock from window to window.
 
 use onramp_units::{Fleet as FleetTime, Mono, Time};

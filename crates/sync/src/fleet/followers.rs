@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Who may still follow a fleet time. Hosts that know nothing of it must not begin another one meanwhile.
 
 use onramp_units::Span;

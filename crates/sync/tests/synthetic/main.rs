@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The whole estimator against synthetic clocks and a synthetic network, truth known
 //! (shared/facts/huygens.md, "Synthetic test"). Every test prints what it measured.
 mod world;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Clocks that are wrong in every way that clocks are, and a network that queues.
 
 use onramp_sync::{

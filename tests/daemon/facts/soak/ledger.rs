@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a soak has seen: samples of all daemons, the table of them, and what must hold.
 use std::time::Duration;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Estimates aggregation: the number of packets that are acknowledged at once beyond the bandwidth, because
 //! receivers merge packets and hosts answer in bursts. BBR adds this number to its window (Cheng and
 //! Cardwell, IETF 101 ICCRG, 2018; constants as in Linux's tcp_bbr.c).

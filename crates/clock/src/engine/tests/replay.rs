@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Somebody records messages and sends them again, when their sender is silent or their receiver has restarted.
 use super::*;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! One TCP connection in the rack. This process holds both ends, which are in two namespaces. It sends bytes
 //! without content, and discards them at the other end.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Waits for events: one epoll instance for all sockets, and one timer.
 
 use crate::error::{Doing, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The load generator's reports of flows and requests, in the rack's (dilated) time.
 
 use super::connection::Counters;

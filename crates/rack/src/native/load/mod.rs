@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The load generator: one thread and one event loop with every socket of every host. Runs the plan of a
 //! run's traffic over real TCP, and records when flows and requests finish.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Persistent connections by route. The connection that was used last is used next, because its window and
 //! round-trip time are the most recent. A route keeps one idle connection in reserve: when a flow uses the
 //! last one, another is opened at once, so that a flow waits for a handshake only if two flows start within

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! All sockets of all hosts: listeners, connections, and the connection of each accepted socket. Does not
 //! know flows.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Huygens: hosts probe each other over this network. At the end of every window, crates/sync computes
 //! corrections of all clocks from the time stamps. The simulator knows true time, so it measures the errors
 //! of the corrected clocks ([`ClockWindow`]).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The central step: computes all hosts' corrections from all time stamps of a window, and their errors.
 
 use super::probes::{Four, ABSENT};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! CoDel at the head of each connection's queue, as in sch_fq_codel (RFC 8289, RFC 8290). If segments wait
 //! longer than the target for a whole interval, it drops segments at increasing frequency.
 //!

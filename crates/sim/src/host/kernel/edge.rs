@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! On-Ramp in the kernel host: a segment waits in the queueing discipline while its path is congested.
 //!
 //! The law, its records and its sampling rule are those of `law/`, which the eBPF data path uses too. An

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The receiving end of connections: requests for flows, data and acknowledgements; and the NIC's interrupt,
 //! which handles packets of both directions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The NIC of a kernel host: what the queueing discipline has handed down and the wire has not sent, in order.
 
 use crate::net::fabric::Fabric;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Rounds of connections for `--series rounds`: in each, the fraction of packets that were marked and the least round-trip
 //! time (TIMELY, figure 3). A round ends when the packet is acknowledged that was the next one to send at its start
 //! (SND_UNA). Only for kernel hosts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The scheduler of a kernel host: acknowledgements and OR-ACKs between segments, and segments of connections
 //! by deficit round robin. Into the NIC, and from there to the line.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Records the last measurements of a sender when it sends a packet, and the one-way delay of that packet
 //! (On-Ramp, figure 6), for `--series pairs`. Only for kernel hosts, and for packets with a sampled byte.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! On-Ramp in the NIC: decisions of the law, and its samples.
 
 use super::{Entry, Nics};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads (TIMELY, section 5): the host that gets the data has the congestion control, and paces requests for segments as
 //! if it sent their bytes. The host that has the data sends a requested segment at the rate of its line, without rate
 //! control. Nobody acknowledges: what arrives in order completes segments, and what does not makes the reader go back.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The receiving end of a connection: data received in order, and acknowledgements.
 
 use super::Nics;

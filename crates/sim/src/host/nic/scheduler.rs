@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The scheduler of a NIC: round robin among flows, and the time of the NIC's next wake.
 
 use super::Nics;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The round-trip times of a flow that sends bursts: a time for each burst (TIMELY, section 3.1), and the planned time of
 //! the next one (sections 3.3 and 5). Does not send.
 

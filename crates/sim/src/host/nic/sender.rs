@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The end of a connection that has the congestion control: packets, acknowledgements, go-back-N. It sends the data, or,
 //! of a read, requests for it (reads.rs). A connection carries one flow, or flows in order (streams.rs).
 

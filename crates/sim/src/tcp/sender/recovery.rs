@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What is lost, and the timers that find it (RFC 8985, RFC 6937, RFC 6298).
 
 use super::*;

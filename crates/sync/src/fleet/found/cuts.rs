@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Groups of hosts that hang together by bad edges. A host's own edges may all be good, and those of its neighbours too; how well it
 //! is known beside the rest is what the edges between its group and the rest say together.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Hosts that join a fleet: their neighbours place them, and they move nobody.
 //!
 //! A newcomer's first lines span less than a window, so they are much less exact than those of the others, and the
