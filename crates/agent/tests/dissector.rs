@@ -113,6 +113,10 @@ fn an_orack_has_the_fields_that_the_kernel_writes() {
         seq: 14_480u32.to_be(),
         sport: 40_000u16.to_be(),
         dport: 80u16.to_be(),
+<<<<<<< HEAD
+=======
+        hint: (31u16 << 11 | 7 << 8 | 2).to_be(),
+>>>>>>> level
         len: 1_448u16.to_be(),
         rx_fleet_hi_ns: 1u32.to_be(),
         rx_fleet_lo_ns: 5u32.to_be(),
@@ -126,13 +130,16 @@ fn an_orack_has_the_fields_that_the_kernel_writes() {
         "seq",
         "srcport",
         "dstport",
+        "managed",
+        "use",
+        "flows",
         "len",
         "rx_fleet_ns",
         "tag",
     ];
     let names: Vec<String> = names.iter().map(|n| format!("onramp_orack.{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let expected = "1|3|14480|40000|80|1448|4294967301|0x0102030405060708";
+    let expected = "1|3|14480|40000|80|31|7|2|1448|4294967301|0x0102030405060708";
     assert_eq!(fields(&packets, &names), [expected]);
 }
 
