@@ -113,10 +113,7 @@ fn an_orack_has_the_fields_that_the_kernel_writes() {
         seq: 14_480u32.to_be(),
         sport: 40_000u16.to_be(),
         dport: 80u16.to_be(),
-<<<<<<< HEAD
-=======
         hint: (31u16 << 11 | 7 << 8 | 2).to_be(),
->>>>>>> level
         len: 1_448u16.to_be(),
         rx_fleet_hi_ns: 1u32.to_be(),
         rx_fleet_lo_ns: 5u32.to_be(),
