@@ -57,7 +57,6 @@ pub(crate) struct Domain {
 }
 
 /// All hosts of a domain.
-#[expect(clippy::large_enum_variant, reason = "a domain has one")]
 pub(crate) enum Hosts {
     Nic(Nics),
     Kernel(Kernels),
