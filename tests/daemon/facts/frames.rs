@@ -303,7 +303,7 @@ pub fn a_segment_that_arrives_whole_has_no_delay_below_zero() {
         println!("tso {tso}: {peer:?}, {:?}", sender.status().counters);
         let least_ns = peer.owd_min_ns.expect("it is known");
         assert!(least_ns > 0 && least_ns <= peer.owd_ewma_ns, "{peer:?}");
-        assert!(peer.threshold.is_some());
+        sender.wait_for("a threshold", || sender.peer(to).threshold.is_some());
         assert_eq!(sender.counter("oracks_below_zero"), 0);
         assert!(sender.status().health.peers_below_zero.is_empty());
 

@@ -62,7 +62,7 @@ fn texts() -> impl Strategy<Value = String> {
     let groups = prop::sample::select(vec![
         "",
         "[[hosts]]\nrange = \"0-1,3\"\nhost.cc = \"bbr\"\nonramp.law = \"off\"\nhost.nic_queue = \"0 B\"\n",
-        "[[hosts]]\nrange = 2\nonramp.law = \"gate\"\n[[hosts]]\nrange = \"3-4\"\nhost.qdisc = \"fq\"\nonramp.law = \"off\"\n",
+        "[[hosts]]\nrange = 2\nhost.qdisc = \"edge\"\nonramp.law = \"gate\"\n[[hosts]]\nrange = \"3-4\"\nhost.qdisc = \"fq\"\nonramp.law = \"off\"\n",
         "[[hosts]]\nrange = \"1-2\"\nhost.cc = \"udp\"\nnetwork.link.rate = \"1 Gbit/s\"\n[cc.udp]\nrate = \"9 Mbit/s\"\n",
         "[[hosts]]\nrange = \"1-2\"\nhost.cc = \"udp\"\ncc.udp.rate = \"9 Mbit/s\"\n",
     ]);
