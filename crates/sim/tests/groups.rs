@@ -33,27 +33,13 @@ fn simulate(text: &str) -> Vec<(RunResult, Tables)> {
     simulate_all(&scenario)
 }
 
-/// Settings of all hosts, and the same ones as a group of every host.
-fn of_all_and_of_a_group(section: &str, settings: &[&str]) -> [String; 2] {
-    let of_all: String = settings
-        .iter()
-        .map(|s| format!("{section}.{s}\n"))
-        .collect();
+/// Settings of all hosts, and the same ones as a group of every host, where the scenario's own are `others`.
+fn of_all_and_of_a_group(others: &str, settings: &[String]) -> [String; 2] {
     let (head, rest) = BASE.split_once("[network]").expect("it has a network");
-    let kind = match section {
-        "host"
-            if settings
-                .iter()
-                .any(|s| s.contains("hpcc") || s.contains("timely")) =>
-        {
-            "host.kind = \"nic\"\n"
-        }
-        _ => "",
-    };
-    let [shared, whole] = ["", &of_all].map(|own| format!("{head}{kind}{own}[network]{rest}"));
+    let of_all: String = settings.iter().map(|s| format!("{s}\n")).collect();
     [
-        whole,
-        format!("{shared}[[hosts]]\nrange = \"0-7\"\n{of_all}"),
+        format!("{head}{of_all}[network]{rest}"),
+        format!("{head}{others}[network]{rest}[[hosts]]\nrange = \"0-7\"\n{of_all}"),
     ]
 }
 
@@ -92,7 +78,8 @@ fn a_group_of_all_hosts_is_as_if_all_hosts_had_its_settings() {
             same(&whole, &grouped);
             continue;
         }
-        let [whole, grouped] = of_all_and_of_a_group(section, &settings);
+        let settings: Vec<_> = settings.iter().map(|s| format!("{section}.{s}")).collect();
+        let [whole, grouped] = of_all_and_of_a_group("", &settings);
         same(&whole, &grouped);
     }
 }
@@ -100,10 +87,14 @@ fn a_group_of_all_hosts_is_as_if_all_hosts_had_its_settings() {
 #[test]
 fn nics_too() {
     for settings in [
-        vec!["cc = \"hpcc\""],
-        vec!["cc = \"timely\"", "rtt_stamps = \"software\""],
+        &["host.cc = \"hpcc\""][..],
+        &["host.cc = \"timely\"", "host.rtt_stamps = \"software\""],
     ] {
-        let [whole, grouped] = of_all_and_of_a_group("host", &settings);
+        let nic = "host.kind = \"nic\"".to_owned();
+        let own = settings.iter().map(|s| s.to_string());
+        let settings: Vec<_> = std::iter::once(nic).chain(own).collect();
+        let others = "host.kind = \"nic\"\nhost.cc = \"dcqcn\"\n";
+        let [whole, grouped] = of_all_and_of_a_group(others, &settings);
         same(&whole, &grouped);
     }
 }
