@@ -173,7 +173,8 @@ fn a_group_with_slower_links_has_less_goodput() {
         let goodputs = goodputs.as_array().unwrap().iter();
         goodputs.map(|goodput| goodput.as_f64().unwrap()).sum()
     };
-    assert!(goodput(BASE) > 8.0);
-    let slow = goodput(&text);
-    assert!((2.5..3.0).contains(&slow), "{slow} Gbit/s");
+    let (shared, slow) = (goodput(BASE), goodput(&text));
+    // Three links of 1 Gbit/s carry the long flows and their hosts' part of the incast.
+    assert!((1.5..3.0).contains(&slow), "{slow} Gbit/s");
+    assert!(shared > 2.0 * slow, "{shared} and {slow} Gbit/s");
 }
