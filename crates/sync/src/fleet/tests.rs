@@ -42,7 +42,8 @@ fn reports(at_s: i64) -> Vec<Report> {
 
 #[test]
 fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
-    let (mut fleet, mut wrong) = (Fleet::new(Wander::default()), reports(2));
+    let (mut fleet, mut wrong) = (Fleet::new(Wander::default()), reports(4));
+    fleet.window(3, &reports(2));
     let right = fleet.clone().window(3, &wrong).corrections;
     wrong[2].line.about_ns += 2_000_000;
     wrong[2].line.delay_ns = -2_000_000.0;
@@ -325,4 +326,27 @@ fn a_jump_away_from_the_last_coordinator_is_doubted() {
             "{off} ns, {anew:?}"
         );
     }
+}
+
+/// All others are stopped but one that lies: host 1 has followed nothing yet.
+#[test]
+fn a_new_host_is_not_placed_by_one_other_host_alone() {
+    let mut first = Fleet::new(Wander::default());
+    let followed = (1..6).map(|n| first.window(3, &reports(2 * n)).corrections);
+    let followed: Vec<_> = followed.last().expect("windows").into_iter().collect();
+    let mut fleet = Fleet::new(Wander::default());
+    fleet.recall(0, &followed[0].expect("a member"));
+    fleet.recall(2, &followed[2].expect("a member"));
+    let corrections = |fleet: &mut Fleet, at_s: i64, edges: &[usize]| {
+        let mut reports = reports(at_s);
+        reports[1].line.about_ns += 9_000_000; // of hosts 1 and 2
+        let reports: Vec<Report> = edges.iter().map(|edge| reports[*edge]).collect();
+        fleet.window(3, &reports).corrections
+    };
+    for n in 0..WAITS {
+        let told = corrections(&mut fleet, 12 + 2 * i64::from(n), &[1, 2]);
+        assert_eq!((told[0].is_ok(), told[1]), (true, Err(Lost::Apart)));
+    }
+    // Where nobody else ever speaks for it, as in a line of hosts, it is placed at last.
+    assert!(corrections(&mut fleet, 20, &[1, 2])[1].is_ok());
 }
