@@ -120,7 +120,7 @@ impl Part {
     /// The status of the clock and of the fleet.
     pub fn status(&self) -> Status {
         let mut status = self.host.status();
-        status.membership.fleet = self.etcd.as_ref().map(Etcd::told);
+        status.membership.fleet = self.etcd.as_ref().map(Etcd::shown);
         status
     }
 }
