@@ -30,8 +30,8 @@ def main() -> None:
     for entry in lines("ls-tree", "-r", "-t", "-z", "--format=%(objectname) %(path)", "HEAD"):
         path = entry.partition(" ")[2]
         if entry in known:
-            os.utime(path, ns=(known[entry], known[entry]))
-        times[entry] = os.stat(path).st_mtime_ns
+            os.utime(path, ns=(known[entry], known[entry]), follow_symlinks=False)
+        times[entry] = os.stat(path, follow_symlinks=False).st_mtime_ns
     TIMES.parent.mkdir(exist_ok=True)
     TIMES.write_text(json.dumps({os.getcwd(): times}))
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Where sources are.
 pub const FOLDERS: [&str; 6] = ["law", "bpf", "crates", "tests", "bench", "tools"];
 /// Folders whose sources are made by programs, and files that the kernel's authors wrote.
-const LEFT_OUT: [&str; 2] = ["target", "vmlinux.h"];
+const LEFT_OUT: [&str; 3] = ["target", "generated", "vmlinux.h"];
 
 /// A source file.
 pub struct Source {

@@ -36,11 +36,11 @@ mod wire;
 
 #[allow(dead_code, missing_docs, non_camel_case_types, clippy::all)]
 mod raw {
-    include!(concat!(env!("OUT_DIR"), "/raw.rs"));
+    include!("../generated/raw.rs");
 }
 mod lists {
     use crate::Law;
-    include!(concat!(env!("OUT_DIR"), "/lists.rs"));
+    include!("../generated/lists.rs");
 }
 
 pub use clock::FleetLine;
