@@ -29,7 +29,7 @@ impl Toml {
     }
 }
 
-/// A scalar as text.
+/// A scalar as text: `7` and `"7"` have the same text.
 pub fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

@@ -95,7 +95,8 @@ facts! {
     }
     level {
         a_lone_flow_pays_at_most_two_percent: 60 variant,
-        requests_beside_long_flows_take_no_longer_than_under_gate: 60,
+        requests_beside_long_flows_take_no_longer_than_under_gate: 140,
+        requests_beside_long_flows_take_no_longer_than_under_gate_and_final: 280 variant,
         a_flow_beside_one_that_nobody_holds_has_its_share: 40,
         hosts_that_do_not_count_are_not_held_and_understand_those_that_do: 20,
         a_receiver_that_lies_holds_no_flow_beyond_the_cap: 10,

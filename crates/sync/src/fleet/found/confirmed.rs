@@ -14,45 +14,132 @@ impl Found {
     pub fn unconfirmed(&self, reports: &[Report], clocks: &[Clock]) -> Vec<bool> {
         let hosts = clocks.len();
         let mut unconfirmed = vec![false; hosts];
-        let members: Vec<usize> = (0..hosts).filter(|host| self.is_member(*host)).collect();
-        let is_new = |host: &usize| clocks[*host].windows == 0;
-        let (new, known): (Vec<usize>, Vec<usize>) = members.iter().partition(|host| is_new(host));
-        if new.is_empty() || members.len() < 3 {
+        let members = (0..hosts).filter(|host| self.is_member(*host));
+        let (new, known): (Vec<usize>, Vec<usize>) =
+            members.partition(|host| clocks[*host].windows == 0);
+        if new.is_empty() || new.len() + known.len() < 3 {
             return unconfirmed;
         }
-        let anchors = if known.is_empty() { &new } else { &known };
-        for one in &members {
-            let others = anchors.iter().copied().filter(|host| host != one);
-            if others.clone().next().is_none() {
-                continue;
-            }
-            let parts = self.parts_without(*one, reports);
-            let rest = component_of_most(&parts, others);
-            for host in new.iter().filter(|host| *host != one) {
-                unconfirmed[*host] |= parts[*host] != rest;
+        let edges = self.trusted(reports);
+        for one in cut_vertices(hosts, &edges) {
+            let is_apart = |edge: &&Edge| edge.near != one && edge.far != one;
+            let rest: Vec<Edge> = edges.iter().filter(is_apart).copied().collect();
+            let parts = mesh::connected(hosts, &rest);
+            let confirming: Vec<usize> = match known.is_empty() {
+                true => vec![component_of_most(&parts, others(&new, one))],
+                false => others(&known, one).map(|host| parts[host]).collect(),
+            };
+            for host in others(&new, one).filter(|_| !confirming.is_empty()) {
+                unconfirmed[host] |= !confirming.contains(&parts[host]);
             }
         }
         unconfirmed
     }
 
-    /// By host, the number of its connected component by the edges between members that are not `one`.
-    fn parts_without(&self, one: usize, reports: &[Report]) -> Vec<usize> {
-        let is_placed = |host: usize| self.placed[host].is_some();
-        let connects = |(report, trust): &(&Report, &f64)| {
+    /// The edges between members that the agreement trusts, or by which a host was placed.
+    fn trusted(&self, reports: &[Report]) -> Vec<Edge> {
+        let counts = |(report, trust): &(&Report, &f64)| {
             let ends = [report.near, report.far];
-            let is_trusted = **trust > 0.0 || ends.into_iter().any(is_placed);
-            is_trusted
-                && ends
-                    .into_iter()
-                    .all(|end| end != one && self.is_member(end))
+            let is_placed = ends.into_iter().any(|end| self.placed[end].is_some());
+            (**trust > 0.0 || is_placed) && ends.into_iter().all(|end| self.is_member(end))
         };
-        let trusted = reports.iter().zip(&self.offsets.trust).filter(connects);
         let edge = |(report, _): (&Report, &f64)| Edge {
             near: report.near,
             far: report.far,
             ahead: 0.0,
             weight: 1.0,
         };
-        mesh::connected(self.lost.len(), &trusted.map(edge).collect::<Vec<_>>())
+        let all = reports.iter().zip(&self.offsets.trust);
+        all.filter(counts).map(edge).collect()
+    }
+}
+
+fn others(hosts: &[usize], one: usize) -> impl Iterator<Item = usize> + '_ {
+    hosts.iter().copied().filter(move |host| *host != one)
+}
+
+/// The hosts without which others are not connected any more: Tarjan's algorithm (1972), which looks at each edge twice.
+fn cut_vertices(hosts: usize, edges: &[Edge]) -> Vec<usize> {
+    let mut neighbours = vec![vec![]; hosts];
+    for edge in edges {
+        neighbours[edge.near].push(edge.far);
+        neighbours[edge.far].push(edge.near);
+    }
+    // In the order of a depth-first search, from 1: each host, and the first one that its subtree reaches.
+    let (mut order, mut reaches) = (vec![0; hosts], vec![0; hosts]);
+    let (mut visited, mut cuts) = (0, vec![false; hosts]);
+    for root in 0..hosts {
+        let (mut path, mut subtrees) = (vec![], 0);
+        let mut next = (order[root] == 0).then_some(root);
+        loop {
+            if let Some(host) = next.take() {
+                visited += 1;
+                (order[host], reaches[host]) = (visited, visited);
+                path.push((host, neighbours[host].iter()));
+            }
+            let Some((host, left)) = path.last_mut() else {
+                break;
+            };
+            let host = *host;
+            match left.next() {
+                Some(other) if order[*other] == 0 => next = Some(*other),
+                Some(other) => reaches[host] = usize::min(reaches[host], order[*other]),
+                None => {
+                    path.pop();
+                    let Some((parent, _)) = path.last() else {
+                        break;
+                    };
+                    reaches[*parent] = usize::min(reaches[*parent], reaches[host]);
+                    subtrees += usize::from(*parent == root);
+                    cuts[*parent] |= *parent != root && reaches[host] >= order[*parent];
+                }
+            }
+        }
+        cuts[root] |= subtrees > 1;
+    }
+    (0..hosts).filter(|host| cuts[*host]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edge((near, far): (usize, usize)) -> Edge {
+        Edge {
+            near,
+            far,
+            ahead: 0.0,
+            weight: 1.0,
+        }
+    }
+
+    /// How many components the other hosts have.
+    fn parts(hosts: usize, edges: &[Edge], without: Option<usize>) -> usize {
+        let is_left = |host: usize| Some(host) != without;
+        let left = edges
+            .iter()
+            .filter(|edge| is_left(edge.near) && is_left(edge.far));
+        let components = mesh::connected(hosts, &left.copied().collect::<Vec<_>>());
+        let mut of_others: Vec<usize> = (0..hosts)
+            .filter(|host| is_left(*host))
+            .map(|host| components[host])
+            .collect();
+        of_others.sort_unstable();
+        of_others.dedup();
+        of_others.len()
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_vertex_is_one_without_which_there_are_more_parts(
+            pairs in prop::collection::vec((0_usize..12, 0_usize..12), 0..24)
+        ) {
+            let pairs = pairs.into_iter().filter(|(near, far)| near != far);
+            let edges: Vec<Edge> = pairs.map(edge).collect();
+            let all = parts(12, &edges, None);
+            let cuts: Vec<usize> = (0..12).filter(|host| parts(12, &edges, Some(*host)) > all).collect();
+            prop_assert_eq!(cut_vertices(12, &edges), cuts);
+        }
     }
 }

@@ -175,7 +175,7 @@ fn spread(from_median: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        fleet::{Fleet, Wander, Window},
+        fleet::{Fleet, Host, Wander, Window, WAITS},
         line::Line,
         synthetic::gaussian,
     };
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_newcomer_is_right_within_its_sigma_and_moves_nobody() {
         let mut noise = ChaCha8Rng::seed_from_u64(1);
-        for edges in [2, 3, 4, 6].repeat(50) {
+        for edges in [1, 2, 3, 4, 6].repeat(50) {
             let mut fleet = Fleet::new(Wander::default());
             for n in 1..5 {
                 fleet.window(NEW, &old(2.0 * f64::from(n), &mut noise));
@@ -242,6 +242,11 @@ mod tests {
             });
             let all: Vec<Report> = others.iter().copied().chain(new).collect();
             let without = fleet.clone().window(NEW, &others);
+            // With one edge it has waited for a second one.
+            fleet.hosts.push(Host {
+                waited: if edges == 1 { WAITS } else { 0 },
+                ..Host::default()
+            });
             let window = fleet.window(NEW + 1, &all);
             // Only the common instant may be another one.
             for (old, same) in window.corrections.iter().zip(&without.corrections) {
