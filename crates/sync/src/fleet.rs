@@ -81,6 +81,8 @@ const YOUNG_DRIFT_SIGMA: f64 = 1.5e-6;
 /// Part of the median drift that a window takes off: fleet time has the rate of the median clock within the hour, and no window
 /// changes it much.
 const LEAK: f64 = 0.002;
+/// So far off are oscillators, typically.
+const TYPICAL_DRIFT: f64 = 2e-5;
 /// Windows after which neither a host's lines, nor what was predicted from them, have its first pairs. These meet caches that
 /// are cold, and may all have met a queue.
 const SETTLED: usize = WINDOWS + 1;
@@ -481,14 +483,19 @@ impl Fleet {
 }
 
 /// The mesh gives only differences, so nothing measures what all clocks have in common: without this the fleet's rate would wander
-/// off with the noise of its filters. The median clock does not bend against fleet time, and its rate slowly becomes that of fleet
-/// time.
+/// off with the noise of its filters. The median clock does not bend against fleet time, and its rate becomes that of fleet
+/// time: slowly, or by as much as the drifts are uncertain where these say less of it than that oscillators are alike.
 fn rest(clocks: &mut [Clock], found: &Found) {
     let members: Vec<usize> = (0..clocks.len())
         .filter(|host| found.is_member(*host))
         .collect();
-    let bend = median(members.iter().map(|host| clocks[*host].bend));
-    let drift = LEAK * median(members.iter().map(|host| clocks[*host].drift));
+    let of_median =
+        |value: fn(&Clock) -> f64| median(members.iter().map(|host| value(&clocks[*host])));
+    let bend = of_median(|clock| clock.bend);
+    let drift = of_median(|clock| clock.drift);
+    let drift_sigma = of_median(Clock::drift_sigma);
+    let says_little = drift / (1.0 + (TYPICAL_DRIFT / drift_sigma).powi(2));
+    let drift = LEAK * drift + says_little.max(-drift_sigma).min(drift_sigma);
     for host in members {
         clocks[host].bend -= bend;
         clocks[host].drift -= drift;

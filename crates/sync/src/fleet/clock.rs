@@ -51,8 +51,12 @@ impl Clock {
     /// Whether fleet time keeps the rate that it has by this clock. Not by lines of a fleet that begins under load, whose drifts
     /// may be anything.
     pub fn keeps_rate(&self) -> bool {
-        let drift_sigma = self.known.map(|known| known.error(0.0).drift_sigma);
-        self.windows >= SETTLED || drift_sigma.is_some_and(|sigma| sigma < RATE_SIGMA)
+        self.windows >= SETTLED || self.known.is_some() && self.drift_sigma() < RATE_SIGMA
+    }
+
+    /// Standard deviation of its drift; 0 before the first window.
+    pub fn drift_sigma(&self) -> f64 {
+        self.known.map_or(0.0, |known| known.error(0.0).drift_sigma)
     }
 
     /// It is another clock, of which this window is the first.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 use super::*;
+use crate::synthetic::gaussian;
 use onramp_units::Span;
+use rand_chacha::{rand_core::SeedableRng, ChaCha8Rng};
 
 #[test]
 fn the_median_is_one_of_those_who_know() {
@@ -98,6 +100,28 @@ fn the_rate_of_fleet_time_becomes_that_of_the_median_clock() {
     let last = (2..4_000).map(|n| fleet.window(3, &reports(2 * n))).last();
     let last = drift(&last.expect("some"));
     assert!(last < 1e-6, "{last}");
+}
+
+/// The lines of hosts without processors are off by half a millisecond and 500 ppm, as they say.
+#[test]
+fn while_lines_say_little_fleet_time_does_not_walk_away_from_the_clocks() {
+    for seed in 0..40 {
+        let mut noise = ChaCha8Rng::seed_from_u64(seed);
+        let mut fleet = Fleet::new(Wander::default());
+        for n in 1..200 {
+            let mut reports = reports(2 * n);
+            for Report { line, .. } in &mut reports {
+                line.ahead_ns = 5e5 * gaussian(&mut noise);
+                line.drift += 5e-4 * gaussian(&mut noise);
+                (line.sigma_ns, line.drift_sigma) = (5e5, 5e-4);
+                line.delay_ns = 2e6;
+            }
+            let told = fleet.window(3, &reports).corrections;
+            let ahead = told.into_iter().zip([0.0, 20e-6, -10e-6]);
+            let rate = median(ahead.map(|(told, ppm)| told.expect("a member").drift + ppm));
+            assert!(rate.abs() < 1e-4, "seed {seed}, window {n}: {rate}");
+        }
+    }
 }
 
 /// One edge is in no loop, so nothing contradicts its first line.
