@@ -5,6 +5,7 @@
 
 mod cc;
 mod network;
+mod rule;
 mod traffic;
 
 use crate::groups;
@@ -18,9 +19,10 @@ use onramp_units::Span;
 
 /// Every key, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 9] = [
+    let sections: [&[Key]; 10] = [
         EXPERIMENT,
         network::KEYS,
+        &rule::KEYS,
         Host::KEYS,
         Transport::KEYS,
         &cc::KEYS,

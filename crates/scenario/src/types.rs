@@ -6,7 +6,7 @@
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
 use crate::{Clock, Fraction, Graph, Group, Host, OnRamp, Traffic};
-use onramp_cc::{Curve, Tuning};
+use onramp_cc::{switch, Curve, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -65,10 +65,21 @@ pub struct Network {
     pub sharing: Sharing,
     /// Dynamic threshold: a queue may take the free memory times 2 to the power of this, if given.
     pub alpha_log2: Option<i8>,
+    /// The rule of the switches, if it is another one than `ecn`.
+    pub rule: Option<NetworkRule>,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
     /// Fraction of data packets that the links of receiving hosts lose.
     pub loss: Fraction,
+}
+
+/// A rule of switches with the parameters that the scenario sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkRule {
+    /// As the registry has it.
+    pub entry: &'static switch::Entry,
+    /// Parameters that differ from its source's.
+    pub tuning: Tuning,
 }
 
 /// Nodes and their connections.

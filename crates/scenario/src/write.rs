@@ -215,6 +215,14 @@ impl Settings {
         }
         self.add("network.buffer", Value::Bytes(network.buffer));
         self.add("network.sharing", word(network.sharing));
+        if let Some(NetworkRule { entry, tuning }) = &network.rule {
+            self.add("network.rule", word(entry.name));
+            for parameter in entry.parameters {
+                if let Some(setting) = tuning.get(parameter.name) {
+                    self.add(parameter.key, setting.into());
+                }
+            }
+        }
         if let Some(ecn) = network.ecn {
             self.add("network.ecn.threshold", Value::Bytes(ecn.threshold));
             match ecn.bdp {

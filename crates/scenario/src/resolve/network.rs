@@ -2,6 +2,8 @@
 //! Keys of [network]: topology, links, buffers, marks.
 
 use super::*;
+use crate::NetworkRule;
+use onramp_cc::switch;
 
 impl Resolver<'_> {
     pub(super) fn network(&mut self) -> Option<Network> {
@@ -21,6 +23,7 @@ impl Resolver<'_> {
         let sharing = self.field("network.sharing");
         let buffer = self.field("network.buffer");
         let alpha_log2 = self.alpha(sharing);
+        let rule = self.rule();
         let ecn = self.ecn(buffer);
         let loss = self.field("network.loss");
         Some(Network {
@@ -31,6 +34,7 @@ impl Resolver<'_> {
             buffer: buffer?,
             sharing: sharing?,
             alpha_log2: alpha_log2?,
+            rule: rule?,
             ecn: ecn?,
             loss: loss?,
         })
@@ -214,6 +218,49 @@ impl Resolver<'_> {
             rate: rate.or(like.map(|link| link.rate))?,
             delay: delay.or(like.map(|link| link.delay))?,
         })
+    }
+
+    /// The rule of the switches, unless it is `ecn`. Reports parameters of rules that no run has.
+    fn rule(&mut self) -> Option<Option<NetworkRule>> {
+        let entry = switch::entry(&self.field::<String>("network.rule")?);
+        if entry.is_some() {
+            for key in ["threshold", "max", "max_fraction", "steps", "bdp", "mark"] {
+                self.needs_rule(&format!("network.ecn.{key}"), "ecn");
+            }
+        }
+        let others = switch::entries().filter(|other| Some(*other) != entry);
+        for (other, parameter) in others.flat_map(|e| e.parameters.iter().map(move |p| (e, p))) {
+            self.needs_rule(parameter.key, other.name);
+        }
+        Some(entry.map(|entry| NetworkRule {
+            tuning: self.tuning_of_rule(entry),
+            entry,
+        }))
+    }
+
+    fn needs_rule(&mut self, key: &str, rule: &str) {
+        if self.given(key) {
+            self.needs(key, "network.rule", &[rule]);
+        }
+    }
+
+    fn tuning_of_rule(&mut self, rule: &switch::Entry) -> Tuning {
+        let mut tuning = Tuning::default();
+        for parameter in rule.parameters {
+            let setting = self.layer.get(parameter.key);
+            let value = setting.and_then(|setting| setting.value.as_ref());
+            if let Some(value) = value.and_then(Value::setting) {
+                tuning.set(parameter.name, value);
+            }
+        }
+        tuning
+    }
+
+    /// Whether the switches' rule, other than `ecn`, marks packets.
+    pub(super) fn rule_marks(&mut self) -> bool {
+        let name = self.field::<String>("network.rule");
+        name.and_then(|name| switch::entry(&name))
+            .is_some_and(|rule| rule.marks)
     }
 
     pub(super) fn ecn(&mut self, buffer: Option<Bytes>) -> Option<Option<Ecn>> {
