@@ -16,6 +16,7 @@ pub mod tcp;
 
 pub use curve::{Curve, Fit, Target};
 pub use parameter::{Bounds, Parameter, Setting, Tuning};
+pub use plug::Plugs;
 pub use registry::{keys, names, names_of, Cc, Key};
 
 /// Jain's index of two flows of a congestion control that is fair: at most twice as much for one.

@@ -10,14 +10,25 @@ pub struct Plugs<T: 'static> {
     all: OnceLock<Vec<&'static T>>,
 }
 
-impl<T: PartialEq + std::fmt::Debug> Plugs<T> {
+impl<T> Plugs<T> {
+    /// None yet.
     pub const fn new() -> Plugs<T> {
         Plugs {
             joining: Mutex::new(Vec::new()),
             all: OnceLock::new(),
         }
     }
+}
 
+impl<T> Default for Plugs<T> {
+    fn default() -> Plugs<T> {
+        Plugs::new()
+    }
+}
+
+impl<T: PartialEq + std::fmt::Debug> Plugs<T> {
+    /// Adds one.
+    ///
     /// # Panics
     /// An equal one has joined, or [`Plugs::all`] was called.
     #[track_caller]

@@ -6,6 +6,7 @@
 mod cc;
 mod network;
 mod rule;
+mod topology;
 mod traffic;
 
 use crate::groups;
@@ -19,8 +20,9 @@ use onramp_units::Span;
 
 /// Every key, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 10] = [
+    let sections: [&[Key]; 11] = [
         EXPERIMENT,
+        &topology::KEYS,
         network::KEYS,
         &rule::KEYS,
         Host::KEYS,

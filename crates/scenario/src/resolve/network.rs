@@ -2,7 +2,8 @@
 //! Keys of [network]: topology, links, buffers, marks.
 
 use super::*;
-use crate::NetworkRule;
+use crate::types::{FILE, INLINE};
+use crate::{shape, NetworkRule, Shape, ShapeKind};
 use onramp_cc::switch;
 
 impl Resolver<'_> {
@@ -59,9 +60,9 @@ impl Resolver<'_> {
     pub(super) fn nodes_key(&self) -> &'static str {
         let kind = self.layer.get("network.topology.kind");
         let kind = kind.and_then(|setting| setting.value.as_ref());
-        match kind.and_then(|kind| kind.to_string().parse().ok()) {
-            Some(TopologyKind::File) => "network.topology.path",
-            Some(TopologyKind::Inline) => "network.graph",
+        match kind.map(Value::to_string).as_deref() {
+            Some(FILE) => "network.topology.path",
+            Some(INLINE) => "network.graph",
             _ => "network.topology.hosts",
         }
     }
@@ -112,43 +113,26 @@ impl Resolver<'_> {
     }
 
     pub(super) fn topology(&mut self) -> Option<Topology> {
-        let kind = self.field("network.topology.kind");
-        if kind != Some(TopologyKind::Inline) && self.given("network.graph") {
-            let inline = [TopologyKind::Inline];
-            self.needs("network.graph", "network.topology.kind", &inline);
+        let kind = self.field::<String>("network.topology.kind");
+        let kind = kind.as_deref();
+        if kind != Some(INLINE) && self.given("network.graph") {
+            self.needs("network.graph", "network.topology.kind", &[INLINE]);
         }
         match kind {
-            Some(TopologyKind::File) => return self.topology_file(),
-            Some(TopologyKind::Inline) => return self.topology_inline(),
-            _ => {}
+            Some(FILE) => self.topology_file(),
+            Some(INLINE) => self.topology_inline(),
+            _ => self.shape(kind.and_then(shape)),
         }
+    }
+
+    fn shape(&mut self, kind: Option<&'static ShapeKind>) -> Option<Topology> {
         let hosts = self.needed("network.topology.hosts");
-        match kind? {
-            TopologyKind::File | TopologyKind::Inline => None,
-            TopologyKind::Star => Some(Topology::Star { hosts: hosts? }),
-            TopologyKind::Dumbbell => {
-                let hosts = self.multiple(hosts?, 2)?;
-                Some(Topology::Dumbbell { hosts })
-            }
-            TopologyKind::LeafSpine => {
-                let leaves = self.needed("network.topology.leaves");
-                let spines = self.needed("network.topology.spines");
-                let (leaves, spines) = (leaves?, spines?);
-                let hosts = self.multiple(hosts?, leaves)?;
-                Some(Topology::LeafSpine {
-                    hosts,
-                    leaves,
-                    spines,
-                })
-            }
-            TopologyKind::FatTree => {
-                let pods = self.needed("network.topology.pods");
-                let width = self.needed("network.topology.width");
-                let (pods, width) = (pods?, width?);
-                let hosts = self.multiple(hosts?, pods * width)?;
-                Some(Topology::FatTree { hosts, pods, width })
-            }
-        }
+        let kind = kind?;
+        let counts = kind.counts.iter().map(|count| self.needed(count.key));
+        let counts: Vec<Option<u32>> = counts.collect(); // all, so that all errors are reported
+        let counts: Vec<u32> = counts.into_iter().collect::<Option<_>>()?;
+        let hosts = self.multiple(hosts?, (kind.racks)(&counts))?;
+        Some(Topology::Shape(Shape::new(kind, hosts, counts)))
     }
 
     pub(super) fn topology_file(&mut self) -> Option<Topology> {

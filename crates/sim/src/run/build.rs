@@ -274,18 +274,7 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
         | scenario::Topology::Inline(scenario::Inline { ref graph, .. }) => {
             Topology::of(Graph::clone(graph))
         }
-        scenario::Topology::Star { hosts } => Topology::star(hosts, edge),
-        scenario::Topology::Dumbbell { hosts } => {
-            Topology::dumbbell(hosts / 2, hosts / 2, edge, fabric)
-        }
-        scenario::Topology::LeafSpine {
-            hosts,
-            leaves,
-            spines,
-        } => Topology::leaf_spine(leaves, spines, hosts / leaves, edge, fabric),
-        scenario::Topology::FatTree { hosts, pods, width } => {
-            Topology::fat_tree(pods, width, hosts / (pods * width), edge, fabric)
-        }
+        scenario::Topology::Shape(ref shape) => Topology::of_shape(shape, edge, fabric),
     }?;
     Ok(match network.host_links.is_empty() {
         true => topology,
