@@ -10,7 +10,7 @@ C_WARNINGS := -Wall -Wextra -Werror -Wno-unused-function
 SHELL_SCRIPTS := tools/setup tools/test tools/timed tools/book/build tools/release tools/spdx tools/fuzz tools/vm tools/record tools/deb tools/rpm tools/rpm-test tools/package.sh tools/arm64 tools/same-results tools/package-test tools/systemd-test tests/systemd/checks.sh tests/systemd/network.sh tools/guest.sh tests/expect.sh tools/fleet-vm tests/fleet-vm/steps.sh tests/fleet-vm/commands.sh tests/fleet-vm/network.sh tools/deploy-test tools/upgrade-test .ci/run crates/rack/src/vm/init.sh bench/ns3/run.sh
 
 # Crates whose tests make test-arm64 runs: arithmetic, and what the daemon decides.
-ARM64_TESTED := units law cc sync scenario trace status agent
+ARM64_TESTED := units keys law cc sync scenario trace status agent
 
 # Changes that `make demo` makes to scenarios/incast.toml, as --set arguments.
 DEMO ?=

@@ -5,6 +5,9 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use onramp_law::abi::ONR_CGROUP_LEVELS;
 
+/// Most names in the path of a cgroup that the data path knows.
+pub const MOST_LEVELS: u32 = ONR_CGROUP_LEVELS - 1;
+
 /// A cgroup at a level below the root. The default stands for any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cgroup {
@@ -39,7 +42,7 @@ pub fn is_path(text: &str) -> bool {
         return false;
     };
     let is_name = |name: &str| !["", ".", ".."].contains(&name) && !name.contains(char::is_control);
-    below.split('/').all(is_name) && level(text) < ONR_CGROUP_LEVELS
+    below.split('/').all(is_name) && level(text) <= MOST_LEVELS
 }
 
 fn level(path: &str) -> u32 {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp clock run`: clock synchronisation without a data path.
-use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
+use std::{os::fd::AsFd, sync::Arc};
 
 use anyhow::{bail, Context, Result};
 use nix::poll::PollTimeout;
 use onramp_clock::{keys::Keys, status::Status};
 use onramp_status::{clock_socket_path, netns_inode, query, Reloaded, Request};
-use onramp_units::Span;
 use tracing::{error, info};
 
 use crate::capabilities;
 use crate::config::{ClockOptions, Configuration, Daemon, Given};
-use crate::fleet::{FleetArgs, Part};
+use crate::fleet::{self, Part};
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
 use crate::server::{asked, block_signals, json, wait, Asked, Door};
@@ -19,34 +18,13 @@ use crate::server::{asked, block_signals, json, wait, Asked, Door};
 /// Time between two signs of life for systemd.
 const BEAT_MS: u16 = 1_000;
 
-/// The configuration of `onramp clock run`.
-#[derive(Clone, Debug)]
-struct Args {
-    key_file: Option<PathBuf>,
-    lease: Span,
-    socket: Option<PathBuf>,
-    fleet: FleetArgs,
-}
-
-impl Args {
-    fn of(from: &Configuration) -> Args {
-        Args {
-            key_file: from.get("peers.key_file"),
-            lease: from.of("clock.lease"),
-            socket: from.get("socket"),
-            fleet: FleetArgs::of(from),
-        }
-    }
-}
-
 /// Synchronises until SIGINT or SIGTERM.
 ///
 /// # Errors
 /// Another clock runs here, the configuration is refused, or an address cannot be bound.
 pub fn run(options: &ClockOptions) -> Result<()> {
-    let configuration = Configuration::load(&options.0, Daemon::Clock)?;
-    let args = Args::of(&configuration);
-    let socket = match &args.socket {
+    let config = Configuration::load(&options.0, Daemon::Clock)?;
+    let socket = match &config.socket {
         Some(socket) => socket.clone(),
         None => clock_socket_path(netns_inode().context("reading the network namespace")?),
     };
@@ -56,14 +34,11 @@ pub fn run(options: &ClockOptions) -> Result<()> {
             other.pid
         );
     }
-    capabilities::keep_only(capabilities::of_clock(args.fleet.discipline))?;
+    capabilities::keep_only(capabilities::of_clock(config.fleet.discipline))?;
     let signals = block_signals()?;
-    let part = args
-        .fleet
-        .join(args.key_file.as_deref(), args.lease, None)?;
-    let part = Arc::new(part);
+    let part = Arc::new(fleet::join(&config, None)?);
     let door = Door::open(&socket)?;
-    if let Some(address) = args.fleet.metrics {
+    if let Some(address) = config.metrics {
         let part = Arc::downgrade(&part);
         metrics::serve(address, move || {
             let clock = Some(part.upgrade()?.status());
@@ -75,7 +50,7 @@ pub fn run(options: &ClockOptions) -> Result<()> {
     }
     let mut running = Running {
         given: options.0.clone(),
-        configuration,
+        config,
         part: Arc::clone(&part),
     };
     let notifier = Notifier::from_env();
@@ -105,7 +80,7 @@ pub fn run(options: &ClockOptions) -> Result<()> {
 /// A clock that runs, as far as a reload changes it.
 struct Running {
     given: Given,
-    configuration: Configuration,
+    config: Configuration,
     part: Arc<Part>,
 }
 
@@ -117,7 +92,7 @@ impl Running {
             Ok(_) => info!("reloaded: keys and members are in use"),
             Err(error) => error!("not reloaded, the former configuration stays: {error:#}"),
         }
-        let file = self.configuration.file.as_ref();
+        let file = self.config.file.as_ref();
         Reloaded {
             file: file.map(|file| file.display().to_string()),
             error: outcome.as_ref().err().map(|error| format!("{error:#}")),
@@ -127,13 +102,12 @@ impl Running {
 
     fn try_reload(&mut self) -> Result<Vec<String>> {
         let new = Configuration::load(&self.given, Daemon::Clock)?;
-        let changed = self.configuration.changes(&new)?;
-        let args = Args::of(&new);
-        let file = args.key_file.as_deref();
+        let changed = self.config.changes(&new)?;
+        let file = new.peers.key_file.as_deref();
         let keys = file.map_or(Ok(Keys::well_known()), Keys::read)?;
-        self.part.set_members(&args.fleet)?;
+        self.part.set_members(&new.fleet)?;
         self.part.set_keys(keys);
-        self.configuration = new;
+        self.config = new;
         Ok(changed)
     }
 }

@@ -30,10 +30,9 @@ use onramp_status::{
     Request, Status,
 };
 
-use crate::args::{Args, Threshold};
 use crate::capabilities;
 use crate::cgroup;
-use crate::config::{self, AgentOptions, Configuration, Given};
+use crate::config::{self, AgentOptions, Config, Configuration, Given, Threshold};
 use crate::datapath::pace::Pacing;
 use crate::datapath::pins::{self, BpfFs};
 use crate::datapath::{join, Datapath, Setting};
@@ -58,8 +57,7 @@ const LOOK: Duration = Duration::from_secs(1);
 struct Daemon {
     /// The command line, which a reload reads again with the file.
     given: Given,
-    configuration: Configuration,
-    args: Args,
+    config: Configuration,
     notifier: Notifier,
     datapath: Datapath,
     named: Vec<Named>,
@@ -90,28 +88,27 @@ struct Daemon {
 /// # Errors
 /// An option is refused, or the data path cannot be attached, renewed or removed.
 pub fn run(options: &AgentOptions) -> Result<()> {
-    let configuration = Configuration::load(&options.0, config::Daemon::Agent)?;
-    let mut args = Args::of(&configuration);
-    if args.dev.is_empty() {
-        args.dev = devices::of_default_routes()?;
+    let mut config = Configuration::load(&options.0, config::Daemon::Agent)?;
+    if config.devices.is_empty() {
+        config.devices = devices::of_default_routes()?;
         info!(
             "devices is not set: the devices of the default routes are {}",
-            args.dev.join(", ")
+            config.devices.join(", ")
         );
     }
-    let ineffective = configuration.without_effect();
+    let ineffective = config.without_effect();
     if !ineffective.is_empty() {
         warn!(
             "observe is true, so these keys have no effect: {}",
             ineffective.join(", ")
         );
     }
-    devices::check(&args.dev)?;
+    devices::check(&config.devices)?;
     check_privilege()?;
     capabilities::allow_maps();
-    capabilities::keep_only(args.capabilities())?;
+    capabilities::keep_only(config.capabilities())?;
     let netns = netns_inode().context("reading the network namespace")?;
-    let paths = socket_paths(&args, netns);
+    let paths = socket_paths(&config, netns);
     for socket in &paths {
         if let Ok(other) = query::<Status>(socket) {
             let held = other.devices.iter().map(|dev| dev.name.as_str());
@@ -125,37 +122,43 @@ pub fn run(options: &AgentOptions) -> Result<()> {
         }
     }
 
-    let keys = args.keys()?;
-    let peers = args.peers()?;
+    let keys = config.keys()?;
+    let peers = config.peers()?;
     let named = |dev: &String| Named::new(dev, devices::index(dev));
-    let named = args.dev.iter().map(named).collect();
-    let claims = claims(&args)?;
-    prepare_pins(&args.bpffs);
+    let named = config.devices.iter().map(named).collect();
+    let claims = claims(&config)?;
+    prepare_pins(&config.bpffs);
     let signals = block_signals()?;
     let (sockets, doors) = Sockets::open(netns, &paths)?;
     let _port = OrackPort::bind();
-    let mut clock = args.clock_source()?;
+    let mut clock = config.clock_source()?;
     let clock_socket = clock_socket_path(netns);
     let clock_door = match clock.part() {
         Some(_) => Some(Door::open(&clock_socket)?),
         None => None,
     };
-    serve_metrics(&args, &clock, sockets.first())?;
-    tell_missing(&args.classes);
+    serve_metrics(&config, &clock, sockets.first())?;
+    tell_missing(&config.classes);
     let mut floors = Floors::default();
-    let params = renew::params(&mut clock, &args, &mut floors);
+    let params = renew::params(&mut clock, &config, &mut floors);
     let setting = Setting {
         keys,
         peers: peers.prefixes().to_vec(),
-        served: args.peers.serve.clone(),
-        rules: rules(&args.classes, &floors, devices::index, cgroup::find),
+        served: config.peers.serve.clone(),
+        rules: rules(
+            &config.classes,
+            config.others,
+            &floors,
+            devices::index,
+            cgroup::find,
+        ),
         clock: params,
     };
-    let trace = traced::begin(&args, clock.name())?;
+    let trace = traced::begin(&config, clock.name())?;
     let mut daemon = Daemon {
         given: options.0.clone(),
         notifier: Notifier::from_env(),
-        datapath: Datapath::new(args.path, &args.bpffs, args.limits.flows, setting),
+        datapath: Datapath::new(config.path, &config.bpffs, config.limits.flows, setting),
         named,
         members: vec![],
         sockets,
@@ -177,17 +180,16 @@ pub fn run(options: &AgentOptions) -> Result<()> {
             "TCP does not space its segments, as it did with fq, and sends each window in bursts",
         ),
         thresholds: BTreeMap::new(),
-        configuration,
-        args,
+        config,
     };
     daemon.attach_all(claims)?;
     daemon.pace();
-    let args = &daemon.args;
-    if args.peers.key_file.is_none() {
+    let config = &daemon.config;
+    if config.peers.key_file.is_none() {
         warn!(
             "OR-ACKs are not authenticated: anyone who can send packets to this host can pause its \
              flows, for up to {} at a time; make a key with onramp keygen, and name it with --key-file",
-            args.law.max_pause
+            config.law.max_pause
         );
     }
     let names = daemon.names();
@@ -219,13 +221,16 @@ pub fn run(options: &AgentOptions) -> Result<()> {
 }
 
 /// The devices to attach to, all of which the configuration fits and no other daemon has.
-fn claims(args: &Args) -> Result<Vec<Claim>> {
+fn claims(config: &Config) -> Result<Vec<Claim>> {
     let claim = |dev: &String| {
-        args.device_config(dev, &Link::of(dev))?;
+        config.device_config(dev, &Link::of(dev))?;
         let ifindex = devices::index(dev).with_context(|| format!("{dev} was removed"))?;
         Claim::of(ifindex, dev)
     };
-    devices::present(&args.dev).iter().map(claim).collect()
+    devices::present(&config.devices)
+        .iter()
+        .map(claim)
+        .collect()
 }
 
 /// Removes pins that nobody uses any more, and says whether this daemon will have some.
@@ -249,8 +254,8 @@ fn prepare_pins(bpffs: &Path) {
 
 /// Serves `--metrics`. The thread asks the daemon over its socket, as `onramp status` does, so it shares nothing with the
 /// data path.
-fn serve_metrics(args: &Args, clock: &Source, socket: Arc<Mutex<PathBuf>>) -> Result<()> {
-    let Some(address) = args.clock.fleet.metrics else {
+fn serve_metrics(config: &Config, clock: &Source, socket: Arc<Mutex<PathBuf>>) -> Result<()> {
+    let Some(address) = config.metrics else {
         return Ok(());
     };
     let part = clock.shared_part().map(|part| Arc::downgrade(&part));
@@ -268,12 +273,12 @@ fn serve_metrics(args: &Args, clock: &Source, socket: Arc<Mutex<PathBuf>>) -> Re
 }
 
 /// Where `onramp status` asks: one socket for each device that is named, or has a data path now.
-fn socket_paths(args: &Args, netns: u64) -> Vec<PathBuf> {
-    if let Some(socket) = &args.socket {
+fn socket_paths(config: &Config, netns: u64) -> Vec<PathBuf> {
+    if let Some(socket) = &config.socket {
         return vec![socket.clone()];
     }
-    let mut names = args.dev.clone();
-    names.extend(devices::present(&args.dev));
+    let mut names = config.devices.clone();
+    names.extend(devices::present(&config.devices));
     names.sort();
     names.dedup();
     names.iter().map(|dev| socket_path(netns, dev)).collect()
@@ -282,7 +287,7 @@ fn socket_paths(args: &Args, netns: u64) -> Vec<PathBuf> {
 impl Daemon {
     /// What it does with its devices.
     fn doing(&self) -> &'static str {
-        match self.args.observe {
+        match self.config.observe {
             true => "observing",
             false => "holding on",
         }
@@ -295,8 +300,8 @@ impl Daemon {
             self.doing(),
             self.names(),
             self.path(),
-            self.args.law.law.name(),
-            self.args.law.threshold,
+            self.config.law.name.name(),
+            self.config.law.threshold,
             self.peers.text()
         )
     }
@@ -386,13 +391,13 @@ impl Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             path: self.path().to_owned(),
-            law: self.args.law.law.name().to_owned(),
-            threshold_ns: match self.args.law.threshold {
+            law: self.config.law.name.name().to_owned(),
+            threshold_ns: match self.config.law.threshold {
                 Threshold::Fixed(span) => Some(span.as_ns()),
                 Threshold::Auto => None,
             },
-            max_pause_ns: self.args.law.max_pause.as_ns(),
-            authenticated: self.args.peers.key_file.is_some(),
+            max_pause_ns: self.config.law.max_pause.as_ns(),
+            authenticated: self.config.peers.key_file.is_some(),
             clock: Clock {
                 source: self.clock.name().to_owned(),
                 offset_ns: self.params.offset_ns,
@@ -405,7 +410,7 @@ impl Daemon {
             },
             health: self.health.clone(),
             flows: self.datapath.flows() as u32,
-            max_flows: self.args.limits.flows,
+            max_flows: self.config.limits.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
             counters,
             devices,

@@ -21,6 +21,7 @@ use onramp_law::abi::{
 use onramp_status::RootQdisc;
 use tracing::{info, warn};
 
+use crate::config::Path;
 use crate::prefix::Prefix;
 
 mod before;
@@ -53,8 +54,8 @@ pub(crate) use edge::qdisc_of;
 pub use flows::Seen;
 #[cfg(test)]
 pub use flows::Sent;
+pub use holder::Holder;
 pub(crate) use holder::{has_bpf_qdiscs, KERNEL_TYPES};
-pub use holder::{Holder, Path};
 use shared::Shared;
 pub(crate) use tc::remove_left as remove_filters;
 pub(crate) use tcx::names as tcx_programs;

@@ -6,7 +6,7 @@ mod etcd;
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{atomic::AtomicBool, mpsc, Arc},
 };
 
@@ -14,7 +14,6 @@ use anyhow::{anyhow, bail, Context, Result};
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
 use nix::net::if_::InterfaceFlags;
 use onramp_clock::{
-    config::Config,
     host::Host,
     keys::Keys,
     members::Members,
@@ -25,41 +24,11 @@ use onramp_clock::{
     status::{FleetClock, Status, Way},
     wire::PORT,
 };
-use onramp_sync::synthetic::{Oscillator, Synthetic};
-use onramp_units::Span;
+use onramp_sync::synthetic::Synthetic;
 use tracing::{info, warn};
 
-use crate::config::Configuration;
+use crate::config::{Config, EtcdKeys, FleetKeys};
 use etcd::Etcd;
-
-/// The fleet and how this host takes part. The keys (config/keys.rs) say what each value means.
-#[derive(Clone, Debug)]
-pub struct FleetArgs {
-    pub member: Vec<String>,
-    pub members_file: Option<PathBuf>,
-    pub etcd: EtcdArgs,
-    pub own: Option<String>,
-    pub degree: u32,
-    pub probe_interval: Span,
-    pub discipline: bool,
-    pub metrics: Option<SocketAddr>,
-    /// For tests.
-    pub synthetic_clock: Oscillator,
-    pub synthetic_noise: f64,
-}
-
-/// A fleet whose hosts come and go, and which elects its leader.
-#[derive(Clone, Debug)]
-pub struct EtcdArgs {
-    pub etcd: Vec<String>,
-    pub fleet: String,
-    pub node: Option<String>,
-    pub etcd_user: Option<String>,
-    pub etcd_password_file: Option<PathBuf>,
-    pub etcd_ca: Option<PathBuf>,
-    pub etcd_cert: Option<PathBuf>,
-    pub etcd_key: Option<PathBuf>,
-}
 
 /// This host's participation in a fleet. When dropped, it leaves the fleet and stops.
 pub struct Part {
@@ -95,11 +64,11 @@ impl Part {
     ///
     /// # Errors
     /// The list is malformed, or this host is not in it.
-    pub fn set_members(&self, fleet: &FleetArgs) -> Result<()> {
+    pub fn set_members(&self, fleet: &FleetKeys) -> Result<()> {
         let Some(fixed) = &self.fixed else {
             return Ok(());
         };
-        let members = fleet.members()?;
+        let members = members(fleet)?;
         let own = members.own(&[fixed.own.ip()])?;
         if own != fixed.own {
             bail!(
@@ -120,147 +89,119 @@ impl Part {
     /// The status of the clock and of the fleet.
     pub fn status(&self) -> Status {
         let mut status = self.host.status();
-        status.membership.fleet = self.etcd.as_ref().map(Etcd::told);
+        status.membership.fleet = self.etcd.as_ref().map(Etcd::shown);
         status
     }
 }
 
-impl FleetArgs {
-    /// The values of a valid configuration.
-    pub fn of(from: &Configuration) -> FleetArgs {
-        FleetArgs {
-            member: from.get("fleet.members").unwrap_or_default(),
-            members_file: from.get("fleet.members_file"),
-            etcd: EtcdArgs {
-                etcd: from.get("etcd.servers").unwrap_or_default(),
-                fleet: from.of("etcd.fleet"),
-                node: from.get("etcd.node"),
-                etcd_user: from.get("etcd.user"),
-                etcd_password_file: from.get("etcd.password_file"),
-                etcd_ca: from.get("etcd.ca"),
-                etcd_cert: from.get("etcd.cert"),
-                etcd_key: from.get("etcd.key"),
-            },
-            own: from.get("fleet.own"),
-            degree: from.of("fleet.degree"),
-            probe_interval: from.of("fleet.probe_interval"),
-            discipline: from.of("fleet.discipline"),
-            metrics: from.get("metrics"),
-            synthetic_clock: from.of("fleet.synthetic_clock"),
-            synthetic_noise: from.of("fleet.synthetic_noise"),
-        }
-    }
-
-    /// Joins the fleet. `key_file`: none for the well-known key. `lease`: how long fleet time is valid after
-    /// the leader's last verdict. `dev`: the device whose traffic is held, if there is one.
-    ///
-    /// # Errors
-    /// An option is refused, or the host's address cannot be bound, or etcd refuses the host.
-    pub fn join(&self, key_file: Option<&Path>, lease: Span, dev: Option<&str>) -> Result<Part> {
-        let (tell, rosters) = mpsc::channel();
-        let is_fixed = self.etcd.etcd.is_empty();
-        let (own, etcd) = if is_fixed {
-            let members = self.members()?;
-            let own = match &self.own {
-                Some(text) => members.own(&[address(text)?.ip()])?,
-                None => members.own(&own_addresses(None)?)?,
-            };
-            tell.send(Roster::fixed(members))?;
-            (own, None)
-        } else {
-            let own = self.etcd_address(dev)?;
-            (own, Some(self.etcd.config(own)?))
+/// Joins the fleet. `dev`: the device whose traffic is held, if there is one.
+///
+/// # Errors
+/// An option is refused, or the host's address cannot be bound, or etcd refuses the host.
+pub fn join(config: &Config, dev: Option<&str>) -> Result<Part> {
+    let (fleet, key_file) = (&config.fleet, config.peers.key_file.as_deref());
+    let (tell, rosters) = mpsc::channel();
+    let is_fixed = config.etcd.servers.is_empty();
+    let (own, etcd) = if is_fixed {
+        let members = members(fleet)?;
+        let own = match &fleet.own {
+            Some(text) => members.own(&[address(text)?.ip()])?,
+            None => members.own(&own_addresses(None)?)?,
         };
-        let fixed = is_fixed.then(|| Fixed {
-            own,
-            tell: tell.clone(),
-        });
-        let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
-        if key_file.is_none() {
-            warn!(
-                "clock messages are not authenticated: anyone who can send packets to this host can \
-                 set its fleet time; add --key-file"
-            );
-        }
-        let unfit = Arc::new(AtomicBool::new(false));
-        let config = Config {
-            own,
-            keys,
-            authenticated: key_file.is_some(),
-            degree: self.degree as usize,
-            interval: self.probe_interval,
-            lease,
-            discipline: self.discipline,
-            unfit: Arc::clone(&unfit),
-            synthetic: Synthetic {
-                oscillator: self.synthetic_clock,
-                noise: self.synthetic_noise,
-            },
-        };
-        // The bound address proves that no other process of this host takes part under this name.
-        let socket = Socket::bind(own).with_context(|| {
-            format!("cannot bind UDP {own}; --own must be an address of this host with a free port")
-        })?;
-        info!("clock: the address of this host is {own}");
-        let register = |config| Etcd::start(config, tell, unfit);
-        let etcd = etcd.map(register).transpose()?;
-        let host = Host::start(config, socket, rosters)?;
-        Ok(Part { etcd, host, fixed })
+        tell.send(Roster::fixed(members))?;
+        (own, None)
+    } else {
+        let own = etcd_address(config, dev)?;
+        (own, Some(config.etcd.config(own)?))
+    };
+    let fixed = is_fixed.then(|| Fixed {
+        own,
+        tell: tell.clone(),
+    });
+    let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
+    if key_file.is_none() {
+        warn!(
+            "clock messages are not authenticated: anyone who can send packets to this host can \
+             set its fleet time; add --key-file"
+        );
     }
+    let unfit = Arc::new(AtomicBool::new(false));
+    let config = onramp_clock::config::Config {
+        own,
+        keys,
+        authenticated: key_file.is_some(),
+        degree: fleet.degree as usize,
+        interval: fleet.probe_interval,
+        lease: config.clock.lease,
+        discipline: fleet.discipline,
+        unfit: Arc::clone(&unfit),
+        synthetic: Synthetic {
+            oscillator: fleet.synthetic_clock.0,
+            noise: fleet.synthetic_noise,
+        },
+    };
+    // The bound address proves that no other process of this host takes part under this name.
+    let socket = Socket::bind(own).with_context(|| {
+        format!("cannot bind UDP {own}; --own must be an address of this host with a free port")
+    })?;
+    info!("clock: the address of this host is {own}");
+    let register = |config| Etcd::start(config, tell, unfit);
+    let etcd = etcd.map(register).transpose()?;
+    let host = Host::start(config, socket, rosters)?;
+    Ok(Part { etcd, host, fixed })
+}
 
-    fn members(&self) -> Result<Members> {
-        let mut list = self.member.clone();
-        if let Some(path) = &self.members_file {
-            let text = read(path).context("--members-file")?;
-            let lines = text.lines().map(str::trim);
-            list.extend(
-                lines
-                    .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                    .map(str::to_owned),
-            );
-        }
-        if list.is_empty() {
-            bail!("the fleet has no members; add --member, --members-file or --etcd");
-        }
-        let list = list.iter().map(|text| address(text));
-        Ok(Members::new(list.collect::<Result<_>>()?)?)
+fn members(fleet: &FleetKeys) -> Result<Members> {
+    let mut list = fleet.members.clone();
+    if let Some(path) = &fleet.members_file {
+        let text = read(path).context("--members-file")?;
+        let lines = text.lines().map(str::trim);
+        list.extend(
+            lines
+                .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                .map(str::to_owned),
+        );
     }
+    if list.is_empty() {
+        bail!("the fleet has no members; add --member, --members-file or --etcd");
+    }
+    let list = list.iter().map(|text| address(text));
+    Ok(Members::new(list.collect::<Result<_>>()?)?)
+}
 
-    /// The address at which the other members reach this host.
-    fn etcd_address(&self, dev: Option<&str>) -> Result<SocketAddr> {
-        if let Some(text) = &self.own {
-            return address(text);
-        }
-        if let Some(dev) = dev {
-            let all = own_addresses(Some(dev))?;
-            let first = all.iter().find(|ip| ip.is_ipv4()).or(all.first());
-            let ip =
-                first.with_context(|| format!("{dev} has no IP address; add --own ADDRESS"))?;
-            return Ok(SocketAddr::new(*ip, PORT));
-        }
-        let reaches = |url: &String| -> Result<IpAddr> {
-            let (host, port) = host_and_port(url)?;
-            let mut all = (host.as_str(), port).to_socket_addrs()?;
-            let to = all.next().context("its name has no address")?;
-            let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-            let socket = UdpSocket::bind(any)?;
-            socket.connect(to)?;
-            Ok(socket.local_addr()?.ip())
-        };
-        let found = self.etcd.etcd.iter().map(reaches).find_map(Result::ok);
-        match found {
-            Some(ip) if !ip.is_loopback() => Ok(SocketAddr::new(ip, PORT)),
-            Some(_) => bail!("etcd runs on this host, so it does not show at which address others reach this host; add --own ADDRESS"),
-            None => bail!("--etcd {}: no route to any of these servers, so this host's address is not known; correct the URLs or add --own ADDRESS", self.etcd.etcd.join(",")),
-        }
+/// The address at which the other members reach this host.
+fn etcd_address(config: &Config, dev: Option<&str>) -> Result<SocketAddr> {
+    if let Some(text) = &config.fleet.own {
+        return address(text);
+    }
+    if let Some(dev) = dev {
+        let all = own_addresses(Some(dev))?;
+        let first = all.iter().find(|ip| ip.is_ipv4()).or(all.first());
+        let ip = first.with_context(|| format!("{dev} has no IP address; add --own ADDRESS"))?;
+        return Ok(SocketAddr::new(*ip, PORT));
+    }
+    let reaches = |url: &String| -> Result<IpAddr> {
+        let (host, port) = host_and_port(url)?;
+        let mut all = (host.as_str(), port).to_socket_addrs()?;
+        let to = all.next().context("its name has no address")?;
+        let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(to)?;
+        Ok(socket.local_addr()?.ip())
+    };
+    let found = config.etcd.servers.iter().map(reaches).find_map(Result::ok);
+    match found {
+        Some(ip) if !ip.is_loopback() => Ok(SocketAddr::new(ip, PORT)),
+        Some(_) => bail!("etcd runs on this host, so it does not show at which address others reach this host; add --own ADDRESS"),
+        None => bail!("--etcd {}: no route to any of these servers, so this host's address is not known; correct the URLs or add --own ADDRESS", config.etcd.servers.join(",")),
     }
 }
 
-impl EtcdArgs {
+impl EtcdKeys {
     fn config(&self, own: SocketAddr) -> Result<etcd::Config> {
-        for url in &self.etcd {
+        for url in &self.servers {
             host_and_port(url)?;
-            if url.starts_with("https:") != self.etcd_ca.is_some() {
+            if url.starts_with("https:") != self.ca.is_some() {
                 bail!("--etcd {url}: https:// needs --etcd-ca FILE, and --etcd-ca needs https://");
             }
         }
@@ -273,19 +214,19 @@ impl EtcdArgs {
         check_name(&node).map_err(|why| anyhow!("--node is {node:?}: {why}"))?;
         check_name(&self.fleet).map_err(|why| anyhow!("--fleet is {:?}: {why}", self.fleet))?;
         let mut options = ConnectOptions::new().with_require_leader(true);
-        if let (Some(user), Some(path)) = (&self.etcd_user, &self.etcd_password_file) {
+        if let (Some(user), Some(path)) = (&self.user, &self.password_file) {
             let text = read(path)?;
             options = options.with_user(user, text.lines().next().unwrap_or(""));
         }
-        if let Some(ca) = &self.etcd_ca {
+        if let Some(ca) = &self.ca {
             let mut tls = TlsOptions::new().ca_certificate(Certificate::from_pem(read(ca)?));
-            if let (Some(cert), Some(key)) = (&self.etcd_cert, &self.etcd_key) {
+            if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
                 tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
             }
             options = options.with_tls(tls);
         }
         let registration = registration::Config {
-            endpoints: self.etcd.clone(),
+            endpoints: self.servers.clone(),
             fleet: self.fleet.clone(),
             node,
             own,

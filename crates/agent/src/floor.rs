@@ -11,8 +11,7 @@ use onramp_status::BelowError;
 use onramp_units::Span;
 use tracing::{info, warn};
 
-use crate::args::{Args, Threshold};
-use crate::source::Kind;
+use crate::config::{ClockSource, Configuration, Others, Threshold};
 
 /// Largest error of a delay with an automatic T, which grows with it: 6 sigma of a clock with a sigma of 100 us. Holding
 /// could shorten only queues that are longer: 750 kB at 10 Gbit/s, more than a port usually has. And the peers' T does not
@@ -48,18 +47,20 @@ pub struct Limit {
 
 impl Limit {
     /// Those of all thresholds in use.
-    pub fn all(args: &Args) -> Vec<Limit> {
+    pub fn all(config: &Configuration) -> Vec<Limit> {
         let fixed = |of, t| Limit {
             of,
             is_fixed: true,
             most_error: t,
         };
-        let held = args.classes.list.iter().filter(|class| class.holds);
-        let is_used = args.classes.others_hold || held.clone().any(|c| c.threshold.is_none());
-        let of_law = match args.law.threshold {
-            Threshold::Fixed(t) if is_used && args.law.law != Law::Off => Some(fixed(Of::Law, t)),
+        let held = config.classes.iter().filter(|class| class.hold);
+        let is_used = config.others == Others::Hold || held.clone().any(|c| c.threshold.is_none());
+        let of_law = match config.law.threshold {
+            Threshold::Fixed(t) if is_used && config.law.name != Law::Off => {
+                Some(fixed(Of::Law, t))
+            }
             // The operator, who has stated the error of the other clocks, has accepted it.
-            _ => (args.clock.source == Kind::Huygens).then_some(Limit {
+            _ => (config.clock.source == ClockSource::Huygens).then_some(Limit {
                 of: Of::Law,
                 is_fixed: false,
                 most_error: MOST_ERROR,
@@ -69,7 +70,7 @@ impl Limit {
             let of = Of::Class(class.name.clone());
             Some(fixed(of, class.threshold?))
         });
-        let of_classes = of_class.filter(|_| args.law.law != Law::Off);
+        let of_classes = of_class.filter(|_| config.law.name != Law::Off);
         of_law.into_iter().chain(of_classes).collect()
     }
 
@@ -168,7 +169,7 @@ impl Floors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Configuration, Daemon};
+    use crate::config::Daemon;
 
     const S: i64 = 1_000_000_000;
     const LEASE: Span = Span::from_s(5);
@@ -176,9 +177,7 @@ mod tests {
     fn limits(text: &str) -> Vec<Limit> {
         let file = "onramp.toml".as_ref();
         let configuration = Configuration::parse(text, file, Daemon::Agent);
-        Limit::all(&Args::of(
-            &configuration.unwrap_or_else(|errors| panic!("{errors}")),
-        ))
+        Limit::all(&configuration.unwrap_or_else(|errors| panic!("{errors}")))
     }
 
     const CLASSES: &str = "\

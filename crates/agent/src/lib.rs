@@ -4,13 +4,13 @@
 //!
 //! Does not: print status for people. crates/onramp does, with the types of crates/status and crates/clock.
 
-mod args;
 mod capabilities;
 mod cgroup;
 pub mod clock;
 pub mod config;
 mod daemon;
 pub mod datapath;
+mod derived;
 mod detach;
 mod devices;
 pub mod doctor;
@@ -30,6 +30,5 @@ mod threshold;
 mod trace;
 mod trouble;
 
-pub use args::Args;
 pub use daemon::run;
 pub use detach::detach;

@@ -4,9 +4,8 @@
 use onramp_law::abi::{onr_addr, onr_rule, ONR_NEVER_NS};
 use tracing::warn;
 
-use crate::args::Classes;
 use crate::cgroup::{self, Cgroup};
-use crate::config::{Class, Ports};
+use crate::config::{CgroupPath, Class, Others, Ports};
 use crate::datapath::prefix_key;
 use crate::floor::{Floors, Of};
 use crate::prefix::Prefix;
@@ -17,30 +16,27 @@ pub const BELOW_ERROR_NS: u32 = ONR_NEVER_NS - 1;
 /// The rules in the order in which they are tried. `index`: of a device. `cgroup`: by its path. A rule of one that is
 /// not there is left out.
 pub fn rules(
-    classes: &Classes,
+    classes: &[Class],
+    others: Others,
     floors: &Floors,
     index: impl Fn(&str) -> Option<i32>,
     cgroup: impl Fn(&str) -> Option<Cgroup>,
 ) -> Vec<onr_rule> {
     let mut all: Vec<onr_rule> = classes
-        .list
         .iter()
         .flat_map(|class| of_class(class, threshold_ns(class, floors), &index, &cgroup))
         .collect();
-    if !classes.others_hold {
+    if others == Others::Pass {
         all.push(rule(None, Ports::ALL, 0, Cgroup::default(), ONR_NEVER_NS));
     }
     all
 }
 
 /// Logs the cgroups of classes that are not there.
-pub fn tell_missing(classes: &Classes) {
-    for class in &classes.list {
-        for path in class
-            .cgroups
-            .iter()
-            .filter(|path| cgroup::find(path).is_none())
-        {
+pub fn tell_missing(classes: &[Class]) {
+    for class in classes {
+        let paths = class.cgroups.iter().map(|CgroupPath(path)| path);
+        for path in paths.filter(|path| cgroup::find(path).is_none()) {
             warn!(
                 "class {}: there is no cgroup {path} (version 2); nothing matches it until it is there",
                 class.name
@@ -51,7 +47,7 @@ pub fn tell_missing(classes: &Classes) {
 
 fn threshold_ns(class: &Class, floors: &Floors) -> u32 {
     match class.threshold {
-        _ if !class.holds => ONR_NEVER_NS,
+        _ if !class.hold => ONR_NEVER_NS,
         None => 0,
         Some(_) if floors.is_below(&Of::Class(class.name.clone())) => BELOW_ERROR_NS,
         Some(t) => t.as_ns() as u32, // its key has a bound
@@ -74,7 +70,10 @@ fn of_class(
     };
     let cgroups: Vec<Cgroup> = match class.cgroups.as_slice() {
         [] => vec![Cgroup::default()],
-        paths => paths.iter().filter_map(|path| cgroup(path)).collect(),
+        paths => paths
+            .iter()
+            .filter_map(|CgroupPath(path)| cgroup(path))
+            .collect(),
     };
     let ports = match class.ports.as_slice() {
         [] => vec![Ports::ALL],
@@ -128,7 +127,6 @@ mod tests {
     use onramp_units::Span;
 
     use super::*;
-    use crate::args::Args;
     use crate::config::{Configuration, Daemon};
     use crate::floor::Limit;
 
@@ -139,28 +137,31 @@ mod tests {
             ports: ports.iter().map(|text| text.parse().unwrap()).collect(),
             devices: devices.iter().map(|name| (*name).to_owned()).collect(),
             cgroups: vec![],
-            holds: true,
+            hold: true,
             threshold: None,
         }
     }
 
-    fn of(list: Vec<Class>, others_hold: bool) -> Vec<onr_rule> {
+    fn of(list: Vec<Class>, others: Others) -> Vec<onr_rule> {
         let index = |name: &str| (name == "eth1").then_some(7);
         let cgroup = |path: &str| (path == "/a/b").then_some(Cgroup { id: 9, level: 2 });
         let floors = Floors::default();
-        rules(&Classes { list, others_hold }, &floors, index, cgroup)
+        rules(&list, others, &floors, index, cgroup)
     }
 
     #[test]
     fn a_cgroup_that_is_not_there_has_no_rule() {
         let of_cgroups = |paths: &[&str]| {
-            let cgroups = paths.iter().map(|path| (*path).to_owned()).collect();
+            let cgroups = paths
+                .iter()
+                .map(|path| CgroupPath((*path).to_owned()))
+                .collect();
             let all = of(
                 vec![Class {
                     cgroups,
                     ..class(&[], &[], &[])
                 }],
-                true,
+                Others::Hold,
             );
             let known = |rule: &onr_rule| (rule.cgroup, rule.cgroup_level);
             all.iter().map(known).collect::<Vec<_>>()
@@ -174,7 +175,7 @@ mod tests {
     fn a_class_becomes_a_rule_for_each_combination() {
         let all = of(
             vec![class(&["10.0.0.0/8", "fd00::/8"], &["22", "80-90"], &[])],
-            true,
+            Others::Hold,
         );
         assert_eq!(all.len(), 4);
         assert_eq!(
@@ -182,10 +183,10 @@ mod tests {
             (80, 90, 0)
         );
         assert_eq!(
-            of(vec![class(&[], &[], &["eth1", "gone"])], true)[0].ifindex,
+            of(vec![class(&[], &[], &["eth1", "gone"])], Others::Hold)[0].ifindex,
             7
         );
-        assert!(of(vec![class(&[], &[], &["gone"])], true).is_empty());
+        assert!(of(vec![class(&[], &[], &["gone"])], Others::Hold).is_empty());
     }
 
     #[test]
@@ -195,10 +196,10 @@ mod tests {
             ..class(&[], &["1"], &[])
         };
         let passed = Class {
-            holds: false,
+            hold: false,
             ..class(&[], &["2"], &[])
         };
-        let thresholds: Vec<u32> = of(vec![held, passed, class(&[], &["3"], &[])], false)
+        let thresholds: Vec<u32> = of(vec![held, passed, class(&[], &["3"], &[])], Others::Pass)
             .iter()
             .map(|rule| rule.threshold_ns)
             .collect();
@@ -211,11 +212,11 @@ mod tests {
                     [[class]]\nname = \"b\"\nports = [\"2\"]\nthreshold = \"90 us\"\n";
         let file = "onramp.toml".as_ref();
         let configuration = Configuration::parse(text, file, Daemon::Agent);
-        let args = Args::of(&configuration.unwrap_or_else(|errors| panic!("{errors}")));
+        let config = configuration.unwrap_or_else(|errors| panic!("{errors}"));
         let (error, lease) = (Span::from_us(12), Span::from_s(5));
         let mut floors = Floors::default();
-        floors.compare(&Limit::all(&args), error, Span::from_us(2), lease, 0);
-        let all = rules(&args.classes, &floors, |_| None, |_| None);
+        floors.compare(&Limit::all(&config), error, Span::from_us(2), lease, 0);
+        let all = rules(&config.classes, config.others, &floors, |_| None, |_| None);
         let thresholds: Vec<u32> = all.iter().map(|rule| rule.threshold_ns).collect();
         assert_eq!(thresholds, [BELOW_ERROR_NS, 90_000]);
     }

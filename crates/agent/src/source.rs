@@ -30,19 +30,6 @@ const SIGMAS: i64 = 3;
 /// A delay has the errors of two clocks.
 const CLOCKS: i64 = 2;
 
-/// `clock.source`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// CLOCK_MONOTONIC; correct only if all hosts share one kernel
-    Local,
-    /// Synchronise with the other hosts of the fleet, in software
-    Huygens,
-    /// CLOCK_REALTIME, which another program keeps right within a bound
-    System,
-    /// A PTP hardware clock, likewise
-    Phc,
-}
-
 /// The source of fleet time.
 pub enum Source {
     /// CLOCK_MONOTONIC, valid for `lease_ns` after each renewal. `oscillator` adds an error in tests.

@@ -8,44 +8,17 @@ mod hours;
 
 use std::hash::Hasher;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use onramp_clock::keys::Key;
 use onramp_trace::{Flow, Head, Record};
-use onramp_units::{Bytes, Span};
 use siphasher::sip::SipHasher24;
 
 pub use file::File;
 use follow::{Follow, Past};
 use hours::Hours;
 
-use crate::config::Configuration;
+use crate::config::TraceKeys;
 use crate::datapath::Seen;
-
-/// The keys of the section `trace`.
-#[derive(Clone, Debug)]
-pub struct TraceArgs {
-    /// None: nothing is written.
-    pub path: Option<PathBuf>,
-    pub max_size: Bytes,
-    pub keep: u32,
-    pub look: Span,
-    pub gap: Span,
-    pub hashed: bool,
-}
-
-impl TraceArgs {
-    pub fn of(from: &Configuration) -> TraceArgs {
-        TraceArgs {
-            path: from.get("trace.path"),
-            max_size: from.of("trace.max_size"),
-            keep: from.of("trace.keep"),
-            look: from.of("trace.look"),
-            gap: from.of("trace.gap"),
-            hashed: from.of::<String>("trace.addresses") == "hashed",
-        }
-    }
-}
 
 /// Most flows that are read at a look, each with 6 kB, so that the daemon needs little of a processor. Others wait
 /// for the next look; their bytes are counted, their times are less exact.
@@ -94,11 +67,11 @@ pub struct Now<'n> {
 }
 
 impl Trace {
-    pub fn new(args: &TraceArgs, names: Names, file: Option<File>) -> Trace {
+    pub fn new(keys: &TraceKeys, names: Names, file: Option<File>) -> Trace {
         Trace {
             names,
-            look_ns: args.look.as_ns(),
-            follow: Follow::new(args.gap.as_ns()),
+            look_ns: keys.look.as_ns(),
+            follow: Follow::new(keys.gap.as_ns()),
             hours: Hours::default(),
             file,
             next: 0,
@@ -170,7 +143,7 @@ impl Trace {
 
 /// The first line of a file.
 pub fn head(
-    args: &TraceArgs,
+    keys: &TraceKeys,
     observes: bool,
     clock: &str,
     devices: Vec<onramp_trace::Device>,
@@ -178,11 +151,11 @@ pub fn head(
     Head {
         version: onramp_trace::VERSION,
         onramp: env!("CARGO_PKG_VERSION").to_owned(),
-        addresses: if args.hashed { "hashed" } else { "plain" }.to_owned(),
+        addresses: keys.addresses.name().to_owned(),
         observes,
         clock: clock.to_owned(),
-        look_ns: args.look.as_ns(),
-        gap_ns: args.gap.as_ns(),
+        look_ns: keys.look.as_ns(),
+        gap_ns: keys.gap.as_ns(),
         devices,
     }
 }

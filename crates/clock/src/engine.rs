@@ -114,7 +114,7 @@ pub(crate) struct Engine {
     news: News,
     roster: Roster,
     shared: Arc<Mutex<Published>>,
-    told: Published,
+    published: Published,
     probed: Vec<Probed>,
     members: HashMap<SocketAddr, Member>,
     /// Members whose pairs are not acked yet.
@@ -167,7 +167,7 @@ impl Engine {
         Engine {
             news,
             roster: Roster::unknown(),
-            told: Published::new(config.discipline),
+            published: Published::new(config.discipline),
             probed: vec![],
             members: HashMap::new(),
             acks: VecDeque::new(),
@@ -215,7 +215,7 @@ impl Engine {
         self.starved.woken(self.tick_mono_ns, now);
         if machine.was_suspended() {
             warn!("clock: this host was suspended: no fleet time until the next verdict");
-            self.told.counters.suspensions += 1;
+            self.published.counters.suspensions += 1;
             self.begin_anew();
         }
         if let Some(beside) = machine.beside() {
@@ -246,7 +246,7 @@ impl Engine {
             "clock: CLOCK_MONOTONIC went back by {}: no fleet time until the next verdict",
             Span::from_ns(by_ns)
         );
-        self.told.counters.clock_backwards += 1;
+        self.published.counters.clock_backwards += 1;
         self.begin_anew();
         (self.began_mono_ns, self.tick_mono_ns) = (now, now);
         self.step_mono_ns = self.step_mono_ns.map(|_| now);
@@ -267,7 +267,7 @@ impl Engine {
     fn arrived(&mut self, from: SocketAddr, bytes: &[u8], stamped: Option<Stamped>, now: i64) {
         let at = self.past(stamped).map(|ns| self.own.received(ns));
         let message = Message::decode(bytes, &self.config.keys, from, self.config.own);
-        let counters = &mut self.told.counters;
+        let counters = &mut self.published.counters;
         let message = match message {
             Ok(message) => message,
             Err(Refused::Malformed) => return counters.malformed += 1,
@@ -326,7 +326,7 @@ impl Engine {
             }
             Body::Report(report) => self.take_report(from, report, now),
             Body::Verdict(verdict) => self.follow(&verdict, now),
-            Body::Notice { .. } => self.depose(message.term, now),
+            Body::Notice { .. } => self.step_down(message.term, now),
         }
     }
 
@@ -374,7 +374,7 @@ impl Engine {
     /// Ends the window when it is due, and does the central step once reports had time to arrive.
     fn turn(&mut self, machine: &mut dyn Machine, now: i64) {
         let own = self.own.read(now);
-        let fleet_ns = match &self.told.course {
+        let fleet_ns = match &self.published.course {
             Some(course) => course.at(own).fleet(own).ticks(),
             None => own.ticks(),
         };
@@ -398,16 +398,16 @@ impl Engine {
 
     fn end_window(&mut self, machine: &mut dyn Machine, now: i64) {
         if self.fleet_clock(now).is_none() {
-            self.coast(now);
+            self.hold_over(now);
         }
-        self.told.counters.windows += 1;
+        self.published.counters.windows += 1;
         self.judge(machine, now);
         self.recent.end_window(self.seq);
         let (mut edges, mut reports) = (vec![], vec![]);
         let until = Time::from_ticks(self.own.read(now).ticks());
         for probed in &mut self.probed {
             let found = window::close(&mut probed.end, until);
-            self.told.counters.edges_unsupported += u64::from(found.is_unsupported);
+            self.published.counters.edges_unsupported += u64::from(found.is_unsupported);
             edges.push(edge(probed.far, &found));
             let far = probed.far;
             let far_epoch = probed.end.far_epoch.unwrap_or(0);
@@ -418,24 +418,24 @@ impl Engine {
                 delays,
             }));
         }
-        self.told.counters.edges_fitted += reports.len() as u64;
-        self.told.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
-        self.told.edges = edges;
+        self.published.counters.edges_fitted += reports.len() as u64;
+        self.published.counters.edges_unfitted += (edges.len() - reports.len()) as u64;
+        self.published.edges = edges;
         let sigmas_ns = reports.iter().map(|edge: &EdgeReport| edge.line.sigma_ns);
         self.end_checks(sigmas_ns.collect());
         self.last_edges = reports;
         self.report(machine, now);
         self.step_mono_ns = self.central.is_some().then_some(now + GATHER_NS);
-        self.told.cost.cpu_ns = machine.cpu_ns();
+        self.published.cost.cpu_ns = machine.cpu_ns();
         self.publish(now);
     }
 
     /// Notes whether this host lacked a processor in the window that ends.
     fn judge(&mut self, machine: &mut dyn Machine, now: i64) {
         let window = self.starved.end_window(machine.lacked(), now);
-        self.told.counters.windows_starved += u64::from(window.is_starved());
-        self.told.counters.windows_unwatched += u64::from(window.is_silent);
-        self.told.trust.starved = window.is_starved().then_some(window.part);
+        self.published.counters.windows_starved += u64::from(window.is_starved());
+        self.published.counters.windows_unwatched += u64::from(window.is_silent);
+        self.published.trust.starved = window.is_starved().then_some(window.part);
         self.config
             .unfit
             .store(window.is_unfit(), Ordering::Relaxed);
@@ -446,21 +446,21 @@ impl Engine {
         let own = self.own.read(now);
         match verdict.state {
             State::Synchronised(target) if believable(&target, own) => {
-                self.told.counters.verdicts_taken += 1;
+                self.published.counters.verdicts_taken += 1;
                 self.steer(target, own, now);
                 self.become_state("synchronised");
                 self.compare(verdict.wall.as_ref(), now);
             }
-            State::Synchronised(_) => self.told.counters.verdicts_refused += 1,
+            State::Synchronised(_) => self.published.counters.verdicts_refused += 1,
             State::Apart => self.become_state("apart"),
             State::Contradictory => {
-                self.told.course = None;
+                self.published.course = None;
                 self.become_state("contradictory");
             }
         }
         let own = self.config.own;
         let ways = |(neighbour, delays): &(SocketAddr, Delays)| Way::both(own, *neighbour, delays);
-        self.told.ways = match &self.central {
+        self.published.ways = match &self.central {
             Some(central) => central.ways(),
             None => verdict.delays.iter().flat_map(ways).collect(),
         };
@@ -469,18 +469,18 @@ impl Engine {
 
     fn steer(&mut self, target: Correction, own: Time<Mono>, now: i64) {
         let over = Span::from_ns(WINDOW_NS);
-        let steered = match &self.told.course {
+        let steered = match &self.published.course {
             Some(course) => course.at(own).steer(&target, own, over),
             None => target,
         };
-        if self.told.course.is_some() && steered == target {
+        if self.published.course.is_some() && steered == target {
             warn!("clock: fleet time steps on this host, because it was too far off to steer");
-            self.told.counters.fleet_steps += 1;
+            self.published.counters.fleet_steps += 1;
         }
         self.verdict_own_ns = own.ticks();
         // A delayed verdict does not extend the lease.
         let of = now - (own - target.reference).as_ns();
-        self.told.course = Some(Course {
+        self.published.course = Some(Course {
             steered,
             target,
             met_at: own + over,
@@ -490,26 +490,26 @@ impl Engine {
     }
 
     fn become_state(&mut self, state: &'static str) {
-        if self.told.state != state {
+        if self.published.state != state {
             info!("clock: {state}");
-            self.told.state = state;
+            self.published.state = state;
         }
     }
 
     /// What readers need of each tick: fleet time, and how much it is doubted.
     fn publish_clock(&mut self) {
         let mut shared = self.shared.lock().expect("readers do not panic");
-        (shared.course, shared.trust) = (self.told.course, self.told.trust);
+        (shared.course, shared.trust) = (self.published.course, self.published.trust);
         shared.scale = self.own.scale;
     }
 
     fn publish(&mut self, now: i64) {
-        self.told.cost.wall_ns = now - self.started_mono_ns;
-        self.told.members = self.roster.members.clone();
-        self.told.leader = self.roster.leader;
-        self.told.term = self.roster.term;
-        self.told.scale = self.own.scale;
-        *self.shared.lock().expect("readers do not panic") = self.told.clone();
+        self.published.cost.wall_ns = now - self.started_mono_ns;
+        self.published.members = self.roster.members.clone();
+        self.published.leader = self.roster.leader;
+        self.published.term = self.roster.term;
+        self.published.scale = self.own.scale;
+        *self.shared.lock().expect("readers do not panic") = self.published.clone();
     }
 }
 

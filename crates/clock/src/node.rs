@@ -85,7 +85,7 @@ impl Node {
 
     /// It will not be woken again: a system clock that it steers keeps the last correct rate.
     pub fn stop(&mut self, now: i64) {
-        self.engine.coast(now);
+        self.engine.hold_over(now);
     }
 
     /// What it publishes.
@@ -107,10 +107,10 @@ impl Reader {
 
     /// Fleet time at CLOCK_MONOTONIC `now`, if it may be used.
     pub fn clock(&self, now: i64) -> Option<FleetClock> {
-        let told = self.shared.lock();
-        let told = told.expect("the synchronisation does not panic");
-        let course = told.course.filter(|_| !told.trust.is_withheld);
-        course?.clock(&told.scale, told.trust.doubt_ns, now)
+        let published = self.shared.lock();
+        let published = published.expect("the synchronisation does not panic");
+        let course = published.course.filter(|_| !published.trust.is_withheld);
+        course?.clock(&published.scale, published.trust.doubt_ns, now)
     }
 
     /// The shortest one-way delays of the last half minute to neighbours.
@@ -129,41 +129,41 @@ impl Reader {
     /// The status at CLOCK_MONOTONIC `now`, without the fleet in etcd, which the caller knows.
     pub fn status(&self, now: i64) -> Status {
         let config = &self.config;
-        let told = self.published();
+        let published = self.published();
         let clock = self.clock(now);
-        let state = match (clock, told.leader) {
-            (None, _) if told.members.all().len() < 2 => "alone",
+        let state = match (clock, published.leader) {
+            (None, _) if published.members.all().len() < 2 => "alone",
             (None, None) => "without a leader",
-            (None, _) if told.trust.is_withheld => "unconfirmed",
-            (None, _) if told.state == "synchronised" => "expired",
-            _ => told.state,
+            (None, _) if published.trust.is_withheld => "unconfirmed",
+            (None, _) if published.state == "synchronised" => "expired",
+            _ => published.state,
         };
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             membership: Membership {
                 own: config.own,
-                coordinator: told.leader,
-                term: told.term,
-                members: told.members.all().len(),
+                coordinator: published.leader,
+                term: published.term,
+                members: published.members.all().len(),
                 fleet: None,
-                other_versions: told.other_versions.into_iter().collect(),
-                contradictory: told.contradictory,
+                other_versions: published.other_versions.into_iter().collect(),
+                contradictory: published.contradictory,
             },
             source: SOURCE.to_owned(),
             authenticated: config.authenticated,
             state: state.to_owned(),
             clock,
-            doubt_ns: told.trust.doubt_ns,
-            starved: told.trust.starved,
+            doubt_ns: published.trust.doubt_ns,
+            starved: published.trust.starved,
             system: System {
-                ahead_ns: told.system.ahead_ns.filter(|_| clock.is_some()),
-                ..told.system
+                ahead_ns: published.system.ahead_ns.filter(|_| clock.is_some()),
+                ..published.system
             },
-            edges: told.edges,
-            ways: told.ways.to_vec(),
-            cost: told.cost,
-            counters: told.counters.list(),
+            edges: published.edges,
+            ways: published.ways.to_vec(),
+            cost: published.cost,
+            counters: published.counters.list(),
         }
     }
 }

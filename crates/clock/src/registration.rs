@@ -122,7 +122,7 @@ pub struct Registration {
     /// Since when it leads nevertheless.
     starved_since: Option<i64>,
     resigned: Option<i64>,
-    told: status::Fleet,
+    shown: status::Fleet,
     complained: Option<i64>,
     actions: VecDeque<Action>,
 }
@@ -130,7 +130,7 @@ pub struct Registration {
 impl Registration {
     /// Begins the first session.
     pub fn new(config: Config, now: i64) -> Registration {
-        let told = status::Fleet {
+        let shown = status::Fleet {
             name: config.fleet.clone(),
             node: config.node.clone(),
             state: "connecting".to_owned(),
@@ -149,7 +149,7 @@ impl Registration {
             unfit: false,
             starved_since: None,
             resigned: None,
-            told,
+            shown,
             complained: None,
             actions: VecDeque::new(),
             config,
@@ -354,8 +354,8 @@ impl Registration {
         self.until = NEVER;
         self.session.watches = true;
         self.complained = None;
-        self.told.connected = true;
-        self.told.state = format!("connected to {}", self.url());
+        self.shown.connected = true;
+        self.shown.state = format!("connected to {}", self.url());
         self.publish();
         self.say(News::Joined(self.url().to_owned()));
     }
@@ -381,9 +381,9 @@ impl Registration {
 
     fn lose(&mut self, trouble: Trouble) {
         let trouble = trouble.at(self.url());
-        self.told.connected = false;
-        self.told.failures += 1;
-        self.told.state = trouble.to_string();
+        self.shown.connected = false;
+        self.shown.failures += 1;
+        self.shown.state = trouble.to_string();
         self.show();
         self.actions.push_back(Action::Disconnect);
         if self
@@ -422,7 +422,7 @@ impl Registration {
     }
 
     fn claim_anew(&mut self) {
-        self.told.resignations += 1;
+        self.shown.resignations += 1;
         self.show();
         self.say(News::Resigned);
         self.session.claims_since = self.now;
@@ -479,13 +479,13 @@ impl Registration {
     }
 
     fn show(&mut self) {
-        self.actions.push_back(Action::Show(self.told.clone()));
+        self.actions.push_back(Action::Show(self.shown.clone()));
     }
 
     /// Publishes the fleet to the synchronisation and the status.
     fn publish(&mut self) {
-        self.told.nodes = self.view.nodes();
-        self.told.refused = self.view.refused();
+        self.shown.nodes = self.view.nodes();
+        self.shown.refused = self.view.refused();
         if let Some(roster) = self.view.publish() {
             self.actions.push_back(Action::Publish(roster));
         }

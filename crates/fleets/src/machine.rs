@@ -62,7 +62,7 @@ pub(crate) struct Running {
     /// In a world with etcd.
     pub registration: Option<Registration>,
     /// What the registration shows.
-    pub told: status::Fleet,
+    pub shown: status::Fleet,
 }
 
 impl Running {

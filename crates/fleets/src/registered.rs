@@ -134,7 +134,7 @@ impl World {
                 }
                 Action::Disconnect => self.etcd().disconnect(host),
                 Action::Publish(roster) => drop(running.rosters.send(roster)),
-                Action::Show(told) => running.told = told,
+                Action::Show(shown) => running.shown = shown,
                 Action::Say(_) | Action::End => {}
             }
         }

@@ -203,7 +203,7 @@ impl World {
             rosters,
             unfit,
             registration: None,
-            told: status::Fleet::default(),
+            shown: status::Fleet::default(),
         });
         let process = machine.process;
         // Not all at once.
@@ -310,7 +310,7 @@ impl World {
         let running = host.running.as_ref().expect("its process runs");
         let mut status = running.node.reader().status(host.clock.read(self.now));
         let is_registered = running.registration.is_some();
-        status.membership.fleet = is_registered.then(|| running.told.clone());
+        status.membership.fleet = is_registered.then(|| running.shown.clone());
         status
     }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! The registered laws (law/laws.h): names and meanings of [`Law`].
+//! The registered laws (law/laws.h): names and meanings of [`Law`], also as the value of a key.
 
 use crate::{lists, Law};
+use onramp_keys::{Value, Wrong};
 use std::{fmt, str::FromStr};
 
 /// A name that no law has.
@@ -44,6 +45,32 @@ impl FromStr for Law {
         Law::all()
             .find(|law| law.name() == name)
             .ok_or_else(|| UnknownLaw { name: name.into() })
+    }
+}
+
+impl Value for Law {
+    type Bounds = ();
+    const PLACEHOLDER: &'static str = "NAME";
+
+    fn read(text: &str, (): ()) -> Result<Law, Wrong> {
+        text.parse().map_err(|_| Wrong::unlike::<Law>(()))
+    }
+
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+
+    fn words((): ()) -> String {
+        onramp_keys::alternatives(Law::NAMES)
+    }
+
+    fn names() -> &'static [&'static str] {
+        Law::NAMES
+    }
+
+    fn meanings() -> String {
+        let meaning = |law: Law| format!(" `{}`: {}.", law.name(), law.meaning());
+        Law::all().map(meaning).collect()
     }
 }
 

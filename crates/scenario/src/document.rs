@@ -9,6 +9,7 @@ use crate::keys::{self, Entry};
 use crate::value::{Form, Value};
 use crate::{Graph, GraphError, Inline};
 use cases::OfEvery;
+use onramp_keys::text_of;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -428,20 +429,6 @@ fn join(prefix: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{prefix}.{name}")
-    }
-}
-
-/// A scalar as text: `7` and `"7"` have the same text.
-fn text_of(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
-            Ok(number) => Some(number.to_string()),
-            Err(_) => Some(digits.as_str().to_owned()),
-        },
-        DeValue::Float(digits) => Some(digits.as_str().to_owned()),
-        DeValue::Boolean(flag) => Some(flag.to_string()),
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
     }
 }
 

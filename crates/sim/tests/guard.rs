@@ -99,9 +99,11 @@ offset = "{offset_us} us"
 drift = {drift}
 [onramp]
 law = "{law}"
-hosts = "0-0"
 threshold = "{threshold_us} us"
 guard = "{guard}"
+[[hosts]]
+range = "1-3"
+onramp.law = "off"
 "#,
             edge = 2 * rate_mbit,
         );

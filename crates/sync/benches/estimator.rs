@@ -63,6 +63,9 @@ fn central_step(criterion: &mut Criterion) {
         group.bench_function(format!("{hosts} hosts"), |bencher| {
             bencher.iter(|| fleet.window(hosts, &reports))
         });
+        group.bench_function(format!("{hosts} hosts that begin"), |bencher| {
+            bencher.iter(|| Fleet::new(Wander::default()).window(hosts, &reports))
+        });
     }
     group.finish();
 }

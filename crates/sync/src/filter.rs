@@ -98,24 +98,24 @@ impl Filter {
     }
 
     /// By how much the square of the drift's prediction error exceeds what prediction and measurement explain, (ns a second)^2.
-    pub fn unexplained(&self, foretold: State, measured: &Measured) -> f64 {
-        let off = PER_S * (measured.drift - foretold.drift);
+    pub fn unexplained(&self, predicted: State, measured: &Measured) -> f64 {
+        let off = PER_S * (measured.drift - predicted.drift);
         off * off - self.0[1][1] - measured.drift_variance * PER_S * PER_S
     }
 
-    /// The estimate with a window's measurement `measured`, whose prediction was `foretold`. None: it is another clock.
-    pub fn with(self, foretold: State, measured: &Measured) -> Option<(Filter, State)> {
+    /// The estimate with a window's measurement `measured`, whose prediction was `predicted`. None: it is another clock.
+    pub fn with(self, predicted: State, measured: &Measured) -> Option<(Filter, State)> {
         let off = [
-            measured.offset_ns - foretold.offset_ns,
-            PER_S * (measured.drift - foretold.drift),
+            measured.offset_ns - predicted.offset_ns,
+            PER_S * (measured.drift - predicted.drift),
         ];
         let variances = [
             measured.offset_variance,
             measured.drift_variance * PER_S * PER_S,
         ];
-        let is_foretold =
+        let is_predicted =
             |n: usize| off[n].abs() <= SURPRISE * (self.0[n][n] + variances[n]).sqrt();
-        if !is_foretold(0) || !is_foretold(1) {
+        if !is_predicted(0) || !is_predicted(1) {
             return None;
         }
         // First the offset, then the drift.
@@ -132,9 +132,9 @@ impl Filter {
             }
         }
         let state = State {
-            offset_ns: foretold.offset_ns + moved[0],
-            drift: foretold.drift + moved[1] / PER_S,
-            bend: foretold.bend + moved[2] / PER_S,
+            offset_ns: predicted.offset_ns + moved[0],
+            drift: predicted.drift + moved[1] / PER_S,
+            bend: predicted.bend + moved[2] / PER_S,
         };
         Some((Filter(known), state))
     }
@@ -184,7 +184,7 @@ mod tests {
             let offset_ns = 10.0 * at_s + 0.5e9 * bend * at_s * at_s + wrong_ns;
             let found = measured(offset_ns, 1e-8 + bend * at_s, sigma_ns);
             let later = is.0.later(2.0, BEND, 20.0);
-            is = later.with(is.1.later(2.0), &found).expect("foretold");
+            is = later.with(is.1.later(2.0), &found).expect("predicted");
         }
         is
     }
@@ -220,7 +220,7 @@ mod tests {
     fn a_window_that_says_little_moves_little() {
         let (filter, state) = after_a_minute(0.0, 100.0);
         let unsure = measured(state.offset_ns + 2_000.0, state.drift, 4_000.0);
-        let (after, moved) = filter.with(state, &unsure).expect("foretold");
+        let (after, moved) = filter.with(state, &unsure).expect("predicted");
         assert!((moved.offset_ns - state.offset_ns).abs() < 5.0);
         assert!(after.0[0][0] > 0.9 * filter.0[0][0]);
     }

@@ -37,8 +37,8 @@ pub struct Report {
 /// Why a host has no correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// It has no edge to the connected component that continues as the fleet; or none does, because others may still follow a
-    /// fleet time that nobody here knows.
+    /// It has no edge to the connected component that continues as the fleet; or it is new and one host alone speaks for it; or
+    /// nobody is told anything, because others may still follow a fleet time that nobody here knows.
     Apart,
     /// Most of its edges contradict the other hosts.
     Contradictory,
@@ -99,6 +99,9 @@ const MOST_LEARNT: f64 = 9.0;
 /// windows late.
 const FOLLOWED_S: f64 = 10.0;
 
+/// Windows that a new host waits for a second one that speaks for it.
+const WAITS: u32 = 3;
+
 /// Weight of a host in the median clock at least.
 const LEAST_SAY: f64 = 0.25;
 
@@ -108,6 +111,8 @@ struct Host {
     clock: Option<Clock>,
     /// For so long it may still follow its last correction, s.
     follows_s: f64,
+    /// Windows in which one other host alone spoke for it.
+    waited: u32,
 }
 
 /// The last estimates of the hosts' clocks.
@@ -164,6 +169,7 @@ impl Fleet {
                 windows: SETTLED,
             }),
             follows_s: self.followed_s,
+            waited: 0,
         };
     }
 
@@ -217,31 +223,46 @@ impl Fleet {
         }
         let at = self.middle(&guess, reports);
         self.advance(&mut guess, at);
-        let foretold = guess.clone();
+        let predicted = guess.clone();
         // The first pass finds where the clocks stand at the common instant, the second uses it.
-        let first = Found::by(hosts, reports, &guess, at, self.lasting);
+        let mut first = Found::by(hosts, reports, &guess, at, self.lasting);
+        self.hold_back(&mut first, reports, &guess);
         self.settle(&mut guess, &first, reports);
-        let found = Found::by(hosts, reports, &guess, at, self.lasting);
+        let mut found = Found::by(hosts, reports, &guess, at, self.lasting);
+        let waits = self.hold_back(&mut found, reports, &guess);
         self.settle(&mut guess, &found, reports);
         let scales = self.rescale(&found);
         self.learn_lasting(&found);
         let errors = found.errors(hosts, reports, scales);
         let is_settled = |clock: &Clock| clock.windows >= SETTLED;
-        self.is_young = !foretold.iter().any(is_settled);
-        self.filter(&mut guess, &foretold, &errors, self.elapsed_s(at));
+        self.is_young = !predicted.iter().any(is_settled);
+        self.filter(&mut guess, &predicted, &errors, self.elapsed_s(at));
         rest(&mut guess, &found);
         let window = self.tell(&guess, &found, &errors, reports, at);
         let known = |host: usize| match window.corrections[host] {
             Ok(_) => Some(guess[host]),
-            Err(_) => foretold[host].remembered(),
+            Err(_) => predicted[host].remembered(),
         };
         // Whatever makes a number none is not carried on.
         let is_one = |clock: &Clock| (clock.offset_ns + clock.drift).is_finite();
         for (number, host) in self.hosts.iter_mut().enumerate() {
             host.clock = known(number).filter(is_one);
+            host.waited = if waits[number] { host.waited + 1 } else { 0 };
         }
         self.at = Some(at);
         window
+    }
+
+    /// Takes out new hosts for which one other host alone speaks, for a few windows. Returns by host whether it is one.
+    fn hold_back(&self, found: &mut Found, reports: &[Report], clocks: &[Clock]) -> Vec<bool> {
+        let mut waits = found.unconfirmed(reports, clocks);
+        for (waits, host) in waits.iter_mut().zip(&self.hosts) {
+            *waits &= host.waited < WAITS;
+        }
+        let lost = found.lost.iter_mut().zip(&waits);
+        lost.filter(|(_, waits)| **waits)
+            .for_each(|(lost, _)| *lost = Some(Lost::Apart));
+        waits
     }
 
     /// The middle of the window in fleet time: the median of the hosts' estimates.
@@ -284,7 +305,7 @@ impl Fleet {
     }
 
     /// Sets the clocks of the connected component that continues as the fleet. The mesh gives only differences, so
-    /// the median host keeps its clock, where a host counts by how well its clock is foretold and measured; while all are new, it
+    /// the median host keeps its clock, where a host counts by how well its clock is predicted and measured; while all are new, it
     /// has the rate of fleet time.
     fn settle(&self, clocks: &mut [Clock], found: &Found, reports: &[Report]) {
         let hosts = clocks.len();
@@ -294,9 +315,9 @@ impl Fleet {
         let is_anchor = |host: &usize| before(host).is_some() && found.placed[*host].is_none();
         let old: Vec<usize> = members.iter().copied().filter(is_anchor).collect();
         let anchors = if old.is_empty() { &members } else { &old };
-        let foretold = |host: usize| clocks[host].known.map(|known| known.error(0.0));
+        let predicted = |host: usize| clocks[host].known.map(|known| known.error(0.0));
         let offset = weighted_median(anchors.iter().map(|host| {
-            let sigma_ns = foretold(*host).map_or(FIRST_SIGMA_NS, |error| error.sigma_ns);
+            let sigma_ns = predicted(*host).map_or(FIRST_SIGMA_NS, |error| error.sigma_ns);
             let ahead_ns = clocks[*host].offset_ns - found.offsets.offsets[*host];
             (ahead_ns, libm::hypot(sigma_ns, errors[*host].sigma_ns))
         }));
@@ -305,7 +326,7 @@ impl Fleet {
             .any(|host| before(host).is_some_and(|clock| clock.keeps_rate()));
         let rate = |host: &usize| if keep_rate { clocks[*host].drift } else { 0.0 };
         let drift = weighted_median(anchors.iter().map(|host| {
-            let sigma = foretold(*host).map_or(FIRST_DRIFT_SIGMA, |error| error.drift_sigma);
+            let sigma = predicted(*host).map_or(FIRST_DRIFT_SIGMA, |error| error.drift_sigma);
             let faster = rate(host) - found.drifts.offsets[*host];
             (faster, libm::hypot(sigma, errors[*host].drift_sigma))
         }));
@@ -359,8 +380,8 @@ impl Fleet {
     }
 
     /// Combines measured and predicted clocks, weighted by their uncertainties.
-    fn filter(&self, clocks: &mut [Clock], foretold: &[Clock], errors: &[Error], elapsed_s: f64) {
-        for ((clock, foretold), error) in clocks.iter_mut().zip(foretold).zip(errors) {
+    fn filter(&self, clocks: &mut [Clock], predicted: &[Clock], errors: &[Error], elapsed_s: f64) {
+        for ((clock, predicted), error) in clocks.iter_mut().zip(predicted).zip(errors) {
             // Lines share all pairs but one window's: each says a part of what it seems to.
             let shared = (clock.windows + 1).min(WINDOWS) as f64;
             let found = Measured {
@@ -370,18 +391,18 @@ impl Fleet {
                 drift_variance: shared * error.drift_sigma.powi(2),
             };
             // Of what a host followed under another leader nobody knows how exact it is, but a jump away from it is a surprise.
-            if foretold.windows > 0 {
-                let off = (found.offset_ns - foretold.offset_ns).powi(2);
-                let before = foretold.surprise.filter(|_| clock.windows > SETTLED);
+            if predicted.windows > 0 {
+                let off = (found.offset_ns - predicted.offset_ns).powi(2);
+                let before = predicted.surprise.filter(|_| clock.windows > SETTLED);
                 let mean = before.unwrap_or(off);
                 clock.surprise = Some(mean + SURPRISE_GAIN * (off - mean));
             }
             // A host's first packets take longer than others: they are forgotten with the first lines.
-            let known = foretold.known.filter(|_| clock.windows >= WINDOWS);
+            let known = predicted.known.filter(|_| clock.windows >= WINDOWS);
             match known {
                 Some(known) => {
-                    clock.learn_walk(&known, foretold.state(), &found, elapsed_s);
-                    match known.with(foretold.state(), &found) {
+                    clock.learn_walk(&known, predicted.state(), &found, elapsed_s);
+                    match known.with(predicted.state(), &found) {
                         Some((known, state)) => {
                             clock.set(state);
                             clock.known = Some(known);

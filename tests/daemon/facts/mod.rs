@@ -90,12 +90,13 @@ facts! {
         gro_at_the_receiver_keeps_the_samples: 14 variant,
         segments_of_64_kb_are_held: 14 variant,
         frames_of_9000_bytes_are_held: 14 variant,
-        paced_flows_do_not_overflow_a_port_together: 60,
+        paced_flows_do_not_overflow_a_port_together: 60 variant,
         a_flow_that_waits_for_acknowledgements_is_spaced: 11,
     }
     level {
-        a_lone_flow_pays_at_most_two_percent: 60,
-        requests_beside_long_flows_take_no_longer_than_under_gate_and_final: 60,
+        a_lone_flow_pays_at_most_two_percent: 60 variant,
+        requests_beside_long_flows_take_no_longer_than_under_gate: 140,
+        requests_beside_long_flows_take_no_longer_than_under_gate_and_final: 280 variant,
         a_flow_beside_one_that_nobody_holds_has_its_share: 40,
         hosts_that_do_not_count_are_not_held_and_understand_those_that_do: 20,
         a_receiver_that_lies_holds_no_flow_beyond_the_cap: 10,
@@ -104,11 +105,11 @@ facts! {
         each_has_a_qdisc_that_holds: 66,
         what_they_had_comes_back: 10 variant,
         a_qdisc_that_another_program_gives_to_one_stays: 13,
-        a_connection_that_changes_its_queue_keeps_its_state: 20,
+        a_connection_that_changes_its_queue_keeps_its_state: 20 variant,
         a_kick_that_runs_another_queue_is_found: 40 variant,
         late_timers_do_not_slow_a_paced_flow: 12 variant,
         one_rate_for_all_needs_one_qdisc: 5,
-        no_kick_leaves_while_processors_contend: 30,
+        no_kick_leaves_while_processors_contend: 30 variant,
     }
     nics {
         the_wait_in_the_own_nic_is_no_delay_of_the_network: 17,
@@ -131,9 +132,9 @@ facts! {
         over_ipv6_they_have_98_bytes_and_a_right_checksum: 6,
         data_with_complete_checksums_make_no_difference: 4 variant,
         from_merged_segments_they_are_the_same: 4 variant,
-        whoever_completes_the_checksum_it_becomes_right: 19,
+        whoever_completes_the_checksum_it_becomes_right: 19 variant,
         a_sample_older_than_the_longest_pause_is_not_told: 6,
-        how_often_they_come_can_be_set: 11,
+        how_often_they_come_can_be_set: 11 variant,
     }
     faults {
         one_lost_orack_in_a_hundred_changes_little: 7 variant,
@@ -142,18 +143,18 @@ facts! {
         a_peer_that_sends_no_oracks_is_named: 16,
         doubled_oracks_are_ignored_and_counted: 7 variant,
         oracks_that_others_overtook_are_ignored_and_counted: 7 variant,
-        oracks_that_are_seconds_late_are_stale: 13,
+        oracks_that_are_seconds_late_are_stale: 13 variant,
         replayed_oracks_change_nothing: 15,
         oracks_that_are_wrong_are_refused_and_counted: 18,
         oracks_are_good_for_one_host_and_one_flow: 16,
-        absurd_times_are_ignored_and_counted: 14,
-        an_authentic_lie_costs_the_cap_a_segment_at_most: 14,
+        absurd_times_are_ignored_and_counted: 14 variant,
+        an_authentic_lie_costs_the_cap_a_segment_at_most: 14 variant,
         forged_oracks_change_nothing: 18,
         hosts_that_share_a_key_believe_each_other: 7 variant,
         hosts_with_different_keys_do_not_believe_each_other: 11,
     }
     others {
-        what_is_no_segment_with_data_does_not_wait: 22,
+        what_is_no_segment_with_data_does_not_wait: 22 variant,
     }
     clocks {
         steps_at_the_sender_are_ignored: 8 variant,
@@ -165,11 +166,11 @@ facts! {
         a_receiver_without_a_lease_sends_no_oracks: 15,
         a_system_clock_is_used_while_it_is_believed: 36 variant,
         an_impossible_delay_proves_the_bound_of_a_system_clock_wrong: 26,
-        an_automatic_threshold_outlives_a_glitch_of_the_clock: 19,
+        an_automatic_threshold_outlives_a_glitch_of_the_clock: 19 variant,
         an_automatic_threshold_follows_a_route_that_grows: 20 variant,
     }
     phc {
-        its_time_is_used_until_it_steps_fails_or_vanishes: 35,
+        its_time_is_used_until_it_steps_fails_or_vanishes: 35 variant,
         a_clock_with_a_counter_of_its_own_is_read_as_well: 8 variant,
         an_impossible_delay_proves_its_bound_wrong: 8 variant,
         a_device_without_one_is_refused_by_name: 3 variant,
@@ -194,7 +195,7 @@ facts! {
     }
     sigma {
         nothing_is_held_for_a_threshold_below_it: 60,
-        a_starved_sender_of_an_incast_is_held_as_guard_and_cap_allow: 70,
+        a_starved_sender_of_an_incast_is_held_as_guard_and_cap_allow: 70 variant,
         a_starved_receiver_of_an_incast_holds_its_peers_as_guard_and_cap_allow: 90 variant,
     }
     fleets {
@@ -209,7 +210,7 @@ facts! {
         a_removed_qdisc_is_noticed_and_the_former_one_comes_back: 6,
         stopping_under_load_loses_no_transfer: 5 variant,
         killed_under_load_it_leaves_traffic_flowing_and_its_successor_takes_over: 5 variant,
-        down_and_up_under_load_loses_no_transfer: 16,
+        down_and_up_under_load_loses_no_transfer: 16 variant,
         it_keeps_the_capabilities_that_it_needs_and_no_others: 5,
         slow_clients_and_hostile_ones_hold_up_no_lease: 8,
         sighup_reads_the_keys_again: 14,
@@ -225,24 +226,24 @@ facts! {
         after_a_kill_it_goes_on_on_each_of_several_devices: 29 variant,
         after_a_kill_it_goes_on_with_edt: 10 variant,
         after_a_kill_it_goes_on_observing: 10 variant,
-        it_has_its_own_configuration_and_replaces_what_does_not_fit: 22,
+        it_has_its_own_configuration_and_replaces_what_does_not_fit: 22 variant,
         detach_leaves_no_trace_of_a_killed_one: 9,
         detach_leaves_no_trace_of_a_killed_one_with_edt: 5 variant,
         pins_of_a_device_that_has_gone_are_removed: 9,
         a_replacement_under_load_loses_no_transfer: 10 variant,
-        one_with_other_programs_replaces_them_and_their_pins: 17,
+        one_with_other_programs_replaces_them_and_their_pins: 17 variant,
         without_write_access_to_the_bpf_file_system_the_next_one_begins_anew: 6 variant,
         the_shipped_file_observes_after_one_command_and_enforces_after_another: 29,
     }
     replacements {
         an_upgrade_under_load_loses_no_segment: 20 variant,
-        an_upgrade_delays_no_request_beyond_the_cap: 20,
+        an_upgrade_delays_no_request_beyond_the_cap: 20 variant,
         a_start_and_a_stop_under_load_lose_no_segment: 20,
     }
     configuration {
         an_excluded_port_is_not_held_and_a_class_has_its_threshold: 20 variant,
         with_edt_classes_are_the_same: 20 variant,
-        a_class_of_cgroups_has_what_their_sockets_send: 41,
+        a_class_of_cgroups_has_what_their_sockets_send: 41 variant,
         with_edt_classes_of_cgroups_are_the_same: 15 variant,
         a_reload_changes_what_can_change_and_keeps_flows: 38,
         without_options_the_usual_file_and_the_default_route_are_taken: 7,
@@ -251,7 +252,7 @@ facts! {
         a_second_daemon_on_a_device: 10,
         loopback_and_devices_that_do_not_exist: 2,
         a_device_of_a_type_that_it_does_not_know: 3,
-        a_team_in_place_of_its_ports: 9,
+        a_team_in_place_of_its_ports: 9 variant,
         users_without_privilege: 2,
         values_out_of_bounds: 8,
         key_files_that_are_none: 5,
@@ -261,7 +262,7 @@ facts! {
         top_doctor_and_connectivity_agree_with_the_daemon: 23,
         doctor_names_what_a_killed_daemon_left: 5,
         an_observer_writes_a_trace_of_flows: 9,
-        a_traced_flow_is_as_the_daemon_sees_it: 24,
+        a_traced_flow_is_as_the_daemon_sees_it: 24 variant,
         a_trace_on_a_full_or_read_only_file_system_is_lost_and_the_daemon_stays: 9,
     }
     hosts {
@@ -296,7 +297,7 @@ facts! {
         an_ipip_device: 9 variant,
         a_tunnel_beside_its_ethernet_device: 23 variant,
         an_ipv6_in_ipv4_device: 9 variant,
-        a_tunnel_passes_unheld: 11,
+        a_tunnel_passes_unheld: 11 variant,
         a_pod_behind_veth: 28,
         what_is_forwarded_waits_no_longer_than_before: 20,
         a_segment_that_arrives_whole_has_no_delay_below_zero: 20,
@@ -304,12 +305,12 @@ facts! {
         an_agent_in_a_pod_behind_netkit: 10 variant,
     }
     paths {
-        behind_a_router_that_masquerades_flows_pass_unheld: 80,
+        behind_a_router_that_masquerades_flows_pass_unheld: 80 variant,
         a_firewall_between_hosts_decides_about_oracks: 40 variant,
         on_a_wireguard_device_flows_are_held: 30,
         below_a_wireguard_device_flows_pass_unheld: 30 variant,
         in_ipsec_transport_flows_pass_unheld: 20 variant,
-        in_an_ipsec_tunnel_flows_pass_unheld_and_nothing_tells_of_them_in_clear: 25,
+        in_an_ipsec_tunnel_flows_pass_unheld_and_nothing_tells_of_them_in_clear: 25 variant,
         on_an_xfrm_device_flows_pass_unheld: 30 variant,
         a_policer_that_drops_without_delay_sees_the_same_traffic: 30 variant,
         a_path_that_reorders_sees_the_same_traffic: 30 variant,
@@ -344,14 +345,14 @@ facts! {
         both_get_back_what_they_had: 15 variant,
         one_that_cannot_be_held_is_named_and_none_is_taken: 9,
         one_that_is_removed_and_comes_back_is_held_again: 20 variant,
-        a_bond_with_a_backup_is_held_on_the_slave_that_sends: 32,
+        a_bond_with_a_backup_is_held_on_the_slave_that_sends: 32 variant,
         a_bond_that_balances_is_held_on_both_slaves: 10 variant,
         slaves_are_followed: 10 variant,
     }
     links {
         new_transmit_queues_get_a_qdisc_that_holds: 12,
-        a_device_that_gets_its_second_queue_gets_a_qdisc_for_each: 12,
-        fewer_transmit_queues_hold_and_those_that_come_back_too: 12,
+        a_device_that_gets_its_second_queue_gets_a_qdisc_for_each: 12 variant,
+        fewer_transmit_queues_hold_and_those_that_come_back_too: 12 variant,
         with_edt_new_transmit_queues_get_fq: 10 variant,
         a_changed_mtu_changes_the_quantum_of_each_qdisc: 10,
         a_renamed_device_is_held_on_under_its_new_name: 12,
@@ -370,14 +371,14 @@ facts! {
         more_peers_than_fit_and_silent_peers_harm_nobody: 12,
     }
     scale {
-        thousands_of_held_flows_cost_no_scan: 38,
+        thousands_of_held_flows_cost_no_scan: 38 variant,
         flows_of_one_host_get_equal_shares: 10,
         a_daemon_with_16384_flows_is_small: 15 variant,
     }
     congestion {
         ours_run_in_the_kernel: 113,
         rapid_runs_in_the_kernel: 100 variant,
-        gaps_of_rapid_are_kept: 25,
+        gaps_of_rapid_are_kept: 25 variant,
         no_hardship_stops_a_flow: 30 variant,
     }
     soak {

@@ -309,8 +309,8 @@ const LONE_BYTES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_00
 
 /// Prints the table of docs/unloaded.md: slow start and all that follows it.
 pub fn a_lone_transfer_with_and_without_a_daemon() {
-    println!("| the host has | congestion control | RTT, ms | bytes | without, ms | law off | final | gate |");
-    println!("|---|{}", "---|".repeat(7));
+    println!("| the host has | congestion control | RTT, ms | bytes | without, ms | law off | final | gate | level |");
+    println!("|---|{}", "---|".repeat(8));
     for (qdisc, cc) in [
         ("fq", "cubic"),
         ("fq", "reno"),
@@ -360,7 +360,7 @@ fn lone_row(case: &Lone) {
     };
     median_ms(); // the addresses of the link are known
     let without = median_ms();
-    let with = ["off", "final", "gate"].map(|law| {
+    let with = ["off", "final", "gate", "level"].map(|law| {
         let line_rate = format!("{PATH_MBIT}Mbit/s");
         let options = ["--max-owd", "1s", "--line-rate", &line_rate, "--law", law];
         let _agents = [from, to].map(|host| Agent::start_exactly(host, &options));

@@ -4,9 +4,42 @@
 
 use std::{fmt, str::FromStr};
 
+use onramp_keys::Absent::{Is, Required, Without};
+use onramp_keys::{section, Toml, Value, Wrong};
 use onramp_units::Span;
 
+use super::key::{option, Handling};
+use super::keys::NS;
+use super::values::CgroupPath;
 use crate::prefix::Prefix;
+
+/// The largest T that the data path stores is 2^32 ns.
+pub const LONGEST_T: Span = Span::from_s(4);
+
+section! {
+    /// A class. An empty list matches everything.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Class in "class" with Handling {
+        name: String ["a name"] = Required, option(""), "Its name in messages.";
+        prefixes: Vec<Prefix> = Without("any host"), option(""), "The other end of the flow is one of these hosts.";
+        ports: Vec<Ports> = Without("any port"), option(""), "One end of the flow has one of these TCP ports.";
+        devices: Vec<String> ["a name"] = Without("any device"), option(""), "The flow leaves by one of these devices.";
+        cgroups: Vec<CgroupPath> = Without("any cgroup"), option(""), "The socket that sends was made in one of these cgroups (version 2) or below it: `/system.slice/backup.service`. Of a connection that was accepted, it is the listener's. Flows of pods that this host serves have none.";
+        hold: bool = Is("true"), option(""), "`false`: its flows are measured and never held.";
+        threshold: Option<Span> [NS, LONGEST_T] = Without("law.threshold"), option(""), "Threshold T of its flows. While it is below the error of a delay (`law.threshold`), they pass.";
+    }
+}
+
+impl Class {
+    /// How many rules of the data path it takes: one for each combination.
+    pub fn rules(&self) -> usize {
+        let of = |length: usize| length.max(1);
+        of(self.prefixes.len())
+            * of(self.ports.len())
+            * of(self.devices.len())
+            * of(self.cgroups.len())
+    }
+}
 
 /// The TCP ports from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,28 +81,21 @@ impl fmt::Display for Ports {
     }
 }
 
-/// A class. An empty list matches everything.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Class {
-    pub name: String,
-    pub prefixes: Vec<Prefix>,
-    pub ports: Vec<Ports>,
-    pub devices: Vec<String>,
-    /// Paths below the root of cgroups.
-    pub cgroups: Vec<String>,
-    pub holds: bool,
-    /// None: that of the configuration.
-    pub threshold: Option<Span>,
-}
+impl Value for Ports {
+    type Bounds = ();
+    const WRITTEN: &'static [Toml] = &[Toml::Text, Toml::Integer];
+    const PLACEHOLDER: &'static str = "PORTS";
 
-impl Class {
-    /// How many rules of the data path it takes: one for each combination.
-    pub fn rules(&self) -> usize {
-        let of = |length: usize| length.max(1);
-        of(self.prefixes.len())
-            * of(self.ports.len())
-            * of(self.devices.len())
-            * of(self.cgroups.len())
+    fn read(text: &str, (): ()) -> Result<Ports, Wrong> {
+        text.parse().map_err(Wrong::Other)
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn words((): ()) -> String {
+        "a port or a range such as \"8000-8100\"".to_owned()
     }
 }
 

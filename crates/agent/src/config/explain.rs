@@ -3,10 +3,13 @@
 
 use std::fmt::Write as _;
 
+use onramp_keys::Section;
+
+use super::class::Class;
+use super::configuration::DEFAULT_FILE;
 use super::document::MOST_RULES;
 use super::key::{Change, Daemons, Key};
-use super::keys::{CLASS_KEYS, KEYS, SECTIONS};
-use super::settings::DEFAULT_FILE;
+use super::keys::{all, SECTIONS};
 
 const INTRO: &str = "\
 This page lists every key of the configuration file of `onramp agent run` and `onramp clock run`. They read \
@@ -70,7 +73,7 @@ pub fn explain() -> String {
         out.push('\n');
     }
     let _ = writeln!(out, "[[class]]: {CLASSES}");
-    CLASS_KEYS.iter().for_each(|key| entry(&mut out, key));
+    Class::KEYS.iter().for_each(|key| entry(&mut out, key));
     let _ = write!(out, "\n{EXAMPLE}");
     plain(&out)
 }
@@ -84,7 +87,7 @@ fn entry(out: &mut String, key: &Key) {
     let _ = writeln!(
         out,
         "      {}; default: {}; reload: {}",
-        key.form.words(),
+        key.words(),
         key.default_words(),
         reload(key)
     );
@@ -106,9 +109,9 @@ pub fn explain_markdown() -> String {
             let _ = writeln!(
                 out,
                 "| `{}` | `--{}` | {} | {} | {} | {}{} |",
-                last(key),
+                key.name(),
                 key.option,
-                key.form.words(),
+                key.words(),
                 key.default_words(),
                 reload(key),
                 key.explanation(),
@@ -118,12 +121,12 @@ pub fn explain_markdown() -> String {
         out.push('\n');
     }
     let _ = writeln!(out, "## Classes: `[[class]]`\n{CLASSES}\nAll classes together have at most {MOST_RULES} combinations of prefix, ports, device and cgroup.\n\n| key | value | default | meaning |\n|---|---|---|---|");
-    for key in CLASS_KEYS {
+    for key in Class::KEYS {
         let _ = writeln!(
             out,
             "| `{}` | {} | {} | {} |",
-            last(key),
-            key.form.words(),
+            key.name(),
+            key.words(),
             key.default_words(),
             key.meaning
         );
@@ -133,13 +136,7 @@ pub fn explain_markdown() -> String {
 }
 
 fn keys(section: &'static str) -> impl Iterator<Item = &'static Key> {
-    let of = |key: &Key| key.path.split_once('.').map_or("", |(section, _)| section);
-    KEYS.iter()
-        .filter(move |key| of(key) == section && !key.hidden)
-}
-
-fn last(key: &Key) -> &'static str {
-    key.path.rsplit('.').next().unwrap_or(key.path)
+    all().filter(move |key| key.table() == section && !key.hidden)
 }
 
 fn reload(key: &Key) -> &'static str {

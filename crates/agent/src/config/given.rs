@@ -6,11 +6,10 @@ use std::{ffi::OsStr, path::PathBuf};
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use onramp_law::Law;
+use onramp_keys::{Absent, Toml};
 
-use super::form::Form;
-use super::key::{Absent, Daemons, Key};
-use super::keys::{KEYS, SECTIONS};
+use super::key::Key;
+use super::keys::{self, ClockKeys, Config, LinkKeys, PeerKeys, SECTIONS};
 
 /// What a command line gives: texts by key.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +33,11 @@ pub struct DoctorOptions(pub Given);
 
 /// The keys by which doctor judges.
 const OF_DOCTOR: [&str; 5] = [
-    "devices",
-    "link.line_rate",
-    "peers.prefixes",
-    "clock.source",
-    "clock.bound",
+    Config::devices,
+    LinkKeys::line_rate,
+    PeerKeys::prefixes,
+    ClockKeys::source,
+    ClockKeys::bound,
 ];
 
 /// Names that completions of shells offer. Other texts are read too: the configuration refuses them, with all other
@@ -64,55 +63,38 @@ impl TypedValueParser for Offered {
     }
 }
 
-impl Key {
-    /// Whether `onramp clock run` has it.
-    pub fn is_of_clock(&self) -> bool {
-        self.of != Daemons::Agent
+fn argument(key: &'static Key) -> Arg {
+    let heading = SECTIONS.iter().find(|(name, ..)| *name == key.table());
+    let arg = Arg::new(key.path)
+        .long(key.option)
+        .value_name(key.form.placeholder())
+        .help(help(key))
+        .help_heading(heading.map(|(_, heading, _)| *heading))
+        .hide(key.hidden);
+    match (key.form.names(), key.form.written()) {
+        ([], [Toml::Flag]) => arg
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+        ([], _) if key.form.is_list() => arg.action(ArgAction::Append).value_delimiter(','),
+        ([], _) => arg.allow_hyphen_values(true),
+        (names, _) => arg
+            .hide_possible_values(true)
+            .value_parser(Offered(names.to_vec())),
     }
+}
 
-    /// Whether an option can be given several times.
-    pub fn is_list(&self) -> bool {
-        self.form.element().is_some()
-    }
-
-    fn argument(&'static self) -> Arg {
-        let section = self.path.split_once('.').map_or("", |(section, _)| section);
-        let heading = SECTIONS.iter().find(|(name, ..)| *name == section);
-        let arg = Arg::new(self.path)
-            .long(self.option)
-            .value_name(self.form.placeholder())
-            .help(self.help())
-            .help_heading(heading.map(|(_, heading, _)| *heading))
-            .hide(self.hidden);
-        let offered = |names| {
-            arg.clone()
-                .hide_possible_values(true)
-                .value_parser(Offered(names))
-        };
-        match self.form {
-            Form::Choice(names) => offered(names.to_vec()),
-            Form::Law => offered(Law::all().map(Law::name).collect()),
-            Form::Flag => arg
-                .num_args(0..=1)
-                .require_equals(true)
-                .default_missing_value("true"),
-            Form::List(_) => arg.action(ArgAction::Append).value_delimiter(','),
-            _ => arg.allow_hyphen_values(true),
-        }
-    }
-
-    fn help(&self) -> String {
-        let values = match self.form {
-            Form::Choice(_) | Form::Law => format!(" [{}]", self.form.words().replace('"', "")),
-            _ => String::new(),
-        };
-        let default = match self.absent {
-            Absent::Is("") => String::new(),
-            _ => format!(" [default: {}]", self.default_words()),
-        };
-        let plain = self.explanation().replace('`', "");
-        format!("{}{values}{default}", plain.trim_end_matches('.'))
-    }
+fn help(key: &Key) -> String {
+    let values = match key.form.names() {
+        [] => String::new(),
+        _ => format!(" [{}]", key.form.words().replace('"', "")),
+    };
+    let default = match key.absent {
+        Absent::Is("") => String::new(),
+        _ => format!(" [default: {}]", key.default_words()),
+    };
+    let plain = key.explanation().replace('`', "");
+    format!("{}{values}{default}", plain.trim_end_matches('.'))
 }
 
 fn add(command: Command, wanted: fn(&Key) -> bool) -> Command {
@@ -124,7 +106,7 @@ fn add(command: Command, wanted: fn(&Key) -> bool) -> Command {
             "Configuration file; options override it [default: {} if it exists]",
             super::DEFAULT_FILE
         ));
-    let all = KEYS.iter().filter(|key| wanted(key)).map(Key::argument);
+    let all = keys::all().filter(|key| wanted(key)).map(argument);
     command.arg(config).args(all)
 }
 
@@ -135,7 +117,7 @@ fn take(matches: &ArgMatches) -> Given {
     };
     Given {
         config: matches.get_one("config").cloned(),
-        options: KEYS.iter().filter_map(texts).collect(),
+        options: keys::all().filter_map(texts).collect(),
     }
 }
 
@@ -165,5 +147,5 @@ macro_rules! options {
 }
 
 options!(AgentOptions, |_| true);
-options!(ClockOptions, Key::is_of_clock);
+options!(ClockOptions, |key| key.is_of_clock());
 options!(DoctorOptions, |key| OF_DOCTOR.contains(&key.path));

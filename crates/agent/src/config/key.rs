@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! One key of the configuration: its name in the file and on the command line, its form, default and meaning.
+//! What the daemons add to a key: its option, the daemons that have it, what a reload does, and its relations.
 
-use onramp_law::Law;
+/// A key of the daemons.
+pub type Key = onramp_keys::Key<Handling>;
 
-use super::form::Form;
-
-/// One key.
-pub struct Key {
-    /// Dotted, as in the file.
-    pub path: &'static str,
+/// What the daemons do with a key.
+pub struct Handling {
     /// Its option, without dashes.
     pub option: &'static str,
-    pub form: Form,
-    pub absent: Absent,
-    /// A sentence or more, each with a full stop.
-    pub meaning: &'static str,
     /// What a reload does with another value.
     pub change: Change,
     /// The daemons that have it.
@@ -25,17 +18,6 @@ pub struct Key {
     pub excludes: &'static [&'static str],
     /// For tests and the virtual rack: an option alone, in no file and no document.
     pub hidden: bool,
-}
-
-/// The value of a key that is not set.
-#[derive(Clone, Copy)]
-pub enum Absent {
-    /// This text, as if it had been written.
-    Is(&'static str),
-    /// The text that a constant of another crate gives.
-    From(fn() -> String),
-    /// No value, with this effect.
-    Without(&'static str),
 }
 
 /// What a reload does with a key that has another value than before.
@@ -58,20 +40,10 @@ pub enum Daemons {
     Both,
 }
 
-/// A key of `onramp agent run` that a reload changes.
-pub const fn key(
-    path: &'static str,
-    option: &'static str,
-    form: Form,
-    absent: Absent,
-    meaning: &'static str,
-) -> Key {
-    Key {
-        path,
+/// A key of `onramp agent run` with this option, which a reload changes.
+pub const fn option(option: &'static str) -> Handling {
+    Handling {
         option,
-        form,
-        absent,
-        meaning,
         change: Change::Live,
         of: Daemons::Agent,
         needs: &[],
@@ -80,57 +52,34 @@ pub const fn key(
     }
 }
 
-impl Key {
-    pub const fn restart(mut self) -> Key {
+impl Handling {
+    pub const fn restart(mut self) -> Handling {
         self.change = Change::Restart;
         self
     }
 
-    pub const fn of(mut self, daemons: Daemons) -> Key {
+    pub const fn of(mut self, daemons: Daemons) -> Handling {
         self.of = daemons;
         self
     }
 
-    pub const fn needs(mut self, keys: &'static [&'static str]) -> Key {
+    pub const fn needs(mut self, keys: &'static [&'static str]) -> Handling {
         self.needs = keys;
         self
     }
 
-    pub const fn excludes(mut self, keys: &'static [&'static str]) -> Key {
+    pub const fn excludes(mut self, keys: &'static [&'static str]) -> Handling {
         self.excludes = keys;
         self
     }
 
-    pub const fn hidden(mut self) -> Key {
+    pub const fn hidden(mut self) -> Handling {
         self.hidden = true;
         self
     }
 
-    /// The text of its default, if it has one.
-    pub fn default_text(&self) -> Option<String> {
-        match self.absent {
-            Absent::Is(text) => Some(text.to_owned()),
-            Absent::From(text) => Some(text()),
-            Absent::Without(_) => None,
-        }
-    }
-
-    /// What it means, with the meanings of the names that it takes.
-    pub fn explanation(&self) -> String {
-        let laws = match self.form {
-            Form::Law => Law::all()
-                .map(|law| format!(" `{}`: {}.", law.name(), law.meaning()))
-                .collect(),
-            _ => String::new(),
-        };
-        format!("{}{laws}", self.meaning)
-    }
-
-    /// Its default for people.
-    pub fn default_words(&self) -> String {
-        match self.absent {
-            Absent::Without(effect) => effect.to_owned(),
-            _ => self.default_text().unwrap_or_default(),
-        }
+    /// Whether `onramp clock run` has it.
+    pub fn is_of_clock(&self) -> bool {
+        self.of != Daemons::Agent
     }
 }

@@ -8,7 +8,7 @@ use onramp_law::abi::{onr_ctl, ONR_NEVER_NS};
 use onramp_status::{Ends, Flow, Found, Verdict};
 
 use super::Daemon;
-use crate::args::Threshold;
+use crate::config::Threshold;
 use crate::rules::BELOW_ERROR_NS;
 
 /// Most flows that are named in place of one that does not exist.
@@ -56,7 +56,7 @@ impl Daemon {
     fn threshold_of(&self, ctl: &onr_ctl) -> Option<i64> {
         let own_ns = match (ctl.class_threshold_ns, ctl.law.threshold_ns) {
             (ONR_NEVER_NS | BELOW_ERROR_NS, _) => return None,
-            (0, 0) => match self.args.law.threshold {
+            (0, 0) => match self.config.law.threshold {
                 Threshold::Fixed(span) => span.as_ns(),
                 Threshold::Auto => return None,
             },
@@ -91,7 +91,7 @@ impl Daemon {
             () if ctl.law.sampled == 0 => Verdict::NoSample,
             () if threshold_ns.is_none() => Verdict::NoThreshold,
             () if !is_held => Verdict::Free,
-            () if self.args.observe => Verdict::WouldBeHeld,
+            () if self.config.observe => Verdict::WouldBeHeld,
             () => Verdict::Held,
         }
     }

@@ -9,7 +9,7 @@ use onramp_law::Law;
 use tracing::warn;
 
 use super::{min_owd_ns, Daemon};
-use crate::args::Threshold;
+use crate::config::Threshold;
 use crate::peers::Change;
 use crate::threshold::{thresholds, Margin};
 
@@ -114,8 +114,8 @@ impl Daemon {
             self.datapath.forget_peer(peer)?;
         }
         self.check_delays(now, &heard);
-        match self.args.law.threshold {
-            Threshold::Fixed(_) if self.args.law.law == Law::Off => Ok(()),
+        match self.config.law.threshold {
+            Threshold::Fixed(_) if self.config.law.name == Law::Off => Ok(()),
             Threshold::Fixed(t) => {
                 self.check_threshold(t.as_ns(), &heard);
                 Ok(())
@@ -170,9 +170,9 @@ impl Daemon {
         let acked = |(addr, peer): &(_, onr_peer)| Some((*addr, min_owd_ns(peer)?));
         let acked: Vec<_> = heard.iter().filter_map(acked).collect();
         let margin = Margin {
-            headroom_ns: self.args.law.headroom.as_ns(),
+            headroom_ns: self.config.law.headroom.as_ns(),
             clock_error_ns: self.clock.delay_error_ns(self.params.sigma_ns),
-            burst_ns: self.args.burst(self.links()).as_ns(),
+            burst_ns: self.config.burst(self.links()).as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);
         let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);

@@ -8,7 +8,7 @@ use onramp_status::{Device, RootQdisc};
 use tracing::{info, warn};
 
 use super::Daemon;
-use crate::args::Args;
+use crate::config::Config;
 use crate::datapath::{edge::Place, pace::Pacing, Holder, OnDevice};
 use crate::devices::{self, transmit_queues, Link, Lock, Named, Present};
 
@@ -164,7 +164,7 @@ impl Daemon {
         let context = || format!("cannot attach to {name}");
         let link = Link::of(&name);
         let cfg = self
-            .args
+            .config
             .device_config(&name, &link)
             .with_context(context)?;
         let device = self.datapath.attach(ifindex, &cfg);
@@ -176,7 +176,7 @@ impl Daemon {
             given: name.clone(),
             ifindex,
             link,
-            is_slave: !self.args.dev.contains(&name),
+            is_slave: !self.config.devices.contains(&name),
             name,
             device,
             root_qdisc: RootQdisc::default(),
@@ -184,9 +184,9 @@ impl Daemon {
             _lock: lock,
         };
         if let Some(holder) = member.device.holder() {
-            set_up(holder, &member.name, &self.args);
+            set_up(holder, &member.name, &self.config);
         }
-        if let Some(warning) = self.args.line_rate_warning(&member.name, &link) {
+        if let Some(warning) = self.config.line_rate_warning(&member.name, &link) {
             warn!("{warning}");
         }
         self.members.push(member);
@@ -301,7 +301,7 @@ impl Daemon {
         }
         let missing = self.named.iter().filter(|named| named.ifindex().is_none());
         self.health.missing_devices = missing.map(|named| named.name().to_owned()).collect();
-        self.args.dev = self
+        self.config.devices = self
             .named
             .iter()
             .map(|named| named.name().to_owned())
@@ -314,7 +314,7 @@ impl Daemon {
                 continue;
             };
             let former = std::mem::replace(&mut member.name, name.clone());
-            if !self.args.dev.contains(name) {
+            if !self.config.devices.contains(name) {
                 info!("device {former} is called {name} now; the daemon follows it");
                 self.sockets.rename(&former, name);
             }
@@ -341,7 +341,7 @@ impl Daemon {
         };
         let name = &member.name;
         if let Some(changes) = link.changes(&member.link) {
-            let cfg = self.args.device_config(name, &link)?;
+            let cfg = self.config.device_config(name, &link)?;
             member.device.renew(&cfg)?;
             info!("{name}: {changes}");
             member.link = link;
@@ -406,8 +406,8 @@ impl Daemon {
 }
 
 /// Limits GSO segments as asked, and says what a device with several transmit queues gets.
-fn set_up(holder: &mut Holder, dev: &str, args: &Args) {
-    if let Some(bytes) = args.link.gso_max {
+fn set_up(holder: &mut Holder, dev: &str, config: &Config) {
+    if let Some(bytes) = config.link.gso_max {
         if let Err(error) = holder.limit_gso(bytes.get() as u32) {
             warn!("{dev}: {error:#}; flows are controlled in larger bursts");
         }
@@ -419,7 +419,7 @@ fn set_up(holder: &mut Holder, dev: &str, args: &Args) {
         warn!(
             "{dev} has {queues} transmit queues and, because of {}, one qdisc and one lock for all; on a line \
              faster than 10 Gbit/s compare the throughput with and without On-Ramp",
-            match args.link.shape {
+            match config.link.shape {
                 Some(_) => "--shape",
                 None => "its former root qdisc",
             }

@@ -5,8 +5,7 @@ use onramp_status::Reloaded;
 use tracing::{error, info};
 
 use super::Daemon;
-use crate::args::{Args, Threshold};
-use crate::config::{self, Configuration};
+use crate::config::{self, Configuration, Threshold};
 use crate::rules::{rules, tell_missing};
 
 impl Daemon {
@@ -22,7 +21,7 @@ impl Daemon {
             Err(error) => error!("not reloaded, the former configuration stays: {error:#}"),
         }
         self.notifier.ready(&self.summary());
-        let file = self.configuration.file.as_ref();
+        let file = self.config.file.as_ref();
         Reloaded {
             file: file.map(|file| file.display().to_string()),
             error: outcome.as_ref().err().map(|error| format!("{error:#}")),
@@ -31,19 +30,18 @@ impl Daemon {
     }
 
     fn try_reload(&mut self) -> Result<Vec<String>> {
-        let new = Configuration::load(&self.given, config::Daemon::Agent)?;
-        let changed = self.configuration.changes(&new)?;
-        let mut args = Args::of(&new);
-        args.dev.clone_from(&self.args.dev); // without the key: the routes may have changed
-        let keys = args.keys()?;
-        let peers = args.peers()?;
+        let mut new = Configuration::load(&self.given, config::Daemon::Agent)?;
+        let changed = self.config.changes(&new)?;
+        new.devices.clone_from(&self.config.devices); // without the key: the routes may have changed
+        let keys = new.keys()?;
+        let peers = new.peers()?;
         let configured: Vec<_> = self
             .members
             .iter()
-            .map(|member| args.device_config(member.name(), member.link()))
+            .map(|member| new.device_config(member.name(), member.link()))
             .collect::<Result<_>>()?;
         if let Some(part) = self.clock.part() {
-            part.set_members(&args.clock.fleet)?;
+            part.set_members(&new.fleet)?;
             part.set_keys(keys.clone());
         }
 
@@ -56,12 +54,12 @@ impl Daemon {
         }
         let change = self.peers.replace(peers);
         self.apply(change)?;
-        self.datapath.set_served(&args.peers.serve)?;
-        if let Threshold::Fixed(_) = args.law.threshold {
+        self.datapath.set_served(&new.peers.serve)?;
+        if let Threshold::Fixed(_) = new.law.threshold {
             self.forget_thresholds()?;
         }
-        tell_missing(&args.classes);
-        (self.args, self.configuration) = (args, new);
+        tell_missing(&new.classes);
+        self.config = new;
         self.set_rules()?;
         Ok(changed)
     }
@@ -69,7 +67,8 @@ impl Daemon {
     /// Gives the data path the classes, with the devices and cgroups that are there now.
     pub(super) fn set_rules(&mut self) -> Result<()> {
         let rules = rules(
-            &self.args.classes,
+            &self.config.classes,
+            self.config.others,
             &self.floors,
             |dev| self.index(dev),
             crate::cgroup::find,

@@ -6,14 +6,14 @@ use onramp_law::abi::onr_clock_params;
 use onramp_units::Span;
 
 use super::Daemon;
-use crate::args::Args;
+use crate::config::Configuration;
 use crate::floor::{Floors, Limit, Of};
 use crate::source::Source;
 
 impl Daemon {
     /// Gives the data path the clock as it is now. The rules of classes follow with the next look.
     pub(super) fn renew(&mut self) -> Result<()> {
-        self.params = params(&mut self.clock, &self.args, &mut self.floors);
+        self.params = params(&mut self.clock, &self.config, &mut self.floors);
         self.health.thresholds_below_error = self.floors.list();
         self.health.times_below_error = self.floors.times();
         self.datapath.set_clock(&self.params)
@@ -22,7 +22,11 @@ impl Daemon {
 
 /// The parameters from now on. Their lease has ended without fleet time, and while the clock is not good enough for
 /// `law.threshold`.
-pub(super) fn params(clock: &mut Source, args: &Args, floors: &mut Floors) -> onr_clock_params {
+pub(super) fn params(
+    clock: &mut Source,
+    config: &Configuration,
+    floors: &mut Floors,
+) -> onr_clock_params {
     let mut params = clock.renew();
     let now = now_mono_ns();
     if params.lease_expires_mono_ns <= now {
@@ -31,7 +35,7 @@ pub(super) fn params(clock: &mut Source, args: &Args, floors: &mut Floors) -> on
     }
     let sigma = Span::from_ns(params.sigma_ns);
     let error = Span::from_ns(clock.delay_error_ns(params.sigma_ns));
-    floors.compare(&Limit::all(args), error, sigma, args.clock.lease, now);
+    floors.compare(&Limit::all(config), error, sigma, config.clock.lease, now);
     if floors.is_below(&Of::Law) {
         params.lease_expires_mono_ns = 0;
     }

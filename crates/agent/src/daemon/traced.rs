@@ -11,36 +11,39 @@ use onramp_trace::Device;
 use onramp_units::Time;
 
 use super::Daemon;
-use crate::args::{Args, Threshold};
+use crate::config::{Addresses, Config, Threshold};
 use crate::devices::{self, Link};
 use crate::trace::{head, File, Names, Now, Trace, MOST_SEEN};
 
 /// A trace if one is wanted, or the daemon observes.
-pub(super) fn begin(args: &Args, clock: &str) -> Result<Option<Trace>> {
-    if args.trace.path.is_none() && !args.observe {
+pub(super) fn begin(config: &Config, clock: &str) -> Result<Option<Trace>> {
+    if config.trace.path.is_none() && !config.observe {
         return Ok(None);
     }
     let device = |name: &String| Device {
         name: name.clone(),
-        line_rate_bits_per_s: args
+        line_rate_bits_per_s: config
             .line_rate(&Link::of(name))
             .map(|rate| rate.bits_per_s()),
     };
-    let devices = devices::present(&args.dev).iter().map(device).collect();
-    let head = head(&args.trace, args.observe, clock, devices);
-    let begin = |path: &std::path::PathBuf| File::begin(path, &args.trace, &head);
-    let file = args.trace.path.as_ref().map(begin).transpose()?;
-    let names = match args.trace.hashed {
-        true => Names::Hashed(args.keys()?.signing()),
-        false => Names::Plain,
+    let devices = devices::present(&config.devices)
+        .iter()
+        .map(device)
+        .collect();
+    let head = head(&config.trace, config.observe, clock, devices);
+    let begin = |path: &std::path::PathBuf| File::begin(path, &config.trace, &head);
+    let file = config.trace.path.as_ref().map(begin).transpose()?;
+    let names = match config.trace.addresses {
+        Addresses::Hashed => Names::Hashed(config.keys()?.signing()),
+        Addresses::Plain => Names::Plain,
     };
-    Ok(Some(Trace::new(&args.trace, names, file)))
+    Ok(Some(Trace::new(&config.trace, names, file)))
 }
 
 impl Daemon {
     /// Time between two looks.
     pub(super) fn trace_period(&self) -> Duration {
-        Duration::from_nanos(self.args.trace.look.as_ns().max(1) as u64)
+        Duration::from_nanos(self.config.trace.look.as_ns().max(1) as u64)
     }
 
     /// One look.
@@ -67,7 +70,7 @@ impl Daemon {
     fn with_now<T>(&self, run: impl FnOnce(&Now<'_>) -> T) -> T {
         let mono_ns = now_mono_ns();
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let threshold_ns = |peer: IpAddr| match self.args.law.threshold {
+        let threshold_ns = |peer: IpAddr| match self.config.law.threshold {
             Threshold::Fixed(span) => Some(span.as_ns()),
             Threshold::Auto => Some(self.thresholds.get(&peer)?.threshold_ns),
         };

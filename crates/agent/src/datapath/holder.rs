@@ -14,22 +14,12 @@ use super::{
     edt::Edt,
     shared::Shared,
 };
+use crate::config::Path;
 
 /// Where a kernel describes its types.
 pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// The name of the type that it has if it takes qdiscs in BPF.
 const QDISC_TYPE: &[u8] = b"\0bpf_struct_ops_Qdisc_ops\0";
-
-/// `path`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// `edge` where the kernel has BPF qdiscs, else `edt`
-    Auto,
-    /// A qdisc in BPF, from Linux 6.16 on
-    Edge,
-    /// Times of departure that the fq qdisc obeys. A hold does not end early
-    Edt,
-}
 
 /// What holds, on its device.
 pub enum Holder {

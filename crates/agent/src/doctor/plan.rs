@@ -7,7 +7,7 @@ use onramp_units::Rate;
 
 use super::{Finding, State};
 use crate::{
-    config::{Configuration, Daemon, DoctorOptions, Given},
+    config::{ClockSource, Configuration, Daemon, DoctorOptions, Given},
     devices,
 };
 
@@ -42,14 +42,13 @@ impl Plan {
             Ok(found) => (found, 0),
             Err(errors) => (load(&without_file)?, errors.count()),
         };
-        let peers: Option<Vec<crate::prefix::Prefix>> = found.get("peers.prefixes");
-        let has_fleet = found.of::<String>("clock.source") == "huygens";
+        let has_fleet = found.clock.source == ClockSource::Huygens;
         Ok(Plan {
             file: Configuration::file_of(given),
             mistakes,
-            devices: found.get("devices").unwrap_or_default(),
-            has_peers: has_fleet || peers.is_some_and(|peers| !peers.is_empty()),
-            line_rate: found.get("link.line_rate"),
+            devices: found.devices.clone(),
+            has_peers: has_fleet || !found.peers.prefixes.is_empty(),
+            line_rate: found.link.line_rate,
         })
     }
 

@@ -33,7 +33,7 @@ pub struct Config {
 
 /// A registration; it ends when dropped.
 pub struct Etcd {
-    told: Arc<Mutex<status::Fleet>>,
+    shown: Arc<Mutex<status::Fleet>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -45,14 +45,14 @@ impl Etcd {
     /// # Errors
     /// Another node has the name, or etcd refuses this host.
     pub fn start(config: Config, rosters: Sender<Roster>, unfit: Arc<AtomicBool>) -> Result<Etcd> {
-        let told = Arc::new(Mutex::new(status::Fleet::default()));
+        let shown = Arc::new(Mutex::new(status::Fleet::default()));
         let (stop, stopped) = oneshot::channel();
         let (first, outcome) = mpsc::channel();
         let driver = Driver {
             registration: Registration::new(config.registration.clone(), now_mono_ns()),
             config,
             session: None,
-            told: Arc::clone(&told),
+            shown: Arc::clone(&shown),
             rosters,
             unfit,
             first: Some(first),
@@ -63,7 +63,7 @@ impl Etcd {
         let run = move || runtime.block_on(driver.run(stopped));
         let thread = thread::Builder::new().name("etcd".into()).spawn(run)?;
         let etcd = Etcd {
-            told,
+            shown,
             stop: Some(stop),
             thread: Some(thread),
         };
@@ -78,8 +78,11 @@ impl Etcd {
     }
 
     /// The fleet for the status.
-    pub fn told(&self) -> status::Fleet {
-        self.told.lock().expect("the thread does not panic").clone()
+    pub fn shown(&self) -> status::Fleet {
+        self.shown
+            .lock()
+            .expect("the thread does not panic")
+            .clone()
     }
 }
 
@@ -97,7 +100,7 @@ struct Driver {
     config: Config,
     registration: Registration,
     session: Option<Session>,
-    told: Arc<Mutex<status::Fleet>>,
+    shown: Arc<Mutex<status::Fleet>>,
     rosters: Sender<Roster>,
     unfit: Arc<AtomicBool>,
     /// Takes the outcome of the first session.
@@ -145,7 +148,7 @@ impl Driver {
             }
             Action::Disconnect => self.session = None,
             Action::Publish(roster) => drop(self.rosters.send(roster)),
-            Action::Show(told) => *self.told.lock().expect("readers do not panic") = told,
+            Action::Show(shown) => *self.shown.lock().expect("readers do not panic") = shown,
             Action::Say(news) => self.say(news),
             Action::End => {}
         }

@@ -12,7 +12,7 @@ use anyhow::{anyhow, Context, Result};
 use onramp_trace::{Head, Record};
 use tracing::warn;
 
-use super::TraceArgs;
+use crate::config::TraceKeys;
 use crate::trouble::Trouble;
 
 /// Texts that wait for the disk, each of one look.
@@ -32,13 +32,13 @@ impl File {
     ///
     /// # Errors
     /// There is no thread.
-    pub fn begin(path: &Path, args: &TraceArgs, head: &Head) -> Result<File> {
+    pub fn begin(path: &Path, keys: &TraceKeys, head: &Head) -> Result<File> {
         let status = onramp_status::Trace {
             path: path.to_owned(),
             ..Default::default()
         };
         let status: Shared = Arc::new(Mutex::new(status));
-        let writer = Writer::new(path, args, head);
+        let writer = Writer::new(path, keys, head);
         let (texts, waiting) = sync_channel(WAITING);
         let shared = status.clone();
         let run = move || write_all(writer, &waiting, &shared);
@@ -119,11 +119,11 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(path: &Path, args: &TraceArgs, head: &Head) -> Writer {
+    fn new(path: &Path, keys: &TraceKeys, head: &Head) -> Writer {
         Writer {
             path: path.to_owned(),
-            max_bytes: args.max_size.get(),
-            keep: args.keep,
+            max_bytes: keys.max_size.get(),
+            keep: keys.keep,
             head: line(&Record::Head(head.clone())).unwrap_or_default(),
             open: None,
         }

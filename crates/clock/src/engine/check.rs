@@ -217,16 +217,16 @@ impl Engine {
     /// Fleet time of a stamp of this host's own clock, ns; 0 without.
     fn fleet_ns(&self, own_ns: i64) -> i64 {
         let own = Time::from_ticks(own_ns);
-        let course = self.told.course.as_ref().filter(|_| own_ns != 0);
+        let course = self.published.course.as_ref().filter(|_| own_ns != 0);
         course.map_or(0, |course| course.at(own).fleet(own).ticks())
     }
 
     /// The same for a neighbour that compares its own with it; 0 also while this host's is too unsure for that.
     pub(super) fn told_fleet_ns(&self, own_ns: i64) -> i64 {
         let own = Time::from_ticks(own_ns);
-        let course = self.told.course.as_ref();
+        let course = self.published.course.as_ref();
         let sigma_ns = course.map_or(f64::INFINITY, |course| course.at(own).sigma_at(own));
-        if libm::hypot(sigma_ns, self.told.trust.doubt_ns) > self.wrong_ns() {
+        if libm::hypot(sigma_ns, self.published.trust.doubt_ns) > self.wrong_ns() {
             return 0;
         }
         self.fleet_ns(own_ns)
@@ -247,10 +247,10 @@ impl Engine {
         for (address, member) in &mut self.members {
             seen.extend(member.end.seen.drain(..).map(|seen| (*address, seen)));
         }
-        if self.told.course.is_none() {
+        if self.published.course.is_none() {
             self.checks.clear();
-            self.told.trust.doubt_ns = 0.0;
-            self.told.trust.is_withheld = false;
+            self.published.trust.doubt_ns = 0.0;
+            self.published.trust.is_withheld = false;
             return;
         }
         for (neighbour, seen) in seen {
@@ -274,8 +274,9 @@ impl Engine {
         let pairs = self.checks.values().map(|check| check.latest_own_ns);
         let latest_own_ns = pairs.fold(self.verdict_own_ns, i64::max);
         let is_withheld = own_ns - latest_own_ns > UNCONFIRMED_NS;
-        self.told.counters.withheld += u64::from(is_withheld && !self.told.trust.is_withheld);
-        self.told.trust.is_withheld = is_withheld;
+        self.published.counters.withheld +=
+            u64::from(is_withheld && !self.published.trust.is_withheld);
+        self.published.trust.is_withheld = is_withheld;
     }
 
     /// The delay by fleet time of a pair: that of the slower probe, so that one wrong stamp does not count.
@@ -303,26 +304,27 @@ impl Engine {
             self.noise.learn(NOTICED * sigma_ns);
         }
         let noise_ns = self.noise.noticed_ns();
-        let is_doubted = self.told.trust.doubt_ns > 0.0;
+        let is_doubted = self.published.trust.doubt_ns > 0.0;
         self.checks
             .values_mut()
             .for_each(|check| check.end_window(is_doubted, noise_ns));
     }
 
     fn doubt(&mut self, doubt_ns: f64) {
-        self.told.counters.doubts += u64::from(doubt_ns > 0.0 && self.told.trust.doubt_ns == 0.0);
-        self.told.trust.doubt_ns = doubt_ns;
+        self.published.counters.doubts +=
+            u64::from(doubt_ns > 0.0 && self.published.trust.doubt_ns == 0.0);
+        self.published.trust.doubt_ns = doubt_ns;
         if doubt_ns > self.wrong_ns() {
             warn!("clock: fleet time is {:.0} us off on this host by what its neighbours say: no fleet time until the next verdict", doubt_ns / 1e3);
-            self.told.counters.clock_jumps += 1;
+            self.published.counters.clock_jumps += 1;
             self.begin_anew();
         }
     }
 
     /// The clock is another one than before: no fleet time, and nothing that was measured counts.
     pub(super) fn begin_anew(&mut self) {
-        self.told.course = None;
-        self.told.trust.doubt_ns = 0.0;
+        self.published.course = None;
+        self.published.trust.doubt_ns = 0.0;
         self.forget();
         for probed in &mut self.probed {
             probed.end = NearEnd::default();

@@ -42,7 +42,7 @@ impl Engine {
         }
         stepped |= self.take_in(machine);
         if stepped {
-            self.told.counters.wall_steps += 1;
+            self.published.counters.wall_steps += 1;
             self.forget();
         }
         second_at
@@ -95,7 +95,7 @@ impl Engine {
     pub(super) fn past(&mut self, stamped: Option<Stamped>) -> Option<i64> {
         let stamped = stamped?;
         let is_past = stamped.at_mono_ns.saturating_sub(stamped.read_mono_ns) < FUTURE_NS;
-        self.told.counters.stamps_of_the_future += u64::from(!is_past);
+        self.published.counters.stamps_of_the_future += u64::from(!is_past);
         is_past.then_some(stamped.at_mono_ns)
     }
 
@@ -110,7 +110,7 @@ impl Engine {
         });
         let seq = acks[0].seq;
         self.remember(id, Sent::Ack { to, seq });
-        self.told.counters.pairs_acked += 1;
+        self.published.counters.pairs_acked += 1;
         Some((to, acks.map(|ack| self.encode(to, seq, Body::Ack(ack)))))
     }
 
@@ -120,7 +120,7 @@ impl Engine {
         probed.end.begin(seq);
         let (to, complete) = (probed.far, probed.end.complete());
         self.remember(id, Sent::Probe { edge, seq });
-        self.told.counters.pairs_sent += 1;
+        self.published.counters.pairs_sent += 1;
         let probe = |index: u8| {
             let of = |stamps: [i64; 2]| self.told_fleet_ns(stamps[usize::from(index)]);
             Probe {
@@ -148,7 +148,7 @@ impl Engine {
     pub(super) fn send(&mut self, machine: &mut dyn Machine, datagram: &[u8], to: SocketAddr) {
         let around = if to.is_ipv4() { WIRE_V4 } else { WIRE_V6 };
         if machine.send(datagram, to) {
-            self.told.cost.wire_bytes += datagram.len() as u64 + around;
+            self.published.cost.wire_bytes += datagram.len() as u64 + around;
         }
     }
 }

@@ -35,7 +35,7 @@ impl Engine {
 
     /// The fleet time that this host follows, with its reference at now; none if it is too old.
     fn follows(&self, now: i64) -> Option<Correction> {
-        let course = self.told.course.as_ref()?;
+        let course = self.published.course.as_ref()?;
         let own = self.own.read(now);
         let correction = course.at(own);
         (now - course.heard_mono_ns < FORGOTTEN_NS).then_some(Correction {
@@ -50,17 +50,17 @@ impl Engine {
     /// may have recorded the report of a host that is silent now.
     pub(super) fn take_report(&mut self, from: SocketAddr, mut report: Report, now: i64) {
         let own = self.own.read(now);
-        let course = self.told.course.as_ref();
+        let course = self.published.course.as_ref();
         let present = course.map(|course| course.at(own).fleet(own));
         let is_present = |follows: &Correction| {
             let sent = follows.fleet(follows.reference);
             present.is_none_or(|present| (present - sent).as_ns().unsigned_abs() < OLD_NS as u64)
         };
         if !report.follows.as_ref().is_none_or(is_present) {
-            self.told.counters.stale += 1;
+            self.published.counters.stale += 1;
             report.follows = None;
         }
-        self.told.counters.reports_taken += 1;
+        self.published.counters.reports_taken += 1;
         if let Some(central) = &mut self.central {
             central.take(from, report);
         }
@@ -73,7 +73,7 @@ impl Engine {
         };
         let is_excluded = |(_, verdict): &&(_, Verdict)| verdict.state == State::Contradictory;
         let excluded = verdicts.iter().filter(is_excluded);
-        self.told.contradictory = excluded.map(|(host, _)| *host).collect();
+        self.published.contradictory = excluded.map(|(host, _)| *host).collect();
         let wall = self.wall(now);
         for (to, verdict) in verdicts {
             let answers = self.members.get(&to).map_or(0, |m| m.reports.newest());

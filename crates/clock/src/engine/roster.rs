@@ -36,7 +36,7 @@ impl Engine {
             }
             some => {
                 *some = None;
-                self.told.contradictory.clear();
+                self.published.contradictory.clear();
             }
         }
         if (roster.leader, roster.term) != (self.roster.leader, self.roster.term) {
@@ -89,23 +89,23 @@ impl Engine {
 
     /// A host of a newer term was heard while the registry does not answer: the leader may have been
     /// replaced, and there may be another fleet time.
-    pub(super) fn depose(&mut self, term: u64, now: i64) {
+    pub(super) fn step_down(&mut self, term: u64, now: i64) {
         if self.roster.certain || term <= self.roster.term || self.roster.leader.is_none() {
             return;
         }
         warn!("clock: another host was elected leader: no fleet time until etcd answers");
-        self.told.counters.deposed += 1;
+        self.published.counters.deposed += 1;
         self.roster.leader = None;
         self.central = None;
-        self.told.contradictory.clear();
-        self.told.course = None;
+        self.published.contradictory.clear();
+        self.published.course = None;
         self.publish(now);
     }
 
     /// Counts a message of another version, and logs each such host once.
     pub(super) fn speaks_otherwise(&mut self, from: SocketAddr, version: u8) {
-        self.told.counters.other_versions += 1;
-        let named = &mut self.told.other_versions;
+        self.published.counters.other_versions += 1;
+        let named = &mut self.published.other_versions;
         if named.len() < MOST_NAMED && named.insert(from, version).is_none() {
             warn!("clock: {from} uses version {version} of the protocol, this host uses {VERSION}; upgrade one of them");
         }

@@ -13,9 +13,9 @@ use crate::{
 impl Engine {
     /// Fleet time, while it is valid.
     pub(super) fn fleet_clock(&self, now: i64) -> Option<FleetClock> {
-        self.told
+        self.published
             .course?
-            .clock(&self.own.scale, self.told.trust.doubt_ns, now)
+            .clock(&self.own.scale, self.published.trust.doubt_ns, now)
     }
 
     /// This host's system clock, for the hosts that follow it.
@@ -34,22 +34,22 @@ impl Engine {
     pub(super) fn compare(&mut self, wall: Option<&Wall>, now: i64) {
         let wall = wall.filter(|wall| wall.is_believable());
         let (Some(wall), Some(clock)) = (wall, self.fleet_clock(now)) else {
-            self.told.system.ahead_ns = None;
+            self.published.system.ahead_ns = None;
             return;
         };
         let (reads_ns, fast) = self.system.read(&self.own.scale, now);
         let ahead_ns = reads_ns.saturating_sub(wall.read(clock.fleet(now)));
-        self.told.system.ahead_ns = Some(ahead_ns);
+        self.published.system.ahead_ns = Some(ahead_ns);
         if self.central.is_some() {
-            return self.coast(now);
+            return self.hold_over(now);
         }
-        if self.told.system.follows != Follows::Leader {
+        if self.published.system.follows != Follows::Leader {
             return;
         }
         if self.system.is_contested() {
             return self.give_up("another program changes its rate; stop it (chronyd, ntpd, systemd-timesyncd) or drop --discipline");
         }
-        let rate = self.told.system.rate;
+        let rate = self.published.system.rate;
         let should = (1.0 + clock.drift) * (1.0 + wall.drift);
         let needed = should / fast * (1.0 + rate) - 1.0;
         self.needed = needed.clamp(-MOST_RATE, MOST_RATE);
@@ -60,19 +60,21 @@ impl Engine {
     }
 
     /// Without a verdict to follow, the system clock keeps the last correct rate.
-    pub(crate) fn coast(&mut self, now: i64) {
-        if self.told.system.follows == Follows::Leader && self.told.system.rate != self.needed {
+    pub(crate) fn hold_over(&mut self, now: i64) {
+        if self.published.system.follows == Follows::Leader
+            && self.published.system.rate != self.needed
+        {
             match self.system.is_contested() {
                 true => self.give_up("another program has changed its rate"),
                 false => self.run_system(self.needed, now),
             }
-            self.needed = self.told.system.rate;
+            self.needed = self.published.system.rate;
         }
     }
 
     fn run_system(&mut self, rate: f64, now: i64) {
         match self.system.run(rate, &mut self.own.scale, now) {
-            Ok(rate) => self.told.system.rate = rate,
+            Ok(rate) => self.published.system.rate = rate,
             Err(error) => self.give_up(&format!("the kernel refuses to set it: {error}")),
         }
     }
@@ -82,7 +84,7 @@ impl Engine {
             "clock: the system clock is stepped by {} ms",
             by_ns / 1_000_000
         );
-        self.told.counters.system_steps += 1;
+        self.published.counters.system_steps += 1;
         if let Err(error) = self.system.step(by_ns) {
             self.give_up(&format!("the kernel refuses: {error}"));
         }
@@ -90,6 +92,6 @@ impl Engine {
 
     fn give_up(&mut self, why: &str) {
         warn!("clock: the system clock no longer follows the leader's: {why}");
-        self.told.system.follows = Follows::GivenUp(why.to_owned());
+        self.published.system.follows = Follows::GivenUp(why.to_owned());
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+mod leaders;
 mod replay;
 
 use super::*;
@@ -133,7 +134,7 @@ fn stepped(central: &mut Central) -> central::Verdicts {
 }
 
 fn offset(engine: &Engine, now: i64) -> Option<i64> {
-    let course = engine.told.course.as_ref()?;
+    let course = engine.published.course.as_ref()?;
     Some(
         course
             .at(Time::from_ticks(now))
@@ -156,7 +157,7 @@ fn new_keys_take_the_place_of_the_former_ones() {
     say.send(new.clone()).unwrap();
     engine.take_news(NOW);
     hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
-    assert_eq!(engine.told.counters.bad_tag, 1);
+    assert_eq!(engine.published.counters.bad_tag, 1);
     let message = Message {
         seq: 2,
         term: 0,
@@ -179,7 +180,7 @@ fn a_verdict_is_followed_without_a_jump_and_met() {
     // Two windows later, the next verdict being lost, it is on the new line, not beyond it.
     let later = next + 2 * WINDOW_NS;
     assert_eq!(offset(&engine, later), Some(30_000 + 40_000));
-    assert_eq!(engine.told.counters.fleet_steps, 0);
+    assert_eq!(engine.published.counters.fleet_steps, 0);
     hear(
         &mut engine,
         1,
@@ -188,13 +189,19 @@ fn a_verdict_is_followed_without_a_jump_and_met() {
         later,
     );
     assert_eq!(offset(&engine, later), Some(10_000_000));
-    assert_eq!(engine.told.counters.fleet_steps, 1);
+    assert_eq!(engine.published.counters.fleet_steps, 1);
 }
 
 #[test]
 fn a_verdict_is_good_for_a_lease_however_often_it_is_repeated() {
     let mut engine = engine();
-    let until = |engine: &Engine| engine.told.course.expect("a course").valid_until_mono_ns;
+    let until = |engine: &Engine| {
+        engine
+            .published
+            .course
+            .expect("a course")
+            .valid_until_mono_ns
+    };
     hear(
         &mut engine,
         1,
@@ -211,7 +218,7 @@ fn a_verdict_is_good_for_a_lease_however_often_it_is_repeated() {
         NOW + 1_000_000_000,
     );
     assert_eq!(until(&engine), NOW + 5_000_000_000);
-    assert_eq!(engine.told.counters.repeated, 1);
+    assert_eq!(engine.published.counters.repeated, 1);
     // After a silence an old number is taken again, but not for longer than its own time allows.
     let late = NOW + 6_000_000_000;
     hear(
@@ -262,8 +269,11 @@ fn nonsense_of_the_coordinator_is_refused() {
     for (n, correction) in nonsense.iter().enumerate() {
         hear(&mut engine, 1, 1 + n as u64, verdict(*correction), NOW);
     }
-    assert_eq!(engine.told.counters.verdicts_refused, nonsense.len() as u64);
-    assert!(engine.told.course.is_none());
+    assert_eq!(
+        engine.published.counters.verdicts_refused,
+        nonsense.len() as u64
+    );
+    assert!(engine.published.course.is_none());
 }
 
 #[test]
@@ -277,8 +287,8 @@ fn only_the_coordinator_rules_and_only_members_speak() {
         edges: vec![],
     };
     hear(&mut engine, 1, 1, Body::Report(nothing), NOW); // we are no coordinator
-    assert_eq!(engine.told.counters.strangers, 3);
-    assert!(engine.told.course.is_none());
+    assert_eq!(engine.published.counters.strangers, 3);
+    assert!(engine.published.course.is_none());
 }
 
 #[test]
@@ -295,11 +305,11 @@ fn who_is_not_believed_has_no_fleet_time() {
     };
     hear(&mut engine, 1, 2, state(State::Apart), NOW);
     assert!(
-        engine.told.course.is_some(),
+        engine.published.course.is_some(),
         "a window without edges is extrapolated over"
     );
     hear(&mut engine, 1, 3, state(State::Contradictory), NOW);
-    assert!(engine.told.course.is_none());
+    assert!(engine.published.course.is_none());
 }
 
 #[test]
@@ -319,7 +329,10 @@ fn a_repeated_pair_of_probes_is_acked_once() {
     assert_eq!(engine.acks, [address(1)]);
     // The first of them is older than the second by then.
     assert_eq!(
-        (engine.told.counters.stale, engine.told.counters.repeated),
+        (
+            engine.published.counters.stale,
+            engine.published.counters.repeated
+        ),
         (1, 1)
     );
 }
@@ -359,7 +372,7 @@ fn a_stamp_of_the_future_is_not_used() {
         let acks = end.acks(1).expect("the pair is complete");
         assert_eq!(acks.map(|ack| ack.received_mono_ns), [expected; 2]);
     }
-    let counters = &engine.told.counters;
+    let counters = &engine.published.counters;
     assert_eq!((counters.stamps_of_the_future, counters.unstamped), (4, 4));
 }
 
@@ -371,77 +384,6 @@ fn roster(hosts: &[u8], leader: u8, term: u64) -> Roster {
         term,
         certain: true,
     }
-}
-
-#[test]
-fn a_replaced_leader_misleads_nobody() {
-    let mut engine = engine();
-    engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
-    let said = |offset_ns| verdict(correction(NOW, offset_ns));
-    hear_of(&mut engine, 5, 1, 1, said(1_000), NOW);
-    assert_eq!(offset(&engine, NOW), Some(1_000));
-    // Host 3's first verdict comes before we have heard that it leads: its repetition counts.
-    hear_of(&mut engine, 9, 3, 2, said(2_000), NOW);
-    assert_eq!(engine.told.counters.strangers, 1);
-    engine.adopt(roster(&[1, 2, 3], 3, 9), NOW);
-    hear_of(&mut engine, 9, 3, 2, said(2_000), NOW);
-    assert_eq!(engine.told.counters.verdicts_taken, 2);
-    hear_of(&mut engine, 5, 1, 3, said(900_000), NOW);
-    hear_of(&mut engine, 9, 1, 4, said(900_000), NOW);
-    let counters = &engine.told.counters;
-    assert_eq!((counters.old_terms, counters.strangers), (1, 2));
-    let later = NOW + WINDOW_NS;
-    assert_eq!(offset(&engine, later), Some(2_000 + 20_000));
-}
-
-#[test]
-fn a_member_that_comes_or_goes_leaves_the_other_edges_as_they_are() {
-    let mut engine = engine_of(1);
-    let edge = engine.probed.iter_mut().find(|edge| edge.far == address(2));
-    edge.expect("all pairs").end.begin(77);
-    engine.adopt(roster(&[1, 2], 1, 5), NOW);
-    engine.adopt(roster(&[1, 2, 4], 1, 5), NOW);
-    let ack = Body::Ack(Probe {
-        seq: 77,
-        ..Probe::default()
-    });
-    hear_of(&mut engine, 5, 2, 77, ack, NOW);
-    assert_eq!(engine.told.counters.unasked, 0);
-    let far: Vec<SocketAddr> = engine.probed.iter().map(|edge| edge.far).collect();
-    assert!(!far.contains(&address(3)), "{far:?}");
-    // Who is not registered, or not any more, has nobody.
-    engine.adopt(roster(&[2, 4], 2, 6), NOW);
-    assert!(engine.probed.is_empty() && engine.central.is_none());
-}
-
-/// Only while the registry is silent does a newer term say more than it did.
-#[test]
-fn a_leader_cut_off_with_its_followers_gives_way_to_a_newer_one() {
-    let mut engine = engine_of(1);
-    engine.adopt(roster(&[1, 2, 3], 1, 5), NOW);
-    hear_of(&mut engine, 5, 1, 1, verdict(correction(NOW, 1_000)), NOW);
-    hear_of(&mut engine, 9, 3, 1, Body::Notice { answers: 0 }, NOW);
-    assert!(engine.central.is_some() && engine.told.course.is_some());
-    engine.roster.certain = false;
-    hear_of(&mut engine, 5, 3, 2, Body::Notice { answers: 0 }, NOW);
-    assert!(engine.central.is_some() && engine.told.course.is_some());
-    hear_of(&mut engine, 9, 3, 3, Body::Notice { answers: 0 }, NOW);
-    assert!(engine.central.is_none() && engine.told.course.is_none());
-    assert_eq!(engine.told.counters.deposed, 1);
-    engine.adopt(roster(&[1, 2, 3], 3, 9), NOW);
-    hear_of(&mut engine, 9, 3, 4, verdict(correction(NOW, 2_000)), NOW);
-    assert_eq!(offset(&engine, NOW), Some(2_000));
-}
-
-#[test]
-fn a_stranger_of_an_older_term_is_told_so() {
-    let mut engine = engine();
-    engine.adopt(roster(&[2, 3], 3, 9), NOW);
-    let probe = || Body::Probe(Probe::default());
-    hear_of(&mut engine, 9, 1, 1, probe(), NOW);
-    assert_eq!(engine.outdated, None);
-    hear_of(&mut engine, 5, 1, 2, probe(), NOW);
-    assert_eq!(engine.outdated, Some((address(1), 2)));
 }
 
 /// True time is fleet time; the leader's system clock is a second ahead of it and 1 ppm too fast, ours
@@ -484,11 +426,11 @@ fn the_system_clock_steps_once_and_then_follows() {
             assert!(off_ns.abs() < 200, "{off_ns} ns in window {window}");
         }
     }
-    assert_eq!(engine.told.counters.system_steps, 1);
+    assert_eq!(engine.published.counters.system_steps, 1);
     // Nobody says more: it goes on as fast as it should, not as fast as slewed it last.
     now += 10 * WINDOW_NS;
-    engine.coast(now);
-    assert!((engine.told.system.rate - (1e-6 - 2e-5)).abs() < 1e-9);
+    engine.hold_over(now);
+    assert!((engine.published.system.rate - (1e-6 - 2e-5)).abs() < 1e-9);
     let off_ns = off_ns(&mut engine, now);
     assert!(off_ns.abs() < 1_000, "{off_ns} ns");
 }
@@ -509,11 +451,11 @@ fn a_system_clock_that_nobody_asked_to_set_is_only_compared() {
         })
     };
     hear(&mut engine, 1, 1, body(5, 0.0), NOW);
-    assert!(engine.told.system.ahead_ns.is_some());
-    assert_eq!(engine.told.system.rate, 0.0);
+    assert!(engine.published.system.ahead_ns.is_some());
+    assert_eq!(engine.published.system.rate, 0.0);
     // A leader's clock that cannot be one says nothing.
     hear(&mut engine, 1, 2, body(5, 0.1), NOW);
-    assert_eq!(engine.told.system.ahead_ns, None);
+    assert_eq!(engine.published.system.ahead_ns, None);
 }
 
 proptest! {
@@ -533,7 +475,7 @@ proptest! {
                 let datagram = Message { seq: n as u64, term: 0, body: Body::Verdict(verdict) };
                 datagram.encode(&Keys::well_known(), address(1), to);
             }
-            if let Some(course) = &engine.told.course {
+            if let Some(course) = &engine.published.course {
                 fleet_clock_is_sane(course, now);
             }
         }

@@ -46,7 +46,7 @@ struct Host {
     requests: Vec<Request>,
     rosters: Vec<Roster>,
     news: Vec<News>,
-    told: status::Fleet,
+    shown: status::Fleet,
     is_over: bool,
 }
 
@@ -58,7 +58,7 @@ impl Host {
             requests: vec![],
             rosters: vec![],
             news: vec![],
-            told: status::Fleet::default(),
+            shown: status::Fleet::default(),
             is_over: false,
         };
         host.take();
@@ -103,7 +103,7 @@ impl Host {
                 Action::Ask(request) => self.requests.push(request),
                 Action::Publish(roster) => self.rosters.push(roster),
                 Action::Say(news) => self.news.push(news),
-                Action::Show(told) => self.told = told,
+                Action::Show(shown) => self.shown = shown,
                 Action::Disconnect => self.requests.clear(),
                 Action::End => self.is_over = true,
             }
@@ -147,7 +147,7 @@ fn a_session_leads_to_a_roster() {
     assert_eq!(host.rosters.len(), 1);
     assert_eq!(host.leader(), Some("10.0.0.2:5198".parse().unwrap()));
     assert_eq!(host.news, [News::Joined("http://a:2379".to_owned())]);
-    assert!(host.told.connected && host.told.nodes[0].name == "n2");
+    assert!(host.shown.connected && host.shown.nodes[0].name == "n2");
 }
 
 #[test]
@@ -178,14 +178,14 @@ fn a_silent_server_is_left_for_the_next_one() {
     let mut host = Host::member();
     host.pass_with(SILENT_NS + PAUSE_NS, false, false);
     assert_eq!(host.requests, [Request::Connect { endpoint: 1 }]);
-    assert!(!host.told.connected && host.told.state.contains("http://a:2379"));
+    assert!(!host.shown.connected && host.shown.state.contains("http://a:2379"));
     let certain: Vec<bool> = host.rosters.iter().map(|roster| roster.certain).collect();
     assert_eq!(certain, [true, false]);
     // For an hour: no more rosters, and a complaint each minute.
     host.pass_with(3600 * 1_000 * MS, false, false);
     assert_eq!(host.rosters.len(), 2);
     assert!((55..=61).contains(&host.news.len()), "{}", host.news.len());
-    assert!(host.told.failures > 1_000);
+    assert!(host.shown.failures > 1_000);
     // Its lease has ended.
     let wakes = host.registration.wakes_at() - host.now;
     host.pass_with(wakes, false, false);
@@ -219,9 +219,9 @@ fn a_key_that_vanishes_before_all_are_read_is_noticed() {
     let mut host = Host::new();
     host.claims(vec![other(9)]);
     assert!(
-        host.told.state.contains("another client"),
+        host.shown.state.contains("another client"),
         "{:?}",
-        host.told
+        host.shown
     );
 }
 
@@ -248,12 +248,12 @@ fn a_starved_leader_creates_its_key_anew() {
     ]);
     host.pass_with(200 * MS, true, true);
     assert_eq!(host.leader(), Some("10.0.0.2:5198".parse().unwrap()));
-    assert!(host.told.connected && host.told.resignations == 1);
+    assert!(host.shown.connected && host.shown.resignations == 1);
     assert!(host.rosters.iter().all(|r| r.members.all().len() == 2));
     // It leads again, but has just resigned.
     host.answers([Answer::Changed(vec![Change::Put(other(16))])]);
     host.pass_with(RESIGN_NS / 2, true, true);
-    assert_eq!(host.told.resignations, 1);
+    assert_eq!(host.shown.resignations, 1);
     assert!(matches!(host.requests.last(), Some(Request::Claim { .. })));
     while !matches!(host.requests.last(), Some(Request::Delete { .. })) {
         host.pass_with(100 * MS, true, true);
@@ -271,7 +271,7 @@ fn a_key_that_vanishes_while_it_is_created_anew_is_noticed() {
         Answer::Changed(vec![deleted("n1", 14), deleted("n1", 16)]),
         Answer::Claimed { revision: 15 },
     ]);
-    assert!(!host.told.connected, "{:?}", host.told);
+    assert!(!host.shown.connected, "{:?}", host.shown);
 }
 
 #[test]

@@ -9,12 +9,12 @@ use crate::{
 };
 
 fn connected(world: &World, n: usize) -> bool {
-    world.process(n).told.connected
+    world.process(n).shown.connected
 }
 
 /// The names, the oldest first.
 fn names(world: &World, of: usize) -> Vec<&str> {
-    let nodes = &world.process(of).told.nodes;
+    let nodes = &world.process(of).shown.nodes;
     nodes.iter().map(|node| node.name.as_str()).collect()
 }
 
@@ -26,7 +26,7 @@ fn a_starved_leader_gives_way_and_stays_a_member() {
     world.run(2 * S);
     world.check_agreement();
     assert_eq!(names(&world, 2), ["b", "c", "a"]);
-    assert_eq!(world.process(0).told.resignations, 1);
+    assert_eq!(world.process(0).shown.resignations, 1);
     for n in 0..3 {
         let whole = world
             .process(n)
@@ -58,7 +58,7 @@ fn a_starved_host_that_is_alone_stays_leader() {
     let mut world = World::whole(&["a"]);
     world.hosts[0].unfit = true;
     world.run(40 * S);
-    assert_eq!(world.process(0).told.resignations, 0);
+    assert_eq!(world.process(0).shown.resignations, 0);
     assert_eq!(world.process(0).published.len(), 1);
 }
 
@@ -116,7 +116,7 @@ fn without_etcd_the_fleet_stays_as_it_was() {
     world.run(100 * S);
     let process = world.process(1);
     let roster = process.roster().expect("published");
-    assert!(!process.told.connected && !roster.certain);
+    assert!(!process.shown.connected && !roster.certain);
     assert_eq!(
         (&roster.members, roster.leader, roster.term),
         (&before.members, before.leader, before.term)
@@ -193,7 +193,7 @@ fn a_host_that_an_operator_removes_or_overwrites_comes_back() {
     });
     world.run(2 * S);
     world.check_agreement();
-    assert_eq!(world.process(0).told.failures, 2);
+    assert_eq!(world.process(0).shown.failures, 2);
 }
 
 /// A host that is away for longer than its lease is replaced, and follows when it is back.

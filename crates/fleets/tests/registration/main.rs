@@ -63,8 +63,8 @@ fn after_any_schedule_of_faults_all_agree() {
         let world = schedule(seed, false);
         wipes += world.wipes;
         for process in world.hosts.iter().filter_map(|host| host.process.as_ref()) {
-            resignations += process.told.resignations;
-            failures += process.told.failures;
+            resignations += process.shown.resignations;
+            failures += process.shown.failures;
         }
     }
     println!("{SCHEDULES} schedules: {failures} lost sessions, {resignations} resignations, {wipes} wipes");

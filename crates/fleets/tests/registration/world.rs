@@ -34,7 +34,7 @@ pub struct Process {
     began: i64,
     /// Answers that have arrived while the host was paused.
     waiting: Vec<Event>,
-    pub told: status::Fleet,
+    pub shown: status::Fleet,
     pub published: Vec<(i64, Roster)>,
     /// Outcome of the first session.
     pub first: Option<Result<(), Trouble>>,
@@ -51,7 +51,7 @@ impl Host {
     /// The process, if it is registered.
     pub fn member(&self) -> Option<&Process> {
         let process = self.process.as_ref();
-        process.filter(|process| process.stays() && process.told.connected)
+        process.filter(|process| process.stays() && process.shown.connected)
     }
 }
 
@@ -143,7 +143,7 @@ impl World {
             registration: Registration::new(host.config.clone(), self.now),
             began: self.now,
             waiting: vec![],
-            told: status::Fleet::default(),
+            shown: status::Fleet::default(),
             published: vec![],
             first: None,
             complained: None,
@@ -236,10 +236,10 @@ impl World {
         let process = self.hosts[n].process.as_mut().expect("it acts");
         match action {
             Action::Publish(roster) => process.publish(now, roster, wipes),
-            Action::Show(told) => process.told = told,
+            Action::Show(shown) => process.shown = shown,
             Action::Say(news) => process.hear(now, news),
             Action::End => {
-                let has_left = process.told.connected && !process.cannot_leave;
+                let has_left = process.shown.connected && !process.cannot_leave;
                 assert!(!(has_left && has_key), "host {n} has left and has a key");
                 process.is_over = true;
             }
@@ -455,7 +455,7 @@ impl Process {
                 self.resigned = Some(now);
                 let most = 1 + (now - self.began) / (30 * S);
                 assert!(
-                    self.told.resignations <= most as u64,
+                    self.shown.resignations <= most as u64,
                     "it resigns too often"
                 );
             }
@@ -495,7 +495,7 @@ impl World {
             let holds = |host: &&Host| Some(host.config.own) == owner(key);
             let holder = self.hosts.iter().find(holds).expect("a host has the key");
             let process = holder.process.as_ref().expect("it runs");
-            assert!(process.told.connected, "{:?}", process.told);
+            assert!(process.shown.connected, "{:?}", process.shown);
             let roster = process.roster().expect("it has published");
             assert_eq!((roster.leader, roster.term), (leader, term), "{holder:?}");
             assert_eq!(roster.members.all().len(), names.len(), "{roster:?}");

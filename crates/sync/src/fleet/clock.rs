@@ -76,22 +76,22 @@ impl Clock {
     pub fn learn_walk(
         &mut self,
         known: &Filter,
-        foretold: State,
+        predicted: State,
         found: &Measured,
         elapsed_s: f64,
     ) {
         if elapsed_s <= 0.0 {
             return;
         }
-        let walked = known.unexplained(foretold, found) / elapsed_s + self.walk().powi(2);
+        let walked = known.unexplained(predicted, found) / elapsed_s + self.walk().powi(2);
         self.walk += WALK_GAIN * (walked - self.walk);
         self.walk = self.walk.clamp(-WALKS.1.powi(2), WALKS.1.powi(2));
     }
 
     /// The prediction for a lost host, while it is better than the estimate of a first window.
     pub fn remembered(self) -> Option<Clock> {
-        let foretold = self.known?.error(0.0);
-        (foretold.sigma_ns < FIRST_SIGMA_NS).then_some(self)
+        let predicted = self.known?.error(0.0);
+        (predicted.sigma_ns < FIRST_SIGMA_NS).then_some(self)
     }
 
     pub fn set(&mut self, state: State) {

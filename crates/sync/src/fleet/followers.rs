@@ -30,6 +30,7 @@ impl Fleet {
         let any = Host {
             clock: None,
             follows_s: self.followed_s,
+            waited: 0,
         };
         self.hosts = vec![any; hosts];
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The result of a window's reports: all edges reconciled, the excluded hosts, the uncertainty of each host.
 
+mod confirmed;
 mod cuts;
 mod joining;
 

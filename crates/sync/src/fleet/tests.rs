@@ -42,7 +42,8 @@ fn reports(at_s: i64) -> Vec<Report> {
 
 #[test]
 fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
-    let (mut fleet, mut wrong) = (Fleet::new(Wander::default()), reports(2));
+    let (mut fleet, mut wrong) = (Fleet::new(Wander::default()), reports(4));
+    fleet.window(3, &reports(2));
     let right = fleet.clone().window(3, &wrong).corrections;
     wrong[2].line.about_ns += 2_000_000;
     wrong[2].line.delay_ns = -2_000_000.0;
@@ -279,9 +280,6 @@ fn who_comes_and_goes_moves_nobody() {
 /// of the next window's pairs.
 #[test]
 fn another_coordinator_goes_on_where_the_last_one_stopped() {
-    let mut first = Fleet::new(Wander::default());
-    (1..5).for_each(|n| drop(first.window(3, &reports(2 * n))));
-    let told = first.window(3, &reports(10)).corrections.into_iter();
     let now = Time::from_ticks(13_000_000_000);
     let follow = |told: Correction| Correction {
         reference: now,
@@ -289,7 +287,7 @@ fn another_coordinator_goes_on_where_the_last_one_stopped() {
         drift: told.drift + 2e-5,
         ..told
     };
-    let followed: Vec<_> = told.map(|told| follow(told.expect("a member"))).collect();
+    let followed: Vec<_> = followed().into_iter().map(follow).collect();
     let mut second = Fleet::new(Wander::default());
     (0..)
         .zip(&followed)
@@ -303,26 +301,53 @@ fn another_coordinator_goes_on_where_the_last_one_stopped() {
     }
 }
 
+/// What hosts 0 to 2 follow after 10 s.
+fn followed() -> Vec<Correction> {
+    let mut first = Fleet::new(Wander::default());
+    let windows = (1..6).map(|n| first.window(3, &reports(2 * n)).corrections);
+    let last = windows.last().expect("windows").into_iter();
+    last.map(|told| told.expect("a member")).collect()
+}
+
 /// Of its first window another coordinator has only what one host says, and that is false: no loop contradicts it.
 #[test]
 fn a_jump_away_from_the_last_coordinator_is_doubted() {
-    let mut first = Fleet::new(Wander::default());
-    let followed = (1..6).map(|n| first.window(3, &reports(2 * n)).corrections);
-    let followed: Vec<_> = followed.last().expect("windows").into_iter().collect();
+    let followed = followed();
     let mut second = Fleet::new(Wander::default());
     for (host, is) in followed.iter().enumerate() {
-        second.recall(host, &is.expect("a member"));
+        second.recall(host, is);
     }
     let mut star = reports(12);
     star.remove(0);
     star.iter_mut()
         .for_each(|report| report.line.about_ns += 9_000_000);
     for (is, anew) in followed.iter().zip(second.window(3, &star).corrections) {
-        let (is, anew) = (is.expect("a member"), anew.expect("a member"));
+        let anew = anew.expect("a member");
         let off = is.offset_at(anew.reference) - anew.offset_at(anew.reference);
         assert!(
             off.abs() as f64 <= 3.0 * anew.error.sigma_ns,
             "{off} ns, {anew:?}"
         );
     }
+}
+
+/// All others are stopped but one that lies: host 1 has followed nothing yet.
+#[test]
+fn a_new_host_is_not_placed_by_one_other_host_alone() {
+    let followed = followed();
+    let mut fleet = Fleet::new(Wander::default());
+    fleet.recall(0, &followed[0]);
+    fleet.recall(2, &followed[2]);
+    let corrections = |fleet: &mut Fleet, at_s: i64, edges: &[usize]| {
+        let mut reports = reports(at_s);
+        reports[1].line.about_ns += 9_000_000; // of hosts 1 and 2
+        let reports: Vec<Report> = edges.iter().map(|edge| reports[*edge]).collect();
+        fleet.window(3, &reports).corrections
+    };
+    for n in 0..WAITS {
+        let told = corrections(&mut fleet, 12 + 2 * i64::from(n), &[1, 2]);
+        assert_eq!((told[0].is_ok(), told[1]), (true, Err(Lost::Apart)));
+    }
+    // Where nobody else ever speaks for it, as in a line of hosts, it is placed at last.
+    assert!(corrections(&mut fleet, 20, &[1, 2])[1].is_ok());
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 use super::*;
+use crate::config::Addresses;
 use onramp_trace::{read, Flow};
 use onramp_units::{Bytes, Span};
 
 /// A trace with files of so many bytes.
-fn args(max_bytes: u64) -> (TraceArgs, Head) {
-    let args = TraceArgs {
+fn keys(max_bytes: u64) -> (TraceKeys, Head) {
+    let keys = TraceKeys {
         path: None,
         max_size: Bytes::new(max_bytes),
         keep: 2,
         look: Span::from_ms(100),
         gap: Span::from_ms(1),
-        hashed: false,
+        addresses: Addresses::Plain,
     };
-    let head = crate::trace::head(&args, true, "local", vec![]);
-    (args, head)
+    let head = crate::trace::head(&keys, true, "local", vec![]);
+    (keys, head)
 }
 
 fn flow(number: u16) -> Record {
@@ -39,8 +40,8 @@ fn ports(path: &Path) -> Vec<u16> {
 
 /// Writes each of these records alone, and returns what became of them.
 fn written(path: &Path, max_bytes: u64, numbers: std::ops::Range<u16>) -> onramp_status::Trace {
-    let (args, head) = args(max_bytes);
-    let file = File::begin(path, &args, &head).unwrap();
+    let (keys, head) = keys(max_bytes);
+    let file = File::begin(path, &keys, &head).unwrap();
     for number in numbers {
         file.write(&[flow(number)]);
     }
@@ -98,8 +99,8 @@ fn a_full_disk_is_said_and_counted() {
 fn a_directory_that_is_not_there_is_said_and_may_come() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sub/t");
-    let (args, head) = args(1 << 20);
-    let mut writer = Writer::new(&path, &args, &head);
+    let (keys, head) = keys(1 << 20);
+    let mut writer = Writer::new(&path, &keys, &head);
     let error = writer.write("").unwrap_err().to_string();
     assert!(error.contains("make the directory"), "{error}");
     std::fs::create_dir(dir.path().join("sub")).unwrap();

@@ -12,7 +12,11 @@ fn a_replayed_verdict_does_not_prolong_fleet_time() {
         hear(&mut listener, 1, 7, old(), NOW);
         for host in [&mut listener, &mut restarted] {
             hear(host, 1, 7, old(), NOW + after);
-            let until = host.told.course.as_ref().map(|c| c.valid_until_mono_ns);
+            let until = host
+                .published
+                .course
+                .as_ref()
+                .map(|c| c.valid_until_mono_ns);
             let most = NOW + 2 * WINDOW_NS + host.config.lease.as_ns();
             assert!(
                 until.is_none_or(|until| until <= most),
@@ -36,7 +40,7 @@ fn a_replayed_verdict_takes_fleet_time_from_nobody() {
     let mut listener = engine();
     let recorded = listener.next_seq();
     hear_answer(&mut listener, 0, 1, 7, contradictory(recorded), NOW);
-    assert_eq!(listener.told.state, "contradictory");
+    assert_eq!(listener.published.state, "contradictory");
     let mut restarted = engine();
     restarted.seq = recorded + 1;
     restarted.recent = Recent::since(restarted.seq);
@@ -46,12 +50,12 @@ fn a_replayed_verdict_takes_fleet_time_from_nobody() {
     let late = NOW + 6_000_000_000;
     for host in [&mut listener, &mut restarted] {
         hear_answer(host, 0, 1, 7, contradictory(recorded), late);
-        assert_eq!(host.told.counters.stale, 1);
-        assert_ne!(host.told.state, "contradictory");
+        assert_eq!(host.published.counters.stale, 1);
+        assert_ne!(host.published.state, "contradictory");
     }
-    assert!(listener.told.course.is_some());
+    assert!(listener.published.course.is_some());
     hear(&mut restarted, 1, 7, verdict(correction(late, 0)), late);
-    assert_eq!(restarted.told.state, "synchronised");
+    assert_eq!(restarted.published.state, "synchronised");
 }
 
 /// The registry has begun anew with small terms: an old notice has a higher one.
@@ -64,13 +68,16 @@ fn a_replayed_notice_deposes_nobody() {
     let answers = engine.next_seq();
     let_windows_pass(&mut engine);
     hear_answer(&mut engine, 9, 3, 1, Body::Notice { answers }, NOW);
-    assert!(engine.central.is_some() && engine.told.course.is_some());
+    assert!(engine.central.is_some() && engine.published.course.is_some());
     assert_eq!(
-        (engine.told.counters.stale, engine.told.counters.deposed),
+        (
+            engine.published.counters.stale,
+            engine.published.counters.deposed
+        ),
         (1, 0)
     );
     hear_of(&mut engine, 9, 3, 2, Body::Notice { answers: 0 }, NOW);
-    assert_eq!(engine.told.counters.deposed, 1);
+    assert_eq!(engine.published.counters.deposed, 1);
 }
 
 /// Its sender is silent, and this host has just begun to lead: what members follow is where fleet time goes on.
@@ -95,7 +102,7 @@ fn a_replayed_report_does_not_choose_fleet_time() {
         says(1, NOW - 3_000_000_000, 1_000),
         NOW,
     );
-    assert_eq!(engine.told.counters.stale, 1);
+    assert_eq!(engine.published.counters.stale, 1);
     let verdicts = stepped(engine.central.as_mut().expect("it leads"));
     let told = verdicts.iter().find(|(to, _)| *to == address(2));
     let State::Synchronised(told) = told.expect("it reported").1.state else {

@@ -175,7 +175,7 @@ fn spread(from_median: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        fleet::{Fleet, Wander, Window},
+        fleet::{Fleet, Host, Wander, Window, WAITS},
         line::Line,
         synthetic::gaussian,
     };
@@ -242,6 +242,11 @@ mod tests {
             });
             let all: Vec<Report> = others.iter().copied().chain(new).collect();
             let without = fleet.clone().window(NEW, &others);
+            // With one edge it has waited for a second one.
+            fleet.hosts.push(Host {
+                waited: if edges == 1 { WAITS } else { 0 },
+                ..Host::default()
+            });
             let window = fleet.window(NEW + 1, &all);
             // Only the common instant may be another one.
             for (old, same) in window.corrections.iter().zip(&without.corrections) {

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! The daemon's options, their bounds, and the configuration of the data path that follows from them.
-use std::{path::PathBuf, sync::Arc};
+//! What follows from the configuration: that of the BPF programs, the keys, the clock source, peers and capabilities.
+use std::sync::Arc;
 
 use anyhow::{bail, Context, Result};
 use onramp_clock::keys::Keys;
 use onramp_law::{
     abi::{onr_at_egress, onr_dev_cfg},
-    ns_per_byte_q16, Config, Law,
+    ns_per_byte_q16, Law,
 };
 use onramp_units::{Bytes, Rate, Span};
 use rustix::thread::CapabilitySet;
 
-use crate::config::{Class, Configuration};
-use crate::datapath::{edge, Path};
-use crate::fleet::FleetArgs;
+use crate::config::{ClockSource, Config, LawKeys, LinkKeys, Pace, Stamp, Threshold};
+use crate::datapath::edge;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
-use crate::source::{self, Phc, Place, Source, System};
-use crate::trace::TraceArgs;
+use crate::source::{Phc, Place, Source, System};
 use crate::{
     capabilities,
     devices::{attribute, Link},
+    fleet,
 };
 
 /// 1 in units of 2^-16.
@@ -34,216 +33,14 @@ const USUAL_GSO_MAX: Bytes = Bytes::new(65_536);
 /// too small: a threshold that is too small costs throughput.
 const SLOWEST_LINE: Rate = Rate::from_bits_per_s(100_000_000).expect("it is above 0");
 
-/// The threshold of flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threshold {
-    /// The same T for all peers.
-    Fixed(Span),
-    /// A T for each peer, from its delays.
-    Auto,
-}
-
-impl std::fmt::Display for Threshold {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Threshold::Fixed(span) => span.fmt(f),
-            Threshold::Auto => f.write_str("auto"),
-        }
-    }
-}
-
-/// Where a segment gets its stamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
-    /// When the NIC sends it.
-    Wire,
-    /// When it leaves the qdisc.
-    Qdisc,
-}
-
-/// Whether flows leave at TCP's pace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    Auto,
-    On,
-    Off,
-}
-
-/// The configuration of `onramp agent run`. The keys (config/keys.rs) say what each value means.
-#[derive(Clone, Debug)]
-pub struct Args {
-    pub dev: Vec<String>,
-    pub observe: bool,
-    pub path: Path,
-    pub socket: Option<PathBuf>,
-    pub bpffs: PathBuf,
-    pub law: LawArgs,
-    pub link: LinkArgs,
-    pub peers: PeerArgs,
-    pub limits: LimitArgs,
-    pub clock: ClockArgs,
-    pub classes: Classes,
-    pub trace: TraceArgs,
-}
-
-/// When and for how long flows are held.
-#[derive(Clone, Debug)]
-pub struct LawArgs {
-    pub threshold: Threshold,
-    pub headroom: Span,
-    pub law: Law,
-    pub gain: f64,
-    pub gate_tau: Span,
-    /// The guard's window, if there is a guard.
-    pub guard: Option<Span>,
-    pub max_pause: Span,
-    pub max_owd: Span,
-}
-
-/// How packets leave the device.
-#[derive(Clone, Debug)]
-pub struct LinkArgs {
-    pub line_rate: Option<Rate>,
-    pub shape: Option<Rate>,
-    pub gso_max: Option<Bytes>,
-    pub pace: Pace,
-    pub shape_ahead: Bytes,
-    pub stamp: Stamp,
-}
-
-/// Which hosts take part, and how they exchange OR-ACKs.
-#[derive(Clone, Debug)]
-pub struct PeerArgs {
-    pub prefixes: Vec<Prefix>,
-    pub serve: Vec<Prefix>,
-    pub key_file: Option<PathBuf>,
-    pub orack_every: Bytes,
-}
-
-/// Bounds of the flow table and of the queues.
-#[derive(Clone, Debug)]
-pub struct LimitArgs {
-    pub flows: u32,
-    pub limit: u32,
-    pub flow_limit: u32,
-    pub flow_age: Span,
-}
-
-/// Source of fleet time.
-#[derive(Clone, Debug)]
-pub struct ClockArgs {
-    pub source: source::Kind,
-    pub lease: Span,
-    /// With `system` and `phc`.
-    pub bound: Option<Span>,
-    /// With `phc`, if it is not the clock of the first device.
-    pub device: Option<PathBuf>,
-    pub fleet: FleetArgs,
-}
-
-/// Which flows are held in another manner than the rest, or not at all.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Classes {
-    /// The first that matches decides.
-    pub list: Vec<Class>,
-    /// Whether flows of no class are held.
-    pub others_hold: bool,
-}
-
-impl Args {
-    /// The values of a valid configuration.
-    pub fn of(from: &Configuration) -> Args {
-        Args {
-            dev: from.get("devices").unwrap_or_default(),
-            observe: from.of("observe"),
-            path: match from.of::<String>("path").as_str() {
-                "edge" => Path::Edge,
-                "edt" => Path::Edt,
-                _ => Path::Auto,
-            },
-            socket: from.get("socket"),
-            bpffs: from.of("bpffs"),
-            law: LawArgs::of(from),
-            link: LinkArgs::of(from),
-            peers: PeerArgs {
-                prefixes: from.get("peers.prefixes").unwrap_or_default(),
-                serve: from.get("peers.serve").unwrap_or_default(),
-                key_file: from.get("peers.key_file"),
-                orack_every: from.of("peers.orack_every"),
-            },
-            limits: LimitArgs {
-                flows: from.of("limits.flows"),
-                limit: from.of("limits.packets"),
-                flow_limit: from.of("limits.flow_packets"),
-                flow_age: from.of("limits.flow_age"),
-            },
-            clock: ClockArgs {
-                source: match from.of::<String>("clock.source").as_str() {
-                    "huygens" => source::Kind::Huygens,
-                    "system" => source::Kind::System,
-                    "phc" => source::Kind::Phc,
-                    _ => source::Kind::Local,
-                },
-                lease: from.of("clock.lease"),
-                bound: from.get("clock.bound"),
-                device: from.get("clock.device"),
-                fleet: FleetArgs::of(from),
-            },
-            classes: Classes {
-                list: from.classes.clone(),
-                others_hold: from.of::<String>("others") == "hold",
-            },
-            trace: TraceArgs::of(from),
-        }
-    }
-}
-
-impl LawArgs {
-    fn of(from: &Configuration) -> LawArgs {
-        let law: String = from.of("law.name");
-        LawArgs {
-            threshold: from
-                .span_or_word("law.threshold")
-                .map_or(Threshold::Auto, Threshold::Fixed),
-            headroom: from.of("law.headroom"),
-            law: law.parse().expect("the form of the key checked the name"),
-            gain: from.of("law.gain"),
-            gate_tau: from.of("law.gate_tau"),
-            guard: from.span_or_word("law.guard"),
-            max_pause: from.of("law.max_pause"),
-            max_owd: from.of("law.max_owd"),
-        }
-    }
-}
-
-impl LinkArgs {
-    fn of(from: &Configuration) -> LinkArgs {
-        LinkArgs {
-            line_rate: from.get("link.line_rate"),
-            shape: from.get("link.shape"),
-            gso_max: from.get("link.gso_max"),
-            pace: match from.of::<String>("link.pace").as_str() {
-                "on" => Pace::On,
-                "off" => Pace::Off,
-                _ => Pace::Auto,
-            },
-            shape_ahead: from.of("link.shape_ahead"),
-            stamp: match from.of::<String>("link.stamp").as_str() {
-                "qdisc" => Stamp::Qdisc,
-                _ => Stamp::Wire,
-            },
-        }
-    }
-}
-
-impl Args {
+impl Config {
     /// The configuration of the BPF programs of one device.
     ///
     /// # Errors
     /// An option is out of bounds, or the line rate is needed and not known.
     pub fn device_config(&self, dev: &str, link: &Link) -> Result<onr_dev_cfg> {
         let line_rate = self.line_rate(link);
-        if self.law.law == Law::Gate && line_rate.is_none() {
+        if self.law.name == Law::Gate && line_rate.is_none() {
             bail!(
                 "--law gate needs the line rate, and the driver of {} does not report it; add \
                  --line-rate, e.g. --line-rate 10Gbit/s",
@@ -262,14 +59,14 @@ impl Args {
             own_secret: 0, // the data path sets it
             flow_age_ns: self.limits.flow_age.as_ns(),
             orack_fresh_ns: self.law.max_owd.as_ns(),
-            limit_packets: self.limits.limit,
+            limit_packets: self.limits.packets,
             max_flows: self.limits.flows,
             queues,
             queue: 0,
             quantum_bytes: 2 * (link.mtu + ETHERNET_HEADER),
             shape_ns_per_byte_q16: self.link.shape.map_or(0, ns_per_byte_q16),
             key_id: 0, // the data path sets it
-            flow_limit_packets: self.limits.flow_limit,
+            flow_limit_packets: self.limits.flow_packets,
             orack_every_bytes: self.peers.orack_every.get() as u32,
             paced: self.paces(former.had_fq).into(),
             at_egress: match self.observe {
@@ -280,7 +77,7 @@ impl Args {
             shape_ahead_ns: self.link.ahead_ns(),
             stamps_at_qdisc: (self.link.stamp == Stamp::Qdisc).into(),
             ifindex: 0, // the data path sets it
-            bucket_limit_packets: former.flow_limit.unwrap_or(self.limits.flow_limit),
+            bucket_limit_packets: former.flow_limit.unwrap_or(self.limits.flow_packets),
             codel_target_ns: former.codel.map_or(0, |codel| u32_ns(codel.target)),
             codel_interval_ns: former.codel.map_or(0, |codel| u32_ns(codel.interval)),
         })
@@ -304,10 +101,8 @@ impl Args {
     /// The capabilities that the daemon needs with these options.
     pub fn capabilities(&self) -> CapabilitySet {
         let of_clock = match self.clock.source {
-            source::Kind::Local | source::Kind::System | source::Kind::Phc => {
-                CapabilitySet::empty()
-            }
-            source::Kind::Huygens => capabilities::of_clock(self.clock.fleet.discipline),
+            ClockSource::Local | ClockSource::System | ClockSource::Phc => CapabilitySet::empty(),
+            ClockSource::Huygens => capabilities::of_clock(self.fleet.discipline),
         };
         capabilities::of_data_path() | of_clock
     }
@@ -355,22 +150,21 @@ impl Args {
     pub fn clock_source(&self) -> Result<Source> {
         let lease = self.clock.lease;
         let lease_ns = lease.as_ns();
-        let oscillator = self.clock.fleet.synthetic_clock;
+        let oscillator = self.fleet.synthetic_clock.0;
         let bound = || self.clock.bound.context("clock.bound is not set");
         Ok(match self.clock.source {
-            source::Kind::Local => Source::Local {
+            ClockSource::Local => Source::Local {
                 lease_ns,
                 oscillator,
             },
-            source::Kind::System => Source::System(System::new(lease, bound()?, oscillator)),
-            source::Kind::Phc => Source::Phc(
+            ClockSource::System => Source::System(System::new(lease, bound()?, oscillator)),
+            ClockSource::Phc => Source::Phc(
                 Phc::open(self.phc()?, lease, bound()?, oscillator)
                     .context("clock.source is phc")?,
             ),
-            source::Kind::Huygens => {
-                let keys = self.peers.key_file.as_deref();
-                let dev = self.dev.first().map(String::as_str);
-                let part = Arc::new(self.clock.fleet.join(keys, lease, dev)?);
+            ClockSource::Huygens => {
+                let dev = self.devices.first().map(String::as_str);
+                let part = Arc::new(fleet::join(self, dev)?);
                 Source::Huygens { part, lease_ns }
             }
         })
@@ -378,7 +172,7 @@ impl Args {
 
     /// Where the PTP hardware clock is.
     fn phc(&self) -> Result<Place> {
-        match (&self.clock.device, self.dev.first()) {
+        match (&self.clock.device, self.devices.first()) {
             (Some(path), _) => Ok(Place::File(path.clone())),
             (None, Some(dev)) => Ok(Place::NetDevice(dev.clone())),
             (None, None) => bail!("clock.source is phc, and there is no device; set clock.device"),
@@ -393,31 +187,31 @@ impl Args {
         if !self.peers.prefixes.is_empty() {
             return Ok(Peers::named(self.peers.prefixes.clone()));
         }
-        let own = nix::ifaddrs::getifaddrs()?.filter(|a| self.dev.contains(&a.interface_name));
+        let own = nix::ifaddrs::getifaddrs()?.filter(|a| self.devices.contains(&a.interface_name));
         let subnets = own.filter_map(|a| Prefix::of_interface(&a));
-        let has_fleet = self.clock.source == source::Kind::Huygens;
+        let has_fleet = self.clock.source == ClockSource::Huygens;
         Ok(Peers::around(subnets.collect(), has_fleet))
     }
 }
 
-impl LawArgs {
+impl LawKeys {
     /// The configuration of the law.
-    fn config(&self, line_rate: Option<Rate>) -> Config {
+    fn config(&self, line_rate: Option<Rate>) -> onramp_law::Config {
         let config = match self.threshold {
-            Threshold::Fixed(span) => Config::new(self.law, span),
-            Threshold::Auto => Config::new(self.law, Span::ZERO).threshold_of_peer(),
+            Threshold::Fixed(span) => onramp_law::Config::new(self.name, span),
+            Threshold::Auto => onramp_law::Config::new(self.name, Span::ZERO).threshold_of_peer(),
         };
         let config = config
             .max_pause(self.max_pause)
             .max_owd(self.max_owd)
             .gate_tau(self.gate_tau)
-            .guard(self.guard.unwrap_or(Span::ZERO))
+            .guard(self.guard.0.unwrap_or(Span::ZERO))
             .gain_q16((self.gain * Q16).round() as u32);
         line_rate.map_or(config, |rate| config.line_rate(rate))
     }
 }
 
-impl LinkArgs {
+impl LinkKeys {
     /// Time of `--shape-ahead` on the line.
     fn ahead_ns(&self) -> u32 {
         let ahead = self.shape.map(|rate| rate.time_to_send(self.shape_ahead));
@@ -446,7 +240,7 @@ fn link_bytes(dev: &str) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::AgentOptions;
+    use crate::config::{AgentOptions, Configuration, Daemon};
     use clap::Parser as _;
 
     #[derive(clap::Parser)]
@@ -463,26 +257,28 @@ mod tests {
 
     /// What the data path gets from these options on a line of 10 Gbit/s.
     fn config(options: &[&str]) -> onr_dev_cfg {
-        args(options).device_config("eth0", &UNKNOWN).unwrap()
+        configuration(options)
+            .device_config("eth0", &UNKNOWN)
+            .unwrap()
     }
 
-    fn args(options: &[&str]) -> Args {
+    fn configuration(options: &[&str]) -> Configuration {
         let device = ["--dev", "eth0", "--gso-max", "64kB", "--pace", "off"];
         let usual = device.iter().chain(&["--line-rate", "10Gbit/s"]);
         exactly(&usual.chain(options).copied().collect::<Vec<_>>())
     }
 
-    fn exactly(options: &[&str]) -> Args {
+    fn exactly(options: &[&str]) -> Configuration {
         let words = ["run", "--config", "/dev/null"].iter().chain(options);
         let command = Command::try_parse_from(words).unwrap();
-        let loaded = Configuration::load(&command.options.0, crate::config::Daemon::Agent);
-        Args::of(&loaded.unwrap_or_else(|errors| panic!("{errors}")))
+        let loaded = Configuration::load(&command.options.0, Daemon::Agent);
+        loaded.unwrap_or_else(|errors| panic!("{errors}"))
     }
 
     #[test]
     fn a_byte_takes_the_same_time_as_in_the_simulator() {
         let rate = "10 Gbit/s".parse().unwrap();
-        let simulated = Config::new(Law::Off, Span::ZERO).line_rate(rate);
+        let simulated = onramp_law::Config::new(Law::Off, Span::ZERO).line_rate(rate);
         let byte = simulated.abi().line_ns_per_byte_q16;
         let device = config(&["--shape", "10Gbit/s"]);
         assert_eq!(device.law.line_ns_per_byte_q16, byte);
@@ -504,7 +300,7 @@ mod tests {
             ["--dev", "eth1", "--dev", "eth2"],
             ["--dev", "eth1,eth2", "--law", "off"],
         ] {
-            assert_eq!(args(&options).dev, ["eth0", "eth1", "eth2"]);
+            assert_eq!(configuration(&options).devices, ["eth0", "eth1", "eth2"]);
         }
     }
 
@@ -519,15 +315,18 @@ mod tests {
     fn an_automatic_threshold_without_a_line_rate_is_large_and_says_so() {
         let unknown = exactly(&["--dev", "none", "--gso-max", "16kB"]);
         assert_eq!(unknown.law.threshold, Threshold::Auto);
-        let burst = |args: &Args| args.burst([("none", &UNKNOWN)].into_iter());
+        let burst = |config: &Config| config.burst([("none", &UNKNOWN)].into_iter());
         assert_eq!(burst(&unknown), "1280us".parse().unwrap());
         let warning = unknown.line_rate_warning("none", &UNKNOWN).unwrap();
         assert!(warning.contains("add --line-rate"), "{warning}");
         for option in [["--shape", "1Gbit/s"], ["--threshold", "50us"]] {
-            assert_eq!(args(&option).line_rate_warning("eth0", &UNKNOWN), None);
+            assert_eq!(
+                configuration(&option).line_rate_warning("eth0", &UNKNOWN),
+                None
+            );
         }
-        assert_eq!(args(&[]).line_rate_warning("eth0", &UNKNOWN), None);
-        assert_eq!(burst(&args(&[])), "51200ns".parse().unwrap());
+        assert_eq!(configuration(&[]).line_rate_warning("eth0", &UNKNOWN), None);
+        assert_eq!(burst(&configuration(&[])), "51200ns".parse().unwrap());
     }
 
     #[test]
@@ -538,12 +337,12 @@ mod tests {
             ..UNKNOWN
         });
         let free = exactly(&["--dev", "none", "--gso-max", "64kB", "--pace", "off"]);
-        let of = |args: &Args, link: &Link| args.device_config("eth0", link).unwrap();
+        let of = |config: &Config, link: &Link| config.device_config("eth0", link).unwrap();
         assert_eq!(of(&free, &UNKNOWN).quantum_bytes, 2 * 1514);
         assert_eq!(of(&free, &slow).quantum_bytes, 2 * 9014);
-        let byte = |args: &Args, link: &Link| of(args, link).law.line_ns_per_byte_q16;
+        let byte = |config: &Config, link: &Link| of(config, link).law.line_ns_per_byte_q16;
         assert_eq!(byte(&free, &slow), 2 * byte(&free, &fast));
-        let fixed = args(&[]);
+        let fixed = configuration(&[]);
         assert_eq!(byte(&fixed, &slow), byte(&fixed, &fast));
     }
 }
