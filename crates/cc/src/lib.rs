@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Congestion controls: the rate and window of a flow, from its acknowledgements.
+//! Congestion controls: the rate and window of a flow, from its acknowledgements; and rules of switches.
 //!
 //! Has one file for each congestion control, for NICs ([`nic`]) or for kernels ([`tcp`]), which also declares
-//! its names and parameters; and the registry of all ([`Cc`]). Does not know clocks, queues, packets or the
+//! its names and parameters; and the registry of all ([`Cc`]). Rules of switches ([`switch`]) are built alike. Does not know clocks, queues, packets or the
 //! network. Every input is an argument, time included.
 
 mod curve;
 pub mod int;
 pub mod nic;
 mod parameter;
+mod plug;
 mod registry;
+pub mod switch;
 pub mod tcp;
 
 pub use curve::{Curve, Fit, Target};
 pub use parameter::{Bounds, Parameter, Setting, Tuning};
+pub use plug::Plugs;
 pub use registry::{keys, names, names_of, Cc, Key};
 
 /// Jain's index of two flows of a congestion control that is fair: at most twice as much for one.

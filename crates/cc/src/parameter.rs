@@ -167,14 +167,17 @@ impl Bounds {
 }
 
 /// Makes `Params` of a table: `"name" field: type = default, bounds, "meaning";`, where "name" is
-/// the last part of the key `cc.FAMILY.name`. Defaults may depend on the line rate, if it is named.
+/// the last part of the key `cc.FAMILY.name`, or of another section (`in "network.": FAMILY`). Defaults may depend on the line rate, if it is named.
 /// Fields of the block `variant` are no keys: the variants of a congestion control differ in them.
 macro_rules! parameters {
     ($family:literal, |$line:ident| { $($table:tt)* } $(variant { $($variant:tt)* })?) => {
-        $crate::parameter::parameters! { @struct $family { $($table)* } { $($($variant)*)? } $line }
+        $crate::parameter::parameters! { @struct "cc." $family { $($table)* } { $($($variant)*)? } $line }
     };
     ($family:literal, { $($table:tt)* }) => {
-        $crate::parameter::parameters! { @struct $family { $($table)* } {} line }
+        $crate::parameter::parameters! { in "cc.": $family, { $($table)* } }
+    };
+    (in $section:literal: $family:literal, { $($table:tt)* }) => {
+        $crate::parameter::parameters! { @struct $section $family { $($table)* } {} line }
 
         impl Default for Params {
             /// Those of its source.
@@ -184,7 +187,7 @@ macro_rules! parameters {
             }
         }
     };
-    (@struct $family:literal
+    (@struct $section:literal $family:literal
         { $($name:literal $field:ident: $type:ty = $default:expr, $bounds:expr, $meaning:expr;)* }
         { $($(#[$doc:meta])* $extra:ident: $extra_type:ty = $extra_default:expr;)* }
         $line:ident
@@ -199,7 +202,7 @@ macro_rules! parameters {
         /// What scenarios can set.
         const PARAMETERS: &[$crate::parameter::Parameter] = &[
             $($crate::parameter::Parameter {
-                key: concat!("cc.", $family, ".", $name),
+                key: concat!($section, $family, ".", $name),
                 name: $name,
                 bounds: $bounds,
                 meaning: $meaning,

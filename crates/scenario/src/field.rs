@@ -118,8 +118,7 @@ words!(
     crate::Pattern,
     crate::ProbeStamps,
     crate::Qdisc,
-    crate::Sharing,
-    crate::TopologyKind
+    crate::Sharing
 );
 
 impl Field for crate::Cc {

@@ -63,6 +63,8 @@ pub enum GraphError {
     HostLinks { node: NodeId, links: usize },
     #[error("host {node} has a link to host {host}, expected a link to a switch")]
     HostAtHost { node: NodeId, host: NodeId },
+    #[error("a link leads to node {node}, above max {max}")]
+    NoSuchNode { node: NodeId, max: usize },
     #[error("node {node} has a link to itself, expected a link to another node")]
     Loop { node: String },
     #[error("no path connects host {from} with host {to}: add a link")]
@@ -245,6 +247,12 @@ impl Graph {
 
     /// The error, and the link that has it, if one has.
     fn check(&self) -> Result<(), (Option<usize>, GraphError)> {
+        let max = self.switches.len().saturating_sub(1);
+        let beyond = |edge: &Edge| edge.a.max(edge.b) as usize > max;
+        if let Some(n) = self.edges.iter().position(beyond) {
+            let node = self.edges[n].a.max(self.edges[n].b);
+            return Err((Some(n), GraphError::NoSuchNode { node, max }));
+        }
         if let Some(n) = self.edges.iter().position(|edge| edge.a == edge.b) {
             let node = self.edges[n].a.to_string();
             return Err((Some(n), GraphError::Loop { node }));

@@ -5,6 +5,8 @@
 
 mod cc;
 mod network;
+mod rule;
+mod topology;
 mod traffic;
 
 use crate::groups;
@@ -18,9 +20,11 @@ use onramp_units::Span;
 
 /// Every key, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 9] = [
+    let sections: [&[Key]; 11] = [
         EXPERIMENT,
+        &topology::KEYS,
         network::KEYS,
+        &rule::KEYS,
         Host::KEYS,
         Transport::KEYS,
         &cc::KEYS,

@@ -5,8 +5,8 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::{Clock, Fraction, Graph, Group, Host, OnRamp, Traffic};
-use onramp_cc::{Curve, Tuning};
+use crate::{Clock, Fraction, Graph, Group, Host, OnRamp, Shape, Traffic};
+use onramp_cc::{switch, Curve, Tuning};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -65,10 +65,21 @@ pub struct Network {
     pub sharing: Sharing,
     /// Dynamic threshold: a queue may take the free memory times 2 to the power of this, if given.
     pub alpha_log2: Option<i8>,
+    /// The rule of the switches, if it is another one than `ecn`.
+    pub rule: Option<NetworkRule>,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
     /// Fraction of data packets that the links of receiving hosts lose.
     pub loss: Fraction,
+}
+
+/// A rule of switches with the parameters that the scenario sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkRule {
+    /// As the registry has it.
+    pub entry: &'static switch::Entry,
+    /// Parameters that differ from its source's.
+    pub tuning: Tuning,
 }
 
 /// Nodes and their connections.
@@ -83,35 +94,8 @@ pub enum Topology {
     },
     /// Nodes and links of the scenario itself, hosts first.
     Inline(Inline),
-    /// All hosts at one switch.
-    Star {
-        /// Number of hosts.
-        hosts: u32,
-    },
-    /// Half of the hosts at each of two switches.
-    Dumbbell {
-        /// Number of hosts, even.
-        hosts: u32,
-    },
-    /// Hosts at leaves, every leaf linked to every spine.
-    LeafSpine {
-        /// Number of hosts, a multiple of the leaves.
-        hosts: u32,
-        /// Number of leaves.
-        leaves: u32,
-        /// Number of spines.
-        spines: u32,
-    },
-    /// Three stages: pods of `width` ToR and `width` aggregation switches; the n-th aggregation
-    /// switch of each pod is linked to the n-th group of `width` core switches.
-    FatTree {
-        /// Number of hosts, a multiple of the ToR switches.
-        hosts: u32,
-        /// Number of pods.
-        pods: u32,
-        /// ToR and aggregation switches of a pod.
-        width: u32,
-    },
+    /// A regular shape.
+    Shape(Shape),
 }
 
 /// A network that a scenario writes out.
@@ -130,43 +114,24 @@ impl Topology {
             Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. }) => {
                 graph.hosts().count() as u32
             }
-            Topology::Star { hosts }
-            | Topology::Dumbbell { hosts }
-            | Topology::LeafSpine { hosts, .. }
-            | Topology::FatTree { hosts, .. } => *hosts,
+            Topology::Shape(shape) => shape.hosts(),
         }
     }
 
     /// Its kind, as scenarios have it.
-    pub fn kind(&self) -> TopologyKind {
+    pub fn kind(&self) -> &'static str {
         match self {
-            Topology::File { .. } => TopologyKind::File,
-            Topology::Inline(_) => TopologyKind::Inline,
-            Topology::Star { .. } => TopologyKind::Star,
-            Topology::Dumbbell { .. } => TopologyKind::Dumbbell,
-            Topology::LeafSpine { .. } => TopologyKind::LeafSpine,
-            Topology::FatTree { .. } => TopologyKind::FatTree,
+            Topology::File { .. } => FILE,
+            Topology::Inline(_) => INLINE,
+            Topology::Shape(shape) => shape.kind().name,
         }
     }
 }
 
-/// Name of a topology.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum TopologyKind {
-    /// [`Topology::Star`].
-    Star,
-    /// [`Topology::Dumbbell`].
-    Dumbbell,
-    /// [`Topology::LeafSpine`].
-    LeafSpine,
-    /// [`Topology::FatTree`].
-    FatTree,
-    /// [`Topology::File`].
-    File,
-    /// [`Topology::Inline`].
-    Inline,
-}
+/// The kind of a topology whose nodes and links a file lists.
+pub(crate) const FILE: &str = "file";
+/// The kind of a topology whose nodes and links the scenario lists.
+pub(crate) const INLINE: &str = "inline";
 
 /// Who shares the memory of the switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, EnumString, VariantNames)]
@@ -237,16 +202,14 @@ impl Network {
     /// Largest propagation delay between two hosts in one direction: the one-way delay of the idle path
     /// without the frame's own transmission time.
     pub fn base_delay(&self) -> Span {
-        let between_switches = match &self.topology {
+        match &self.topology {
             Topology::File { graph, .. } | Topology::Inline(Inline { graph, .. }) => {
-                return graph.longest_delay();
+                graph.longest_delay()
             }
-            Topology::Star { .. } => 0,
-            Topology::Dumbbell { .. } => 1,
-            Topology::LeafSpine { .. } => 2,
-            Topology::FatTree { .. } => 4,
-        };
-        self.link.delay * 2 + self.fabric.delay * between_switches
+            Topology::Shape(shape) => {
+                self.link.delay * 2 + self.fabric.delay * shape.kind().switch_links
+            }
+        }
     }
 
     /// The link of one host.

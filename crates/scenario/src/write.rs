@@ -179,35 +179,10 @@ impl Settings {
 
     fn network(&mut self, network: &Network) {
         self.add("network.topology.kind", word(network.topology.kind()));
-        let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
         match &network.topology {
             Topology::File { path, .. } => self.add("network.topology.path", word(path)),
             Topology::Inline(inline) => self.add("network.graph", Value::Graph(inline.clone())),
-            shape => count("network.topology.hosts", shape.hosts()),
-        }
-        let mut count = |path: &str, count: u32| self.add(path, Value::Count(count.into()));
-        match network.topology {
-            Topology::Star { .. }
-            | Topology::Dumbbell { .. }
-            | Topology::File { .. }
-            | Topology::Inline(_) => {}
-            Topology::LeafSpine { leaves, spines, .. } => {
-                count("network.topology.leaves", leaves);
-                count("network.topology.spines", spines);
-            }
-            Topology::FatTree { pods, width, .. } => {
-                count("network.topology.pods", pods);
-                count("network.topology.width", width);
-            }
-        }
-        if !matches!(
-            network.topology,
-            Topology::File { .. } | Topology::Inline(_)
-        ) {
-            self.add(LINK_RATE, Value::Rate(network.link.rate));
-            self.add("network.link.delay", Value::Span(network.link.delay));
-            self.add("network.fabric.rate", Value::Rate(network.fabric.rate));
-            self.add("network.fabric.delay", Value::Span(network.fabric.delay));
+            Topology::Shape(shape) => self.shape(shape, network),
         }
         if let Some(log2) = network.alpha_log2 {
             let alpha = keys::ALPHAS.get((log2 + 7) as usize);
@@ -215,6 +190,14 @@ impl Settings {
         }
         self.add("network.buffer", Value::Bytes(network.buffer));
         self.add("network.sharing", word(network.sharing));
+        if let Some(NetworkRule { entry, tuning }) = &network.rule {
+            self.add("network.rule", word(entry.name));
+            for parameter in entry.parameters {
+                if let Some(setting) = tuning.get(parameter.name) {
+                    self.add(parameter.key, setting.into());
+                }
+            }
+        }
         if let Some(ecn) = network.ecn {
             self.add("network.ecn.threshold", Value::Bytes(ecn.threshold));
             match ecn.bdp {
@@ -229,6 +212,19 @@ impl Settings {
             self.add("network.ecn.mark", word(ecn.mark));
         }
         self.add("network.loss", Value::Fraction(network.loss));
+    }
+
+    fn shape(&mut self, shape: &Shape, network: &Network) {
+        let hosts = ("network.topology.hosts", shape.hosts());
+        let keys = shape.kind().counts.iter().map(|count| count.key);
+        let counts = keys.zip(shape.counts().iter().copied());
+        for (path, count) in std::iter::once(hosts).chain(counts) {
+            self.add(path, Value::Count(count.into()));
+        }
+        self.add(LINK_RATE, Value::Rate(network.link.rate));
+        self.add("network.link.delay", Value::Span(network.link.delay));
+        self.add("network.fabric.rate", Value::Rate(network.fabric.rate));
+        self.add("network.fabric.delay", Value::Span(network.fabric.delay));
     }
 
     fn traffic(&mut self, table: &str, traffic: &Traffic) {

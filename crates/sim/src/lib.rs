@@ -19,7 +19,7 @@
 //! let hpcc = Algorithm::Hpcc(hpcc::Params::reference(line.rate));
 //! let switch = Switch {
 //!     buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-//!     ecn: None,
+//!     rule: None,
 //!     alpha_log2: None,
 //!     acks_first: false,
 //! };
@@ -53,12 +53,13 @@ pub use flows::list::{parse as parse_flow_list, FlowListError};
 pub use host::clock::ClockErrors;
 pub use host::config::{Config, Group, Hosts, Kernel, Nic};
 pub use host::huygens::{ClockWindow, Probing};
-pub use net::config::{Buffer, Ecn, Switch};
+pub use net::config::{Buffer, Switch};
 pub use net::counters::Counters;
 pub use net::ecmp::{address, flow_ports};
 pub use net::partition::Partition;
 pub use net::port::PortState;
 pub use net::port_name::UnknownPort;
 pub use net::topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};
+pub use onramp_cc::switch::{Ecn, Rule};
 pub use simulation::{ConfigError, Simulation};
 pub use watch::capture::{CaptureError, Output};

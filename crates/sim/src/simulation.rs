@@ -28,6 +28,7 @@ use crate::net::topology::{Link, Topology};
 use crate::watch::capture::{CaptureError, Output};
 use onramp_cc::int::{IntFormat, TooManyRates};
 use onramp_cc::nic::Feedback;
+use onramp_cc::switch::{Lines, SwitchRule};
 use onramp_scenario::{Op, Work};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::HashSet;
@@ -149,7 +150,8 @@ impl Simulation {
                 rounding: config.rounding,
                 seed: config.seed,
                 domains: network.partition.count(),
-                switch: config.switch,
+                switch: config.switch.clone(),
+                host_rate,
                 int: IntFormat::new(host_rate, &rates)?,
                 wire_times: rates.iter().map(wire_times).collect(),
                 carries: Carries {
@@ -501,8 +503,12 @@ fn provision(
             let alpha_log2 = config.switch.alpha_log2;
             port.provision(&mut memories[port.node as usize], host_rate, alpha_log2);
         }
-        if let Some(ecn) = &config.switch.ecn {
-            port.set_ecn(ecn, host_rate);
+        if let Some(rule) = &config.switch.rule {
+            let lines = Lines {
+                port: port.rate,
+                hosts: host_rate,
+            };
+            port.asks_from = rule.at(lines).asked_from().get();
         }
     }
     memories

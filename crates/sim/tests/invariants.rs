@@ -5,7 +5,7 @@
 use onramp_cc::{nic::presets, Curve};
 use onramp_scenario::{Op, Work};
 use onramp_sim::{
-    Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Simulation, Switch, Topology,
+    Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Rule, Simulation, Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
     });
     let switch = Switch {
         buffer,
-        ecn: Some((preset.ecn)(line).into()),
+        rule: Some((preset.ecn)(line).into()),
         alpha_log2: None,
         acks_first: false,
     };
@@ -176,13 +176,13 @@ proptest! {
             };
             let mut config = config(preset, topology.host_rate(), buffer);
             // So that some are marked by chance.
-            config.switch.ecn = Some(Ecn {
+            config.switch.rule = Some(Rule::Ecn(Ecn {
                 min: Bytes::new(5_000),
                 max: Bytes::new(40_000),
                 max_fraction: 0.5,
                 curve: Curve::Line,
                 at_enqueue: false,
-            });
+            }));
             let flows = possible(&config, flows.clone());
             let mut simulation = Simulation::in_parts(config, &topology, flows, partition).unwrap();
             for stop_us in &stops_us {
@@ -274,7 +274,7 @@ fn mean_wait_us(rho: f64, size: impl Fn(f64) -> u64) -> (f64, f64) {
     if let Hosts::Nic(nic) = &mut config.hosts {
         (nic.timeout, nic.payload) = (None, 9000);
     }
-    config.switch.ecn = None;
+    config.switch.rule = None;
     let mut simulation = Simulation::new(config, &topology, flows).unwrap();
     simulation.run_until(END);
     let waits = simulation

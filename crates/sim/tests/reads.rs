@@ -36,7 +36,7 @@ fn config(cc: &str) -> Config {
     let hosts = Hosts::Nic(Nic::of(preset(cc).unwrap(), line(DELAY).rate));
     let switch = Switch {
         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-        ecn: None,
+        rule: None,
         alpha_log2: None,
         acks_first: false,
     };

@@ -107,7 +107,7 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
         loss: 0.0,
         switch: Switch {
             buffer: Buffer::Lossless(args.buffer),
-            ecn: Some((preset.ecn)(line).into()),
+            rule: Some((preset.ecn)(line).into()),
             alpha_log2: None,
             acks_first: false,
         },

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Keys of [network].
+//! Keys of [network], apart from those of topologies and rules.
 
-use super::{key, mbit_per_s, By, Form, Is, Key, Rack, Required, Without};
+use super::{key, mbit_per_s, By, Form, Is, Key, Rack, Without};
 use crate::field::{Field, Reader};
 use crate::value::Value;
-use crate::{HostKind, Mark, Sharing, TopologyKind};
+use crate::{HostKind, Mark, Sharing};
 use onramp_units::{Bytes, Span};
 use strum::VariantNames;
 
@@ -14,25 +14,6 @@ pub(crate) const ALPHAS: &[&str] = &[
 ];
 
 pub(super) const KEYS: &[Key] = &[
-    key(
-        "network.topology.kind",
-        Form::Choice(TopologyKind::VARIANTS),
-        Required,
-        "`star`: all hosts at one switch. `dumbbell`: half of the hosts at each of two switches. `leaf_spine`: hosts at leaves, and every leaf has a link to every spine. `fat_tree`: three stages of ToR, aggregation and core switches. `file`: the file `topology.path` lists nodes and links. `inline`: `[network.graph]` lists them.",
-    )
-    .fixed()
-    .rack_has(Rack::Only(&["star"])),
-    key("network.topology.hosts", Form::Count(2, 4096), Without("required unless `kind` is file or inline"), "Number of hosts. Every switch with hosts has the same number of hosts."),
-    key("network.topology.path", Form::Path, Without("required for file"), "File with the nodes and links. A name that ends in `.toml`: `switches` is a list of names; each `[[hosts]]` has `at`, `rate`, `delay` and optionally `count`; each `[[links]]` has `from`, `to`, `rate`, `delay`. Any other name: the HPCC authors' format, which has `nodes switches links`, then the numbers of the switches, then a line `a b rate delay 0` for each link. Hosts are numbered in the file's order.")
-    .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.leaves", Form::Count(2, 256), Without("required for leaf_spine"), "Number of leaves: switches with hosts.")
-    .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.spines", Form::Count(1, 256), Without("required for leaf_spine"), "Number of spines: switches that connect the leaves.")
-    .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.pods", Form::Count(2, 64), Without("required for fat_tree"), "Number of pods. A pod is a group of ToR and aggregation switches, with a link from each ToR switch to each aggregation switch.")
-    .rack_has(Rack::Ignores("simulator")),
-    key("network.topology.width", Form::Count(1, 32), Without("required for fat_tree"), "Number of ToR switches in a pod. A pod has as many aggregation switches, and each of the `width` groups of core switches has as many core switches.")
-    .rack_has(Rack::Ignores("simulator")),
     key("network.graph", Form::Graph, Without("required for inline"), "Nodes and links, as in a TOML file of `topology.path`: `[network.graph]` with `switches`, `[[network.graph.hosts]]`, `[[network.graph.links]]`.").fixed()
     .rack_has(Rack::Ignores("simulator")),
     key(

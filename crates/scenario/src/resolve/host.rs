@@ -91,10 +91,11 @@ impl Resolver<'_> {
     fn check_cc(&mut self, path: &str, kind: HostKind, named: Cc) -> Option<Cc> {
         let threshold = "network.ecn.threshold";
         let cc = named.on(kind == HostKind::Nic);
+        let has_marks = self.given(threshold) || self.rule_marks();
         let needs = match (cc, kind) {
             (None, HostKind::Kernel) => "host.kind nic",
             (None, HostKind::Nic) => "host.kind kernel",
-            (Some(cc), _) if cc.needs_marks() && !self.given(threshold) => threshold,
+            (Some(cc), _) if cc.needs_marks() && !has_marks => threshold,
             (Some(_), _) => return cc,
         };
         let (key, value) = (path.to_owned(), named.to_string());

@@ -2,6 +2,9 @@
 //! Keys of [network]: topology, links, buffers, marks.
 
 use super::*;
+use crate::types::{FILE, INLINE};
+use crate::{shape, NetworkRule, Shape, ShapeKind};
+use onramp_cc::switch;
 
 impl Resolver<'_> {
     pub(super) fn network(&mut self) -> Option<Network> {
@@ -21,6 +24,7 @@ impl Resolver<'_> {
         let sharing = self.field("network.sharing");
         let buffer = self.field("network.buffer");
         let alpha_log2 = self.alpha(sharing);
+        let rule = self.rule();
         let ecn = self.ecn(buffer);
         let loss = self.field("network.loss");
         Some(Network {
@@ -31,6 +35,7 @@ impl Resolver<'_> {
             buffer: buffer?,
             sharing: sharing?,
             alpha_log2: alpha_log2?,
+            rule: rule?,
             ecn: ecn?,
             loss: loss?,
         })
@@ -55,9 +60,9 @@ impl Resolver<'_> {
     pub(super) fn nodes_key(&self) -> &'static str {
         let kind = self.layer.get("network.topology.kind");
         let kind = kind.and_then(|setting| setting.value.as_ref());
-        match kind.and_then(|kind| kind.to_string().parse().ok()) {
-            Some(TopologyKind::File) => "network.topology.path",
-            Some(TopologyKind::Inline) => "network.graph",
+        match kind.map(Value::to_string).as_deref() {
+            Some(FILE) => "network.topology.path",
+            Some(INLINE) => "network.graph",
             _ => "network.topology.hosts",
         }
     }
@@ -108,43 +113,26 @@ impl Resolver<'_> {
     }
 
     pub(super) fn topology(&mut self) -> Option<Topology> {
-        let kind = self.field("network.topology.kind");
-        if kind != Some(TopologyKind::Inline) && self.given("network.graph") {
-            let inline = [TopologyKind::Inline];
-            self.needs("network.graph", "network.topology.kind", &inline);
+        let kind = self.field::<String>("network.topology.kind");
+        let kind = kind.as_deref();
+        if kind != Some(INLINE) && self.given("network.graph") {
+            self.needs("network.graph", "network.topology.kind", &[INLINE]);
         }
         match kind {
-            Some(TopologyKind::File) => return self.topology_file(),
-            Some(TopologyKind::Inline) => return self.topology_inline(),
-            _ => {}
+            Some(FILE) => self.topology_file(),
+            Some(INLINE) => self.topology_inline(),
+            _ => self.shape(kind.and_then(shape)),
         }
+    }
+
+    fn shape(&mut self, kind: Option<&'static ShapeKind>) -> Option<Topology> {
         let hosts = self.needed("network.topology.hosts");
-        match kind? {
-            TopologyKind::File | TopologyKind::Inline => None,
-            TopologyKind::Star => Some(Topology::Star { hosts: hosts? }),
-            TopologyKind::Dumbbell => {
-                let hosts = self.multiple(hosts?, 2)?;
-                Some(Topology::Dumbbell { hosts })
-            }
-            TopologyKind::LeafSpine => {
-                let leaves = self.needed("network.topology.leaves");
-                let spines = self.needed("network.topology.spines");
-                let (leaves, spines) = (leaves?, spines?);
-                let hosts = self.multiple(hosts?, leaves)?;
-                Some(Topology::LeafSpine {
-                    hosts,
-                    leaves,
-                    spines,
-                })
-            }
-            TopologyKind::FatTree => {
-                let pods = self.needed("network.topology.pods");
-                let width = self.needed("network.topology.width");
-                let (pods, width) = (pods?, width?);
-                let hosts = self.multiple(hosts?, pods * width)?;
-                Some(Topology::FatTree { hosts, pods, width })
-            }
-        }
+        let kind = kind?;
+        let counts = kind.counts.iter().map(|count| self.needed(count.key));
+        let counts: Vec<Option<u32>> = counts.collect(); // all, so that all errors are reported
+        let counts: Vec<u32> = counts.into_iter().collect::<Option<_>>()?;
+        let hosts = self.multiple(hosts?, (kind.racks)(&counts))?;
+        Some(Topology::Shape(Shape::new(kind, hosts, counts)))
     }
 
     pub(super) fn topology_file(&mut self) -> Option<Topology> {
@@ -214,6 +202,49 @@ impl Resolver<'_> {
             rate: rate.or(like.map(|link| link.rate))?,
             delay: delay.or(like.map(|link| link.delay))?,
         })
+    }
+
+    /// The rule of the switches, unless it is `ecn`. Reports parameters of rules that no run has.
+    fn rule(&mut self) -> Option<Option<NetworkRule>> {
+        let entry = switch::entry(&self.field::<String>("network.rule")?);
+        if entry.is_some() {
+            for key in ["threshold", "max", "max_fraction", "steps", "bdp", "mark"] {
+                self.needs_rule(&format!("network.ecn.{key}"), "ecn");
+            }
+        }
+        let others = switch::entries().filter(|other| Some(*other) != entry);
+        for (other, parameter) in others.flat_map(|e| e.parameters.iter().map(move |p| (e, p))) {
+            self.needs_rule(parameter.key, other.name);
+        }
+        Some(entry.map(|entry| NetworkRule {
+            tuning: self.tuning_of_rule(entry),
+            entry,
+        }))
+    }
+
+    fn needs_rule(&mut self, key: &str, rule: &str) {
+        if self.given(key) {
+            self.needs(key, "network.rule", &[rule]);
+        }
+    }
+
+    fn tuning_of_rule(&mut self, rule: &switch::Entry) -> Tuning {
+        let mut tuning = Tuning::default();
+        for parameter in rule.parameters {
+            let setting = self.layer.get(parameter.key);
+            let value = setting.and_then(|setting| setting.value.as_ref());
+            if let Some(value) = value.and_then(Value::setting) {
+                tuning.set(parameter.name, value);
+            }
+        }
+        tuning
+    }
+
+    /// Whether the switches' rule, other than `ecn`, marks packets.
+    pub(super) fn rule_marks(&mut self) -> bool {
+        let name = self.field::<String>("network.rule");
+        name.and_then(|name| switch::entry(&name))
+            .is_some_and(|rule| rule.marks)
     }
 
     pub(super) fn ecn(&mut self, buffer: Option<Bytes>) -> Option<Option<Ecn>> {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! The configuration of switches: buffers, marks, thresholds.
+//! The configuration of switches: buffers, rules, thresholds.
 
-use onramp_cc::nic::Marks;
-use onramp_cc::Curve;
-use onramp_units::{Bytes, Rate};
+use onramp_cc::switch::Rule;
+use onramp_units::Bytes;
 
 /// A switch.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Switch {
     /// The buffer.
     pub buffer: Buffer,
-    /// Congestion marks, if any.
-    pub ecn: Option<Ecn>,
+    /// Which packets it marks or drops beyond what has no room, if any.
+    pub rule: Option<Rule>,
     /// Dynamic threshold: alpha is 2 to the power of this; `None`: 1 if shared, 1/8 at the hosts' rate if
     /// lossless.
     pub alpha_log2: Option<i8>,
@@ -29,40 +28,4 @@ pub enum Buffer {
     Shared(Bytes),
     /// All ports share it; priority flow control stops the sender before it is full.
     Lossless(Bytes),
-}
-
-/// Marks by the length of the egress queue. Lengths apply to ports at the hosts' rate, and are proportional
-/// to the rate at others.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ecn {
-    /// No packet is marked at or below this length.
-    pub min: Bytes,
-    /// All packets are marked above this length, unless the curve says otherwise.
-    pub max: Bytes,
-    /// How the fraction of marked packets grows from zero at `min`. Above `max` a hyperbola stays as it is there.
-    pub curve: Curve,
-    /// Scales the curve.
-    pub max_fraction: f64,
-    /// Whether the queue on arrival decides; if not, the queue on departure does.
-    pub at_enqueue: bool,
-}
-
-impl Ecn {
-    /// Scales `length`, which applies at the hosts' rate `line`, to a port of `rate`.
-    pub(crate) fn at_rate(length: Bytes, line: Rate, rate: Rate) -> u64 {
-        let bytes = u128::from(length.get()) * u128::from(rate.bits_per_s());
-        (bytes / u128::from(line.bits_per_s())) as u64
-    }
-}
-
-impl From<Marks> for Ecn {
-    fn from(marks: Marks) -> Ecn {
-        Ecn {
-            min: marks.min,
-            max: marks.max,
-            max_fraction: marks.max_fraction,
-            curve: Curve::Line,
-            at_enqueue: false,
-        }
-    }
 }

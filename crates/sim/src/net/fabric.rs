@@ -18,7 +18,8 @@ use crate::engine::random::Random;
 use crate::engine::rounding::{Rounding, WireTimes};
 use crate::engine::slab::Slab;
 use onramp_cc::int::{IntFormat, IntStack};
-use onramp_units::{Sim, Time};
+use onramp_cc::switch::{AtPort, Lines};
+use onramp_units::{Rate, Sim, Time};
 use std::sync::Arc;
 
 /// Ports, memories, packets, and the events to come.
@@ -26,7 +27,7 @@ pub(crate) struct Fabric {
     /// Number of the domain.
     me: usize,
     pub(super) rounding: Rounding,
-    pub(super) switch: Switch,
+    pub(super) switch: Switches,
     pub int: IntFormat,
     /// Time and place of the current event, or of the last one.
     pub now: Time<Sim>,
@@ -47,17 +48,40 @@ pub(crate) struct Fabric {
     pub captured: Vec<Sent>,
 }
 
+/// How switches work.
+pub(super) struct Switches {
+    pub config: Switch,
+    /// By port, if there is a rule.
+    pub rules: Vec<AtPort>,
+}
+
 /// The initial state that all fabrics of a simulation share.
 pub(crate) struct Beginning {
     pub rounding: Rounding,
     pub seed: u64,
     pub domains: usize,
     pub switch: Switch,
+    /// Of the fastest host.
+    pub host_rate: Rate,
     pub int: IntFormat,
     pub wire_times: Arc<[WireTimes]>,
     pub carries: Carries,
     pub ports: Vec<Port>,
     pub memories: Vec<Memory>,
+}
+
+impl Beginning {
+    /// The rule of each port in its initial state.
+    fn rules(&self) -> Vec<AtPort> {
+        let hosts = self.host_rate;
+        let lines = |port: &Port| Lines {
+            port: port.rate,
+            hosts,
+        };
+        let rule = self.switch.rule.iter();
+        rule.flat_map(|rule| self.ports.iter().map(move |port| rule.at(lines(port))))
+            .collect()
+    }
 }
 
 /// A packet that a captured port begins to send.
@@ -78,7 +102,10 @@ impl Fabric {
         Fabric {
             me,
             rounding,
-            switch: beginning.switch,
+            switch: Switches {
+                config: beginning.switch.clone(),
+                rules: beginning.rules(),
+            },
             int: beginning.int.clone(),
             now: Time::ZERO,
             place: 0,

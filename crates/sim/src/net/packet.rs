@@ -51,6 +51,8 @@ pub(crate) struct Packet {
     pub seq: u64,
     /// Time at which the data was sent; an acknowledgement returns it.
     pub sent: Time<Sim>,
+    /// Time at which it entered the queue that it is in, if the port's rule saw it then.
+    pub queued: Time<Sim>,
     /// Its flow in the plan.
     pub flow: u32,
     /// The flow that opened its connection: at NICs, the same flow unless flows share a connection in order.
@@ -81,6 +83,7 @@ impl Packet {
         Packet {
             seq: 0,
             sent: now,
+            queued: now,
             flow: NONE,
             connection: NONE,
             next: NONE,

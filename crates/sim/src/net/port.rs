@@ -38,8 +38,8 @@ pub(crate) struct Port {
     pub node: u32,
     /// At a lossless switch: the bytes that came in here.
     pub ingress: Ingress,
-    /// A queue above the first length may be marked; one above the second always is.
-    pub ecn_bytes: (u64, u64),
+    /// The shortest queue at which its rule is asked about a packet.
+    pub asks_from: u64,
 
     pub rate: Rate,
     /// Start of the current pause of the data class, and the total time of earlier pauses.
@@ -69,7 +69,7 @@ impl Port {
             data: Fifo::EMPTY,
             sent_bytes: 0,
             drops: 0,
-            ecn_bytes: (u64::MAX, u64::MAX),
+            asks_from: u64::MAX,
             ingress: Ingress::default(),
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Switches: admission to the shared buffer, priority flow control, marks, telemetry.
+//! Switches: admission to the shared buffer, priority flow control, rules, telemetry.
 //!
 //! The lossless buffer is the HPCC authors' model of a shared-memory chip. Bytes count for their ingress
 //! port. They fill the port's reserve, then the shared pool up to a dynamic threshold (Choudhury and Hahne,
@@ -7,11 +7,12 @@
 
 use super::fabric::Fabric;
 use crate::engine::rounding::Rounding;
-use crate::net::config::{Buffer, Ecn};
+use crate::net::config::Buffer;
 use crate::net::packet::{Kind, Packet};
 use crate::net::port::Port;
 use crate::net::topology::MAX_HOPS;
-use onramp_units::Rate;
+use onramp_cc::switch::{Seen, SwitchRule, Verdict};
+use onramp_units::{Bytes, Rate};
 
 /// Reserve of each ingress port.
 const RESERVE: u64 = 4 * 1024;
@@ -113,23 +114,6 @@ impl Port {
         // More than the free memory only if the scenario sets it.
         self.ingress.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
     }
-
-    /// Whether a packet that sees this port's queue is marked.
-    fn marks(&self, ecn: &Ecn, uniform: impl FnOnce() -> f64) -> bool {
-        let (min, max) = self.ecn_bytes;
-        let queue = self.data.bytes;
-        match ecn.curve.between(queue, min, max) {
-            Some(part) => uniform() < ecn.max_fraction * part,
-            None => queue > max,
-        }
-    }
-
-    pub fn set_ecn(&mut self, ecn: &Ecn, host_rate: Rate) {
-        self.ecn_bytes = (
-            Ecn::at_rate(ecn.min, host_rate, self.rate),
-            Ecn::at_rate(ecn.max, host_rate, self.rate),
-        );
-    }
 }
 
 impl Fabric {
@@ -144,18 +128,35 @@ impl Fabric {
                 }
                 return;
             }
-            Kind::Ack | Kind::Nack if self.switch.acks_first => return self.forward_first(id),
+            Kind::Ack | Kind::Nack if self.switch.config.acks_first => {
+                return self.forward_first(id)
+            }
             _ => {}
         }
         let egress = u32::from(packet.path[usize::from(packet.hop)]);
         packet.hop += 1;
         if !self.admit(ingress, egress, id) {
-            self.counters.drops += 1;
-            self.ports[egress as usize].drops += 1;
-            return self.packets.free(id);
+            return self.drop_packet(egress, id);
         }
-        self.mark(egress, id, true);
+        if self.rule_drops(egress, id, true) {
+            return self.drop_admitted(ingress, egress, id);
+        }
         self.ports[egress as usize].data.push(&mut self.packets, id);
+        self.switch_send(egress);
+    }
+
+    #[cold]
+    fn drop_admitted(&mut self, ingress: u32, egress: u32, id: u32) {
+        self.release(ingress, u64::from(self.packets[id].wire_bytes));
+        self.resume_if_room(ingress);
+        self.drop_packet(egress, id);
+    }
+
+    /// Drops a packet that has left its queue. The line is still free for another one.
+    #[cold]
+    fn drop_leaving(&mut self, ingress: u32, egress: u32, id: u32) {
+        self.resume_if_room(ingress);
+        self.drop_packet(egress, id);
         self.switch_send(egress);
     }
 
@@ -183,11 +184,11 @@ impl Fabric {
         let bytes = u64::from(self.packets[id].wire_bytes);
         let queue = self.ports[egress as usize].data.bytes;
         let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
-        match self.switch.buffer {
+        match self.switch.config.buffer {
             Buffer::PerPort(most) => queue + bytes <= most.get(),
             Buffer::Shared(_) => {
                 let free = memory.shared - memory.used;
-                let alpha_log2 = self.switch.alpha_log2.unwrap_or(0);
+                let alpha_log2 = self.switch.config.alpha_log2.unwrap_or(0);
                 let fits = bytes <= free && queue + bytes <= shifted(free, -alpha_log2);
                 memory.used += if fits { bytes } else { 0 };
                 fits
@@ -210,7 +211,7 @@ impl Fabric {
     /// Frees the room of a packet that leaves.
     fn release(&mut self, ingress: u32, bytes: u64) {
         let memory = &mut self.memories[self.ports[ingress as usize].node as usize];
-        match self.switch.buffer {
+        match self.switch.config.buffer {
             Buffer::PerPort(_) => {}
             Buffer::Shared(_) => memory.used -= bytes,
             Buffer::Lossless(_) => {
@@ -255,48 +256,73 @@ impl Fabric {
             self.transmit(egress, id);
         } else if let Some(id) = port.data.pop(&self.packets) {
             self.leave(egress, id);
-            self.transmit(egress, id);
         }
         if self.ports[egress as usize].has_ready() {
             self.await_line(egress);
         }
     }
 
-    /// Marks a data packet by the length of the queue on its arrival or departure.
+    /// Asks the port's rule about a packet that enters the queue or has left it. Returns whether it is dropped.
     #[inline]
-    fn mark(&mut self, egress: u32, id: u32, at_enqueue: bool) {
+    fn rule_drops(&mut self, egress: u32, id: u32, enters: bool) -> bool {
         let port = &self.ports[egress as usize];
-        // The common case: a short queue, or no marks.
-        if port.data.bytes > port.ecn_bytes.0 {
-            self.mark_by_chance(egress, id, at_enqueue);
-        }
+        // The common case: a short queue, or no rule.
+        port.data.bytes >= port.asks_from && self.ask_rule(egress, id, enters)
     }
 
-    #[inline(never)]
-    fn mark_by_chance(&mut self, egress: u32, id: u32, at_enqueue: bool) {
-        let Some(ecn) = &self.switch.ecn else {
-            return;
+    #[cold]
+    fn ask_rule(&mut self, egress: u32, id: u32, enters: bool) -> bool {
+        let Some(rule) = self.switch.rules.get_mut(egress as usize) else {
+            return false;
         };
-        let is_data = self.packets[id].kind.carries_data();
+        let (port, packet) = (&self.ports[egress as usize], &mut self.packets[id]);
+        let is_data = packet.kind.carries_data();
         // ns-3 marks acknowledgements too. The mark has no effect, but it draws a random number.
-        if ecn.at_enqueue != at_enqueue || !is_data && self.rounding == Rounding::Exact {
-            return;
+        if !is_data && self.rounding == Rounding::Exact {
+            return false;
+        }
+        if enters {
+            packet.queued = self.now;
         }
         let random = &mut self.random;
-        let port = &self.ports[egress as usize];
-        if port.marks(ecn, || random.uniform(port.node)) && is_data {
-            self.packets[id].marked = true;
-            self.counters.marks += 1;
+        let mut seen = Seen {
+            now: self.now,
+            queue: Bytes::new(port.data.bytes),
+            packet: Bytes::new(packet.wire_bytes.into()),
+            waited: self.now - packet.queued,
+            uniform: &mut || random.uniform(port.node),
+        };
+        let verdict = match enters {
+            true => rule.arrives(&mut seen),
+            false => rule.leaves(&mut seen),
+        };
+        match verdict {
+            Verdict::Mark if is_data => {
+                packet.marked = true;
+                self.counters.marks += 1;
+            }
+            Verdict::Drop if is_data => return true,
+            Verdict::Pass | Verdict::Mark | Verdict::Drop => {}
         }
+        false
     }
 
-    /// Handles a data packet between the queue and the line: mark, telemetry, time stamp.
+    /// Drops a packet for the line of `egress`.
+    fn drop_packet(&mut self, egress: u32, id: u32) {
+        self.counters.drops += 1;
+        self.ports[egress as usize].drops += 1;
+        self.packets.free(id);
+    }
+
+    /// Hands a data packet that has left its queue to the line: room, rule, telemetry.
     fn leave(&mut self, egress: u32, id: u32) {
         let packet = &self.packets[id];
         let (ingress, bytes) = (u32::from(packet.at_port), u64::from(packet.wire_bytes));
         let is_data = packet.kind.carries_data();
         self.release(ingress, bytes);
-        self.mark(egress, id, false);
+        if self.rule_drops(egress, id, false) {
+            return self.drop_leaving(ingress, egress, id);
+        }
         self.resume_if_room(ingress);
         if is_data && self.carried.has.int {
             let port = &self.ports[egress as usize];
@@ -305,14 +331,14 @@ impl Fabric {
             let hop = self.int.hop(self.now, port.sent_bytes, queue, rate);
             self.carried.stacks.of_mut(id).push(hop);
         }
+        self.transmit(egress, id);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onramp_cc::Curve;
-    use onramp_units::{Bytes, Span};
+    use onramp_units::Span;
 
     fn port() -> (Port, Memory) {
         let rate: Rate = "100 Gbit/s".parse().unwrap();
@@ -374,33 +400,6 @@ mod tests {
         assert!(port.ingress.may_resume(&memory));
     }
 
-    /// Of which a fifth at most is marked between 100 and 200 B.
-    fn marked(curve: Curve, queue: u64, uniform: f64) -> bool {
-        let (mut port, _) = port();
-        port.ecn_bytes = (100, 200);
-        port.data.bytes = queue;
-        let ecn = Ecn {
-            min: Bytes::new(100),
-            max: Bytes::new(200),
-            max_fraction: 0.2,
-            curve,
-            at_enqueue: true,
-        };
-        port.marks(&ecn, || uniform)
-    }
-
-    #[test]
-    fn marks_grow_in_steps_whose_middles_are_on_the_line() {
-        let marked = |queue, uniform| marked(Curve::Steps(8), queue, uniform);
-        // Of 12.5 B each, from 100 on: the first has half of an eighth of 20 %.
-        for queue in [101, 112] {
-            assert!(marked(queue, 0.0124) && !marked(queue, 0.0126), "{queue}");
-        }
-        assert!(marked(113, 0.0374) && !marked(113, 0.0376));
-        assert!(marked(200, 0.1874) && !marked(200, 0.1876));
-        assert!(!marked(100, 0.0) && marked(201, 1.0));
-    }
-
     #[test]
     fn alpha_is_what_was_asked_for_and_grows_with_the_rate() {
         let shift = |gbps: u64, alpha_log2| {
@@ -417,24 +416,5 @@ mod tests {
         assert_eq!((shift(100, Some(-1)), shift(400, Some(-1))), (1, 0));
         assert_eq!((shift(100, Some(2)), shift(400, Some(2))), (-2, -2));
         assert_eq!((shifted(100, 2), shifted(100, -1)), (25, 200));
-    }
-
-    #[test]
-    fn marks_grow_from_none_to_all() {
-        let marked = |queue, uniform| marked(Curve::Line, queue, uniform);
-        assert!(!marked(100, 0.0));
-        assert!(marked(150, 0.09) && !marked(150, 0.11));
-        assert!(marked(201, 1.0));
-    }
-
-    /// d is 100 B, k is 5.
-    #[test]
-    fn marks_grow_by_the_curve_of_tiny_buffer_tcp() {
-        let marked = |queue, uniform| marked(Curve::Hyperbola, queue, uniform);
-        assert!(!marked(100, 0.0));
-        assert!(marked(125, 0.0399) && !marked(125, 0.0401));
-        for queue in [200, 201, 5_000] {
-            assert!(marked(queue, 0.0999) && !marked(queue, 0.1001), "{queue}");
-        }
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Topologies: hosts with one port each, switches, links, and shortest paths.
 //!
-//! Builds the usual shapes, reads files of nodes and links, and finds next hops. Does not know queues or
+//! Takes shapes and graphs of scenarios, reads files of nodes and links, and finds next hops. Does not know queues or
 //! packets.
 
-use onramp_scenario::{Graph, GraphError};
+use onramp_scenario::{shape, Graph, GraphError, Shape};
 use onramp_units::{Rate, Span};
 use std::collections::VecDeque;
 
@@ -22,6 +22,12 @@ pub struct Line {
     pub rate: Rate,
     /// In one direction.
     pub delay: Span,
+}
+
+impl From<Line> for onramp_scenario::Link {
+    fn from(Line { rate, delay }: Line) -> onramp_scenario::Link {
+        onramp_scenario::Link { rate, delay }
+    }
 }
 
 /// A network: nodes 0, 1, ... of which some are switches and the others hosts.
@@ -74,12 +80,9 @@ impl Topology {
     /// `hosts` hosts at one switch, which is the last node.
     ///
     /// # Errors
-    /// As [`Topology::new`].
+    /// As [`Topology::of_shape`].
     pub fn star(hosts: u32, line: Line) -> Result<Topology, TopologyError> {
-        let mut build = Builder::new(hosts);
-        let switch = build.switch();
-        build.hosts_at(switch, 0..hosts, line);
-        build.done()
+        Topology::named("star", hosts, &[], line, line)
     }
 
     /// `left` and `right` hosts at a switch each, with one link between the switches.
@@ -92,18 +95,21 @@ impl Topology {
         edge: Line,
         middle: Line,
     ) -> Result<Topology, TopologyError> {
-        let mut build = Builder::new(left + right);
-        let ends = [build.switch(), build.switch()];
-        build.hosts_at(ends[0], 0..left, edge);
-        build.hosts_at(ends[1], left..left + right, edge);
-        build.link(ends[0], ends[1], middle);
-        build.done()
+        let hosts = left + right;
+        let link = |a, b, Line { rate, delay }: Line| Link { a, b, rate, delay };
+        let switch_of = |host| hosts + u32::from(host >= left);
+        let mut links: Vec<Link> = (0..hosts)
+            .map(|host| link(host, switch_of(host), edge))
+            .collect();
+        links.push(link(hosts, hosts + 1, middle));
+        let switches = (0..hosts + 2).map(|node| node >= hosts);
+        Topology::new(switches.collect(), links)
     }
 
     /// `leaves` switches with `hosts` hosts each, and `spines` switches linked to all leaves.
     ///
     /// # Errors
-    /// As [`Topology::new`].
+    /// As [`Topology::of_shape`].
     pub fn leaf_spine(
         leaves: u32,
         spines: u32,
@@ -111,26 +117,20 @@ impl Topology {
         edge: Line,
         fabric: Line,
     ) -> Result<Topology, TopologyError> {
-        let mut build = Builder::new(leaves * hosts);
-        let leaf = build.switches(leaves);
-        let spine = build.switches(spines);
-        for (n, &switch) in (0..).zip(&leaf) {
-            build.hosts_at(switch, n * hosts..(n + 1) * hosts, edge);
-        }
-        for &a in &leaf {
-            for &b in &spine {
-                build.link(a, b, fabric);
-            }
-        }
-        build.done()
+        Topology::named(
+            "leaf_spine",
+            leaves * hosts,
+            &[leaves, spines],
+            edge,
+            fabric,
+        )
     }
 
-    /// Three stages: `pods` pods of `width` ToR switches, with `hosts` hosts each, and `width`
-    /// aggregation switches; the n-th aggregation switch of every pod is linked to the n-th group
-    /// of `width` core switches. The papers' fabric is 5 pods of width 4 with 16 hosts a ToR.
+    /// `pods` pods of `width` ToR switches, with `hosts` hosts each. The papers' fabric is 5 pods of width 4 with 16
+    /// hosts a ToR.
     ///
     /// # Errors
-    /// As [`Topology::new`].
+    /// As [`Topology::of_shape`].
     pub fn fat_tree(
         pods: u32,
         width: u32,
@@ -138,27 +138,32 @@ impl Topology {
         edge: Line,
         fabric: Line,
     ) -> Result<Topology, TopologyError> {
-        let mut build = Builder::new(pods * width * hosts);
-        let tors = build.switches(pods * width);
-        let aggregation = build.switches(pods * width);
-        let cores = build.switches(width * width);
-        for (n, &tor) in (0..).zip(&tors) {
-            build.hosts_at(tor, n * hosts..(n + 1) * hosts, edge);
-        }
-        let width = width as usize;
-        for (n, &tor) in tors.iter().enumerate() {
-            let pod = n / width * width;
-            for &agg in &aggregation[pod..pod + width] {
-                build.link(tor, agg, fabric);
-            }
-        }
-        for (n, &agg) in aggregation.iter().enumerate() {
-            let group = n % width * width;
-            for &core in &cores[group..group + width] {
-                build.link(agg, core, fabric);
-            }
-        }
-        build.done()
+        Topology::named(
+            "fat_tree",
+            pods * width * hosts,
+            &[pods, width],
+            edge,
+            fabric,
+        )
+    }
+
+    /// A shape of a scenario, with these links of hosts and between switches.
+    ///
+    /// # Errors
+    /// A shape that links what it should not; hosts that are too far apart, too many ports.
+    pub fn of_shape(shape: &Shape, edge: Line, fabric: Line) -> Result<Topology, TopologyError> {
+        Topology::of(shape.graph(edge.into(), fabric.into())?)
+    }
+
+    fn named(
+        kind: &str,
+        hosts: u32,
+        counts: &[u32],
+        edge: Line,
+        fabric: Line,
+    ) -> Result<Topology, TopologyError> {
+        let kind = shape(kind).expect("scenarios have it");
+        Topology::of_shape(&Shape::new(kind, hosts, counts.to_vec()), edge, fabric)
     }
 
     /// Reads the HPCC simulator's format: see [`Graph::parse`].
@@ -243,44 +248,6 @@ impl Topology {
             ports.sort_by_key(|&(port, node)| (std::cmp::Reverse(node), port));
         }
         adjacent
-    }
-}
-
-/// Makes the shapes.
-struct Builder {
-    switches: Vec<bool>,
-    links: Vec<Link>,
-}
-
-impl Builder {
-    fn new(hosts: u32) -> Builder {
-        Builder {
-            switches: vec![false; hosts as usize],
-            links: Vec::new(),
-        }
-    }
-
-    fn switch(&mut self) -> NodeId {
-        self.switches.push(true);
-        (self.switches.len() - 1) as NodeId
-    }
-
-    fn switches(&mut self, count: u32) -> Vec<NodeId> {
-        (0..count).map(|_| self.switch()).collect()
-    }
-
-    fn link(&mut self, a: NodeId, b: NodeId, Line { rate, delay }: Line) {
-        self.links.push(Link { a, b, rate, delay });
-    }
-
-    fn hosts_at(&mut self, switch: NodeId, hosts: std::ops::Range<u32>, line: Line) {
-        for host in hosts {
-            self.link(host, switch, line);
-        }
-    }
-
-    fn done(self) -> Result<Topology, TopologyError> {
-        Topology::new(self.switches, self.links)
     }
 }
 

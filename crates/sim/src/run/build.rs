@@ -9,12 +9,13 @@ use crate::host::clock::ClockErrors;
 use crate::host::config::{Config, Group, Hosts, Kernel, Nic};
 use crate::host::huygens::Probing;
 use crate::host::rtts::RttErrors;
-use crate::net::config::{Buffer, Ecn, Switch};
+use crate::net::config::{Buffer, Switch};
 use crate::net::partition::Partition;
 use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
+use onramp_cc::switch::{Ecn, Rule};
 use onramp_cc::{nic::Preset, tcp::Entry, Cc};
 use onramp_scenario::{
     self as scenario, Arrival, Connections, Graph, HostKind, HostSettings, Law, ProbeStamps, Qdisc,
@@ -134,7 +135,7 @@ pub fn config(run: &Run) -> Config {
         probing: probing(&run.clock),
         switch: Switch {
             buffer: buffer(run),
-            ecn: ecn(run),
+            rule: rule(run),
             alpha_log2: run.network.alpha_log2,
             acks_first: run.host.ack_priority,
         },
@@ -200,9 +201,17 @@ fn kernel(of: HostSettings<'_>, entry: &Entry) -> Kernel {
     }
 }
 
+/// The rule of the switches.
+fn rule(run: &Run) -> Option<Rule> {
+    match &run.network.rule {
+        Some(rule) => Some((rule.entry.rule)(&rule.tuning)),
+        None => ecn(run),
+    }
+}
+
 /// Marks of the switches, if congestion controls of some hosts use them. NICs' are by default as in the source of
 /// `host.cc`, which no group contradicts.
-fn ecn(run: &Run) -> Option<Ecn> {
+fn ecn(run: &Run) -> Option<Rule> {
     let own = run.network.ecn.as_ref().map(given);
     let marks = |of: HostSettings<'_>| matches!(of.host.cc, Cc::Kernel(entry) if entry.marks);
     match run.host.cc {
@@ -231,14 +240,14 @@ fn buffer(run: &Run) -> Buffer {
     }
 }
 
-fn given(ecn: &scenario::Ecn) -> Ecn {
-    Ecn {
+fn given(ecn: &scenario::Ecn) -> Rule {
+    Rule::Ecn(Ecn {
         min: ecn.threshold,
         max: ecn.curve_ends(),
         max_fraction: ecn.max_fraction.get(),
         curve: ecn.curve(),
         at_enqueue: ecn.mark == scenario::Mark::Enqueue,
-    }
+    })
 }
 
 /// The gate does not count a full packet in flight. The rate of each host's line is added later.
@@ -265,18 +274,7 @@ pub(super) fn topology(network: &scenario::Network) -> Result<Topology, Topology
         | scenario::Topology::Inline(scenario::Inline { ref graph, .. }) => {
             Topology::of(Graph::clone(graph))
         }
-        scenario::Topology::Star { hosts } => Topology::star(hosts, edge),
-        scenario::Topology::Dumbbell { hosts } => {
-            Topology::dumbbell(hosts / 2, hosts / 2, edge, fabric)
-        }
-        scenario::Topology::LeafSpine {
-            hosts,
-            leaves,
-            spines,
-        } => Topology::leaf_spine(leaves, spines, hosts / leaves, edge, fabric),
-        scenario::Topology::FatTree { hosts, pods, width } => {
-            Topology::fat_tree(pods, width, hosts / (pods * width), edge, fabric)
-        }
+        scenario::Topology::Shape(ref shape) => Topology::of_shape(shape, edge, fabric),
     }?;
     Ok(match network.host_links.is_empty() {
         true => topology,

@@ -78,7 +78,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
     let line = "100 Gbit/s".parse().unwrap();
     let switch = Switch {
         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-        ecn: Some((preset.ecn)(line).into()),
+        rule: Some((preset.ecn)(line).into()),
         alpha_log2: None,
         acks_first: false,
     };

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! Rules of switches: which packets a port marks or drops although its buffer has room.
+//!
+//! Each has one file. A new one needs a file and a line in the list below (docs/extend.md). Rules from outside this
+//! crate come by [`register`].
+
+use crate::parameter::{Parameter, Setting, Tuning};
+use crate::plug::Plugs;
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::fmt;
+use std::sync::Arc;
+
+/// A packet at a port, before it enters the queue or after it has left it.
+pub struct Seen<'a> {
+    pub now: Time<Sim>,
+    /// In the queue, without this packet.
+    pub queue: Bytes,
+    /// Of this packet on the wire.
+    pub packet: Bytes,
+    /// Since the packet entered the queue; zero then. Right only for rules that see every packet.
+    pub waited: Span,
+    /// Draws a random number in [0, 1) of the switch.
+    pub uniform: &'a mut dyn FnMut() -> f64,
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    /// It has congestion experienced (CE) from now on.
+    Mark,
+    Drop,
+}
+
+/// The line of a port, and that of the fastest host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lines {
+    pub port: Rate,
+    pub hosts: Rate,
+}
+
+impl Lines {
+    /// A length of queue that applies at the hosts' rate, in proportion to the port's rate.
+    pub fn in_proportion(&self, length: Bytes) -> Bytes {
+        let bytes = u128::from(length.get()) * u128::from(self.port.bits_per_s());
+        Bytes::new((bytes / u128::from(self.hosts.bits_per_s())) as u64)
+    }
+}
+
+/// A rule at one port. It sees data packets only, because nothing else can be marked.
+pub trait SwitchRule {
+    /// The shortest queue, without the packet, at which it is asked. Constant: a shorter queue costs nothing.
+    fn asked_from(&self) -> Bytes {
+        Bytes::ZERO
+    }
+    /// A packet that has found room in the buffer enters the queue.
+    fn arrives(&mut self, _seen: &mut Seen<'_>) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet leaves the queue for the line.
+    fn leaves(&mut self, _seen: &mut Seen<'_>) -> Verdict {
+        Verdict::Pass
+    }
+}
+
+/// A rule, as a scenario names it.
+pub struct Entry {
+    /// Name in scenarios: `network.rule`.
+    pub name: &'static str,
+    /// Full name, with its source.
+    pub about: &'static str,
+    /// Whether it marks packets, as congestion controls such as DCTCP need it.
+    pub marks: bool,
+    /// Parameters that scenarios can set.
+    pub parameters: &'static [Parameter],
+    /// The default of a parameter.
+    pub default_of: fn(&str) -> Option<Setting>,
+    /// With these parameters, and its source's for the others.
+    pub rule: fn(&Tuning) -> Rule,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A rule of another crate: it makes the rule of each port.
+#[derive(Clone)]
+pub struct Custom {
+    name: &'static str,
+    at: Arc<dyn Fn(Lines) -> Box<dyn SwitchRule + Send> + Send + Sync>,
+}
+
+impl Rule {
+    /// The rule `name` of another crate; `at` makes it for a port.
+    pub fn custom(
+        name: &'static str,
+        at: impl Fn(Lines) -> Box<dyn SwitchRule + Send> + Send + Sync + 'static,
+    ) -> Rule {
+        let at = Arc::new(at);
+        Rule::Custom(Custom { name, at })
+    }
+}
+
+impl PartialEq for Custom {
+    /// The same one, not an equal one.
+    fn eq(&self, other: &Custom) -> bool {
+        Arc::ptr_eq(&self.at, &other.at)
+    }
+}
+
+impl fmt::Debug for Custom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+static PLUGS: Plugs<Entry> = Plugs::new();
+
+/// Adds a rule of another crate.
+///
+/// # Panics
+/// A rule has this name, or rules have been listed already.
+pub fn register(entry: &'static Entry) {
+    assert!(
+        entry.name != ecn::NAME && !BUILT_IN.contains(&entry),
+        "there is a rule {}",
+        entry.name
+    );
+    PLUGS.add(entry);
+}
+
+/// All but `ecn`, in the order of the documentation.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    BUILT_IN.iter().copied().chain(PLUGS.all().iter().copied())
+}
+
+/// The rule of that name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.name == name)
+}
+
+/// All names, the default first.
+pub fn names() -> Vec<&'static str> {
+    let others = entries().map(|entry| entry.name);
+    std::iter::once(ecn::NAME).chain(others).collect()
+}
+
+/// Names each rule with its module.
+macro_rules! switch_rules {
+    ($($variant:ident: $module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// The rules of this crate with an entry.
+        const BUILT_IN: &[&Entry] = &[$(&$module::ENTRY),*];
+
+        /// A rule with its parameters.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Rule {
+            /// switch/ecn.rs
+            Ecn(ecn::Ecn),
+            $(
+                #[doc = concat!("switch/", stringify!($module), ".rs")]
+                $variant($module::Params),
+            )*
+            /// Of another crate.
+            Custom(Custom),
+        }
+
+        /// A rule at a port, with its state.
+        pub enum AtPort {
+            Ecn(ecn::AtPort),
+            $($variant($module::AtPort),)*
+            Custom(Box<dyn SwitchRule + Send>),
+        }
+
+        impl Rule {
+            /// At a port with these lines.
+            pub fn at(&self, lines: Lines) -> AtPort {
+                match self {
+                    Rule::Ecn(params) => AtPort::Ecn(ecn::AtPort::new(params, lines)),
+                    $(Rule::$variant(params) => AtPort::$variant($module::AtPort::new(params, lines)),)*
+                    Rule::Custom(custom) => AtPort::Custom((custom.at)(lines)),
+                }
+            }
+        }
+
+        impl SwitchRule for AtPort {
+            fn asked_from(&self) -> Bytes {
+                match self {
+                    AtPort::Ecn(rule) => rule.asked_from(),
+                    $(AtPort::$variant(rule) => rule.asked_from(),)*
+                    AtPort::Custom(rule) => rule.asked_from(),
+                }
+            }
+
+            #[inline]
+            fn arrives(&mut self, seen: &mut Seen<'_>) -> Verdict {
+                match self {
+                    AtPort::Ecn(rule) => rule.arrives(seen),
+                    $(AtPort::$variant(rule) => rule.arrives(seen),)*
+                    AtPort::Custom(rule) => rule.arrives(seen),
+                }
+            }
+
+            #[inline]
+            fn leaves(&mut self, seen: &mut Seen<'_>) -> Verdict {
+                match self {
+                    AtPort::Ecn(rule) => rule.leaves(seen),
+                    $(AtPort::$variant(rule) => rule.leaves(seen),)*
+                    AtPort::Custom(rule) => rule.leaves(seen),
+                }
+            }
+        }
+    };
+}
+
+mod ecn;
+
+pub use ecn::Ecn;
+
+switch_rules! {}

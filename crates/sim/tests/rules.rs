@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! A rule of switches from outside of the crates: it marks by the time in the queue, or drops, as its keys say.
+
+#[path = "harness/outcome.rs"]
+mod outcome;
+
+use onramp_cc::switch::{register, Entry, Rule, Seen, SwitchRule, Verdict};
+use onramp_cc::{Bounds, Parameter, Setting, Tuning};
+use onramp_results::RunResult;
+use onramp_scenario::{plan, Scenario};
+use onramp_sim::run::{build_in_parts, Parts};
+use onramp_units::{Span, Time};
+use outcome::simulate_all;
+use std::sync::Once;
+
+const SCENARIO: &str = r#"title = "An incast under a rule"
+duration = "50 ms"
+[network]
+topology = { kind = "leaf_spine", hosts = 8, leaves = 2, spines = 2 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+[host]
+cc = "dctcp"
+[onramp]
+law = "off"
+[[traffic]]
+kind = "incast"
+fanout = 6
+size = "300 kB"
+"#;
+
+const TOO_LONG: Parameter = Parameter {
+    key: "network.sojourn.limit",
+    name: "limit",
+    bounds: Bounds::Span(Span::from_ns(100), Span::from_ms(10)),
+    meaning: "A packet that was longer in the queue is marked.",
+};
+const DROPS: Parameter = Parameter {
+    key: "network.sojourn.drops",
+    name: "drops",
+    bounds: Bounds::Flag,
+    meaning: "Whether it is dropped in place of a mark.",
+};
+
+static SOJOURN: Entry = Entry {
+    name: "sojourn",
+    about: "marks by the time in the queue",
+    marks: true,
+    parameters: &[TOO_LONG, DROPS],
+    default_of: |name| match name {
+        "limit" => Some(Setting::Span(Span::from_us(20))),
+        _ => Some(Setting::Flag(false)),
+    },
+    rule,
+};
+
+#[derive(Clone, Copy)]
+struct Sojourn {
+    limit: Span,
+    drops: bool,
+}
+
+fn rule(tuning: &Tuning) -> Rule {
+    let value = |name| tuning.get(name).or((SOJOURN.default_of)(name));
+    let (Some(Setting::Span(limit)), Some(Setting::Flag(drops))) = (value("limit"), value("drops"))
+    else {
+        unreachable!("scenarios check the forms");
+    };
+    Rule::custom("sojourn", move |_| Box::new(Sojourn { limit, drops }))
+}
+
+impl SwitchRule for Sojourn {
+    fn leaves(&mut self, seen: &mut Seen<'_>) -> Verdict {
+        match (seen.waited > self.limit, self.drops) {
+            (false, _) => Verdict::Pass,
+            (true, false) => Verdict::Mark,
+            (true, true) => Verdict::Drop,
+        }
+    }
+}
+
+fn registered() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| register(&SOJOURN));
+}
+
+fn scenario(set: &[(&str, &str)]) -> Scenario {
+    registered();
+    let set = [&[("network.rule", "sojourn")], set].concat();
+    Scenario::parse_with(SCENARIO, "t", &set).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn outcome(set: &[(&str, &str)]) -> RunResult {
+    let mut results = simulate_all(&scenario(set)).into_iter();
+    results.next().expect("a scenario has a run").0
+}
+
+fn count(result: &RunResult, metric: &str) -> u64 {
+    result.metrics[metric].as_u64().expect("a counter")
+}
+
+#[test]
+fn a_rule_marks_and_drops_as_its_keys_say() {
+    let (soon, late) = (outcome(&[]), outcome(&[("network.sojourn.limit", "10 ms")]));
+    assert!(count(&soon, "marks") > 0 && count(&late, "marks") == 0);
+    for sharing in ["per_port", "shared", "lossless"] {
+        let set = [
+            ("network.sojourn.drops", "true"),
+            ("network.sharing", sharing),
+        ];
+        let drops = outcome(&set);
+        assert!(
+            count(&drops, "drops") > 0 && count(&drops, "marks") == 0,
+            "{sharing}"
+        );
+    }
+}
+
+#[test]
+fn a_rule_does_the_same_on_any_number_of_threads() {
+    let scenario = scenario(&[]);
+    let run = &scenario.runs()[0];
+    let on = |threads| {
+        let mut simulation = build_in_parts(run, &plan(run), Parts::Forced(threads)).unwrap();
+        simulation.run_until(Time::ZERO + Span::from_ms(60));
+        (simulation.outcomes(), simulation.counters())
+    };
+    assert!(on(1).1.marks > 0);
+    assert_eq!(on(1), on(2));
+}
+
+#[test]
+fn a_run_with_a_rule_is_written_as_it_was_read() {
+    let scenario = scenario(&[("network.sojourn.limit", "7 us")]);
+    let run = &scenario.runs()[0];
+    let again = Scenario::parse(&run.to_toml(), "t").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(again.runs()[0].network, run.network);
+    assert!(!Scenario::parse(SCENARIO, "t").is_ok_and(|s| s.runs()[0].to_toml().contains("rule")));
+}
+
+#[test]
+fn wrong_keys_of_a_rule_are_errors() {
+    registered();
+    let error = |set: &[(&str, &str)]| match Scenario::parse_with(SCENARIO, "t", set) {
+        Ok(_) => panic!("{set:?} is no error"),
+        Err(errors) => errors.to_string(),
+    };
+    let named = ("network.rule", "sojourn");
+    for (set, message) in [
+        (
+            &[named, ("network.sojourn.limit", "1 s")][..],
+            "network.sojourn.limit is 1 s, above max 10 ms",
+        ),
+        (
+            &[
+                ("network.ecn.threshold", "9 kB"),
+                ("network.sojourn.limit", "1 us"),
+            ],
+            "needs network.rule sojourn",
+        ),
+        (
+            &[named, ("network.ecn.threshold", "9 kB")],
+            "needs network.rule ecn",
+        ),
+        (&[("network.rule", "sojurn")], "network.rule is \"sojurn\""),
+    ] {
+        let text = error(set);
+        assert!(text.contains(message), "{text}");
+    }
+}
