@@ -92,7 +92,7 @@ fuzz: ## runs the fuzzers of the parsers for ten minutes each; needs cargo-fuzz
 lint: ## checks formatting, clippy, shellcheck, and that each law header compiles on its own
 	tools/timed "lint: rustfmt" cargo fmt --all --check
 	rustfmt --edition 2021 --check tests/daemon/facts/*.rs # a macro declares these modules, so cargo fmt does not find them
-	rustfmt --edition 2021 --check crates/cc/src/nic/*.rs crates/cc/src/tcp/*.rs # likewise
+	rustfmt --edition 2021 --check crates/cc/src/nic/*.rs crates/cc/src/tcp/*.rs examples/outside/src/*.rs # likewise
 	tools/timed "lint: clippy" cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	tools/timed "lint: clippy, no features" cargo clippy --locked --package onramp --no-default-features --quiet -- -D warnings
 	tools/timed "lint: shellcheck" shellcheck --severity=warning $(SHELL_SCRIPTS)

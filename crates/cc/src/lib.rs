@@ -2,10 +2,12 @@
 //! Congestion controls: the rate and window of a flow, from its acknowledgements; and rules of switches.
 //!
 //! Has one file for each congestion control, for NICs ([`nic`]) or for kernels ([`tcp`]), which also declares
-//! its names and parameters; and the registry of all ([`Cc`]). Rules of switches ([`switch`]) are built alike. Does not know clocks, queues, packets or the
+//! its names and parameters; and the registry of all ([`Cc`]). Rules of switches ([`switch`]) are built alike. Other crates add
+//! their own ([`tcp::register`], [`nic::register`], [`switch::register`]). Does not know clocks, queues, packets or the
 //! network. Every input is an argument, time included.
 
 mod curve;
+mod custom;
 pub mod int;
 pub mod nic;
 mod parameter;
@@ -15,7 +17,11 @@ pub mod switch;
 pub mod tcp;
 
 pub use curve::{Curve, Fit, Target};
-pub use parameter::{Bounds, Parameter, Setting, Tuning};
+pub use custom::Custom;
+pub use onramp_units::Rate;
+pub use parameter::{
+    kbit, Bounds, Field, Parameter, Parameters, Setting, Tuning, LONG, PART, SHORT, STEP, TIMES,
+};
 pub use plug::Plugs;
 pub use registry::{keys, names, names_of, Cc, Key};
 

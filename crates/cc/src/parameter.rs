@@ -89,7 +89,7 @@ impl Tuning {
     }
 
     /// Overwrites `to` if `name` is set.
-    pub(crate) fn apply<F: Field>(&self, name: &str, to: &mut F) {
+    pub fn apply<F: Field>(&self, name: &str, to: &mut F) {
         if let Some(value) = self.get(name).and_then(F::of) {
             *to = value;
         }
@@ -97,9 +97,19 @@ impl Tuning {
 }
 
 /// A type that a parameter can have.
-pub(crate) trait Field: Sized + Copy {
+pub trait Field: Sized + Copy {
+    /// As a value of any type.
     fn setting(self) -> Setting;
+    /// None if the value has another type.
     fn of(setting: Setting) -> Option<Self>;
+}
+
+/// The parameters of a congestion control or of a rule of switches, as [`parameters!`] makes them.
+pub trait Parameters: fmt::Debug + Clone + Send + Sync + 'static {
+    /// Overwrites what `given` sets.
+    fn tune(&mut self, given: &Tuning);
+    /// The parameter `name`.
+    fn get(&self, name: &str) -> Option<Setting>;
 }
 
 macro_rules! fields {
@@ -166,24 +176,25 @@ impl Bounds {
     }
 }
 
-/// Makes `Params` of a table: `"name" field: type = default, bounds, "meaning";`, where "name" is
-/// the last part of the key `cc.FAMILY.name`, or of another section (`in "network.": FAMILY`). Defaults may depend on the line rate, if it is named.
-/// Fields of the block `variant` are no keys: the variants of a congestion control differ in them.
+/// Makes `Params` and `PARAMETERS` of a table: `"name" field: type = default, bounds, "meaning";`, where "name" is
+/// the last part of the key `cc.FAMILY.name`, or of another section (`in "network.": FAMILY`). Defaults may depend on the
+/// line rate, if it is named. Fields of the block `variant` are no keys: the variants of a congestion control differ in them.
+#[macro_export]
 macro_rules! parameters {
     ($family:literal, |$line:ident| { $($table:tt)* } $(variant { $($variant:tt)* })?) => {
-        $crate::parameter::parameters! { @struct "cc." $family { $($table)* } { $($($variant)*)? } $line }
+        $crate::parameters! { @struct "cc." $family { $($table)* } { $($($variant)*)? } $line }
     };
     ($family:literal, { $($table:tt)* }) => {
-        $crate::parameter::parameters! { in "cc.": $family, { $($table)* } }
+        $crate::parameters! { in "cc.": $family, { $($table)* } }
     };
     (in $section:literal: $family:literal, { $($table:tt)* }) => {
-        $crate::parameter::parameters! { @struct $section $family { $($table)* } {} line }
+        $crate::parameters! { @struct $section $family { $($table)* } {} line }
 
         impl Default for Params {
             /// Those of its source.
             fn default() -> Params {
                 // No default depends on it.
-                Params::reference(onramp_units::Rate::from_bits_per_s(1).expect("above zero"))
+                Params::reference($crate::Rate::from_bits_per_s(1).expect("above zero"))
             }
         }
     };
@@ -200,8 +211,8 @@ macro_rules! parameters {
         }
 
         /// What scenarios can set.
-        const PARAMETERS: &[$crate::parameter::Parameter] = &[
-            $($crate::parameter::Parameter {
+        const PARAMETERS: &[$crate::Parameter] = &[
+            $($crate::Parameter {
                 key: concat!($section, $family, ".", $name),
                 name: $name,
                 bounds: $bounds,
@@ -212,23 +223,23 @@ macro_rules! parameters {
         impl Params {
             /// Those of its source, for hosts of this line rate.
             #[allow(unused_variables)] // Not all have one that depends on it.
-            pub fn reference($line: onramp_units::Rate) -> Params {
+            pub fn reference($line: $crate::Rate) -> Params {
                 Params {
                     $($field: $default,)*
                     $($extra: $extra_default,)*
                 }
             }
+        }
 
-            /// Overwrites what `given` sets.
-            pub(crate) fn tune(&mut self, given: &$crate::parameter::Tuning) {
+        impl $crate::Parameters for Params {
+            fn tune(&mut self, given: &$crate::Tuning) {
                 let _ = given;
                 $(given.apply($name, &mut self.$field);)*
             }
 
-            /// The parameter `name`.
-            pub(crate) fn get(&self, name: &str) -> Option<$crate::parameter::Setting> {
+            fn get(&self, name: &str) -> Option<$crate::Setting> {
                 match name {
-                    $($name => Some($crate::parameter::Field::setting(self.$field)),)*
+                    $($name => Some($crate::Field::setting(self.$field)),)*
                     _ => None,
                 }
             }

@@ -5,13 +5,10 @@
 //! separate CNP), marks act at the next of the regular checks, and F is 1.
 
 use super::{divided, per_25g, red, scaled, sum, window_if, Preset};
-use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, CongestionControl, Limits, Needs, PathFacts};
 use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
 use onramp_units::{Rate, Sim, Span, Time};
-
-pub const FEEDBACK: Feedback = Feedback::Marks;
-pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "dcqcn", |line| {
     "g" gain: f64 = 1.0 / 256.0, PART, "Weight of a new sample in alpha.";
@@ -63,6 +60,13 @@ pub(super) const PRESETS: &[Preset] = &[
     },
 ];
 
+impl Needs for Params {
+    #[inline]
+    fn window_follows_time(&self) -> bool {
+        self.window
+    }
+}
+
 impl Params {
     /// The DCQCN paper's intervals.
     pub fn paper(line: Rate) -> Params {
@@ -72,12 +76,6 @@ impl Params {
             increase_interval: Span::from_us(55),
             ..Params::reference(line)
         }
-    }
-
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        self.window
     }
 
     /// The papers' "+w".

@@ -4,13 +4,10 @@
 //! without slow start, and grows by a rate per window.
 
 use super::{scaled, step, sum, window_at, Preset};
-use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, CongestionControl, Limits, Needs, PathFacts};
 use crate::parameter::{parameters, PART, STEP};
 use crate::FAIR;
 use onramp_units::Rate;
-
-pub const FEEDBACK: Feedback = Feedback::Marks;
-pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "dctcp", |line| {
     "g" gain: f64 = 0.0625, PART, "Weight in alpha of the latest window's fraction of marked packets.";
@@ -30,13 +27,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     hold_acks: true,
 }];
 
-impl Params {
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        false
-    }
-}
+impl Needs for Params {}
 
 /// State of a flow.
 #[derive(Debug, Clone)]

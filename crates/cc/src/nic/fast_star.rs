@@ -4,13 +4,10 @@
 //! round-trip time of the flow as that of its idle path.
 
 use super::{red, scaled, Burst, Preset};
-use super::{Ack, Algorithm, Completion, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, Completion, CongestionControl, Feedback, Limits, Needs, PathFacts};
 use crate::parameter::{parameters, PART, STEP};
 use crate::FAIR;
 use onramp_units::{Rate, Sim, Span, Time};
-
-pub const FEEDBACK: Feedback = Feedback::TimeStamp;
-pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "fast_star", |line| {
     "alpha" alpha: Rate = scaled(line, 0.05), STEP, "Rate that a flow tries to keep in the queues of its path.";
@@ -31,12 +28,8 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     hold_acks: false,
 }];
 
-impl Params {
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        false
-    }
+impl Needs for Params {
+    const FEEDBACK: Feedback = Feedback::TimeStamp;
 }
 
 /// State of a flow.

@@ -4,14 +4,11 @@
 //! from it, and its additive step is a rate; `max_stage` is 0 there, 5 in the paper.
 
 use super::{divided, per_25g, red, scaled, sum, window_at, Preset};
-use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, Needs, PathFacts};
 use crate::int::{IntHop, MAX_INT_HOPS};
 use crate::parameter::{parameters, PART, STEP, TIMES};
 use crate::FAIR;
 use onramp_units::Rate;
-
-pub const FEEDBACK: Feedback = Feedback::Int;
-pub const MOVES_NEXT_PACKET: bool = true;
 
 parameters! { "hpcc", |line| {
     "eta" target_utilisation: f64 = 0.95, PART, "Target utilisation.";
@@ -32,12 +29,9 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     hold_acks: true,
 }];
 
-impl Params {
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        false
-    }
+impl Needs for Params {
+    const FEEDBACK: Feedback = Feedback::Int;
+    const MOVES_NEXT_PACKET: bool = true;
 }
 
 /// State of a flow.

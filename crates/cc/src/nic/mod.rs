@@ -5,8 +5,11 @@
 //! below (docs/architecture.md). They do not know clocks, queues or packets: every input is an argument.
 
 use crate::int::{IntFormat, IntHop};
-use crate::parameter::{Parameter, Setting, Tuning};
+use crate::parameter::{Parameter, Parameters, Setting, Tuning};
+use crate::plug::Plugs;
+use crate::Custom;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use std::fmt;
 
 /// Content of one acknowledgement.
 #[derive(Clone, Copy)]
@@ -96,8 +99,29 @@ pub struct Marks {
     pub max_fraction: f64,
 }
 
+/// What a congestion control needs from its surroundings, by its parameters.
+pub trait Needs: Parameters {
+    /// Feedback from switches and receivers.
+    const FEEDBACK: Feedback = Feedback::Marks;
+    /// Whether a new rate also changes the time of a packet that is already scheduled.
+    const MOVES_NEXT_PACKET: bool = false;
+    /// Whether its window changes with time alone, without acknowledgements.
+    #[inline]
+    fn window_follows_time(&self) -> bool {
+        false
+    }
+}
+
+/// What a congestion control of another crate needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Needed {
+    feedback: Feedback,
+    moves_next_packet: bool,
+    window_follows_time: bool,
+}
+
 /// A congestion control of one flow.
-pub trait CongestionControl {
+pub trait CongestionControl: fmt::Debug {
     /// An acknowledgement has arrived.
     fn on_ack(&mut self, ack: &Ack<'_>);
     /// A burst is complete.
@@ -118,30 +142,46 @@ macro_rules! congestion_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
         $(pub mod $module;)*
 
-        /// All, in the order of the documentation; "_w" stands for the papers' "+w".
-        pub fn presets() -> impl Iterator<Item = &'static Preset> {
+        /// Those of this crate; "_w" stands for the papers' "+w".
+        fn built_in() -> impl Iterator<Item = &'static Preset> {
             [$($module::PRESETS),*].into_iter().flatten()
         }
 
         /// A congestion control with its parameters.
-        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)] // The modules say it.
         pub enum Algorithm {
             $($variant($module::Params),)*
+            Custom(Custom<PathFacts, dyn CongestionControl + Send>, Needed),
         }
 
         /// The state of one flow under its congestion control.
-        #[derive(Debug, Clone)]
+        #[derive(Debug)]
         pub enum Control {
             $($variant($module::$variant),)*
+            Custom(Box<dyn CongestionControl + Send>),
         }
 
         impl Algorithm {
+            /// Of another crate: `start` makes the state of a new flow. What it needs is asked once, of these parameters.
+            pub fn custom<P: Needs>(
+                params: P,
+                start: impl Fn(&P, &PathFacts) -> Box<dyn CongestionControl + Send> + Clone + Send + Sync + 'static,
+            ) -> Algorithm {
+                let needed = Needed {
+                    feedback: P::FEEDBACK,
+                    moves_next_packet: P::MOVES_NEXT_PACKET,
+                    window_follows_time: params.window_follows_time(),
+                };
+                Algorithm::Custom(Custom::new(params, start), needed)
+            }
+
             pub fn start(&self, path: &PathFacts) -> Control {
                 match self {
                     $(Algorithm::$variant(params) => {
                         Control::$variant($module::$variant::new(params, path))
                     })*
+                    Algorithm::Custom(custom, _) => Control::Custom(custom.start(path)),
                 }
             }
 
@@ -150,6 +190,7 @@ macro_rules! congestion_controls {
             pub fn tuned(mut self, given: &Tuning) -> Algorithm {
                 match &mut self {
                     $(Algorithm::$variant(params) => params.tune(given),)*
+                    Algorithm::Custom(custom, _) => custom.tune(given),
                 }
                 self
             }
@@ -158,6 +199,7 @@ macro_rules! congestion_controls {
             pub fn get(&self, name: &str) -> Option<Setting> {
                 match self {
                     $(Algorithm::$variant(params) => params.get(name),)*
+                    Algorithm::Custom(custom, _) => custom.get(name),
                 }
             }
 
@@ -165,7 +207,8 @@ macro_rules! congestion_controls {
             #[inline]
             pub fn feedback(&self) -> Feedback {
                 match self {
-                    $(Algorithm::$variant(_) => $module::FEEDBACK,)*
+                    $(Algorithm::$variant(_) => $module::Params::FEEDBACK,)*
+                    Algorithm::Custom(_, needed) => needed.feedback,
                 }
             }
 
@@ -174,6 +217,7 @@ macro_rules! congestion_controls {
             pub fn window_follows_time(&self) -> bool {
                 match self {
                     $(Algorithm::$variant(params) => params.window_follows_time(),)*
+                    Algorithm::Custom(_, needed) => needed.window_follows_time,
                 }
             }
 
@@ -181,7 +225,8 @@ macro_rules! congestion_controls {
             #[inline]
             pub fn moves_next_packet(&self) -> bool {
                 match self {
-                    $(Algorithm::$variant(_) => $module::MOVES_NEXT_PACKET,)*
+                    $(Algorithm::$variant(_) => $module::Params::MOVES_NEXT_PACKET,)*
+                    Algorithm::Custom(_, needed) => needed.moves_next_packet,
                 }
             }
         }
@@ -191,12 +236,14 @@ macro_rules! congestion_controls {
             fn on_ack(&mut self, ack: &Ack<'_>) {
                 match self {
                     $(Control::$variant(cc) => cc.on_ack(ack),)*
+                    Control::Custom(cc) => cc.on_ack(ack),
                 }
             }
 
             fn on_completion(&mut self, completion: &Completion) {
                 match self {
                     $(Control::$variant(cc) => cc.on_completion(completion),)*
+                    Control::Custom(cc) => cc.on_completion(completion),
                 }
             }
 
@@ -204,6 +251,7 @@ macro_rules! congestion_controls {
             fn advance(&mut self, now: Time<Sim>) {
                 match self {
                     $(Control::$variant(cc) => cc.advance(now),)*
+                    Control::Custom(cc) => cc.advance(now),
                 }
             }
 
@@ -211,6 +259,7 @@ macro_rules! congestion_controls {
             fn limits(&self) -> Limits {
                 match self {
                     $(Control::$variant(cc) => cc.limits(),)*
+                    Control::Custom(cc) => cc.limits(),
                 }
             }
 
@@ -218,6 +267,7 @@ macro_rules! congestion_controls {
             fn burst(&self) -> Option<Burst> {
                 match self {
                     $(Control::$variant(cc) => cc.burst(),)*
+                    Control::Custom(cc) => cc.burst(),
                 }
             }
         }
@@ -276,13 +326,44 @@ impl Algorithm {
     }
 }
 
+impl PartialEq for Preset {
+    fn eq(&self, other: &Preset) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+static PLUGS: Plugs<Preset> = Plugs::new();
+
+/// Adds a congestion control of another crate, whose `algorithm` is [`Algorithm::custom`].
+///
+/// # Panics
+/// One for NICs has this name, or a scenario has been read already.
+pub fn register(preset: &'static Preset) {
+    assert!(
+        built_in().all(|other| other != preset),
+        "there is a congestion control {preset:?}"
+    );
+    PLUGS.add(preset);
+}
+
+/// All, in the order of the documentation.
+pub fn presets() -> impl Iterator<Item = &'static Preset> {
+    built_in().chain(PLUGS.all().iter().copied())
+}
+
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     presets().find(|preset| preset.name == name)
 }
 
 /// RED as for DCQCN: 400 kB to 1600 kB at 100 Gbit/s, up to 20 %.
-fn red(line: Rate) -> Marks {
+pub fn red(line: Rate) -> Marks {
     Marks {
         min: kb_per_100g(400, line),
         max: kb_per_100g(1600, line),
@@ -291,7 +372,7 @@ fn red(line: Rate) -> Marks {
 }
 
 /// A step as for DCTCP: 300 kB at 100 Gbit/s.
-fn step(line: Rate) -> Marks {
+pub fn step(line: Rate) -> Marks {
     let threshold = kb_per_100g(300, line);
     Marks {
         min: threshold,

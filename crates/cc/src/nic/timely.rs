@@ -4,13 +4,10 @@
 //! per segment, counts every increase towards hyper-active increase, and starts at line rate.
 
 use super::{red, scaled, sum, window_if, Preset};
-use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, Needs, PathFacts};
 use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
 use onramp_units::{Rate, Span};
-
-pub const FEEDBACK: Feedback = Feedback::TimeStamp;
-pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "timely", |line| {
     "t_low" low: Span = Span::from_us(50), SHORT, "Below this round-trip time the rate grows at any gradient. Must be at most `t_high`.";
@@ -54,12 +51,8 @@ pub(super) const PRESETS: &[Preset] = &[
     },
 ];
 
-impl Params {
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        false
-    }
+impl Needs for Params {
+    const FEEDBACK: Feedback = Feedback::TimeStamp;
 }
 
 /// State of a flow.

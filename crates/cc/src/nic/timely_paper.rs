@@ -5,14 +5,11 @@
 //! `first_rate`. It does not say whether hyper-active increase counts round-trip times below `t_low`: `hai_low`.
 
 use super::{red, scaled, Burst, Preset};
-use super::{Ack, Algorithm, Completion, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, Completion, CongestionControl, Feedback, Limits, Needs, PathFacts};
 use crate::parameter::{parameters, Bounds, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
 use onramp_law::{Timely, TimelyConfig};
 use onramp_units::{Rate, Span};
-
-pub const FEEDBACK: Feedback = Feedback::TimeStamp;
-pub const MOVES_NEXT_PACKET: bool = false;
 
 /// Of which a segment has whole packets.
 pub(super) const SEGMENT: Bounds = Bounds::Count(1_000, 1_000_000);
@@ -46,12 +43,8 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     hold_acks: false,
 }];
 
-impl Params {
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        false
-    }
+impl Needs for Params {
+    const FEEDBACK: Feedback = Feedback::TimeStamp;
 }
 
 /// State of a flow.

@@ -3,13 +3,10 @@
 //! TIMELY's paper.
 
 use super::{red, Burst, Preset};
-use super::{Ack, Algorithm, CongestionControl, Feedback, Limits, PathFacts};
+use super::{Ack, Algorithm, CongestionControl, Limits, Needs, PathFacts};
 use crate::parameter::parameters;
 use crate::FAIR;
 use onramp_units::Rate;
-
-pub const FEEDBACK: Feedback = Feedback::Marks;
-pub const MOVES_NEXT_PACKET: bool = false;
 
 parameters! { "none", |_line| {
     "segment_bytes" segment_bytes: u32 = 16_000, super::timely_paper::SEGMENT, "Payload that has one round-trip time.";
@@ -27,13 +24,7 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
     hold_acks: false,
 }];
 
-impl Params {
-    /// Whether the window changes with time alone, without acknowledgements.
-    #[inline]
-    pub fn window_follows_time(&self) -> bool {
-        false
-    }
-}
+impl Needs for Params {}
 
 /// State of a flow.
 #[derive(Debug, Clone)]

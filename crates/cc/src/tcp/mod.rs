@@ -4,8 +4,11 @@
 //! Each has one file. A new one needs a file and a line in the list below (docs/architecture.md). Windows are
 //! in packets.
 
-use crate::parameter::{Parameter, Setting, Tuning};
+use crate::parameter::{Parameter, Parameters, Setting, Tuning};
+use crate::plug::Plugs;
+use crate::Custom;
 use onramp_units::{Sim, Span, Time};
+use std::fmt;
 
 /// Payload of a packet.
 const PACKET_BYTES: u32 = 1448;
@@ -158,13 +161,44 @@ pub struct Entry {
     pub algorithm: fn() -> TcpAlgorithm,
 }
 
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+static PLUGS: Plugs<Entry> = Plugs::new();
+
+/// Adds a congestion control of another crate, whose `algorithm` is [`TcpAlgorithm::custom`]. Linux lacks it.
+///
+/// # Panics
+/// One for kernels has this name, or a scenario has been read already.
+pub fn register(entry: &'static Entry) {
+    assert!(
+        !BUILT_IN.contains(entry),
+        "there is a congestion control {entry:?}"
+    );
+    PLUGS.add(entry);
+}
+
+/// All, in the order of the documentation.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    BUILT_IN.iter().chain(PLUGS.all().iter().copied())
+}
+
 /// The congestion control of that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     entries().find(|entry| entry.name == name)
 }
 
 /// A congestion control of one connection.
-pub trait WindowControl {
+pub trait WindowControl: fmt::Debug {
     /// A connection begins with this window.
     fn begin(&mut self, _window: &mut Window) {}
     /// Packets have been delivered.
@@ -209,32 +243,41 @@ macro_rules! window_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
         $(pub mod $module;)*
 
-        /// All, in the order of the documentation.
-        pub fn entries() -> impl Iterator<Item = &'static Entry> {
-            const ALL: &[Entry] = &[$($module::ENTRY),*];
-            ALL.iter()
-        }
+        static BUILT_IN: &[Entry] = &[$($module::ENTRY),*];
 
         /// A congestion control with its parameters.
-        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[derive(Debug, Clone, PartialEq)]
         pub enum TcpAlgorithm {
             $(
                 #[doc = concat!("tcp/", stringify!($module), ".rs")]
                 $variant($module::Params),
             )*
+            /// Of another crate.
+            Custom(Custom<(), dyn WindowControl + Send>),
         }
 
         /// The state of one connection under its congestion control.
-        #[derive(Debug, Clone)]
+        #[derive(Debug)]
+        #[allow(missing_docs)] // The modules say it.
         pub enum Control {
             $($variant($module::$variant),)*
+            Custom(Box<dyn WindowControl + Send>),
         }
 
         impl TcpAlgorithm {
+            /// Of another crate: `start` makes the state of a new connection.
+            pub fn custom<P: Parameters>(
+                params: P,
+                start: impl Fn(&P) -> Box<dyn WindowControl + Send> + Clone + Send + Sync + 'static,
+            ) -> TcpAlgorithm {
+                TcpAlgorithm::Custom(Custom::new(params, move |params, _| start(params)))
+            }
+
             /// The parameter `name`.
             pub fn get(&self, name: &str) -> Option<Setting> {
                 match self {
                     $(TcpAlgorithm::$variant(params) => params.get(name),)*
+                    TcpAlgorithm::Custom(custom) => custom.get(name),
                 }
             }
 
@@ -243,6 +286,7 @@ macro_rules! window_controls {
             pub fn tuned(mut self, given: &Tuning) -> TcpAlgorithm {
                 match &mut self {
                     $(TcpAlgorithm::$variant(params) => params.tune(given),)*
+                    TcpAlgorithm::Custom(custom) => custom.tune(given),
                 }
                 self
             }
@@ -252,6 +296,7 @@ macro_rules! window_controls {
                     $(TcpAlgorithm::$variant(params) => {
                         Control::$variant($module::$variant::new(params))
                     })*
+                    TcpAlgorithm::Custom(custom) => Control::Custom(custom.start(&())),
                 }
             }
         }
@@ -260,6 +305,7 @@ macro_rules! window_controls {
             fn begin(&mut self, window: &mut Window) {
                 match self {
                     $(Control::$variant(cc) => cc.begin(window),)*
+                    Control::Custom(cc) => cc.begin(window),
                 }
             }
 
@@ -267,6 +313,7 @@ macro_rules! window_controls {
             fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
                 match self {
                     $(Control::$variant(cc) => cc.on_ack(window, acked),)*
+                    Control::Custom(cc) => cc.on_ack(window, acked),
                 }
             }
 
@@ -274,18 +321,21 @@ macro_rules! window_controls {
             fn on_loss(&mut self, window: &Window) -> u32 {
                 match self {
                     $(Control::$variant(cc) => cc.on_loss(window),)*
+                    Control::Custom(cc) => cc.on_loss(window),
                 }
             }
 
             fn on_timeout(&mut self) {
                 match self {
                     $(Control::$variant(cc) => cc.on_timeout(),)*
+                    Control::Custom(cc) => cc.on_timeout(),
                 }
             }
 
             fn on_idle(&mut self, idle: Span) {
                 match self {
                     $(Control::$variant(cc) => cc.on_idle(idle),)*
+                    Control::Custom(cc) => cc.on_idle(idle),
                 }
             }
 
@@ -293,12 +343,14 @@ macro_rules! window_controls {
             fn owns_window(&self) -> bool {
                 match self {
                     $(Control::$variant(cc) => cc.owns_window(),)*
+                    Control::Custom(cc) => cc.owns_window(),
                 }
             }
 
             fn repairing_from(&mut self, in_flight: u32, delivered: u64, window: &mut Window) {
                 match self {
                     $(Control::$variant(cc) => cc.repairing_from(in_flight, delivered, window),)*
+                    Control::Custom(cc) => cc.repairing_from(in_flight, delivered, window),
                 }
             }
 
@@ -306,6 +358,7 @@ macro_rules! window_controls {
             fn clocks_gaps(&self) -> bool {
                 match self {
                     $(Control::$variant(cc) => cc.clocks_gaps(),)*
+                    Control::Custom(cc) => cc.clocks_gaps(),
                 }
             }
 
@@ -313,12 +366,14 @@ macro_rules! window_controls {
             fn gap(&mut self, number: u32) -> Option<Span> {
                 match self {
                     $(Control::$variant(cc) => cc.gap(number),)*
+                    Control::Custom(cc) => cc.gap(number),
                 }
             }
 
             fn estimate(&self) -> Option<f64> {
                 match self {
                     $(Control::$variant(cc) => cc.estimate(),)*
+                    Control::Custom(cc) => cc.estimate(),
                 }
             }
 
@@ -326,6 +381,7 @@ macro_rules! window_controls {
             fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
                 match self {
                     $(Control::$variant(cc) => cc.packets_per_s(smoothed_rtt),)*
+                    Control::Custom(cc) => cc.packets_per_s(smoothed_rtt),
                 }
             }
         }
@@ -347,14 +403,14 @@ window_controls! {
 
 /// Grows the window by a packet for every `per` acknowledged, as Linux counts.
 #[derive(Debug, Clone, Copy, Default)]
-struct Growth {
+pub struct Growth {
     counted: u32,
 }
 
 impl Growth {
     /// Slow start, then a packet for every `per` of the window that it has led to.
     #[inline]
-    fn on_ack(&mut self, window: &mut Window, acked: u32, per: impl Fn(u32) -> u32) {
+    pub fn on_ack(&mut self, window: &mut Window, acked: u32, per: impl Fn(u32) -> u32) {
         let left = match window.in_slow_start() {
             true => window.slow_start(acked),
             false => acked,

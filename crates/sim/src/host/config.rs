@@ -108,7 +108,7 @@ pub enum Hosts {
 }
 
 /// A host's RDMA-like NIC.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Nic {
     /// Congestion control of every flow.
     pub algorithm: Algorithm,

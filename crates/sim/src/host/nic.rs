@@ -128,7 +128,7 @@ impl Nics {
     pub fn new(config: &Config, ports: impl Iterator<Item = u32>) -> Nics {
         let nics: Vec<Nic> = ports.map(Nic::new).collect();
         let nic = |hosts: &Hosts| match hosts {
-            Hosts::Nic(nic) => *nic,
+            Hosts::Nic(nic) => nic.clone(),
             Hosts::Kernel(_) => unreachable!("all hosts are of one kind"),
         };
         let own = PerHost::new(config, nics.len(), config.each_hosts().map(nic));

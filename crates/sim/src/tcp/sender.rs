@@ -94,7 +94,7 @@ struct News {
 }
 
 /// State of one connection.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Sender {
     transport: Arc<Transport>,
     device: Device,

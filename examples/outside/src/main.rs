@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! Runs a scenario with parts of one's own, and prints its metrics: `cargo run -- [FILE]`.
+
+mod aimd;
+mod dragonfly;
+mod tcn;
+
+use onramp_scenario::Scenario;
+use onramp_sim::run::{run, Watch};
+use std::error::Error;
+
+/// Before the first scenario is read, because its keys follow.
+fn register() {
+    onramp_cc::tcp::register(&aimd::ENTRY);
+    onramp_cc::switch::register(&tcn::ENTRY);
+    onramp_scenario::register_shape(&dragonfly::KIND);
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    register();
+    let file = std::env::args().nth(1);
+    let file =
+        file.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/scenario.toml").to_owned());
+    let scenario = Scenario::parse(&std::fs::read_to_string(&file)?, &file)?;
+    for (number, planned) in scenario.runs().iter().enumerate() {
+        let report = run(planned, number, Watch::default(), &mut |_| true)?;
+        let (result, _) = report.into_tables();
+        for (metric, value) in &result.metrics {
+            println!("{metric}: {value}");
+        }
+    }
+    Ok(())
+}

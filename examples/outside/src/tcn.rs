@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! A rule of switches: TCN marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016).
+
+use onramp_cc::switch::{Entry, Rule, Seen, SwitchRule, Verdict};
+use onramp_cc::{parameters, Parameters, SHORT};
+use onramp_units::Span;
+
+parameters! { in "network.": "tcn", {
+    "threshold" threshold: Span = Span::from_us(20), SHORT, "A packet that was longer in the queue is marked.";
+} }
+
+pub static ENTRY: Entry = Entry {
+    name: "tcn",
+    about: "marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016)",
+    marks: true,
+    parameters: PARAMETERS,
+    default_of: |name| Params::default().get(name),
+    rule: |given| {
+        let mut params = Params::default();
+        params.tune(given);
+        Rule::custom("tcn", move |_| Box::new(AtPort(params)))
+    },
+};
+
+struct AtPort(Params);
+
+impl SwitchRule for AtPort {
+    fn leaves(&mut self, seen: &mut Seen<'_>) -> Verdict {
+        match seen.waited > self.0.threshold {
+            true => Verdict::Mark,
+            false => Verdict::Pass,
+        }
+    }
+}
