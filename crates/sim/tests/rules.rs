@@ -78,9 +78,35 @@ impl SwitchRule for Sojourn {
     }
 }
 
+static FLUSH: Entry = Entry {
+    name: "flush",
+    about: "drops a queue of 60 MB as a whole",
+    marks: true,
+    parameters: &[],
+    default_of: |_| None,
+    rule: |_| Rule::custom("flush", |_| Box::new(Flush { drops: false })),
+};
+
+struct Flush {
+    drops: bool,
+}
+
+impl SwitchRule for Flush {
+    fn leaves(&mut self, seen: &mut Seen<'_>) -> Verdict {
+        self.drops = seen.queue.get() > if self.drops { 0 } else { 60_000_000 };
+        match self.drops {
+            true => Verdict::Drop,
+            false => Verdict::Pass,
+        }
+    }
+}
+
 fn registered() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| register(&SOJOURN));
+    ONCE.call_once(|| {
+        register(&SOJOURN);
+        register(&FLUSH);
+    });
 }
 
 fn scenario(set: &[(&str, &str)]) -> Scenario {
@@ -113,6 +139,20 @@ fn a_rule_marks_and_drops_as_its_keys_say() {
             "{sharing}"
         );
     }
+}
+
+/// With default stacks of threads: what a rule drops in a row does not nest.
+#[test]
+fn a_long_queue_may_be_dropped_at_once() {
+    let drops = outcome(&[
+        ("network.rule", "flush"),
+        ("network.buffer", "200 MB"),
+        ("host.initial_window", "1000"),
+        ("traffic.0.fanout", "600"),
+        ("traffic.0.interval", "20 ms"),
+    ]);
+    let drops = count(&drops, "drops");
+    assert!(drops > 40_000, "{drops}");
 }
 
 #[test]

@@ -152,14 +152,6 @@ impl Fabric {
         self.drop_packet(egress, id);
     }
 
-    /// Drops a packet that has left its queue. The line is still free for another one.
-    #[cold]
-    fn drop_leaving(&mut self, ingress: u32, egress: u32, id: u32) {
-        self.resume_if_room(ingress);
-        self.drop_packet(egress, id);
-        self.switch_send(egress);
-    }
-
     /// Queues an acknowledgement before the data.
     fn forward_first(&mut self, id: u32) {
         let packet = &mut self.packets[id];
@@ -251,15 +243,26 @@ impl Fabric {
         if !self.line_is_free(egress) {
             return self.await_line(egress);
         }
-        let port = &mut self.ports[egress as usize];
-        if let Some(id) = port.control.pop(&self.packets) {
-            self.transmit(egress, id);
-        } else if let Some(id) = port.data.pop(&self.packets) {
-            self.leave(egress, id);
+        while !self.send_next(egress) {
+            if !self.ports[egress as usize].has_ready() {
+                return;
+            }
         }
         if self.ports[egress as usize].has_ready() {
             self.await_line(egress);
         }
+    }
+
+    /// Takes the next packet out of its queue. Returns false if the port's rule drops it, so that the line is still free.
+    #[inline]
+    fn send_next(&mut self, egress: u32) -> bool {
+        let port = &mut self.ports[egress as usize];
+        if let Some(id) = port.control.pop(&self.packets) {
+            self.transmit(egress, id);
+            return true;
+        }
+        let next = port.data.pop(&self.packets);
+        next.is_none_or(|id| self.leave(egress, id))
     }
 
     /// Asks the port's rule about a packet that enters the queue or has left it. Returns whether it is dropped.
@@ -314,16 +317,18 @@ impl Fabric {
         self.packets.free(id);
     }
 
-    /// Hands a data packet that has left its queue to the line: room, rule, telemetry.
-    fn leave(&mut self, egress: u32, id: u32) {
+    /// Hands a data packet that has left its queue to the line: room, rule, telemetry. Returns false if the rule drops it.
+    fn leave(&mut self, egress: u32, id: u32) -> bool {
         let packet = &self.packets[id];
         let (ingress, bytes) = (u32::from(packet.at_port), u64::from(packet.wire_bytes));
         let is_data = packet.kind.carries_data();
         self.release(ingress, bytes);
-        if self.rule_drops(egress, id, false) {
-            return self.drop_leaving(ingress, egress, id);
-        }
+        let is_dropped = self.rule_drops(egress, id, false);
         self.resume_if_room(ingress);
+        if is_dropped {
+            self.drop_packet(egress, id);
+            return false;
+        }
         if is_data && self.carried.has.int {
             let port = &self.ports[egress as usize];
             let queue = port.data.bytes + port.control.bytes;
@@ -332,6 +337,7 @@ impl Fabric {
             self.carried.stacks.of_mut(id).push(hop);
         }
         self.transmit(egress, id);
+        true
     }
 }
 
