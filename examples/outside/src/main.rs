@@ -8,6 +8,7 @@ mod tcn;
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run, Watch};
 use std::error::Error;
+use std::process::ExitCode;
 
 /// Before the first scenario is read, because its keys follow.
 fn register() {
@@ -16,8 +17,18 @@ fn register() {
     onramp_scenario::register_shape(&dragonfly::KIND);
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
     register();
+    match simulate() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn simulate() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(1);
     let file =
         file.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/scenario.toml").to_owned());
