@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Congestion controls of other crates: their parameters, and what starts a flow, behind one type.
+//! Congestion controls and rules of switches of other crates: their parameters, and what starts one, behind one type.
 
 use crate::parameter::{Parameters, Setting, Tuning};
 use std::fmt;
 use std::sync::Arc;
 
-/// A congestion control of another crate, with its parameters. A flow on `Path` has the state `Flow`.
+/// A congestion control of another crate, with its parameters: a flow on `Path` has the state `Flow`. Or a rule of switches: at the
+/// port `Path` it is `Flow`.
 pub struct Custom<Path, Flow: ?Sized>(Arc<dyn Algorithm<Path, Flow>>);
 
 trait Algorithm<Path, Flow: ?Sized>: fmt::Debug + Send + Sync {
@@ -48,7 +49,7 @@ where
 }
 
 impl<Path, Flow: ?Sized> Custom<Path, Flow> {
-    /// `start` makes the state of a new flow.
+    /// `start` makes the state of a new flow, or port.
     pub fn new<P: Parameters>(
         params: P,
         start: impl Fn(&P, &Path) -> Box<Flow> + Clone + Send + Sync + 'static,
@@ -66,7 +67,7 @@ impl<Path, Flow: ?Sized> Custom<Path, Flow> {
         self.0 = self.0.tuned(given);
     }
 
-    /// A new flow.
+    /// A new flow, or port.
     pub fn start(&self, path: &Path) -> Box<Flow> {
         self.0.start(path)
     }

@@ -18,11 +18,11 @@ pub mod tcp;
 
 pub use curve::{Curve, Fit, Target};
 pub use custom::Custom;
-pub use onramp_units::Rate;
+pub use onramp_units::Rate; // for parameters!
 pub use parameter::{
     kbit, Bounds, Field, Parameter, Parameters, Setting, Tuning, LONG, PART, SHORT, STEP, TIMES,
 };
-pub use plug::Plugs;
+pub use plug::{Named, Plugs};
 pub use registry::{keys, names, names_of, Cc, Key};
 
 /// Jain's index of two flows of a congestion control that is fair: at most twice as much for one.

@@ -4,6 +4,40 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+/// What registries list: known, shown and compared by its name.
+pub trait Named: 'static {
+    /// What it is, in errors.
+    const KIND: &'static str;
+    /// As scenarios have it.
+    fn name(&self) -> &'static str;
+}
+
+/// Makes a type with a field `name` [`Named`], of this kind.
+#[macro_export]
+macro_rules! named {
+    ($type:ident, $kind:literal) => {
+        impl $crate::Named for $type {
+            const KIND: &'static str = $kind;
+
+            fn name(&self) -> &'static str {
+                self.name
+            }
+        }
+
+        impl PartialEq for $type {
+            fn eq(&self, other: &$type) -> bool {
+                self.name == other.name
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name)
+            }
+        }
+    };
+}
+
 /// The parts of other crates.
 pub struct Plugs<T: 'static> {
     joining: Mutex<Vec<&'static T>>,
@@ -26,19 +60,24 @@ impl<T> Default for Plugs<T> {
     }
 }
 
-impl<T: PartialEq + std::fmt::Debug> Plugs<T> {
-    /// Adds one.
+impl<T: Named> Plugs<T> {
+    /// Adds one beside the built-in ones.
     ///
     /// # Panics
-    /// An equal one has joined, or [`Plugs::all`] was called.
+    /// One has its name, or [`Plugs::all`] was called.
     #[track_caller]
-    pub fn add(&self, part: &'static T) {
+    pub fn add(&self, part: &'static T, built_in: impl IntoIterator<Item = &'static T>) {
+        let (kind, name) = (T::KIND, part.name());
         let mut joining = self.joining();
         assert!(
             self.all.get().is_none(),
-            "{part:?} is registered after the first scenario was read"
+            "the {kind} {name} is registered after the first scenario was read"
         );
-        assert!(!joining.contains(&part), "{part:?} is registered twice");
+        let mut others = built_in.into_iter().chain(joining.iter().copied());
+        assert!(
+            others.all(|other| other.name() != name),
+            "there is a {kind} {name}"
+        );
         joining.push(part);
     }
 

@@ -5,7 +5,7 @@
 mod outcome;
 
 use onramp_cc::switch::{register, Entry, Rule, Seen, SwitchRule, Verdict};
-use onramp_cc::{Bounds, Parameter, Setting, Tuning};
+use onramp_cc::{parameters, Bounds};
 use onramp_results::RunResult;
 use onramp_scenario::{plan, Scenario};
 use onramp_sim::run::{build_in_parts, Parts};
@@ -28,49 +28,24 @@ fanout = 6
 size = "300 kB"
 "#;
 
-const TOO_LONG: Parameter = Parameter {
-    key: "network.sojourn.limit",
-    name: "limit",
-    bounds: Bounds::Span(Span::from_ns(100), Span::from_ms(10)),
-    meaning: "A packet that was longer in the queue is marked.",
-};
-const DROPS: Parameter = Parameter {
-    key: "network.sojourn.drops",
-    name: "drops",
-    bounds: Bounds::Flag,
-    meaning: "Whether it is dropped in place of a mark.",
-};
+parameters! { in "network.": "sojourn", {
+    "limit" limit: Span = Span::from_us(20), Bounds::Span(Span::from_ns(100), Span::from_ms(10)), "A packet that was longer in the queue is marked.";
+    "drops" drops: bool = false, Bounds::Flag, "Whether it is dropped in place of a mark.";
+} }
 
 static SOJOURN: Entry = Entry {
     name: "sojourn",
     about: "marks by the time in the queue",
     marks: true,
-    parameters: &[TOO_LONG, DROPS],
-    default_of: |name| match name {
-        "limit" => Some(Setting::Span(Span::from_us(20))),
-        _ => Some(Setting::Flag(false)),
-    },
-    rule,
+    parameters: PARAMETERS,
+    rule: || Rule::custom(Params::default(), |params, _| Box::new(Sojourn(*params))),
 };
 
-#[derive(Clone, Copy)]
-struct Sojourn {
-    limit: Span,
-    drops: bool,
-}
-
-fn rule(tuning: &Tuning) -> Rule {
-    let value = |name| tuning.get(name).or((SOJOURN.default_of)(name));
-    let (Some(Setting::Span(limit)), Some(Setting::Flag(drops))) = (value("limit"), value("drops"))
-    else {
-        unreachable!("scenarios check the forms");
-    };
-    Rule::custom("sojourn", move |_| Box::new(Sojourn { limit, drops }))
-}
+struct Sojourn(Params);
 
 impl SwitchRule for Sojourn {
     fn leaves(&mut self, seen: &mut Seen<'_>) -> Verdict {
-        match (seen.waited > self.limit, self.drops) {
+        match (seen.waited > self.0.limit, self.0.drops) {
             (false, _) => Verdict::Pass,
             (true, false) => Verdict::Mark,
             (true, true) => Verdict::Drop,
@@ -83,8 +58,7 @@ static FLUSH: Entry = Entry {
     about: "drops a queue of 60 MB as a whole",
     marks: true,
     parameters: &[],
-    default_of: |_| None,
-    rule: |_| Rule::custom("flush", |_| Box::new(Flush { drops: false })),
+    rule: || Rule::custom(Params::default(), |_, _| Box::new(Flush { drops: false })),
 };
 
 struct Flush {

@@ -2,7 +2,7 @@
 //! A rule of switches: TCN marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016).
 
 use onramp_cc::switch::{Entry, Rule, Seen, SwitchRule, Verdict};
-use onramp_cc::{parameters, Parameters, SHORT};
+use onramp_cc::{parameters, SHORT};
 use onramp_units::Span;
 
 parameters! { in "network.": "tcn", {
@@ -14,12 +14,7 @@ pub static ENTRY: Entry = Entry {
     about: "marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016)",
     marks: true,
     parameters: PARAMETERS,
-    default_of: |name| Params::default().get(name),
-    rule: |given| {
-        let mut params = Params::default();
-        params.tune(given);
-        Rule::custom("tcn", move |_| Box::new(AtPort(params)))
-    },
+    rule: || Rule::custom(Params::default(), |params, _| Box::new(AtPort(*params))),
 };
 
 struct AtPort(Params);

@@ -326,17 +326,7 @@ impl Algorithm {
     }
 }
 
-impl PartialEq for Preset {
-    fn eq(&self, other: &Preset) -> bool {
-        self.name == other.name
-    }
-}
-
-impl fmt::Debug for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+crate::named!(Preset, "congestion control");
 
 static PLUGS: Plugs<Preset> = Plugs::new();
 
@@ -345,11 +335,7 @@ static PLUGS: Plugs<Preset> = Plugs::new();
 /// # Panics
 /// One for NICs has this name, or a scenario has been read already.
 pub fn register(preset: &'static Preset) {
-    assert!(
-        built_in().all(|other| other != preset),
-        "there is a congestion control {preset:?}"
-    );
-    PLUGS.add(preset);
+    PLUGS.add(preset, built_in());
 }
 
 /// All, in the order of the documentation.

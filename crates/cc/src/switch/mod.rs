@@ -4,11 +4,10 @@
 //! Each has one file. A new one needs a file and a line in the list below (docs/extend.md). Rules from outside this
 //! crate come by [`register`].
 
-use crate::parameter::{Parameter, Setting, Tuning};
+use crate::parameter::{Parameter, Parameters, Setting, Tuning};
 use crate::plug::Plugs;
+use crate::Custom;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
-use std::fmt;
-use std::sync::Arc;
 
 /// A packet at a port, before it enters the queue or after it has left it.
 pub struct Seen<'a> {
@@ -73,54 +72,11 @@ pub struct Entry {
     pub marks: bool,
     /// Parameters that scenarios can set.
     pub parameters: &'static [Parameter],
-    /// The default of a parameter.
-    pub default_of: fn(&str) -> Option<Setting>,
-    /// With these parameters, and its source's for the others.
-    pub rule: fn(&Tuning) -> Rule,
+    /// With its source's parameters.
+    pub rule: fn() -> Rule,
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.name == other.name
-    }
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// A rule of another crate: it makes the rule of each port.
-#[derive(Clone)]
-pub struct Custom {
-    name: &'static str,
-    at: Arc<dyn Fn(Lines) -> Box<dyn SwitchRule + Send> + Send + Sync>,
-}
-
-impl Rule {
-    /// The rule `name` of another crate; `at` makes it for a port.
-    pub fn custom(
-        name: &'static str,
-        at: impl Fn(Lines) -> Box<dyn SwitchRule + Send> + Send + Sync + 'static,
-    ) -> Rule {
-        let at = Arc::new(at);
-        Rule::Custom(Custom { name, at })
-    }
-}
-
-impl PartialEq for Custom {
-    /// The same one, not an equal one.
-    fn eq(&self, other: &Custom) -> bool {
-        Arc::ptr_eq(&self.at, &other.at)
-    }
-}
-
-impl fmt::Debug for Custom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+crate::named!(Entry, "rule");
 
 static PLUGS: Plugs<Entry> = Plugs::new();
 
@@ -129,12 +85,8 @@ static PLUGS: Plugs<Entry> = Plugs::new();
 /// # Panics
 /// A rule has this name, or rules have been listed already.
 pub fn register(entry: &'static Entry) {
-    assert!(
-        entry.name != ecn::NAME && !BUILT_IN.contains(&entry),
-        "there is a rule {}",
-        entry.name
-    );
-    PLUGS.add(entry);
+    assert!(entry.name != ecn::NAME, "there is a rule {entry:?}");
+    PLUGS.add(entry, BUILT_IN.iter().copied());
 }
 
 /// All but `ecn`, in the order of the documentation.
@@ -171,7 +123,7 @@ macro_rules! switch_rules {
                 $variant($module::Params),
             )*
             /// Of another crate.
-            Custom(Custom),
+            Custom(Custom<Lines, dyn SwitchRule + Send>),
         }
 
         /// A rule at a port, with its state.
@@ -182,12 +134,40 @@ macro_rules! switch_rules {
         }
 
         impl Rule {
+            /// Of another crate: `at` makes it for a port.
+            pub fn custom<P: Parameters>(
+                params: P,
+                at: impl Fn(&P, &Lines) -> Box<dyn SwitchRule + Send> + Clone + Send + Sync + 'static,
+            ) -> Rule {
+                Rule::Custom(Custom::new(params, at))
+            }
+
+            /// The parameter `name`, unless it is of [`Ecn`], whose keys are `network.ecn`.
+            pub fn get(&self, name: &str) -> Option<Setting> {
+                match self {
+                    Rule::Ecn(_) => None,
+                    $(Rule::$variant(params) => params.get(name),)*
+                    Rule::Custom(custom) => custom.get(name),
+                }
+            }
+
+            /// With the parameters that a scenario sets.
+            #[must_use]
+            pub fn tuned(mut self, given: &Tuning) -> Rule {
+                match &mut self {
+                    Rule::Ecn(_) => {}
+                    $(Rule::$variant(params) => params.tune(given),)*
+                    Rule::Custom(custom) => custom.tune(given),
+                }
+                self
+            }
+
             /// At a port with these lines.
             pub fn at(&self, lines: Lines) -> AtPort {
                 match self {
                     Rule::Ecn(params) => AtPort::Ecn(ecn::AtPort::new(params, lines)),
                     $(Rule::$variant(params) => AtPort::$variant($module::AtPort::new(params, lines)),)*
-                    Rule::Custom(custom) => AtPort::Custom((custom.at)(lines)),
+                    Rule::Custom(custom) => AtPort::Custom(custom.start(&lines)),
                 }
             }
         }

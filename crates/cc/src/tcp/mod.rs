@@ -161,17 +161,7 @@ pub struct Entry {
     pub algorithm: fn() -> TcpAlgorithm,
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
-        self.name == other.name
-    }
-}
-
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+crate::named!(Entry, "congestion control");
 
 static PLUGS: Plugs<Entry> = Plugs::new();
 
@@ -180,11 +170,7 @@ static PLUGS: Plugs<Entry> = Plugs::new();
 /// # Panics
 /// One for kernels has this name, or a scenario has been read already.
 pub fn register(entry: &'static Entry) {
-    assert!(
-        !BUILT_IN.contains(entry),
-        "there is a congestion control {entry:?}"
-    );
-    PLUGS.add(entry);
+    PLUGS.add(entry, BUILT_IN);
 }
 
 /// All, in the order of the documentation.

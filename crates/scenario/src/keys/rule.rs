@@ -26,7 +26,7 @@ fn rule() -> Key {
 }
 
 fn parameter(rule: &Entry, parameter: &Parameter) -> Key {
-    let default = (rule.default_of)(parameter.name);
+    let default = (rule.rule)().get(parameter.name);
     let default = default.map_or_else(String::new, |default| default.to_string());
     key(
         parameter.key,

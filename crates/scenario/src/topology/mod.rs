@@ -9,9 +9,9 @@ mod fat_tree;
 mod leaf_spine;
 mod star;
 
+use crate::types::{FILE, INLINE};
 use crate::{Edge, Graph, GraphError, Link, NodeId};
 use onramp_cc::Plugs;
-use std::fmt;
 use std::ops::Range;
 
 /// The shapes of this crate, in the order of the documentation.
@@ -60,17 +60,7 @@ pub struct Size<'a> {
     pub fabric: Link,
 }
 
-impl PartialEq for ShapeKind {
-    fn eq(&self, other: &ShapeKind) -> bool {
-        self.name == other.name
-    }
-}
-
-impl fmt::Debug for ShapeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
+onramp_cc::named!(ShapeKind, "topology");
 
 /// A network of a kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,9 +120,9 @@ static PLUGS: Plugs<ShapeKind> = Plugs::new();
 /// # Panics
 /// A topology has this name, or a scenario has been read already.
 pub fn register_shape(kind: &'static ShapeKind) {
-    let is_taken = BUILT_IN.contains(&kind) || ["file", "inline"].contains(&kind.name);
-    assert!(!is_taken, "there is a topology {}", kind.name);
-    PLUGS.add(kind);
+    let is_taken = [FILE, INLINE].contains(&kind.name);
+    assert!(!is_taken, "there is a topology {kind:?}");
+    PLUGS.add(kind, BUILT_IN.iter().copied());
 }
 
 /// All shapes, in the order of the documentation.

@@ -204,7 +204,7 @@ fn kernel(of: HostSettings<'_>, entry: &Entry) -> Kernel {
 /// The rule of the switches.
 fn rule(run: &Run) -> Option<Rule> {
     match &run.network.rule {
-        Some(rule) => Some((rule.entry.rule)(&rule.tuning)),
+        Some(rule) => Some((rule.entry.rule)().tuned(&rule.tuning)),
         None => ecn(run),
     }
 }
