@@ -164,6 +164,17 @@ impl Bounds {
         }
     }
 
+    /// A value of this form, in one number with its unit.
+    pub fn read(&self, text: &str) -> Option<Setting> {
+        match self {
+            Bounds::Fraction(..) => text.parse().ok().map(Setting::Fraction),
+            Bounds::Count(..) => text.parse().ok().map(Setting::Count),
+            Bounds::Span(..) => text.parse().ok().map(Setting::Span),
+            Bounds::Rate(..) => text.parse().ok().map(Setting::Rate),
+            Bounds::Flag => text.parse().ok().map(Setting::Flag),
+        }
+    }
+
     /// The least and the greatest value.
     pub fn ends(&self) -> [Setting; 2] {
         match *self {

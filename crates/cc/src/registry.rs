@@ -3,6 +3,7 @@
 
 use crate::parameter::{Parameter, Setting};
 use crate::{nic, tcp};
+use onramp_keys::{alternatives, Value, Wrong};
 use onramp_units::Rate;
 use std::fmt;
 use std::sync::LazyLock;
@@ -139,6 +140,28 @@ impl fmt::Debug for Cc {
 impl fmt::Display for Cc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A name is that of the first congestion control that has it; [`Cc::on`] has the one for a kind of hosts.
+impl Value for Cc {
+    type Bounds = ();
+    const PLACEHOLDER: &'static str = "NAME";
+
+    fn read(text: &str, (): ()) -> Result<Cc, Wrong> {
+        Cc::named(text).ok_or_else(|| Wrong::unlike::<Cc>(()))
+    }
+
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+
+    fn words((): ()) -> String {
+        alternatives(names())
+    }
+
+    fn names() -> &'static [&'static str] {
+        names()
     }
 }
 

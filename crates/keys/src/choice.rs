@@ -25,6 +25,20 @@ macro_rules! choice {
             }
         }
 
+        impl std::fmt::Display for $choice {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $choice {
+            type Err = $crate::Wrong;
+
+            fn from_str(text: &str) -> Result<$choice, $crate::Wrong> {
+                $crate::Value::read(text, ())
+            }
+        }
+
         impl $crate::Value for $choice {
             type Bounds = ();
             const PLACEHOLDER: &'static str = "NAME";
@@ -67,7 +81,8 @@ mod tests {
         for name in Fate::names() {
             assert_eq!(Fate::read(name, ()).map(Fate::name), Ok(*name));
         }
-        assert_eq!(Fate::read("drop", ()), Ok(Fate::Drop));
+        assert_eq!("drop".parse(), Ok(Fate::Drop));
+        assert_eq!(Fate::Drop.to_string(), "drop");
         let wrong = Fate::read("Drop", ()).unwrap_err().to_string();
         assert_eq!(wrong, "which is not \"pass\" or \"drop\"");
     }

@@ -3,7 +3,7 @@
 
 use std::{fmt, ops::Deref};
 
-use crate::field::Form;
+use crate::{field::Form, section::Source};
 
 /// One key. `M`: what a program adds, whose fields and methods are the key's too.
 pub struct Key<M> {
@@ -28,6 +28,8 @@ pub enum Absent {
     Is(&'static str),
     /// The text that a constant gives.
     From(fn() -> String),
+    /// What follows from other keys: in words, and its text, if there is one.
+    By(&'static str, fn(&dyn Source) -> Option<String>),
     /// No value, with this effect.
     Without(&'static str),
 }
@@ -43,12 +45,12 @@ impl<M> Key<M> {
         self.path.rsplit('.').next().unwrap_or(self.path)
     }
 
-    /// The text of its default, if it has one.
+    /// The text of its default, if it has one that no other key changes.
     pub fn default_text(&self) -> Option<String> {
         match self.absent {
             Absent::Is(text) => Some(text.to_owned()),
             Absent::From(text) => Some(text()),
-            Absent::Required | Absent::Without(_) => None,
+            Absent::Required | Absent::By(..) | Absent::Without(_) => None,
         }
     }
 
@@ -61,7 +63,7 @@ impl<M> Key<M> {
     pub fn default_words(&self) -> String {
         match self.absent {
             Absent::Required => "required".to_owned(),
-            Absent::Without(effect) => effect.to_owned(),
+            Absent::By(words, _) | Absent::Without(words) => words.to_owned(),
             Absent::Is(_) | Absent::From(_) => self.default_text().unwrap_or_default(),
         }
     }

@@ -20,13 +20,13 @@
 //!     }
 //! }
 //!
-//! struct Texts([String; 1]);
+//! struct Texts(&'static str);
 //! impl Source for Texts {
-//!     fn texts(&self, path: &str) -> Option<&[String]> {
-//!         (path == Leave::fate).then_some(&self.0)
+//!     fn texts(&self, path: &str) -> Option<Vec<String>> {
+//!         (path == Leave::fate).then(|| vec![self.0.to_owned()])
 //!     }
 //! }
-//! let leave = Leave::read(&Texts(["drop".to_owned()])).unwrap();
+//! let leave = Leave::read(&Texts("drop")).unwrap();
 //! assert_eq!((leave.fate, leave.delay), (Fate::Drop, None));
 //! assert_eq!(Leave::KEYS[1].words(), "a time, 0 s to 1 s");
 //! let wrong = Leave::KEYS[1].form.check("2 s").unwrap_err();
@@ -46,5 +46,5 @@ mod written;
 pub use field::{Field, Form, Of};
 pub use key::{Absent, Key};
 pub use section::{Section, Source};
-pub use value::{alternatives, read_or, words_or, OrOff, Value, Wrong};
+pub use value::{alternatives, read_or, words_or, OrOff, Value, Wrong, ANY_NUMBER};
 pub use written::{kind, shown, text_of, Toml};

@@ -22,7 +22,12 @@ pub trait Section: Sized {
 pub trait Source {
     /// The texts of a key, one or those of a list, which its form has checked: what is written, or the default. `None`:
     /// there is neither.
-    fn texts(&self, path: &str) -> Option<&[String]>;
+    fn texts(&self, path: &str) -> Option<Vec<String>>;
+
+    /// The text of a key that is no list.
+    fn text(&self, path: &str) -> Option<String> {
+        self.texts(path)?.pop()
+    }
 }
 
 /// Declares a [`Section`]: `field: Type [bounds] = default, more, "meaning";`. The field's path is the table and its
@@ -70,7 +75,7 @@ macro_rules! section {
 
             fn read(from: &dyn $crate::Source) -> Option<$section> {
                 Some($section {
-                    $( $field: $crate::Field::from_texts(from.texts($section::$field), ($($($bound),+)?))?, )*
+                    $( $field: $crate::Field::from_texts(from.texts($section::$field).as_deref(), ($($($bound),+)?))?, )*
                     $($( $inner: $crate::Section::read(from)?, )*)?
                 })
             }

@@ -155,7 +155,11 @@ where
             ParseError::NoUnit { units, .. } => format!("which has no unit (one of {units})"),
             ParseError::UnknownUnit { units, .. } => format!("whose unit is not one of {units}"),
             ParseError::TooFine { base, .. } => format!("finer than 1 {base}"),
-            ParseError::OutOfRange { .. } => format!("outside {least} to {most}"),
+            // Below the type's range: negative, or a rate of zero.
+            ParseError::OutOfRange { .. } if text.trim().starts_with(['-', '0']) => {
+                return Wrong::Below(least.to_string())
+            }
+            ParseError::OutOfRange { .. } => return Wrong::Above(most.to_string()),
         })
     })?;
     within(&value, least, most)?;
@@ -190,27 +194,39 @@ impl Value for bool {
     }
 }
 
-/// A whole number between two others.
-impl Value for u32 {
-    type Bounds = (u32, u32);
-    const WRITTEN: &'static [Toml] = &[Toml::Integer];
-    const PLACEHOLDER: &'static str = "NUMBER";
+/// The greatest whole number that TOML can write.
+pub const ANY_NUMBER: u64 = i64::MAX as u64;
 
-    fn read(text: &str, bounds: (u32, u32)) -> Result<u32, Wrong> {
-        let unlike = |_| Wrong::unlike::<u32>(bounds);
-        let number: i128 = text.parse().map_err(unlike)?;
-        within(&number, &bounds.0.into(), &bounds.1.into())?;
-        Ok(number as u32)
-    }
+/// Whole numbers between two others.
+macro_rules! whole_numbers {
+    ($($type:ty),*) => { $(
+        impl Value for $type {
+            type Bounds = ($type, $type);
+            const WRITTEN: &'static [Toml] = &[Toml::Integer];
+            const PLACEHOLDER: &'static str = "NUMBER";
 
-    fn text(&self) -> String {
-        self.to_string()
-    }
+            fn read(text: &str, bounds: Self::Bounds) -> Result<Self, Wrong> {
+                let unlike = |_| Wrong::unlike::<Self>(bounds);
+                let number: i128 = text.parse().map_err(unlike)?;
+                within(&number, &bounds.0.into(), &bounds.1.into())?;
+                Ok(number as $type)
+            }
 
-    fn words((least, most): (u32, u32)) -> String {
-        format!("a number, {least} to {most}")
-    }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+
+            fn words((least, most): Self::Bounds) -> String {
+                match u64::from(most) == ANY_NUMBER {
+                    true => format!("a number, from {least}"),
+                    false => format!("a number, {least} to {most}"),
+                }
+            }
+        }
+    )* };
 }
+
+whole_numbers!(u32, u64);
 
 /// A number above the first bound and up to the second.
 impl Value for f64 {

@@ -43,11 +43,7 @@ pub fn probe(planned: &Planned) -> Vec<Run> {
     let runs = planned.scenario.iter().flat_map(|scenario| scenario.runs());
     let is_first = |run: &&Run| run.params.get("seed").is_none_or(|seed| seed == "1");
     runs.filter(is_first)
-        .map(|run| Run {
-            duration: run.duration / SHORTER,
-            warmup: run.warmup / SHORTER,
-            ..run.clone()
-        })
+        .map(|run| run.shortened(SHORTER))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 //! Generates docs/results.md from the tables of metrics, columns and series.
 
 use crate::schema::{ColumnOf, FLOWS, REQUESTS, SERIES};
-use crate::{METRICS, SCHEMA};
+use crate::SCHEMA;
 use std::fmt::Write as _;
 
 /// Names of series: name, place, worlds, meaning.
@@ -127,7 +127,7 @@ fn metrics(out: &mut String) {
          `host.kind`.\n\n\
          | metric | unit | form | world | hosts | meaning |\n|---|---|---|---|---|---|\n",
     );
-    for m in METRICS {
+    for m in crate::metrics() {
         let _ = writeln!(
             out,
             "| `{}` | {} | {} | {} | {} | {} |",

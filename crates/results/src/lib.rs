@@ -2,7 +2,7 @@
 //! Results: `run-K.json` and Parquet parts for each run, `summary.json` and merged Parquet files for a
 //! scenario. All values describe the real network: none is dilated.
 //!
-//! docs/results.md is the reference for users. It is generated from [`METRICS`], the tables of columns
+//! docs/results.md is the reference for users. It is generated from the [`metrics`], the tables of columns
 //! (schema.rs) and the names of series (explain.rs). [`Measures`] computes the metrics from rows and
 //! [`Counters`], with the same formulas for both worlds.
 
@@ -18,7 +18,6 @@ pub mod figure;
 mod labels;
 mod measures;
 mod merge;
-mod metrics;
 mod read;
 mod rows;
 mod schema;
@@ -33,9 +32,10 @@ pub use counters::{
 };
 pub use error::{Error, Result};
 pub use explain::explain_markdown;
-pub use measures::Measures;
+pub use measures::{
+    metric_of, metrics, register_measure, Measure, MeasureKind, Measures, Metric, Metrics,
+};
 pub use merge::{merge, missing_runs};
-pub use metrics::{metric_of, Metric, METRICS};
 pub use read::{measured_series, request_times, Points, RequestTimes, SeriesOfRun};
 pub use rows::{each_flow, each_point, Flow, Point};
 pub use summary::Summary;
@@ -62,7 +62,7 @@ pub struct RunResult {
     /// The run was interrupted: it has the rows up to then, and no metrics.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Measures by name: see [`METRICS`].
+    /// Measures by name: see [`metrics`].
     pub metrics: BTreeMap<String, Value>,
     /// Cost of the measurement.
     pub cost: BTreeMap<String, f64>,

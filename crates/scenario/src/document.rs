@@ -5,22 +5,25 @@
 mod cases;
 
 use crate::error::{Error, Place, Problem};
-use crate::keys::{self, Entry};
-use crate::value::{Form, Value};
+use crate::key::Key;
+use crate::keys::{self, Entries, Entry};
+use crate::network::GraphKeys;
+use crate::traffic;
+use crate::write::Setting;
 use crate::{Graph, GraphError, Inline};
 use cases::OfEvery;
-use onramp_keys::text_of;
+use onramp_keys::{kind, text_of};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::Spanned;
 
-/// A value as given, with its line or option.
+/// A setting as given, with its line or option.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct Given {
     /// `None`: invalid, and an error was reported.
-    pub value: Option<Value>,
+    pub setting: Option<Setting>,
     pub place: Place,
     /// The layer of the setting; a greater one overrides.
     pub rank: Rank,
@@ -35,16 +38,7 @@ pub(crate) enum Rank {
 }
 
 /// Settings by dotted key.
-pub(crate) type Layer = BTreeMap<String, Setting>;
-
-/// Numbers of entries of a file.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Entries {
-    /// Of `[[hosts]]`.
-    pub hosts: usize,
-    /// Of `[[traffic]]`.
-    pub traffic: usize,
-}
+pub(crate) type Layer = BTreeMap<String, Given>;
 
 /// A scenario's text, key by key.
 #[derive(Default)]
@@ -55,7 +49,9 @@ pub(crate) struct Document {
     pub entries: Entries,
     pub cases: Vec<(String, Layer)>,
     /// In the file's order.
-    pub sweep: Vec<(String, Vec<Setting>)>,
+    pub sweep: Vec<(String, Vec<Given>)>,
+    /// The value of `network.graph`, which is a table.
+    pub network: Option<Inline>,
     pub errors: Vec<Error>,
     /// If not, `errors` has the syntax errors and the rest is empty.
     pub is_toml: bool,
@@ -92,22 +88,26 @@ impl Document {
     fn gives(&self, key: &str, value: &str) -> bool {
         let layers = std::iter::once(&self.base).chain(self.cases.iter().map(|(_, layer)| layer));
         let swept = self.sweep.iter().filter(|(swept, _)| swept == key);
-        let mut settings = layers
+        let mut all = layers
             .filter_map(|layer| layer.get(key))
             .chain(swept.flat_map(|(_, values)| values));
-        settings.any(|setting| matches!(&setting.value, Some(v) if v.to_string() == value))
+        all.any(|given| given.text() == Some(value))
     }
 
     /// Applies command-line settings: each replaces the key in the file, its cases and its sweep.
     /// A list of values, `[1, 2]`, becomes the last key of the sweep.
     pub(crate) fn set(&mut self, settings: &[(&str, &str)]) {
+        let kinds = settings.iter().filter(|(key, _)| key.ends_with(".kind"));
+        for (key, text) in kinds {
+            self.entries.set_kind(key, text);
+        }
         for (key, text) in settings {
             let texts = list(text);
-            let read = |text: &String| scalar(key, text, self.entries).map(of_command_line);
+            let read = |text: &String| scalar(key, text, &self.entries).map(of_command_line);
             let one = texts.is_none();
             let values = texts.unwrap_or_else(|| vec![(*text).to_owned()]);
             match values.iter().map(read).collect::<Result<Vec<_>, _>>() {
-                Ok(settings) => self.replace(key, settings, one),
+                Ok(given) => self.replace(key, given, one),
                 Err(problem) => self.errors.push(Error {
                     place: Place::Set,
                     problem,
@@ -116,25 +116,41 @@ impl Document {
         }
     }
 
-    fn replace(&mut self, key: &str, mut settings: Vec<Setting>, one: bool) {
+    fn replace(&mut self, key: &str, mut all: Vec<Given>, one: bool) {
         for (_, layer) in &mut self.cases {
             layer.remove(key);
         }
         self.sweep.retain(|(swept, _)| swept != key);
         match one {
-            true => drop(
-                settings
-                    .pop()
-                    .map(|only| self.base.insert(key.to_owned(), only)),
-            ),
-            false => self.sweep.push((key.to_owned(), settings)),
+            true => drop(all.pop().map(|only| self.base.insert(key.to_owned(), only))),
+            false => self.sweep.push((key.to_owned(), all)),
         }
     }
 }
 
-fn of_command_line(value: Value) -> Setting {
-    Setting {
-        value: Some(value),
+impl Entries {
+    /// Notes the kind of an entry of [[traffic]].
+    fn set_kind(&mut self, path: &str, kind: &str) {
+        let number = path
+            .strip_prefix("traffic.")
+            .and_then(|p| p.strip_suffix(".kind"));
+        let number = number.and_then(|number| number.parse::<usize>().ok());
+        if let Some(entry) = number.and_then(|number| self.traffic.get_mut(number)) {
+            *entry = traffic::kind(kind);
+        }
+    }
+}
+
+impl Given {
+    /// The text of a valid value.
+    pub fn text(&self) -> Option<&str> {
+        Some(&self.setting.as_ref()?.text)
+    }
+}
+
+fn of_command_line(setting: Setting) -> Given {
+    Given {
+        setting: Some(setting),
         place: Place::Set,
         rank: Rank::Set,
     }
@@ -154,17 +170,17 @@ fn list(text: &str) -> Option<Vec<String>> {
 }
 
 /// Reads the value of `path`, a known key of a scenario with these entries.
-fn scalar(path: &str, text: &str, entries: Entries) -> Result<Value, Problem> {
-    let Some((key, entry)) = keys::find(path) else {
-        return Err(unknown(path));
+fn scalar(path: &str, text: &str, entries: &Entries) -> Result<Setting, Problem> {
+    let Some((key, entry)) = entries.find(path) else {
+        return Err(unknown(path, entries));
     };
     let (table, number, count) = match entry {
         Some(Entry::Hosts(number)) => ("hosts", number, entries.hosts),
-        Some(Entry::Traffic(number)) => ("traffic", number, entries.traffic),
-        None => return key.form.read(path, text),
+        Some(Entry::Traffic(number)) => ("traffic", number, entries.traffic.len()),
+        None => return checked(key, entry, path, text),
     };
     if number < count {
-        return key.form.read(path, text);
+        return checked(key, entry, path, text);
     }
     Err(Problem::Expected {
         key: path.to_owned(),
@@ -174,6 +190,18 @@ fn scalar(path: &str, text: &str, entries: Entries) -> Result<Value, Problem> {
             None => format!("a file with [[{table}]] entries"),
         },
     })
+}
+
+fn checked(
+    key: &'static Key,
+    entry: Option<Entry>,
+    path: &str,
+    text: &str,
+) -> Result<Setting, Problem> {
+    match key.form.check(text) {
+        Ok(text) => Ok(Setting { key, entry, text }),
+        Err(wrong) => Err(Problem::wrong(path, text, wrong)),
+    }
 }
 
 /// Keys of earlier versions, and what has replaced them.
@@ -192,14 +220,14 @@ const REPLACED: [(&str, &str); 3] = [
     ),
 ];
 
-fn unknown(path: &str) -> Problem {
+fn unknown(path: &str, entries: &Entries) -> Problem {
     let key = path.to_owned();
     if let Some((_, new)) = REPLACED.iter().find(|(old, _)| *old == path) {
         let new = (*new).to_owned();
         return Problem::Replaced { key, new };
     }
     let below = path.strip_prefix("hosts.").and_then(|p| p.split_once('.'));
-    if let Some((of_all, _)) = below.and_then(|(_, name)| keys::find(name)) {
+    if let Some((of_all, _)) = below.and_then(|(_, name)| entries.find(name)) {
         let of_all = of_all.path.to_owned();
         return Problem::OfAllHosts { key, of_all };
     }
@@ -232,7 +260,7 @@ impl Reader {
         let (key, expected) = (key.to_owned(), expected.to_owned());
         let found = match text_of(found) {
             Some(text) => format!("{text:?}"),
-            None => format!("of type {}", found.type_str()),
+            None => kind(found).to_owned(),
         };
         self.report(
             place,
@@ -245,14 +273,22 @@ impl Reader {
     }
 
     fn top(&mut self, table: &DeTable<'_>) {
-        // First, because the numbers of entries bound the keys of cases and sweep.
-        let count = |name: &str| {
-            let array = table.get(name).and_then(|value| value.get_ref().as_array());
-            array.map_or(0, |entries| entries.len())
+        // First, because entries and their kinds determine the keys of cases and sweep.
+        let entries = |name: &str| table.get(name).and_then(|value| value.get_ref().as_array());
+        let kind_of = |entry: &Spanned<DeValue<'_>>| {
+            traffic::kind(
+                entry
+                    .get_ref()
+                    .as_table()?
+                    .get("kind")?
+                    .get_ref()
+                    .as_str()?,
+            )
         };
         self.out.entries = Entries {
-            hosts: count("hosts"),
-            traffic: count("traffic"),
+            hosts: entries("hosts").map_or(0, |all| all.len()),
+            traffic: entries("traffic")
+                .map_or_else(Vec::new, |all| all.iter().map(kind_of).collect()),
         };
         let mut base = Layer::new();
         for (key, value) in table {
@@ -305,70 +341,77 @@ impl Reader {
         rank: Rank,
         to: &mut Layer,
     ) {
-        if keys::find(path).is_none() && keys::is_table(path) {
+        if self.out.entries.find(path).is_none() && keys::is_table(path) {
             return match value.get_ref().as_table() {
                 Some(table) => self.table(path, place, table, rank, to),
                 // "cc" alone may mean the key "host.cc" rather than the table.
-                None if path.starts_with("hosts.") => self.report(place, unknown(path)),
+                None if path.starts_with("hosts.") => {
+                    self.report(place, unknown(path, &self.out.entries))
+                }
                 None => self.expected(place, path, value.get_ref(), "a table"),
             };
         }
-        let setting = self.setting(path, place, value, rank);
-        if to.insert(path.to_owned(), setting).is_some() {
-            self.report(
-                place,
-                Problem::Twice {
-                    key: path.to_owned(),
-                },
-            );
+        let given = self.given(path, place, value, rank);
+        if to.insert(path.to_owned(), given).is_some() {
+            let key = path.to_owned();
+            self.report(place, Problem::Twice { key });
         }
     }
 
-    fn setting(
+    fn given(
         &mut self,
         path: &str,
         place: Place,
         value: &Spanned<DeValue<'_>>,
         rank: Rank,
-    ) -> Setting {
-        let read = match (keys::find(path), text_of(value.get_ref())) {
-            (Some((key, _)), _) if key.fixed && rank != Rank::Base => Err(Problem::Fixed {
+    ) -> Given {
+        let key = self.out.entries.find(path).map(|(key, _)| key);
+        let read = match (key, text_of(value.get_ref())) {
+            (Some(key), _) if key.fixed && rank != Rank::Base => Err(Problem::Fixed {
                 key: path.to_owned(),
             }),
-            (Some((key, _)), _) if key.form == Form::Graph && value.get_ref().is_table() => {
-                return self.graph(path, place, value);
+            (Some(key), _) if key.path == GraphKeys::graph && value.get_ref().is_table() => {
+                return self.graph(key, place, value);
             }
-            (Some((key, _)), None) => Err(Problem::Expected {
+            (Some(key), None) => Err(Problem::Expected {
                 key: path.to_owned(),
-                found: format!("of type {}", value.get_ref().type_str()),
-                expected: key.form.to_string(),
+                found: kind(value.get_ref()).to_owned(),
+                expected: key.words(),
             }),
-            (_, text) => scalar(path, &text.unwrap_or_default(), self.out.entries),
+            (_, text) => scalar(path, &text.unwrap_or_default(), &self.out.entries),
         };
-        let value = read.map_err(|problem| self.report(place, problem)).ok();
-        Setting { value, place, rank }
+        let setting = read.map_err(|problem| self.report(place, problem)).ok();
+        Given {
+            setting,
+            place,
+            rank,
+        }
     }
 
     /// Nodes and links. Errors are reported at their own lines.
-    fn graph(&mut self, path: &str, place: Place, value: &Spanned<DeValue<'_>>) -> Setting {
+    fn graph(&mut self, key: &'static Key, place: Place, value: &Spanned<DeValue<'_>>) -> Given {
         let line_at = |offset| self.lines.line(offset);
         let table = toml::Table::deserialize(ValueDeserializer::from(value.clone()));
-        let read = Graph::from_table(value.clone(), &line_at).map(|graph| {
-            Value::Graph(Inline {
-                table: table.unwrap_or_default(),
-                graph: Arc::new(graph),
-            })
+        let read = Graph::from_table(value.clone(), &line_at).map(|graph| Inline {
+            table: table.unwrap_or_default(),
+            graph: Arc::new(graph),
         });
         let complain = |error: GraphError| {
             let (place, error) = match error {
                 GraphError::At { line, error } => (Place::Line(line), *error),
                 error => (place, error),
             };
-            let key = path.to_owned();
+            let key = key.path.to_owned();
             self.report(place, Problem::Graph { key, error });
         };
-        Setting {
-            value: read.map_err(complain).ok(),
+        self.out.network = read.map_err(complain).ok();
+        let setting = self.out.network.is_some().then(|| Setting {
+            key,
+            entry: None,
+            text: kind(value.get_ref()).to_owned(),
+        });
+        Given {
+            setting,
             place,
             rank: Rank::Base,
         }
@@ -385,7 +428,7 @@ impl Reader {
         for (key, value) in table {
             let place = self.lines.place(key.span().start);
             let path = join(prefix, key.get_ref());
-            if keys::find(&path).is_none() && keys::is_table(&path) {
+            if self.out.entries.find(&path).is_none() && keys::is_table(&path) {
                 if let Some(table) = value.get_ref().as_table() {
                     self.sweep_table(&path, table);
                     continue;
@@ -396,8 +439,8 @@ impl Reader {
     }
 
     fn sweep_key(&mut self, path: &str, place: Place, value: &DeValue<'_>) {
-        if keys::find(path).is_none() {
-            return self.report(place, unknown(path));
+        if self.out.entries.find(path).is_none() {
+            return self.report(place, unknown(path, &self.out.entries));
         }
         let swept = format!("sweep.{path}");
         let Some(values) = value.as_array() else {
@@ -412,15 +455,15 @@ impl Reader {
             };
             return self.report(place, problem);
         }
-        let mut settings = Vec::new();
+        let mut all = Vec::new();
         for value in values {
             let place = self.lines.place(value.span().start);
-            settings.push(self.setting(path, place, value, Rank::Sweep));
+            all.push(self.given(path, place, value, Rank::Sweep));
         }
         if self.out.sweep.iter().any(|(other, _)| other == path) {
             self.report(place, Problem::Twice { key: swept });
         }
-        self.out.sweep.push((path.to_owned(), settings));
+        self.out.sweep.push((path.to_owned(), all));
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of scenarios. Every message names the line, the key, the value and the bound.
 
-use crate::{GraphError, NotAFraction};
-use onramp_units::ParseError;
+use crate::GraphError;
+use onramp_keys::Wrong;
 use std::fmt;
 
 /// All errors of a scenario, in the order of the file's lines; never empty.
@@ -61,10 +61,12 @@ pub enum Problem {
         found: String,
         expected: String,
     },
-    #[error("{key} is {error}")]
-    Quantity { key: String, error: ParseError },
-    #[error("{key} is {error}")]
-    Fraction { key: String, error: NotAFraction },
+    #[error("{key} is {value}, {why}")]
+    Wrong {
+        key: String,
+        value: String,
+        why: String,
+    },
     #[error("{key} is {value}, below min {min}")]
     Below {
         key: String,
@@ -116,6 +118,25 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// `text` is no value of `key`.
+    pub(crate) fn wrong(key: &str, text: &str, wrong: Wrong) -> Problem {
+        let (key, value, quoted) = (key.to_owned(), text.trim().to_owned(), format!("{text:?}"));
+        match wrong {
+            Wrong::Below(min) => Problem::Below { key, value, min },
+            Wrong::Above(max) => Problem::Above { key, value, max },
+            Wrong::Unlike(expected) => Problem::Expected {
+                key,
+                found: quoted,
+                expected,
+            },
+            Wrong::Other(why) => Problem::Wrong {
+                key,
+                value: quoted,
+                why,
+            },
+        }
+    }
+
     /// The problem's key, if it has one.
     pub(crate) fn key_mut(&mut self) -> Option<&mut String> {
         match self {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Documentation of the keys: plain text for a terminal, and Markdown for docs/scenario.md.
 
-use crate::key::{Absent, Key, LINK_RATE};
+use crate::key::{section, Key, LINK_RATE};
 use crate::keys;
+use crate::traffic::{self, KindKeys, TrafficKind};
 use onramp_cc::Cc;
+use onramp_keys::{Absent, Section};
 use std::fmt::Write;
 
 /// Sections of the reference: first part of the keys, heading, introduction.
@@ -86,21 +88,17 @@ pub fn explain() -> String {
         if prefix == "hosts" {
             line(&mut out, &plain(&overridden()));
         }
-        for key in section(prefix) {
-            line(&mut out, &format!("  {}", key.path));
-            line(
-                &mut out,
-                &format!(
-                    "      {}; {}; {}",
-                    key.form,
-                    plain(&default(key)),
-                    plain(&key.worlds())
-                ),
-            );
-            line(
-                &mut out,
-                &format!("      {}{}", plain(key.meaning), owners(key)),
-            );
+        for key in of_section(prefix) {
+            key_in_text(&mut out, key, &worlds(key));
+        }
+        if prefix == "traffic" {
+            for kind in traffic::kinds() {
+                let about = plain(kind.about);
+                line(&mut out, &format!("  traffic.kind {}: {about}", kind.name));
+                for key in kind.keys {
+                    key_in_text(&mut out, key, &worlds_of(key, kind));
+                }
+            }
         }
         if prefix == "cc" {
             for cc in Cc::all() {
@@ -116,6 +114,14 @@ pub fn explain() -> String {
     line(&mut out, "[[case]], [sweep]");
     line(&mut out, &plain(VARIANTS));
     out + EXAMPLE
+}
+
+fn key_in_text(out: &mut String, key: &Key, worlds: &str) {
+    line(out, &format!("  {}", key.path));
+    let (words, default) = (key.words(), default(key));
+    let facts = plain(&format!("{words}; {default}; {worlds}"));
+    line(out, &format!("      {facts}"));
+    line(out, &format!("      {}", plain(&meaning(key))));
 }
 
 /// The whole of docs/scenario.md.
@@ -134,29 +140,68 @@ pub fn explain_markdown() -> String {
                 &format!("{}\n\n```toml\n{GROUPS}```\n", overridden()),
             );
         }
-        line(
+        table(
             &mut out,
-            "| key | value | default | worlds | meaning |\n|---|---|---|---|---|",
+            prefix,
+            of_section(prefix).map(|key| (key, worlds(key))),
         );
-        for key in section(prefix) {
-            let name = key
-                .path
-                .strip_prefix(&format!("{prefix}."))
-                .unwrap_or(key.path);
-            let (form, default, worlds) = (key.form, default(key), key.worlds());
-            let meaning = format!("{}{}", key.meaning, owners(key));
-            line(
-                &mut out,
-                &format!("| `{name}` | {form} | {default} | {worlds} | {meaning} |"),
-            );
+        if prefix == "traffic" {
+            for kind in traffic::kinds() {
+                line(
+                    &mut out,
+                    &format!("### kind = \"{}\"\n\n{}.\n", kind.name, capital(kind.about)),
+                );
+                let keys = kind.keys.iter().map(|key| (key, worlds_of(key, kind)));
+                table(&mut out, prefix, keys);
+            }
         }
-        line(&mut out, "");
     }
     line(
         &mut out,
         &format!("## [[case]] and [sweep]\n\n{VARIANTS}\n```toml\n{EXAMPLE}```"),
     );
     out
+}
+
+/// A table of keys, with the worlds that have each.
+fn table(out: &mut String, prefix: &str, keys: impl Iterator<Item = (&'static Key, String)>) {
+    line(
+        out,
+        "| key | value | default | worlds | meaning |\n|---|---|---|---|---|",
+    );
+    for (key, worlds) in keys {
+        let name = key.path.strip_prefix(&format!("{prefix}."));
+        let name = name.unwrap_or(key.path);
+        let (words, default, meaning) = (key.words(), default(key), meaning(key));
+        line(
+            out,
+            &format!("| `{name}` | {words} | {default} | {worlds} | {meaning} |"),
+        );
+    }
+    line(out, "");
+}
+
+fn worlds(key: &Key) -> String {
+    if key.path != KindKeys::kind {
+        return key.worlds();
+    }
+    let in_rack = traffic::kinds().filter(|kind| kind.in_rack);
+    let names: Vec<&str> = in_rack.map(|kind| kind.name).collect();
+    format!("simulator; rack only `{}`", names.join("`, `"))
+}
+
+fn worlds_of(key: &Key, kind: &TrafficKind) -> String {
+    match kind.in_rack {
+        true => key.worlds(),
+        false => "simulator".to_owned(),
+    }
+}
+
+/// With a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// The keys that an entry of `[[hosts]]` can have.
@@ -184,26 +229,23 @@ fn congestion_controls(out: &mut String) {
     line(out, "");
 }
 
-fn section(prefix: &str) -> impl Iterator<Item = &'static Key> + '_ {
-    keys::all().filter(move |key| key.section() == prefix)
+fn of_section(prefix: &'static str) -> impl Iterator<Item = &'static Key> {
+    let of_entries = KindKeys::KEYS.iter().filter(move |_| prefix == "traffic");
+    keys::all()
+        .filter(move |key| section(key.path) == prefix)
+        .chain(of_entries)
 }
 
 fn default(key: &Key) -> String {
-    match key.default {
-        Absent::Required => "required".to_owned(),
-        Absent::Is(text) | Absent::Source(text) => format!("`{text}`"),
-        Absent::By(value, _) => value.to_owned(),
-        Absent::Without(effect) => effect.to_owned(),
+    match key.absent {
+        Absent::Is(text) => format!("`{text}`"),
+        _ => key.default_words(),
     }
 }
 
-fn owners(key: &Key) -> String {
-    let mut owners: Vec<String> = key.of.iter().map(|kind| kind.to_string()).collect();
-    owners.extend(key.on.map(|kind| format!("{kind} hosts")));
-    match owners.is_empty() {
-        true => String::new(),
-        false => format!(" Only for {}.", owners.join(", ")),
-    }
+fn meaning(key: &Key) -> String {
+    let on = key.on.map(|kind| format!(" Only for {kind} hosts."));
+    key.explanation() + &on.unwrap_or_default()
 }
 
 /// Without Markdown's code marks.

@@ -3,7 +3,7 @@
 //! file is read once.
 
 use crate::flow_list::{self, ListedFlow};
-use crate::{BuiltIn, Distribution, Graph, Workload};
+use crate::{BuiltIn, Distribution, Graph};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -55,17 +55,13 @@ impl<'a> Files<'a> {
     }
 
     /// A file of workloads/ by its name, else a file.
-    pub fn workload(&self, name: &str) -> Result<Workload, String> {
-        let distribution = match name.parse::<BuiltIn>() {
-            Ok(built_in) => built_in.distribution(),
-            Err(_) => self.keep(&self.distributions, name, |bytes| {
-                let text = String::from_utf8_lossy(bytes);
-                Distribution::parse(&text).map_err(|error| error.to_string())
-            })?,
-        };
-        Ok(Workload {
-            name: name.to_owned(),
-            distribution,
+    pub fn workload(&self, name: &str) -> Result<Arc<Distribution>, String> {
+        if let Ok(built_in) = name.parse::<BuiltIn>() {
+            return Ok(built_in.distribution());
+        }
+        self.keep(&self.distributions, name, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            Distribution::parse(&text).map_err(|error| error.to_string())
         })
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Numbers without a dimension: loads and gains.
 
+use onramp_keys::{Toml, Value, Wrong};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,19 +9,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Fraction(f64);
 
-/// The text is not a fraction.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\", which is not a fraction like 0.4, \"40 %\" or \"1/16\"")]
-pub struct NotAFraction {
-    text: String,
-}
-
 impl Fraction {
-    /// A number that is finite and not negative.
-    pub(crate) const fn of(number: f64) -> Fraction {
-        Fraction(number)
-    }
-
     /// The number itself.
     pub const fn get(self) -> f64 {
         self.0
@@ -46,15 +35,15 @@ impl Fraction {
 }
 
 impl FromStr for Fraction {
-    type Err = NotAFraction;
+    type Err = Wrong;
 
-    fn from_str(text: &str) -> Result<Fraction, NotAFraction> {
+    fn from_str(text: &str) -> Result<Fraction, Wrong> {
         match Fraction::read(text) {
             // "-0" would print as a text that differs from "0".
             Some(number) if number.is_finite() && number >= 0.0 => Ok(Fraction(number.abs())),
-            _ => Err(NotAFraction {
-                text: text.to_owned(),
-            }),
+            _ => Err(Wrong::Other(
+                "which is not a fraction like 0.4, \"40 %\" or \"1/16\"".to_owned(),
+            )),
         }
     }
 }
@@ -63,6 +52,29 @@ impl fmt::Display for Fraction {
     /// The shortest decimal that reads back as the same number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+impl Value for Fraction {
+    type Bounds = (f64, f64);
+    const WRITTEN: &'static [Toml] = &[Toml::Text, Toml::Integer, Toml::Float];
+    const PLACEHOLDER: &'static str = "FRACTION";
+
+    fn read(text: &str, (least, most): (f64, f64)) -> Result<Fraction, Wrong> {
+        let fraction: Fraction = text.parse()?;
+        match fraction.get() {
+            number if number < least => Err(Wrong::Below(least.to_string())),
+            number if number > most => Err(Wrong::Above(most.to_string())),
+            _ => Ok(fraction),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn words((least, most): (f64, f64)) -> String {
+        format!("a fraction, {least} to {most}")
     }
 }
 

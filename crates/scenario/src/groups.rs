@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Host groups: hosts whose settings differ from those of the other hosts.
 
-use crate::key::{key, Key, Required};
-use crate::value::{range, Form};
+use crate::key::{both, Scope};
+use crate::values::range;
+use crate::write::Setting;
 use crate::{Host, HostId, Law, OnRamp, Qdisc, Run, Tuning};
+use onramp_keys::{section, Absent::Required, Wrong};
 use onramp_units::Rate;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// Keys of a `[[hosts]]` entry beside those that it overrides.
-pub(crate) const KEYS: &[Key] = &[key(
-    "hosts.range",
-    Form::Hosts,
-    Required,
-    "Hosts of the group. A host is in one group at most.",
-)];
+section! {
+    /// Keys of a `[[hosts]]` entry beside those that it overrides.
+    pub(crate) struct GroupKeys in "hosts" with Scope {
+        range: HostSet = Required, both(), "Hosts of the group. A host is in one group at most.";
+    }
+}
 
 /// Hosts with settings of their own.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +30,10 @@ pub struct Group {
     pub onramp: OnRamp,
     /// Rate of their links, if the entry gives it.
     pub link_rate: Option<Rate>,
-    /// Keys that the entry gives, or whose values differ from those of the other hosts. They are written.
-    pub(crate) keys: BTreeSet<String>,
+    /// Keys that the entry gives, or whose values differ from those of the other hosts: what is written.
+    pub(crate) own: Vec<Setting>,
+    /// Other parameters of `host.cc`, which [cc] gives.
+    pub(crate) inherited: Vec<Setting>,
 }
 
 /// The settings of a host.
@@ -132,28 +134,19 @@ impl HostSet {
     }
 }
 
-/// A text that names no hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotHosts {
-    /// It has another form.
-    Form,
-    /// It has a host twice.
-    Twice(HostId),
-}
-
 impl FromStr for HostSet {
-    type Err = NotHosts;
+    type Err = Wrong;
 
-    fn from_str(text: &str) -> Result<HostSet, NotHosts> {
+    fn from_str(text: &str) -> Result<HostSet, Wrong> {
         let part = |part: &str| {
             let part = part.trim();
             range(part).or_else(|| range(&format!("{part}-{part}")))
         };
         let ranges: Option<Vec<_>> = text.split(',').map(part).collect();
-        let mut ranges = ranges.ok_or(NotHosts::Form)?;
+        let mut ranges = ranges.ok_or_else(|| Wrong::unlike::<HostSet>(()))?;
         ranges.sort_unstable();
         match ranges.windows(2).find(|two| two[1].0 <= two[0].1) {
-            Some(two) => Err(NotHosts::Twice(two[1].0)),
+            Some(two) => Err(Wrong::Other(format!("which has host {} twice", two[1].0))),
             None => Ok(HostSet(ranges)),
         }
     }

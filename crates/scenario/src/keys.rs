@@ -1,69 +1,53 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! The keys of scenarios: name, form, bounds, default, meaning, and the worlds that have them. Each key is
-//! declared once: here, or as a field of a [`Section`]. The parser, `explain`, docs/scenario.md and the
-//! rack's check all read this table.
+//! The keys of scenarios. Each is declared once, as the field of a section, or by the part that has it: a congestion
+//! control, a rule, a shape. The parser, `explain`, docs/scenario.md and the rack's check all read this table.
 
 mod cc;
-mod network;
 mod rule;
 mod topology;
-mod traffic;
 
-use crate::groups;
-use crate::key::*;
-pub(crate) use network::ALPHAS;
-
-use crate::section::Section;
-use crate::value::Form;
+use crate::experiment::Experiment;
+use crate::groups::GroupKeys;
+use crate::key::{is_of_a_host, section, Key};
+use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
+use crate::traffic::{self, KindKeys, TrafficKind};
 use crate::{Clock, Host, OnRamp, Transport};
-use onramp_units::Span;
+use onramp_keys::Section;
 
-/// Every key, in the order of the documentation.
+/// Every key but those of traffic, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
-    let sections: [&[Key]; 11] = [
-        EXPERIMENT,
+    let sections: [&[Key]; 16] = [
+        Experiment::KEYS,
+        TopologyKeys::KEYS,
         &topology::KEYS,
-        network::KEYS,
+        GraphKeys::KEYS,
+        LinkKeys::KEYS,
+        FabricKeys::KEYS,
+        Ports::KEYS,
+        EcnKeys::KEYS,
+        RuleKeys::KEYS,
         &rule::KEYS,
         Host::KEYS,
         Transport::KEYS,
         &cc::KEYS,
-        groups::KEYS,
+        GroupKeys::KEYS,
         Clock::KEYS,
-        traffic::KEYS,
         OnRamp::KEYS,
     ];
     sections.into_iter().flatten()
 }
 
-const EXPERIMENT: &[Key] = &[
-    key("title", Form::Title, Required, "What the experiment shows.").fixed(),
-    key(
-        "seed",
-        Form::Count(0, ANY_NUMBER),
-        Is("1"),
-        "Seed of all random numbers. All cases of a seed have the same traffic.",
-    ),
-    key(
-        "duration",
-        Form::Span(Span::from_us(1), HOUR),
-        Required,
-        "Time within which traffic starts.",
-    ),
-    key(
-        "warmup",
-        Form::Span(Span::ZERO, HOUR),
-        Is("0 s"),
-        "Traffic that starts before this time is not measured. Must be below `duration`.",
-    ),
-    key(
-        "time_dilation",
-        Form::Count(1, 1000),
-        Is("1"),
-        "The rack runs slower by this factor and scales its results back. The simulator ignores it.",
-    )
-    .rack_has(Rack::Ignores("rack")),
-];
+/// Keys of [[traffic]]; those that kinds have in common come several times.
+pub(crate) fn of_traffic() -> impl Iterator<Item = &'static Key> {
+    let of_kinds = traffic::kinds().flat_map(|kind| kind.keys);
+    KindKeys::KEYS.iter().chain(of_kinds)
+}
+
+/// The names of the kinds of traffic that have the key `path`.
+pub(crate) fn owners(path: &str) -> Vec<&'static str> {
+    let owners = traffic::kinds().filter(|kind| kind.key(path).is_some());
+    owners.map(|kind| kind.name).collect()
+}
 
 /// An entry of an array of tables, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,32 +56,44 @@ pub(crate) enum Entry {
     Traffic(usize),
 }
 
-impl Entry {
-    /// The number of an entry of traffic.
-    pub(crate) fn of_traffic(self) -> Option<usize> {
-        match self {
-            Entry::Traffic(number) => Some(number),
-            Entry::Hosts(_) => None,
-        }
-    }
+/// The entries of a file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entries {
+    /// Number of `[[hosts]]`.
+    pub hosts: usize,
+    /// The kinds of `[[traffic]]`; `None`: an entry has no such kind.
+    pub traffic: Vec<Option<&'static TrafficKind>>,
 }
 
-/// The key at `path`, and its entry of `[[traffic]]` or `[[hosts]]`.
-pub(crate) fn find(path: &str) -> Option<(&'static Key, Option<Entry>)> {
-    let (name, entry) = without_entry(path);
-    let key = all().find(|k| k.path == name)?;
-    let fits = match entry {
-        Some(Entry::Traffic(_)) => key.path.starts_with("traffic."),
-        Some(Entry::Hosts(_)) => key.path.starts_with("hosts.") || key.is_of_a_host(),
-        None => !["traffic", "hosts"].contains(&key.section()),
-    };
-    fits.then_some((key, entry))
+impl Entries {
+    /// The key at `path`, and its entry. For an entry without a kind, or of another one: that of any kind.
+    pub(crate) fn find(&self, path: &str) -> Option<(&'static Key, Option<Entry>)> {
+        let (name, entry) = without_entry(path);
+        let key = match entry {
+            Some(Entry::Traffic(number)) => self.key_of_traffic(number, &name),
+            _ => all().find(|key| key.path == name),
+        }?;
+        let fits = match entry {
+            Some(Entry::Traffic(_)) => true,
+            Some(Entry::Hosts(_)) => section(key.path) == "hosts" || is_of_a_host(key),
+            None => section(key.path) != "hosts",
+        };
+        fits.then_some((key, entry))
+    }
+
+    fn key_of_traffic(&self, number: usize, name: &str) -> Option<&'static Key> {
+        let kind = self.traffic.get(number).copied().flatten();
+        let own = kind.and_then(|kind| kind.key(name));
+        own.or_else(|| of_traffic().find(|key| key.path == name))
+    }
 }
 
 /// Whether some key lies below `path`.
 pub(crate) fn is_table(path: &str) -> bool {
     let prefix = format!("{}.", without_entry(path).0);
-    all().any(|k| k.path.starts_with(&prefix))
+    all()
+        .chain(of_traffic())
+        .any(|key| key.path.starts_with(&prefix))
 }
 
 /// The key that a person who wrote `path` may have meant.
@@ -117,8 +113,11 @@ pub(crate) fn nearest(path: &str) -> Option<String> {
         Some(Entry::Hosts(group)) => Some(format!("hosts.{group}.")),
         _ => None,
     };
-    let fits = |k: &&Key| group.is_none() || k.section() == "hosts" || k.is_of_a_host();
-    let best = all().filter(fits).min_by_key(distance)?;
+    let fits = |k: &&Key| group.is_none() || section(k.path) == "hosts" || is_of_a_host(k);
+    let best = all()
+        .chain(of_traffic())
+        .filter(fits)
+        .min_by_key(distance)?;
     let meant = best.path.strip_prefix("hosts.").unwrap_or(best.path);
     (distance(&best) <= 2).then(|| match group {
         Some(group) => group + meant,
@@ -152,54 +151,65 @@ fn without_entry(path: &str) -> (String, Option<Entry>) {
 }
 
 fn is_section(name: &str) -> bool {
-    all().any(|key| key.section() == name)
+    all().any(|key| section(key.path) == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Rack;
+    use onramp_keys::Absent;
 
     #[test]
     fn every_default_is_within_its_bounds() {
-        for key in all() {
-            assert_eq!(
-                key.default_value().is_some(),
-                matches!(key.default, Is(_)),
-                "{}",
-                key.path
-            );
+        for key in all().chain(of_traffic()) {
+            let is_text = matches!(key.absent, Absent::Is(_));
+            assert_eq!(key.default().is_some(), is_text, "{key:?}");
         }
     }
 
     #[test]
     fn the_rack_has_every_default() {
-        for key in all() {
-            if let (Rack::Only(values), Some(default)) = (key.rack(), key.default_value()) {
-                assert!(
-                    values.contains(&default.to_string().as_str()),
-                    "{}",
-                    key.path
-                );
+        let in_rack = traffic::kinds()
+            .filter(|kind| kind.in_rack)
+            .flat_map(|kind| kind.keys);
+        for key in all().chain(in_rack) {
+            if let (Rack::Only(values), Some(default)) = (key.in_rack(), key.default()) {
+                assert!(values.contains(&default.as_str()), "{key:?}");
             }
         }
     }
 
     #[test]
     fn no_key_is_listed_twice_or_lies_below_another() {
-        for (index, key) in all().enumerate() {
-            assert!(!is_table(key.path), "{}", key.path);
+        let check = |keys: Vec<&Key>| {
+            for (index, key) in keys.iter().enumerate() {
+                assert!(!is_table(key.path), "{key:?}");
+                assert!(
+                    keys[..index].iter().all(|other| other.path != key.path),
+                    "{key:?}"
+                );
+            }
+        };
+        check(all().collect());
+        for kind in traffic::kinds() {
+            check(KindKeys::KEYS.iter().chain(kind.keys).collect());
             assert!(
-                all().take(index).all(|k| k.path != key.path),
-                "{}",
-                key.path
+                kind.keys.iter().all(|key| section(key.path) == "traffic"),
+                "{kind:?}"
             );
         }
     }
 
     #[test]
     fn traffic_keys_need_a_number() {
+        let entries = Entries {
+            traffic: vec![traffic::kind("poisson"); 4],
+            ..Entries::default()
+        };
+        let find = |path| entries.find(path).map(|(key, entry)| (key.path, entry));
         assert_eq!(
-            find("traffic.3.load").map(|(k, n)| (k.path, n)),
+            find("traffic.3.load"),
             Some(("traffic.load", Some(Entry::Traffic(3))))
         );
         for path in [

@@ -12,8 +12,8 @@
 mod clock;
 mod document;
 mod error;
+mod experiment;
 mod explain;
-mod field;
 mod files;
 mod flow_list;
 mod fraction;
@@ -24,15 +24,15 @@ mod host;
 mod key;
 mod keys;
 mod limits;
+mod network;
 mod on_ramp;
 mod plan;
 mod resolve;
 mod scenario;
-mod section;
 mod topology;
 mod traffic;
 mod types;
-mod value;
+mod values;
 mod workload;
 mod write;
 
@@ -43,16 +43,23 @@ pub use error::{Error, Errors, Place, Problem};
 pub use explain::{explain, explain_markdown};
 pub use files::NO_FILES;
 pub use flow_list::{read as read_flow_list, read_hpcc, FlowListError, ListedFlow};
-pub use fraction::{Fraction, NotAFraction};
+pub use fraction::Fraction;
 pub use graph::{Edge, Graph, GraphError, NodeId};
-pub use groups::{Group, HostSet, HostSettings, NotHosts};
+pub use groups::{Group, HostSet, HostSettings};
 pub use guard::without_panic;
 pub use host::*;
+pub use key::{both, simulated, Scope};
 pub use limits::*;
+pub use network::*;
 pub use on_ramp::*;
-pub use plan::{expected_flows, plan, rack_plan, After, Arrival, Work};
+pub use plan::{expected_flows, plan, rack_plan, After, Arrival, Plan, Purpose, Random, Work};
+pub use resolve::TrafficEntry;
 pub use scenario::Scenario;
 pub use topology::{register_shape, shape, shapes, Builder, Count, Shape, ShapeKind, Size};
-pub use traffic::*;
+pub use traffic::{
+    kind as traffic_kind, kinds as traffic_kinds, register_traffic, Arrivals, Generator, Measured,
+    Op, Traffic, TrafficKind,
+};
 pub use types::*;
-pub use workload::{Distribution, DistributionError};
+pub use values::{Alpha, OneHost, Receivers, Sources};
+pub use workload::{BuiltIn, Distribution, DistributionError};

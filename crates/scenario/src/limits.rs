@@ -2,8 +2,10 @@
 //! Bounds of the virtual rack. A run beyond them is valid: the simulator can run it.
 
 use crate::key::Rack;
-use crate::keys::{self, Entry};
-use crate::{ClockSync, HostSettings, Run, Traffic};
+use crate::keys::Entry;
+use crate::traffic::{self, KindKeys};
+use crate::write::Setting;
+use crate::{ClockSync, HostSettings, Run};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -96,13 +98,17 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
     if duration > RACK_MAX_DURATION {
         limits.push(RackLimit::Duration { duration });
     }
-    let buffer = run.network.buffer;
+    let buffer = run.network.ports.buffer;
     if buffer < RACK_MIN_BUFFER {
         limits.push(RackLimit::Buffer { buffer });
     }
     limits.extend(probing(run));
     limits.extend(tunings(run));
-    let connections = connections(run);
+    let kept = run
+        .traffic
+        .iter()
+        .map(|traffic| traffic.generator().connections(run));
+    let connections = kept.sum();
     if connections > RACK_MAX_CONNECTIONS {
         limits.push(RackLimit::Connections { connections });
     }
@@ -134,42 +140,40 @@ fn tunings(run: &Run) -> Option<RackLimit> {
 
 /// Keys whose values only the simulator has, by the table of keys.
 fn simulated(run: &Run) -> Vec<RackLimit> {
-    let mut limits = Vec::new();
-    for (path, value) in run.settings() {
-        let Some((key, entry)) = keys::find(&path) else {
-            continue;
-        };
-        let text = value.to_string();
-        let fix = match key.rack() {
-            Rack::Only(values) if !values.contains(&text.as_str()) => {
-                format!("set it to {}", values.join(" or "))
-            }
-            Rack::If(words, refuses) if refuses(run, entry.and_then(Entry::of_traffic), &value) => {
-                format!("set it to {}", words.replace('`', ""))
-            }
-            Rack::Never => "remove the key".to_owned(),
-            Rack::Has | Rack::Ignores(_) | Rack::Only(_) | Rack::If(..) => continue,
-        };
-        limits.push(RackLimit::Simulated {
-            key: path,
-            value: text,
-            fix,
-        });
-    }
-    limits
+    let limit = |setting: &Setting| {
+        Some(RackLimit::Simulated {
+            key: setting.path(),
+            value: setting.text.clone(),
+            fix: fix(run, setting)?,
+        })
+    };
+    run.settings().filter_map(limit).collect()
 }
 
-fn connections(run: &Run) -> u64 {
-    let servers = u64::from(run.network.topology.hosts()) - 1;
-    let kept = |traffic: &Traffic| match traffic {
-        Traffic::Incast(incast) => {
-            let aggregators = incast.to.hosts(run).len() as u64;
-            u64::from(incast.fanout).div_ceil(servers) * servers * aggregators
+/// What to change about a setting that the rack does not have.
+fn fix(run: &Run, setting: &Setting) -> Option<String> {
+    let text = &*setting.text;
+    if let Some(Entry::Traffic(number)) = setting.entry {
+        // One word about the kind is enough.
+        let has_kind = run.traffic[number].kind().in_rack;
+        let is_kind = setting.key.path == KindKeys::kind;
+        if is_kind || !has_kind {
+            let kinds = traffic::kinds().filter(|kind| kind.in_rack);
+            let names: Vec<&str> = kinds.map(|kind| kind.name).collect();
+            let fix = format!("set it to {}", names.join(" or "));
+            return (is_kind && !has_kind).then_some(fix);
         }
-        Traffic::Long(long) => u64::from(long.flows),
-        Traffic::Poisson(_) | Traffic::Request(_) | Traffic::AllToAll(_) | Traffic::Replay(_) => 0,
-    };
-    run.traffic.iter().map(kept).sum()
+    }
+    match setting.key.in_rack() {
+        Rack::Only(values) if !values.contains(&text) => {
+            Some(format!("set it to {}", values.join(" or ")))
+        }
+        Rack::If(words, refuses) if refuses(run, text) => {
+            Some(format!("set it to {}", words.replace('`', "")))
+        }
+        Rack::Never => Some("remove the key".to_owned()),
+        Rack::Has | Rack::Ignores(_) | Rack::Only(_) | Rack::If(..) => None,
+    }
 }
 
 impl fmt::Display for RackLimit {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [onramp]: the control law.
 
-use crate::field::{Field, Reader};
-use crate::key::{field, By, Is, Rack, Without};
-use crate::section::section;
-use crate::value::{Form, Value};
-use crate::{Fraction, HostKind, Qdisc};
+use crate::key::{both, Scope};
+use crate::{Fraction, Host, HostKind, Qdisc};
+use onramp_keys::Absent::{By, Is, Without};
+use onramp_keys::{section, OrOff, Source};
 pub use onramp_law::Law;
 use onramp_units::{Bytes, Span};
 
@@ -13,49 +12,46 @@ section! {
     /// The control law and its parameters. With [`Law::Off`] the parameters are the defaults and mean
     /// nothing.
     #[derive(Debug, Clone, Copy, PartialEq)]
-    pub struct OnRamp in "onramp" {
-        law: Law = field(
-            Form::Choice(Law::NAMES),
-            By("`final` on kernel hosts with qdisc `edge`, else `off`", law),
-        ),
-            "Control law; docs/law.md describes each one. On kernel hosts a law other than `off` needs `host.qdisc` `edge`. Nic hosts need no qdisc.";
+    pub struct OnRamp in "onramp" with Scope {
+        law: Law = By("`final` on kernel hosts with qdisc `edge`, else `off`", law), both(),
+            "Control law; docs/law.md has the equations. On kernel hosts a law other than `off` needs `host.qdisc` `edge`. Nic hosts need no qdisc.";
         // facts/onramp.md: the row of real kernels with GSO and no hypervisor.
-        threshold: Span = field(Form::SpanOrOff(Span::from_us(1), Span::from_ms(100)), Is("50 us")),
+        threshold: OrOff<Span> [Span::from_us(1), Span::from_ms(100)] = Is("50 us"), both(),
             "Threshold T: a flow is held while its one-way delay is above T. Without `guard` it must be at least the delay of the idle path. `off` means law `off`.";
-        gain: Fraction = field(Form::Fraction(0.0001, 1.0), Is("1/16")),
+        gain: Fraction [0.0001, 1.0] = Is("1/16"), both(),
             "g of eq. 3: weight of a new sample in beta. Only law `final` uses it.";
-        max_pause: Span = field(Form::Span(Span::from_us(1), Span::from_s(1)), Is("5 ms")),
+        max_pause: Span [Span::from_us(1), Span::from_s(1)] = Is("5 ms"), both(),
             "Upper bound of the time for which a segment is held.";
-        guard: Option<Span> = field(Form::SpanOrOff(Span::from_ms(1), Span::from_s(10)), Is("off")).later(),
+        guard: OrOff<Span> [Span::from_ms(1), Span::from_s(10)] = Is("off"), both().later(),
             "Time after which the guard judges holding: it raises T of a flow that is held in vain. docs/law.md describes the rules. `off`: no guard, as in the paper. The daemon's default is 50 ms.";
-        gso: Bytes = field(Form::Bytes(Bytes::new(1_448), Bytes::new(65_536)), Is("16 kB")),
+        gso: Bytes [Bytes::new(1_448), Bytes::new(65_536)] = Is("16 kB"), both(),
             "Largest segment on a host with On-Ramp, or `host.gso` if that is smaller. A segment leaves as one burst, so its size bounds the precision of On-Ramp's control (fig. 19).";
-        reuse: Option<Span> = field(Form::SpanOrOff(Span::from_us(1), Span::from_s(10)), Is("off")).rack_has(Rack::Only(&["off"])),
+        reuse: OrOff<Span> [Span::from_us(1), Span::from_s(10)] = Is("off"), both().rack_only(&["off"]),
             "A new flow starts with the last one-way delay that its host measured to the receiver, unless that measurement is older than this. `off`: a new flow is not held in its first round trip.";
-        orack_every: Option<Bytes> = field(
-            Form::Bytes(Bytes::new(1), Bytes::new(1_000_000)),
-            Without("14.48 kB on kernel hosts, 1 B on nic hosts"),
-        )
-        .everywhere(),
+        orack_every: Option<Bytes> [Bytes::new(1), Bytes::new(1_000_000)] = Without("14.48 kB on kernel hosts, 1 B on nic hosts"), both().everywhere(),
             "Payload of a flow between two OR-ACKs. 14.48 kB: an OR-ACK for every tenth full packet. 1 B: an OR-ACK for every packet.";
-        pacing: bool = field(Form::Flag, Is("false")).on(HostKind::Kernel).later(),
+        pacing: bool = Is("false"), both().on(HostKind::Kernel).later(),
             "`true`: segments leave at TCP's pacing rate, as with qdisc fq, which the paper's On-Ramp extends: 1.2 windows per round trip, and 2 early in slow start. `false`: segments leave as soon as the law allows.";
-        subtract_nic_queue: bool = field(Form::Flag, Is("true"))
-            .on(HostKind::Kernel)
-            .later(),
+        subtract_nic_queue: bool = Is("true"), both().on(HostKind::Kernel).later(),
             "`true`: the stamp of a segment is the time at which the NIC sends it, so the one-way delay does not contain the wait in `host.nic_queue`. `false`: the stamp is the time at which the segment leaves the queueing discipline.";
-        piggyback: bool = field(Form::Flag, Is("false"))
-            .on(HostKind::Nic)
-            .everywhere()
-            .later(),
+        piggyback: bool = Is("false"), both().on(HostKind::Nic).everywhere().later(),
             "`true`: the transport's acknowledgement, which the NIC sends at once for each packet, also carries the packet's arrival time. `false`: an OR-ACK carries it.";
     }
 }
 
-fn law(run: &mut dyn Reader) -> Option<Value> {
-    let (kind, qdisc) = (run.field("host.kind")?, run.field("host.qdisc")?);
-    match (kind, qdisc) {
-        (HostKind::Kernel, Qdisc::Edge) => Law::Final.to_value(),
-        _ => Law::Off.to_value(),
+impl OnRamp {
+    /// Threshold T, which a law other than `off` has.
+    pub fn t(&self) -> Span {
+        self.threshold.0.unwrap_or(Span::ZERO)
     }
+}
+
+fn law(run: &dyn Source) -> Option<String> {
+    let kind = run.text(Host::kind)?.parse().ok()?;
+    let qdisc = run.text(Host::qdisc)?.parse().ok()?;
+    let law = match (kind, qdisc) {
+        (HostKind::Kernel, Qdisc::Edge) => Law::Final,
+        _ => Law::Off,
+    };
+    Some(law.to_string())
 }

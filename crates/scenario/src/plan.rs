@@ -9,16 +9,11 @@
 //!
 //! Loads count payload bytes. Times are the scenario's, not dilated.
 
-use crate::{
-    Arrivals, HostId, Incast, Kind, Long, Poisson, Receivers, Replay, Run, Sources, Spacing,
-    Traffic,
-};
-use onramp_units::{Bytes, Rate, Sim, Span, Time};
+use crate::traffic::{Arrivals, TrafficKind};
+use crate::{HostId, Receivers, Run, Sources};
+use onramp_units::{Bytes, Sim, Span, Time};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::ops::RangeFrom;
-
-mod waiting;
 
 /// One flow, answer or long flow that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +26,7 @@ pub struct Arrival {
     /// The group to which it belongs, if flows wait for it.
     pub joins: Option<u32>,
     /// Kind of the traffic entry.
-    pub kind: Kind,
+    pub kind: &'static TrafficKind,
     /// Index of the entry of [`Run::traffic`].
     pub traffic: usize,
     /// Sending host.
@@ -40,8 +35,8 @@ pub struct Arrival {
     pub dst: HostId,
     /// Amount of data.
     pub work: Work,
-    /// Incast: number of the request within its entry, from 0. A request and its answer have the same number. For
-    /// all_to_all: number of the step.
+    /// Number of the request or step within its entry, from 0, of kinds that are [measured
+    /// together](crate::Measured::is_together). A request and its answer have the same number.
     pub request: Option<u64>,
     /// Parallel connection from `src` to `dst` within the entry, from 0: the n-th answer of a
     /// server to one request, or the n-th long flow between the two. 0 for Poisson flows.
@@ -96,94 +91,67 @@ pub enum Work {
 /// # Ok::<(), onramp_scenario::Errors>(())
 /// ```
 pub fn plan(run: &Run) -> Vec<Arrival> {
-    let mut arrivals = Vec::new();
-    let mut groups = 0;
+    planned(run, false)
+}
+
+/// The plan of the rack. Its aggregators send their requests themselves, so requests are not flows, and answers
+/// are due when the request is sent.
+pub fn rack_plan(run: &Run) -> Vec<Arrival> {
+    planned(run, true)
+}
+
+fn planned(run: &Run, is_for_rack: bool) -> Vec<Arrival> {
+    let (mut arrivals, mut groups) = (Vec::new(), 0);
     for (index, traffic) in run.traffic.iter().enumerate() {
-        let entry = Entry {
+        let mut plan = Plan {
             run,
             index,
-            kind: traffic.kind(),
+            is_for_rack,
+            arrivals,
+            groups,
         };
-        match traffic {
-            Traffic::Incast(incast) => entry.incast(incast, &mut groups, &mut arrivals),
-            Traffic::Long(long) => entry.long(long, &mut arrivals),
-            Traffic::Poisson(poisson) => entry.poisson(poisson, &mut arrivals),
-            Traffic::Request(request) => entry.request(request, &mut groups, &mut arrivals),
-            Traffic::AllToAll(all) => entry.all_to_all(all, &mut groups, &mut arrivals),
-            Traffic::Replay(replay) => entry.replay(replay, &mut arrivals),
-        }
+        traffic.generator().generate(&mut plan);
+        (arrivals, groups) = (plan.arrivals, plan.groups);
     }
     // Stable: entries keep their order among equal times.
     arrivals.sort_by_key(|a: &Arrival| (a.after.is_some(), a.at, a.traffic));
     arrivals
 }
 
-/// The plan of the rack. Its aggregators send their requests themselves, so requests are not flows, and answers
-/// are due when the request is sent.
-pub fn rack_plan(run: &Run) -> Vec<Arrival> {
-    let mut run = run.clone();
-    for traffic in &mut run.traffic {
-        if let Traffic::Incast(incast) = traffic {
-            incast.ask_size = Bytes::ZERO;
-        }
-    }
-    plan(&run)
-}
-
 /// Mean number of flows in the plan of `run`, without making it.
 pub fn expected_flows(run: &Run) -> f64 {
-    let of = |traffic| expected_arrivals(run, traffic);
+    let of = |traffic: &crate::Traffic| traffic.generator().expected_flows(run);
     run.traffic.iter().map(of).sum()
 }
 
-/// Mean number of arrivals of `traffic` in the plan of `run`.
-pub(crate) fn expected_arrivals(run: &Run, traffic: &Traffic) -> f64 {
-    let duration_ps = run.duration.as_ps() as f64;
-    let rate = |host| run.network.link_of(host).rate;
-    match traffic {
-        Traffic::Incast(i) => {
-            let most = i.requests.unwrap_or(u64::MAX) as f64;
-            let requests = |host| (duration_ps / i.mean_gap_ps(rate(host))).min(most);
-            let requests: f64 = i.to.hosts(run).into_iter().map(requests).sum();
-            let each = if i.ask_size > Bytes::ZERO { 2.0 } else { 1.0 };
-            requests * each * f64::from(i.fanout)
-        }
-        Traffic::Long(l) => f64::from(l.flows),
-        Traffic::Poisson(p) => {
-            let flows = |host| duration_ps / p.mean_gap_ps(rate(host));
-            p.to.hosts(run).into_iter().map(flows).sum()
-        }
-        Traffic::Request(r) => {
-            let most = r.requests.unwrap_or(u64::MAX) as f64;
-            let requests =
-                |host| (duration_ps / r.least_gap_ps(run.network.link_of(host))).min(most);
-            2.0 * r.to.hosts(run).into_iter().map(requests).sum::<f64>()
-        }
-        Traffic::AllToAll(a) => {
-            let hosts = a.among.hosts(run);
-            let steps = duration_ps / a.least_gap_ps(run, &hosts);
-            let steps = steps.min(a.steps.unwrap_or(u64::MAX) as f64) + 1.0;
-            let flows = a.rounds(hosts.len()) * hosts.len() * a.each_sends_to(hosts.len());
-            steps * flows as f64
-        }
-        Traffic::Replay(r) => r.flows.len() as f64,
-    }
-}
-
-struct Entry<'a> {
+/// The plan of one entry, to which its [`Generator`](crate::Generator) adds flows.
+pub struct Plan<'a> {
     run: &'a Run,
+    /// Of the entry.
     index: usize,
-    kind: Kind,
+    is_for_rack: bool,
+    arrivals: Vec<Arrival>,
+    groups: u32,
 }
 
-impl Entry<'_> {
-    fn arrival(&self, at_ps: i64, src: HostId, dst: HostId, work: Work) -> Arrival {
-        let at = Time::from_ticks(at_ps);
+impl<'a> Plan<'a> {
+    /// The run.
+    pub fn run(&self) -> &'a Run {
+        self.run
+    }
+
+    /// Whether the rack's aggregators send the requests of incasts.
+    pub(crate) fn is_for_rack(&self) -> bool {
+        self.is_for_rack
+    }
+
+    /// A flow that starts `at` a time since the start of the run, and neither waits for others nor is waited for.
+    pub fn flow(&self, at: Span, src: HostId, dst: HostId, work: Work) -> Arrival {
         Arrival {
-            at,
+            at: Time::ZERO + at,
             after: None,
             joins: None,
-            kind: self.kind,
+            kind: self.run.traffic[self.index].kind(),
             traffic: self.index,
             src,
             dst,
@@ -194,118 +162,77 @@ impl Entry<'_> {
         }
     }
 
-    fn stream(&self, receiver: HostId, purpose: Purpose) -> ChaCha8Rng {
-        stream(self.run.seed, self.index, receiver, purpose)
+    /// Adds a flow.
+    ///
+    /// # Panics
+    /// A host sends to itself, or does not exist: the generator is wrong.
+    pub fn add(&mut self, arrival: Arrival) {
+        let Arrival { src, dst, kind, .. } = arrival;
+        let last = self.run.network.topology.hosts() - 1;
+        assert!(
+            src.max(dst) <= last && src != dst,
+            "traffic.{} of kind {kind:?} sends from host {src} to host {dst}; a host sends to another one of 0 to {last}",
+            self.index,
+        );
+        self.arrivals.push(arrival);
     }
 
-    fn incast(&self, incast: &Incast, groups: &mut u32, arrivals: &mut Vec<Arrival>) {
-        let first = arrivals.len();
-        let mut numbers = 0..;
-        for aggregator in incast.to.hosts(self.run) {
-            self.incast_to(aggregator, incast, &mut numbers, arrivals);
-        }
-        if incast.ask_size > Bytes::ZERO {
-            let told = arrivals.split_off(first);
-            let asked = told.into_iter().zip(*groups..);
-            arrivals.extend(asked.flat_map(|(told, group)| told.asked_for(incast.ask_size, group)));
-            *groups += ((arrivals.len() - first) / 2) as u32;
+    /// Adds a request of `size`, and its answer, which starts when the request has arrived.
+    pub(crate) fn add_with_request(&mut self, size: Bytes, answer: Arrival) {
+        let group = self.new_groups(1);
+        for arrival in answer.asked_for(size, group) {
+            self.add(arrival);
         }
     }
 
-    /// The requests of one aggregator, with the next `numbers` of the entry.
-    fn incast_to(
-        &self,
-        to: HostId,
-        incast: &Incast,
-        numbers: &mut RangeFrom<u64>,
-        arrivals: &mut Vec<Arrival>,
-    ) {
-        let starts = Starts {
-            rng: self.stream(to, Purpose::Gaps),
-            arrivals: incast.arrivals,
-            gap_ps: incast.mean_gap_ps(self.run.network.link_of(to).rate),
-            at_ps: 0.0,
-            end_ps: self.run.duration.as_ps(),
+    /// The first of `count` new groups of flows that others wait for.
+    pub fn new_groups(&mut self, count: u32) -> u32 {
+        let first = self.groups;
+        self.groups += count;
+        first
+    }
+
+    /// Random numbers of a host, which depend on nothing but the seed and the place of the entry.
+    pub fn random(&self, host: HostId, purpose: Purpose) -> Random {
+        Random(stream(self.run.seed, self.index, host, purpose))
+    }
+}
+
+impl Arrival {
+    /// A request of `size` and this answer, which starts when the request has arrived; `group` is that of the
+    /// request.
+    pub(crate) fn asked_for(self, size: Bytes, group: u32) -> [Arrival; 2] {
+        let request = Arrival {
+            joins: Some(group),
+            src: self.dst,
+            dst: self.src,
+            work: Work::Send(size),
+            ..self
         };
-        let mut sources = self.stream(to, Purpose::Sources);
-        let mut servers = incast.from.servers(self.run, to);
-        let mut jitter = self.stream(to, Purpose::Jitter);
-        let limit = incast.requests.map_or(usize::MAX, |most| most as usize);
-        for (at_ps, request) in starts.take(limit).zip(numbers) {
-            let answers = choose(&mut servers, incast.fanout, &mut sources);
-            for (n, (slot, src)) in (0..).zip(answers) {
-                let mut at_ps = at_ps + incast.stagger.as_ps() * n;
-                if incast.jitter > Span::ZERO {
-                    at_ps += (incast.jitter.as_ps() as f64 * uniform(&mut jitter)) as i64;
-                }
-                let answer = self.arrival(at_ps, src, to, Work::Send(incast.size));
-                arrivals.push(Arrival {
-                    request: Some(request),
-                    slot,
-                    ..answer
-                });
-            }
-        }
-    }
-
-    fn long(&self, long: &Long, arrivals: &mut Vec<Arrival>) {
-        let sources = match long.from {
-            Sources::Host(host) => vec![host],
-            Sources::Range(..) | Sources::Others => long.from.servers(self.run, long.to),
+        let after = After {
+            group,
+            delay: Span::ZERO,
         };
-        let stop = Time::ZERO + long.stop;
-        for flow in 0..long.flows {
-            let src = sources[flow as usize % sources.len()];
-            let start = self.arrival(long.start.as_ps(), src, long.to, Work::Until(stop));
-            arrivals.push(Arrival {
-                slot: flow / sources.len() as u32,
-                ..start
-            });
-        }
-    }
-
-    fn poisson(&self, poisson: &Poisson, arrivals: &mut Vec<Arrival>) {
-        let sizes_of = &poisson.workload.distribution;
-        for dst in poisson.to.hosts(self.run) {
-            let starts = Starts {
-                rng: self.stream(dst, Purpose::Gaps),
-                arrivals: Arrivals::Poisson,
-                gap_ps: poisson.mean_gap_ps(self.run.network.link_of(dst).rate),
-                at_ps: 0.0,
-                end_ps: self.run.duration.as_ps(),
-            };
-            let mut sizes = self.stream(dst, Purpose::Sizes);
-            let mut sources = self.stream(dst, Purpose::Sources);
-            let servers = poisson.from.servers(self.run, dst);
-            for at_ps in starts {
-                let size = sizes_of.quantile(uniform(&mut sizes));
-                let src = pick(&servers, &mut sources);
-                arrivals.push(self.arrival(at_ps, src, dst, Work::Send(size)));
-            }
-        }
-    }
-
-    fn replay(&self, replay: &Replay, arrivals: &mut Vec<Arrival>) {
-        let flows = replay.flows.iter();
-        arrivals.extend(flows.map(|flow| {
-            let at_ps = (flow.at - Time::ZERO).as_ps();
-            self.arrival(at_ps, flow.src, flow.dst, Work::Send(flow.size))
-        }));
+        let answer = Arrival {
+            after: Some(after),
+            ..self
+        };
+        [request, answer]
     }
 }
 
 impl Arrivals {
-    fn gap_ps(self, mean_ps: f64, rng: &mut ChaCha8Rng) -> f64 {
+    pub(crate) fn gap_ps(self, mean_ps: f64, random: &mut Random) -> f64 {
         match self {
             Arrivals::Periodic => mean_ps,
-            Arrivals::Poisson => -mean_ps * libm::log1p(-uniform(rng)),
+            Arrivals::Poisson => random.exponential(mean_ps),
         }
     }
 }
 
 impl Sources {
-    /// Hosts that can send to `receiver`.
-    fn servers(self, run: &Run, receiver: HostId) -> Vec<HostId> {
+    /// Hosts that can send to `receiver`, in ascending order.
+    pub fn servers(self, run: &Run, receiver: HostId) -> Vec<HostId> {
         match self {
             Sources::Host(host) => vec![host],
             Sources::Range(first, last) => (first..=last).filter(|&h| h != receiver).collect(),
@@ -314,44 +241,17 @@ impl Sources {
     }
 }
 
-/// A random host; without a choice no random number is used.
-fn pick(hosts: &[HostId], rng: &mut ChaCha8Rng) -> HostId {
-    match hosts {
-        [host] => *host,
-        hosts => hosts[below(hosts.len(), rng)],
-    }
-}
-
-impl Incast {
-    /// Mean time between requests, in ps, when the aggregator's link runs at `rate`.
-    pub(crate) fn mean_gap_ps(&self, rate: Rate) -> f64 {
-        match self.spacing {
-            Spacing::Interval(gap) => gap.as_ps() as f64,
-            Spacing::Load(load) => {
-                let answers = self.size * u64::from(self.fanout);
-                rate.time_to_send(answers).as_ps() as f64 / load.get()
-            }
+impl Receivers {
+    /// The one with the least number.
+    pub fn first(self) -> HostId {
+        match self {
+            Receivers::Host(host) | Receivers::Range(host, _) => host,
+            Receivers::All => 0,
         }
     }
 
-    /// Mean time between requests when the aggregator's link runs at `rate`.
-    pub fn mean_gap(&self, rate: Rate) -> Span {
-        Span::from_ps(self.mean_gap_ps(rate).round() as i64)
-    }
-}
-
-impl Poisson {
-    /// Mean time between the flows of one receiver, in ps, when its link runs at `rate`.
-    pub(crate) fn mean_gap_ps(&self, rate: Rate) -> f64 {
-        // A thousand flows at once: the mean size is no whole number of bytes.
-        let thousand = Bytes::new((self.workload.distribution.mean_bytes() * 1e3).round() as u64);
-        rate.time_to_send(thousand).as_ps() as f64 / 1e3 / self.load.get()
-    }
-}
-
-impl Receivers {
     /// All hosts, in ascending order.
-    pub(crate) fn hosts(self, run: &Run) -> Vec<HostId> {
+    pub fn hosts(self, run: &Run) -> Vec<HostId> {
         match self {
             Receivers::Host(host) => vec![host],
             Receivers::Range(first, last) => (first..=last).collect(),
@@ -366,12 +266,16 @@ fn others(run: &Run, host: HostId) -> Vec<HostId> {
         .collect()
 }
 
-/// Purpose of a stream of random numbers.
-#[derive(Clone, Copy)]
-enum Purpose {
+/// Purpose of random numbers: each has a stream of its own, so that what one draws changes no other.
+#[derive(Debug, Clone, Copy)]
+pub enum Purpose {
+    /// Times between flows.
     Gaps = 0,
+    /// Sizes.
     Sizes = 1,
+    /// Which hosts.
     Sources = 2,
+    /// Deviations from times.
     Jitter = 3,
 }
 
@@ -385,39 +289,75 @@ fn stream(seed: u64, entry: usize, receiver: HostId, purpose: Purpose) -> ChaCha
     rng
 }
 
-/// Uniform in [0, 1), on a grid of 2^-53.
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+/// A stream of random numbers, the same on every machine.
+#[derive(Debug)]
+pub struct Random(ChaCha8Rng);
+
+impl Random {
+    /// Uniform in [0, 1), on a grid of 2^-53.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in 0..n, biased by less than n / 2^64. Written out because `rand` may change its
+    /// method, and with it every plan, in a minor version.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
+    }
+
+    /// Exponential with this mean, in the same unit.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log1p(-self.uniform())
+    }
+
+    /// One of `hosts`, which has at least one; without a choice no number is used.
+    pub fn pick(&mut self, hosts: &[HostId]) -> HostId {
+        match hosts {
+            [host] => *host,
+            hosts => hosts[self.below(hosts.len())],
+        }
+    }
 }
 
-/// Uniform in 0..n, biased by less than n / 2^64. Written out because `rand` may change its
-/// method, and with it every plan, in a minor version.
-fn below(n: usize, rng: &mut ChaCha8Rng) -> usize {
-    ((u128::from(rng.next_u64()) * n as u128) >> 64) as usize
-}
-
-/// Start times in ps, each a gap after the one before, up to `end_ps`.
-struct Starts {
-    rng: ChaCha8Rng,
+/// Start times, each a gap after the one before, up to the end of the run.
+pub(crate) struct Starts {
+    random: Random,
     arrivals: Arrivals,
     gap_ps: f64,
     at_ps: f64,
-    end_ps: i64,
+    end: Span,
+}
+
+impl Starts {
+    /// Those of flows to `host`, with gaps of this mean.
+    pub(crate) fn new(plan: &Plan<'_>, host: HostId, arrivals: Arrivals, gap_ps: f64) -> Starts {
+        Starts {
+            random: plan.random(host, Purpose::Gaps),
+            arrivals,
+            gap_ps,
+            at_ps: 0.0,
+            end: plan.run.duration,
+        }
+    }
 }
 
 impl Iterator for Starts {
-    type Item = i64;
+    type Item = Span;
 
-    fn next(&mut self) -> Option<i64> {
-        self.at_ps += self.arrivals.gap_ps(self.gap_ps, &mut self.rng);
-        let at_ps = self.at_ps.round() as i64;
-        (at_ps < self.end_ps).then_some(at_ps)
+    fn next(&mut self) -> Option<Span> {
+        self.at_ps += self.arrivals.gap_ps(self.gap_ps, &mut self.random);
+        let at = Span::from_ps(self.at_ps.round() as i64);
+        (at < self.end).then_some(at)
     }
 }
 
 /// Servers of one request with their slots: as often as the fanout allows all of `servers`, then
 /// distinct random ones (in ascending order) for the rest. Leaves `servers` as it was.
-fn choose(servers: &mut [HostId], fanout: u32, rng: &mut ChaCha8Rng) -> Vec<(u32, HostId)> {
+pub(crate) fn choose(
+    servers: &mut [HostId],
+    fanout: u32,
+    random: &mut Random,
+) -> Vec<(u32, HostId)> {
     let count = servers.len() as u32;
     let (rounds, rest) = (fanout / count, (fanout % count) as usize);
     let mut chosen = Vec::with_capacity(fanout as usize);
@@ -425,7 +365,7 @@ fn choose(servers: &mut [HostId], fanout: u32, rng: &mut ChaCha8Rng) -> Vec<(u32
         chosen.extend(servers.iter().map(|&server| (slot, server)));
     }
     for i in 0..rest {
-        servers.swap(i, i + below(servers.len() - i, rng));
+        servers.swap(i, i + random.below(servers.len() - i));
     }
     servers[..rest].sort_unstable();
     chosen.extend(servers[..rest].iter().map(|&server| (rounds, server)));

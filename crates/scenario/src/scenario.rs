@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A scenario: a base, cases and a sweep, and the runs that they define.
 
-use crate::document::{self, Document, Setting};
+use crate::document::{self, Document, Given};
 use crate::error::{Error, Place, Problem};
 use crate::files::{Files, NO_FILES};
-use crate::keys;
+use crate::keys::{self, Entry};
+use crate::network::Inline;
 use crate::resolve::resolve;
-use crate::value::Value;
+use crate::write::Setting;
 use crate::{Errors, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Values by dotted key.
-pub(crate) type Layer = BTreeMap<String, Value>;
+/// Settings by dotted key.
+pub(crate) type Layer = BTreeMap<String, Setting>;
 
 /// Largest number of runs of a scenario.
 const MAX_RUNS: usize = 1000;
@@ -21,7 +22,9 @@ const MAX_RUNS: usize = 1000;
 pub struct Scenario {
     pub(crate) base: Layer,
     pub(crate) cases: Vec<(String, Layer)>,
-    pub(crate) sweep: Vec<(String, Vec<Value>)>,
+    pub(crate) sweep: Vec<(String, Vec<Setting>)>,
+    /// The value of `network.graph`.
+    pub(crate) network: Option<Inline>,
     title: String,
     runs: Vec<Run>,
 }
@@ -107,19 +110,18 @@ impl Scenario {
     }
 
     fn new(document: &Document, title: String, runs: Vec<Run>) -> Scenario {
-        let mut base = values(&document.base);
-        fill_defaults(&mut base, document.entries.traffic);
-        let layers = |(name, layer): &(String, document::Layer)| (name.clone(), values(layer));
-        let points = |(path, settings): &(String, Vec<Setting>)| {
-            (
-                path.clone(),
-                settings.iter().filter_map(|s| s.value.clone()).collect(),
-            )
+        let mut base = settings(&document.base);
+        fill_defaults(&mut base, document);
+        let layers = |(name, layer): &(String, document::Layer)| (name.clone(), settings(layer));
+        let points = |(path, all): &(String, Vec<Given>)| {
+            let settings = all.iter().filter_map(|given| given.setting.clone());
+            (path.clone(), settings.collect())
         };
         Scenario {
             base,
             cases: document.cases.iter().map(layers).collect(),
             sweep: document.sweep.iter().map(points).collect(),
+            network: document.network.clone(),
             title,
             runs,
         }
@@ -138,30 +140,25 @@ impl Scenario {
     }
 }
 
-fn values(layer: &document::Layer) -> Layer {
-    let given = |(path, setting): (&String, &Setting)| Some((path.clone(), setting.value.clone()?));
-    layer.iter().filter_map(given).collect()
+fn settings(layer: &document::Layer) -> Layer {
+    let all = layer.iter();
+    all.filter_map(|(path, given)| Some((path.clone(), given.setting.clone()?)))
+        .collect()
 }
 
 /// Adds the defaults that do not depend on other keys.
-fn fill_defaults(base: &mut Layer, traffic: usize) {
-    for key in keys::all().filter(|key| key.on.is_none()) {
-        let Some(default) = key.default_value() else {
-            continue;
-        };
-        let Some(name) = key.path.strip_prefix("traffic.") else {
-            base.entry(key.path.to_owned()).or_insert(default);
-            continue;
-        };
-        for entry in 0..traffic {
-            let kind = base
-                .get(&format!("traffic.{entry}.kind"))
-                .map(Value::to_string);
-            let has = |k: &crate::Kind| Some(k.to_string()) == kind;
-            if key.of.is_empty() || key.of.iter().any(has) {
-                base.entry(format!("traffic.{entry}.{name}"))
-                    .or_insert(default.clone());
-            }
+fn fill_defaults(base: &mut Layer, document: &Document) {
+    let common = keys::all().filter(|key| key.on.is_none());
+    let kinds = document.entries.traffic.iter().enumerate();
+    let of_traffic = kinds.flat_map(|(number, kind)| {
+        let keys = kind.map_or(&[] as &[_], |kind| kind.keys);
+        keys.iter()
+            .map(move |key| (key, Some(Entry::Traffic(number))))
+    });
+    for (key, entry) in common.map(|key| (key, None)).chain(of_traffic) {
+        if let Some(text) = key.default() {
+            let setting = Setting { key, entry, text };
+            base.entry(setting.path()).or_insert(setting);
         }
     }
 }
@@ -224,10 +221,11 @@ fn varied_keys(document: &Document) -> BTreeSet<&str> {
 }
 
 fn params(run: &Run, case: &str, varied: &BTreeSet<&str>) -> BTreeMap<String, String> {
-    let all = run.settings().into_iter();
+    let all = run
+        .settings()
+        .map(|setting| (setting.path(), setting.text.clone()));
     let mut params: BTreeMap<_, _> = all
         .filter(|(path, _)| varied.contains(path.as_str()))
-        .map(|(path, value)| (path, value.to_string()))
         .collect();
     if !case.is_empty() {
         params.insert("case".to_owned(), case.to_owned());
@@ -236,10 +234,10 @@ fn params(run: &Run, case: &str, varied: &BTreeSet<&str>) -> BTreeMap<String, St
 }
 
 /// The cross product of a sweep's lists, the last key fastest; one empty point without a sweep.
-fn points(sweep: &[(String, Vec<Setting>)]) -> Vec<document::Layer> {
+fn points(sweep: &[(String, Vec<Given>)]) -> Vec<document::Layer> {
     let mut points = vec![document::Layer::new()];
     for (path, values) in sweep {
-        let with = |point: &document::Layer, value: &Setting| {
+        let with = |point: &document::Layer, value: &Given| {
             let mut point = point.clone();
             point.insert(path.clone(), value.clone());
             point

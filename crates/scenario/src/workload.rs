@@ -4,7 +4,7 @@
 //! A file names its interpolation. `linear`: the distribution function is a straight line between
 //! points. `step`: all mass lies on the points.
 
-use crate::{BuiltIn, Workload};
+use onramp_keys::choice;
 use onramp_units::Bytes;
 use std::sync::{Arc, OnceLock};
 
@@ -199,12 +199,15 @@ impl Point {
     }
 }
 
-impl From<BuiltIn> for Workload {
-    fn from(built_in: BuiltIn) -> Workload {
-        Workload {
-            name: built_in.to_string(),
-            distribution: built_in.distribution(),
-        }
+choice! {
+    /// The distributions of workloads/.
+    pub enum BuiltIn {
+        /// The DCTCP paper's web search.
+        Websearch = "websearch",
+        /// Facebook's Hadoop cluster.
+        FbHadoop = "fb_hadoop",
+        /// Google search RPCs: Homa's W2.
+        GoogleSearchRpc = "google_search_rpc",
     }
 }
 
@@ -228,8 +231,8 @@ impl BuiltIn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onramp_keys::Value;
     use proptest::prelude::*;
-    use strum::VariantNames;
 
     fn close(got: f64, want: f64, relative: f64) {
         assert!(
@@ -240,7 +243,7 @@ mod tests {
 
     #[test]
     fn every_workload_is_readable() {
-        for name in BuiltIn::VARIANTS {
+        for name in BuiltIn::names() {
             name.parse::<BuiltIn>().unwrap().distribution();
         }
     }
@@ -337,7 +340,7 @@ mod tests {
     proptest! {
         #[test]
         fn quantiles_never_fall(a in 0.0..=1.0f64, b in 0.0..=1.0f64) {
-            for name in BuiltIn::VARIANTS {
+            for name in BuiltIn::names() {
                 let d = name.parse::<BuiltIn>().unwrap().distribution();
                 prop_assert!(d.quantile(a.min(b)) <= d.quantile(a.max(b)));
             }

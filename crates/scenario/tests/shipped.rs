@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The files that ship: every scenario is valid and fits its world, the reference is current.
 
-use onramp_scenario::{explain_markdown, plan, rack_limits, Kind, Run, Scenario};
+use onramp_scenario::{explain_markdown, plan, rack_limits, Run, Scenario};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -44,7 +44,7 @@ fn measured_requests(run: &Run) -> usize {
     let measured = |at| at - onramp_units::Time::ZERO >= run.warmup;
     let mut requests: Vec<_> = plan(run)
         .into_iter()
-        .filter(|a| a.kind == Kind::Incast && measured(a.at))
+        .filter(|a| a.kind.name == "incast" && measured(a.at))
         .map(|a| (a.traffic, a.request))
         .collect();
     requests.dedup();

@@ -3,6 +3,7 @@
 
 mod aimd;
 mod dragonfly;
+mod shuffle;
 mod tcn;
 
 use onramp_scenario::Scenario;
@@ -15,6 +16,7 @@ fn register() {
     onramp_cc::tcp::register(&aimd::ENTRY);
     onramp_cc::switch::register(&tcn::ENTRY);
     onramp_scenario::register_shape(&dragonfly::KIND);
+    onramp_scenario::register_traffic(&shuffle::KIND);
 }
 
 fn main() -> ExitCode {

@@ -73,7 +73,7 @@ impl Settings {
 }
 
 impl Source for Settings {
-    fn texts(&self, path: &str) -> Option<&[String]> {
-        Some(&self.get(path)?.texts)
+    fn texts(&self, path: &str) -> Option<Vec<String>> {
+        Some(self.get(path)?.texts.clone())
     }
 }

@@ -99,11 +99,8 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
     entries().find(|entry| entry.name == name)
 }
 
-/// All names, the default first.
-pub fn names() -> Vec<&'static str> {
-    let others = entries().map(|entry| entry.name);
-    std::iter::once(ecn::NAME).chain(others).collect()
-}
+/// The rule that has no entry: marks by the length of the queue.
+pub const ECN: &str = ecn::NAME;
 
 /// Names each rule with its module.
 macro_rules! switch_rules {

@@ -161,10 +161,10 @@ fn arguments(run: &Run, host: u32, socket: &Path) -> Vec<String> {
         ("--config", "/dev/null".to_owned()), // not that of the machine
         ("--dev", "eth0".to_owned()),
         ("--law", onramp.law.to_string()),
-        ("--threshold", slow(onramp.threshold)),
+        ("--threshold", slow(onramp.t())),
         ("--gain", gain.to_string()),
         ("--max-pause", slow(onramp.max_pause)),
-        ("--guard", onramp.guard.map_or("off".to_owned(), slow)),
+        ("--guard", onramp.guard.0.map_or("off".to_owned(), slow)),
         ("--max-owd", slow(defaults::MAX_OWD)),
         ("--gate-tau", slow(defaults::GATE_TAU)),
         ("--gso-max", gso.to_string()),

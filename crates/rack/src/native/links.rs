@@ -69,7 +69,7 @@ pub fn switch_links(host_paths: &[String]) -> String {
 pub fn switch_queues(run: &Run) -> String {
     let dilation = Dilation::new(run.time_dilation);
     let delay_us = dilation.slow(run.network.base_delay()).as_ns() as f64 / 1e3;
-    let buffer = run.network.buffer.get().max(u64::from(FRAME_BYTES));
+    let buffer = run.network.ports.buffer.get().max(u64::from(FRAME_BYTES));
     let mut text = String::new();
     for host in 0..run.network.topology.hosts() {
         let rate = dilation.slow_rate(run.network.link_of(host).rate);

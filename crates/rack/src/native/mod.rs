@@ -34,7 +34,7 @@ use self::soak::Soak;
 use self::topology::Rack;
 use crate::error::{Error, Result};
 use onramp_results::{part, write_json};
-use onramp_scenario::{rack_limits, rack_plan, HostId, RackLimit, Receivers, Run, Traffic};
+use onramp_scenario::{rack_limits, rack_plan, RackLimit, Run};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -77,7 +77,7 @@ pub fn run_one(
     progress(Progress::Building);
     sys::raise_open_files();
     let plan = rack_plan(run);
-    let measured = measured_host(run);
+    let measured = run.observed_host();
     let soak = measure_cpu.then(Soak::start).transpose()?;
     let congestion_controls = Loaded::new(run)?; // dropped after the rack and its sockets
     let mut rack = Rack::build(run, measured)?;
@@ -119,22 +119,4 @@ fn refuse(run: &Run) -> Result<()> {
         Some(limit) => Err(Error::Limit(limit)),
         None => Ok(()),
     }
-}
-
-/// The host whose switch port is observed: the first aggregator, else where the first flows go.
-fn measured_host(run: &Run) -> HostId {
-    let first = |receivers: Receivers| match receivers {
-        Receivers::Host(host) | Receivers::Range(host, _) => host,
-        Receivers::All => 0,
-    };
-    let aggregator = run.traffic.iter().find_map(|traffic| match traffic {
-        Traffic::Incast(incast) => Some(first(incast.to)),
-        _ => None,
-    });
-    let receiver = || match run.traffic.first() {
-        Some(Traffic::Long(long)) => long.to,
-        Some(Traffic::Poisson(poisson)) => first(poisson.to),
-        _ => 0,
-    };
-    aggregator.unwrap_or_else(receiver)
 }

@@ -101,7 +101,7 @@ impl<'a> Watch<'a> {
         let dilation = Dilation::new(run.time_dilation);
         let port = Port {
             rate: dilation.slow_rate(run.network.link_of(measured).rate),
-            buffer_bytes: run.network.buffer.get(),
+            buffer_bytes: run.network.ports.buffer.get(),
         };
         let (from_ns, until_ns) = window(run);
         Watch {

@@ -10,7 +10,7 @@ use onramp_results::{
     ClockCounters, Counters, FlowRow, Measures, PortCounters, RackCounters, Received, RequestRow,
     Resent, RunResult, SeriesRow, Summary, Tables, WorldCounters,
 };
-use onramp_scenario::{Kind, Run};
+use onramp_scenario::{Measured, Run};
 use onramp_sync::synthetic::FleetErrors;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -87,8 +87,11 @@ impl Scale {
 
 fn received(run: &Run, outcome: &Outcome) -> Received {
     let entries = run.traffic.iter().zip(&outcome.window);
-    let background = entries.filter(|(traffic, _)| traffic.kind() != Kind::Incast);
-    let long = outcome.flows.iter().filter(|flow| flow.kind == Kind::Long);
+    let background = entries.filter(|(traffic, _)| !traffic.measured().is_together());
+    let long = outcome
+        .flows
+        .iter()
+        .filter(|flow| flow.kind.measured == Measured::Goodput);
     Received {
         background_bytes: background.map(|(_, window)| window.received_bytes).sum(),
         long_bytes: long.map(|flow| flow.measured_bytes).collect(),
@@ -108,7 +111,7 @@ fn port_counters(run: &Run, scale: Scale, observed: &Observed) -> PortCounters {
     };
     PortCounters {
         name: measured_port(run),
-        rate: run.network.link_of(super::measured_host(run)).rate,
+        rate: run.network.link_of(run.observed_host()).rate,
         sent_bytes: observed.port.admitted_bytes,
         drops: observed.port.drops,
         queue_us: observed.port.queue.as_ref().map(queue_us),
@@ -140,7 +143,7 @@ fn rack_counters(
 }
 
 fn measured_port(run: &Run) -> String {
-    format!("switch0-host{}", super::measured_host(run))
+    format!("switch0-host{}", run.observed_host())
 }
 
 /// Of the machine that ran the rack, in its own time. In the virtual machine a nanosecond of CPU
@@ -164,7 +167,7 @@ fn cost(outcome: &Outcome, observed: &Observed) -> BTreeMap<String, f64> {
 fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Tables {
     let real = |ns: i64| scale.dilation.real_ns(ns);
     let flow = |flow: &Flow| FlowRow {
-        kind: flow.kind.name(),
+        kind: flow.kind.name,
         traffic: flow.traffic as i64,
         request: flow.request.map(|number| number as i64),
         src: i64::from(flow.src),
@@ -188,7 +191,7 @@ fn tables(run: &Run, scale: Scale, outcome: &Outcome, observed: &Observed) -> Ta
         missing: i64::from(request.missing),
         measured: scale.measured(request.start_ns),
     });
-    let host = super::measured_host(run);
+    let host = run.observed_host();
     let port = measured_port(run);
     let line_gbps = run.network.link_of(host).rate.bits_per_s() as f64 / 1e9;
     let us = |value| scale.dilation.real_us(value);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads `[[case]]` entries: a named set of settings, or one case for each congestion control of a kind of hosts.
 
-use super::{scalar, Entries, Layer, Place, Problem, Rank, Reader, Setting};
+use super::{scalar, Entries, Given, Layer, Place, Problem, Rank, Reader};
 use crate::HostKind;
 use onramp_cc::Cc;
-use std::str::FromStr;
-use strum::VariantNames;
+use onramp_keys::Value;
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
@@ -86,10 +85,10 @@ impl Reader {
     fn of_every(&mut self, place: Place, value: &DeValue<'_>, layer: Layer) {
         let kind = value
             .as_str()
-            .and_then(|text| HostKind::from_str(text).ok());
+            .and_then(|text| text.parse::<HostKind>().ok());
         let key = format!("case.{EVERY_CC}");
         let Some(kind) = kind else {
-            let kinds = format!("one of {}", HostKind::VARIANTS.join(", "));
+            let kinds = format!("one of {}", HostKind::names().join(", "));
             return self.expected(place, &key, value, &kinds);
         };
         for own in ["host.cc", "host.kind"] {
@@ -130,10 +129,10 @@ impl Reader {
     /// The congestion control that the settings of `case`, else of the file, name.
     fn cc_of(&self, case: &Layer) -> Option<Cc> {
         let text = |key: &str| {
-            let setting = case.get(key).or_else(|| self.out.base.get(key))?;
-            Some(setting.value.as_ref()?.to_string())
+            let given = case.get(key).or_else(|| self.out.base.get(key))?;
+            given.text().map(str::to_owned)
         };
-        let is_nic = text("host.kind").is_some_and(|kind| kind == HostKind::Nic.to_string());
+        let is_nic = text("host.kind").is_some_and(|kind| kind == HostKind::Nic.name());
         Cc::named(&text("host.cc")?)?.on(is_nic)
     }
 }
@@ -145,12 +144,12 @@ impl OfEvery {
             ("host.kind", self.kind.to_string()),
             ("host.cc", cc.to_string()),
         ] {
-            let setting = Setting {
-                value: scalar(key, &text, Entries::default()).ok(),
+            let given = Given {
+                setting: scalar(key, &text, &Entries::default()).ok(),
                 place: self.place,
                 rank: Rank::Case,
             };
-            layer.insert(key.to_owned(), setting);
+            layer.insert(key.to_owned(), given);
         }
         layer
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [cc]: what each congestion control declares (crates/cc), as keys of scenarios.
 
-use super::{key, Key, Source};
+use crate::key::{of_parameter, Key, Scope};
 use crate::HostKind;
 use onramp_cc::Cc;
 use std::sync::LazyLock;
@@ -16,15 +16,12 @@ fn parameter(declared: &onramp_cc::Key) -> Key {
         Cc::Nic(_) => HostKind::Kernel,
         Cc::Kernel(_) => HostKind::Nic,
     });
-    // These texts are made once and live as long as the program.
-    Key {
+    let default = declared.default_text();
+    let key = of_parameter(declared.parameter, default, declared.meaning());
+    let more = Scope {
         on,
         of_cc: names.leak(),
-        ..key(
-            declared.parameter.key,
-            declared.parameter.bounds.into(),
-            Source(declared.default_text().leak()),
-            declared.meaning().leak(),
-        )
-    }
+        ..key.more
+    };
+    Key { more, ..key }
 }

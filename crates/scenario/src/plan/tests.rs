@@ -233,9 +233,8 @@ proptest! {
         ];
         let run = run(WEBSEARCH, &set);
         let arrivals = plan(&run);
-        let Traffic::Poisson(poisson) = &run.traffic[0] else { unreachable!() };
         let sizes: Vec<f64> = arrivals.iter().map(|a| bytes(a) as f64).collect();
-        let mean_bytes = poisson.workload.distribution.mean_bytes();
+        let mean_bytes = workload.parse::<crate::BuiltIn>().unwrap().distribution().mean_bytes();
         prop_assert!(deviations(&sizes, mean_bytes) < 6.0);
         let starts = std::iter::once(Time::ZERO).chain(arrivals.iter().map(|a| a.at));
         let gaps: Vec<f64> = starts.zip(&arrivals).map(|(before, a)| (a.at - before).as_s_f64()).collect();
@@ -257,16 +256,16 @@ proptest! {
         // A Poisson count has the variance of its mean.
         let mean = 0.1 * 10e9 * run.duration.as_s_f64() / f64::from(fanout * 2000 * 8);
         prop_assert!((requests - mean).abs() < 6.0 * mean.sqrt(), "{requests} of {mean}");
-        prop_assert!((expected_arrivals(&run, &run.traffic[0]) / mean / f64::from(fanout) - 1.0).abs() < 1e-9);
+        prop_assert!((expected_flows(&run) / mean / f64::from(fanout) - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn sampled_quantiles_are_those_of_the_distribution(seed: u64, u in 0.01..0.99f64) {
         let rpc = crate::BuiltIn::GoogleSearchRpc.distribution();
         let bound = rpc.quantile(u);
-        let mut rng = stream(seed, 0, 0, Purpose::Sizes);
+        let mut random = Random(stream(seed, 0, 0, Purpose::Sizes));
         let draws = 10_000;
-        let within = (0..draws).filter(|_| rpc.quantile(uniform(&mut rng)) <= bound).count();
+        let within = (0..draws).filter(|_| rpc.quantile(random.uniform()) <= bound).count();
         // At a step, more than u lies at or below it.
         let share = within as f64 / f64::from(draws);
         prop_assert!(share > u - 6.0 * (u * (1.0 - u) / f64::from(draws)).sqrt(), "{share} below {u}");

@@ -2,12 +2,14 @@
 //! Resolves [[hosts]]: each group has the settings of all hosts, except those that its entry gives.
 
 use super::*;
+use crate::groups::GroupKeys;
 use crate::key::LINK_RATE;
-use std::collections::BTreeSet;
+use crate::keys::Entry;
+use crate::write::Setting;
 
 impl<'a> Resolver<'a> {
     /// The setting of `path` that the resolved group itself gives.
-    pub(super) fn of_group(&self, path: &str) -> Option<&'a Setting> {
+    pub(super) fn of_group(&self, path: &str) -> Option<&'a Given> {
         let group = self.group.as_ref()?;
         self.layer.get(&format!("{group}.{path}"))
     }
@@ -34,10 +36,8 @@ impl<'a> Resolver<'a> {
 
     fn hosts_of(&mut self, number: usize) -> Option<HostSet> {
         let path = format!("hosts.{number}.range");
-        let hosts = self.field::<HostSet>(&path)?;
-        let max = self.hosts.map(|hosts| hosts - 1);
-        self.at_most(&path, Some(hosts.last()), max, self.nodes_key());
-        Some(hosts)
+        self.require(std::iter::once((&GroupKeys::KEYS[0], path.clone())))?;
+        self.layer.get(&path)?.text()?.parse().ok()
     }
 
     /// Reports hosts that are in several groups.
@@ -88,22 +88,46 @@ impl<'a> Resolver<'a> {
         let tuning = own.tuning_of(host);
         let onramp = own.onramp(network, host);
         let link_rate = match own.of_group(LINK_RATE) {
-            Some(_) => own.field::<Rate>(LINK_RATE).map(Some),
+            Some(_) => own.value::<Rate>(LINK_RATE).map(Some),
             None => Some(None),
         };
         if let (Some(host), Some(others), Some(network)) = (host, others, network) {
             own.refuse_other_marks(host.cc, others.cc, network);
         }
+        let mut settings = own.settings_of(own.link_rate_key());
+        if let (Some(host), Some(onramp)) = (&host, &onramp) {
+            settings.extend(own.settings_of_host(host, onramp));
+        }
         let errors = own.errors;
         self.errors.extend(errors);
+        let (inherited, mut own) = settings
+            .into_iter()
+            .partition::<Vec<_>, _>(|s| self.is_inherited(number, s));
+        let hosts = hosts?;
+        own.insert(0, range_of(&hosts));
+        own.iter_mut()
+            .for_each(|s| s.entry = Some(Entry::Hosts(number)));
         Some(Group {
-            hosts: hosts?,
+            hosts,
             host: host?,
             tuning: tuning?,
             onramp: onramp?,
             link_rate: link_rate?,
-            keys: BTreeSet::new(),
+            own,
+            inherited,
         })
+    }
+
+    /// The key of the rate of links, if the resolved group gives it.
+    fn link_rate_key(&self) -> Option<&'static Key> {
+        self.of_group(LINK_RATE)?;
+        keys::all().find(|key| key.path == LINK_RATE)
+    }
+
+    /// Whether it is a parameter of a congestion control that [cc] gives.
+    fn is_inherited(&self, number: usize, setting: &Setting) -> bool {
+        let given = format!("hosts.{number}.{}", setting.key.path);
+        !setting.key.of_cc.is_empty() && !self.given(&given)
     }
 
     /// Reports a congestion control of NICs whose source marks in another form than that of the other hosts,
@@ -118,6 +142,14 @@ impl<'a> Resolver<'a> {
             let (value, needs) = (cc.to_string(), "network.ecn.threshold".to_owned());
             self.report(&["host.cc"], Problem::Needs { key, value, needs });
         }
+    }
+}
+
+fn range_of(hosts: &HostSet) -> Setting {
+    Setting {
+        key: &GroupKeys::KEYS[0],
+        entry: None,
+        text: hosts.to_string(),
     }
 }
 

@@ -2,17 +2,23 @@
 //! Resolves [host], [cc] and [onramp], and checks their relations to other keys.
 
 use super::*;
-use crate::key::Key;
+use onramp_cc::Parameter;
+use onramp_keys::Value;
 
 impl Resolver<'_> {
     pub(super) fn host(&mut self) -> Option<Host> {
-        let (kind, cc) = (self.field("host.kind"), self.field("host.cc"));
+        let (kind, cc) = (self.value(Host::kind), self.value_of::<Cc>(Host::cc));
         if let Some(kind) = kind {
             self.refuse_other_hosts(kind);
         }
-        let host = Host::read(self, "host");
-        let cc = self.check_cc("host.cc", kind?, cc?)?;
+        let host: Option<Host> = self.section();
+        let cc = self.check_cc(Host::cc, kind?, cc?)?;
         Some(Host { cc, ..host? })
+    }
+
+    /// A value of a type whose texts need no bounds.
+    fn value_of<T: Value<Bounds = ()>>(&self, path: &str) -> Option<T> {
+        T::read(&self.text(path)?, ()).ok()
     }
 
     /// Reports keys that only another kind of host has.
@@ -30,18 +36,11 @@ impl Resolver<'_> {
         if values.iter().any(says) {
             return;
         }
-        let Some(value) = self
-            .layer
-            .get(key)
-            .and_then(|setting| setting.value.clone())
-        else {
+        let Some(value) = self.layer.get(key).and_then(Given::text) else {
             return;
         };
         let values: Vec<String> = values.iter().map(T::to_string).collect();
-        let (value, needs) = (
-            value.to_string(),
-            format!("{other} {}", values.join(" or ")),
-        );
+        let (value, needs) = (value.to_owned(), format!("{other} {}", values.join(" or ")));
         let problem = Problem::Needs {
             key: key.to_owned(),
             value,
@@ -52,7 +51,7 @@ impl Resolver<'_> {
 
     /// Parameters of these hosts' congestion control. Reports those that no run has.
     pub(super) fn tuning_of(&mut self, host: Option<Host>) -> Option<Tuning> {
-        let Host { kind, cc, .. } = host?;
+        let Host { cc, .. } = host?;
         for key in keys::all().filter(|key| !key.of_cc.is_empty()) {
             let is_here = match self.group {
                 Some(_) => self.of_group(key.path).is_some(),
@@ -62,26 +61,29 @@ impl Resolver<'_> {
                 self.needs(key.path, "host.cc", key.of_cc);
             }
         }
-        Some(self.tuning(kind, cc))
+        Some(self.tuning(cc))
     }
 
     /// Parameters of `cc`.
-    fn tuning(&mut self, kind: HostKind, cc: Cc) -> Tuning {
-        let mut tuning = Tuning::default();
-        let ours =
-            |key: &&Key| key.of_cc.contains(&cc.name()) && key.on.is_none_or(|on| on == kind);
-        for key in keys::all().filter(ours) {
-            let setting = self.layer.get(key.path);
-            let value = setting.and_then(|setting| setting.value.as_ref());
-            if let Some(value) = value.and_then(Value::setting) {
-                tuning.set(key.name(), value);
-            }
-        }
+    fn tuning(&mut self, cc: Cc) -> Tuning {
+        let tuning = self.given_of(cc.parameters());
         let parameters = cc.parameters();
         let key = |name: &str| parameters.iter().find(|p| p.name == name).map(|p| p.key);
         for &(low, high) in cc.ordered() {
             if let (Some(low_key), Some(high_key)) = (key(low), key(high)) {
                 self.at_most(low_key, tuning.get(low), tuning.get(high), high_key);
+            }
+        }
+        tuning
+    }
+
+    /// What the scenario gives of `parameters`.
+    pub(super) fn given_of(&self, parameters: &[Parameter]) -> Tuning {
+        let mut tuning = Tuning::default();
+        for parameter in parameters {
+            let text = self.layer.get(parameter.key).and_then(Given::text);
+            if let Some(value) = text.and_then(|text| parameter.bounds.read(text)) {
+                tuning.set(parameter.name, value);
             }
         }
         tuning
@@ -109,14 +111,15 @@ impl Resolver<'_> {
         network: Option<&Network>,
         host: Option<Host>,
     ) -> Option<OnRamp> {
-        let read = OnRamp::read(self, "onramp");
-        let threshold = self.value("onramp.threshold");
-        let law = match threshold.as_ref().is_some_and(Value::is_off) {
+        let read: Option<OnRamp> = self.section();
+        let off = Law::Off.name();
+        let law = match self.text(OnRamp::threshold).as_deref() == Some(off) {
             true => Law::Off,
-            false => self.field("onramp.law")?,
+            false => self.value(OnRamp::law)?,
         };
         if law == Law::Off {
-            return self.law_off();
+            let defaults = OnRamp::read(&Defaults)?;
+            return Some(OnRamp { law, ..defaults });
         }
         if host.is_some_and(|host| host.kind == HostKind::Kernel && host.qdisc != Qdisc::Edge) {
             let (key, value) = ("onramp.law".to_owned(), law.to_string());
@@ -126,30 +129,13 @@ impl Resolver<'_> {
                 Problem::Needs { key, value, needs },
             );
         }
-        let guarded = read.as_ref().is_some_and(|read| read.guard.is_some());
-        if let (false, Some(Value::Span(threshold)), Some(network)) = (guarded, threshold, network)
+        let guarded = read.as_ref().is_some_and(|read| read.guard.0.is_some());
+        if let (false, Some(threshold), Some(network)) =
+            (guarded, self.value(OnRamp::threshold), network)
         {
             self.check_threshold(threshold, network);
         }
         read
-    }
-
-    /// With the defaults as parameters: a run with law off is written without them.
-    fn law_off(&mut self) -> Option<OnRamp> {
-        let none = Layer::new();
-        let mut defaults = Resolver {
-            document: self.document,
-            files: self.files,
-            layer: &none,
-            hosts: None,
-            group: None,
-            errors: Vec::new(),
-        };
-        let onramp = OnRamp::read(&mut defaults, "onramp")?;
-        Some(OnRamp {
-            law: Law::Off,
-            ..onramp
-        })
     }
 
     /// A threshold below the delay of an idle path would hold every packet, without a guard.

@@ -6,22 +6,25 @@
 mod groups;
 mod host;
 mod network;
+mod settings;
 mod traffic;
 
-use crate::document::{Document, Layer, Setting};
+use crate::document::{Document, Given, Layer};
 use crate::error::{Error, Place, Problem};
-use crate::field::{Field, Reader};
-use crate::files::{Files, NO_FILES};
-use crate::key::Absent;
+use crate::experiment::Experiment;
+use crate::files::Files;
+use crate::key::{Key, Scope};
 use crate::keys;
-use crate::plan::expected_arrivals;
-use crate::section::Section;
-use crate::value::{range, Form, Value};
+use crate::values::{last_host, HOSTS};
 use crate::*;
+use onramp_keys::{Absent, Section, Source};
 use onramp_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::num::NonZeroU64;
+use std::str::FromStr;
+
+pub use traffic::TrafficEntry;
 
 /// Beyond this the simulator would need more than 2 GB, and files of results are as large.
 const MAX_ARRIVALS: f64 = 1e7;
@@ -50,18 +53,27 @@ pub(crate) fn resolve(
 impl Default for Transport {
     /// A kernel's.
     fn default() -> Transport {
-        let (document, layer) = (Document::default(), Layer::new());
-        let mut resolver = Resolver {
-            document: &document,
-            files: &Files::new(NO_FILES),
-            layer: &layer,
-            hosts: None,
-            group: None,
-            errors: Vec::new(),
-        };
-        let transport = Transport::read(&mut resolver, "host");
-        transport.expect("the table of keys has the defaults")
+        Transport::read(&Defaults).expect("the table of keys has the defaults")
     }
+}
+
+/// A scenario that gives nothing.
+struct Defaults;
+
+impl Source for Defaults {
+    fn texts(&self, path: &str) -> Option<Vec<String>> {
+        text_of(keys::all().find(|key| key.path == path)?, None, self)
+    }
+}
+
+/// The text of a key, as given or by default.
+fn text_of(key: &Key, given: Option<&Given>, from: &dyn Source) -> Option<Vec<String>> {
+    let text = match (given, &key.absent) {
+        (Some(given), _) => given.text()?.to_owned(),
+        (None, Absent::By(_, compute)) => key.form.check(&compute(from)?).ok()?,
+        (None, _) => key.default()?,
+    };
+    Some(vec![text])
 }
 
 pub(crate) struct Resolver<'a> {
@@ -75,27 +87,23 @@ pub(crate) struct Resolver<'a> {
     errors: Vec<Error>,
 }
 
-impl<'a> Reader for Resolver<'a> {
+impl Source for Resolver<'_> {
+    fn texts(&self, path: &str) -> Option<Vec<String>> {
+        let key = keys::all().find(|key| key.path == path)?;
+        text_of(key, self.layer.get(path), self)
+    }
+}
+
+impl<'a> Resolver<'a> {
+    /// Whether the scenario gives the key.
     fn given(&self, path: &str) -> bool {
         self.layer.contains_key(path)
-    }
-
-    fn value_of(&mut self, path: &str) -> Option<Option<Value>> {
-        let (key, _) = keys::find(path)?;
-        if !self.given(path) && matches!(key.default, Absent::Without(_)) {
-            return Some(None);
-        }
-        let value = self.value(path)?;
-        if let Form::HostOr(_) = key.form {
-            self.exists(path, &value);
-        }
-        Some(Some(value))
     }
 
     /// Reports at the overriding key among `paths`, else at the first that is given, else at the
     /// table that lacks the first.
     fn report(&mut self, paths: &[&str], mut problem: Problem) {
-        let strongest = |a: &'a Setting, b: &'a Setting| if b.rank > a.rank { b } else { a };
+        let strongest = |a: &'a Given, b: &'a Given| if b.rank > a.rank { b } else { a };
         let layer: &'a Layer = self.layer;
         let of_group = paths.iter().filter_map(|path| self.of_group(path));
         let given = paths.iter().filter_map(|path| layer.get(*path));
@@ -104,39 +112,62 @@ impl<'a> Reader for Resolver<'a> {
         if let (Some(_), Some(group), Some(key)) = (of_group, &self.group, problem.key_mut()) {
             *key = format!("{group}.{key}");
         }
-        let place = strongest.map_or_else(|| self.table_of(paths[0]), |setting| setting.place);
+        let place = strongest.map_or_else(|| self.table_of(paths[0]), |given| given.place);
         self.errors.push(Error { place, problem });
     }
-}
 
-impl Resolver<'_> {
-    /// The value of `path`, as given or by default, if it is one of that type.
-    fn field<T: Field>(&mut self, path: &str) -> Option<T> {
-        let reader: &mut dyn Reader = self;
-        reader.field(path)
+    /// A section outside of entries. `None`: an error has been reported.
+    fn section<S: Section<More = Scope>>(&mut self) -> Option<S> {
+        let keys = S::TABLES.iter().copied().flatten();
+        self.require(keys.map(|key| (key, key.path.to_owned())))?;
+        S::read(self)
     }
 
-    /// As given, or by default.
-    fn value(&mut self, path: &str) -> Option<Value> {
-        if let Some(setting) = self.layer.get(path) {
-            return setting.value.clone();
+    /// Reports keys that must be given and are not, and hosts that do not exist. `None`: a key has no value.
+    fn require(&mut self, keys: impl Iterator<Item = (&'static Key, String)>) -> Option<()> {
+        let mut complete = Some(());
+        for (key, path) in keys {
+            match (self.layer.get(&path), &key.absent) {
+                (Some(given), _) => match given.text() {
+                    Some(text) if key.form.placeholder() == HOSTS => self.exists(&path, text),
+                    Some(_) => {}
+                    None => complete = None,
+                },
+                (None, Absent::Required) => {
+                    self.missing(&path, key);
+                    complete = None;
+                }
+                (None, _) => {}
+            }
         }
-        let (key, _) = keys::find(path)?;
-        match key.default {
-            Absent::Required => self.missing(path),
-            Absent::By(_, compute) => return compute(self),
-            Absent::Is(_) | Absent::Without(_) | Absent::Source(_) => {}
-        }
-        key.default_value()
+        complete
     }
 
-    fn missing(&mut self, path: &str) {
-        let expected = keys::find(path).map_or_else(String::new, |(key, _)| key.form.to_string());
+    /// Checks that the hosts of a text exist.
+    fn exists(&mut self, path: &str, text: &str) {
+        let max = self.hosts.map(|hosts| hosts - 1);
+        self.at_most(path, last_host(text), max, self.nodes_key());
+    }
+
+    /// The value of a key outside of entries, as given or by default.
+    fn value<T: FromStr>(&self, path: &str) -> Option<T> {
+        self.text(path)?.parse().ok()
+    }
+
+    fn missing(&mut self, path: &str, key: &Key) {
+        let (name, expected) = (path.to_owned(), key.words());
         let problem = Problem::Missing {
-            key: path.to_owned(),
+            key: name,
             expected,
         };
         self.report(&[path], problem);
+    }
+
+    /// Reports that a key outside of entries is missing, unless it is given.
+    fn needed(&mut self, path: &str) {
+        if let (false, Some(key)) = (self.given(path), keys::all().find(|key| key.path == path)) {
+            self.missing(path, key);
+        }
     }
 
     fn table_of(&self, path: &str) -> Place {
@@ -197,26 +228,25 @@ impl Resolver<'_> {
     }
 
     fn run(&mut self) -> Option<Run> {
-        let title = self.field::<String>("title");
-        let seed = self.field::<u64>("seed");
-        let duration = self.field::<Span>("duration");
-        let warmup = self.field::<Span>("warmup");
-        self.below("warmup", warmup, duration, "duration");
-        let time_dilation = self.field::<u64>("time_dilation").and_then(NonZeroU64::new);
+        let experiment: Option<Experiment> = self.section();
+        let duration = self.value(Experiment::duration);
+        let warmup = self.value::<Span>(Experiment::warmup);
+        self.below(Experiment::warmup, warmup, duration, Experiment::duration);
         let host = self.host();
         let mut network = self.network();
         let tuning = self.tuning_of(host);
-        let clock = Clock::read(self, "clock");
+        let clock = self.section::<Clock>();
         let onramp = self.onramp(network.as_ref(), host);
-        let traffic = self.traffic(duration);
+        let traffic = self.traffic();
         let groups = self.groups(&mut network, host);
-        let mut run = Run {
+        let experiment = experiment?;
+        let run = Run {
             params: BTreeMap::new(),
-            title: title?,
-            seed: seed?,
-            duration: duration?,
-            warmup: warmup?,
-            time_dilation: time_dilation?,
+            title: experiment.title.0,
+            seed: experiment.seed,
+            duration: experiment.duration,
+            warmup: experiment.warmup,
+            time_dilation: NonZeroU64::new(experiment.time_dilation)?,
             network: network?,
             host: host?,
             tuning: tuning?,
@@ -224,8 +254,9 @@ impl Resolver<'_> {
             onramp: onramp?,
             groups: groups?,
             traffic: traffic?,
+            settings: Vec::new(),
         };
-        run.note_keys_of_groups(|path| self.given(path));
+        let run = self.with_settings(run);
         self.check_size(&run);
         self.check_reads(&run);
         Some(run)
@@ -233,11 +264,15 @@ impl Resolver<'_> {
 
     fn check_size(&mut self, run: &Run) {
         for (index, traffic) in run.traffic.iter().enumerate() {
-            let arrivals = expected_arrivals(run, traffic);
+            let arrivals = traffic.generator().expected_flows(run);
             if arrivals > MAX_ARRIVALS {
                 let key = format!("traffic.{index}");
                 let path = |name: &str| format!("{key}.{name}");
-                let paths = [path("load"), path("interval"), "duration".to_owned()];
+                let paths = [
+                    path("load"),
+                    path("interval"),
+                    Experiment::duration.to_owned(),
+                ];
                 let value = format!("about {arrivals:.0} flows");
                 let max = format!("{MAX_ARRIVALS:.0}");
                 self.report(

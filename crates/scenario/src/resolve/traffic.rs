@@ -1,13 +1,173 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Resolves [[traffic]]: senders, receivers, sizes and times.
+//! Resolves [[traffic]]: each kind reads its own keys; what kinds have in common is checked here.
 
 use super::*;
-use crate::field::Writer;
-use crate::key::Key;
+use crate::keys::Entry;
+use crate::traffic::{KindKeys, TrafficKind};
+use crate::write::Setting;
+
+/// An entry of `[[traffic]]` that its kind reads. Its keys are named as they are declared: "traffic.size".
+pub struct TrafficEntry<'r, 'a> {
+    resolver: &'r mut Resolver<'a>,
+    number: usize,
+    kind: &'static TrafficKind,
+}
+
+impl Source for TrafficEntry<'_, '_> {
+    fn texts(&self, path: &str) -> Option<Vec<String>> {
+        match self.kind.key(path) {
+            Some(key) => text_of(key, self.resolver.layer.get(&self.path(path)), self),
+            None => self.resolver.texts(path),
+        }
+    }
+}
+
+impl TrafficEntry<'_, '_> {
+    /// The keys of the kind. `None`: one has no valid value, which has been reported.
+    pub fn read<S: Section<More = Scope>>(&mut self) -> Option<S> {
+        let keys: Vec<_> = S::TABLES.iter().copied().flatten().collect();
+        let keys = keys.into_iter().map(|key| (key, self.path(key.path)));
+        let keys: Vec<_> = keys.collect();
+        self.resolver.require(keys.into_iter())?;
+        S::read(self)
+    }
+
+    /// Number of hosts, if the network is valid.
+    pub fn hosts(&self) -> Option<u32> {
+        self.resolver.hosts
+    }
+
+    /// The duration of the run, if it is valid.
+    pub fn duration(&self) -> Option<Span> {
+        self.resolver.value(Experiment::duration)
+    }
+
+    /// Whether the scenario gives the key.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.resolver.given(&self.path(key))
+    }
+
+    /// Reports that the value of a key is `found` in place of what is `expected`.
+    pub fn refuse(&mut self, key: &str, found: impl Display, expected: &str) {
+        let key = self.path(key);
+        let problem = Problem::Expected {
+            key: key.clone(),
+            found: found.to_string(),
+            expected: expected.to_owned(),
+        };
+        self.resolver.report(&[&key], problem);
+    }
+
+    /// Reports a key that is set beside another one.
+    pub fn refuse_beside(&mut self, key: &str, other: &str) {
+        if self.is_set(key) && self.is_set(other) {
+            let (key, other) = (self.path(key), self.path(other));
+            let problem = Problem::Beside {
+                key: key.clone(),
+                other: other.clone(),
+            };
+            self.resolver.report(&[&key, &other], problem);
+        }
+    }
+
+    /// Reports a single sender, the value of `from`, that is also one of the receivers, the value of `to`.
+    pub fn refuse_itself(&mut self, from: Sources, to: Receivers) {
+        let sender = match from {
+            Sources::Host(host) => host,
+            Sources::Range(first, last) if first == last => first,
+            Sources::Range(..) | Sources::Others => return,
+        };
+        let receives = match to {
+            Receivers::Host(host) => host == sender,
+            Receivers::Range(first, last) => (first..=last).contains(&sender),
+            Receivers::All => true,
+        };
+        if receives {
+            let (key, to) = (self.path("traffic.from"), self.path("traffic.to"));
+            let problem = Problem::ToItself {
+                key: key.clone(),
+                host: sender,
+            };
+            self.resolver.report(&[&key, &to], problem);
+        }
+    }
+
+    /// Reports a time that is not below the duration.
+    pub fn refuse_after_end(&mut self, key: &str, time: Option<Span>) {
+        let (key, duration) = (self.path(key), self.duration());
+        self.resolver
+            .below(&key, time, duration, Experiment::duration);
+    }
+
+    /// Reports a time above the duration.
+    pub fn refuse_beyond_end(&mut self, key: &str, time: Span) {
+        let (key, duration) = (self.path(key), self.duration());
+        self.resolver
+            .at_most(&key, Some(time), duration, Experiment::duration);
+    }
+
+    /// Reports a time that is not below that of another key.
+    pub fn refuse_not_below(&mut self, key: &str, time: Span, other: &str, bound: Span) {
+        let (key, other) = (self.path(key), self.path(other));
+        self.resolver.below(&key, Some(time), Some(bound), &other);
+    }
+
+    /// The content of the file that a key names. `None`: an error has been reported.
+    pub(crate) fn file<T>(
+        &mut self,
+        key: &str,
+        read: impl Fn(&Files<'_>, &str) -> Result<T, String>,
+    ) -> Option<T> {
+        let name = self.text(key)?;
+        match read(self.resolver.files, &name) {
+            Ok(content) => Some(content),
+            Err(error) => {
+                self.refuse_file(key, error);
+                None
+            }
+        }
+    }
+
+    /// Reports what is wrong with the file that a key names.
+    pub(crate) fn refuse_file(&mut self, key: &str, error: String) {
+        let (path, key) = (self.text(key).unwrap_or_default(), self.path(key));
+        let problem = Problem::File {
+            key: key.clone(),
+            path,
+            error,
+        };
+        self.resolver.report(&[&key], problem);
+    }
+
+    /// "traffic.0.size" of "traffic.size".
+    fn path(&self, key: &str) -> String {
+        let name = key.strip_prefix("traffic.").unwrap_or(key);
+        format!("traffic.{}.{name}", self.number)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let setting = |key: &'static Key| {
+            let text = self.text(key.path)?;
+            Some(self.setting(key, text))
+        };
+        let kind = self.setting(&KindKeys::KEYS[0], self.kind.name.to_owned());
+        let own = self.kind.keys.iter().filter_map(setting);
+        std::iter::once(kind).chain(own).collect()
+    }
+
+    fn setting(&self, key: &'static Key, text: String) -> Setting {
+        Setting {
+            key,
+            entry: Some(Entry::Traffic(self.number)),
+            text,
+        }
+    }
+}
 
 impl Resolver<'_> {
-    pub(super) fn traffic(&mut self, duration: Option<Span>) -> Option<Vec<Traffic>> {
-        if self.document.entries.traffic == 0 {
+    pub(super) fn traffic(&mut self) -> Option<Vec<Traffic>> {
+        let count = self.document.entries.traffic.len();
+        if count == 0 {
             let expected = "at least one [[traffic]] entry".to_owned();
             self.report(
                 &["traffic"],
@@ -19,167 +179,58 @@ impl Resolver<'_> {
             return None;
         }
         // All entries are read before the first failure returns, so that all errors are reported.
-        let entries: Vec<_> = (0..self.document.entries.traffic)
-            .map(|n| self.entry(n, duration))
-            .collect();
+        let entries: Vec<_> = (0..count).map(|number| self.entry(number)).collect();
         entries.into_iter().collect()
     }
 
-    pub(super) fn entry(&mut self, index: usize, duration: Option<Span>) -> Option<Traffic> {
-        let table = format!("traffic.{index}");
-        let kind = self.field(&format!("{table}.kind"))?;
-        self.refuse_foreign(index, kind);
-        match kind {
-            Kind::Incast => self.incast(&table).map(Traffic::Incast),
-            Kind::Long => self.long(&table, duration).map(Traffic::Long),
-            Kind::Poisson => self.poisson(&table).map(Traffic::Poisson),
-            Kind::Request => self.request(&table).map(Traffic::Request),
-            Kind::AllToAll => self.all_to_all(&table, duration).map(Traffic::AllToAll),
-            Kind::Replay => self.replay(&table, duration).map(Traffic::Replay),
-        }
+    fn entry(&mut self, number: usize) -> Option<Traffic> {
+        let path = format!("traffic.{number}.kind");
+        self.require(std::iter::once((&KindKeys::KEYS[0], path.clone())))?;
+        let kind = crate::traffic::kind(self.layer.get(&path)?.text()?)?;
+        self.refuse_foreign(number, kind);
+        let mut entry = TrafficEntry {
+            resolver: self,
+            number,
+            kind,
+        };
+        let generator = (kind.read)(&mut entry)?;
+        Some(Traffic {
+            kind,
+            generator,
+            settings: entry.settings(),
+        })
     }
 
-    pub(super) fn refuse_foreign(&mut self, index: usize, kind: Kind) {
-        let prefix = format!("traffic.{index}.");
+    fn refuse_foreign(&mut self, number: usize, kind: &TrafficKind) {
+        let prefix = format!("traffic.{number}.");
         let layer = self.layer;
         let of_entry = layer.range(prefix.clone()..).map(|(path, _)| path);
         for path in of_entry.take_while(|path| path.starts_with(&prefix)) {
-            let owners = keys::find(path).map_or(&[] as &[Kind], |(key, _)| key.of);
-            if !owners.is_empty() && !owners.contains(&kind) {
-                let owners = owners
-                    .iter()
-                    .map(Kind::to_string)
-                    .collect::<Vec<_>>()
-                    .join(" or ");
-                let (key, kind) = (path.clone(), kind.to_string());
+            let name = format!("traffic.{}", &path[prefix.len()..]);
+            let owners = keys::owners(&name);
+            if !owners.is_empty() && !owners.contains(&kind.name) {
+                let (key, kind) = (path.clone(), kind.name.to_owned());
+                let owners = owners.join(" or ");
                 self.report(&[path], Problem::Foreign { key, owners, kind });
             }
         }
     }
 
-    fn incast(&mut self, table: &str) -> Option<Incast> {
-        let incast = Incast::read(self, table)?;
-        self.refuse_itself(table, incast.from, incast.to);
-        Some(incast)
-    }
-
-    fn request(&mut self, table: &str) -> Option<Request> {
-        let request = Request::read(self, table)?;
-        self.refuse_itself(table, request.from, request.to);
-        Some(request)
-    }
-
-    fn all_to_all(&mut self, table: &str, duration: Option<Span>) -> Option<AllToAll> {
-        let all = AllToAll::read(self, table)?;
-        if let Receivers::Host(host) = all.among {
-            let key = format!("{table}.among");
-            let found = format!("host {host}");
-            let expected = "at least two hosts".to_owned();
-            self.report(
-                &[&key.clone()],
-                Problem::Expected {
-                    key,
-                    found,
-                    expected,
-                },
-            );
-        }
-        let start = format!("{table}.start");
-        self.below(&start, Some(all.start), duration, "duration");
-        Some(all)
-    }
-
-    pub(super) fn replay(&mut self, table: &str, duration: Option<Span>) -> Option<Replay> {
-        let key = format!("{table}.path");
-        let name = self.field::<String>(&key)?;
-        let flows = self.files.flows(&name);
-        let flows = self.file(&key, &name, flows)?;
-        let (hosts, duration) = (self.hosts?, duration?);
-        for (row, flow) in (1..).zip(flows.iter()) {
-            let host = flow.src.max(flow.dst);
-            let error = if host >= hosts {
-                format!("flow {row}: host {host} is above max {}", hosts - 1)
-            } else if flow.at - onramp_units::Time::ZERO >= duration {
-                let start = flow.at - onramp_units::Time::ZERO;
-                format!("flow {row}: start is {start}, not below {duration} (duration)")
-            } else {
-                continue;
-            };
-            let (key, path) = (key.clone(), name);
-            self.report(&[&key.clone()], Problem::File { key, path, error });
-            return None;
-        }
-        Some(Replay { path: name, flows })
-    }
-
-    pub(super) fn long(&mut self, table: &str, duration: Option<Span>) -> Option<Long> {
-        let path = |name: &str| format!("{table}.{name}");
-        let (start_path, stop_path) = (path("start"), path("stop"));
-        let to = self.host_number(&path("to"));
-        let from = self.field(&path("from"));
-        if let (Some(from), Some(to)) = (from, to) {
-            self.refuse_itself(table, from, Receivers::Host(to));
-        }
-        let flows = self.field::<u32>(&path("flows"));
-        let start = self.field::<Span>(&start_path);
-        self.below(&start_path, start, duration, "duration");
-        let stop = match self.given(&stop_path) {
-            true => self.field::<Span>(&stop_path),
-            false => duration,
-        };
-        self.at_most(&stop_path, stop, duration, "duration");
-        if self.given(&stop_path) {
-            self.below(&start_path, start, stop, &stop_path);
-        }
-        let op = self.field(&path("op"));
-        Some(Long {
-            from: from?,
-            to: to?,
-            flows: flows?,
-            start: start?,
-            stop: stop?,
-            op: op?,
-        })
-    }
-
-    pub(super) fn poisson(&mut self, table: &str) -> Option<Poisson> {
-        let path = |name: &str| format!("{table}.{name}");
-        let workload = self.field::<String>(&path("workload")).and_then(|name| {
-            let workload = self.files.workload(&name);
-            self.file(&path("workload"), &name, workload)
-        });
-        let load = self.field::<Fraction>(&path("load"));
-        if !self.given(&path("load")) {
-            self.missing(&path("load"));
-        }
-        let (to, from) = (self.field(&path("to")), self.field(&path("from")));
-        let op = self.field(&path("op"));
-        if let (Some(to), Some(from)) = (to, from) {
-            self.refuse_itself(table, from, to);
-        }
-        Some(Poisson {
-            workload: workload?,
-            load: load?,
-            from: from?,
-            to: to?,
-            op: op?,
-        })
-    }
-
     /// Reports settings with which the hosts of `run` cannot read.
     pub(super) fn check_reads(&mut self, run: &Run) {
-        let reads = |(_, traffic): &(usize, &Traffic)| traffic.op() == Op::Read;
+        let reads = |(_, traffic): &(usize, &Traffic)| traffic.generator().op() == Op::Read;
         for (index, traffic) in run.traffic.iter().enumerate().filter(reads) {
             let op = format!("traffic.{index}.op");
             if !run.host.cc.sends_bursts() {
                 let bursts = Cc::all().filter(|cc| cc.sends_bursts()).map(Cc::name);
                 let names = bursts.collect::<Vec<_>>().join(" or ");
-                self.cannot_read(&op, "host.cc", &names);
+                self.cannot_read(&op, Host::cc, &names);
             }
             if run.onramp.law != Law::Off {
-                self.cannot_read(&op, "onramp.law", "off");
+                self.cannot_read(&op, OnRamp::law, "off");
             }
-            if matches!(traffic, Traffic::Incast(incast) if incast.ask_size > Bytes::ZERO) {
+            let asks = |s: &Setting| s.key.name() == "ask_size" && s.text != "0 B";
+            if traffic.settings.iter().any(asks) {
                 self.cannot_read(&op, &format!("traffic.{index}.ask_size"), "0 B");
             }
             // The rate within a burst is the responder's, which only has its line.
@@ -198,117 +249,5 @@ impl Resolver<'_> {
             needs: format!("{other} {value}"),
         };
         self.report(&[op, other], problem);
-    }
-
-    /// The number of a host.
-    fn host_number(&mut self, path: &str) -> Option<HostId> {
-        match self.field(path)? {
-            Receivers::Host(host) => Some(host),
-            several => {
-                let found = several.to_value()?.to_string();
-                let (key, found) = (path.to_owned(), format!("{found:?}"));
-                let expected = "host number".to_owned();
-                self.report(
-                    &[path],
-                    Problem::Expected {
-                        key,
-                        found,
-                        expected,
-                    },
-                );
-                None
-            }
-        }
-    }
-
-    /// Reports hosts that the network does not have.
-    pub(super) fn exists(&mut self, path: &str, hosts: &Value) {
-        let last = match hosts {
-            Value::Text(word) => range(word).map(|(_, last)| u64::from(last)),
-            Value::Count(host) => Some(*host),
-            _ => None,
-        };
-        let max = self.hosts.map(|hosts| u64::from(hosts) - 1);
-        self.at_most(path, last, max, self.nodes_key());
-    }
-
-    /// Reports a single sender that is also one of the receivers.
-    fn refuse_itself(&mut self, table: &str, from: Sources, to: Receivers) {
-        let sender = match from {
-            Sources::Host(host) => host,
-            Sources::Range(first, last) if first == last => first,
-            Sources::Range(..) | Sources::Others => return,
-        };
-        let receives = match to {
-            Receivers::Host(host) => host == sender,
-            Receivers::Range(first, last) => (first..=last).contains(&sender),
-            Receivers::All => true,
-        };
-        if receives {
-            let (key, to) = (format!("{table}.from"), format!("{table}.to"));
-            self.report(
-                &[&key.clone(), &to],
-                Problem::ToItself { key, host: sender },
-            );
-        }
-    }
-}
-
-impl Section for Spacing {
-    const KEYS: &'static [Key] = &[];
-
-    fn read(from: &mut dyn Reader, table: &str) -> Option<Spacing> {
-        let (load, interval) = (format!("{table}.load"), format!("{table}.interval"));
-        match (from.given(&load), from.given(&interval)) {
-            (true, true) => {
-                let (key, other) = (interval.clone(), load.clone());
-                from.report(&[&interval, &load], Problem::Beside { key, other });
-                None
-            }
-            (_, true) => from.field(&interval).map(Spacing::Interval),
-            (true, _) => from.field(&load).map(Spacing::Load),
-            (false, false) => "2 %".parse().ok().map(Spacing::Load),
-        }
-    }
-
-    fn write(&self, table: &str, to: &mut dyn Writer) {
-        match self {
-            Spacing::Load(load) => to.field(&format!("{table}.load"), load),
-            Spacing::Interval(interval) => to.field(&format!("{table}.interval"), interval),
-        }
-    }
-}
-
-impl Section for Asking {
-    const KEYS: &'static [Key] = &[];
-
-    fn read(from: &mut dyn Reader, table: &str) -> Option<Asking> {
-        let load = format!("{table}.load");
-        let waits = ["think", "concurrency"].map(|name| format!("{table}.{name}"));
-        if from.given(&load) {
-            for key in &waits {
-                if from.given(key) {
-                    let (key, other) = (key.clone(), load.clone());
-                    from.report(&[&key.clone(), &load], Problem::Beside { key, other });
-                }
-            }
-            return from.field(&load).map(Asking::Load);
-        }
-        let time: Option<Span> = from.field(&waits[0])?;
-        let concurrency: Option<u32> = from.field(&waits[1])?;
-        Some(Asking::Think {
-            time: time.unwrap_or(Span::ZERO),
-            concurrency: concurrency.unwrap_or(1),
-        })
-    }
-
-    fn write(&self, table: &str, to: &mut dyn Writer) {
-        match self {
-            Asking::Load(load) => to.field(&format!("{table}.load"), load),
-            Asking::Think { time, concurrency } => {
-                to.field(&format!("{table}.think"), time);
-                to.field(&format!("{table}.concurrency"), concurrency);
-            }
-        }
     }
 }

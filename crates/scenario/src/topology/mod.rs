@@ -9,7 +9,7 @@ mod fat_tree;
 mod leaf_spine;
 mod star;
 
-use crate::types::{FILE, INLINE};
+use crate::network::{FILE, INLINE};
 use crate::{Edge, Graph, GraphError, Link, NodeId};
 use onramp_cc::Plugs;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub struct Count {
     /// "network.topology.leaves".
     pub key: &'static str,
     /// Least and greatest value.
-    pub bounds: (u64, u64),
+    pub bounds: (u32, u32),
     /// One sentence or more, for the documentation.
     pub meaning: &'static str,
 }
@@ -192,11 +192,7 @@ mod tests {
         };
         let (edge, fabric) = (link(Span::from_us(1)), link(Span::from_us(100)));
         for kind in shapes() {
-            let counts: Vec<u32> = kind
-                .counts
-                .iter()
-                .map(|c| c.bounds.0.max(2) as u32)
-                .collect();
+            let counts: Vec<u32> = kind.counts.iter().map(|c| c.bounds.0.max(2)).collect();
             let hosts = 2 * (kind.racks)(&counts);
             let graph = Shape::new(kind, hosts, counts).graph(edge, fabric).unwrap();
             assert_eq!(graph.hosts().count() as u32, hosts, "{kind:?}");

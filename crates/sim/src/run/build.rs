@@ -109,13 +109,13 @@ pub fn config(run: &Run) -> Config {
             group.link_rate.unwrap_or(run.network.link.rate),
         ),
         law: law(&group.onramp),
-        reuse: group.onramp.reuse,
+        reuse: group.onramp.reuse.0,
     };
     Config {
         rounding: Rounding::Exact,
         law: law(&run.onramp),
         groups: run.groups.iter().map(group).collect(),
-        loss: run.network.loss.get(),
+        loss: run.network.ports.loss.get(),
         hosts: hosts.clone(),
         clocks: ClockErrors {
             hosts: Spread {
@@ -125,7 +125,7 @@ pub fn config(run: &Run) -> Config {
             },
             noise: run.clock.noise,
         },
-        reuse: run.onramp.reuse,
+        reuse: run.onramp.reuse.0,
         or_ack_every: match (run.shared_onramp().orack_every, run.host.kind) {
             (Some(every), _) => every.get() as u32, // at most 1 MB
             (None, HostKind::Kernel) => onramp_law::SAMPLE_BYTES,
@@ -136,7 +136,7 @@ pub fn config(run: &Run) -> Config {
         switch: Switch {
             buffer: buffer(run),
             rule: rule(run),
-            alpha_log2: run.network.alpha_log2,
+            alpha_log2: run.network.ports.alpha.map(|alpha| alpha.log2),
             acks_first: run.host.ack_priority,
         },
         seed: run.seed,
@@ -149,7 +149,7 @@ fn flow(run: &Run, arrival: &Arrival) -> Flow {
         src: arrival.src,
         dst: arrival.dst,
         work: arrival.work,
-        op: run.traffic[arrival.traffic].op(),
+        op: run.traffic[arrival.traffic].generator().op(),
     }
 }
 
@@ -162,7 +162,7 @@ fn hosts(run: &Run, of: HostSettings<'_>, line: Rate) -> Hosts {
 }
 
 fn nic(run: &Run, of: HostSettings<'_>, preset: &Preset, line: Rate) -> Nic {
-    let lossless = run.network.sharing == Sharing::Lossless;
+    let lossless = run.network.ports.sharing == Sharing::Lossless;
     Nic {
         algorithm: (preset.algorithm)(line).tuned(of.tuning),
         timeout: (!lossless).then_some(of.host.transport.min_rto),
@@ -233,10 +233,10 @@ fn probing(clock: &scenario::Clock) -> Option<Probing> {
 }
 
 fn buffer(run: &Run) -> Buffer {
-    match run.network.sharing {
-        Sharing::PerPort => Buffer::PerPort(run.network.buffer),
-        Sharing::Shared => Buffer::Shared(run.network.buffer),
-        Sharing::Lossless => Buffer::Lossless(run.network.buffer),
+    match run.network.ports.sharing {
+        Sharing::PerPort => Buffer::PerPort(run.network.ports.buffer),
+        Sharing::Shared => Buffer::Shared(run.network.ports.buffer),
+        Sharing::Lossless => Buffer::Lossless(run.network.ports.buffer),
     }
 }
 
@@ -255,10 +255,10 @@ pub(super) fn law(onramp: &scenario::OnRamp, payload: u64) -> Option<onramp_law:
     if onramp.law == Law::Off {
         return None;
     }
-    let config = onramp_law::Config::new(onramp.law, onramp.threshold)
+    let config = onramp_law::Config::new(onramp.law, onramp.t())
         .max_pause(onramp.max_pause)
         .gain_q16(onramp.gain.q16())
-        .guard(onramp.guard.unwrap_or(Span::ZERO))
+        .guard(onramp.guard.0.unwrap_or(Span::ZERO))
         .gate_allowance(Bytes::new(payload));
     Some(config)
 }

@@ -9,7 +9,7 @@ use crate::net::counters::Counters;
 use crate::net::port::PortState;
 use crate::simulation::Simulation;
 use crate::watch::probe::Times;
-use onramp_scenario::{HostId, Kind, Receivers, Run, Traffic};
+use onramp_scenario::{HostId, Measured, Run};
 use onramp_units::{Bytes, Sim, Span, Time};
 
 /// Number of samples of the measured port's queue in a run; at least the number of progress reports.
@@ -60,11 +60,11 @@ impl Instant {
             long: Vec::new(),
             long_again: Vec::new(),
         };
-        for (kind, outcome) in labels.kinds().zip(simulation.each_outcome()) {
-            if let Kind::Long | Kind::Poisson | Kind::Replay = kind {
+        for (measured, outcome) in labels.measured().zip(simulation.each_outcome()) {
+            if !measured.is_together() {
                 instant.background += outcome.received;
             }
-            if kind == Kind::Long {
+            if measured == Measured::Goodput {
                 instant.long.push(outcome.received);
                 instant.long_again.push(outcome.retransmissions);
             }
@@ -82,7 +82,7 @@ impl Observer {
         places: &[Place],
         names: &[String],
     ) -> Observer {
-        let (host, warmup) = (measured_host(run), Time::ZERO + run.warmup);
+        let (host, warmup) = (run.observed_host(), Time::ZERO + run.warmup);
         let at_warmup = Instant::of(&simulation, &labels, host, warmup);
         let interval = ((run.duration - run.warmup) / SAMPLES).max(SAMPLE_INTERVAL);
         let samples = (run.duration - run.warmup).as_ps() / interval.as_ps();
@@ -189,29 +189,5 @@ fn progress_of(simulation: &Simulation, now: Time<Sim>, end: Time<Sim>) -> Progr
         now,
         done: done.min(1.0),
         packet_hops: simulation.counters().packet_hops,
-    }
-}
-
-/// The first aggregator, or else the first receiver.
-fn measured_host(run: &Run) -> HostId {
-    let incast = run.traffic.iter().find_map(|traffic| match traffic {
-        Traffic::Incast(incast) => Some(first(incast.to)),
-        _ => None,
-    });
-    let receiver = |traffic: &Traffic| match traffic {
-        Traffic::Incast(incast) => first(incast.to),
-        Traffic::Long(long) => long.to,
-        Traffic::Poisson(poisson) => first(poisson.to),
-        Traffic::Request(request) => first(request.to),
-        Traffic::AllToAll(all) => first(all.among),
-        Traffic::Replay(replay) => replay.flows.first().map_or(0, |flow| flow.dst),
-    };
-    incast.unwrap_or_else(|| run.traffic.first().map_or(0, receiver))
-}
-
-fn first(receivers: Receivers) -> HostId {
-    match receivers {
-        Receivers::Host(host) | Receivers::Range(host, _) => host,
-        Receivers::All => 0,
     }
 }

@@ -6,13 +6,13 @@ use crate::flows::flow::Outcome;
 use crate::net::packet::NONE;
 use crate::simulation::Simulation;
 use onramp_results::{FlowRow, RequestRow, Simulated};
-use onramp_scenario::{Arrival, Kind, Run, Work};
+use onramp_scenario::{Arrival, Measured, Run, TrafficKind, Work};
 use onramp_units::{Sim, Span, Time};
 
 /// The labels of a plan's flows.
 pub(super) struct Labels {
     /// By entry of the scenario's traffic.
-    kinds: Vec<Kind>,
+    kinds: Vec<&'static TrafficKind>,
     /// By host; empty: no host has a group.
     groups: Vec<Option<u16>>,
     /// By flow.
@@ -55,9 +55,9 @@ impl Labels {
     }
 
     /// Of each flow.
-    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
-        let kind = |label: &Label| self.kinds[label.traffic as usize];
-        self.flows.iter().map(kind)
+    pub fn measured(&self) -> impl Iterator<Item = Measured> + '_ {
+        let measured = |label: &Label| self.kinds[label.traffic as usize].measured;
+        self.flows.iter().map(measured)
     }
 }
 
@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
         let start = network.started(plan).filter(|start| *start <= self.now)?;
         let outcome = since(outcome, start - flow.start);
         Some(FlowRow {
-            kind: self.labels.kinds[label.traffic as usize].name(),
+            kind: self.labels.kinds[label.traffic as usize].name,
             traffic: label.traffic.into(),
             request: Some(label.request.into()).filter(|_| label.request != NONE),
             src: flow.src.into(),

@@ -43,7 +43,7 @@ fn a_scenario_that_says_nothing_has_the_laws_defaults() {
     let set = [("onramp.law", "final")];
     let scenario = Scenario::parse_with(INCAST, "t", &set).unwrap_or_else(|e| panic!("{e}"));
     let onramp = &scenario.runs()[0].onramp;
-    let default = onramp_law::Config::new(onramp_law::Law::Final, onramp.threshold);
+    let default = onramp_law::Config::new(onramp_law::Law::Final, onramp.t());
     assert_eq!(build::law(onramp, 1448), Some(default));
 }
 

@@ -3,14 +3,14 @@
 
 use super::connection::Counters;
 use crate::native::dilation::Dilation;
-use onramp_scenario::{Arrival, HostId, Kind, Work};
+use onramp_scenario::{Arrival, HostId, TrafficKind, Work};
 use onramp_units::Span;
 
 /// A flow: an answer, a Poisson flow or an endless flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     /// Kind of its traffic entry.
-    pub kind: Kind,
+    pub kind: &'static TrafficKind,
     /// Which entry of the scenario's traffic.
     pub traffic: usize,
     /// Number of the request within its entry, if it is an answer.

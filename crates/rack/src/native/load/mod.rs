@@ -27,7 +27,7 @@ use self::sockets::Sockets;
 use super::dilation::Dilation;
 use super::sys::NetNs;
 use crate::error::{Doing, Error, Result};
-use onramp_scenario::{Arrival, Kind, Run, Work};
+use onramp_scenario::{Arrival, Measured, Run, Work};
 use onramp_units::Span;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -254,7 +254,9 @@ impl<'a> Generator<'a> {
             let stop_ns = self.zero_ns + self.dilation.slow(Span::from_ps(stop.ticks())).as_ns();
             self.due.push(Reverse((stop_ns, Due::Stop(flow))));
         }
-        let Take { connection, open } = self.pools.take(route, flow, arrival.kind != Kind::Long);
+        let Take { connection, open } =
+            self.pools
+                .take(route, flow, arrival.kind.measured != Measured::Goodput);
         if let Some(index) = connection {
             self.prepare(flow, index)?;
         }
@@ -291,7 +293,7 @@ impl<'a> Generator<'a> {
     }
 
     fn open(&mut self, route: Route) -> Result<()> {
-        let asked = self.run.traffic[route.traffic].kind() == Kind::Incast;
+        let asked = self.run.traffic[route.traffic].measured() == Measured::Incasts;
         self.sockets.open(route, asked)?;
         self.pools.opening(route);
         Ok(())

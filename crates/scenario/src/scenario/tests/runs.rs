@@ -98,7 +98,7 @@ fn a_setting_replaces_file_case_and_sweep() {
     assert_eq!(scenario.runs().len(), 2);
     for run in scenario.runs() {
         assert_eq!(
-            (run.seed, run.onramp.law, run.network.buffer.get()),
+            (run.seed, run.onramp.law, run.network.ports.buffer.get()),
             (9, Law::Off, 1_000_000)
         );
         assert!(!run.params.contains_key("seed"));
@@ -139,7 +139,7 @@ fn wrong_settings_are_reported_as_such() {
         Scenario::parse_with(BASE, "t", &set)
             .unwrap_err()
             .to_string(),
-        "--set: seed is \"x\", expected number, from 0\n\
+        "--set: seed is \"x\", expected a number, from 0\n\
          --set: traffic.2.to is a key of [[traffic]] entry 2, expected an entry from 0 to 1\n\
          --set: unknown key colour\n\
          --set: warmup is 1 s, not below 10 ms (duration)"

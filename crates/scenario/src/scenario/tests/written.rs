@@ -119,7 +119,7 @@ proptest! {
 
     #[test]
     fn any_setting_is_answered(
-        key in prop_oneof!["[a-z0-9.]{0,20}", prop::sample::select(keys::all().map(|k| k.path.replace("traffic.", "traffic.1.")).collect::<Vec<_>>())],
+        key in prop_oneof!["[a-z0-9.]{0,20}", prop::sample::select(keys::all().chain(keys::of_traffic()).map(|k| k.path.replace("traffic.", "traffic.1.")).collect::<Vec<_>>())],
         value: String,
     ) {
         let _ = Scenario::parse_with(BASE, "t", &[(&key, &value)]);
