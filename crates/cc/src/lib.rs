@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! Congestion controls: the rate and window of a flow, from its acknowledgements; and rules of switches.
+//! Congestion controls: the rate and window of a flow, from its acknowledgements; rules of switches, and their choice of paths.
 //!
 //! Has one file for each congestion control, for NICs ([`nic`]) or for kernels ([`tcp`]), which also declares
-//! its names and parameters; and the registry of all ([`Cc`]). Rules of switches ([`switch`]) are built alike. Other crates add
-//! their own ([`tcp::register`], [`nic::register`], [`switch::register`]). Does not know clocks, queues, packets or the
+//! its names and parameters; and the registry of all ([`Cc`]). Rules of switches ([`switch`]) and their choice of paths
+//! ([`path`]) are built alike. Other crates add their own ([`tcp::register`], [`nic::register`], [`switch::register`],
+//! [`path::register`]). Does not know clocks, queues, packets or the
 //! network. Every input is an argument, time included.
 
 mod curve;
@@ -11,6 +12,7 @@ mod custom;
 pub mod int;
 pub mod nic;
 mod parameter;
+pub mod path;
 mod plug;
 mod registry;
 pub mod switch;

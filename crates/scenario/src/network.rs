@@ -2,9 +2,9 @@
 //! Keys of [network], and the network that they make: topology, links, buffers, marks.
 
 use crate::key::{both, mbit_per_s, simulated, Rack, Scope};
-use crate::values::{Alpha, FilePath, Nodes, RuleName, TopologyName};
+use crate::values::{Alpha, FilePath, Nodes, PathName, RuleName, TopologyName};
 use crate::{Fraction, Graph, HostId, HostKind, Shape};
-use onramp_cc::{switch, Curve, Tuning};
+use onramp_cc::{path, switch, Curve, Tuning};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{choice, section, Source};
 use onramp_units::{Bytes, Rate, Span};
@@ -70,10 +70,12 @@ section! {
 }
 
 section! {
-    /// The rule of the switches.
+    /// The rule of the switches, and their choice of paths.
     pub(crate) struct RuleKeys in "network" with Scope {
         rule: RuleName = Is("ecn"), both().later().rack_only(&["ecn"]),
             "Rule by which switches mark or drop packets although the buffer has room.";
+        paths: PathName = Is("hash"), both().later().rack_only(&["hash"]),
+            "How switches choose among equal-cost paths to a host, for all packets of a flow.";
     }
 }
 
@@ -168,18 +170,29 @@ pub struct Network {
     /// Buffers, and what links lose.
     pub ports: Ports,
     /// The rule of the switches, if it is another one than `ecn`.
-    pub rule: Option<NetworkRule>,
+    pub rule: Option<Chosen<switch::Entry>>,
+    /// How switches choose among equal-cost paths.
+    pub paths: Chosen<path::Entry>,
     /// Congestion marks at the switch ports, if any.
     pub ecn: Option<Ecn>,
 }
 
-/// A rule of switches with the parameters that the scenario sets.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NetworkRule {
+/// A part of a registry with the parameters that the scenario sets.
+#[derive(Debug, PartialEq)]
+pub struct Chosen<E: 'static> {
     /// As the registry has it.
-    pub entry: &'static switch::Entry,
+    pub entry: &'static E,
     /// Parameters that differ from its source's.
     pub tuning: Tuning,
+}
+
+impl<E> Clone for Chosen<E> {
+    fn clone(&self) -> Chosen<E> {
+        Chosen {
+            entry: self.entry,
+            tuning: self.tuning.clone(),
+        }
+    }
 }
 
 /// Nodes and their connections.

@@ -3,7 +3,7 @@
 
 use crate::network::{FILE, INLINE};
 use crate::{shapes, BuiltIn, HostId, HostSet};
-use onramp_cc::switch;
+use onramp_cc::{path, switch};
 use onramp_keys::{alternatives, Toml, Value, Wrong};
 use std::fmt;
 use std::str::FromStr;
@@ -348,6 +348,8 @@ registered! {
     RuleName: std::iter::once((switch::ECN, "marks by the length of the queue, with the keys `network.ecn`"))
         .chain(switch::entries().map(|rule| (rule.name, rule.about)))
         .collect();
+    /// A way to choose among paths.
+    PathName: path::entries().map(|entry| (entry.name, entry.about)).collect();
     /// A kind of traffic.
     TrafficName: crate::traffic::kinds().map(|kind| (kind.name, kind.about)).collect();
 }

@@ -21,6 +21,7 @@
 //!     buffer: Buffer::Lossless(Bytes::new(32 << 20)),
 //!     rule: None,
 //!     alpha_log2: None,
+//!     paths: onramp_cc::path::Paths::default(),
 //!     acks_first: false,
 //! };
 //! let config = Config::new(Hosts::Nic(Nic::reference(hpcc)), switch);
@@ -55,11 +56,12 @@ pub use host::config::{Config, Group, Hosts, Kernel, Nic};
 pub use host::huygens::{ClockWindow, Probing};
 pub use net::config::{Buffer, Switch};
 pub use net::counters::Counters;
-pub use net::ecmp::{address, flow_ports};
+pub use net::ecmp::flow_ports;
 pub use net::partition::Partition;
 pub use net::port::PortState;
 pub use net::port_name::UnknownPort;
 pub use net::topology::{Line, Link, NodeId, Topology, TopologyError, MAX_HOPS};
+pub use onramp_cc::path::hash::address;
 pub use onramp_cc::switch::{Ecn, Rule};
 pub use simulation::{ConfigError, Simulation};
 pub use watch::capture::{CaptureError, Output};

@@ -110,6 +110,7 @@ impl Simulation {
             topology,
             (flows, config.chains.clone()),
             partition,
+            config.switch.paths.clone(),
         );
         let mut ports = make_ports(topology, &network);
         let rates = number_rates(&mut ports);

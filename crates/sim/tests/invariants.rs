@@ -30,6 +30,7 @@ fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
         buffer,
         rule: Some((preset.ecn)(line).into()),
         alpha_log2: None,
+        paths: onramp_cc::path::Paths::default(),
         acks_first: false,
     };
     Config::new(hosts, switch)

@@ -38,6 +38,7 @@ fn config(cc: &str) -> Config {
         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
         rule: None,
         alpha_log2: None,
+        paths: onramp_cc::path::Paths::default(),
         acks_first: false,
     };
     Config::new(hosts, switch)

@@ -2,8 +2,10 @@
 //! Runs a scenario with parts of one's own, and prints its metrics: `cargo run -- [FILE]`.
 
 mod aimd;
+mod by_sender;
 mod dragonfly;
 mod shuffle;
+mod slowest;
 mod tcn;
 
 use onramp_scenario::Scenario;
@@ -15,8 +17,10 @@ use std::process::ExitCode;
 fn register() {
     onramp_cc::tcp::register(&aimd::ENTRY);
     onramp_cc::switch::register(&tcn::ENTRY);
+    onramp_cc::path::register(&by_sender::ENTRY);
     onramp_scenario::register_shape(&dragonfly::KIND);
     onramp_scenario::register_traffic(&shuffle::KIND);
+    onramp_results::register_measure(&slowest::KIND);
 }
 
 fn main() -> ExitCode {

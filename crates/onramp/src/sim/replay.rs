@@ -109,6 +109,7 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
             buffer: Buffer::Lossless(args.buffer),
             rule: Some((preset.ecn)(line).into()),
             alpha_log2: None,
+            paths: onramp_cc::path::Paths::default(),
             acks_first: false,
         },
         reuse: None,

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! What each rule of switches declares (crates/cc, switch/), as keys of scenarios.
+//! What rules of switches and their ways to choose paths declare (crates/cc, switch/ and path/), as keys of scenarios.
 
 use crate::key::{of_parameter, Key};
-use onramp_cc::switch::{self, Entry};
-use onramp_cc::Parameter;
+use onramp_cc::{path, switch, Parameter};
 use std::sync::LazyLock;
 
 pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    let all = switch::entries().flat_map(|rule| rule.parameters.iter().map(move |p| (rule, p)));
-    all.map(|(rule, p)| parameter(rule, p)).collect()
+    let of_rules = switch::entries().flat_map(|rule| {
+        let default = |p: &Parameter| Some((rule.rule)().get(p.name)?.to_string());
+        rule.parameters.iter().map(move |p| key(p, default(p)))
+    });
+    let of_paths = path::entries().flat_map(|paths| {
+        let keys = paths.parameters.iter();
+        keys.map(|p| key(p, (paths.default_of)(p.name)))
+    });
+    of_rules.chain(of_paths).collect()
 });
 
-fn parameter(rule: &Entry, parameter: &Parameter) -> Key {
-    let default = (rule.rule)().get(parameter.name);
-    let default = default.map_or_else(String::new, |default| default.to_string());
-    of_parameter(parameter, default, parameter.meaning.to_owned())
+fn key(parameter: &Parameter, default: Option<String>) -> Key {
+    let meaning = parameter.meaning.to_owned();
+    of_parameter(parameter, default.unwrap_or_default(), meaning)
 }

@@ -5,8 +5,8 @@ use super::*;
 use crate::network::{
     EcnKeys, FabricKeys, GraphKeys, LinkKeys, RuleKeys, TopologyKeys, FILE, INLINE,
 };
-use crate::{shape, NetworkRule, Ports, Shape, ShapeKind};
-use onramp_cc::switch;
+use crate::{shape, Chosen, Ports, Shape, ShapeKind};
+use onramp_cc::{path, switch};
 
 impl Resolver<'_> {
     pub(super) fn network(&mut self) -> Option<Network> {
@@ -26,6 +26,7 @@ impl Resolver<'_> {
         let ports: Option<Ports> = self.section();
         self.check_alpha();
         let rule = self.rule();
+        let paths = self.paths();
         let ecn = self.ecn();
         Some(Network {
             topology: topology?,
@@ -34,6 +35,7 @@ impl Resolver<'_> {
             fabric: fabric?,
             ports: ports?,
             rule: rule?,
+            paths: paths?,
             ecn: ecn?,
         })
     }
@@ -166,7 +168,7 @@ impl Resolver<'_> {
     }
 
     /// The rule of the switches, unless it is `ecn`. Reports parameters of rules that no run has.
-    fn rule(&mut self) -> Option<Option<NetworkRule>> {
+    fn rule(&mut self) -> Option<Option<Chosen<switch::Entry>>> {
         let entry = switch::entry(&self.text(RuleKeys::rule)?);
         if entry.is_some() {
             let of_ecn = EcnKeys::KEYS.iter();
@@ -176,10 +178,23 @@ impl Resolver<'_> {
         for (other, parameter) in others.flat_map(|e| e.parameters.iter().map(move |p| (e, p))) {
             self.needs_rule(parameter.key, other.name);
         }
-        Some(entry.map(|entry| NetworkRule {
+        Some(entry.map(|entry| Chosen {
             tuning: self.given_of(entry.parameters),
             entry,
         }))
+    }
+
+    /// How switches choose paths. Reports parameters of ways to choose that no run has.
+    fn paths(&mut self) -> Option<Chosen<path::Entry>> {
+        let entry = path::entry(&self.text(RuleKeys::paths)?)?;
+        let others = path::entries().filter(|other| *other != entry);
+        for (other, parameter) in others.flat_map(|e| e.parameters.iter().map(move |p| (e, p))) {
+            if self.given(parameter.key) {
+                self.needs(parameter.key, RuleKeys::paths, &[other.name]);
+            }
+        }
+        let tuning = self.given_of(entry.parameters);
+        Some(Chosen { entry, tuning })
     }
 
     fn needs_rule(&mut self, key: &str, rule: &str) {

@@ -84,6 +84,8 @@ fn keys_of(network: &Network) -> Vec<&'static Key> {
             paths.extend(links.map(|key| key.path));
         }
     }
+    let of_paths = network.paths.entry.parameters.iter();
+    paths.extend(of_paths.map(|parameter| parameter.key));
     if let Some(rule) = &network.rule {
         paths.extend(rule.entry.parameters.iter().map(|parameter| parameter.key));
     }

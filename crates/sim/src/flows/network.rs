@@ -6,12 +6,12 @@ use super::flow::{Flow, Outcome};
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::flows::outcomes::Outcomes;
-use crate::net::ecmp;
 use crate::net::packet::Path;
 use crate::net::partition::Partition;
 use crate::net::topology::{Routes, Topology, MAX_HOPS};
 use crate::net::way::{Way, Ways};
 use onramp_cc::nic::PathFacts;
+use onramp_cc::path::{Fork, Paths};
 use onramp_scenario::Work;
 use onramp_units::{Sim, Span, Time};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub(crate) struct Network {
     /// A host's only port, by node.
     host_ports: Vec<u32>,
     routes: Routes,
+    paths: Paths,
     ways: Ways,
     longest: Way,
 }
@@ -40,6 +41,7 @@ impl Network {
         topology: &Topology,
         (flows, chains): (Vec<Flow>, Option<Arc<Chains>>),
         partition: Partition,
+        paths: Paths,
     ) -> Arc<Network> {
         let port_nodes: Vec<u32> = topology.links().iter().flat_map(|l| [l.a, l.b]).collect();
         let mut host_ports = vec![0; topology.nodes()];
@@ -60,6 +62,7 @@ impl Network {
             port_nodes,
             host_ports,
             routes,
+            paths,
             ways,
             longest,
         })
@@ -169,7 +172,13 @@ impl Network {
             let ways = self.routes.next(switch, dst);
             let choice = match ways {
                 [_] => 0,
-                _ => ecmp::hash(src, dst, ports, switch) as usize % ways.len(),
+                _ => self.paths.choose(&Fork {
+                    src,
+                    dst,
+                    ports,
+                    switch,
+                    ways: ways.len(),
+                }),
             };
             *hop = ways[choice];
             switch = self.port_nodes[usize::from(*hop ^ 1)];

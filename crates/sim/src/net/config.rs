@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The configuration of switches: buffers, rules, thresholds.
 
+use onramp_cc::path::Paths;
 use onramp_cc::switch::Rule;
 use onramp_units::Bytes;
 
@@ -11,6 +12,8 @@ pub struct Switch {
     pub buffer: Buffer,
     /// Which packets it marks or drops beyond what has no room, if any.
     pub rule: Option<Rule>,
+    /// How it chooses among equal-cost paths.
+    pub paths: Paths,
     /// Dynamic threshold: alpha is 2 to the power of this; `None`: 1 if shared, 1/8 at the hosts' rate if
     /// lossless.
     pub alpha_log2: Option<i8>,

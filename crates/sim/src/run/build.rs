@@ -15,6 +15,7 @@ use crate::net::port_name::UnknownPort;
 use crate::net::topology::{Line, Topology, TopologyError};
 use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
+use onramp_cc::path::Paths;
 use onramp_cc::switch::{Ecn, Rule};
 use onramp_cc::{nic::Preset, tcp::Entry, Cc};
 use onramp_scenario::{
@@ -136,6 +137,7 @@ pub fn config(run: &Run) -> Config {
         switch: Switch {
             buffer: buffer(run),
             rule: rule(run),
+            paths: Paths::new(run.network.paths.entry, &run.network.paths.tuning),
             alpha_log2: run.network.ports.alpha.map(|alpha| alpha.log2),
             acks_first: run.host.ack_priority,
         },

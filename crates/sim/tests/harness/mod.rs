@@ -80,6 +80,7 @@ fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
         buffer: Buffer::Lossless(Bytes::new(32 << 20)),
         rule: Some((preset.ecn)(line).into()),
         alpha_log2: None,
+        paths: onramp_cc::path::Paths::default(),
         acks_first: false,
     };
     let hosts = Hosts::Nic(Nic::of(preset, line));

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! How switches choose among equal-cost paths.
+//!
+//! Each way to choose has one file. A new one needs a file and a line in the list below (docs/extend.md). Those of other
+//! crates come by [`register`].
+
+pub mod hash;
+mod modulo;
+
+use crate::parameter::{Parameter, Parameters, Tuning};
+use crate::plug::Plugs;
+use std::fmt;
+use std::sync::Arc;
+
+/// A switch with several equal-cost ways to a host. Hosts and switches have the numbers of the network's nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fork {
+    pub src: u32,
+    pub dst: u32,
+    /// Source and destination port of the flow.
+    pub ports: (u16, u16),
+    pub switch: u32,
+    /// At least two.
+    pub ways: usize,
+}
+
+/// Chooses for the packets of a flow.
+pub trait PathChoice: fmt::Debug + Send + Sync {
+    /// One of `0..fork.ways`, which are in the order of the network's links. A function of its argument alone: the
+    /// packets of a flow keep their order.
+    fn choose(&self, fork: &Fork) -> usize;
+}
+
+/// A way to choose, as a scenario names it.
+pub struct Entry {
+    /// Name in scenarios: `network.paths`.
+    pub name: &'static str,
+    /// What it is, with its source.
+    pub about: &'static str,
+    /// Parameters that scenarios can set.
+    pub parameters: &'static [Parameter],
+    /// With its source's parameters, except those that are set.
+    pub choice: fn(&Tuning) -> Arc<dyn PathChoice>,
+    /// The default of a parameter, as text.
+    pub default_of: fn(&str) -> Option<String>,
+}
+
+crate::named!(Entry, "path choice");
+
+/// The ways to choose of this crate, the default first.
+const BUILT_IN: &[&Entry] = &[&hash::ENTRY, &modulo::ENTRY];
+
+static PLUGS: Plugs<Entry> = Plugs::new();
+
+/// Adds a way to choose of another crate.
+///
+/// # Panics
+/// One has this name, or a scenario has been read already.
+pub fn register(entry: &'static Entry) {
+    PLUGS.add(entry, BUILT_IN.iter().copied());
+}
+
+/// All, the default first.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    BUILT_IN.iter().copied().chain(PLUGS.all().iter().copied())
+}
+
+/// The one of that name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.name == name)
+}
+
+/// The default of parameter `name` of `P`, for [`Entry::default_of`].
+pub fn default_of<P: Parameters + Default>(name: &str) -> Option<String> {
+    P::default().get(name).map(|setting| setting.to_string())
+}
+
+/// A way to choose with its parameters.
+#[derive(Clone)]
+pub struct Paths {
+    name: &'static str,
+    choice: Arc<dyn PathChoice>,
+}
+
+impl Paths {
+    /// That of `entry`.
+    pub fn new(entry: &'static Entry, given: &Tuning) -> Paths {
+        Paths {
+            name: entry.name,
+            choice: (entry.choice)(given),
+        }
+    }
+
+    /// One of `0..fork.ways`.
+    ///
+    /// # Panics
+    /// It chooses another one: it is wrong.
+    pub fn choose(&self, fork: &Fork) -> usize {
+        let (way, ways) = (self.choice.choose(fork), fork.ways);
+        assert!(
+            way < ways,
+            "path choice {}: choose answers {way} for {fork:?}, where there are 0 to {}",
+            self.name,
+            ways - 1
+        );
+        way
+    }
+}
+
+impl Default for Paths {
+    fn default() -> Paths {
+        Paths::new(&hash::ENTRY, &Tuning::default())
+    }
+}
+
+impl fmt::Debug for Paths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.choice.fmt(f)
+    }
+}
+
+impl PartialEq for Paths {
+    /// The same one, not an equal one.
+    fn eq(&self, other: &Paths) -> bool {
+        Arc::ptr_eq(&self.choice, &other.choice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_chooses_a_way_that_there_is_and_always_the_same(
+            (src, dst, switch) in (0u32..4096, 0u32..4096, 0u32..8192),
+            ports: (u16, u16),
+            ways in 2usize..256,
+        ) {
+            let fork = Fork { src, dst, ports, switch, ways };
+            for entry in entries() {
+                let paths = Paths::new(entry, &Tuning::default());
+                prop_assert_eq!(paths.choose(&fork), paths.choose(&fork));
+            }
+        }
+    }
+}
