@@ -10,6 +10,7 @@
 mod curve;
 mod custom;
 pub mod int;
+mod mistake;
 pub mod nic;
 mod parameter;
 pub mod path;
@@ -20,6 +21,7 @@ pub mod tcp;
 
 pub use curve::{Curve, Fit, Target};
 pub use custom::Custom;
+pub use mistake::{without_panic, Mistake, Mistakes, Watched};
 pub use onramp_units::Rate; // for parameters!
 pub use parameter::{
     kbit, Bounds, Field, Parameter, Parameters, Setting, Tuning, LONG, PART, SHORT, STEP, TIMES,

@@ -52,7 +52,9 @@ pub use key::{both, simulated, Scope};
 pub use limits::*;
 pub use network::*;
 pub use on_ramp::*;
-pub use plan::{expected_flows, plan, rack_plan, After, Arrival, Plan, Purpose, Random, Work};
+pub use plan::{
+    expected_flows, plan, rack_plan, try_plan, After, Arrival, Plan, Purpose, Random, Work,
+};
 pub use resolve::TrafficEntry;
 pub use scenario::Scenario;
 pub use topology::{register_shape, shape, shapes, Builder, Count, Shape, ShapeKind, Size};

@@ -11,6 +11,7 @@
 
 use crate::traffic::{Arrivals, TrafficKind};
 use crate::{HostId, Receivers, Run, Sources};
+use onramp_cc::{without_panic, Mistake};
 use onramp_units::{Bytes, Sim, Span, Time};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -90,17 +91,31 @@ pub enum Work {
 /// assert_eq!(arrivals[3].request, Some(1));
 /// # Ok::<(), onramp_scenario::Errors>(())
 /// ```
+///
+/// # Panics
+/// A kind of traffic of another crate is wrong: [`try_plan`] answers with an error.
 pub fn plan(run: &Run) -> Vec<Arrival> {
+    try_plan(run).unwrap_or_else(|mistake| panic!("{mistake}"))
+}
+
+/// As [`plan`].
+///
+/// # Errors
+/// A kind of traffic of another crate panicked, or adds a flow that cannot be.
+pub fn try_plan(run: &Run) -> Result<Vec<Arrival>, Mistake> {
     planned(run, false)
 }
 
 /// The plan of the rack. Its aggregators send their requests themselves, so requests are not flows, and answers
 /// are due when the request is sent.
+///
+/// # Panics
+/// As [`plan`].
 pub fn rack_plan(run: &Run) -> Vec<Arrival> {
-    planned(run, true)
+    planned(run, true).unwrap_or_else(|mistake| panic!("{mistake}"))
 }
 
-fn planned(run: &Run, is_for_rack: bool) -> Vec<Arrival> {
+fn planned(run: &Run, is_for_rack: bool) -> Result<Vec<Arrival>, Mistake> {
     let (mut arrivals, mut groups) = (Vec::new(), 0);
     for (index, traffic) in run.traffic.iter().enumerate() {
         let mut plan = Plan {
@@ -110,12 +125,18 @@ fn planned(run: &Run, is_for_rack: bool) -> Vec<Arrival> {
             arrivals,
             groups,
         };
-        traffic.generator().generate(&mut plan);
+        let made = without_panic(|| traffic.generator().generate(&mut plan));
+        made.map_err(|what| Mistake {
+            part: format!("traffic.{index} of kind {}", traffic.kind().name),
+            call: "generate",
+            what,
+            at: None,
+        })?;
         (arrivals, groups) = (plan.arrivals, plan.groups);
     }
     // Stable: entries keep their order among equal times.
     arrivals.sort_by_key(|a: &Arrival| (a.after.is_some(), a.at, a.traffic));
-    arrivals
+    Ok(arrivals)
 }
 
 /// Mean number of flows in the plan of `run`, without making it.
@@ -167,12 +188,11 @@ impl<'a> Plan<'a> {
     /// # Panics
     /// A host sends to itself, or does not exist: the generator is wrong.
     pub fn add(&mut self, arrival: Arrival) {
-        let Arrival { src, dst, kind, .. } = arrival;
+        let Arrival { src, dst, .. } = arrival;
         let last = self.run.network.topology.hosts() - 1;
         assert!(
             src.max(dst) <= last && src != dst,
-            "traffic.{} of kind {kind:?} sends from host {src} to host {dst}; a host sends to another one of 0 to {last}",
-            self.index,
+            "a flow from host {src} to host {dst}; a host sends to another one of 0 to {last}"
         );
         self.arrivals.push(arrival);
     }

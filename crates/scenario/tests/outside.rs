@@ -129,7 +129,7 @@ fn it_is_documented_and_the_rack_refuses_it() {
 
 #[test]
 #[should_panic(
-    expected = "traffic.0 of kind drip sends from host 1 to host 4; a host sends to another one of 0 to 3"
+    expected = "traffic.0 of kind drip: generate panicked: a flow from host 1 to host 4; a host sends to another one of 0 to 3"
 )]
 fn a_flow_that_cannot_be_is_the_kinds_mistake() {
     plan(&parse("size = \"1 kB\"\nlost = true\n").unwrap().runs()[0]);

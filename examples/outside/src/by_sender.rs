@@ -2,13 +2,12 @@
 //! A choice of paths: all flows of a host take the same way at a switch (S-mod-k).
 
 use onramp_cc::path::{Entry, Fork, PathChoice};
-use std::sync::Arc;
 
 pub static ENTRY: Entry = Entry {
     name: "by_sender",
     about: "by the number of the sending host modulo the number of ways",
     parameters: &[],
-    choice: |_| Arc::new(BySender),
+    choice: |_| Box::new(BySender),
     default_of: |_| None,
 };
 

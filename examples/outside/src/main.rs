@@ -41,6 +41,9 @@ fn simulate() -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::parse(&std::fs::read_to_string(&file)?, &file)?;
     for (number, planned) in scenario.runs().iter().enumerate() {
         let report = run(planned, number, Watch::default(), &mut |_| true)?;
+        if let Some(mistake) = report.mistake {
+            return Err(mistake.into());
+        }
         let (result, _) = report.into_tables();
         for (metric, value) in &result.metrics {
             println!("{metric}: {value}");

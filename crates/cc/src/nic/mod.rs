@@ -7,7 +7,7 @@
 use crate::int::{IntFormat, IntHop};
 use crate::parameter::{Parameter, Parameters, Setting, Tuning};
 use crate::plug::Plugs;
-use crate::Custom;
+use crate::{Custom, Mistakes, Named, Watched};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::fmt;
 
@@ -137,6 +137,44 @@ pub trait CongestionControl: fmt::Debug {
     }
 }
 
+/// One of another crate, whose answers are checked.
+impl CongestionControl for Watched<dyn CongestionControl + Send> {
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.set_now(ack.now);
+        self.call("on_ack", (), |cc| cc.on_ack(ack));
+    }
+
+    fn on_completion(&mut self, completion: &Completion) {
+        self.call("on_completion", (), |cc| cc.on_completion(completion));
+    }
+
+    fn advance(&mut self, now: Time<Sim>) {
+        self.set_now(now);
+        self.call("advance", (), |cc| cc.advance(now));
+    }
+
+    fn limits(&self) -> Limits {
+        let harmless = Limits {
+            rate: crate::kbit(1_000_000_000),
+            window_bytes: u64::MAX,
+        };
+        let limits = self.ask("limits", harmless, |cc| cc.limits());
+        if limits.window_bytes == 0 {
+            self.note("limits", "answered a window of 0 bytes".to_owned());
+            return harmless;
+        }
+        limits
+    }
+
+    fn burst(&self) -> Option<Burst> {
+        let burst = self.ask("burst", None, |cc| cc.burst());
+        if burst.is_some_and(|burst| burst.bytes == 0) {
+            self.note("burst", "answered a burst of 0 bytes".to_owned());
+        }
+        burst.filter(|burst| burst.bytes > 0)
+    }
+}
+
 /// Names each congestion control with its module: parameters, state, and which is which.
 macro_rules! congestion_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
@@ -159,7 +197,7 @@ macro_rules! congestion_controls {
         #[derive(Debug)]
         pub enum Control {
             $($variant($module::$variant),)*
-            Custom(Box<dyn CongestionControl + Send>),
+            Custom(Watched<dyn CongestionControl + Send>),
         }
 
         impl Algorithm {
@@ -173,7 +211,15 @@ macro_rules! congestion_controls {
                     moves_next_packet: P::MOVES_NEXT_PACKET,
                     window_follows_time: params.window_follows_time(),
                 };
-                Algorithm::Custom(Custom::new(params, start), needed)
+                Algorithm::Custom(Custom::new(Preset::KIND, params, start), needed)
+            }
+
+            /// The mistakes of one of another crate.
+            pub fn mistakes(&self) -> Option<&Mistakes> {
+                match self {
+                    Algorithm::Custom(custom, _) => Some(custom.mistakes()),
+                    _ => None,
+                }
             }
 
             pub fn start(&self, path: &PathFacts) -> Control {

@@ -4,7 +4,6 @@
 
 use super::{default_of, Entry, Fork, PathChoice};
 use crate::{parameters, Bounds, Parameters as _};
-use std::sync::Arc;
 
 parameters! { in "network.": "hash", {
     "seed" seed: u32 = 0, Bounds::Count(0, u32::MAX), "Added to the seed of each switch, which is its number: other flows share paths.";
@@ -17,7 +16,7 @@ pub(super) static ENTRY: Entry = Entry {
     choice: |given| {
         let mut params = Params::default();
         params.tune(given);
-        Arc::new(params)
+        Box::new(params)
     },
     default_of: default_of::<Params>,
 };

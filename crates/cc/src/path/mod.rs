@@ -8,7 +8,8 @@ pub mod hash;
 mod modulo;
 
 use crate::parameter::{Parameter, Parameters, Tuning};
-use crate::plug::Plugs;
+use crate::plug::{Named, Plugs};
+use crate::{Mistakes, Watched};
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ pub struct Entry {
     /// Parameters that scenarios can set.
     pub parameters: &'static [Parameter],
     /// With its source's parameters, except those that are set.
-    pub choice: fn(&Tuning) -> Arc<dyn PathChoice>,
+    pub choice: fn(&Tuning) -> Box<dyn PathChoice>,
     /// The default of a parameter, as text.
     pub default_of: fn(&str) -> Option<String>,
 }
@@ -78,32 +79,38 @@ pub fn default_of<P: Parameters + Default>(name: &str) -> Option<String> {
 /// A way to choose with its parameters.
 #[derive(Clone)]
 pub struct Paths {
-    name: &'static str,
-    choice: Arc<dyn PathChoice>,
+    choice: Arc<Watched<dyn PathChoice>>,
+    mistakes: Mistakes,
 }
 
 impl Paths {
     /// That of `entry`.
     pub fn new(entry: &'static Entry, given: &Tuning) -> Paths {
+        let (choice, mistakes) = ((entry.choice)(given), Mistakes::default());
+        let watched = Watched::new(choice, Entry::KIND, entry.name, mistakes.clone());
         Paths {
-            name: entry.name,
-            choice: (entry.choice)(given),
+            choice: Arc::new(watched),
+            mistakes,
         }
     }
 
     /// One of `0..fork.ways`.
-    ///
-    /// # Panics
-    /// It chooses another one: it is wrong.
     pub fn choose(&self, fork: &Fork) -> usize {
-        let (way, ways) = (self.choice.choose(fork), fork.ways);
-        assert!(
-            way < ways,
-            "path choice {}: choose answers {way} for {fork:?}, where there are 0 to {}",
-            self.name,
-            ways - 1
+        let way = self.choice.ask("choose", 0, |choice| choice.choose(fork));
+        if way < fork.ways {
+            return way;
+        }
+        let last = fork.ways - 1;
+        self.choice.note(
+            "choose",
+            format!("answered {way} for {fork:?}, where there are 0 to {last}"),
         );
-        way
+        0
+    }
+
+    /// Its mistakes.
+    pub fn mistakes(&self) -> &Mistakes {
+        &self.mistakes
     }
 }
 

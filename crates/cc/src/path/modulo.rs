@@ -3,13 +3,12 @@
 //! on real life fat trees", 2010): all flows to a host take the same way at a switch.
 
 use super::{Entry, Fork, PathChoice};
-use std::sync::Arc;
 
 pub(super) static ENTRY: Entry = Entry {
     name: "modulo",
     about: "by the number of the receiving host modulo the number of ways (D-mod-k)",
     parameters: &[],
-    choice: |_| Arc::new(Modulo),
+    choice: |_| Box::new(Modulo),
     default_of: |_| None,
 };
 

@@ -6,7 +6,7 @@
 
 use crate::parameter::{Parameter, Parameters, Setting, Tuning};
 use crate::plug::Plugs;
-use crate::Custom;
+use crate::{Custom, Mistakes, Named, Watched};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
 /// A packet at a port, before it enters the queue or after it has left it.
@@ -102,6 +102,23 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
 /// The rule that has no entry: marks by the length of the queue.
 pub const ECN: &str = ecn::NAME;
 
+/// One of another crate.
+impl SwitchRule for Watched<dyn SwitchRule + Send> {
+    fn asked_from(&self) -> Bytes {
+        self.ask("asked_from", Bytes::ZERO, |rule| rule.asked_from())
+    }
+
+    fn arrives(&mut self, seen: &mut Seen<'_>) -> Verdict {
+        self.set_now(seen.now);
+        self.call("arrives", Verdict::Pass, |rule| rule.arrives(seen))
+    }
+
+    fn leaves(&mut self, seen: &mut Seen<'_>) -> Verdict {
+        self.set_now(seen.now);
+        self.call("leaves", Verdict::Pass, |rule| rule.leaves(seen))
+    }
+}
+
 /// Names each rule with its module.
 macro_rules! switch_rules {
     ($($variant:ident: $module:ident),* $(,)?) => {
@@ -127,7 +144,7 @@ macro_rules! switch_rules {
         pub enum AtPort {
             Ecn(ecn::AtPort),
             $($variant($module::AtPort),)*
-            Custom(Box<dyn SwitchRule + Send>),
+            Custom(Watched<dyn SwitchRule + Send>),
         }
 
         impl Rule {
@@ -136,7 +153,15 @@ macro_rules! switch_rules {
                 params: P,
                 at: impl Fn(&P, &Lines) -> Box<dyn SwitchRule + Send> + Clone + Send + Sync + 'static,
             ) -> Rule {
-                Rule::Custom(Custom::new(params, at))
+                Rule::Custom(Custom::new(Entry::KIND, params, at))
+            }
+
+            /// The mistakes of one of another crate.
+            pub fn mistakes(&self) -> Option<&Mistakes> {
+                match self {
+                    Rule::Custom(custom) => Some(custom.mistakes()),
+                    _ => None,
+                }
             }
 
             /// The parameter `name`, unless it is of [`Ecn`], whose keys are `network.ecn`.

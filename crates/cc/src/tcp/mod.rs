@@ -6,7 +6,7 @@
 
 use crate::parameter::{Parameter, Parameters, Setting, Tuning};
 use crate::plug::Plugs;
-use crate::Custom;
+use crate::{Custom, Mistakes, Named, Watched};
 use onramp_units::{Sim, Span, Time};
 use std::fmt;
 
@@ -224,6 +224,85 @@ pub trait WindowControl: fmt::Debug {
     }
 }
 
+/// One of another crate, whose answers are checked.
+impl WindowControl for Watched<dyn WindowControl + Send> {
+    fn begin(&mut self, window: &mut Window) {
+        self.call("begin", (), |cc| cc.begin(window));
+        self.check("begin", window);
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
+        self.set_now(acked.now);
+        self.call("on_ack", (), |cc| cc.on_ack(window, acked));
+        self.check("on_ack", window);
+    }
+
+    fn on_loss(&mut self, window: &Window) -> u32 {
+        let below = self.call("on_loss", window.packets, |cc| cc.on_loss(window));
+        if below == 0 {
+            self.note("on_loss", "answered a threshold of 0 packets".to_owned());
+        }
+        below.max(1)
+    }
+
+    fn on_timeout(&mut self) {
+        self.call("on_timeout", (), |cc| cc.on_timeout());
+    }
+
+    fn on_idle(&mut self, idle: Span) {
+        self.call("on_idle", (), |cc| cc.on_idle(idle));
+    }
+
+    fn owns_window(&self) -> bool {
+        self.ask("owns_window", false, |cc| cc.owns_window())
+    }
+
+    fn repairing_from(&mut self, in_flight: u32, delivered: u64, window: &mut Window) {
+        self.call("repairing_from", (), |cc| {
+            cc.repairing_from(in_flight, delivered, window);
+        });
+        self.check("repairing_from", window);
+    }
+
+    fn clocks_gaps(&self) -> bool {
+        self.ask("clocks_gaps", false, |cc| cc.clocks_gaps())
+    }
+
+    fn gap(&mut self, number: u32) -> Option<Span> {
+        let gap = self.call("gap", None, |cc| cc.gap(number));
+        if let Some(gap) = gap.filter(|gap| *gap < Span::ZERO) {
+            self.note("gap", format!("answered {gap}, which is below 0"));
+        }
+        gap.map(|gap| gap.max(Span::ZERO))
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        self.ask("estimate", None, |cc| cc.estimate())
+    }
+
+    fn packets_per_s(&self, smoothed_rtt: Span) -> Option<f64> {
+        let rate = self.ask("packets_per_s", None, |cc| cc.packets_per_s(smoothed_rtt));
+        let is_rate = |rate: &f64| rate.is_finite() && *rate > 0.0;
+        if let Some(rate) = rate.filter(|rate| !is_rate(rate)) {
+            self.note(
+                "packets_per_s",
+                format!("answered {rate}, which is no rate above 0"),
+            );
+        }
+        rate.filter(is_rate)
+    }
+}
+
+impl Watched<dyn WindowControl + Send> {
+    /// A window of zero would stop the connection for ever.
+    fn check(&self, call: &'static str, window: &mut Window) {
+        if window.packets == 0 {
+            self.note(call, "set a window of 0 packets".to_owned());
+            window.packets = 1;
+        }
+    }
+}
+
 /// Names each congestion control with its module.
 macro_rules! window_controls {
     ($($variant:ident: $module:ident),* $(,)?) => {
@@ -247,7 +326,7 @@ macro_rules! window_controls {
         #[allow(missing_docs)] // The modules say it.
         pub enum Control {
             $($variant($module::$variant),)*
-            Custom(Box<dyn WindowControl + Send>),
+            Custom(Watched<dyn WindowControl + Send>),
         }
 
         impl TcpAlgorithm {
@@ -256,7 +335,16 @@ macro_rules! window_controls {
                 params: P,
                 start: impl Fn(&P) -> Box<dyn WindowControl + Send> + Clone + Send + Sync + 'static,
             ) -> TcpAlgorithm {
-                TcpAlgorithm::Custom(Custom::new(params, move |params, _| start(params)))
+                let start = move |params: &P, _: &()| start(params);
+                TcpAlgorithm::Custom(Custom::new(Entry::KIND, params, start))
+            }
+
+            /// The mistakes of one of another crate.
+            pub fn mistakes(&self) -> Option<&Mistakes> {
+                match self {
+                    TcpAlgorithm::Custom(custom) => Some(custom.mistakes()),
+                    _ => None,
+                }
             }
 
             /// The parameter `name`.

@@ -17,7 +17,7 @@ use crate::simulation::{ConfigError, Simulation};
 use crate::watch::capture::CaptureError;
 use onramp_cc::path::Paths;
 use onramp_cc::switch::{Ecn, Rule};
-use onramp_cc::{nic::Preset, tcp::Entry, Cc};
+use onramp_cc::{nic::Preset, tcp::Entry, Cc, Mistake, Mistakes};
 use onramp_scenario::{
     self as scenario, Arrival, Connections, Graph, HostKind, HostSettings, Law, ProbeStamps, Qdisc,
     Run, Sharing,
@@ -41,6 +41,8 @@ pub enum BuildError {
     NoSuchFlow { flow: u32, last: u32 },
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    #[error(transparent)]
+    Mistake(#[from] Mistake),
 }
 
 /// The simulation of `run`, whose plan is `arrivals`.
@@ -85,6 +87,20 @@ impl Setup {
             partition: partition(run, arrivals, &topology, parts),
             topology,
         })
+    }
+
+    /// The mistakes of its parts of other crates.
+    pub fn mistakes(&self) -> Vec<Mistakes> {
+        let groups = self.config.groups.iter().map(|group| &group.hosts);
+        let hosts = std::iter::once(&self.config.hosts).chain(groups);
+        let of_hosts = hosts.filter_map(|hosts| match hosts {
+            Hosts::Nic(nic) => nic.algorithm.mistakes(),
+            Hosts::Kernel(kernel) => kernel.algorithm.mistakes(),
+        });
+        let switch = &self.config.switch;
+        let of_rule = switch.rule.as_ref().and_then(Rule::mistakes);
+        let of_switch = of_rule.into_iter().chain([switch.paths.mistakes()]);
+        of_hosts.chain(of_switch).cloned().collect()
     }
 
     pub fn simulation(self) -> Result<Simulation, BuildError> {

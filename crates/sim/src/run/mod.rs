@@ -15,7 +15,8 @@ mod series;
 
 use crate::net::port_name::find;
 use crate::watch::capture::Output;
-use onramp_scenario::{plan, Run};
+use onramp_cc::Mistakes;
+use onramp_scenario::{try_plan, Run};
 use onramp_units::{Sim, Time};
 
 use build::Setup;
@@ -66,10 +67,11 @@ pub struct Progress {
 }
 
 /// Simulates `run` as number `index` of its scenario, on one thread. It calls `progress`, which interrupts
-/// the run by returning `false`; the report then covers the time until the interrupt.
+/// the run by returning `false`; the report then covers the time until the interrupt. So does a mistake of a part of
+/// another crate ([`Report::mistake`]).
 ///
 /// # Errors
-/// A run that the simulator does not support; captures that cannot be written.
+/// A run that the simulator does not support; captures that cannot be written; a kind of traffic of another crate that is wrong.
 pub fn run(
     run: &Run,
     index: usize,
@@ -92,10 +94,13 @@ pub fn run_in_parts(
 ) -> Result<Report, BuildError> {
     // The plan is dropped before the simulation is made, because with many flows both need much memory.
     let (labels, setup) = {
-        let arrivals = plan(run);
+        let arrivals = try_plan(run)?;
         let labels = Labels::of(run, &arrivals);
         (labels, Setup::of(run, &arrivals, parts)?)
     };
+    let watched = setup.mistakes();
+    let mistake = || watched.iter().find_map(Mistakes::first);
+    let progress = &mut |now: Progress| mistake().is_none() && progress(now);
     let mut simulation = setup.simulation()?;
     let topology = build::topology(&run.network)?;
     let names = topology.port_names();
@@ -117,8 +122,10 @@ pub fn run_in_parts(
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
     let whole = warm && observer.watch(progress);
     observer.simulation.end_captures()?;
+    let whole = whole && mistake().is_none();
     let mut report = Report::new(run, index, names, observer, whole);
     report.why_one_thread = why_one;
+    report.mistake = mistake().cloned();
     Ok(report)
 }
 

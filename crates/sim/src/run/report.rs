@@ -11,6 +11,7 @@ use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
 use crate::host::kernel::MSS;
+use onramp_cc::Mistake;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,
     RoundSample, RunResult, SeriesRow, SimCounters, Summary, Tables, WorldCounters,
@@ -28,6 +29,8 @@ pub struct Report {
     names: Vec<String>,
     /// Why the run used one thread although several were available, if it did. Threads are not a result.
     pub why_one_thread: Option<&'static str>,
+    /// What a part of another crate did wrong. The run ended there, and its result is partial.
+    pub mistake: Option<Mistake>,
 }
 
 impl Report {
@@ -72,6 +75,7 @@ impl Report {
             observer,
             names,
             why_one_thread: None,
+            mistake: None,
         }
     }
 
