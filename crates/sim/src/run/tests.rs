@@ -208,7 +208,7 @@ fn every_law_makes_requests_faster_than_none() {
 fn every_data_packet_is_or_acked() {
     let scenario = Scenario::parse_with(HELD, "t", &[("onramp.law", "final")]).unwrap();
     let run = &scenario.runs()[0];
-    let mut simulation = build(run, &plan(run)).unwrap();
+    let mut simulation = build(run, &onramp_scenario::plan(run)).unwrap();
     simulation.run_until(Time::ZERO + Span::from_s(1));
     let counters = simulation.counters();
     assert_eq!(counters.or_acks, counters.data_packets);
@@ -308,7 +308,7 @@ fn nothing_waits_below_tcp_when_all_is_acknowledged() {
     ];
     let scenario = Scenario::parse_with(HELD, "t", &set).unwrap_or_else(|e| panic!("{e}"));
     let run = &scenario.runs()[0];
-    let mut simulation = build(run, &plan(run)).unwrap();
+    let mut simulation = build(run, &onramp_scenario::plan(run)).unwrap();
     simulation.run_until(Time::ZERO + Span::from_s(9));
     let mut connections = 0;
     for domain in simulation.each() {
