@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Documentation of the keys: plain text for a terminal, and Markdown for docs/scenario.md.
 
-use crate::key::{section, Key, LINK_RATE};
-use crate::keys;
+use crate::key::{section, Key};
+use crate::keys::{self, LINK_RATE};
 use crate::traffic::{self, KindKeys, TrafficKind};
 use onramp_cc::Cc;
 use onramp_keys::{Absent, Section};

@@ -2,8 +2,8 @@
 //! Host groups: hosts whose settings differ from those of the other hosts.
 
 use crate::key::{both, Scope};
+use crate::setting::Setting;
 use crate::values::range;
-use crate::write::Setting;
 use crate::{Host, HostId, Law, OnRamp, Qdisc, Run, Tuning};
 use onramp_keys::{section, Absent::Required, Wrong};
 use onramp_units::Rate;

@@ -122,14 +122,6 @@ pub(crate) fn section(path: &str) -> &str {
     path.split_once('.').map_or("", |(first, _)| first)
 }
 
-/// Whether a `[[hosts]]` entry can override it.
-pub(crate) fn is_of_a_host(key: &Key) -> bool {
-    match section(key.path) {
-        "host" | "onramp" | "cc" => !key.everywhere,
-        _ => key.path == LINK_RATE,
-    }
-}
-
 /// The key of a declared parameter, with its default in words. Keys live as long as the program.
 pub(crate) fn of_parameter(parameter: &Parameter, default: String, meaning: String) -> Key {
     Key {
@@ -150,9 +142,6 @@ fn form_of(bounds: Bounds) -> &'static dyn Form {
         Bounds::Flag => &Of::<bool>(()),
     }
 }
-
-/// The only key of another section that a `[[hosts]]` entry can override.
-pub(crate) const LINK_RATE: &str = crate::network::LinkKeys::rate;
 
 pub(crate) const fn mbit_per_s(n: u64) -> Rate {
     match Rate::from_bits_per_s(n * 1_000_000) {

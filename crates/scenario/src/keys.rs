@@ -8,8 +8,9 @@ mod topology;
 
 use crate::experiment::Experiment;
 use crate::groups::GroupKeys;
-use crate::key::{is_of_a_host, section, Key};
+use crate::key::{section, Key};
 use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
+pub(crate) use crate::setting::Entry;
 use crate::traffic::{self, KindKeys, TrafficKind};
 use crate::{Clock, Host, OnRamp, Transport};
 use onramp_keys::Section;
@@ -43,17 +44,21 @@ pub(crate) fn of_traffic() -> impl Iterator<Item = &'static Key> {
     KindKeys::KEYS.iter().chain(of_kinds)
 }
 
+/// The only key of another section that a `[[hosts]]` entry can override.
+pub(crate) const LINK_RATE: &str = LinkKeys::rate;
+
+/// Whether a `[[hosts]]` entry can override it.
+pub(crate) fn is_of_a_host(key: &Key) -> bool {
+    match section(key.path) {
+        "host" | "onramp" | "cc" => !key.everywhere,
+        _ => key.path == LINK_RATE,
+    }
+}
+
 /// The names of the kinds of traffic that have the key `path`.
 pub(crate) fn owners(path: &str) -> Vec<&'static str> {
     let owners = traffic::kinds().filter(|kind| kind.key(path).is_some());
     owners.map(|kind| kind.name).collect()
-}
-
-/// An entry of an array of tables, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Entry {
-    Hosts(usize),
-    Traffic(usize),
 }
 
 /// The entries of a file.

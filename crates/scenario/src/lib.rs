@@ -26,9 +26,9 @@ mod keys;
 mod limits;
 mod network;
 mod on_ramp;
-mod plan;
 mod resolve;
 mod scenario;
+mod setting;
 mod topology;
 mod traffic;
 mod types;
@@ -52,15 +52,14 @@ pub use key::{both, simulated, Scope};
 pub use limits::*;
 pub use network::*;
 pub use on_ramp::*;
-pub use plan::{
-    expected_flows, plan, rack_plan, try_plan, After, Arrival, Plan, Purpose, Random, Work,
-};
-pub use resolve::TrafficEntry;
 pub use scenario::Scenario;
 pub use topology::{register_shape, shape, shapes, Builder, Count, Shape, ShapeKind, Size};
+pub use traffic::plan::{
+    expected_flows, plan, rack_plan, try_plan, After, Arrival, Plan, Purpose, Random, Work,
+};
 pub use traffic::{
     kind as traffic_kind, kinds as traffic_kinds, register_traffic, Arrivals, Generator, Measured,
-    Op, Traffic, TrafficKind,
+    Op, Traffic, TrafficEntry, TrafficKind,
 };
 pub use types::*;
 pub use values::{Alpha, OneHost, Receivers, Sources};

@@ -3,8 +3,8 @@
 
 use crate::key::Rack;
 use crate::keys::Entry;
+use crate::setting::Setting;
 use crate::traffic::{self, KindKeys};
-use crate::write::Setting;
 use crate::{ClockSync, HostSettings, Run};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;

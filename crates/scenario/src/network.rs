@@ -2,13 +2,30 @@
 //! Keys of [network], and the network that they make: topology, links, buffers, marks.
 
 use crate::key::{both, mbit_per_s, simulated, Rack, Scope};
-use crate::values::{Alpha, FilePath, Nodes, PathName, RuleName, TopologyName};
-use crate::{Fraction, Graph, HostId, HostKind, Shape};
+use crate::values::{registered, Alpha, FilePath, Nodes};
+use crate::{shapes, Fraction, Graph, HostId, HostKind, Shape};
 use onramp_cc::{path, switch, Curve, Tuning};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{choice, section, Source};
 use onramp_units::{Bytes, Rate, Span};
 use std::sync::Arc;
+
+registered! {
+    /// A kind of topology.
+    TopologyName: shapes()
+        .map(|shape| (shape.name, shape.about))
+        .chain([
+            (FILE, "the file `topology.path` lists nodes and links"),
+            (INLINE, "`[network.graph]` lists them"),
+        ])
+        .collect();
+    /// A rule of switches.
+    RuleName: std::iter::once((switch::ECN, "marks by the length of the queue, with the keys `network.ecn`"))
+        .chain(switch::entries().map(|rule| (rule.name, rule.about)))
+        .collect();
+    /// A way to choose among paths.
+    PathName: path::entries().map(|entry| (entry.name, entry.about)).collect();
+}
 
 const ANY_RATE: (Rate, Rate) = (mbit_per_s(1), mbit_per_s(1_000_000));
 const ANY_QUEUE: (Bytes, Bytes) = (Bytes::ZERO, Bytes::new(1_000_000_000));

@@ -7,12 +7,9 @@ use crate::files::{Files, NO_FILES};
 use crate::keys::{self, Entry};
 use crate::network::Inline;
 use crate::resolve::resolve;
-use crate::write::Setting;
+use crate::setting::{Layer, Setting};
 use crate::{Errors, Run};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Settings by dotted key.
-pub(crate) type Layer = BTreeMap<String, Setting>;
 
 /// Largest number of runs of a scenario.
 const MAX_RUNS: usize = 1000;

@@ -5,7 +5,7 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
-use crate::write::Setting;
+use crate::setting::Setting;
 use crate::{Clock, Group, Host, Measured, Network, OnRamp, Traffic};
 use onramp_cc::Tuning;
 use onramp_units::Span;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Types of values that only scenarios have.
 
-use crate::network::{FILE, INLINE};
-use crate::{shapes, BuiltIn, HostId, HostSet};
-use onramp_cc::{path, switch};
+use crate::{BuiltIn, HostId, HostSet};
 use onramp_keys::{alternatives, Toml, Value, Wrong};
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 /// The placeholder of types that name hosts. Whether these exist is checked where their number is known.
 pub(crate) const HOSTS: &str = "HOSTS";
@@ -298,7 +295,7 @@ macro_rules! registered {
         impl $type {
             /// Names and meanings.
             fn all() -> &'static (Vec<&'static str>, String) {
-                static ALL: LazyLock<(Vec<&'static str>, String)> = LazyLock::new(|| {
+                static ALL: std::sync::LazyLock<(Vec<&'static str>, String)> = std::sync::LazyLock::new(|| {
                     let all: Vec<(&str, &str)> = $all;
                     let meaning = |(name, about): &(&str, &str)| format!(" `{name}`: {about}.");
                     (all.iter().map(|(name, _)| *name).collect(), all.iter().map(meaning).collect())
@@ -307,13 +304,13 @@ macro_rules! registered {
             }
         }
 
-        impl Value for $type {
+        impl onramp_keys::Value for $type {
             type Bounds = ();
             const PLACEHOLDER: &'static str = "NAME";
 
-            fn read(text: &str, (): ()) -> Result<$type, Wrong> {
-                let name = Self::names().iter().find(|name| **name == text);
-                name.map(|name| $type(name)).ok_or_else(|| Wrong::unlike::<$type>(()))
+            fn read(text: &str, (): ()) -> Result<$type, onramp_keys::Wrong> {
+                let name = <$type as onramp_keys::Value>::names().iter().find(|name| **name == text);
+                name.map(|name| $type(name)).ok_or_else(|| onramp_keys::Wrong::unlike::<$type>(()))
             }
 
             fn text(&self) -> String {
@@ -321,7 +318,7 @@ macro_rules! registered {
             }
 
             fn words((): ()) -> String {
-                alternatives(Self::names())
+                onramp_keys::alternatives(<$type as onramp_keys::Value>::names())
             }
 
             fn names() -> &'static [&'static str] {
@@ -334,22 +331,4 @@ macro_rules! registered {
         }
     )* };
 }
-
-registered! {
-    /// A kind of topology.
-    TopologyName: shapes()
-        .map(|shape| (shape.name, shape.about))
-        .chain([
-            (FILE, "the file `topology.path` lists nodes and links"),
-            (INLINE, "`[network.graph]` lists them"),
-        ])
-        .collect();
-    /// A rule of switches.
-    RuleName: std::iter::once((switch::ECN, "marks by the length of the queue, with the keys `network.ecn`"))
-        .chain(switch::entries().map(|rule| (rule.name, rule.about)))
-        .collect();
-    /// A way to choose among paths.
-    PathName: path::entries().map(|entry| (entry.name, entry.about)).collect();
-    /// A kind of traffic.
-    TrafficName: crate::traffic::kinds().map(|kind| (kind.name, kind.about)).collect();
-}
+pub(crate) use registered;

@@ -4,40 +4,14 @@
 use crate::key::Key;
 use crate::keys::{self, Entry};
 use crate::network::{GraphKeys, Inline, Topology};
+use crate::setting::{below_hosts, Layer, Setting};
 use crate::traffic::KindKeys;
 use crate::{Run, Scenario};
 use onramp_keys::Toml;
 use serde::{Serialize, Serializer};
-use std::fmt;
 use toml::Table;
 
-/// A key with its value.
-#[derive(Debug, Clone)]
-pub(crate) struct Setting {
-    pub key: &'static Key,
-    /// Of an array of tables, for its keys.
-    pub entry: Option<Entry>,
-    /// The value as its type prints it.
-    pub text: String,
-}
-
-impl PartialEq for Setting {
-    fn eq(&self, other: &Setting) -> bool {
-        (self.key.path, self.entry, &self.text) == (other.key.path, other.entry, &other.text)
-    }
-}
-
 impl Setting {
-    /// Dotted: "traffic.0.size", "hosts.1.host.cc".
-    pub(crate) fn path(&self) -> String {
-        let path = self.key.path;
-        match self.entry {
-            None => path.to_owned(),
-            Some(Entry::Traffic(number)) => format!("traffic.{number}.{}", self.key.name()),
-            Some(Entry::Hosts(number)) => format!("hosts.{number}.{}", below_hosts(path)),
-        }
-    }
-
     /// Whether it is written: defaults of keys that are newer than recorded results are not.
     fn is_written(&self) -> bool {
         let is_of_group = matches!(self.entry, Some(Entry::Hosts(_)));
@@ -61,17 +35,6 @@ impl Setting {
         let typed = written.iter().find_map(|toml| as_type(*toml));
         typed.unwrap_or_else(|| toml::Value::String(text.clone()))
     }
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-/// The path in an entry of [[hosts]].
-fn below_hosts(path: &str) -> &str {
-    path.strip_prefix("hosts.").unwrap_or(path)
 }
 
 impl Run {
@@ -121,7 +84,7 @@ impl Scenario {
         let mut base: Vec<&Setting> = self.base.values().collect();
         base.sort_by_cached_key(|setting| position(setting));
         let mut table = table_of(base, network);
-        let case = |(name, layer): &(String, crate::scenario::Layer)| {
+        let case = |(name, layer): &(String, Layer)| {
             let mut case = Table::from_iter([("name".to_owned(), name.clone().into())]);
             case.extend(layer.values().map(|s| (s.path(), s.value(None))));
             toml::Value::Table(case)

@@ -3,9 +3,8 @@
 
 use super::*;
 use crate::groups::GroupKeys;
-use crate::key::LINK_RATE;
-use crate::keys::Entry;
-use crate::write::Setting;
+use crate::keys::{Entry, LINK_RATE};
+use crate::setting::Setting;
 
 impl<'a> Resolver<'a> {
     /// The setting of `path` that the resolved group itself gives.

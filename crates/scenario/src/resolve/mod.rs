@@ -24,8 +24,6 @@ use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-pub use traffic::TrafficEntry;
-
 /// Beyond this the simulator would need more than 2 GB, and files of results are as large.
 const MAX_ARRIVALS: f64 = 1e7;
 

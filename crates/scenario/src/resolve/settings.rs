@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
-use crate::write::Setting;
+use crate::setting::Setting;
 
 impl Resolver<'_> {
     /// The run with its settings, and those of its groups.

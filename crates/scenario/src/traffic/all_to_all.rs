@@ -2,9 +2,9 @@
 //! Steps of a collective operation. A host begins its next step `interval` after all data of this step has arrived
 //! there. The completion time of a step runs from the start of its first flow to its last byte.
 
+use super::plan::{After, Arrival, Plan, Work};
 use super::{Generator, Measured, TrafficKind};
 use crate::key::{both, Scope, HOUR};
-use crate::plan::{After, Arrival, Plan, Work};
 use crate::{HostId, Receivers, Run};
 use onramp_keys::Absent::{Is, Required, Without};
 use onramp_keys::{choice, section, Section, ANY_NUMBER};
@@ -22,7 +22,7 @@ pub(super) static KIND: TrafficKind = TrafficKind {
         if let Receivers::Host(host) = all.among {
             entry.refuse(AllToAll::among, format!("host {host}"), "at least two hosts");
         }
-        entry.refuse_after_end(AllToAll::start, Some(all.start));
+        entry.refuse_after_end(AllToAll::start, all.start);
         Some(Arc::new(all))
     },
 };

@@ -2,9 +2,9 @@
 //! Incasts: an aggregator requests `size` bytes from each of `fanout` servers, which answer at once or one after the
 //! other. The request completion time runs from the start of the first answer to the last byte that arrives.
 
+use super::plan::{choose, Arrival, Plan, Purpose, Starts, Work};
 use super::{Arrivals, Generator, Measured, Op, TrafficKind};
 use crate::key::{both, Scope, HOUR};
-use crate::plan::{choose, Arrival, Plan, Purpose, Starts, Work};
 use crate::{Fraction, HostId, Receivers, Run, Sources};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{section, Section, ANY_NUMBER};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flows that always have data to send between `start` and `stop`.
 
+use super::plan::{Arrival, Plan, Work};
 use super::{Generator, Measured, Op, TrafficKind};
 use crate::experiment::Experiment;
 use crate::key::{both, Scope, HOUR};
-use crate::plan::{Arrival, Plan, Work};
 use crate::values::OneHost;
 use crate::{HostId, Receivers, Run, Sources};
 use onramp_keys::Absent::{By, Is};
@@ -21,7 +21,7 @@ pub(super) static KIND: TrafficKind = TrafficKind {
     read: |entry| {
         let long: Long = entry.read()?;
         entry.refuse_itself(long.from, Receivers::Host(long.to.0));
-        entry.refuse_after_end(Long::start, Some(long.start));
+        entry.refuse_after_end(Long::start, long.start);
         entry.refuse_beyond_end(Long::stop, long.stop);
         if entry.is_set(Long::stop) {
             entry.refuse_not_below(Long::start, long.start, Long::stop, long.stop);

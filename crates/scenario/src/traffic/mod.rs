@@ -5,22 +5,26 @@
 //! (docs/extend.md). Kinds from outside this crate come by [`register_traffic`].
 
 mod all_to_all;
+mod entry;
 mod incast;
 mod long;
+pub mod plan;
 mod poisson;
 mod replay;
 mod request;
 
 use crate::key::{both, Key, Scope};
-use crate::plan::Plan;
-use crate::resolve::TrafficEntry;
-use crate::values::TrafficName;
-use crate::write::Setting;
+use crate::setting::Setting;
+use crate::values::registered;
 use crate::{HostId, Run};
 use onramp_cc::Plugs;
 use onramp_keys::{choice, section, Absent::Required};
+use plan::Plan;
 use std::fmt::Debug;
 use std::sync::Arc;
+
+pub(crate) use entry::Context;
+pub use entry::TrafficEntry;
 
 /// The kinds of this crate, in the order of the documentation.
 const BUILT_IN: &[&TrafficKind] = &[
@@ -31,6 +35,11 @@ const BUILT_IN: &[&TrafficKind] = &[
     &all_to_all::KIND,
     &replay::KIND,
 ];
+
+registered! {
+    /// A kind of traffic.
+    TrafficName: kinds().map(|kind| (kind.name, kind.about)).collect();
+}
 
 section! {
     /// The key that all entries have.
@@ -52,7 +61,7 @@ pub struct TrafficKind {
     /// Whether the rack has it too.
     pub in_rack: bool,
     /// Reads an entry. `None`: an error has been reported.
-    pub read: fn(&mut TrafficEntry<'_, '_>) -> Option<Arc<dyn Generator>>,
+    pub read: fn(&mut TrafficEntry<'_>) -> Option<Arc<dyn Generator>>,
 }
 
 onramp_cc::named!(TrafficKind, "traffic kind");
@@ -75,7 +84,7 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// Whether flows with the same [`request`](crate::Arrival::request) are measured together.
+    /// Whether flows with the same [`request`](plan::Arrival::request) are measured together.
     pub fn is_together(self) -> bool {
         matches!(
             self,

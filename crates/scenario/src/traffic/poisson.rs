@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flows that start at random, with sizes from a workload, at a load (payload bytes) of each receiver's link.
 
+use super::plan::{Plan, Purpose, Starts, Work};
 use super::{Arrivals, Generator, Measured, Op, TrafficKind};
 use crate::key::{both, Rack, Scope};
-use crate::plan::{Plan, Purpose, Starts, Work};
 use crate::values::WorkloadName;
 use crate::{BuiltIn, Distribution, Fraction, HostId, Receivers, Run, Sources};
 use onramp_keys::Absent::{Is, Required};

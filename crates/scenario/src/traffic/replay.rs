@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Flows of a file.
 
+use super::plan::{Plan, Work};
 use super::{Generator, Measured, TrafficEntry, TrafficKind};
 use crate::key::{both, Scope};
-use crate::plan::{Plan, Work};
 use crate::values::FilePath;
 use crate::{HostId, ListedFlow, Run};
 use onramp_keys::Absent::Required;
@@ -61,7 +61,7 @@ impl Generator for Replay {
 }
 
 /// Reports the first flow of hosts that the network does not have, or that starts after the end.
-fn refuse_impossible(flows: &[ListedFlow], entry: &mut TrafficEntry<'_, '_>) -> Option<()> {
+fn refuse_impossible(flows: &[ListedFlow], entry: &mut TrafficEntry<'_>) -> Option<()> {
     let (hosts, duration) = (entry.hosts()?, entry.duration()?);
     for (row, flow) in (1..).zip(flows) {
         let (host, start) = (flow.src.max(flow.dst), flow.at - Time::ZERO);

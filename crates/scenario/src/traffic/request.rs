@@ -2,9 +2,9 @@
 //! Clients that send a request to a server. The server answers when the request has arrived. The request is complete
 //! when the client has the answer.
 
+use super::plan::{After, Arrival, Plan, Purpose, Random, Work};
 use super::{Arrivals, Generator, Measured, TrafficKind};
 use crate::key::{both, Scope, HOUR};
-use crate::plan::{After, Arrival, Plan, Purpose, Random, Work};
 use crate::{Fraction, HostId, Link, Receivers, Run, Sources};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{section, Section, Source, ANY_NUMBER};

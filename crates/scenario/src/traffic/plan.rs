@@ -9,7 +9,7 @@
 //!
 //! Loads count payload bytes. Times are the scenario's, not dilated.
 
-use crate::traffic::{Arrivals, TrafficKind};
+use super::{Arrivals, TrafficKind};
 use crate::{HostId, Receivers, Run, Sources};
 use onramp_cc::{without_panic, Mistake};
 use onramp_units::{Bytes, Sim, Span, Time};
@@ -37,7 +37,7 @@ pub struct Arrival {
     /// Amount of data.
     pub work: Work,
     /// Number of the request or step within its entry, from 0, of kinds that are [measured
-    /// together](crate::Measured::is_together). A request and its answer have the same number.
+    /// together](super::Measured::is_together). A request and its answer have the same number.
     pub request: Option<u64>,
     /// Parallel connection from `src` to `dst` within the entry, from 0: the n-th answer of a
     /// server to one request, or the n-th long flow between the two. 0 for Poisson flows.
@@ -145,7 +145,7 @@ pub fn expected_flows(run: &Run) -> f64 {
     run.traffic.iter().map(of).sum()
 }
 
-/// The plan of one entry, to which its [`Generator`](crate::Generator) adds flows.
+/// The plan of one entry, to which its [`Generator`](super::Generator) adds flows.
 pub struct Plan<'a> {
     run: &'a Run,
     /// Of the entry.
