@@ -3,7 +3,7 @@
 
 use std::{fmt, ops::Deref};
 
-use crate::{field::Form, section::Source};
+use crate::{field::Form, source::Source};
 
 /// One key. `M`: what a program adds, whose fields and methods are the key's too.
 pub struct Key<M> {

@@ -40,11 +40,13 @@ mod choice;
 mod field;
 mod key;
 mod section;
+mod source;
 mod value;
 mod written;
 
 pub use field::{Field, Form, Of};
 pub use key::{Absent, Key};
-pub use section::{Section, Source};
+pub use section::Section;
+pub use source::Source;
 pub use value::{alternatives, read_or, words_or, OrOff, Value, Wrong, ANY_NUMBER};
 pub use written::{kind, shown, text_of, Toml};

@@ -2,6 +2,7 @@
 //! A section of a configuration: a struct whose fields are keys.
 
 use crate::key::Key;
+use crate::source::Source;
 
 /// What [`section!`](crate::section!) declares.
 pub trait Section: Sized {
@@ -16,18 +17,6 @@ pub trait Section: Sized {
 
     /// Reads it. `None`: a key that must be set is not.
     fn read(from: &dyn Source) -> Option<Self>;
-}
-
-/// Where values are read from.
-pub trait Source {
-    /// The texts of a key, one or those of a list, which its form has checked: what is written, or the default. `None`:
-    /// there is neither.
-    fn texts(&self, path: &str) -> Option<Vec<String>>;
-
-    /// The text of a key that is no list.
-    fn text(&self, path: &str) -> Option<String> {
-        self.texts(path)?.pop()
-    }
 }
 
 /// Declares a [`Section`]: `field: Type [bounds] = default, more, "meaning";`. The field's path is the table and its

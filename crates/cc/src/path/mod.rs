@@ -79,6 +79,7 @@ pub fn default_of<P: Parameters + Default>(name: &str) -> Option<String> {
 /// A way to choose with its parameters.
 #[derive(Clone)]
 pub struct Paths {
+    name: &'static str,
     choice: Arc<Watched<dyn PathChoice>>,
     mistakes: Mistakes,
 }
@@ -89,6 +90,7 @@ impl Paths {
         let (choice, mistakes) = ((entry.choice)(given), Mistakes::default());
         let watched = Watched::new(choice, Entry::KIND, entry.name, mistakes.clone());
         Paths {
+            name: entry.name,
             choice: Arc::new(watched),
             mistakes,
         }
@@ -127,9 +129,9 @@ impl fmt::Debug for Paths {
 }
 
 impl PartialEq for Paths {
-    /// The same one, not an equal one.
+    /// The same way to choose with the same parameters, which its text for programmers has.
     fn eq(&self, other: &Paths) -> bool {
-        Arc::ptr_eq(&self.choice, &other.choice)
+        (self.name, format!("{self:?}")) == (other.name, format!("{other:?}"))
     }
 }
 
