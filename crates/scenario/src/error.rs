@@ -113,6 +113,8 @@ pub enum Problem {
     ToItself { key: String, host: u32 },
     #[error("{key} is the same in all runs: set it outside of cases and sweep")]
     Fixed { key: String },
+    #[error("a kind of traffic of another crate refuses its entry, and does not say why")]
+    Unread,
     #[error("case.name is \"{name}\", the name of an earlier case: set another name")]
     SameName { name: String },
 }

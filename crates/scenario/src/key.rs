@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What scenarios add to a key: the worlds that have it, and the runs in which it applies.
 
-use crate::{HostKind, Run};
+use crate::{Fraction, HostKind, Run};
 use onramp_cc::{Bounds, Cc, Parameter};
 use onramp_keys::{Absent, Form, Of};
 use onramp_units::{Rate, Span};
-
-use crate::Fraction;
 
 /// A key of scenarios. Those of traffic have paths like "traffic.size" for "traffic.0.size".
 pub(crate) type Key = onramp_keys::Key<Scope>;

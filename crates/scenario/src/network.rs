@@ -72,7 +72,7 @@ section! {
 }
 
 section! {
-    /// Buffers of the switches, their rule, and what links lose.
+    /// Buffers of the switches, and what links lose.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Ports in "network" with Scope {
         alpha: Option<Alpha> = Without("`1`; `1/8` if `sharing` is lossless"), simulated(),

@@ -102,7 +102,7 @@ impl Scenario {
         match (Errors::collect(name, errors), runs.first()) {
             (None, Some(first)) => Ok(Scenario::new(&document, first.title.clone(), runs)),
             (Some(errors), _) => Err(errors),
-            (None, None) => unreachable!("a document without errors has a run"),
+            (None, None) => Err(unread(name)),
         }
     }
 
@@ -135,6 +135,15 @@ impl Scenario {
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
+}
+
+/// Of a document without errors that has no run.
+fn unread(name: &str) -> Errors {
+    let error = Error {
+        place: Place::Line(1),
+        problem: Problem::Unread,
+    };
+    Errors::collect(name, vec![error]).expect("there is one")
 }
 
 fn settings(layer: &document::Layer) -> Layer {

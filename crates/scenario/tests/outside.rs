@@ -18,6 +18,9 @@ static KIND: TrafficKind = TrafficKind {
     in_rack: false,
     read: |entry| {
         let drip: Drip = entry.read()?;
+        if drip.silent {
+            return None;
+        }
         entry.refuse_itself(onramp_scenario::Sources::Host(drip.from.0), drip.to);
         Some(Arc::new(drip))
     },
@@ -30,6 +33,7 @@ section! {
         to: Receivers = Is("0"), simulated(), "Hosts that receive.";
         size: Bytes [Bytes::new(1), Bytes::new(1_000)] = Required, simulated(), "Size of a flow.";
         every: Span [Span::from_us(1), Span::from_s(1)] = Is("1 ms"), simulated(), "Time between two.";
+        silent: bool = Is("false"), simulated(), "Whether the entry is refused without a word.";
         lost: bool = Is("false"), simulated(), "Whether flows go to a host that does not exist.";
     }
 }
@@ -106,6 +110,10 @@ fn its_mistakes_are_named_as_those_of_others() {
         (
             "size = \"1 kB\"\nto = 1\n",
             "t:9: traffic.0.from is host 1, which is also the receiver: set another host",
+        ),
+        (
+            "size = \"1 kB\"\nsilent = true\n",
+            "t:1: a kind of traffic of another crate refuses its entry, and does not say why",
         ),
     ] {
         assert_eq!(parse(more).unwrap_err(), expected);
