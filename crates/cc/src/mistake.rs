@@ -87,10 +87,7 @@ impl<F: ?Sized> Watched<F> {
             return harmless;
         }
         let answer = without_panic(|| f(&mut self.inner));
-        answer.unwrap_or_else(|what| {
-            self.note(call, what);
-            harmless
-        })
+        self.kept(call, harmless, answer)
     }
 
     /// As [`Watched::call`], for what changes nothing.
@@ -99,6 +96,11 @@ impl<F: ?Sized> Watched<F> {
             return harmless;
         }
         let answer = without_panic(|| f(&self.inner));
+        self.kept(call, harmless, answer)
+    }
+
+    /// The answer; a panic is kept.
+    fn kept<T>(&self, call: &'static str, harmless: T, answer: Result<T, String>) -> T {
         answer.unwrap_or_else(|what| {
             self.note(call, what);
             harmless
@@ -127,7 +129,7 @@ impl<F: ?Sized + fmt::Debug> fmt::Debug for Watched<F> {
     }
 }
 
-/// The answer of a part, or that it panicked. Unwind safe where it is not asked again.
+/// The answer of `f`, which is dropped if it panics, so that nobody sees its state half changed.
 ///
 /// # Errors
 /// "panicked: ..."

@@ -6,6 +6,7 @@ use crate::{nic, tcp};
 use onramp_keys::{alternatives, Value, Wrong};
 use onramp_units::Rate;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 /// A congestion control that a scenario names, for its kind of hosts.
@@ -143,13 +144,21 @@ impl fmt::Display for Cc {
     }
 }
 
-/// A name is that of the first congestion control that has it; [`Cc::on`] has the one for a kind of hosts.
+impl FromStr for Cc {
+    type Err = Wrong;
+
+    /// The first of that name; [`Cc::on`] has the one for a kind of hosts.
+    fn from_str(name: &str) -> Result<Cc, Wrong> {
+        Cc::named(name).ok_or_else(|| Wrong::unlike::<Cc>(()))
+    }
+}
+
 impl Value for Cc {
     type Bounds = ();
     const PLACEHOLDER: &'static str = "NAME";
 
     fn read(text: &str, (): ()) -> Result<Cc, Wrong> {
-        Cc::named(text).ok_or_else(|| Wrong::unlike::<Cc>(()))
+        text.parse()
     }
 
     fn text(&self) -> String {

@@ -2,6 +2,7 @@
 //! The types that fields of sections have: a value, one that may be absent, or a list; and what tables of keys know of
 //! such a type.
 
+use std::any::TypeId;
 use toml::de::DeValue;
 
 use crate::value::{Value, Wrong};
@@ -10,7 +11,7 @@ use crate::written::{kind, text_of, Toml};
 /// The type of a field of a [`Section`](crate::Section).
 pub trait Field: Sized {
     /// The type of its value, or of each one of a list.
-    type Value: Value;
+    type Value: Value + 'static;
 
     /// Whether it is a list.
     const IS_LIST: bool = false;
@@ -20,7 +21,7 @@ pub trait Field: Sized {
         -> Option<Self>;
 }
 
-impl<T: Value> Field for T {
+impl<T: Value + 'static> Field for T {
     type Value = T;
 
     fn from_texts(texts: Option<&[String]>, bounds: T::Bounds) -> Option<T> {
@@ -28,7 +29,7 @@ impl<T: Value> Field for T {
     }
 }
 
-impl<T: Value> Field for Option<T> {
+impl<T: Value + 'static> Field for Option<T> {
     type Value = T;
 
     fn from_texts(texts: Option<&[String]>, bounds: T::Bounds) -> Option<Option<T>> {
@@ -40,7 +41,7 @@ impl<T: Value> Field for Option<T> {
 }
 
 /// A key that is not set is an empty list.
-impl<T: Value> Field for Vec<T> {
+impl<T: Value + 'static> Field for Vec<T> {
     type Value = T;
     const IS_LIST: bool = true;
 
@@ -75,6 +76,9 @@ pub trait Form: Sync {
 
     /// Whether it is a list.
     fn is_list(&self) -> bool;
+
+    /// The type of its value, or of each one of a list.
+    fn value_type(&self) -> TypeId;
 }
 
 impl dyn Form {
@@ -88,6 +92,11 @@ impl dyn Form {
             Some(text) => self.check(&text),
             None => Err(Wrong::Other(format!("which is {}", kind(value)))),
         }
+    }
+
+    /// Whether its value, or each one of a list, is a `T`.
+    pub fn is<T: Value + 'static>(&self) -> bool {
+        self.value_type() == TypeId::of::<T>()
     }
 
     /// Whether TOML writes it in quotes.
@@ -126,5 +135,9 @@ impl<F: Field> Form for Of<F> {
 
     fn is_list(&self) -> bool {
         F::IS_LIST
+    }
+
+    fn value_type(&self) -> TypeId {
+        TypeId::of::<F::Value>()
     }
 }

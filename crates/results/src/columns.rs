@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::whole;
-use onramp_scenario::without_panic;
+use onramp_scenario::quietly;
 use parquet::basic::Compression;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -157,7 +157,7 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>> {
 /// The result of `read`. The library panics on some damaged files; that becomes an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
     let damaged = || ParquetError::General("the pages of the file are damaged".into());
-    let read = without_panic(read).unwrap_or_else(|| Err(damaged()));
+    let read = quietly(read).unwrap_or_else(|| Err(damaged()));
     read.map_err(|error| bad(path, error))
 }
 

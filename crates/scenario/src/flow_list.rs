@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads lists of flows to replay: the HPCC simulator's format, CSV, Parquet, and traces of daemons.
 
-use crate::without_panic;
+use crate::quietly;
 use onramp_units::{Bytes, Sim, Span, Time};
 
 /// A flow of a list.
@@ -185,7 +185,7 @@ fn read_parquet(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
     let damaged = || FlowListError::Parquet {
         message: "the pages of the file are damaged".to_owned(),
     };
-    without_panic(|| parquet_flows(bytes)).ok_or_else(damaged)?
+    quietly(|| parquet_flows(bytes)).ok_or_else(damaged)?
 }
 
 fn parquet_flows(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {

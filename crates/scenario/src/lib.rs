@@ -46,7 +46,7 @@ pub use flow_list::{read as read_flow_list, read_hpcc, FlowListError, ListedFlow
 pub use fraction::Fraction;
 pub use graph::{Edge, Graph, GraphError, NodeId};
 pub use groups::{Group, HostSet, HostSettings};
-pub use guard::without_panic;
+pub use guard::quietly;
 pub use host::*;
 pub use key::{both, simulated, Scope};
 pub use limits::*;

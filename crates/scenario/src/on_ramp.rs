@@ -40,9 +40,10 @@ section! {
 }
 
 impl OnRamp {
-    /// Threshold T, which a law other than `off` has.
+    /// Threshold T. With law off: the default.
     pub fn t(&self) -> Span {
-        self.threshold.0.unwrap_or(Span::ZERO)
+        let given = self.threshold.0;
+        given.expect("with threshold off the law is off, and T the default")
     }
 }
 

@@ -2,12 +2,9 @@
 //! Types of values that only scenarios have.
 
 use crate::{BuiltIn, HostId, HostSet};
-use onramp_keys::{alternatives, Toml, Value, Wrong};
+use onramp_keys::{alternatives, Form, Toml, Value, Wrong};
 use std::fmt;
 use std::str::FromStr;
-
-/// The placeholder of types that name hosts. Whether these exist is checked where their number is known.
-pub(crate) const HOSTS: &str = "HOSTS";
 
 /// The title of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +60,19 @@ impl Value for FilePath {
     }
 }
 
-/// A type that is written as the number of a host or a text.
+/// Types that name hosts: the number of one, or a text.
 macro_rules! hosts {
-    ($($type:ty: $words:literal;)*) => { $(
+    ($($type:ty: $words:literal;)*) => {
+        /// Whether it is one of them. That these hosts exist is checked where their number is known.
+        pub(crate) fn names_hosts(form: &'static dyn Form) -> bool {
+            $( form.is::<$type>() )||*
+        }
+
+        $(
         impl Value for $type {
             type Bounds = ();
             const WRITTEN: &'static [Toml] = &[Toml::Integer, Toml::Text];
-            const PLACEHOLDER: &'static str = HOSTS;
+            const PLACEHOLDER: &'static str = "HOSTS";
 
             fn read(text: &str, (): ()) -> Result<Self, Wrong> {
                 text.parse()
@@ -83,7 +86,8 @@ macro_rules! hosts {
                 $words.to_owned()
             }
         }
-    )* };
+        )*
+    };
 }
 
 hosts! {

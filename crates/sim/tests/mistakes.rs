@@ -116,7 +116,6 @@ static LOST: path::Entry = path::Entry {
     about: "takes ways that there are not",
     parameters: &[],
     choice: |_| Box::new(Lost),
-    default_of: |_| None,
 };
 
 #[derive(Debug)]

@@ -8,7 +8,6 @@ pub static ENTRY: Entry = Entry {
     about: "by the number of the sending host modulo the number of ways",
     parameters: &[],
     choice: |_| Box::new(BySender),
-    default_of: |_| None,
 };
 
 #[derive(Debug)]

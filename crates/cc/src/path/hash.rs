@@ -2,8 +2,8 @@
 //! Equal-cost multipath (ECMP): MurmurHash3 (32 bits, A. Appleby) of a flow's addresses and ports, seeded with the
 //! switch's number, as in the HPCC authors' simulator.
 
-use super::{default_of, Entry, Fork, PathChoice};
-use crate::{parameters, Bounds, Parameters as _};
+use super::{Entry, Fork, PathChoice};
+use crate::{parameters, Bounds, Parameters, Setting};
 
 parameters! { in "network.": "hash", {
     "seed" seed: u32 = 0, Bounds::Count(0, u32::MAX), "Added to the seed of each switch, which is its number: other flows share paths.";
@@ -18,7 +18,6 @@ pub(super) static ENTRY: Entry = Entry {
         params.tune(given);
         Box::new(params)
     },
-    default_of: default_of::<Params>,
 };
 
 impl PathChoice for Params {
@@ -29,6 +28,10 @@ impl PathChoice for Params {
             u32::from(fork.ports.0) | u32::from(fork.ports.1) << 16,
         ];
         murmur3(&words, fork.switch.wrapping_add(self.seed)) as usize % fork.ways
+    }
+
+    fn get(&self, name: &str) -> Option<Setting> {
+        Parameters::get(self, name)
     }
 }
 

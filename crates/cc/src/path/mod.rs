@@ -7,7 +7,7 @@
 pub mod hash;
 mod modulo;
 
-use crate::parameter::{Parameter, Parameters, Tuning};
+use crate::parameter::{Parameter, Setting, Tuning};
 use crate::plug::{Named, Plugs};
 use crate::{Mistakes, Watched};
 use std::fmt;
@@ -30,6 +30,10 @@ pub trait PathChoice: fmt::Debug + Send + Sync {
     /// One of `0..fork.ways`, which are in the order of the network's links. A function of its argument alone: the
     /// packets of a flow keep their order.
     fn choose(&self, fork: &Fork) -> usize;
+    /// The parameter `name`, if it has any.
+    fn get(&self, _name: &str) -> Option<Setting> {
+        None
+    }
 }
 
 /// A way to choose, as a scenario names it.
@@ -42,8 +46,6 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// With its source's parameters, except those that are set.
     pub choice: fn(&Tuning) -> Box<dyn PathChoice>,
-    /// The default of a parameter, as text.
-    pub default_of: fn(&str) -> Option<String>,
 }
 
 crate::named!(Entry, "path choice");
@@ -69,11 +71,6 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
 /// The one of that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     entries().find(|entry| entry.name == name)
-}
-
-/// The default of parameter `name` of `P`, for [`Entry::default_of`].
-pub fn default_of<P: Parameters + Default>(name: &str) -> Option<String> {
-    P::default().get(name).map(|setting| setting.to_string())
 }
 
 /// A way to choose with its parameters.

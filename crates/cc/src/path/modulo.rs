@@ -9,7 +9,6 @@ pub(super) static ENTRY: Entry = Entry {
     about: "by the number of the receiving host modulo the number of ways (D-mod-k)",
     parameters: &[],
     choice: |_| Box::new(Modulo),
-    default_of: |_| None,
 };
 
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! What rules of switches and their ways to choose paths declare (crates/cc, switch/ and path/), as keys of scenarios.
 
 use crate::key::{of_parameter, Key};
-use onramp_cc::{path, switch, Parameter};
+use onramp_cc::{path, switch, Parameter, Tuning};
 use std::sync::LazyLock;
 
 pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
@@ -11,8 +11,9 @@ pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         rule.parameters.iter().map(move |p| key(p, default(p)))
     });
     let of_paths = path::entries().flat_map(|paths| {
-        let keys = paths.parameters.iter();
-        keys.map(|p| key(p, (paths.default_of)(p.name)))
+        let choice = (paths.choice)(&Tuning::default());
+        let default = move |p: &Parameter| Some(choice.get(p.name)?.to_string());
+        paths.parameters.iter().map(move |p| key(p, default(p)))
     });
     of_rules.chain(of_paths).collect()
 });

@@ -3,22 +3,16 @@
 
 use super::*;
 use onramp_cc::Parameter;
-use onramp_keys::Value;
 
 impl Resolver<'_> {
     pub(super) fn host(&mut self) -> Option<Host> {
-        let (kind, cc) = (self.value(Host::kind), self.value_of::<Cc>(Host::cc));
+        let (kind, cc) = (self.value(Host::kind), self.value(Host::cc));
         if let Some(kind) = kind {
             self.refuse_other_hosts(kind);
         }
         let host: Option<Host> = self.section();
         let cc = self.check_cc(Host::cc, kind?, cc?)?;
         Some(Host { cc, ..host? })
-    }
-
-    /// A value of a type whose texts need no bounds.
-    fn value_of<T: Value<Bounds = ()>>(&self, path: &str) -> Option<T> {
-        T::read(&self.text(path)?, ()).ok()
     }
 
     /// Reports keys that only another kind of host has.

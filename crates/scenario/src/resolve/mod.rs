@@ -15,7 +15,7 @@ use crate::experiment::Experiment;
 use crate::files::Files;
 use crate::key::{Key, Scope};
 use crate::keys;
-use crate::values::{last_host, HOSTS};
+use crate::values::{last_host, names_hosts};
 use crate::*;
 use onramp_keys::{Absent, Section, Source};
 use onramp_units::{Bytes, Rate, Span};
@@ -127,7 +127,7 @@ impl<'a> Resolver<'a> {
         for (key, path) in keys {
             match (self.layer.get(&path), &key.absent) {
                 (Some(given), _) => match given.text() {
-                    Some(text) if key.form.placeholder() == HOSTS => self.exists(&path, text),
+                    Some(text) if names_hosts(key.form) => self.exists(&path, text),
                     Some(_) => {}
                     None => complete = None,
                 },
