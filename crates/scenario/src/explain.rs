@@ -185,9 +185,7 @@ fn worlds(key: &Key) -> String {
     if key.path != KindKeys::kind {
         return key.worlds();
     }
-    let in_rack = traffic::kinds().filter(|kind| kind.in_rack);
-    let names: Vec<&str> = in_rack.map(|kind| kind.name).collect();
-    format!("simulator; rack only `{}`", names.join("`, `"))
+    format!("simulator; rack only `{}`", traffic::in_rack().join("`, `"))
 }
 
 fn worlds_of(key: &Key, kind: &TrafficKind) -> String {

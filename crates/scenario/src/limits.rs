@@ -5,7 +5,7 @@ use crate::key::Rack;
 use crate::keys::Entry;
 use crate::setting::Setting;
 use crate::traffic::{self, KindKeys};
-use crate::{ClockSync, HostSettings, Run};
+use crate::{ClockSync, HostSettings, Run, Traffic};
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -104,11 +104,8 @@ pub fn rack_limits(run: &Run) -> Vec<RackLimit> {
     }
     limits.extend(probing(run));
     limits.extend(tunings(run));
-    let kept = run
-        .traffic
-        .iter()
-        .map(|traffic| traffic.generator().connections(run));
-    let connections = kept.sum();
+    let kept = |traffic: &Traffic| traffic.generator().connections(run);
+    let connections = run.traffic.iter().map(kept).sum();
     if connections > RACK_MAX_CONNECTIONS {
         limits.push(RackLimit::Connections { connections });
     }
@@ -158,10 +155,8 @@ fn fix(run: &Run, setting: &Setting) -> Option<String> {
         let has_kind = run.traffic[number].kind().in_rack;
         let is_kind = setting.key.path == KindKeys::kind;
         if is_kind || !has_kind {
-            let kinds = traffic::kinds().filter(|kind| kind.in_rack);
-            let names: Vec<&str> = kinds.map(|kind| kind.name).collect();
-            let fix = format!("set it to {}", names.join(" or "));
-            return (is_kind && !has_kind).then_some(fix);
+            let fix = || format!("set it to {}", traffic::in_rack().join(" or "));
+            return (is_kind && !has_kind).then(fix);
         }
     }
     match setting.key.in_rack() {

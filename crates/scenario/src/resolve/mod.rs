@@ -121,16 +121,21 @@ impl<'a> Resolver<'a> {
         S::read(self)
     }
 
-    /// Reports keys that must be given and are not, and hosts that do not exist. `None`: a key has no value.
+    /// Reports keys that must be given and are not, texts that are no value of a key, and hosts that do not exist. `None`: a
+    /// key has no value.
     fn require(&mut self, keys: impl Iterator<Item = (&'static Key, String)>) -> Option<()> {
         let mut complete = Some(());
         for (key, path) in keys {
             match (self.layer.get(&path), &key.absent) {
-                (Some(given), _) => match given.text() {
-                    Some(text) if names_hosts(key.form) => self.exists(&path, text),
-                    Some(_) => {}
-                    None => complete = None,
-                },
+                (Some(given), _) => {
+                    let text = given.text();
+                    if text
+                        .and_then(|text| self.checked(key, &path, text))
+                        .is_none()
+                    {
+                        complete = None;
+                    }
+                }
                 (None, Absent::Required) => {
                     self.missing(&path, key);
                     complete = None;
@@ -139,6 +144,19 @@ impl<'a> Resolver<'a> {
             }
         }
         complete
+    }
+
+    /// Checks a text that the file's reader has accepted. `--set` may have given its entry another kind since, whose key takes
+    /// other values.
+    fn checked(&mut self, key: &Key, path: &str, text: &str) -> Option<()> {
+        if let Err(wrong) = key.form.check(text) {
+            self.report(&[path], Problem::wrong(path, text, wrong));
+            return None;
+        }
+        if names_hosts(key.form) {
+            self.exists(path, text);
+        }
+        Some(())
     }
 
     /// Checks that the hosts of a text exist.

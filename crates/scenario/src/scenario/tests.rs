@@ -282,6 +282,21 @@ fn poisson_traffic_can_go_to_all_and_needs_a_load() {
 }
 
 #[test]
+fn another_kind_by_an_option_reads_the_keys_of_the_file_as_its_own() {
+    let of = |to: &str| {
+        let text = BASE.replace("fanout = 8\nsize = \"2 kB\"", &format!("to = {to}"));
+        let scenario = Scenario::parse_with(&text, "t", &[("traffic.0.kind", "long")]);
+        scenario.map_err(|errors| errors.to_string())
+    };
+    let text = "t:8: traffic.0.to is \"all\", expected a host's number";
+    assert_eq!(of("\"all\"").unwrap_err(), text);
+    assert_eq!(
+        text_of(&of("3").unwrap().runs()[0], "traffic.0.to"),
+        Some("3")
+    );
+}
+
+#[test]
 fn a_plan_too_large_for_memory_is_refused() {
     let entry = "[[traffic]]\nkind = \"incast\"\nfanout = 8\nsize = \"1 B\"\nload = 1\n";
     assert_eq!(

@@ -183,6 +183,12 @@ pub fn kinds() -> impl Iterator<Item = &'static TrafficKind> {
     BUILT_IN.iter().copied().chain(PLUGS.all().iter().copied())
 }
 
+/// Names of the kinds that the rack has too.
+pub(crate) fn in_rack() -> Vec<&'static str> {
+    let in_rack = kinds().filter(|kind| kind.in_rack);
+    in_rack.map(|kind| kind.name).collect()
+}
+
 /// The kind of that name.
 pub fn kind(name: &str) -> Option<&'static TrafficKind> {
     kinds().find(|kind| kind.name == name)
