@@ -2,7 +2,7 @@
 // Part of the build scripts and tests that compile BPF programs: one compiler, one set of flags.
 
 use libbpf_cargo::SkeletonBuilder;
-use std::{env, error::Error, path::Path};
+use std::{env, error::Error, fmt, path::Path};
 
 /// The compiler: CLANG, or clang-19.
 pub fn clang() -> String {
@@ -27,18 +27,33 @@ pub fn builder(source: &Path) -> SkeletonBuilder {
 }
 
 /// For build scripts: compiles a BPF program and writes its typed skeleton.
-#[allow(dead_code)] // tests only compile
+#[allow(dead_code)] // not all need it
 pub fn skeleton(source: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
-    // With the headers that it includes.
-    let own = source.parent().ok_or("a source has a directory")?;
+    watch(source);
+    let built = builder(source).build_and_generate(to);
+    built.map_err(|error| failed(source, &error))
+}
+
+/// For build scripts: compiles a BPF program.
+#[allow(dead_code)] // not all need it
+pub fn object(source: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+    watch(source);
+    let built = builder(source).obj(to).build();
+    built.map_err(|error| failed(source, &error))
+}
+
+/// A program changes with the headers that it includes.
+fn watch(source: &Path) {
+    let own = source.parent().expect("a source has a directory");
     for dir in [own.to_owned(), own.join("../law")] {
         if dir.is_dir() {
             println!("cargo:rerun-if-changed={}", dir.display());
         }
     }
     println!("cargo:rerun-if-env-changed=CLANG");
-    builder(source).build_and_generate(to).map_err(|error| {
-        let source = source.display();
-        format!("compiling {source} needs clang-19 (run `make setup`): {error:#}").into()
-    })
+}
+
+fn failed(source: &Path, error: &dyn fmt::Display) -> Box<dyn Error> {
+    let source = source.display();
+    format!("compiling {source} needs clang-19 (run `make setup`): {error:#}").into()
 }

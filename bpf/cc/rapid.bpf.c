@@ -9,9 +9,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set before loading. */
-struct onr_rapid_cfg cfg = { .min_rate = 1, .tau_ns = 1, .gamma = 1, .each = 1, .packet_bytes = 1 };
-const volatile u32 cap_packets = RECORDS;
+CONFIG(struct onr_rapid_cfg);
 
 /* Packets without a stamp that make a connection plain: before the first one, and after. */
 #define SILENT_FIRST 4
@@ -153,7 +151,7 @@ void BPF_PROG(rapid_cong_control, struct sock *sk)
 		as_reno(sk, acked);
 		return;
 	}
-	tcp->snd_cwnd = cap_packets < tcp->snd_cwnd_clamp ? cap_packets : tcp->snd_cwnd_clamp;
+	set_window(tcp, cfg.cap_packets < RECORDS ? cfg.cap_packets : RECORDS);
 	rate = rapid->flow.rate * (rapid->flow.in_start ? PACE_MARGIN_START : PACE_MARGIN);
 	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }

@@ -13,12 +13,12 @@
  * sender can compute a TSval from it. All other packets, and what is doubtful, pass unchanged. */
 #include "../kernel.bpf.h"
 #include "../packet.bpf.h"
+#include "config.bpf.h"
 #include "rapid.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set before loading. */
-struct onr_rapid_cfg cfg = { .min_rate = 1, .tau_ns = 1, .gamma = 1, .each = 1, .packet_bytes = 1 };
+CONFIG(struct onr_rapid_cfg);
 
 #define ARRIVALS 32u /* the last of a receiving connection; a power of two */
 #define TCP_BYTES 20 /* of a header without options */

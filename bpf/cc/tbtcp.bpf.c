@@ -8,8 +8,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set before loading. */
-const volatile struct onr_tbtcp_cfg cfg = { .eta_per_mille = 100, .most_cut = 1 };
+CONFIG(struct onr_tbtcp_cfg);
 
 /* In the socket. */
 struct tbtcp {
@@ -22,12 +21,6 @@ _Static_assert(sizeof(struct tbtcp) <= 13 * sizeof(u64), "icsk_ca_priv");
 static __always_inline struct tbtcp *state_of(struct tcp_sock *tcp)
 {
 	return (struct tbtcp *)tcp->inet_conn.icsk_ca_priv;
-}
-
-/* Windows do not shrink below two packets, nor does TCP's clamp let them grow above. */
-static __always_inline void set_window(struct tcp_sock *tcp, u32 window)
-{
-	tcp->snd_cwnd = window < tcp->snd_cwnd_clamp ? window : tcp->snd_cwnd_clamp;
 }
 
 SEC("struct_ops")
@@ -71,12 +64,11 @@ void BPF_PROG(tbtcp_cong_control, struct sock *sk)
 	struct tcp_sock *tcp = tcp_of(sk);
 	struct tbtcp *state = state_of(tcp);
 	struct delivered delivered = take_delivered(tcp, &state->seen);
-	struct onr_tbtcp_cfg law = { .eta_per_mille = cfg.eta_per_mille, .most_cut = cfg.most_cut };
 	u32 window = tcp->snd_cwnd;
 	u64 counted = state->counted;
 
 	if (delivered.marked) {
-		window = onr_tbtcp_cut(&law, window, delivered.marked);
+		window = onr_tbtcp_cut(&cfg, window, delivered.marked);
 		if (window < tcp->snd_ssthresh)
 			tcp->snd_ssthresh = window;
 	}
@@ -84,7 +76,7 @@ void BPF_PROG(tbtcp_cong_control, struct sock *sk)
 		if (window < tcp->snd_ssthresh) {
 			window += delivered.packets;
 		} else {
-			window = onr_tbtcp_grow(&law, &counted, window, delivered.packets);
+			window = onr_tbtcp_grow(&cfg, &counted, window, delivered.packets);
 			state->counted = counted;
 		}
 	}

@@ -12,6 +12,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "../../law/types.h"
+#include "config.bpf.h"
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0) /* of the headers, not of the kernel we run on */
 struct bpf_iter_num {
@@ -94,6 +95,12 @@ extern u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 static __always_inline struct tcp_sock *tcp_of(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
+}
+
+/* The congestion control bounds the window, and TCP's clamp does. */
+static __always_inline void set_window(struct tcp_sock *tcp, u32 window)
+{
+	tcp->snd_cwnd = window < tcp->snd_cwnd_clamp ? window : tcp->snd_cwnd_clamp;
 }
 
 /* ---- sender: what an acknowledgement has delivered ---- */

@@ -8,9 +8,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set before loading. */
-const volatile struct onr_timely_cfg cfg;
-const volatile u32 cap_packets = 1000; /* that may be in flight */
+CONFIG(struct onr_timely_cfg);
 
 #define FIRST_PACKETS 10 /* in the first round-trip time, as TCP's initial window */
 #define NS_PER_US 1000
@@ -25,26 +23,6 @@ _Static_assert(sizeof(struct timely) <= 13 * sizeof(u64), "icsk_ca_priv");
 static __always_inline struct timely *state_of(struct tcp_sock *tcp)
 {
 	return (struct timely *)tcp->inet_conn.icsk_ca_priv;
-}
-
-static __always_inline struct onr_timely_cfg law(void)
-{
-	struct onr_timely_cfg copy = {
-		.step = cfg.step,
-		.min_rate = cfg.min_rate,
-		.max_rate = cfg.max_rate,
-		.low_ns = cfg.low_ns,
-		.high_ns = cfg.high_ns,
-		.min_rtt_ns = cfg.min_rtt_ns,
-		.beta_q16 = cfg.beta_q16,
-		.ewma_q16 = cfg.ewma_q16,
-		.hyper_after = cfg.hyper_after,
-		.hyper = cfg.hyper,
-		.segment_bytes = cfg.segment_bytes,
-		.hyper_low = cfg.hyper_low,
-	};
-
-	return copy;
 }
 
 SEC("struct_ops")
@@ -75,7 +53,6 @@ void BPF_PROG(timely_pkts_acked, struct sock *sk, const struct ack_sample *sampl
 {
 	struct tcp_sock *tcp = tcp_of(sk);
 	struct timely *state = state_of(tcp);
-	struct onr_timely_cfg config = law();
 	struct onr_timely flow = state->flow;
 	s64 rtt_us = sample->rtt_us;
 	u32 bytes = sample->pkts_acked * tcp->mss_cache;
@@ -83,10 +60,9 @@ void BPF_PROG(timely_pkts_acked, struct sock *sk, const struct ack_sample *sampl
 	if (rtt_us <= 0)
 		return;
 	if (flow.rate) {
-		onr_timely_acked(&config, &flow, bytes, rtt_us * NS_PER_US, is_limited(tcp, flow.rate));
+		onr_timely_acked(&cfg, &flow, bytes, rtt_us * NS_PER_US, is_limited(tcp, flow.rate));
 	} else {
-		flow.rate = (u64)FIRST_PACKETS * tcp->mss_cache * US_PER_S / (u64)rtt_us;
-		onr_timely_bound(&config, &flow);
+		onr_timely_begin(&cfg, &flow, (u64)FIRST_PACKETS * tcp->mss_cache * US_PER_S / (u64)rtt_us);
 	}
 	state->flow = flow;
 }
@@ -100,7 +76,7 @@ void BPF_PROG(timely_cong_control, struct sock *sk)
 
 	if (!rate)
 		return;
-	tcp->snd_cwnd = cap_packets < tcp->snd_cwnd_clamp ? cap_packets : tcp->snd_cwnd_clamp;
+	set_window(tcp, cfg.cap_packets);
 	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
 }
 
@@ -109,12 +85,11 @@ void BPF_PROG(timely_set_state, struct sock *sk, u8 to)
 {
 	struct tcp_sock *tcp = tcp_of(sk);
 	struct timely *state = state_of(tcp);
-	struct onr_timely_cfg config = law();
 	struct onr_timely flow = state->flow;
 
 	if (to < TCP_CA_RECOVERY || BPF_CORE_READ_BITFIELD(&tcp->inet_conn, icsk_ca_state) >= TCP_CA_RECOVERY)
 		return;
-	onr_timely_loss(&config, &flow);
+	onr_timely_loss(&cfg, &flow);
 	state->flow = flow;
 }
 

@@ -92,7 +92,7 @@ ONR_FN u32 onr_rapid_gap_q16(u32 spread_q16, u32 i)
 		if (j == i)
 			own_q16 = part_q16;
 		sum_q16 += part_q16;
-		part_q16 = (part_q16 << 16) / spread_q16;
+		part_q16 = (part_q16 << 16) / onr_not_zero(spread_q16);
 	}
 	return (u32)(own_q16 * ONR_RAPID_RATES * ONR_ONE_Q16 / sum_q16);
 }
@@ -104,7 +104,7 @@ ONR_FN u64 onr_rapid_mean_gap_ns(const struct onr_rapid_cfg *cfg, const struct o
 }
 
 /* The time from the packet before `number` to this one, at its first transmission. */
-ONR_FN u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
+ONR_PUBLIC u64 onr_rapid_gap_ns(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number)
 {
 	u32 each = flow->each ? flow->each : 1, place = number - flow->first, position, spread_q16;
 
@@ -174,13 +174,14 @@ ONR_FN void onr_rapid_adapt(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 /* Packets at each rate of the next streams. */
 ONR_FN u32 onr_rapid_each(const struct onr_rapid_cfg *cfg, const struct onr_rapid *flow)
 {
-	u64 gap_ns = flow->rate ? (u64)cfg->packet_bytes * 1000000000 / flow->rate : 0, each = cfg->each;
+	u64 gap_ns = flow->rate ? (u64)cfg->packet_bytes * 1000000000 / flow->rate : 0;
+	u64 most = cfg->each < ONR_RAPID_EACH_MOST ? cfg->each : ONR_RAPID_EACH_MOST, each = most;
 
 	if (flow->in_start && gap_ns)
 		each = cfg->tau_ns / (gap_ns * ONR_RAPID_RATES);
 	if (each < ONR_RAPID_EACH_LEAST)
 		each = ONR_RAPID_EACH_LEAST;
-	return each < cfg->each ? (u32)each : cfg->each;
+	return (u32)(each < most ? each : most);
 }
 
 /* Streams begin anew with the packet `next`, which is sent next. */
@@ -204,8 +205,8 @@ ONR_FN void onr_rapid_restart(const struct onr_rapid_cfg *cfg, struct onr_rapid 
 }
 
 /* A timeout, or too many streams in a row with lost packets. */
-ONR_FN void onr_rapid_back_off(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
-			       u32 next)
+ONR_PUBLIC void onr_rapid_back_off(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
+				   u32 next)
 {
 	flow->rate /= 2;
 	flow->in_start = 0;
@@ -214,8 +215,8 @@ ONR_FN void onr_rapid_back_off(const struct onr_rapid_cfg *cfg, struct onr_rapid
 }
 
 /* Begins with a rate. */
-ONR_FN void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
-			    u64 rate, u32 next)
+ONR_PUBLIC void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream,
+				u64 rate, u32 next)
 {
 	flow->rate = rate;
 	flow->in_start = 1;
@@ -230,7 +231,7 @@ ONR_FN void onr_rapid_begin(const struct onr_rapid_cfg *cfg, struct onr_rapid *f
 }
 
 /* The first rate: an initial window in a round-trip time. */
-ONR_FN u64 onr_rapid_first_rate(const struct onr_rapid_cfg *cfg, u64 rtt_ns)
+ONR_PUBLIC u64 onr_rapid_first_rate(const struct onr_rapid_cfg *cfg, u64 rtt_ns)
 {
 	return (u64)ONR_RAPID_FIRST * cfg->packet_bytes * 1000000000 / (rtt_ns ? rtt_ns : 1);
 }
@@ -434,8 +435,8 @@ ONR_RAPID_APART enum onr_rapid_news onr_rapid_arrived_first(const struct onr_rap
 }
 
 /* A packet has arrived. Those of earlier streams than the first of the present kind only end a gap. */
-ONR_FN enum onr_rapid_news onr_rapid_arrived(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
-					     struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival)
+ONR_PUBLIC enum onr_rapid_news onr_rapid_arrived(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow,
+						 struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival)
 {
 	u32 packets = arrival->number - flow->last, place = arrival->number - flow->first;
 

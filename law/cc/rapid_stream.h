@@ -14,10 +14,10 @@
 #ifndef ONR_RAPID_STREAM_H
 #define ONR_RAPID_STREAM_H
 
-#include "../arith.h"
+#include "transport.h"
 
 #define ONR_RAPID_RATES 4u  /* N_r */
-#define ONR_RAPID_MOST 192u /* packets of a stream */
+#define ONR_RAPID_EACH_MOST 48u /* packets at each of these rates */
 /* Of a stream, and of the next one until the last wait ends. No power of two, because the compiler joins the checks of
  * several indices then, which the verifier does not follow. */
 #define ONR_RAPID_ENTRIES 240u
@@ -30,7 +30,7 @@ struct onr_rapid_cfg {
 	u32 fall_q16;	      /* 1 / eta, the part of the way down that an update goes */
 	u32 spread_q16;	      /* s, the ratio of neighbouring rates; above one */
 	u32 start_spread_q16; /* s in the start */
-	u32 each;	      /* N_p, packets at each rate; at most ONR_RAPID_MOST / ONR_RAPID_RATES */
+	u32 each;	      /* N_p, packets at each rate; 1 to ONR_RAPID_EACH_MOST */
 	u32 gamma;	      /* streams an update; at least 1 */
 	u32 patience;	      /* at least 1 */
 	u32 packet_bytes;     /* payload of a full packet */
@@ -40,7 +40,7 @@ struct onr_rapid_cfg {
 	u32 spike_fall_ns; /* ... and so much above the gap after it */
 	u32 passes;	   /* of BASS, at most; 0: none */
 	u32 standing_ns;   /* a queue from here on is drained */
-	u32 unused;
+	u32 cap_packets;   /* that may be in flight: the window, which is the sender's */
 };
 
 /* Packets that one acknowledgement reported, with the sum of their gaps. */

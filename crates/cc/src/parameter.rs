@@ -131,6 +131,50 @@ macro_rules! fields {
 
 fields!(f64: Fraction, u32: Count, Span: Span, Rate: Rate, bool: Flag);
 
+/// A value as law/cc has it: times in nanoseconds, rates in bytes a second up to 2^40, parts in units of 2^-16.
+pub trait InLaw<T> {
+    /// What is beyond the ends of `T` is at them.
+    fn in_law(self) -> T;
+}
+
+impl InLaw<u64> for Span {
+    #[inline]
+    fn in_law(self) -> u64 {
+        self.as_ns().max(0) as u64
+    }
+}
+
+impl InLaw<u32> for Span {
+    #[inline]
+    fn in_law(self) -> u32 {
+        self.as_ns().clamp(0, u32::MAX.into()) as u32
+    }
+}
+
+impl InLaw<u64> for Rate {
+    fn in_law(self) -> u64 {
+        (self.bits_per_s() / 8).clamp(1, 1 << 40)
+    }
+}
+
+impl InLaw<u32> for f64 {
+    fn in_law(self) -> u32 {
+        (self * 65_536.0).round() as u32
+    }
+}
+
+impl InLaw<u32> for u32 {
+    fn in_law(self) -> u32 {
+        self
+    }
+}
+
+impl InLaw<u32> for bool {
+    fn in_law(self) -> u32 {
+        self.into()
+    }
+}
+
 impl fmt::Display for Setting {
     /// As a scenario writes it. A fraction that would be long is one over a whole number, if it is
     /// one.
@@ -190,8 +234,42 @@ impl Bounds {
 /// Makes `Params` and `PARAMETERS` of a table: `"name" field: type = default, bounds, "meaning";`, where "name" is
 /// the last part of the key `cc.FAMILY.name`, or of another section (`in "network.": FAMILY`). Defaults may depend on the
 /// line rate, if it is named. Fields of the block `variant` are no keys: the variants of a congestion control differ in them.
+///
+/// For a congestion control whose arithmetic is in C, `FAMILY => TYPE { field: value }` names the structure of its
+/// configuration and the fields that are no parameters, and a row with `=> field` says which one it sets: as [`InLaw`]
+/// writes it, or as a function does (`=> field via function`). `Params::law` makes the structure, for the simulator and for
+/// the kernel.
 #[macro_export]
 macro_rules! parameters {
+    ($family:literal => $cfg:ident { $($fixed:tt)* }, |$line:ident| { $($table:tt)* }) => {
+        $crate::parameters! { $family, |$line| { $($table)* } }
+        $crate::parameters! { @law $cfg { $($table)* } { $($fixed)* } }
+    };
+    ($family:literal => $cfg:ident { $($fixed:tt)* }, { $($table:tt)* }) => {
+        $crate::parameters! { $family, { $($table)* } }
+        $crate::parameters! { @law $cfg { $($table)* } { $($fixed)* } }
+    };
+    (@law $cfg:ident
+        { $($name:literal $field:ident: $type:ty = $default:expr, $bounds:expr
+            $(=> $c:ident $(via $via:path)?)?, $meaning:expr;)* }
+        { $($fixed:tt)* }
+    ) => {
+        impl Params {
+            /// The configuration of its arithmetic.
+            pub fn law(&self) -> $cfg {
+                $cfg {
+                    $($($c: $crate::parameters!(@in_law self.$field $(, $via)?),)?)*
+                    $($fixed)*
+                }
+            }
+        }
+    };
+    (@in_law $value:expr) => {
+        $crate::InLaw::in_law($value)
+    };
+    (@in_law $value:expr, $via:path) => {
+        $via($value)
+    };
     ($family:literal, |$line:ident| { $($table:tt)* } $(variant { $($variant:tt)* })?) => {
         $crate::parameters! { @struct "cc." $family { $($table)* } { $($($variant)*)? } $line }
     };
@@ -210,7 +288,8 @@ macro_rules! parameters {
         }
     };
     (@struct $section:literal $family:literal
-        { $($name:literal $field:ident: $type:ty = $default:expr, $bounds:expr, $meaning:expr;)* }
+        { $($name:literal $field:ident: $type:ty = $default:expr, $bounds:expr
+            $(=> $c:ident $(via $via:path)?)?, $meaning:expr;)* }
         { $($(#[$doc:meta])* $extra:ident: $extra_type:ty = $extra_default:expr;)* }
         $line:ident
     ) => {

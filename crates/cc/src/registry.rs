@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! All congestion controls by their scenario names, and all keys that set their parameters.
 
-use crate::parameter::{Parameter, Setting};
+use crate::parameter::{Parameter, Setting, Tuning};
 use crate::{nic, tcp};
 use onramp_keys::{alternatives, Value, Wrong};
 use onramp_units::Rate;
@@ -58,12 +58,23 @@ impl Cc {
 
     /// Whether Linux has it under its scenario name, at least after `onramp cc load`.
     pub fn in_linux(self) -> bool {
-        matches!(self, Cc::Kernel(entry) if entry.linux != tcp::Linux::Lacks)
+        matches!(self, Cc::Kernel(entry) if !matches!(entry.linux, tcp::Linux::Lacks))
     }
 
     /// Whether `onramp cc load` gives it to Linux.
     pub fn is_loaded_by_us(self) -> bool {
-        matches!(self, Cc::Kernel(entry) if entry.linux == tcp::Linux::Loads)
+        self.in_kernel(&Tuning::default()).is_some()
+    }
+
+    /// The configuration that its program for Linux gets, with these parameters, if `onramp cc load` gives it to Linux.
+    pub fn in_kernel(self, given: &Tuning) -> Option<Vec<u8>> {
+        match self {
+            Cc::Kernel(entry) => match entry.linux {
+                tcp::Linux::Loads(configuration) => Some(configuration(given)),
+                tcp::Linux::Lacks | tcp::Linux::Has => None,
+            },
+            Cc::Nic(_) => None,
+        }
     }
 
     /// Whether its kernel asks for marks, without which it does not work.

@@ -7,14 +7,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use libbpf_rs::{ErrorKind, Link};
-use onramp_cc::{Cc, Setting, Tuning};
-use onramp_units::Rate;
+use libbpf_rs::ErrorKind;
+use onramp_cc::{Cc, Tuning};
 
 mod hooks;
-mod rapid;
-mod tbtcp;
-mod timely;
+mod objects;
 
 pub use hooks::Error as HookError;
 
@@ -22,35 +19,6 @@ pub use hooks::Error as HookError;
 pub const PINS: &str = "/sys/fs/bpf/onramp/cc";
 /// Those that the kernel has, separated by spaces.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-
-/// A congestion control of ours: its name in scenarios and in the kernel, and what registers it.
-struct Control {
-    name: &'static str,
-    register: Register,
-}
-
-/// How it is registered.
-enum Register {
-    /// By itself.
-    Alone(fn(&Settings) -> libbpf_rs::Result<Link>),
-    /// With programs for devices, which it pins in a directory.
-    Hooked(fn(&Settings, &Path) -> libbpf_rs::Result<Link>),
-}
-
-const CONTROLS: &[Control] = &[
-    Control {
-        name: "tbtcp",
-        register: Register::Alone(tbtcp::register),
-    },
-    Control {
-        name: "rapid",
-        register: Register::Hooked(rapid::register),
-    },
-    Control {
-        name: "timely",
-        register: Register::Alone(timely::register),
-    },
-];
 
 /// Why a congestion control cannot be loaded or unloaded.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +82,7 @@ fn needs(error: &libbpf_rs::Error) -> &'static str {
 
 /// Names of all that can be loaded.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    CONTROLS.iter().map(|control| control.name)
+    Cc::all().filter(|cc| cc.is_loaded_by_us()).map(Cc::name)
 }
 
 /// Names that sockets can have now, whoever has loaded them.
@@ -127,98 +95,29 @@ pub fn available() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Parameters of one of ours: those that are set, and defaults.
-pub struct Settings<'a> {
-    cc: Cc,
-    tuning: &'a Tuning,
-}
-
-impl Settings<'_> {
-    fn get(&self, parameter: &str) -> Setting {
-        // No default of a kernel's congestion control depends on it.
-        let line = Rate::from_bits_per_s(1).expect("above zero");
-        let default = || self.cc.default_of(parameter, line);
-        let value = self.tuning.get(parameter).or_else(default);
-        value.expect("the registry has this parameter")
-    }
-
-    fn fraction(&self, parameter: &str) -> f64 {
-        match self.get(parameter) {
-            Setting::Fraction(value) => value,
-            other => panic!("{parameter} is no fraction: {other}"),
-        }
-    }
-
-    fn q16(&self, parameter: &str) -> u32 {
-        (self.fraction(parameter) * 65536.0).round() as u32
-    }
-
-    /// Up to a second.
-    fn ns(&self, parameter: &str) -> u32 {
-        match self.get(parameter) {
-            Setting::Span(value) => (value.as_ps() / 1000) as u32,
-            other => panic!("{parameter} is no time: {other}"),
-        }
-    }
-
-    /// Any span.
-    fn span_ns(&self, parameter: &str) -> u64 {
-        match self.get(parameter) {
-            Setting::Span(value) => (value.as_ps() / 1000) as u64,
-            other => panic!("{parameter} is no time: {other}"),
-        }
-    }
-
-    fn flag(&self, parameter: &str) -> bool {
-        match self.get(parameter) {
-            Setting::Flag(value) => value,
-            other => panic!("{parameter} is no flag: {other}"),
-        }
-    }
-
-    fn bytes_per_s(&self, parameter: &str) -> u64 {
-        match self.get(parameter) {
-            Setting::Rate(value) => (value.bits_per_s() / 8).max(1),
-            other => panic!("{parameter} is no rate: {other}"),
-        }
-    }
-
-    fn count(&self, parameter: &str) -> u32 {
-        match self.get(parameter) {
-            Setting::Count(value) => value,
-            other => panic!("{parameter} is no count: {other}"),
-        }
-    }
-}
-
 /// Registers `name` with the kernel. `tuning` is within the bounds of the registry.
 ///
 /// # Errors
 ///
 /// See [`Error`]. Then nothing has changed.
 pub fn load(name: &str, tuning: &Tuning) -> Result<(), Error> {
-    let (control, path) = find(name)?;
-    let name = control.name;
+    let (cc, path) = find(name)?;
+    let name = cc.name();
     if available().is_ok_and(|names| names.iter().any(|n| n == name)) {
         return Err(Error::Present { name });
     }
-    let cc = Cc::named(name).expect("the registry has ours");
-    let settings = Settings { cc, tuning };
+    let configuration = cc.in_kernel(tuning).expect("ours have one");
     let pin = |path: &Path| {
         let path = path.to_owned();
         |source| Error::Pin { path, source }
     };
     std::fs::create_dir_all(PINS).map_err(pin(Path::new(PINS)))?;
-    let link = match control.register {
-        Register::Alone(register) => register(&settings),
-        Register::Hooked(register) => {
-            let directory = hooks_of(name);
-            remove_hooks(name)?; // of a load that was interrupted
-            std::fs::create_dir_all(&directory).map_err(pin(&directory))?;
-            register(&settings, &directory)
-        }
-    };
-    let pinned = link
+    let hooks = needs_hooks(name).then(|| hooks_of(name));
+    if let Some(directory) = &hooks {
+        remove_hooks(name)?; // of a load that was interrupted
+        std::fs::create_dir_all(directory).map_err(pin(directory))?;
+    }
+    let pinned = objects::register(name, &configuration, hooks.as_deref())
         .map_err(|source| Error::Kernel { name, source })
         .and_then(|mut link| {
             link.pin(&path)
@@ -239,7 +138,7 @@ pub fn is_loaded(name: &str) -> bool {
 /// Whether devices of a host that has `name` need programs of it.
 #[must_use]
 pub fn needs_hooks(name: &str) -> bool {
-    find(name).is_ok_and(|(control, _)| matches!(control.register, Register::Hooked(_)))
+    objects::hooks(name).is_some()
 }
 
 /// Attaches the programs of `name`, which is loaded, to a device of the calling thread's network namespace. They stay
@@ -249,8 +148,8 @@ pub fn needs_hooks(name: &str) -> bool {
 ///
 /// See [`Error`]. Then the device has not changed.
 pub fn hook(name: &str, dev: &str) -> Result<(), Error> {
-    let (control, path) = find(name)?;
-    let name = control.name;
+    let (cc, path) = find(name)?;
+    let name = cc.name();
     if !needs_hooks(name) {
         return Err(Error::NoHooks { name });
     }
@@ -266,15 +165,13 @@ pub fn hook(name: &str, dev: &str) -> Result<(), Error> {
 ///
 /// See [`Error`].
 pub fn unload(name: &str) -> Result<(), Error> {
-    let (control, path) = find(name)?;
+    let (cc, path) = find(name)?;
+    let name = cc.name();
     std::fs::remove_file(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Error::Absent {
-            name: control.name,
-            path,
-        },
+        io::ErrorKind::NotFound => Error::Absent { name, path },
         _ => Error::Pin { path, source },
     })?;
-    remove_hooks(control.name)
+    remove_hooks(name)
 }
 
 /// Where its programs and their links are pinned.
@@ -290,10 +187,11 @@ fn remove_hooks(name: &str) -> Result<(), Error> {
     }
 }
 
-fn find(name: &str) -> Result<(&'static Control, PathBuf), Error> {
-    let control = CONTROLS.iter().find(|control| control.name == name);
-    let control = control.ok_or_else(|| Error::Unknown { name: name.into() })?;
-    Ok((control, Path::new(PINS).join(control.name)))
+/// One of ours, and its pin.
+fn find(name: &str) -> Result<(Cc, PathBuf), Error> {
+    let cc = Cc::all().find(|cc| cc.is_loaded_by_us() && cc.name() == name);
+    let cc = cc.ok_or_else(|| Error::Unknown { name: name.into() })?;
+    Ok((cc, Path::new(PINS).join(name)))
 }
 
 #[cfg(test)]
@@ -301,13 +199,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_in_the_registry_and_in_linux_by_that_name() {
-        for name in names() {
-            assert!(name.len() < 16, "TCP_CA_NAME_MAX");
+    fn each_has_a_program_with_room_for_its_configuration_and_a_name_for_linux() {
+        for cc in Cc::all() {
+            let Some(configuration) = cc.in_kernel(&Tuning::default()) else {
+                continue;
+            };
+            assert!(cc.name().len() < 16, "TCP_CA_NAME_MAX: {cc}");
+            objects::open(cc.name(), &configuration).unwrap();
+            if let Some(hooks) = objects::hooks(cc.name()) {
+                objects::open(&hooks, &configuration).unwrap();
+            }
         }
-        let registered = Cc::all().filter(|cc| cc.is_loaded_by_us());
-        let registered: Vec<_> = registered.map(Cc::name).collect();
-        assert_eq!(names().collect::<Vec<_>>(), registered);
+    }
+
+    #[test]
+    fn no_program_is_for_nobody() {
+        let is_used = |object: &str| {
+            let name = object.strip_suffix(objects::HOOKS).unwrap_or(object);
+            names().any(|own| own == name)
+        };
+        for object in objects::names() {
+            assert!(is_used(object), "bpf/cc/{object}.bpf.c");
+        }
     }
 
     #[test]

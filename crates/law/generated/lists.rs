@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-// Written by examples/law-bindings.rs.
+// Written by examples/law-bindings.
 pub const LAWS: &[(Law, &str, &str)] = &[
     (Law::Off, "off", "measures and holds nothing"),
     (Law::Strawman, "strawman", "pauses a flow for as long as its delay is above T (eq. 2 of the paper)"),

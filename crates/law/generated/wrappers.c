@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later */
-/* Written by examples/law-bindings.rs. */
+/* Written by examples/law-bindings. */
 #include "../bpf/abi.h"
 #include "../law/clock.h"
 #include "../law/histogram.h"
-#include "../law/cc/rapid.h"
-#include "../law/cc/tbtcp.h"
-#include "../law/cc/timely.h"
 
 // Static wrappers
 
@@ -35,18 +32,3 @@ void onr_records_sent__extern(const struct onr_cfg *cfg, struct onr_flow *flow, 
 enum onr_verdict onr_records_orack__extern(const struct onr_cfg *cfg, struct onr_flow *flow, struct onr_records *records, u32 seq, s64 now_ns, s64 rx_mono_ns) { return onr_records_orack(cfg, flow, records, seq, now_ns, rx_mono_ns); }
 u32 onr_histogram_bucket__extern(u64 ns) { return onr_histogram_bucket(ns); }
 s64 onr_clock_offset__extern(s64 mono_ns, s64 offset_ns, s64 drift_q32, s64 reference_mono_ns) { return onr_clock_offset(mono_ns, offset_ns, drift_q32, reference_mono_ns); }
-u32 onr_rapid_denoise__extern(const struct onr_rapid_cfg *cfg, struct onr_rapid_stream *stream) { return onr_rapid_denoise(cfg, stream); }
-u64 onr_rapid_estimate__extern(const struct onr_rapid_cfg *cfg, const struct onr_rapid_stream *stream, u64 unknown_ns, u32 *is_found) { return onr_rapid_estimate(cfg, stream, unknown_ns, is_found); }
-u64 onr_rapid_gap_ns__extern(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u32 number) { return onr_rapid_gap_ns(cfg, flow, number); }
-void onr_rapid_adapt__extern(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, u64 estimate, u64 lasted_ns) { onr_rapid_adapt(cfg, flow, estimate, lasted_ns); }
-void onr_rapid_back_off__extern(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream, u32 next) { onr_rapid_back_off(cfg, flow, stream, next); }
-void onr_rapid_begin__extern(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream, u64 rate, u32 next) { onr_rapid_begin(cfg, flow, stream, rate, next); }
-u64 onr_rapid_first_rate__extern(const struct onr_rapid_cfg *cfg, u64 rtt_ns) { return onr_rapid_first_rate(cfg, rtt_ns); }
-enum onr_rapid_news onr_rapid_arrived__extern(const struct onr_rapid_cfg *cfg, struct onr_rapid *flow, struct onr_rapid_stream *stream, const struct onr_rapid_arrival *arrival) { return onr_rapid_arrived(cfg, flow, stream, arrival); }
-u32 onr_tbtcp_cut__extern(const struct onr_tbtcp_cfg *cfg, u32 window, u32 marks) { return onr_tbtcp_cut(cfg, window, marks); }
-u32 onr_tbtcp_grow__extern(const struct onr_tbtcp_cfg *cfg, u64 *counted, u32 window, u32 acked) { return onr_tbtcp_grow(cfg, counted, window, acked); }
-u32 onr_tbtcp_marks__extern(u64 *owed_q16, u32 packets, u32 queue_ns, u32 base_ns) { return onr_tbtcp_marks(owed_q16, packets, queue_ns, base_ns); }
-void onr_timely_bound__extern(const struct onr_timely_cfg *cfg, struct onr_timely *flow) { onr_timely_bound(cfg, flow); }
-void onr_timely_sample__extern(const struct onr_timely_cfg *cfg, struct onr_timely *flow, u64 bytes, u64 rtt_ns, u32 is_limited) { onr_timely_sample(cfg, flow, bytes, rtt_ns, is_limited); }
-void onr_timely_acked__extern(const struct onr_timely_cfg *cfg, struct onr_timely *flow, u32 bytes, u64 rtt_ns, u32 is_limited) { onr_timely_acked(cfg, flow, bytes, rtt_ns, is_limited); }
-void onr_timely_loss__extern(const struct onr_timely_cfg *cfg, struct onr_timely *flow) { onr_timely_loss(cfg, flow); }

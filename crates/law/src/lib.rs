@@ -18,6 +18,8 @@
 //! ```
 
 pub mod abi;
+#[allow(missing_docs, clippy::all)]
+pub mod cc;
 mod clock;
 mod config;
 pub mod defaults;
@@ -26,11 +28,8 @@ mod histogram;
 mod laws;
 mod least;
 mod nic;
-mod rapid;
 mod receiver;
 mod records;
-mod tbtcp;
-mod timely;
 #[cfg(test)]
 mod wire;
 
@@ -50,12 +49,9 @@ pub use histogram::{histogram_bound_ns, histogram_bucket, HISTOGRAM_BUCKETS};
 pub use laws::UnknownLaw;
 pub use least::Least;
 pub use nic::{Nic, NicCounts};
-pub use rapid::{Arrival, Estimate, Rapid, RapidConfig};
 pub use raw::{onr_law as Law, onr_verdict as Verdict};
 pub use receiver::{Hint, Receiver};
 pub use records::{next_sampled_byte, sampled_byte, Records};
-pub use tbtcp::Tbtcp;
-pub use timely::{Timely, TimelyConfig};
 
 /// Default distance of two sampled bytes in sequence space (law/sample.h).
 pub const SAMPLE_BYTES: u32 = raw::ONR_SAMPLE_BYTES;

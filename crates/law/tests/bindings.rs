@@ -3,7 +3,7 @@
 
 use std::fs;
 
-#[path = "../examples/law-bindings.rs"]
+#[path = "../examples/law-bindings/main.rs"]
 #[allow(dead_code)] // its main writes the files
 mod bindings;
 

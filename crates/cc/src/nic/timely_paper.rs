@@ -6,27 +6,27 @@
 
 use super::{red, scaled, Burst, Preset};
 use super::{Ack, Algorithm, Completion, CongestionControl, Feedback, Limits, Needs, PathFacts};
-use crate::parameter::{parameters, Bounds, PART, SHORT, STEP, TIMES};
+use crate::parameter::{parameters, Bounds, InLaw, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
-use onramp_law::{Timely, TimelyConfig};
+use onramp_law::cc::{self, TimelyCfg};
 use onramp_units::{Rate, Span};
 
 /// Of which a segment has whole packets.
 pub(super) const SEGMENT: Bounds = Bounds::Count(1_000, 1_000_000);
 
-parameters! { "timely_paper", |line| {
-    "t_low" low: Span = Span::from_us(50), SHORT, "Below this round-trip time the rate grows at any gradient. Must be at most `t_high`.";
-    "t_high" high: Span = Span::from_us(500), SHORT, "Above this round-trip time the rate shrinks at any gradient.";
-    "min_rtt" min_rtt: Span = Span::from_us(20), SHORT, "Round-trip time of the idle fabric, which scales the gradient.";
-    "alpha" ewma: f64 = 0.875, PART, "Weight of a new difference of round-trip times.";
-    "beta" decrease: f64 = 0.8, PART, "Fraction by which a gradient of 1 reduces the rate.";
-    "delta" step: Rate = scaled(line, 0.001), STEP, "Step of additive increase.";
-    "hai_falls" hyper_after: u32 = 5, TIMES, "Number of falling gradients in a row before the rate grows by `hai_steps`.";
-    "hai_steps" hyper: u32 = 5, Bounds::Count(1, 1000), "Steps of hyper-active increase.";
-    "hai_low" hyper_low: bool = false, Bounds::Flag, "Whether hyper-active increase counts every increase in a row, also below `t_low`, as the HPCC authors' code. `false`: only falling gradients above `t_low`, as algorithm 1.";
-    "min_rate" min_rate: Rate = scaled(line, 0.001), STEP, "Lower bound of the rate. The upper bound is the line's.";
+parameters! { "timely_paper" => TimelyCfg { max_rate: u64::MAX, cap_packets: u32::MAX }, |line| {
+    "t_low" t_low: Span = Span::from_us(50), SHORT => t_low_ns, "Below this round-trip time the rate grows at any gradient. Must be at most `t_high`.";
+    "t_high" t_high: Span = Span::from_us(500), SHORT => t_high_ns, "Above this round-trip time the rate shrinks at any gradient.";
+    "min_rtt" min_rtt: Span = Span::from_us(20), SHORT => min_rtt_ns, "Round-trip time of the idle fabric, which scales the gradient.";
+    "alpha" alpha: f64 = 0.875, PART => alpha_q16, "Weight of a new difference of round-trip times.";
+    "beta" beta: f64 = 0.8, PART => beta_q16, "Fraction by which a gradient of 1 reduces the rate.";
+    "delta" delta: Rate = scaled(line, 0.001), STEP => delta, "Step of additive increase.";
+    "hai_falls" hai_falls: u32 = 5, TIMES => hai_falls, "Number of falling gradients in a row before the rate grows by `hai_steps`.";
+    "hai_steps" hai_steps: u32 = 5, Bounds::Count(1, 1000) => hai_steps, "Steps of hyper-active increase.";
+    "hai_low" hai_low: bool = false, Bounds::Flag => hai_low, "Whether hyper-active increase counts every increase in a row, also below `t_low`, as the HPCC authors' code. `false`: only falling gradients above `t_low`, as algorithm 1.";
+    "min_rate" min_rate: Rate = scaled(line, 0.001), STEP => min_rate, "Lower bound of the rate. The upper bound is the line's.";
     "first_rate" first_rate: Rate = line, STEP, "The rate with which a flow begins.";
-    "segment_bytes" segment_bytes: u32 = 16_000, SEGMENT, "Payload that has one round-trip time and leaves as one burst.";
+    "segment_bytes" segment_bytes: u32 = 16_000, SEGMENT => segment_bytes, "Payload that has one round-trip time and leaves as one burst.";
     "burst_rate" burst_rate: Rate = line, STEP, "Rate within a burst (the paper's NIC pacing).";
     "outstanding" outstanding: u32 = 0, Bounds::Count(0, 1_000_000), "Number of segments that may be outstanding when another one begins (the paper's static limit, whose value it does not give). 0: no limit.";
 } }
@@ -50,28 +50,23 @@ impl Needs for Params {
 /// State of a flow.
 #[derive(Debug, Clone)]
 pub struct TimelyPaper {
-    law: Timely,
+    cfg: TimelyCfg,
+    flow: cc::Timely,
     burst: Burst,
     window_bytes: u64,
 }
 
 impl TimelyPaper {
     pub fn new(params: &Params, path: &PathFacts) -> TimelyPaper {
-        let mut law = Timely::new(&TimelyConfig {
-            low: params.low,
-            high: params.high,
-            min_rtt: params.min_rtt,
-            step: params.step,
-            bounds: (params.min_rate, path.line_rate),
-            beta: params.decrease,
-            ewma: params.ewma,
-            hyper: (params.hyper_after, params.hyper),
-            hyper_low: params.hyper_low,
-            segment_bytes: params.segment_bytes,
-        });
-        law.begin(params.first_rate.bits_per_s() / 8);
+        let cfg = TimelyCfg {
+            max_rate: path.line_rate.in_law(),
+            ..params.law()
+        };
+        let mut flow = cc::Timely::default();
+        cc::timely_begin(&cfg, &mut flow, params.first_rate.in_law());
         TimelyPaper {
-            law,
+            cfg,
+            flow,
             burst: Burst {
                 bytes: params.segment_bytes,
                 rate: params.burst_rate,
@@ -84,8 +79,7 @@ impl TimelyPaper {
     }
 
     fn rate(&self) -> Rate {
-        let bytes = self.law.bytes_per_s().expect("it has begun");
-        Rate::from_bits_per_s(bytes * 8).expect("at least the bound")
+        Rate::from_bits_per_s(self.flow.rate() * 8).expect("at least the bound")
     }
 }
 
@@ -99,7 +93,13 @@ impl CongestionControl for TimelyPaper {
             is_limited,
             ..
         } = *completion;
-        self.law.sample(bytes, rtt, is_limited);
+        cc::timely_sample(
+            &self.cfg,
+            &mut self.flow,
+            bytes,
+            rtt.in_law(),
+            is_limited.into(),
+        );
     }
 
     #[inline]

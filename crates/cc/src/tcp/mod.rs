@@ -127,14 +127,24 @@ pub struct RateSample {
 }
 
 /// Where Linux gets a congestion control from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Linux {
     /// It does not have it.
     Lacks,
     /// It has it, as stock kernels do.
     Has,
-    /// `onramp cc load` gives it the one of bpf/cc, with its parameters.
-    Loads,
+    /// `onramp cc load` gives it the one of bpf/cc with this configuration.
+    Loads(fn(&Tuning) -> Vec<u8>),
+}
+
+/// For [`Linux::Loads`]: the configuration of law/cc as the kernel's program has it.
+fn in_kernel<P: Parameters + Default, C: bytemuck::NoUninit>(
+    given: &Tuning,
+    law: impl Fn(&P) -> C,
+) -> Vec<u8> {
+    let mut params = P::default();
+    params.tune(given);
+    bytemuck::bytes_of(&law(&params)).to_vec()
 }
 
 /// A congestion control, as a scenario names it.

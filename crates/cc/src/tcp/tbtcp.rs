@@ -5,20 +5,25 @@
 //! runs too. Slow start, and what a loss takes, are as with DCTCP; slow start ends at the first mark.
 
 use super::reno::{self, Reno};
-use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
+use super::{in_kernel, Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
 use crate::parameter::{parameters, Bounds};
 use crate::FAIR;
+use onramp_law::cc::{self, TbtcpCfg};
 
-parameters! { "tbtcp", {
-    "eta" eta: f64 = 0.1, Bounds::Fraction(0.001, 1.0), "Growth of the window in a round trip after slow start, in packets. N flows keep a queue of N times this.";
-    "k" most_cut: u32 = 1, Bounds::Count(1, 64), "Packets that one mark takes from the window, at most half of it. Give switches `network.ecn.max_fraction` 1/k.";
+parameters! { "tbtcp" => TbtcpCfg {}, {
+    "eta" eta: f64 = 0.1, Bounds::Fraction(0.001, 1.0) => eta_per_mille via per_mille, "Growth of the window in a round trip after slow start, in packets. N flows keep a queue of N times this.";
+    "k" k: u32 = 1, Bounds::Count(1, 64) => k, "Packets that one mark takes from the window, at most half of it. Give switches `network.ecn.max_fraction` 1/k.";
 } }
+
+fn per_mille(part: f64) -> u32 {
+    (part * 1000.0).round() as u32
+}
 
 /// As the registry has it.
 pub(super) const ENTRY: Entry = Entry {
     name: "tbtcp",
     about: "Tiny Buffer TCP",
-    linux: Linux::Loads,
+    linux: Linux::Loads(|given| in_kernel(given, Params::law)),
     marks: true,
     short_segments: false,
     parameters: PARAMETERS,
@@ -30,7 +35,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 #[derive(Debug, Clone)]
 pub struct Tbtcp {
-    pub(super) law: onramp_law::Tbtcp,
+    cfg: TbtcpCfg,
+    /// What has not yet made a packet of growth.
+    counted: u64,
     /// Slow start, and what a loss takes.
     pub(super) reno: Reno,
 }
@@ -38,7 +45,8 @@ pub struct Tbtcp {
 impl Tbtcp {
     pub fn new(params: &Params) -> Tbtcp {
         Tbtcp {
-            law: onramp_law::Tbtcp::new(params.eta, params.most_cut),
+            cfg: params.law(),
+            counted: 0,
             reno: Reno::new(&reno::Params::default()),
         }
     }
@@ -47,13 +55,14 @@ impl Tbtcp {
 impl WindowControl for Tbtcp {
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         if acked.marked > 0 {
-            window.packets = self.law.cut(window.packets, acked.marked);
+            window.packets = cc::tbtcp_cut(&self.cfg, window.packets, acked.marked);
             window.slow_start_below = window.slow_start_below.min(window.packets);
         }
         if window.in_slow_start() {
             self.reno.on_ack(window, acked);
         } else if acked.may_grow {
-            window.packets = self.law.grow(window.packets, acked.packets);
+            let (counted, packets) = (&mut self.counted, window.packets);
+            window.packets = cc::tbtcp_grow(&self.cfg, counted, packets, acked.packets);
         }
     }
 

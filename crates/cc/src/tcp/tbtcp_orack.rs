@@ -7,8 +7,9 @@
 
 use super::tbtcp::{self, Tbtcp};
 use super::{Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
-use crate::parameter::{parameters, Bounds};
+use crate::parameter::{parameters, Bounds, InLaw};
 use crate::FAIR;
+use onramp_law::cc;
 use onramp_units::{Sim, Span, Time};
 
 /// Windows of packets that are acknowledged without an OR-ACK before the control is Reno.
@@ -38,6 +39,8 @@ pub(super) const ENTRY: Entry = Entry {
 #[derive(Debug, Clone)]
 pub struct TbtcpOrack {
     tbtcp: Tbtcp,
+    /// What has not yet made a mark.
+    owed_q16: u64,
     least: Span,
     idle: Idle,
     /// Packets acknowledged since the last OR-ACK.
@@ -67,8 +70,9 @@ impl TbtcpOrack {
         TbtcpOrack {
             tbtcp: Tbtcp::new(&tbtcp::Params {
                 eta: params.eta,
-                most_cut: 1,
+                k: 1,
             }),
+            owed_q16: 0,
             least: params.least,
             idle: Idle {
                 since: Time::ZERO,
@@ -84,9 +88,8 @@ impl TbtcpOrack {
         let queue = owd - self.idle.least(acked.now, owd);
         let packets = self.unseen.min(window);
         self.unseen = 0;
-        self.tbtcp
-            .law
-            .marks(packets, queue - self.least, acked.min_rtt)
+        let (queue_ns, base_ns) = ((queue - self.least).in_law(), acked.min_rtt.in_law());
+        cc::tbtcp_marks(&mut self.owed_q16, packets, queue_ns, base_ns)
     }
 }
 

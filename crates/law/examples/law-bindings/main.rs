@@ -7,18 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fmt::Write as _, fs};
 
+mod transports;
+
 /// The crate's folder: wrappers name headers from here.
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const LICENCE: &str = "SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later";
-const ORIGIN: &str = "Written by examples/law-bindings.rs.";
-const HEADERS: [&str; 6] = [
-    "bpf/abi.h",
-    "law/clock.h",
-    "law/histogram.h",
-    "law/cc/rapid.h",
-    "law/cc/tbtcp.h",
-    "law/cc/timely.h",
-];
+const ORIGIN: &str = "Written by examples/law-bindings.";
+const HEADERS: [&str; 3] = ["bpf/abi.h", "law/clock.h", "law/histogram.h"];
 
 fn main() {
     for (name, text) in generated() {
@@ -28,28 +23,53 @@ fn main() {
 }
 
 /// Name and text of each file.
-pub fn generated() -> [(&'static str, String); 3] {
+pub fn generated() -> Vec<(&'static str, String)> {
     find_libclang();
-    let scratch = env::temp_dir().join(format!("onramp-law-{}.c", std::process::id()));
-    let raw = raw(&scratch);
-    let wrappers = fs::read_to_string(&scratch).expect("bindgen has written it");
-    fs::remove_file(&scratch).expect("it is there");
-    let wrappers = wrappers.replace(&format!("{CRATE}/"), "../");
-    [
-        ("raw.rs", format!("// {LICENCE}\n// {ORIGIN}\n{raw}")),
-        (
-            "lists.rs",
-            format!("// {LICENCE}\n// {ORIGIN}\n{}", lists(&expanded_lists())),
-        ),
-        (
-            "wrappers.c",
-            format!("/* {LICENCE} */\n/* {ORIGIN} */\n{wrappers}"),
-        ),
+    let (laws, laws_c) = with_wrappers("law", |builder| written(laws(builder)));
+    let (cc, cc_c) = with_wrappers("cc", transports::generate);
+    let lists = lists(&expanded_lists());
+    let rust = |text| format!("// {LICENCE}\n// {ORIGIN}\n{text}");
+    let c = |text| format!("/* {LICENCE} */\n/* {ORIGIN} */\n{text}");
+    vec![
+        ("raw.rs", rust(laws)),
+        ("wrappers.c", c(laws_c)),
+        ("cc.rs", rust(cc)),
+        ("cc_wrappers.c", c(cc_c)),
+        ("lists.rs", rust(lists)),
     ]
 }
 
-fn raw(wrappers: &Path) -> String {
-    let mut builder = bindgen::Builder::default();
+/// What `generate` makes, and the C that makes its `static inline` functions callable.
+fn with_wrappers(
+    name: &str,
+    generate: impl FnOnce(bindgen::Builder) -> String,
+) -> (String, String) {
+    let path = env::temp_dir().join(format!("onramp-{name}-{}.c", std::process::id()));
+    let builder = bindgen::Builder::default()
+        .rustified_enum("onr_.*")
+        .derive_default(true)
+        .derive_eq(true)
+        .generate_comments(false)
+        .disable_header_comment()
+        .formatter(bindgen::Formatter::Prettyplease)
+        .wrap_static_fns(true)
+        .wrap_static_fns_path(&path);
+    let rust = generate(builder);
+    let wrappers = fs::read_to_string(&path).expect("bindgen has written it");
+    fs::remove_file(&path).expect("it is there");
+    (rust, wrappers.replace(&format!("{CRATE}/"), "../"))
+}
+
+/// What bindgen writes.
+fn written(builder: bindgen::Builder) -> String {
+    let bindings = builder.generate();
+    bindings
+        .unwrap_or_else(|error| panic!("law/*.h and bpf/abi.h: {error}"))
+        .to_string()
+}
+
+/// The laws, and what they and the kernel's programs share with Rust.
+fn laws(mut builder: bindgen::Builder) -> bindgen::Builder {
     for header in HEADERS {
         builder = builder.header(format!("{CRATE}/{header}"));
     }
@@ -66,25 +86,10 @@ fn raw(wrappers: &Path) -> String {
         .allowlist_function("onr_wire_(sample|has_enough|sooner_q16|least_ns)")
         .allowlist_function("onr_clock_offset")
         .allowlist_function("onr_histogram_bucket")
-        .allowlist_function(
-            "onr_rapid_(begin|first_rate|gap_ns|arrived|back_off|estimate|denoise|adapt)",
-        )
-        .allowlist_function("onr_tbtcp_(cut|grow|marks)")
-        .allowlist_function("onr_timely_(acked|bound|sample|loss)")
         .allowlist_var("ONR_.*")
-        .rustified_enum("onr_.*")
-        .derive_default(true)
-        .derive_eq(true)
-        .generate_comments(false)
-        .disable_header_comment()
-        .formatter(bindgen::Formatter::Prettyplease)
-        .wrap_static_fns(true)
-        .wrap_static_fns_path(wrappers)
         .parse_callbacks(Box::new(Rust))
-        .generate()
-        .unwrap_or_else(|error| panic!("law/*.h and bpf/abi.h: {error}"))
-        .to_string()
 }
+
 /// What becomes of C's names and structures.
 #[derive(Debug)]
 struct Rust;
