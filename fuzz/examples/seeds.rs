@@ -13,7 +13,29 @@ use onramp_units::Time;
 const TAG_BYTES: usize = 8;
 
 fn main() -> std::io::Result<()> {
-    let end = |last| SocketAddr::from(([10, 0, 0, last], onramp_clock::wire::PORT));
+    for (name, body) in bodies() {
+        let message = Message {
+            seq: 0,
+            term: 1,
+            body,
+        };
+        let datagram = message.encode(&Keys::well_known(), end(1), end(2));
+        let text = &datagram[..datagram.len() - TAG_BYTES];
+        std::fs::write(format!("fuzz/corpus/message/valid-{name}"), text)?;
+        std::fs::write(
+            format!("fuzz/corpus/message/cut-{name}"),
+            &text[..text.len() - 1],
+        )?;
+    }
+    Ok(())
+}
+
+fn end(last: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, last], onramp_clock::wire::PORT))
+}
+
+/// A body of each kind, with its name.
+fn bodies() -> [(&'static str, Body); 5] {
     let follows = Correction {
         reference: Time::from_ticks(1_000_000_000),
         offset_ns: 42,
@@ -58,7 +80,7 @@ fn main() -> std::io::Result<()> {
         wall: Some(wall),
         delays: vec![(end(3), delays)],
     };
-    let bodies = [
+    [
         ("probe", Body::Probe(Probe::default())),
         ("ack", Body::Ack(Probe::default())),
         (
@@ -71,20 +93,5 @@ fn main() -> std::io::Result<()> {
         ),
         ("verdict", Body::Verdict(verdict)),
         ("notice", Body::Notice { answers: 7 }),
-    ];
-    for (name, body) in bodies {
-        let message = Message {
-            seq: 0,
-            term: 1,
-            body,
-        };
-        let datagram = message.encode(&Keys::well_known(), end(1), end(2));
-        let text = &datagram[..datagram.len() - TAG_BYTES];
-        std::fs::write(format!("fuzz/corpus/message/valid-{name}"), text)?;
-        std::fs::write(
-            format!("fuzz/corpus/message/cut-{name}"),
-            &text[..text.len() - 1],
-        )?;
-    }
-    Ok(())
+    ]
 }

@@ -234,11 +234,6 @@ fn run_machine(
     let cache = cache();
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine{number}"));
     let guest = std::env::current_exe().expect("this program's path");
-    let program = |host: &Path, name: &str| GuestFile {
-        path: Path::new("/job").join(name),
-        content: Content::Host(stripped(host, &scratch.join(name))),
-    };
-    let of = |file: &str| names.iter().any(|name| name.starts_with(file));
     let io = |source| VmError::Io {
         path: scratch.clone(),
         source,
@@ -248,36 +243,11 @@ fn run_machine(
     command.extend(settings());
     command.extend(["./guest".to_owned(), guest::ALL.to_owned()]);
     command.extend(names.iter().map(|name| (*name).to_owned()));
-    let mut files = vec![
-        program(&guest, "guest"),
-        program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
-    ];
-    if of("studies::") {
-        files.extend(others(&cache, &scratch)?);
-    }
-    if of("chrony::") {
-        files.push(program(&cache.join("others/usr/sbin/chronyd"), "chronyd"));
-    }
+    let needs_companions = ["paths::", "beside::", "sockets::"]
+        .iter()
+        .any(|file| of(names, file));
     let kernel = kernel(&cache)?;
-    if of("refusals::") {
-        let modules = cache.join("kernel/usr/lib/modules").join(&kernel.release);
-        files.extend(
-            DRIVERS
-                .iter()
-                .filter_map(|name| driver(&modules, &scratch, name)),
-        );
-    }
-    if of("upgrades::") {
-        files.push(program(&older()?, "onramp-older"));
-    }
-    if of("fleets::") {
-        files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
-    }
-    let needs_companions = of("paths::") || of("beside::") || of("sockets::");
-    if needs_companions {
-        files.push(program(Path::new("/usr/sbin/nft"), "nft"));
-        files.push(program(Path::new("/usr/bin/wg"), "wg"));
-    }
+    let files = files(&guest, &kernel, names, needs_companions, &scratch)?;
     let job = Job {
         command,
         files,
@@ -305,6 +275,55 @@ fn run_machine(
     vm.run(&job, &AtomicBool::new(false), &mut logged)?
         .success()
         .map(drop)
+}
+
+/// Whether some of these facts are of this file.
+fn of(names: &[&str], file: &str) -> bool {
+    names.iter().any(|name| name.starts_with(file))
+}
+
+/// What the machine gets: the programs that its facts start, and the modules of their drivers.
+fn files(
+    guest: &Path,
+    kernel: &Kernel,
+    names: &[&str],
+    needs_companions: bool,
+    scratch: &Path,
+) -> Result<Vec<GuestFile>, VmError> {
+    let cache = cache();
+    let program = |host: &Path, name: &str| GuestFile {
+        path: Path::new("/job").join(name),
+        content: Content::Host(stripped(host, &scratch.join(name))),
+    };
+    let mut files = vec![
+        program(guest, "guest"),
+        program(Path::new(env!("CARGO_BIN_EXE_onramp")), "onramp"),
+    ];
+    if of(names, "studies::") {
+        files.extend(others(&cache, scratch)?);
+    }
+    if of(names, "chrony::") {
+        files.push(program(&cache.join("others/usr/sbin/chronyd"), "chronyd"));
+    }
+    if of(names, "refusals::") {
+        let modules = cache.join("kernel/usr/lib/modules").join(&kernel.release);
+        files.extend(
+            DRIVERS
+                .iter()
+                .filter_map(|name| driver(&modules, scratch, name)),
+        );
+    }
+    if of(names, "upgrades::") {
+        files.push(program(&older()?, "onramp-older"));
+    }
+    if of(names, "fleets::") {
+        files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
+    }
+    if needs_companions {
+        files.push(program(Path::new("/usr/sbin/nft"), "nft"));
+        files.push(program(Path::new("/usr/bin/wg"), "wg"));
+    }
+    Ok(files)
 }
 
 /// `ONRAMP_VM_LOG`: what guests print is shown at once.

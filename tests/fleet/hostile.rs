@@ -98,14 +98,14 @@ fn nonsense_in_etcd_is_refused_by_name_and_harms_nobody() {
     let mut silent = Registered::put(&fleet, members.collect());
     fleet.until("they are told of", |f| {
         f.running().all(|agent| {
-            let told = agent.status().membership.fleet.expect("in etcd");
-            told.refused.len() == nonsense.len() && told.nodes.len() == 104
+            let membership = agent.status().membership.fleet.expect("in etcd");
+            membership.refused.len() == nonsense.len() && membership.nodes.len() == 104
         })
     });
     fleet.watch(2);
     let status = fleet.agent(1).status();
-    let told = status.membership.fleet.expect("in etcd");
-    for (name, why) in &told.refused {
+    let membership = status.membership.fleet.expect("in etcd");
+    for (name, why) in &membership.refused {
         println!("{name}: {why}");
     }
     assert_eq!(
@@ -139,24 +139,8 @@ fn reports_to(socket: &UdpSocket, own: SocketAddr) -> HashMap<SocketAddr, u64> {
 
 /// Whoever has the oldest key leads, even if it lies. None of what it says is believed; when it is gone,
 /// another leads.
-#[test]
-fn a_leader_that_talks_nonsense_is_not_followed() {
-    let mut fleet = Fleet::empty(42, &[]);
-    let own = fleet.address(9);
-    let socket = UdpSocket::bind(own).expect("a free address");
-    let lease = fleet
-        .etcd
-        .put_member("liar", &record(&own.to_string(), VERSION), true);
-    (1..=3).for_each(|n| fleet.launch(n, &[]));
-    fleet.until("they follow it", |f| {
-        f.running().all(|agent| {
-            agent
-                .try_status()
-                .is_some_and(|s| s.membership.coordinator == Some(own) && s.membership.members == 4)
-        })
-    });
-    let term = fleet.agent(1).status().membership.term;
-    let reports = reports_to(&socket, own);
+/// Corrections that no host can follow.
+fn lies() -> [Correction; 5] {
     let sane = Correction {
         reference: Time::from_ticks(onramp_clock::stamps::now_mono_ns()),
         offset_ns: 0,
@@ -168,7 +152,7 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
             wander_per_s: 1e-8,
         },
     };
-    let lies = [
+    [
         Correction { drift: 0.5, ..sane },
         Correction {
             offset_ns: i64::MAX,
@@ -192,7 +176,28 @@ fn a_leader_that_talks_nonsense_is_not_followed() {
             },
             ..sane
         },
-    ];
+    ]
+}
+
+#[test]
+fn a_leader_that_talks_nonsense_is_not_followed() {
+    let mut fleet = Fleet::empty(42, &[]);
+    let own = fleet.address(9);
+    let socket = UdpSocket::bind(own).expect("a free address");
+    let lease = fleet
+        .etcd
+        .put_member("liar", &record(&own.to_string(), VERSION), true);
+    (1..=3).for_each(|n| fleet.launch(n, &[]));
+    fleet.until("they follow it", |f| {
+        f.running().all(|agent| {
+            agent
+                .try_status()
+                .is_some_and(|s| s.membership.coordinator == Some(own) && s.membership.members == 4)
+        })
+    });
+    let term = fleet.agent(1).status().membership.term;
+    let reports = reports_to(&socket, own);
+    let lies = lies();
     for (seq, lie) in (1u64..).zip(lies) {
         for n in 1..=3 {
             let verdict = Verdict {
@@ -381,8 +386,9 @@ fn nodes_of_another_protocol_are_named_and_never_followed() {
     let later = record(&host(43, 9), VERSION + 1);
     let mut later = Registered::put(&fleet, vec![("later".to_owned(), later)]);
     fleet.until("it is named", |f| {
-        let told = f.agent(1).status().membership.fleet.expect("in etcd");
-        told.nodes
+        let membership = f.agent(1).status().membership.fleet.expect("in etcd");
+        membership
+            .nodes
             .iter()
             .any(|node| node.name == "later" && node.protocol == VERSION + 1)
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! How large files and types are.
+//! How large files, functions and types are.
 
 /// Lines that are neither blank nor only a comment.
 pub fn lines_of_code(text: &str) -> usize {
@@ -14,6 +14,43 @@ pub fn lines_of_code(text: &str) -> usize {
         }
     }
     lines
+}
+
+/// The functions of a file, each with the functions in it, and their lines of code.
+pub fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let function = |(at, line): (usize, &&str)| {
+        // rustfmt closes a function where it opened it, clang-format at the left.
+        let indent = line.len() - line.trim_start().len();
+        let (name, end) = match rust_function(line) {
+            Some(name) => (name, format!("{}}}", &line[..indent])),
+            None => (c_function(line, lines.get(at + 1))?, "}".to_owned()),
+        };
+        let body = lines[at..].iter().take_while(|line| **line != end);
+        let body: Vec<&str> = body.copied().collect();
+        // One without a body, or on one line, is not long.
+        let head = body.iter().find(|line| line.ends_with(['{', ';', '}']))?;
+        let has_body = head.ends_with('{');
+        has_body.then(|| (name.to_owned(), lines_of_code(&body.join("\n")) + 1))
+    };
+    lines.iter().enumerate().filter_map(function).collect()
+}
+
+/// The name of a function of Rust that begins in this line.
+fn rust_function(line: &str) -> Option<&str> {
+    let (before, name) = line.split_once("fn ")?;
+    let is_word = |word: &str| {
+        ["const", "async", "unsafe", "extern", "\"C\""].contains(&word) || word.starts_with("pub")
+    };
+    let end = name.find(['(', '<'])?;
+    let is_definition = before.split_whitespace().all(is_word);
+    (is_definition && !name[..end].contains(' ')).then_some(&name[..end])
+}
+
+/// The name of a function of C whose head ends in this line, before the brace.
+fn c_function<'a>(line: &'a str, next: Option<&&str>) -> Option<&'a str> {
+    let is_head = next == Some(&"{") && !line.starts_with(['#', '/', ' ']);
+    is_head.then(|| line.trim())
 }
 
 /// The structs of a Rust file, and how many public fields each has.
@@ -60,4 +97,14 @@ fn public_fields_are_those_with_any_pub() {
                 struct B;\npub struct C {\n    pub four: u8,\n}\n";
     let expected = [("A".to_owned(), 2), ("C".to_owned(), 1)];
     assert_eq!(public_fields(text), expected);
+}
+
+#[test]
+fn functions_are_found_with_their_bodies() {
+    let text = "fn one() {}\n\nimpl A {\n    pub(crate) const fn two<T>(\n        a: T,\n    ) -> T {\n        // why\n        \
+                a\n    }\n}\ntrait B {\n    fn three();\n    fn four() {\n        four()\n    }\n}\n";
+    let expected = [("two".to_owned(), 5), ("four".to_owned(), 3)];
+    assert_eq!(functions(text), expected);
+    let c = "static int five(int a,\n\t\tint b)\n{\n\treturn a;\n}\n";
+    assert_eq!(functions(c), [("int b)".to_owned(), 4)]);
 }

@@ -14,10 +14,11 @@ mod settings;
 mod values;
 
 pub use class::{Class, Ports};
-pub use configuration::{Configuration, Daemon, DEFAULT_FILE};
+pub use configuration::{Configuration, DEFAULT_FILE};
 pub use error::Errors;
 pub use explain::{explain, explain_markdown};
 pub use given::{AgentOptions, ClockOptions, DoctorOptions, Given, Offered};
+pub use key::Daemon;
 pub use keys::{Config, EtcdKeys, FleetKeys, LawKeys, LinkKeys, TraceKeys, BPFFS};
 pub use values::{
     Addresses, CgroupPath, ClockError, ClockSource, Others, Pace, Path, Stamp, Threshold,

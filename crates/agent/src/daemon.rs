@@ -22,6 +22,7 @@ use anyhow::{bail, Context, Result};
 use nix::{poll::PollTimeout, sys::signalfd::SignalFd};
 use tracing::{info, warn};
 
+use onramp_clock::keys::Keys;
 use onramp_clock::stamps::now_mono_ns;
 use onramp_law::abi::{onr_clock_params, onr_peer, COUNTERS, ONR_NO_OWD};
 
@@ -30,12 +31,10 @@ use onramp_status::{
     Request, Status,
 };
 
-use crate::capabilities;
-use crate::cgroup;
 use crate::config::{self, AgentOptions, Config, Configuration, Given, Threshold};
 use crate::datapath::pace::Pacing;
 use crate::datapath::pins::{self, BpfFs};
-use crate::datapath::{join, Datapath, Setting};
+use crate::datapath::{join, kept, Datapath, InitialMaps};
 use crate::devices::{self, Link, Named};
 use crate::floor::Floors;
 use crate::metrics::{self, Snapshot};
@@ -48,6 +47,7 @@ use crate::silence::Silence;
 use crate::source::Source;
 use crate::trace::Trace;
 use crate::trouble::Trouble;
+use crate::{capabilities, cgroup};
 use members::{Claim, Member};
 use sockets::Sockets;
 
@@ -88,6 +88,38 @@ struct Daemon {
 /// # Errors
 /// An option is refused, or the data path cannot be attached, renewed or removed.
 pub fn run(options: &AgentOptions) -> Result<()> {
+    let config = configuration(options)?;
+    devices::check(&config.devices)?;
+    check_privilege()?;
+    capabilities::allow_maps();
+    capabilities::keep_only(config.capabilities())?;
+    let netns = netns_inode().context("reading the network namespace")?;
+    let paths = socket_paths(&config, netns);
+    refuse_second(&paths)?;
+    let (keys, peers) = (config.keys()?, config.peers()?);
+    let claims = claims(&config)?;
+    prepare_pins(&config.bpffs);
+    let signals = block_signals()?;
+    let (sockets, doors) = Sockets::open(netns, &paths)?;
+    let _port = OrackPort::bind();
+    let clock = config.clock_source()?;
+    let clock_door = ClockDoor::open(&clock, netns)?;
+    serve_metrics(&config, &clock, sockets.first())?;
+    tell_missing(&config.classes);
+    let mut daemon = Daemon::new(options.0.clone(), config, (keys, peers), sockets, clock)?;
+    daemon.attach_all(claims)?;
+    daemon.pace();
+    daemon.warn_of_lacks();
+    daemon.notifier.ready(&daemon.summary());
+    let outcome = daemon.serve(&signals, &doors, clock_door.as_ref().map(|door| &door.door));
+    daemon.notifier.stopping();
+    daemon.end_trace();
+    drop(clock_door);
+    daemon.finish(outcome)
+}
+
+/// The configuration, with the devices of the default routes unless it names some.
+fn configuration(options: &AgentOptions) -> Result<Configuration> {
     let mut config = Configuration::load(&options.0, config::Daemon::Agent)?;
     if config.devices.is_empty() {
         config.devices = devices::of_default_routes()?;
@@ -103,13 +135,12 @@ pub fn run(options: &AgentOptions) -> Result<()> {
             ineffective.join(", ")
         );
     }
-    devices::check(&config.devices)?;
-    check_privilege()?;
-    capabilities::allow_maps();
-    capabilities::keep_only(config.capabilities())?;
-    let netns = netns_inode().context("reading the network namespace")?;
-    let paths = socket_paths(&config, netns);
-    for socket in &paths {
+    Ok(config)
+}
+
+/// Fails if a daemon answers at one of the sockets.
+fn refuse_second(paths: &[PathBuf]) -> Result<()> {
+    for socket in paths {
         if let Ok(other) = query::<Status>(socket) {
             let held = other.devices.iter().map(|dev| dev.name.as_str());
             let missing = other.health.missing_devices.iter().map(String::as_str);
@@ -121,103 +152,31 @@ pub fn run(options: &AgentOptions) -> Result<()> {
             );
         }
     }
+    Ok(())
+}
 
-    let keys = config.keys()?;
-    let peers = config.peers()?;
-    let named = |dev: &String| Named::new(dev, devices::index(dev));
-    let named = config.devices.iter().map(named).collect();
-    let claims = claims(&config)?;
-    prepare_pins(&config.bpffs);
-    let signals = block_signals()?;
-    let (sockets, doors) = Sockets::open(netns, &paths)?;
-    let _port = OrackPort::bind();
-    let mut clock = config.clock_source()?;
-    let clock_socket = clock_socket_path(netns);
-    let clock_door = match clock.part() {
-        Some(_) => Some(Door::open(&clock_socket)?),
-        None => None,
-    };
-    serve_metrics(&config, &clock, sockets.first())?;
-    tell_missing(&config.classes);
-    let mut floors = Floors::default();
-    let params = renew::params(&mut clock, &config, &mut floors);
-    let setting = Setting {
-        keys,
-        peers: peers.prefixes().to_vec(),
-        served: config.peers.serve.clone(),
-        rules: rules(
-            &config.classes,
-            config.others,
-            &floors,
-            devices::index,
-            cgroup::find,
-        ),
-        clock: params,
-    };
-    let trace = traced::begin(&config, clock.name())?;
-    let mut daemon = Daemon {
-        given: options.0.clone(),
-        notifier: Notifier::from_env(),
-        datapath: Datapath::new(config.path, &config.bpffs, config.limits.flows, setting),
-        named,
-        members: vec![],
-        sockets,
-        clock,
-        params,
-        floors,
-        peers,
-        silence: Silence::default(),
-        checked_mono_ns: now_mono_ns(),
-        health: Health::default(),
-        qdisc_trouble: Trouble::of("the root qdisc is not watched"),
-        front_trouble: Trouble::of("the order of the tcx programs is not watched"),
-        member_trouble: Trouble::of("not all devices are held"),
-        peer_trouble: Trouble::of("what is known of peers is not up to date"),
-        trace,
-        trace_trouble: Trouble::of("the flows are not looked at for the trace"),
-        pacing: None,
-        pacing_trouble: Trouble::of(
-            "TCP does not space its segments, as it did with fq, and sends each window in bursts",
-        ),
-        thresholds: BTreeMap::new(),
-        config,
-    };
-    daemon.attach_all(claims)?;
-    daemon.pace();
-    let config = &daemon.config;
-    if config.peers.key_file.is_none() {
-        warn!(
-            "OR-ACKs are not authenticated: anyone who can send packets to this host can pause its \
-             flows, for up to {} at a time; make a key with onramp keygen, and name it with --key-file",
-            config.law.max_pause
-        );
-    }
-    let names = daemon.names();
-    info!("{}", daemon.summary());
-    if daemon.peers.are_none() {
-        warn!(
-            "no host is a peer, so nothing is held: {names} has no subnet, and --clock {} no members; add \
-             --peers, e.g. --peers 10.0.0.0/8",
-            daemon.clock.name()
-        );
-    }
+/// Where `onramp clock` asks a daemon that synchronises clocks. The socket goes with it.
+struct ClockDoor {
+    door: Door,
+    path: PathBuf,
+}
 
-    daemon.notifier.ready(&daemon.summary());
-    let outcome = daemon.serve(&signals, &doors, clock_door.as_ref());
-    daemon.notifier.stopping();
-    daemon.end_trace();
-    if clock_door.is_some() {
-        let _ = std::fs::remove_file(&clock_socket);
+impl ClockDoor {
+    /// None for a clock that others synchronise.
+    fn open(clock: &Source, netns: u64) -> Result<Option<Self>> {
+        if clock.part().is_none() {
+            return Ok(None);
+        }
+        let path = clock_socket_path(netns);
+        let door = Door::open(&path)?;
+        Ok(Some(Self { door, path }))
     }
-    if matches!(outcome, Ok(Asked::HandOver)) {
-        info!(
-            "{} is left to the next daemon; onramp detach restores it",
-            daemon.names()
-        );
-        return Ok(());
+}
+
+impl Drop for ClockDoor {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path); // the next daemon replaces what stays
     }
-    let detached = daemon.detach_all();
-    outcome.and(detached)
 }
 
 /// The devices to attach to, all of which the configuration fits and no other daemon has.
@@ -235,7 +194,7 @@ fn claims(config: &Config) -> Result<Vec<Claim>> {
 
 /// Removes pins that nobody uses any more, and says whether this daemon will have some.
 fn prepare_pins(bpffs: &Path) {
-    match pins::sweep(bpffs) {
+    match kept::sweep(bpffs) {
         Ok(gone) if gone.is_empty() => {}
         Ok(gone) => info!(
             "removed the pins of devices that have gone: {}",
@@ -285,6 +244,93 @@ fn socket_paths(config: &Config, netns: u64) -> Vec<PathBuf> {
 }
 
 impl Daemon {
+    /// A daemon without devices.
+    fn new(
+        given: Given,
+        config: Configuration,
+        (keys, peers): (Keys, Peers),
+        sockets: Sockets,
+        mut clock: Source,
+    ) -> Result<Self> {
+        let mut floors = Floors::default();
+        let params = renew::params(&mut clock, &config, &mut floors);
+        let rules = rules(
+            &config.classes,
+            config.others,
+            &floors,
+            devices::index,
+            cgroup::find,
+        );
+        let maps = InitialMaps {
+            keys,
+            peers: peers.prefixes().to_vec(),
+            served: config.peers.serve.clone(),
+            rules,
+            clock: params,
+        };
+        let named = |dev: &String| Named::new(dev, devices::index(dev));
+        Ok(Self {
+            given,
+            notifier: Notifier::from_env(),
+            datapath: Datapath::new(config.path, &config.bpffs, config.limits.flows, maps),
+            named: config.devices.iter().map(named).collect(),
+            members: vec![],
+            sockets,
+            trace: traced::begin(&config, clock.name())?,
+            clock,
+            params,
+            floors,
+            peers,
+            silence: Silence::default(),
+            checked_mono_ns: now_mono_ns(),
+            health: Health::default(),
+            qdisc_trouble: Trouble::of("the root qdisc is not watched"),
+            front_trouble: Trouble::of("the order of the tcx programs is not watched"),
+            member_trouble: Trouble::of("not all devices are held"),
+            peer_trouble: Trouble::of("what is known of peers is not up to date"),
+            trace_trouble: Trouble::of("the flows are not looked at for the trace"),
+            pacing: None,
+            pacing_trouble: Trouble::of(
+                "TCP does not space its segments, as it did with fq, and sends each window in bursts",
+            ),
+            thresholds: BTreeMap::new(),
+            config,
+        })
+    }
+
+    /// Says what it does, and what keeps it from holding or lets others make it hold.
+    fn warn_of_lacks(&self) {
+        if self.config.peers.key_file.is_none() {
+            warn!(
+                "OR-ACKs are not authenticated: anyone who can send packets to this host can pause its \
+                 flows, for up to {} at a time; make a key with onramp keygen, and name it with --key-file",
+                self.config.law.max_pause
+            );
+        }
+        info!("{}", self.summary());
+        if self.peers.are_none() {
+            warn!(
+                "no host is a peer, so nothing is held: {} has no subnet, and --clock {} no members; add \
+                 --peers, e.g. --peers 10.0.0.0/8",
+                self.names(),
+                self.clock.name()
+            );
+        }
+    }
+
+    /// Restores the devices, or leaves them to the next daemon if it was asked for that.
+    fn finish(mut self, outcome: Result<Asked>) -> Result<()> {
+        if matches!(outcome, Ok(Asked::HandOver)) {
+            info!(
+                "{} is left to the next daemon; onramp detach restores it",
+                self.names()
+            );
+            return Ok(());
+        }
+        let detached = self.detach_all();
+        outcome.and(detached)
+    }
+
     /// What it does with its devices.
     fn doing(&self) -> &'static str {
         match self.config.observe {

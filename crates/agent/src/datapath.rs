@@ -30,10 +30,11 @@ mod device;
 pub(crate) mod edge;
 mod edt;
 mod flows;
+mod found;
 mod grow;
 mod holder;
 mod hooks;
-mod kept;
+pub mod kept;
 pub(crate) mod netlink;
 mod object;
 pub mod pace;
@@ -44,7 +45,7 @@ mod shared;
 mod tc;
 mod tcx;
 
-use edge::Place;
+use edge::NetDevice;
 use kept::Kept;
 use pins::Pins;
 
@@ -72,7 +73,7 @@ pub struct Datapath {
     /// Where BPF objects stay for the next daemon.
     bpffs: PathBuf,
     shared: Shared,
-    setting: Setting,
+    setting: InitialMaps,
     max_flows: u32,
     /// The numbers of the qdiscs of all devices.
     numbers: BTreeSet<u32>,
@@ -83,7 +84,7 @@ pub struct Datapath {
 }
 
 /// What the maps get when the first device is attached.
-pub struct Setting {
+pub struct InitialMaps {
     pub keys: Keys,
     pub peers: Vec<Prefix>,
     pub served: Vec<Prefix>,
@@ -101,7 +102,7 @@ pub fn kind_of(ifindex: i32) -> Result<Option<String>> {
 
 impl Datapath {
     /// On no device yet. Holds by `path`, on devices whose configuration does not say that the daemon observes.
-    pub fn new(path: Path, bpffs: &FilePath, max_flows: u32, setting: Setting) -> Self {
+    pub fn new(path: Path, bpffs: &FilePath, max_flows: u32, setting: InitialMaps) -> Self {
         Self {
             path,
             bpffs: bpffs.to_owned(),
@@ -119,7 +120,7 @@ impl Datapath {
     /// # Errors
     /// The device is as it was before.
     pub fn attach(&mut self, ifindex: i32, cfg: &onr_dev_cfg) -> Result<OnDevice> {
-        let place = Place::of(ifindex)?;
+        let place = NetDevice::of(ifindex)?;
         let pins = Pins::of(&self.bpffs, place.name());
         let mut cfg = onr_dev_cfg {
             own_secret: self.own_secret,
@@ -135,7 +136,7 @@ impl Datapath {
     }
 
     /// What a former daemon left on a device, if this one can go on with it.
-    fn kept(&mut self, pins: &Pins, place: Place, cfg: &onr_dev_cfg) -> Option<Kept> {
+    fn kept(&mut self, pins: &Pins, place: NetDevice, cfg: &onr_dev_cfg) -> Option<Kept> {
         self.shared.leave_device();
         let kept = Kept::find(pins, place, cfg, &self.shared);
         let kept = kept.unwrap_or_else(|error| {
@@ -154,7 +155,7 @@ impl Datapath {
             ..*cfg
         };
         let numbers = kept.numbers();
-        let device = kept.go_on(&mut self.shared, &cfg)?;
+        let device = OnDevice::go_on(kept, &mut self.shared, &cfg)?;
         if is_first {
             self.epoch = self.setting.renew(&self.shared)?;
         }
@@ -165,7 +166,7 @@ impl Datapath {
 
     fn attach_anew(
         &mut self,
-        place: Place,
+        place: NetDevice,
         pins: Option<&Pins>,
         cfg: &onr_dev_cfg,
     ) -> Result<OnDevice> {
@@ -382,7 +383,7 @@ fn free_numbers(taken: &BTreeSet<u32>, number: u32) -> Result<Vec<u32>> {
     Ok(free)
 }
 
-impl Setting {
+impl InitialMaps {
     /// Fills the maps when they are new.
     fn fill(&self, shared: &Shared) -> Result<()> {
         for (name, prefixes) in [("served", &self.served), ("prefixes", &self.peers)] {

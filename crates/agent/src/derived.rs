@@ -15,7 +15,7 @@ use crate::config::{ClockSource, Config, LawKeys, LinkKeys, Pace, Stamp, Thresho
 use crate::datapath::edge;
 use crate::peers::Peers;
 use crate::prefix::Prefix;
-use crate::source::{Phc, Place, Source, System};
+use crate::source::{Phc, PhcDevice, Source, System};
 use crate::{
     capabilities,
     devices::{attribute, Link},
@@ -171,10 +171,10 @@ impl Config {
     }
 
     /// Where the PTP hardware clock is.
-    fn phc(&self) -> Result<Place> {
+    fn phc(&self) -> Result<PhcDevice> {
         match (&self.clock.device, self.devices.first()) {
-            (Some(path), _) => Ok(Place::File(path.clone())),
-            (None, Some(dev)) => Ok(Place::NetDevice(dev.clone())),
+            (Some(path), _) => Ok(PhcDevice::File(path.clone())),
+            (None, Some(dev)) => Ok(PhcDevice::NetDevice(dev.clone())),
             (None, None) => bail!("clock.source is phc, and there is no device; set clock.device"),
         }
     }

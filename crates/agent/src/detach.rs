@@ -9,8 +9,9 @@ use onramp_status::{clock_socket_path, netns_inode, query, socket_path, Status, 
 use crate::{
     config::BPFFS,
     datapath::{
-        edge::{restore_left, Place},
-        pins::{self, Pins},
+        edge::{restore_left, NetDevice},
+        kept,
+        pins::Pins,
         remove_filters,
     },
     devices::{self, Lock},
@@ -44,7 +45,7 @@ pub fn detach(dev: Option<&str>, bpffs: Option<&Path>) -> Result<Vec<String>> {
             removed.push(format!("{name}: {}", parts.join(", ")));
         }
     }
-    for gone in pins::sweep(bpffs)? {
+    for gone in kept::sweep(bpffs)? {
         removed.push(format!("{gone}: the pins of a device that has gone"));
     }
     if dev.is_none() {
@@ -62,7 +63,7 @@ fn detach_one(dev: &str, netns: u64, bpffs: &Path) -> Result<Vec<String>> {
     let ifindex = devices::index(dev).with_context(|| {
         format!("--dev is {dev}, which is not a network device here; ip link lists them")
     })?;
-    let place = Place::of(ifindex)?;
+    let place = NetDevice::of(ifindex)?;
     let _lock = Lock::take(place.lock_file())?;
     let mut removed = vec![];
     let has_pins = Pins::of(bpffs, place.name()).map_or(Ok(false), |pins| pins.clear())?;

@@ -21,7 +21,7 @@ use onramp_clock::{
     registry::{check_address, check_name},
     roster::Roster,
     stamps::Socket,
-    status::{FleetClock, Status, Way},
+    status::{FleetClock, OneWayDelays, Status},
     wire::PORT,
 };
 use onramp_sync::synthetic::Synthetic;
@@ -51,7 +51,7 @@ impl Part {
     }
 
     /// Minimum one-way delays to the neighbours.
-    pub fn delays(&self) -> Vec<Way> {
+    pub fn delays(&self) -> Vec<OneWayDelays> {
         self.host.delays()
     }
 
@@ -321,10 +321,10 @@ mod tests {
             ("http://", ""),
             ("", ""),
         ] {
-            let told = is(url).expect_err(url);
+            let message = is(url).expect_err(url);
             assert!(
-                told.contains(why) && told.contains(&format!("--etcd {url}")),
-                "{told}"
+                message.contains(why) && message.contains(&format!("--etcd {url}")),
+                "{message}"
             );
         }
     }

@@ -77,7 +77,7 @@ const OWNER_ONLY: u32 = 0o600;
 /// holds up other clients, and nothing else.
 pub struct Door {
     asked: Receiver<Question>,
-    /// Readable while a question waits.
+    /// Readable while a request waits.
     bell: Arc<EventFd>,
 }
 
@@ -107,12 +107,12 @@ impl Door {
     /// Answers the client that waits, if one does; never waits itself.
     pub fn answer(&self, respond: impl FnOnce(Request) -> Result<String>) {
         let _ = self.bell.read();
-        let Ok(question) = self.asked.try_recv() else {
+        let Ok(waiting) = self.asked.try_recv() else {
             return;
         };
-        match respond(question.request) {
+        match respond(waiting.request) {
             // The thread waits for nothing else, so there is room.
-            Ok(text) => drop(question.answer.try_send(text)),
+            Ok(text) => drop(waiting.answer.try_send(text)),
             Err(error) => warn!("{UNANSWERED}: {error:#}"),
         }
     }

@@ -15,7 +15,7 @@ use onramp_units::Time;
 
 use crate::fleet::Part;
 pub use phc::Phc;
-pub use ptp::Place;
+pub use ptp::PhcDevice;
 pub use system::System;
 pub use trust::Trust;
 

@@ -140,8 +140,8 @@ fn an_orack_has_the_fields_that_the_kernel_writes() {
     assert_eq!(fields(&packets, &names), [expected]);
 }
 
-#[test]
-fn messages_have_the_fields_that_the_clock_writes() {
+/// One of each kind but a probe.
+fn packets() -> [Vec<u8>; 4] {
     let correction = Correction {
         reference: Time::from_ticks(900),
         offset_ns: -12,
@@ -174,7 +174,7 @@ fn messages_have_the_fields_that_the_clock_writes() {
         id: 9,
         ..Probe::default()
     };
-    let packets = [
+    [
         message(Body::Ack(probe)),
         message(Body::Report(Report {
             epoch: 0,
@@ -188,7 +188,12 @@ fn messages_have_the_fields_that_the_clock_writes() {
             delays: vec![(far(7), delays(700))],
         })),
         message(Body::Notice { answers: 99 }),
-    ];
+    ]
+}
+
+#[test]
+fn messages_have_the_fields_that_the_clock_writes() {
+    let packets = packets();
     let names = [
         "kind",
         "seq",

@@ -2,7 +2,7 @@
 //! Congestion controls and rules of switches of other crates: their parameters, and what starts one, behind one type.
 
 use crate::mistake::{Mistakes, Watched};
-use crate::parameter::{Parameters, Setting, Tuning};
+use crate::parameter::{ParameterValue, Parameters, Tuning};
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Custom<Path, Flow: ?Sized> {
 trait Algorithm<Path, Flow: ?Sized>: fmt::Debug + Send + Sync {
     /// Its module.
     fn name(&self) -> &'static str;
-    fn get(&self, name: &str) -> Option<Setting>;
+    fn get(&self, name: &str) -> Option<ParameterValue>;
     fn tuned(&self, given: &Tuning) -> Arc<dyn Algorithm<Path, Flow>>;
     fn start(&self, path: &Path) -> Box<Flow>;
 }
@@ -45,7 +45,7 @@ where
         std::any::type_name::<P>().trim_end_matches("::Params")
     }
 
-    fn get(&self, name: &str) -> Option<Setting> {
+    fn get(&self, name: &str) -> Option<ParameterValue> {
         self.params.get(name)
     }
 
@@ -75,7 +75,7 @@ impl<Path, Flow: ?Sized> Custom<Path, Flow> {
     }
 
     /// The parameter `name`.
-    pub fn get(&self, name: &str) -> Option<Setting> {
+    pub fn get(&self, name: &str) -> Option<ParameterValue> {
         self.algorithm.get(name)
     }
 

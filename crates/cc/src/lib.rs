@@ -24,8 +24,8 @@ pub use custom::Custom;
 pub use mistake::{without_panic, Mistake, Mistakes, Watched};
 pub use onramp_units::Rate; // for parameters!
 pub use parameter::{
-    kbit, Bounds, Field, InLaw, Parameter, Parameters, Setting, Tuning, LONG, PART, SHORT, STEP,
-    TIMES,
+    kbit, Bounds, Field, InLaw, Parameter, ParameterValue, Parameters, Tuning, LONG, PART, SHORT,
+    STEP, TIMES,
 };
 pub use plug::{Named, Plugs};
 pub use registry::{keys, names, names_of, Cc, Key};

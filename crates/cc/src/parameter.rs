@@ -8,7 +8,7 @@ use std::fmt;
 
 /// A value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub enum Setting {
+pub enum ParameterValue {
     /// A number without dimension.
     Fraction(f64),
     /// A whole number.
@@ -70,16 +70,16 @@ pub struct Parameter {
 
 /// Parameters that a scenario sets, by the last parts of their keys, within their bounds.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tuning(BTreeMap<&'static str, Setting>);
+pub struct Tuning(BTreeMap<&'static str, ParameterValue>);
 
 impl Tuning {
     /// Sets the parameter `name`.
-    pub fn set(&mut self, name: &'static str, setting: Setting) {
+    pub fn set(&mut self, name: &'static str, setting: ParameterValue) {
         self.0.insert(name, setting);
     }
 
     /// What `name` is set to, if it is.
-    pub fn get(&self, name: &str) -> Option<Setting> {
+    pub fn get(&self, name: &str) -> Option<ParameterValue> {
         self.0.get(name).copied()
     }
 
@@ -99,9 +99,9 @@ impl Tuning {
 /// A type that a parameter can have.
 pub trait Field: Sized + Copy {
     /// As a value of any type.
-    fn setting(self) -> Setting;
+    fn setting(self) -> ParameterValue;
     /// None if the value has another type.
-    fn of(setting: Setting) -> Option<Self>;
+    fn of(setting: ParameterValue) -> Option<Self>;
 }
 
 /// The parameters of a congestion control or of a rule of switches, as [`parameters!`] makes them.
@@ -109,19 +109,19 @@ pub trait Parameters: fmt::Debug + Clone + Send + Sync + 'static {
     /// Overwrites what `given` sets.
     fn tune(&mut self, given: &Tuning);
     /// The parameter `name`.
-    fn get(&self, name: &str) -> Option<Setting>;
+    fn get(&self, name: &str) -> Option<ParameterValue>;
 }
 
 macro_rules! fields {
     ($($type:ty: $variant:ident),*) => {
         $(impl Field for $type {
-            fn setting(self) -> Setting {
-                Setting::$variant(self)
+            fn setting(self) -> ParameterValue {
+                ParameterValue::$variant(self)
             }
 
-            fn of(setting: Setting) -> Option<$type> {
+            fn of(setting: ParameterValue) -> Option<$type> {
                 match setting {
-                    Setting::$variant(value) => Some(value),
+                    ParameterValue::$variant(value) => Some(value),
                     _ => None,
                 }
             }
@@ -175,58 +175,62 @@ impl InLaw<u32> for bool {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for ParameterValue {
     /// As a scenario writes it. A fraction that would be long is one over a whole number, if it is
     /// one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Setting::Fraction(value) => {
+            ParameterValue::Fraction(value) => {
                 let (text, inverse) = (value.to_string(), 1.0 / value);
                 match text.len() > 4 && inverse.fract() == 0.0 {
                     true => write!(f, "1/{inverse}"),
                     false => f.write_str(&text),
                 }
             }
-            Setting::Count(value) => value.fmt(f),
-            Setting::Span(value) => value.fmt(f),
-            Setting::Rate(value) => value.fmt(f),
-            Setting::Flag(value) => value.fmt(f),
+            ParameterValue::Count(value) => value.fmt(f),
+            ParameterValue::Span(value) => value.fmt(f),
+            ParameterValue::Rate(value) => value.fmt(f),
+            ParameterValue::Flag(value) => value.fmt(f),
         }
     }
 }
 
 impl Bounds {
     /// Whether `setting` has this form and lies within the bounds.
-    pub fn contain(&self, setting: Setting) -> bool {
+    pub fn contain(&self, setting: ParameterValue) -> bool {
         match (*self, setting) {
-            (Bounds::Fraction(min, max), Setting::Fraction(value)) => (min..=max).contains(&value),
-            (Bounds::Count(min, max), Setting::Count(value)) => (min..=max).contains(&value),
-            (Bounds::Span(min, max), Setting::Span(value)) => (min..=max).contains(&value),
-            (Bounds::Rate(min, max), Setting::Rate(value)) => (min..=max).contains(&value),
-            (Bounds::Flag, Setting::Flag(_)) => true,
+            (Bounds::Fraction(min, max), ParameterValue::Fraction(value)) => {
+                (min..=max).contains(&value)
+            }
+            (Bounds::Count(min, max), ParameterValue::Count(value)) => (min..=max).contains(&value),
+            (Bounds::Span(min, max), ParameterValue::Span(value)) => (min..=max).contains(&value),
+            (Bounds::Rate(min, max), ParameterValue::Rate(value)) => (min..=max).contains(&value),
+            (Bounds::Flag, ParameterValue::Flag(_)) => true,
             _ => false,
         }
     }
 
     /// A value of this form, in one number with its unit.
-    pub fn read(&self, text: &str) -> Option<Setting> {
+    pub fn read(&self, text: &str) -> Option<ParameterValue> {
         match self {
-            Bounds::Fraction(..) => text.parse().ok().map(Setting::Fraction),
-            Bounds::Count(..) => text.parse().ok().map(Setting::Count),
-            Bounds::Span(..) => text.parse().ok().map(Setting::Span),
-            Bounds::Rate(..) => text.parse().ok().map(Setting::Rate),
-            Bounds::Flag => text.parse().ok().map(Setting::Flag),
+            Bounds::Fraction(..) => text.parse().ok().map(ParameterValue::Fraction),
+            Bounds::Count(..) => text.parse().ok().map(ParameterValue::Count),
+            Bounds::Span(..) => text.parse().ok().map(ParameterValue::Span),
+            Bounds::Rate(..) => text.parse().ok().map(ParameterValue::Rate),
+            Bounds::Flag => text.parse().ok().map(ParameterValue::Flag),
         }
     }
 
     /// The least and the greatest value.
-    pub fn ends(&self) -> [Setting; 2] {
+    pub fn ends(&self) -> [ParameterValue; 2] {
         match *self {
-            Bounds::Fraction(min, max) => [Setting::Fraction(min), Setting::Fraction(max)],
-            Bounds::Count(min, max) => [Setting::Count(min), Setting::Count(max)],
-            Bounds::Span(min, max) => [Setting::Span(min), Setting::Span(max)],
-            Bounds::Rate(min, max) => [Setting::Rate(min), Setting::Rate(max)],
-            Bounds::Flag => [Setting::Flag(false), Setting::Flag(true)],
+            Bounds::Fraction(min, max) => {
+                [ParameterValue::Fraction(min), ParameterValue::Fraction(max)]
+            }
+            Bounds::Count(min, max) => [ParameterValue::Count(min), ParameterValue::Count(max)],
+            Bounds::Span(min, max) => [ParameterValue::Span(min), ParameterValue::Span(max)],
+            Bounds::Rate(min, max) => [ParameterValue::Rate(min), ParameterValue::Rate(max)],
+            Bounds::Flag => [ParameterValue::Flag(false), ParameterValue::Flag(true)],
         }
     }
 }
@@ -327,7 +331,7 @@ macro_rules! parameters {
                 $(given.apply($name, &mut self.$field);)*
             }
 
-            fn get(&self, name: &str) -> Option<$crate::Setting> {
+            fn get(&self, name: &str) -> Option<$crate::ParameterValue> {
                 match name {
                     $($name => Some($crate::Field::setting(self.$field)),)*
                     _ => None,

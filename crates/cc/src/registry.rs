@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! All congestion controls by their scenario names, and all keys that set their parameters.
 
-use crate::parameter::{Parameter, Setting, Tuning};
+use crate::parameter::{Parameter, ParameterValue, Tuning};
 use crate::{nic, tcp};
 use onramp_keys::{alternatives, Value, Wrong};
 use onramp_units::Rate;
@@ -128,7 +128,7 @@ impl Cc {
     }
 
     /// The default of a parameter for hosts of this line rate.
-    pub fn default_of(self, parameter: &str, line: Rate) -> Option<Setting> {
+    pub fn default_of(self, parameter: &str, line: Rate) -> Option<ParameterValue> {
         match self {
             Cc::Nic(preset) => (preset.algorithm)(line).get(parameter),
             Cc::Kernel(entry) => (entry.algorithm)().get(parameter),

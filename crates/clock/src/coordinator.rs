@@ -15,7 +15,7 @@ use onramp_units::Span;
 
 use crate::{
     members::Members,
-    status::Way,
+    status::OneWayDelays,
     window::WINDOW_NS,
     wire::{self, Delays, EdgeReport, State, Verdict, MOST_NEIGHBOURS},
 };
@@ -183,17 +183,17 @@ impl Coordinator {
     }
 
     /// One-way delays of all edges, both ways.
-    pub fn ways(&self) -> Vec<Way> {
+    pub fn ways(&self) -> Vec<OneWayDelays> {
         let name = |host: usize| self.members.all()[host];
         let both = |((near, far), delays): (&Ends, &Delays)| {
             [
-                Way {
+                OneWayDelays {
                     from: name(*near),
                     to: name(*far),
                     min_ns: delays.out_min_ns,
                     now_ns: delays.out_now_ns,
                 },
-                Way {
+                OneWayDelays {
                     from: name(*far),
                     to: name(*near),
                     min_ns: delays.back_min_ns,
@@ -201,7 +201,7 @@ impl Coordinator {
                 },
             ]
         };
-        let mut ways: Vec<Way> = self.ways.iter().flat_map(both).collect();
+        let mut ways: Vec<OneWayDelays> = self.ways.iter().flat_map(both).collect();
         ways.sort_by_key(|way| (way.from, way.to));
         ways
     }

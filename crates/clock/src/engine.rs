@@ -34,7 +34,7 @@ use crate::{
     own::OwnClock,
     published::{Course, Published},
     roster::Roster,
-    status::{Edge, Way},
+    status::{Edge, OneWayDelays},
     system::SystemClock,
     window::{self, WINDOW_NS, WORST_SIGMA_NS},
     wire::{Body, Delays, EdgeReport, Message, Refused, State, Verdict},
@@ -459,7 +459,9 @@ impl Engine {
             }
         }
         let own = self.config.own;
-        let ways = |(neighbour, delays): &(SocketAddr, Delays)| Way::both(own, *neighbour, delays);
+        let ways = |(neighbour, delays): &(SocketAddr, Delays)| {
+            OneWayDelays::both(own, *neighbour, delays)
+        };
         self.published.ways = match &self.central {
             Some(central) => central.ways(),
             None => verdict.delays.iter().flat_map(ways).collect(),

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use onramp_sync::probe::{Far, Near, Pair, Probe as Way};
+use onramp_sync::probe::{Far, Near, Pair, Probe as OneWayDelays};
 use onramp_units::Time;
 
 use crate::wire::Probe;
@@ -172,7 +172,7 @@ where
     To: onramp_units::Clock,
 {
     let way = |index: usize| {
-        Some(Way {
+        Some(OneWayDelays {
             sent: Time::from_ticks(sent[index]?),
             received: Time::from_ticks(received[index]?),
         })

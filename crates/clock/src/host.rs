@@ -20,7 +20,7 @@ use crate::{
     node::{Begin, Node, Reader},
     roster::Roster,
     stamps::{now_mono_ns, now_ns, sleep_until, Socket},
-    status::{FleetClock, Status, Way},
+    status::{FleetClock, OneWayDelays, Status},
 };
 
 /// A running synchronisation; it ends when dropped.
@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// The shortest one-way delays of the last half minute to neighbours.
-    pub fn delays(&self) -> Vec<Way> {
+    pub fn delays(&self) -> Vec<OneWayDelays> {
         self.reader.delays()
     }
 

@@ -18,7 +18,7 @@ use crate::{
     published::Published,
     roster::Roster,
     stamps::SOURCE,
-    status::{FleetClock, Membership, Status, System, Way},
+    status::{FleetClock, Membership, OneWayDelays, Status, System},
     system::SystemClock,
 };
 
@@ -114,7 +114,7 @@ impl Reader {
     }
 
     /// The shortest one-way delays of the last half minute to neighbours.
-    pub fn delays(&self) -> Vec<Way> {
+    pub fn delays(&self) -> Vec<OneWayDelays> {
         let own = self.config.own;
         let ways = self.published().ways;
         let from_here = ways.iter().filter(|way| way.from == own);

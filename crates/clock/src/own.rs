@@ -36,7 +36,7 @@ pub(crate) struct Scale {
     /// By how much CLOCK_MONOTONIC has run faster since.
     rate: f64,
     /// How much of that `--discipline` makes.
-    told: f64,
+    published: f64,
     /// What the unchanged clock is ahead of CLOCK_MONOTONIC_RAW, from the first reading on.
     ahead_of_raw_ns: Option<i64>,
     /// Readings since a program changed the rate, and when the last one was.
@@ -66,8 +66,8 @@ impl Scale {
     /// From `mono_ns` on CLOCK_MONOTONIC runs faster by `rate` than when we began, because we told the kernel so.
     pub fn run(&mut self, rate: f64, mono_ns: i64) {
         self.go_on(mono_ns, 0.0);
-        self.rate += rate - self.told;
-        self.told = rate;
+        self.rate += rate - self.published;
+        self.published = rate;
     }
 
     /// Follows what programs do to the rate: least squares over the last readings, in steps (a g-h filter whose gains are

@@ -9,7 +9,7 @@ use onramp_units::{Mono, Time};
 use crate::{
     members::Members,
     own::Scale,
-    status::{Cost, Counters, Edge, FleetClock, Follows, System, Way},
+    status::{Cost, Counters, Edge, FleetClock, Follows, OneWayDelays, System},
 };
 
 /// A reader may have read its clock so long before the verdict came whose course it reads, ns. Otherwise the clock went back.
@@ -29,7 +29,7 @@ pub(crate) struct Published {
     pub trust: Trust,
     pub system: System,
     pub edges: Vec<Edge>,
-    pub ways: Arc<[Way]>,
+    pub ways: Arc<[OneWayDelays]>,
     pub cost: Cost,
     pub counters: Counters,
 }

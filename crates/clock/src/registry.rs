@@ -314,8 +314,8 @@ mod tests {
         ];
         for (name, value, why) in bad {
             put(&mut registry, name, value, 1);
-            let told = &registry.refused().next().expect("one is refused").1;
-            assert!(told.contains(why), "{name}: {told}");
+            let reason = &registry.refused().next().expect("one is refused").1;
+            assert!(reason.contains(why), "{name}: {reason}");
             assert_eq!(registry.roster(), two().roster(), "{name}");
             registry.remove(name.as_bytes());
             assert_eq!(registry.refused().len(), 0);

@@ -38,7 +38,7 @@ pub struct Status {
     /// The edges that this host probes, after the last window.
     pub edges: Vec<Edge>,
     /// One-way delays by fleet time: on the coordinator of all edges, on other hosts of their own edges.
-    pub ways: Vec<Way>,
+    pub ways: Vec<OneWayDelays>,
     /// Resources that synchronisation has used on this host.
     pub cost: Cost,
     /// In the order of [`COUNTERS`].
@@ -180,7 +180,7 @@ pub struct Edge {
 
 /// One-way delays of one direction of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct OneWayDelays {
     /// Sender.
     pub from: SocketAddr,
     /// Receiver.
@@ -191,10 +191,10 @@ pub struct Way {
     pub now_ns: i64,
 }
 
-impl Way {
+impl OneWayDelays {
     /// Both directions between a host and its neighbour.
-    pub fn both(own: SocketAddr, neighbour: SocketAddr, delays: &Delays) -> [Way; 2] {
-        let way = |from, to, min_ns, now_ns| Way {
+    pub fn both(own: SocketAddr, neighbour: SocketAddr, delays: &Delays) -> [OneWayDelays; 2] {
+        let way = |from, to, min_ns, now_ns| OneWayDelays {
             from,
             to,
             min_ns,

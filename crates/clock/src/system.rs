@@ -143,12 +143,14 @@ impl SystemClock {
     /// The kernel does not want that.
     pub fn run(&mut self, rate: f64, scale: &mut Scale, mono_ns: i64) -> io::Result<f64> {
         match self {
-            SystemClock::Kernel { rate: told, .. } => {
-                let found = told.map_or(0.0, |told| told.found);
+            SystemClock::Kernel {
+                rate: frequency, ..
+            } => {
+                let found = frequency.map_or(0.0, |frequency| frequency.found);
                 UnixClock::CLOCK_REALTIME.set_frequency(found + rate * 1e6)?;
                 // It counts in 2^-16 ppm.
                 let set = UnixClock::CLOCK_REALTIME.get_frequency()?;
-                *told = Some(Frequency { found, set });
+                *frequency = Some(Frequency { found, set });
                 let rate = (set - found) / 1e6;
                 // Linux does at once what it is told here (since 4.19; before, within a tick).
                 scale.run(rate, now_mono_ns());

@@ -195,6 +195,16 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
         let what = what.to_owned();
         rows.push(Row { what, cells });
     };
+    by_network(&mut row);
+    by_starvation(&mut row);
+    by_event(&mut row);
+    rows
+}
+
+/// Adds a row: its name, and the cells of so many hosts and a seed.
+type AddRow<'a> = dyn FnMut(&str, &dyn Fn(usize, u64) -> Vec<Cell>) + 'a;
+
+fn by_network(row: &mut AddRow<'_>) {
     row("idle", &|hosts, seed| vec![calm(hosts, 0.0, seed)]);
     row("ports busy for up to 40 %", &|hosts, seed| {
         vec![calm(hosts, 0.4, seed)]
@@ -222,6 +232,9 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
         cell.spec.noise = 500.0;
         vec![cell]
     });
+}
+
+fn by_starvation(row: &mut AddRow<'_>) {
     for (what, name) in [
         (What::Machine, "machine stolen"),
         (What::Process, "process starved"),
@@ -249,6 +262,9 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
             }
         }
     }
+}
+
+fn by_event(row: &mut AddRow<'_>) {
     for (event, what) in [
         (
             Event::RateSteps(1e-7),
@@ -269,7 +285,6 @@ pub fn rows(hosts: &[usize], seeds: u64) -> Vec<Row> {
             vec![Cell { event, ..cell }]
         });
     }
-    rows
 }
 
 fn calm(hosts: usize, load: f64, seed: u64) -> Cell {

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use onramp_rack::{native::Setup, Options, Place};
+use onramp_rack::{native::Setup, Backend, Options};
 use onramp_results::SummaryFile;
 use onramp_runs::{cancelled_by_signals, Line};
 use onramp_scenario::Scenario;
@@ -89,9 +89,9 @@ fn run_scenario(args: RunArgs) -> Result<()> {
     let directory = output::open(&out, &plan, &scenario, args.out.existing())?;
     let options = Options {
         place: match (args.native, args.vm) {
-            (true, _) => Place::Native,
-            (_, true) => Place::Vm,
-            _ => Place::Auto,
+            (true, _) => Backend::Native,
+            (_, true) => Backend::Vm,
+            _ => Backend::Auto,
         },
         kernel: args.machines.kernel,
         cache: args.machines.cache,
@@ -128,7 +128,7 @@ pub struct InMachines<'a> {
 /// virtual time does not depend on the load of this machine.
 pub fn run_in_machines(runs: &InMachines<'_>) -> Result<SummaryFile> {
     let options = Options {
-        place: Place::Vm,
+        place: Backend::Vm,
         kernel: runs.machines.kernel.clone(),
         cache: runs.machines.cache.clone(),
         jobs: runs.jobs,

@@ -78,7 +78,7 @@ fn text(pid: u32, answer: &Reloaded) -> String {
 mod tests {
     use super::*;
 
-    fn told(file: Option<&str>, changed: &[&str], error: Option<&str>) -> String {
+    fn report(file: Option<&str>, changed: &[&str], error: Option<&str>) -> String {
         let answer = Reloaded {
             file: file.map(str::to_owned),
             changed: changed.iter().map(|line| (*line).to_owned()).collect(),
@@ -90,20 +90,20 @@ mod tests {
     #[test]
     fn a_daemon_without_a_file_says_so() {
         let expected = "daemon 7 has no configuration file; keys and members were read again";
-        assert_eq!(told(None, &[], None), expected);
-        let gone = told(None, &["law.gain: 0.5, was 0.2"], None);
+        assert_eq!(report(None, &[], None), expected);
+        let gone = report(None, &["law.gain: 0.5, was 0.2"], None);
         assert_eq!(gone, format!("{expected}:\nlaw.gain: 0.5, was 0.2"));
-        let refused = told(None, &[], Some("cannot read /k"));
+        let refused = report(None, &[], Some("cannot read /k"));
         assert_eq!(refused, "daemon 7 refuses keys or members:\ncannot read /k");
     }
 
     #[test]
     fn a_daemon_with_a_file_names_it() {
         let same = "daemon 7: /f has not changed; keys and members were read again";
-        assert_eq!(told(Some("/f"), &[], None), same);
+        assert_eq!(report(Some("/f"), &[], None), same);
         let uses = "daemon 7 uses /f now:\nlaw.gain: 0.5, was 0.2";
-        assert_eq!(told(Some("/f"), &["law.gain: 0.5, was 0.2"], None), uses);
+        assert_eq!(report(Some("/f"), &["law.gain: 0.5, was 0.2"], None), uses);
         let refuses = "daemon 7 refuses /f:\n/f:1: x is no key";
-        assert_eq!(told(Some("/f"), &[], Some("/f:1: x is no key")), refuses);
+        assert_eq!(report(Some("/f"), &[], Some("/f:1: x is no key")), refuses);
     }
 }

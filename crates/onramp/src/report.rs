@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 use onramp_clock::status::Status;
-use onramp_report::{page, Samples, Section, Way};
+use onramp_report::{page, OneWayDelay, Samples, Section};
 use onramp_reproduce::natural;
 use onramp_results::figure::Figure;
 use onramp_results::{measured_series, read_json, request_times, write_whole, SummaryFile, SCHEMA};
@@ -155,19 +155,20 @@ fn delays(file: &Path) -> Result<Section> {
     }
     // A port that is the same for all hosts carries no information.
     let port = status.membership.own.port();
-    let has_port =
-        |way: &onramp_clock::status::Way| [way.from, way.to].map(|host| host.port()) == [port; 2];
+    let has_port = |way: &onramp_clock::status::OneWayDelays| {
+        [way.from, way.to].map(|host| host.port()) == [port; 2]
+    };
     let name_of: fn(SocketAddr) -> String = match status.ways.iter().all(has_port) {
         true => |host| host.ip().to_string(),
         false => |host| host.to_string(),
     };
-    let way = |way: &onramp_clock::status::Way| Way {
+    let way = |way: &onramp_clock::status::OneWayDelays| OneWayDelay {
         from: name_of(way.from),
         to: name_of(way.to),
         min_ns: way.min_ns,
         now_ns: way.now_ns,
     };
-    let ways: Vec<Way> = status.ways.iter().map(way).collect();
+    let ways: Vec<OneWayDelay> = status.ways.iter().map(way).collect();
     let sigma = status
         .clock
         .map(|clock| format!("{:.1} us", clock.sigma_ns as f64 / 1e3));

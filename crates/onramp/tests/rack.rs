@@ -35,8 +35,8 @@ fn run(file: &Path, out: &Path) {
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache"))
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
 }
 
 #[test]

@@ -82,19 +82,19 @@ fn text(output: &Output) -> String {
 fn an_interrupted_command_exits_with_130_marks_what_is_partial_and_resumes() {
     let desk = Desk::new();
     let output = interrupt(desk.start());
-    let told = text(&output);
-    assert_eq!(output.status.code(), Some(130), "{told}");
+    let message = text(&output);
+    assert_eq!(output.status.code(), Some(130), "{message}");
     assert!(
-        told.contains("interrupted: 2 of 3 runs are complete"),
-        "{told}"
+        message.contains("interrupted: 2 of 3 runs are complete"),
+        "{message}"
     );
     let summary = desk.summary();
     assert!(summary.partial && summary.whole_runs() == 2);
 
     let before = desk.written("out/run-0.json");
     let mut again = desk.simulate(&[]).spawn().unwrap();
-    let mut told = BufReader::new(again.stderr.take().unwrap()).lines();
-    let says_what_it_keeps = told.any(|line| line.unwrap().contains("kept 2 of 3 runs"));
+    let mut message = BufReader::new(again.stderr.take().unwrap()).lines();
+    let says_what_it_keeps = message.any(|line| line.unwrap().contains("kept 2 of 3 runs"));
     interrupt(again);
     assert!(says_what_it_keeps);
     assert_eq!(desk.written("out/run-0.json"), before);
@@ -105,10 +105,13 @@ fn a_second_command_into_the_same_directory_is_refused() {
     let desk = Desk::new();
     let first = desk.start();
     let output = desk.simulate(&["--force"]).output().unwrap();
-    let told = text(&output);
+    let message = text(&output);
     interrupt(first);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains("out is in use by another onramp"), "{told}");
+    assert!(
+        message.contains("out is in use by another onramp"),
+        "{message}"
+    );
     assert_eq!(desk.summary().whole_runs(), 2);
 }
 
@@ -119,10 +122,10 @@ fn results_of_another_scenario_are_refused_and_replaced_by_force() {
     assert!(desk.simulate(&short).status().unwrap().success());
     let other = ["--set", "duration=60 us"];
     let output = desk.simulate(&other).output().unwrap();
-    let told = text(&output);
+    let message = text(&output);
     assert!(
-        !output.status.success() && told.contains("--force"),
-        "{told}"
+        !output.status.success() && message.contains("--force"),
+        "{message}"
     );
     assert_eq!(desk.summary().runs[0].resolved["duration"], "50 us");
     let forced = [&other[..], &["--force"]].concat();
@@ -143,10 +146,10 @@ fn numbers_out_of_bounds_are_refused_with_value_and_bound() {
             .current_dir(desk.0.path())
             .output()
             .unwrap();
-        let told = text(&output);
+        let message = text(&output);
         assert!(!output.status.success());
         for part in [option, value, bound] {
-            assert!(told.contains(part), "{told}");
+            assert!(message.contains(part), "{message}");
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use anyhow::{bail, Context};
 use onramp_rack::native::Setup;
-use onramp_rack::{guest, run, Options, Place};
+use onramp_rack::{guest, run, Backend, Options};
 use onramp_runs::cancelled_by_signals;
 use onramp_scenario::Scenario;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn host(file: &str, out: &str, set: &[&str]) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
     let scenario = Scenario::parse_with(&text, file, &set)?;
     let options = Options {
-        place: Place::Auto,
+        place: Backend::Auto,
         kernel: None,
         cache: PathBuf::from(".cache"),
         jobs: 2,

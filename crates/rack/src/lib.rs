@@ -12,4 +12,4 @@ mod run;
 pub mod vm;
 
 pub use error::{Error, Result};
-pub use run::{guest, run, Options, Place};
+pub use run::{guest, run, Backend, Options};

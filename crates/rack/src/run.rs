@@ -7,8 +7,7 @@ mod phases;
 use crate::error::{Error, Missing, Result};
 use crate::native::{self, Progress, Setup};
 use crate::vm::{Content, GuestFile, Job, Kernel, Vm, VmError};
-use onramp_results::{merge, missing_runs, part, read_json, write_json};
-use onramp_results::{RunResult, SummaryFile};
+use onramp_results::{merge, missing_runs, part, read_json, write_json, RunResult, SummaryFile};
 use onramp_runs::{self as schedule, Handle, Status, Threads};
 use onramp_scenario::Scenario;
 use phases::Phases;
@@ -23,7 +22,7 @@ const PROGRESS: &str = "progress ";
 
 /// Where runs take place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Place {
+pub enum Backend {
     /// Here if the kernel can, else in virtual machines.
     #[default]
     Auto,
@@ -37,7 +36,7 @@ pub enum Place {
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     /// Where.
-    pub place: Place,
+    pub place: Backend,
     /// Kernel of the virtual machines; none: the one that set-up fetched into `cache`.
     pub kernel: Option<PathBuf>,
     /// Directory that set-up fills.
@@ -125,10 +124,10 @@ pub fn guest(file: &Path, index: usize, setup: Setup<'_>) -> Result<()> {
 fn machine(options: &Options<'_>) -> Result<Option<Vm>> {
     let capable = || native::capabilities();
     match (options.place, capable()) {
-        (Place::Native, Err(missing)) => return Err(Error::Incapable(missing)),
-        (Place::Native | Place::Auto, Ok(())) => return Ok(None),
-        (Place::Auto, Err(missing)) => note(&missing),
-        (Place::Vm, _) => {}
+        (Backend::Native, Err(missing)) => return Err(Error::Incapable(missing)),
+        (Backend::Native | Backend::Auto, Ok(())) => return Ok(None),
+        (Backend::Auto, Err(missing)) => note(&missing),
+        (Backend::Vm, _) => {}
     }
     let kernel = match &options.kernel {
         Some(path) => Kernel::at(path)?,

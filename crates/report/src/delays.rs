@@ -8,7 +8,7 @@ use crate::section::{Section, Table};
 
 /// A one-way delay between two hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct OneWayDelay {
     /// Sending host.
     pub from: String,
     /// Receiving host.
@@ -20,7 +20,7 @@ pub struct Way {
 }
 
 /// The values of a path that a heat map or a table shows, with their names.
-type Shown = (&'static str, fn(&Way) -> i64);
+type Shown = (&'static str, fn(&OneWayDelay) -> i64);
 
 const SHOWN: [Shown; 3] = [
     ("shortest", |way| way.min_ns),
@@ -30,7 +30,11 @@ const SHOWN: [Shown; 3] = [
 
 impl Section {
     /// A section of the paths `ways` between the hosts of a fleet. `name` is short; `facts` are shown above.
-    pub fn of_delays(name: &str, facts: Vec<(&'static str, String)>, ways: &[Way]) -> Section {
+    pub fn of_delays(
+        name: &str,
+        facts: Vec<(&'static str, String)>,
+        ways: &[OneWayDelay],
+    ) -> Section {
         let mut hosts: Vec<String> = Vec::new();
         for host in ways.iter().flat_map(|way| [&way.from, &way.to]) {
             if !hosts.contains(host) {
@@ -57,7 +61,7 @@ impl Section {
     }
 }
 
-fn heat((name, value): &Shown, ways: &[Way], hosts: &[String]) -> Plot {
+fn heat((name, value): &Shown, ways: &[OneWayDelay], hosts: &[String]) -> Plot {
     let position = |host: &String| hosts.binary_search(host).unwrap_or(0) as f64;
     let axis = |label: &str| Axis {
         label: label.into(),
@@ -82,10 +86,10 @@ fn heat((name, value): &Shown, ways: &[Way], hosts: &[String]) -> Plot {
     }
 }
 
-fn table(ways: &[Way]) -> Table {
+fn table(ways: &[OneWayDelay]) -> Table {
     let own = ["from", "to"].map(|name| (String::new(), name.to_owned()));
     let shown = SHOWN.map(|(name, _)| ("one-way delay (us)".to_owned(), name.to_owned()));
-    let row = |way: &Way| {
+    let row = |way: &OneWayDelay| {
         let values = SHOWN.map(|(_, value)| three(value(way) as f64 / 1e3));
         [way.from.clone(), way.to.clone()]
             .into_iter()

@@ -12,7 +12,7 @@ mod page;
 mod runs;
 mod section;
 
-pub use delays::Way;
+pub use delays::OneWayDelay;
 pub use page::page;
 pub use runs::Samples;
 pub use section::{BadPlot, Section, Table};

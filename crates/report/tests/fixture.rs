@@ -124,15 +124,31 @@ fn series(name: &str, x: Vec<f64>, points: &[f64], spread: f64) -> Series {
     }
 }
 
-fn plots() -> Vec<Plot> {
-    let count = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<f64>>();
-    let plot = |title: &str, kind, x, y, series| Plot {
+fn plot(title: &str, kind: PlotKind, x: Axis, y: Axis, series: Vec<Series>) -> Plot {
+    Plot {
         title: title.into(),
         kind,
         x,
         y,
         series,
-    };
+    }
+}
+
+fn count(n: usize) -> Vec<f64> {
+    (0..n).map(|i| i as f64).collect()
+}
+
+const CCS: [&str; 5] = ["CUBIC", "DCTCP", "BBR", "TIMELY", "DCQCN"];
+
+/// One of each kind.
+fn plots() -> Vec<Plot> {
+    let mut plots = over_time();
+    plots.push(distribution());
+    plots.extend(by_choice());
+    plots
+}
+
+fn over_time() -> Vec<Plot> {
     let thousands: Vec<f64> = (1..=12).map(|i| 2f64.powi(i) * 1e3).collect();
     let mut line = series("off", count(12), &thousands, 0.2);
     line.y[4] = None;
@@ -141,23 +157,6 @@ fn plots() -> Vec<Plot> {
         (0..200)
             .map(|i| 20.0 + 15.0 * (f64::from(i) / 20.0 + phase).sin())
             .collect()
-    };
-    let fractions: Vec<f64> = (1..=50).map(|i| f64::from(i) / 50.0).collect();
-    let times = |mean: f64| {
-        fractions
-            .iter()
-            .map(|f| mean * (1.0 - f * 0.98).ln().abs())
-            .collect()
-    };
-    let ccs = ["CUBIC", "DCTCP", "BBR", "TIMELY", "DCQCN"];
-    let cells = Series {
-        name: "RCT, off / final".into(),
-        x: (0..20).map(|i| f64::from(i % 5)).collect(),
-        y: (0..20).map(|i| Some(f64::from(i / 5))).collect(),
-        z: (0..20)
-            .map(|i| (i != 7).then(|| 1.0 + f64::from(i) / 4.0))
-            .collect(),
-        ..Series::default()
     };
     vec![
         plot(
@@ -186,20 +185,44 @@ fn plots() -> Vec<Plot> {
                 series("flow 1", count(200), &wave(2.0), 0.0),
             ],
         ),
-        plot(
-            "Distribution of request completion times",
-            PlotKind::Step,
-            axis("RCT (us)", true, &[]),
-            axis("fraction of requests", false, &[]),
-            vec![
-                series("off (n = 50)", times(900.0), &fractions, 0.0),
-                series("final (n = 50)", times(80.0), &fractions, 0.0),
-            ],
-        ),
+    ]
+}
+
+fn distribution() -> Plot {
+    let fractions: Vec<f64> = (1..=50).map(|i| f64::from(i) / 50.0).collect();
+    let times = |mean: f64| {
+        fractions
+            .iter()
+            .map(|f| mean * (1.0 - f * 0.98).ln().abs())
+            .collect()
+    };
+    plot(
+        "Distribution of request completion times",
+        PlotKind::Step,
+        axis("RCT (us)", true, &[]),
+        axis("fraction of requests", false, &[]),
+        vec![
+            series("off (n = 50)", times(900.0), &fractions, 0.0),
+            series("final (n = 50)", times(80.0), &fractions, 0.0),
+        ],
+    )
+}
+
+fn by_choice() -> Vec<Plot> {
+    let cells = Series {
+        name: "RCT, off / final".into(),
+        x: (0..20).map(|i| f64::from(i % 5)).collect(),
+        y: (0..20).map(|i| Some(f64::from(i / 5))).collect(),
+        z: (0..20)
+            .map(|i| (i != 7).then(|| 1.0 + f64::from(i) / 4.0))
+            .collect(),
+        ..Series::default()
+    };
+    vec![
         plot(
             "RCT by congestion control",
             PlotKind::Bar,
-            axis("congestion control", false, &ccs),
+            axis("congestion control", false, &CCS),
             axis("RCT mean (us)", true, &[]),
             vec![
                 series("off", count(5), &[3045.0, 870.0, 455.0, 120.0, 0.0], 0.3),
@@ -221,7 +244,7 @@ fn plots() -> Vec<Plot> {
         plot(
             "Gain by buffer and fan-out",
             PlotKind::Heat,
-            axis("congestion control", false, &ccs),
+            axis("congestion control", false, &CCS),
             axis("fan-out", false, &["10", "20", "40", "80"]),
             vec![cells],
         ),

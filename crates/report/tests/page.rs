@@ -3,7 +3,7 @@
 
 mod fixture;
 
-use onramp_report::{page, Section, Way};
+use onramp_report::{page, OneWayDelay, Section};
 use onramp_results::figure::{By, MadeBy};
 
 fn section(partial: bool) -> Section {
@@ -134,7 +134,7 @@ fn what_a_logarithmic_axis_loses_is_told() {
 
 #[test]
 fn delays_are_heat_maps() {
-    let way = |from: &str, to: &str, min_ns| Way {
+    let way = |from: &str, to: &str, min_ns| OneWayDelay {
         from: from.into(),
         to: to.into(),
         min_ns,

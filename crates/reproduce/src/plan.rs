@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::library::{natural, Library};
-use crate::spec::{Choice, Scale, ScaleName, Show, Spec};
+use crate::spec::{Choice, RowSpec, Scale, ScaleName, Show, Spec};
 use crate::world::{cost_data_path, World};
 use crate::{plots, rows};
 use onramp_results::figure::{Figure, MadeBy, Plot};
@@ -139,49 +139,39 @@ impl Planned {
         let Some(scenario) = &self.scenario else {
             return Ok(());
         };
-        let wrong = |key: String, reason: String| {
-            Err(Error::Key {
-                file: file.to_owned(),
-                key,
-                reason,
-            })
-        };
-        if self.scale == ScaleName::Rack {
-            for run in scenario.runs() {
-                if let Some(limit) = rack_limits(run).first() {
-                    return wrong("rack".to_owned(), format!("beyond the rack: {limit}"));
-                }
-            }
-        }
         let runs: Vec<&Choice> = scenario.runs().iter().map(|run| &run.params).collect();
-        let count = |choice: &Choice| {
-            let means = |run: &&&Choice| {
-                choice
-                    .iter()
-                    .all(|(key, value)| run.get(key) == Some(value))
-            };
-            runs.iter().filter(means).count() as u64
+        let checked = match self.scale {
+            ScaleName::Rack => check_rack(scenario),
+            _ => Ok(()),
         };
+        let checked = checked.and_then(|()| self.check_rows(&runs));
+        let checked = checked.and_then(|()| self.check_plots(&runs));
+        checked.map_err(|(key, reason)| Error::Key {
+            file: file.to_owned(),
+            key,
+            reason,
+        })
+    }
+
+    fn check_rows(&self, runs: &[&Choice]) -> Checked {
         let seeds = self.settings.seeds;
-        for row in self
-            .spec
-            .rows
-            .iter()
-            .filter(|row| row.measure.cost.is_none())
-        {
+        let measured = |row: &&RowSpec| row.measure.cost.is_none();
+        for row in self.spec.rows.iter().filter(measured) {
             for choice in std::iter::once(&row.runs.of).chain(&row.runs.over) {
-                let found = count(choice);
+                let found = count(choice, runs);
                 if found != seeds {
                     let key = format!("row \"{}\": {choice:?}", row.name);
                     let reason = format!("{found} runs of {seeds} seeds at scale {}", self.scale);
-                    return wrong(
-                        key,
-                        format!("{reason}; there are {}", values(choice, &runs)),
-                    );
+                    return Err((key, format!("{reason}; there are {}", values(choice, runs))));
                 }
             }
         }
+        Ok(())
+    }
+
+    fn check_plots(&self, runs: &[&Choice]) -> Checked {
         for plot in &self.spec.plots {
+            let wrong = |reason| Err((format!("plot \"{}\"", plot.title), reason));
             let mut keys = Vec::new();
             match &plot.show {
                 Show::Bars { x, by, .. } => keys.extend(x.iter().chain([by])),
@@ -190,9 +180,8 @@ impl Planned {
                 Show::Pairs { .. } => {}
             }
             let varied = |key: &&String| runs.iter().any(|run| run.contains_key(*key));
-            let key = format!("plot \"{}\"", plot.title);
             if let Some(missing) = keys.into_iter().find(|key| !varied(key)) {
-                return wrong(key, format!("by {missing}, which no run varies"));
+                return wrong(format!("by {missing}, which no run varies"));
             }
             if let Show::Bars {
                 x: Some(x), groups, ..
@@ -203,15 +192,34 @@ impl Planned {
                         .any(|run| run.get(x).is_some_and(|v| v == *group))
                 };
                 if let Some(none) = groups.iter().find(|group| !is_run(group)) {
-                    return wrong(key, format!("group {none}, which no run is"));
+                    return wrong(format!("group {none}, which no run is"));
                 }
             }
-            if count(&plot.of) == 0 {
-                return wrong(key, format!("of {:?}, which no run is", plot.of));
+            if count(&plot.of, runs) == 0 {
+                return wrong(format!("of {:?}, which no run is", plot.of));
             }
         }
         Ok(())
     }
+}
+
+/// If not: the key, and what is wrong with it.
+type Checked = std::result::Result<(), (String, String)>;
+
+fn check_rack(scenario: &Scenario) -> Checked {
+    let mut limits = scenario.runs().iter().flat_map(rack_limits);
+    let wrong = |limit| Err(("rack".to_owned(), format!("beyond the rack: {limit}")));
+    limits.next().map_or(Ok(()), wrong)
+}
+
+/// Runs that a choice means.
+fn count(choice: &Choice, runs: &[&Choice]) -> u64 {
+    let means = |run: &&&Choice| {
+        choice
+            .iter()
+            .all(|(key, value)| run.get(key) == Some(value))
+    };
+    runs.iter().filter(means).count() as u64
 }
 
 /// What runs have of the keys of `choice`.

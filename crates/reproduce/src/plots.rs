@@ -59,9 +59,7 @@ fn plot(spec: &PlotSpec, world: &World) -> Result<Plot> {
         } => {
             let mut groups = groups(metrics, x.as_deref(), &runs);
             if !only.is_empty() {
-                let place = |name: &String| only.iter().position(|other| other == name);
-                groups.retain(|(name, ..)| place(name).is_some());
-                groups.sort_by_key(|(name, ..)| place(name));
+                keep(&mut groups, only);
             }
             categories = groups.iter().map(|(name, ..)| name.clone()).collect();
             let base = Base {
@@ -136,6 +134,13 @@ fn with<'a>(runs: &[&'a RunResult], key: &str, value: &str) -> Vec<&'a RunResult
 
 /// A group of bars: its name, its metric, and the value of its key.
 type Group = (String, String, Option<(String, String)>);
+
+/// Those alone, in this order.
+fn keep(groups: &mut Vec<Group>, only: &[String]) {
+    let place = |name: &String| only.iter().position(|other| other == name);
+    groups.retain(|(name, ..)| place(name).is_some());
+    groups.sort_by_key(|(name, ..)| place(name));
+}
 
 fn groups(metrics: &[String], x: Option<&str>, runs: &[&RunResult]) -> Vec<Group> {
     match x {

@@ -2,7 +2,7 @@
 //! Writes and reads columns of numbers and texts in Parquet files; one row group for each part.
 
 use crate::error::{Error, Result};
-use crate::whole;
+use crate::files::whole;
 use onramp_scenario::quietly;
 use parquet::basic::Compression;
 use parquet::column::reader::ColumnReader;

@@ -2,7 +2,7 @@
 //! Counters and samples of a run, in the real network's units. [`crate::Measures`] needs these and the
 //! rows of flows and requests.
 
-use crate::Summary;
+use crate::summary::Summary;
 use onramp_units::{Rate, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Generates docs/results.md from the tables of metrics, columns and series.
 
+use crate::row::SERIES_NAMES;
+use crate::run_result::SCHEMA;
 use crate::schema::{ColumnOf, FLOWS, REQUESTS, SERIES};
-use crate::SCHEMA;
 use std::fmt::Write as _;
-
-/// Names of series: name, place, worlds, meaning.
-#[rustfmt::skip]
-pub(crate) const SERIES_NAMES: [(&str, &str, &str, &str); 15] = [
-    ("queue_us", "port", "both", "Queueing delay of the port: largest time until its line is free in the interval"),
-    ("queue_bytes", "port", "sim", "Queue of the port: most bytes that wait in the interval"),
-    ("rate_gbps", "port", "both", "Rate at which the port sends, mean over the interval"),
-    ("pfc_paused_fraction", "port", "sim", "Fraction of the interval in which PFC pauses the port"),
-    ("owd_us", "host", "both", "Largest one-way delay to the host in the interval"),
-    ("estimate_gbps", "flow", "sim", "Last estimate of the available bandwidth, payload, if the flow's congestion control makes any (`rapid`; `bbr`: the best rate of the last rounds)"),
-    ("rate_limit_gbps", "flow", "sim", "Pacing rate of the flow at the end of the interval, if it has one"),
-    ("window_bytes", "flow", "sim", "Window of the flow at the end of the interval, if it has one"),
-    ("held_fraction", "flow", "sim", "Fraction of the interval in which On-Ramp held the flow's first packet"),
-    ("rtt_us", "flow", "sim", "With `--series rtts`: a round-trip time that the congestion control got, for flows 0 to 3"),
-    ("pair_owd_us", "flow", "sim", "With `--series pairs`: one-way delay of a sampled packet"),
-    ("pair_last_owd_us", "flow", "sim", "With `--series pairs`: the last one-way delay that the sender knew when it sent the packet, by the hosts' clocks"),
-    ("pair_last_rtt_us", "flow", "sim", "With `--series pairs`: the last round-trip time that the sender knew when it sent the packet"),
-    ("round_marked_fraction", "flow", "sim", "With `--series rounds`: fraction of the packets of a round of the flow's connection that were marked; at the end of the round"),
-    ("round_rtt_us", "flow", "sim", "With `--series rounds`: least round-trip time of the same round"),
-];
 
 /// Cost of the measurement: name, unit, worlds, meaning.
 #[rustfmt::skip]
@@ -188,7 +169,7 @@ fn lines(out: &mut String, head: &str, lines: impl IntoIterator<Item = String>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RunResult, SummaryFile};
+    use crate::run_result::{RunResult, SummaryFile};
     use serde_json::{json, Value};
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -223,10 +204,10 @@ mod tests {
         let written = |value: Value| -> BTreeSet<String> {
             value.as_object().unwrap().keys().cloned().collect()
         };
-        let told = |members: &[(&str, &str)]| -> BTreeSet<String> {
+        let documented = |members: &[(&str, &str)]| -> BTreeSet<String> {
             members.iter().map(|(name, _)| (*name).to_owned()).collect()
         };
-        assert_eq!(written(json!(summary)), told(&SUMMARY));
-        assert_eq!(written(json!(run)), told(&RUN));
+        assert_eq!(written(json!(summary)), documented(&SUMMARY));
+        assert_eq!(written(json!(run)), documented(&RUN));
     }
 }

@@ -6,7 +6,7 @@
 //! value is text. A parameter that is a quantity in some runs and a word in others (`off`) has two columns.
 
 use crate::columns::Column;
-use crate::RunResult;
+use crate::run_result::RunResult;
 use onramp_units::{Bytes, Rate, Span};
 use parquet::data_type::ByteArray;
 use std::collections::BTreeMap;

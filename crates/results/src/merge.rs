@@ -4,9 +4,10 @@
 
 use crate::columns;
 use crate::error::Result;
+use crate::files::{part, read_json, write_json};
 use crate::labels::Labels;
+use crate::run_result::{RunResult, SummaryFile, SCHEMA};
 use crate::schema::tables;
-use crate::{part, read_json, write_json, RunResult, SummaryFile, SCHEMA};
 use onramp_scenario::Scenario;
 use std::path::Path;
 
@@ -63,7 +64,8 @@ pub fn missing_runs(scenario: &Scenario, directory: &Path) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FlowRow, RequestRow, SeriesRow, Tables};
+    use crate::row::{FlowRow, RequestRow, SeriesRow};
+    use crate::tables::Tables;
     use std::collections::BTreeMap;
 
     fn rows() -> Tables {

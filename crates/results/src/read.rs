@@ -2,13 +2,11 @@
 //! Reads the tables that [`crate::merge`] wrote, for the report: completion times of requests, and the
 //! measured port's series. Reads one row group at a time.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use parquet::data_type::ByteArray;
-
 use crate::columns::{self, Column};
 use crate::error::{Error, Result};
+use parquet::data_type::ByteArray;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Completion times in us, ascending, of the measured requests that finished, by run and by entry of
 /// the scenario's traffic.
@@ -85,9 +83,10 @@ pub fn measured_series(directory: &Path, name: &str) -> Result<SeriesOfRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::{RequestRow, SeriesRow};
+    use crate::run_result::RunResult;
     use crate::schema::tables;
-    use crate::RunResult;
-    use crate::{write_tables, RequestRow, SeriesRow};
+    use crate::tables::write_tables;
 
     /// A directory with the tables of run 0, as [`crate::merge`] leaves them.
     fn directory(requests: &[RequestRow], series: &[SeriesRow]) -> tempfile::TempDir {

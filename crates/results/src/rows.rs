@@ -3,7 +3,7 @@
 
 use crate::columns::{self, Column};
 use crate::error::{Error, Result};
-use crate::part;
+use crate::files::part;
 use std::path::Path;
 
 /// The columns of a flow that are read.

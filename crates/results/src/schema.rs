@@ -3,7 +3,7 @@
 //! docs/results.md derive from these tables.
 
 use crate::columns::Column;
-use crate::{FlowRow, RequestRow, SeriesRow};
+use crate::row::{FlowRow, RequestRow, SeriesRow};
 use parquet::data_type::ByteArray;
 
 /// A column, and the function that gets its value from a row.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The comparison table of a scenario's runs, for a terminal.
 
-use crate::{RunResult, SummaryFile};
+use crate::run_result::{RunResult, SummaryFile};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -4,91 +4,12 @@
 
 use crate::columns::{self, Column};
 use crate::error::Result;
-use crate::explain::SERIES_NAMES;
+use crate::files::part;
 use crate::labels::Labels;
+use crate::row::{FlowRow, RequestRow, SeriesRow, SERIES_NAMES};
+use crate::run_result::RunResult;
 use crate::schema::{tables, ColumnOf, FLOWS, REQUESTS, SERIES};
-use crate::{part, RunResult};
 use std::path::Path;
-use std::sync::Arc;
-
-/// One flow, answer or endless flow.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowRow {
-    /// "incast", "long", "poisson", "request" (both ways), "all_to_all" or "replay".
-    pub kind: &'static str,
-    /// Entry of the scenario's traffic.
-    pub traffic: i64,
-    /// Request that it answers or is, or step.
-    pub request: Option<i64>,
-    /// Sending host.
-    pub src: i64,
-    /// Group of the sending host, if it has one.
-    pub group: Option<i64>,
-    /// Receiving host.
-    pub dst: i64,
-    /// Payload; none: endless.
-    pub size_bytes: Option<i64>,
-    /// When it was due.
-    pub start_ns: i64,
-    /// Until its last byte arrived; none: it did not.
-    pub fct_ns: Option<i64>,
-    /// Segments sent again.
-    pub retransmissions: i64,
-    /// Retransmission timeouts.
-    pub timeouts: i64,
-    /// Whether it started after the warm-up and so counts.
-    pub measured: bool,
-    /// Names of the ports that its data passes, the sender's first; none: not known.
-    pub path: Option<Arc<str>>,
-    /// What only a simulator knows.
-    pub simulated: Option<Simulated>,
-}
-
-/// What only a simulator knows of a flow.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Simulated {
-    /// Until the sender had the last acknowledgement; none: it did not.
-    pub acked_ns: Option<i64>,
-    /// The same in an otherwise empty network; none: endless.
-    pub ideal_fct_ns: Option<i64>,
-    /// How much longer it took: `acked_ns / ideal_fct_ns`. Below 1 where fewer bytes were on a link than
-    /// the ideal counts, which has full packets everywhere.
-    pub slowdown: Option<f64>,
-    /// For how long On-Ramp held it.
-    pub held_ns: i64,
-}
-
-/// One request, or one step of all_to_all.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RequestRow {
-    /// Entry of the scenario's traffic.
-    pub traffic: i64,
-    /// Its number within the entry.
-    pub request: i64,
-    /// When the aggregator asked.
-    pub start_ns: i64,
-    /// Until the last byte of the last answer arrived; none: it did not.
-    pub rct_ns: Option<i64>,
-    /// Until the sender of the last answer had its last acknowledgement; none: it did not, or not known.
-    pub acked_ns: Option<i64>,
-    /// Answers that are missing.
-    pub missing: i64,
-    /// Whether it started after the warm-up and so counts.
-    pub measured: bool,
-}
-
-/// A value of a series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeriesRow {
-    /// When.
-    pub time_ns: i64,
-    /// What, with its unit: "queue_us", "owd_us".
-    pub name: &'static str,
-    /// Of which port or flow: "switch0-host0", "host0", "flow7".
-    pub place: Arc<str>,
-    /// How much.
-    pub value: f64,
-}
 
 /// All tables of a run.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -118,14 +118,14 @@ impl<E: Send> Noting for Mutex<Board<'_, '_, E>> {
 }
 
 /// A run in progress.
-struct Entry {
+struct InProgress {
     shown: Running,
     weight: f64,
     threads: usize,
     started: Instant,
 }
 
-impl Entry {
+impl InProgress {
     fn work_done(&self) -> f64 {
         self.weight * self.shown.done
     }
@@ -141,7 +141,7 @@ struct Board<'a, 's, E> {
     waiting: VecDeque<Job<'a, E>>,
     threads: Threads,
     free: usize,
-    running: Vec<Entry>,
+    running: Vec<InProgress>,
     runs: usize,
     finished: usize,
     weight: f64,
@@ -182,7 +182,7 @@ impl<'a, 's, E> Board<'a, 's, E> {
         let threads = self.threads.share(self.free, self.waiting.len());
         let job = self.waiting.pop_front()?;
         self.free = self.free.saturating_sub(threads);
-        self.running.push(Entry {
+        self.running.push(InProgress {
             shown: Running {
                 index: job.index,
                 done: 0.0,
@@ -197,7 +197,7 @@ impl<'a, 's, E> Board<'a, 's, E> {
     }
 
     fn note(&mut self, index: usize, done: f64, doing: String) {
-        let entry = |entry: &&mut Entry| entry.shown.index == index;
+        let entry = |entry: &&mut InProgress| entry.shown.index == index;
         if let Some(entry) = self.running.iter_mut().find(entry) {
             entry.shown.done = done.clamp(0.0, 1.0);
             entry.shown.doing = doing;
@@ -206,7 +206,7 @@ impl<'a, 's, E> Board<'a, 's, E> {
     }
 
     fn finish(&mut self, index: usize, outcome: Result<(), E>) {
-        let entry = |entry: &Entry| entry.shown.index == index;
+        let entry = |entry: &InProgress| entry.shown.index == index;
         if let Some(at) = self.running.iter().position(entry) {
             let entry = self.running.remove(at);
             self.free += entry.threads;
@@ -235,9 +235,9 @@ impl<'a, 's, E> Board<'a, 's, E> {
 
     /// None while too little is complete for an estimate.
     fn left_s(&self) -> Option<f64> {
-        let sum = |of: fn(&Entry) -> f64| self.running.iter().map(of).sum::<f64>();
-        let work = self.finished_weight + sum(Entry::work_done);
-        let used_s = self.finished_used_s + sum(Entry::used_s);
+        let sum = |of: fn(&InProgress) -> f64| self.running.iter().map(of).sum::<f64>();
+        let work = self.finished_weight + sum(InProgress::work_done);
+        let used_s = self.finished_used_s + sum(InProgress::used_s);
         let underway = self.running.iter().map(|entry| Underway {
             left: entry.weight - entry.work_done(),
             threads: entry.threads,
@@ -341,9 +341,9 @@ mod tests {
             handle.note(0.5, "half".to_owned());
             Ok(())
         };
-        let mut told = Vec::new();
-        let mut show = |status: &Status| told.push(status.left.is_some());
+        let mut shown = Vec::new();
+        let mut show = |status: &Status| shown.push(status.left.is_some());
         run_all(jobs(1, run), each(1), &GO_ON, &mut show).unwrap();
-        assert_eq!(told, [false, false, true, true]);
+        assert_eq!(shown, [false, false, true, true]);
     }
 }

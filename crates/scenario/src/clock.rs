@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [clock]: errors of the hosts' clocks, and their synchronisation.
 
+use crate::fraction::Fraction;
 use crate::key::{both, Rack, Scope, HOUR};
-use crate::Fraction;
 use onramp_keys::{choice, section, Absent::Is};
 use onramp_units::Span;
 
@@ -20,8 +20,9 @@ section! {
             "Amplitude of the drift's change with a host's temperature. Each host has its own period of 10 to 60 minutes.";
         sync: ClockSync = Is("none"), both(),
             "Clock synchronisation. `none`: clocks are not corrected. `huygens`: hosts send probes to each other over this network. Before the first correction one-way delays are unknown, so no packet is held.";
-        stamps: ProbeStamps = Is("software"), both().rack(Rack::If("`software`", |run, _| {
-            run.clock.sync == ClockSync::Huygens && run.clock.stamps == ProbeStamps::Hardware
+        stamps: ProbeStamps = Is("software"), both().rack(Rack::If("`software`", |run, stamps| {
+            let sync = run.text(Clock::sync).and_then(|sync| sync.parse().ok());
+            sync == Some(ClockSync::Huygens) && stamps.parse().is_ok_and(|stamps: ProbeStamps| stamps == ProbeStamps::Hardware)
         })),
             "Source of the probes' time stamps. `hardware`: the NIC, with an error of about 5 ns; the probes of a pair are 10 us apart. `software`: the kernel, which stamps an arrival late by 1 us or more; the probes of a pair are 50 us apart. `time_dilation` scales the rack's time stamps too.";
         degree: u32 [1, 1000] = Is("10"), both(),

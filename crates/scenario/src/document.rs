@@ -4,13 +4,13 @@
 
 mod cases;
 
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Origin, Problem};
+use crate::graph::{Graph, GraphError};
 use crate::key::Key;
-use crate::keys::{self, Entries, Entry};
-use crate::network::GraphKeys;
+use crate::keys::{self, Entries, TableEntry};
+use crate::network::{GraphKeys, Inline};
 use crate::setting::Setting;
 use crate::traffic;
-use crate::{Graph, GraphError, Inline};
 use cases::OfEvery;
 use onramp_keys::{kind, text_of};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use toml::Spanned;
 pub(crate) struct Given {
     /// `None`: invalid, and an error was reported.
     pub setting: Option<Setting>,
-    pub place: Place,
+    pub place: Origin,
     /// The layer of the setting; a greater one overrides.
     pub rank: Rank,
 }
@@ -109,7 +109,7 @@ impl Document {
             match values.iter().map(read).collect::<Result<Vec<_>, _>>() {
                 Ok(given) => self.replace(key, given, one),
                 Err(problem) => self.errors.push(Error {
-                    place: Place::Set,
+                    place: Origin::Set,
                     problem,
                 }),
             }
@@ -151,7 +151,7 @@ impl Given {
 fn of_command_line(setting: Setting) -> Given {
     Given {
         setting: Some(setting),
-        place: Place::Set,
+        place: Origin::Set,
         rank: Rank::Set,
     }
 }
@@ -175,8 +175,8 @@ fn scalar(path: &str, text: &str, entries: &Entries) -> Result<Setting, Problem>
         return Err(unknown(path, entries));
     };
     let (table, number, count) = match entry {
-        Some(Entry::Hosts(number)) => ("hosts", number, entries.hosts),
-        Some(Entry::Traffic(number)) => ("traffic", number, entries.traffic.len()),
+        Some(TableEntry::Hosts(number)) => ("hosts", number, entries.hosts),
+        Some(TableEntry::Traffic(number)) => ("traffic", number, entries.traffic.len()),
         None => return checked(key, entry, path, text),
     };
     if number < count {
@@ -194,7 +194,7 @@ fn scalar(path: &str, text: &str, entries: &Entries) -> Result<Setting, Problem>
 
 fn checked(
     key: &'static Key,
-    entry: Option<Entry>,
+    entry: Option<TableEntry>,
     path: &str,
     text: &str,
 ) -> Result<Setting, Problem> {
@@ -252,11 +252,11 @@ struct Reader {
 }
 
 impl Reader {
-    fn report(&mut self, place: Place, problem: Problem) {
+    fn report(&mut self, place: Origin, problem: Problem) {
         self.out.errors.push(Error { place, problem });
     }
 
-    fn expected(&mut self, place: Place, key: &str, found: &DeValue<'_>, expected: &str) {
+    fn expected(&mut self, place: Origin, key: &str, found: &DeValue<'_>, expected: &str) {
         let (key, expected) = (key.to_owned(), expected.to_owned());
         let found = match text_of(found) {
             Some(text) => format!("{text:?}"),
@@ -305,7 +305,7 @@ impl Reader {
     }
 
     /// The entries of an array of tables.
-    fn entries(&mut self, name: &str, place: Place, value: &Spanned<DeValue<'_>>, to: &mut Layer) {
+    fn entries(&mut self, name: &str, place: Origin, value: &Spanned<DeValue<'_>>, to: &mut Layer) {
         let Some(entries) = value.get_ref().as_array() else {
             let expected = format!("[[{name}]] entries");
             return self.expected(place, name, value.get_ref(), &expected);
@@ -321,8 +321,15 @@ impl Reader {
     }
 
     /// All of `table`, whose dotted name is `path`.
-    fn table(&mut self, path: &str, place: Place, table: &DeTable<'_>, rank: Rank, to: &mut Layer) {
-        if let (Rank::Base, Place::Line(line)) = (rank, place) {
+    fn table(
+        &mut self,
+        path: &str,
+        place: Origin,
+        table: &DeTable<'_>,
+        rank: Rank,
+        to: &mut Layer,
+    ) {
+        if let (Rank::Base, Origin::Line(line)) = (rank, place) {
             self.out.tables.insert(path.to_owned(), line);
         }
         for (key, value) in table {
@@ -336,7 +343,7 @@ impl Reader {
     fn entry(
         &mut self,
         path: &str,
-        place: Place,
+        place: Origin,
         value: &Spanned<DeValue<'_>>,
         rank: Rank,
         to: &mut Layer,
@@ -361,7 +368,7 @@ impl Reader {
     fn given(
         &mut self,
         path: &str,
-        place: Place,
+        place: Origin,
         value: &Spanned<DeValue<'_>>,
         rank: Rank,
     ) -> Given {
@@ -389,7 +396,7 @@ impl Reader {
     }
 
     /// Nodes and links. Errors are reported at their own lines.
-    fn graph(&mut self, key: &'static Key, place: Place, value: &Spanned<DeValue<'_>>) -> Given {
+    fn graph(&mut self, key: &'static Key, place: Origin, value: &Spanned<DeValue<'_>>) -> Given {
         let line_at = |offset| self.lines.line(offset);
         let table = toml::Table::deserialize(ValueDeserializer::from(value.clone()));
         let read = Graph::from_table(value.clone(), &line_at).map(|graph| Inline {
@@ -398,7 +405,7 @@ impl Reader {
         });
         let complain = |error: GraphError| {
             let (place, error) = match error {
-                GraphError::At { line, error } => (Place::Line(line), *error),
+                GraphError::At { line, error } => (Origin::Line(line), *error),
                 error => (place, error),
             };
             let key = key.path.to_owned();
@@ -417,7 +424,7 @@ impl Reader {
         }
     }
 
-    fn sweep(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
+    fn sweep(&mut self, place: Origin, value: &Spanned<DeValue<'_>>) {
         match value.get_ref().as_table() {
             Some(table) => self.sweep_table("", table),
             None => self.expected(place, "sweep", value.get_ref(), "a table"),
@@ -438,7 +445,7 @@ impl Reader {
         }
     }
 
-    fn sweep_key(&mut self, path: &str, place: Place, value: &DeValue<'_>) {
+    fn sweep_key(&mut self, path: &str, place: Origin, value: &DeValue<'_>) {
         if self.out.entries.find(path).is_none() {
             return self.report(place, unknown(path, &self.out.entries));
         }
@@ -492,7 +499,7 @@ impl Lines {
         self.starts.partition_point(|&start| start <= offset)
     }
 
-    fn place(&self, offset: usize) -> Place {
-        Place::Line(self.line(offset))
+    fn place(&self, offset: usize) -> Origin {
+        Origin::Line(self.line(offset))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Errors of scenarios. Every message names the line, the key, the value and the bound.
 
-use crate::GraphError;
+use crate::graph::GraphError;
 use onramp_keys::Wrong;
 use std::fmt;
 
@@ -16,14 +16,14 @@ pub struct Errors {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
     /// Where it is.
-    pub place: Place,
+    pub place: Origin,
     /// What it is.
     pub problem: Problem,
 }
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Origin {
     /// A line of the file, from 1.
     Line(usize),
     /// The command line.
@@ -179,8 +179,8 @@ impl fmt::Display for Errors {
         for (index, Error { place, problem }) in self.list.iter().enumerate() {
             let newline = if index == 0 { "" } else { "\n" };
             match place {
-                Place::Line(line) => write!(f, "{newline}{}:{line}: {problem}", self.file)?,
-                Place::Set => write!(f, "{newline}--set: {problem}")?,
+                Origin::Line(line) => write!(f, "{newline}{}:{line}: {problem}", self.file)?,
+                Origin::Set => write!(f, "{newline}--set: {problem}")?,
             }
         }
         Ok(())

@@ -3,7 +3,8 @@
 //! file is read once.
 
 use crate::flow_list::{self, ListedFlow};
-use crate::{BuiltIn, Distribution, Graph};
+use crate::graph::Graph;
+use crate::workload::{BuiltIn, Distribution};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads lists of flows to replay: the HPCC simulator's format, CSV, Parquet, and traces of daemons.
 
-use crate::quietly;
+use crate::guard::quietly;
 use onramp_units::{Bytes, Sim, Span, Time};
 
 /// A flow of a list.

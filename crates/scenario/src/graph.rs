@@ -6,11 +6,19 @@
 mod tables;
 mod words;
 
-use crate::Link;
 use onramp_units::{Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use toml::de::{DeValue, ValueDeserializer};
 use toml::Spanned;
+
+/// A full-duplex link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// In each direction.
+    pub rate: Rate,
+    /// Propagation, one way.
+    pub delay: Span,
+}
 
 /// Number of a node.
 pub type NodeId = u32;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [host]: settings that all hosts share.
 
+use crate::fraction::Fraction;
+use crate::hosts::HostKind;
 use crate::key::{both, Rack, Scope};
-use crate::{Cc, Fraction};
+use onramp_cc::Cc;
 use onramp_keys::Absent::{By, Is};
 use onramp_keys::{choice, section, Source};
 use onramp_units::{Bytes, Span};
@@ -15,7 +17,7 @@ section! {
             "`kernel`: Linux TCP. `nic`: an RDMA-like NIC that paces and acknowledges packets.";
         cc: Cc = Is("cubic"), both().rack(Rack::If("congestion controls of its Linux", |run, name| {
             let cc = Cc::named(name).and_then(|cc| cc.on(false));
-            run.host.kind == HostKind::Kernel && !cc.is_some_and(Cc::in_linux)
+            is_kernel(run) && !cc.is_some_and(Cc::in_linux)
         })),
             "Congestion control; the table under [cc] lists them. Each one has the parameters of its source by default. On nic hosts without `network.ecn`, switches mark as in its source.";
         qdisc: Qdisc = Is("edge"), both(),
@@ -47,7 +49,7 @@ section! {
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Transport in "host" with Scope {
         min_rto: Span [Span::from_us(1), Span::from_s(10)] = By("200 ms; 4 ms with nic hosts", min_rto), both().rack(Rack::If("`200 ms`", |run, text| {
-            run.host.kind == HostKind::Kernel && text != MIN_RTO
+            is_kernel(run) && text != MIN_RTO
         })),
             "Lower bound of the part of the retransmission timeout that is added to the round-trip time. On nic hosts: the timeout itself, if the network can drop packets.";
         initial_window: u32 [1, 10_000] = Is("10"), both().on(HostKind::Kernel).rack_only(&["10"]),
@@ -73,14 +75,9 @@ fn min_rto(run: &dyn Source) -> Option<String> {
     Some(min_rto.to_owned())
 }
 
-choice! {
-    /// The transport of a host.
-    pub enum HostKind {
-        /// Linux TCP.
-        Kernel = "kernel",
-        /// An RDMA-like NIC, in the simulator only.
-        Nic = "nic",
-    }
+fn is_kernel(run: &dyn Source) -> bool {
+    let kind = run.text(Host::kind).and_then(|kind| kind.parse().ok());
+    kind == Some(HostKind::Kernel)
 }
 
 choice! {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What scenarios add to a key: the worlds that have it, and the runs in which it applies.
 
-use crate::{Fraction, HostKind, Run};
+use crate::fraction::Fraction;
+use crate::hosts::HostKind;
 use onramp_cc::{Bounds, Cc, Parameter};
-use onramp_keys::{Absent, Form, Of};
+use onramp_keys::{Absent, Form, Of, Source};
 use onramp_units::{Rate, Span};
 
 /// A key of scenarios. Those of traffic have paths like "traffic.size" for "traffic.0.size".
@@ -37,7 +38,7 @@ pub(crate) enum Rack {
     /// It does not have the key.
     Never,
     /// It refuses some runs with the key: the supported values in words, and the test for a refused run.
-    If(&'static str, fn(&Run, &str) -> bool),
+    If(&'static str, fn(&dyn Source, &str) -> bool),
     /// It ignores the key; the words describe the worlds that have it.
     Ignores(&'static str),
 }

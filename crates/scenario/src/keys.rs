@@ -6,13 +6,15 @@ mod cc;
 mod rule;
 mod topology;
 
+use crate::clock::Clock;
 use crate::experiment::Experiment;
 use crate::groups::GroupKeys;
+use crate::host::{Host, Transport};
 use crate::key::{section, Key};
 use crate::network::{EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys};
-pub(crate) use crate::setting::Entry;
+use crate::on_ramp::OnRamp;
+pub(crate) use crate::setting::TableEntry;
 use crate::traffic::{self, KindKeys, TrafficKind};
-use crate::{Clock, Host, OnRamp, Transport};
 use onramp_keys::Section;
 
 /// Every key but those of traffic, in the order of the documentation.
@@ -72,15 +74,15 @@ pub(crate) struct Entries {
 
 impl Entries {
     /// The key at `path`, and its entry. For an entry without a kind, or of another one: that of any kind.
-    pub(crate) fn find(&self, path: &str) -> Option<(&'static Key, Option<Entry>)> {
+    pub(crate) fn find(&self, path: &str) -> Option<(&'static Key, Option<TableEntry>)> {
         let (name, entry) = without_entry(path);
         let key = match entry {
-            Some(Entry::Traffic(number)) => self.key_of_traffic(number, &name),
+            Some(TableEntry::Traffic(number)) => self.key_of_traffic(number, &name),
             _ => all().find(|key| key.path == name),
         }?;
         let fits = match entry {
-            Some(Entry::Traffic(_)) => true,
-            Some(Entry::Hosts(_)) => section(key.path) == "hosts" || is_of_a_host(key),
+            Some(TableEntry::Traffic(_)) => true,
+            Some(TableEntry::Hosts(_)) => section(key.path) == "hosts" || is_of_a_host(key),
             None => section(key.path) != "hosts",
         };
         fits.then_some((key, entry))
@@ -115,7 +117,7 @@ pub(crate) fn nearest(path: &str) -> Option<String> {
         whole.min(moved)
     };
     let group = match entry {
-        Some(Entry::Hosts(group)) => Some(format!("hosts.{group}.")),
+        Some(TableEntry::Hosts(group)) => Some(format!("hosts.{group}.")),
         _ => None,
     };
     let fits = |k: &&Key| group.is_none() || section(k.path) == "hosts" || is_of_a_host(k);
@@ -132,7 +134,7 @@ pub(crate) fn nearest(path: &str) -> Option<String> {
 
 /// "traffic.3.load" as "traffic.load", "hosts.3.range" as "hosts.range" and "hosts.3.host.cc" as "host.cc",
 /// each with its entry; other paths as they are.
-fn without_entry(path: &str) -> (String, Option<Entry>) {
+fn without_entry(path: &str) -> (String, Option<TableEntry>) {
     let numbered = |table: &str| {
         let rest = path.strip_prefix(table)?.strip_prefix('.')?;
         let (number, name) = rest.split_once('.').unwrap_or((rest, ""));
@@ -144,13 +146,13 @@ fn without_entry(path: &str) -> (String, Option<Entry>) {
         Some((name, entry))
     };
     match (numbered("traffic"), numbered("hosts")) {
-        (Some(("", entry)), _) => ("traffic".to_owned(), Some(Entry::Traffic(entry))),
-        (Some((name, entry)), _) => (format!("traffic.{name}"), Some(Entry::Traffic(entry))),
-        (_, Some(("", entry))) => ("hosts".to_owned(), Some(Entry::Hosts(entry))),
+        (Some(("", entry)), _) => ("traffic".to_owned(), Some(TableEntry::Traffic(entry))),
+        (Some((name, entry)), _) => (format!("traffic.{name}"), Some(TableEntry::Traffic(entry))),
+        (_, Some(("", entry))) => ("hosts".to_owned(), Some(TableEntry::Hosts(entry))),
         (_, Some((name, entry))) if name.contains('.') || is_section(name) => {
-            (name.to_owned(), Some(Entry::Hosts(entry)))
+            (name.to_owned(), Some(TableEntry::Hosts(entry)))
         }
-        (_, Some((name, entry))) => (format!("hosts.{name}"), Some(Entry::Hosts(entry))),
+        (_, Some((name, entry))) => (format!("hosts.{name}"), Some(TableEntry::Hosts(entry))),
         (None, None) => (path.to_owned(), None),
     }
 }
@@ -215,7 +217,7 @@ mod tests {
         let find = |path| entries.find(path).map(|(key, entry)| (key.path, entry));
         assert_eq!(
             find("traffic.3.load"),
-            Some(("traffic.load", Some(Entry::Traffic(3))))
+            Some(("traffic.load", Some(TableEntry::Traffic(3))))
         );
         for path in [
             "traffic.load",

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Bounds of the virtual rack. A run beyond them is valid: the simulator can run it.
 
+use crate::clock::ClockSync;
+use crate::groups::HostSettings;
 use crate::key::Rack;
-use crate::keys::Entry;
+use crate::keys::TableEntry;
 use crate::setting::Setting;
-use crate::traffic::{self, KindKeys};
-use crate::{ClockSync, HostSettings, Run, Traffic};
+use crate::traffic::{self, KindKeys, Traffic};
+use crate::types::Run;
 use onramp_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -150,7 +152,7 @@ fn simulated(run: &Run) -> Vec<RackLimit> {
 /// What to change about a setting that the rack does not have.
 fn fix(run: &Run, setting: &Setting) -> Option<String> {
     let text = &*setting.text;
-    if let Some(Entry::Traffic(number)) = setting.entry {
+    if let Some(TableEntry::Traffic(number)) = setting.entry {
         // One word about the kind is enough.
         let has_kind = run.traffic[number].kind().in_rack;
         let is_kind = setting.key.path == KindKeys::kind;
@@ -223,7 +225,7 @@ impl fmt::Display for RackLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scenario;
+    use crate::scenario::Scenario;
 
     const TEXT: &str = r#"title = "test"
 duration = "40 ms"

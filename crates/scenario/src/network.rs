@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [network], and the network that they make: topology, links, buffers, marks.
 
+use crate::fraction::Fraction;
+use crate::graph::{Graph, Link};
+use crate::hosts::{HostId, HostKind};
 use crate::key::{both, mbit_per_s, simulated, Rack, Scope};
+use crate::topology::{shapes, Shape, FILE, INLINE};
 use crate::values::{registered, Alpha, FilePath, Nodes};
-use crate::{shapes, Fraction, Graph, HostId, HostKind, Shape};
 use onramp_cc::{path, switch, Curve, Tuning};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{choice, section, Source};
@@ -256,20 +259,6 @@ impl Topology {
             Topology::Shape(shape) => shape.kind().name,
         }
     }
-}
-
-/// The kind of a topology whose nodes and links a file lists.
-pub(crate) const FILE: &str = "file";
-/// The kind of a topology whose nodes and links the scenario lists.
-pub(crate) const INLINE: &str = "inline";
-
-/// A full-duplex link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
-    /// In each direction.
-    pub rate: Rate,
-    /// Propagation, one way.
-    pub delay: Span,
 }
 
 /// Marks by the length of a port's queue: no packet up to the threshold, every packet above `max`, and a

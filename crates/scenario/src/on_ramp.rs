@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [onramp]: the control law.
 
+use crate::fraction::Fraction;
+use crate::host::{Host, Qdisc};
+use crate::hosts::HostKind;
 use crate::key::{both, Scope};
-use crate::{Fraction, Host, HostKind, Qdisc};
 use onramp_keys::Absent::{By, Is, Without};
 use onramp_keys::{section, OrOff, Source};
 pub use onramp_law::Law;

@@ -2,13 +2,13 @@
 //! A scenario: a base, cases and a sweep, and the runs that they define.
 
 use crate::document::{self, Document, Given};
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Errors, Origin, Problem};
 use crate::files::{Files, NO_FILES};
-use crate::keys::{self, Entry};
+use crate::keys::{self, TableEntry};
 use crate::network::Inline;
 use crate::resolve::resolve;
 use crate::setting::{Layer, Setting};
-use crate::{Errors, Run};
+use crate::types::Run;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of runs of a scenario.
@@ -140,7 +140,7 @@ impl Scenario {
 /// Of a document without errors that has no run.
 fn unread(name: &str) -> Errors {
     let error = Error {
-        place: Place::Line(1),
+        place: Origin::Line(1),
         problem: Problem::Unread,
     };
     Errors::collect(name, vec![error]).expect("there is one")
@@ -159,7 +159,7 @@ fn fill_defaults(base: &mut Layer, document: &Document) {
     let of_traffic = kinds.flat_map(|(number, kind)| {
         let keys = kind.map_or(&[] as &[_], |kind| kind.keys);
         keys.iter()
-            .map(move |key| (key, Some(Entry::Traffic(number))))
+            .map(move |key| (key, Some(TableEntry::Traffic(number))))
     });
     for (key, entry) in common.map(|key| (key, None)).chain(of_traffic) {
         if let Some(text) = key.default() {
@@ -187,7 +187,7 @@ fn refuse_too_many_runs(document: &Document) -> Option<Error> {
         max: MAX_RUNS.to_string(),
     };
     Some(Error {
-        place: place.unwrap_or(Place::Line(1)),
+        place: place.unwrap_or(Origin::Line(1)),
         problem,
     })
 }

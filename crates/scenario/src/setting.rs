@@ -7,7 +7,7 @@ use std::fmt;
 
 /// An entry of an array of tables, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Entry {
+pub(crate) enum TableEntry {
     Hosts(usize),
     Traffic(usize),
 }
@@ -20,7 +20,7 @@ pub(crate) type Layer = BTreeMap<String, Setting>;
 pub(crate) struct Setting {
     pub key: &'static Key,
     /// Of an array of tables, for its keys.
-    pub entry: Option<Entry>,
+    pub entry: Option<TableEntry>,
     /// The value as its type prints it.
     pub text: String,
 }
@@ -37,8 +37,8 @@ impl Setting {
         let path = self.key.path;
         match self.entry {
             None => path.to_owned(),
-            Some(Entry::Traffic(number)) => format!("traffic.{number}.{}", self.key.name()),
-            Some(Entry::Hosts(number)) => format!("hosts.{number}.{}", below_hosts(path)),
+            Some(TableEntry::Traffic(number)) => format!("traffic.{number}.{}", self.key.name()),
+            Some(TableEntry::Hosts(number)) => format!("hosts.{number}.{}", below_hosts(path)),
         }
     }
 }

@@ -5,15 +5,19 @@
 //! These types only come out of [`Scenario::parse`](crate::Scenario::parse), so whoever holds one
 //! need not check it again. Meanings, defaults and bounds of every field: docs/scenario.md.
 
+use crate::clock::Clock;
+use crate::groups::{Group, HostSettings};
+use crate::host::{Host, Qdisc};
+use crate::hosts::HostId;
+use crate::network::Network;
+use crate::on_ramp::OnRamp;
 use crate::setting::Setting;
-use crate::{Clock, Group, Host, Measured, Network, OnRamp, Traffic};
+use crate::traffic::{Measured, Traffic};
 use onramp_cc::Tuning;
+use onramp_law::Law;
 use onramp_units::Span;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-
-/// Number of a host, from 0.
-pub type HostId = u32;
 
 /// One fully resolved experiment: a case at a sweep point.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +51,47 @@ pub struct Run {
     pub traffic: Vec<Traffic>,
     /// Every key that applies, with its value, in the order of the documentation.
     pub(crate) settings: Vec<Setting>,
+}
+
+impl Run {
+    /// The settings of the hosts without a group.
+    pub fn others(&self) -> HostSettings<'_> {
+        HostSettings {
+            host: &self.host,
+            tuning: &self.tuning,
+            onramp: &self.onramp,
+        }
+    }
+
+    /// The settings of hosts without a group, then those of each group.
+    pub fn each_settings(&self) -> impl Iterator<Item = HostSettings<'_>> {
+        std::iter::once(self.others()).chain(self.groups.iter().map(Group::settings))
+    }
+
+    /// Keys of [onramp] that all hosts share: those of the first hosts with a law. Hosts without a law have the
+    /// defaults.
+    pub fn shared_onramp(&self) -> &OnRamp {
+        let mut all = self.each_settings().map(|of| of.onramp);
+        all.find(|of| of.law != Law::Off).unwrap_or(&self.onramp)
+    }
+
+    /// Hosts with On-Ramp's queueing discipline, which have a daemon in the rack.
+    pub fn edge_hosts(&self) -> impl Iterator<Item = HostId> + '_ {
+        let has_edge = |host: &HostId| self.settings_of(*host).host.qdisc == Qdisc::Edge;
+        (0..self.network.topology.hosts()).filter(has_edge)
+    }
+
+    /// The number of a host's group, if it has one.
+    pub fn group_of(&self, host: HostId) -> Option<usize> {
+        self.groups.iter().position(|g| g.hosts.contains(host))
+    }
+
+    /// The settings of one host.
+    pub fn settings_of(&self, host: HostId) -> HostSettings<'_> {
+        let place = self.group_of(host).map_or(0, |group| group + 1);
+        let mut all = self.each_settings();
+        all.nth(place).expect("every group has settings")
+    }
 }
 
 impl Run {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Types of values that only scenarios have.
 
-use crate::{BuiltIn, HostId, HostSet};
+use crate::hosts::{number, range, HostId, HostSet};
+use crate::workload::BuiltIn;
 use onramp_keys::{alternatives, Form, Toml, Value, Wrong};
 use std::fmt;
 use std::str::FromStr;
@@ -188,19 +189,6 @@ impl fmt::Display for Sources {
 /// The greatest host that a text of these types names.
 pub(crate) fn last_host(text: &str) -> Option<HostId> {
     text.parse::<HostSet>().ok().map(|hosts| hosts.last())
-}
-
-/// "3-7" as 3 and 7.
-pub(crate) fn range(text: &str) -> Option<(HostId, HostId)> {
-    let (first, last) = text.split_once('-')?;
-    let (first, last) = (number(first)?, number(last)?);
-    (first <= last).then_some((first, last))
-}
-
-/// A number that is written in one way only.
-fn number(text: &str) -> Option<HostId> {
-    let number: HostId = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
 }
 
 /// A dynamic threshold, a power of two, by its binary logarithm.

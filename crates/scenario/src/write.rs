@@ -2,19 +2,20 @@
 //! Writes scenarios and runs as text: TOML that parses to an equal value, and JSON of the same shape for results.
 
 use crate::key::Key;
-use crate::keys::{self, Entry};
+use crate::keys::{self, TableEntry};
 use crate::network::{GraphKeys, Inline, Topology};
+use crate::scenario::Scenario;
 use crate::setting::{below_hosts, Layer, Setting};
 use crate::traffic::KindKeys;
-use crate::{Run, Scenario};
-use onramp_keys::Toml;
+use crate::types::Run;
+use onramp_keys::{Source, Toml};
 use serde::{Serialize, Serializer};
 use toml::Table;
 
 impl Setting {
     /// Whether it is written: defaults of keys that are newer than recorded results are not.
     fn is_written(&self) -> bool {
-        let is_of_group = matches!(self.entry, Some(Entry::Hosts(_)));
+        let is_of_group = matches!(self.entry, Some(TableEntry::Hosts(_)));
         is_of_group || !self.key.later || self.key.default().as_ref() != Some(&self.text)
     }
 
@@ -73,6 +74,15 @@ impl Run {
     }
 }
 
+impl Source for Run {
+    /// Those of keys that are none of an entry.
+    fn texts(&self, path: &str) -> Option<Vec<String>> {
+        let mut settings = self.settings.iter();
+        let setting = settings.find(|setting| setting.key.path == path)?;
+        Some(vec![setting.text.clone()])
+    }
+}
+
 impl Scenario {
     /// The whole scenario, defaults filled in: parsing it gives an equal one.
     pub fn to_toml(&self) -> String {
@@ -119,11 +129,11 @@ impl Serialize for Run {
 }
 
 /// Place in the documentation, entry by entry.
-fn position(setting: &Setting) -> (Option<Entry>, Option<usize>) {
+fn position(setting: &Setting) -> (Option<TableEntry>, Option<usize>) {
     let is_it = |key: &Key| key.path == setting.key.path;
     let place = match setting.entry {
-        Some(Entry::Traffic(_)) if setting.key.path == KindKeys::kind => Some(0),
-        Some(Entry::Traffic(_)) => {
+        Some(TableEntry::Traffic(_)) if setting.key.path == KindKeys::kind => Some(0),
+        Some(TableEntry::Traffic(_)) => {
             keys::of_traffic().position(|key| std::ptr::eq(key, setting.key))
         }
         _ => keys::all().position(is_it),
@@ -138,8 +148,8 @@ fn table_of<'a>(settings: impl IntoIterator<Item = &'a Setting>, network: Option
     for setting in settings.into_iter().filter(|setting| setting.is_written()) {
         let value = setting.value(network);
         let (array, number, path) = match setting.entry {
-            Some(Entry::Traffic(number)) => (&mut traffic, number, setting.key.name()),
-            Some(Entry::Hosts(number)) => (&mut hosts, number, below_hosts(setting.key.path)),
+            Some(TableEntry::Traffic(number)) => (&mut traffic, number, setting.key.name()),
+            Some(TableEntry::Hosts(number)) => (&mut hosts, number, below_hosts(setting.key.path)),
             None => {
                 insert(&mut root, setting.key.path, value);
                 continue;

@@ -11,14 +11,14 @@ use crate::flows::network::Network;
 use crate::flows::starts::Starts;
 use crate::host::clock::Clocks;
 use crate::host::config::{self, Config};
-use crate::host::hints::Hints;
-use crate::host::huygens::{Edge, Prober};
 use crate::host::kernel::Kernels;
 use crate::host::nic::Nics;
 use crate::host::per_host::PerHost;
+use crate::host::site::hints::Hints;
+use crate::host::site::huygens::{Edge, Prober};
 use crate::host::site::Site;
+use crate::net::fabric::mail::Mail;
 use crate::net::fabric::{self, Fabric};
-use crate::net::mail::Mail;
 use crate::net::packet::Kind;
 use crate::net::what::What;
 use crate::watch::capture::Captures;
@@ -63,8 +63,8 @@ pub(crate) enum Hosts {
 }
 
 /// The initial state that all domains of a simulation share.
-pub(crate) struct Beginning {
-    pub fabric: fabric::Beginning,
+pub(crate) struct InitialState {
+    pub fabric: fabric::InitialState,
     pub network: Arc<Network>,
     pub config: Config,
     pub laws: Arc<[Option<onramp_law::Config>]>,
@@ -76,11 +76,11 @@ pub(crate) struct Beginning {
 
 impl Domain {
     /// Domain number `me` at time zero.
-    pub fn new(beginning: &Beginning, me: usize) -> Domain {
-        let Beginning {
+    pub fn new(initial: &InitialState, me: usize) -> Domain {
+        let InitialState {
             network, config, ..
-        } = beginning;
-        let nodes = beginning.fabric.memories.len();
+        } = initial;
+        let nodes = initial.fabric.memories.len();
         let ports = (0..nodes as u32).map(|node| network.port_of(node));
         let mut domain = Domain {
             hosts: match &config.hosts {
@@ -91,7 +91,7 @@ impl Domain {
             probes: Probes::default(),
             arrivals: Arrivals::new(nodes),
             site: Site {
-                net: Fabric::new(&beginning.fabric, me),
+                net: Fabric::new(&initial.fabric, me),
                 network: network.clone(),
                 starts: Starts::new(network.clone(), me, config.hosts.is_kernel()),
                 clocks: {
@@ -99,11 +99,11 @@ impl Domain {
                     Clocks::new(&config.clocks, synchronised, config.seed, nodes)
                 },
                 prober: config.probing.map(|probing| {
-                    let edges = beginning.edges.clone();
+                    let edges = initial.edges.clone();
                     Prober::new(probing, edges, network, config.seed, nodes)
                 }),
-                laws: beginning.laws.clone(),
-                hints: Hints::new(&beginning.lines),
+                laws: initial.laws.clone(),
+                hints: Hints::new(&initial.lines),
                 reuse: {
                     let of_groups = config.groups.iter().map(|group| group.reuse);
                     PerHost::new(config, nodes, once(config.reuse).chain(of_groups))
@@ -116,7 +116,7 @@ impl Domain {
         let site = &mut domain.site;
         site.begin_probing();
         site.starts.await_next_flow(&mut site.net);
-        site.starts.await_next_question(&mut site.net);
+        site.starts.await_next_request(&mut site.net);
         domain
     }
 

@@ -2,28 +2,28 @@
 //! One simulation: a network with its traffic, in one domain or in several that run in parallel. Results do
 //! not depend on the number of domains.
 
-use crate::domain::{self, Beginning, Domain, Step};
+use crate::domain::{self, Domain, InitialState, Step};
 use crate::engine::rounding::{Rounding, WireTimes};
 use crate::engine::team::Team;
 use crate::flows::chains::Chains;
 use crate::flows::flow::{Flow, Outcome};
 use crate::flows::network::Network;
-use crate::host::config::{Config, Hosts};
+use crate::host::config::{Config, Hosts, Probing};
 use crate::host::delays::Delays;
-use crate::host::hints::uses_hints;
-use crate::host::huygens::{mesh, ClockWindow, Edge, Probing, Synchroniser};
 use crate::host::kernel::rounds::{Round, Rounds};
 use crate::host::kernel::signals::{Pair, Signals};
 use crate::host::per_host::PerHost;
 use crate::host::rtts::{RttSample, Rtts};
+use crate::host::site::hints::uses_hints;
+use crate::host::site::huygens::{mesh, ClockWindow, Edge, Synchroniser};
 use crate::host::site::Site;
 use crate::net::carried::Carries;
 use crate::net::config::Buffer;
 use crate::net::counters::Counters;
 use crate::net::fabric;
+use crate::net::fabric::memory::Memory;
+use crate::net::fabric::port::{Port, PortState};
 use crate::net::partition::Partition;
-use crate::net::port::{Port, PortState};
-use crate::net::switch::Memory;
 use crate::net::topology::{Link, Topology};
 use crate::watch::capture::{CaptureError, Output};
 use onramp_cc::int::{IntFormat, TooManyRates};
@@ -97,21 +97,7 @@ impl Simulation {
         check(topology, &flows, config.chains.as_deref())?;
         check_groups(&config, topology)?;
         check_reads(&config, &flows)?;
-        // Kernel hosts' flows that wait for others request their connections without delay, so there is
-        // no lookahead.
-        let in_one = waits_in_kernels(&config);
-        let partition = match config.rounding {
-            Rounding::Exact if !in_one => partition,
-            _ => Partition::whole(topology),
-        };
-        let network = Network::new(
-            (config.hosts.payload(), config.hosts.header()),
-            config.rounding,
-            topology,
-            (flows, config.chains.clone()),
-            partition,
-            config.switch.paths.clone(),
-        );
+        let network = network_of(&config, topology, flows, partition);
         let mut ports = make_ports(topology, &network);
         let rates = number_rates(&mut ports);
         // Marks and thresholds are proportional to this rate.
@@ -123,15 +109,9 @@ impl Simulation {
         // Receivers count under any host's law, whether or not they have it themselves.
         let counts = config.laws().flatten().find(uses_hints);
         let nodes = 0..topology.nodes() as u32;
-        let rate = |node| ports[network.port_of(node) as usize].rate;
-        let line_of = |law: onramp_law::Config| -> Arc<[_]> {
-            let line = |node| law.line_rate(rate(node));
-            nodes.clone().map(line).collect()
-        };
-        let of_line = || -> Arc<[_]> {
-            let law_of = |node| laws[node].map(|law| law.line_rate(rate(node)));
-            nodes.clone().map(law_of).collect()
-        };
+        let rates_of: Vec<Rate> = nodes
+            .map(|node| ports[network.port_of(node) as usize].rate)
+            .collect();
         let hosts: Vec<u32> = topology.hosts().collect();
         let mesh_of = |probing: Probing| mesh(&hosts, probing.degree, config.seed);
         let edges: Arc<[Edge]> = config.probing.map(mesh_of).unwrap_or_default().into();
@@ -139,15 +119,15 @@ impl Simulation {
             .probing
             .map(|probing| Synchroniser::new(probing, edges.clone(), hosts));
         let is_kernel = config.hosts.is_kernel();
-        let beginning = Beginning {
+        let initial = InitialState {
             edges,
             laws: match has_law {
-                true => of_line(),
+                true => laws_of_lines(&laws, &rates_of),
                 false => [].into(),
             },
-            lines: counts.map_or_else(|| [].into(), line_of),
+            lines: counts.map_or_else(|| [].into(), |law| law_of_lines(law, &rates_of)),
             network: network.clone(),
-            fabric: fabric::Beginning {
+            fabric: fabric::InitialState {
                 rounding: config.rounding,
                 seed: config.seed,
                 domains: network.partition.count(),
@@ -165,7 +145,7 @@ impl Simulation {
             },
             config,
         };
-        let domain = |me| Domain::new(&beginning, me);
+        let domain = |me| Domain::new(&initial, me);
         let domains = (0..network.partition.count()).map(domain).collect();
         let team = Team::new(domains, network.partition.lookahead());
         Ok(Simulation {
@@ -513,4 +493,41 @@ fn provision(
         }
     }
     memories
+}
+
+fn network_of(
+    config: &Config,
+    topology: &Topology,
+    flows: Vec<Flow>,
+    partition: Partition,
+) -> Arc<Network> {
+    // Kernel hosts' flows that wait for others request their connections without delay, so there is
+    // no lookahead.
+    let in_one = waits_in_kernels(config);
+    let partition = match config.rounding {
+        Rounding::Exact if !in_one => partition,
+        _ => Partition::whole(topology),
+    };
+    Network::new(
+        (config.hosts.payload(), config.hosts.header()),
+        config.rounding,
+        topology,
+        (flows, config.chains.clone()),
+        partition,
+        config.switch.paths.clone(),
+    )
+}
+
+/// By node: the law for a line of its rate.
+fn law_of_lines(law: onramp_law::Config, rates: &[Rate]) -> Arc<[onramp_law::Config]> {
+    rates.iter().map(|rate| law.line_rate(*rate)).collect()
+}
+
+/// By node: its own law for its line.
+fn laws_of_lines(
+    laws: &PerHost<Option<onramp_law::Config>>,
+    rates: &[Rate],
+) -> Arc<[Option<onramp_law::Config>]> {
+    let law_of = |(node, rate): (u32, &Rate)| laws[node].map(|law| law.line_rate(*rate));
+    (0..).zip(rates).map(law_of).collect()
 }

@@ -163,10 +163,10 @@ fn no_more_requests_are_under_way_than_the_concurrency() {
             events.push((request.start_ns + request.rct_ns.unwrap(), -1));
         }
         events.sort_unstable();
-        let mut under_way = 0;
+        let mut active = 0;
         let most = events.iter().map(|(_, change)| {
-            under_way += change;
-            under_way
+            active += change;
+            active
         });
         assert_eq!(most.max(), Some(2 * 3), "{kind}");
         assert!(
@@ -468,7 +468,7 @@ fn parts_change_nothing_of_what_waits_for_others() {
     }
 }
 
-/// A question goes to a server as a packet does: 64 B behind 48 B of headers at 100 Gbit/s over two links of
+/// A request goes to a server as a packet does: 64 B behind 48 B of headers at 100 Gbit/s over two links of
 /// 1 us. The server acknowledges it before it answers.
 #[test]
 fn servers_are_asked_over_the_network() {
@@ -477,10 +477,10 @@ fn servers_are_asked_over_the_network() {
         let (_, tables) = simulate(&text, set);
         tables.requests[0].rct_ns.expect("it is answered")
     };
-    let (told, asked) = (rct_ns(&[]), rct_ns(&[("traffic.0.ask_size", "64 B")]));
+    let (pushed, asked) = (rct_ns(&[]), rct_ns(&[("traffic.0.ask_size", "64 B")]));
     let way_ps = 2 * (64 + 48) * 80 + 2_000_000;
-    let later = asked - told - way_ps / 1000;
-    assert!((0..=10).contains(&later), "{told}, {asked}");
+    let later = asked - pushed - way_ps / 1000;
+    assert!((0..=10).contains(&later), "{pushed}, {asked}");
 }
 
 /// Twelve long CUBIC flows on a port, figure 24 of the On-Ramp paper.

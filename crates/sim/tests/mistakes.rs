@@ -137,15 +137,15 @@ fn mistake(set: &[(&str, &str)]) -> (String, bool) {
         path::register(&LOST);
     });
     let scenario = Scenario::parse_with(SCENARIO, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let told = [1, 2].map(|threads| {
+    let message = [1, 2].map(|threads| {
         let (run, parts) = (&scenario.runs()[0], Parts::Forced(threads));
         let report = run_in_parts(run, 0, Watch::default(), parts, &mut |_| true);
         let report = report.unwrap_or_else(|e| panic!("{e}"));
         let mistake = report.mistake.as_ref().map(ToString::to_string);
         (mistake.unwrap_or_default(), report.into_tables().0.partial)
     });
-    assert_eq!(told[0].1, told[1].1);
-    told[0].clone()
+    assert_eq!(message[0].1, message[1].1);
+    message[0].clone()
 }
 
 #[test]
@@ -183,9 +183,13 @@ fn a_mistake_is_named_with_its_part_its_call_and_its_time() {
             false,
         ),
     ] {
-        let (told, is_partial) = mistake(set);
-        assert!(told.starts_with(words), "{told}");
-        assert_eq!(told.ends_with(" of simulated time"), has_time, "{told}");
-        assert!(is_partial, "{told}");
+        let (message, is_partial) = mistake(set);
+        assert!(message.starts_with(words), "{message}");
+        assert_eq!(
+            message.ends_with(" of simulated time"),
+            has_time,
+            "{message}"
+        );
+        assert!(is_partial, "{message}");
     }
 }

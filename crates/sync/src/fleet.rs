@@ -152,10 +152,10 @@ impl Fleet {
     /// A host still follows this correction of an earlier leader: fleet time continues from it. For use before the
     /// first window.
     pub fn recall(&mut self, host: usize, correction: &Correction) {
-        let told = correction.fleet(correction.reference);
-        let at = *self.at.get_or_insert(told);
+        let reference = correction.fleet(correction.reference);
+        let at = *self.at.get_or_insert(reference);
         let drift = -correction.drift / (1.0 + correction.drift);
-        let elapsed_ns = at.ticks().saturating_sub(told.ticks()) as f64;
+        let elapsed_ns = at.ticks().saturating_sub(reference.ticks()) as f64;
         if self.hosts.len() <= host {
             self.hosts.resize(host + 1, Host::default());
         }
@@ -457,12 +457,12 @@ impl Fleet {
             }
         };
         // What is no number is nothing to follow.
-        let is_told = |told: &Correction| {
+        let is_told = |published: &Correction| {
             let numbers = [
-                told.drift,
-                told.bend,
-                told.error.sigma_ns,
-                told.error.drift_sigma,
+                published.drift,
+                published.bend,
+                published.error.sigma_ns,
+                published.error.drift_sigma,
             ];
             numbers.iter().all(|number| number.is_finite())
         };

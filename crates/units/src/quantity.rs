@@ -64,16 +64,9 @@ pub(crate) fn parse(text: &str, units: &[Unit], range: (i128, i128)) -> Result<i
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
         .unwrap_or(trimmed.len());
     let (number, unit) = (&trimmed[..end], trimmed[end..].trim_start());
-
-    let (negative, digits) = match number.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, number),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let decimal = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !decimal(whole) || !decimal(fraction) || digits.ends_with('.') {
+    let Some(decimal) = Decimal::of(number) else {
         return Err(ParseError::NotANumber { text: owned() });
-    }
+    };
     let names = || units.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
     if unit.is_empty() {
         return Err(ParseError::NoUnit {
@@ -87,7 +80,6 @@ pub(crate) fn parse(text: &str, units: &[Unit], range: (i128, i128)) -> Result<i
             units: names(),
         });
     };
-
     let (min, max) = range;
     let out_of_range = || {
         // `print` writes decimal places.
@@ -99,42 +91,69 @@ pub(crate) fn parse(text: &str, units: &[Unit], range: (i128, i128)) -> Result<i
             max: print(max, &units, base),
         }
     };
-    let fraction = fraction.trim_end_matches('0');
-    let all_digits = format!("{whole}{fraction}");
-    let significant = all_digits.trim_start_matches('0');
-    if significant.len() > MAX_DIGITS {
-        let fine = fraction.len() > MAX_DIGITS;
-        return Err(if fine {
-            ParseError::TooFine {
-                text: owned(),
-                base,
-            }
-        } else {
-            out_of_range()
-        });
+    match decimal.times(factor) {
+        Ok(value) if (min..=max).contains(&value) => Ok(value),
+        Ok(_) | Err(Unfit::TooLarge) => Err(out_of_range()),
+        Err(Unfit::TooFine) => Err(ParseError::TooFine {
+            text: owned(),
+            base,
+        }),
     }
-    // At most 24 digits times at most 10^12 stays below i128::MAX.
-    let scaled = significant
-        .bytes()
-        .fold(0i128, |n, b| n * 10 + i128::from(b - b'0'))
-        * i128::from(factor);
-    let value = match u32::try_from(fraction.len())
-        .ok()
-        .and_then(|n| 10i128.checked_pow(n))
-    {
-        Some(divisor) if scaled % divisor == 0 => scaled / divisor,
-        _ => {
-            return Err(ParseError::TooFine {
-                text: owned(),
-                base,
-            })
+}
+
+/// A number in decimal places.
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a str,
+    /// Without zeros at its end.
+    fraction: &'a str,
+}
+
+/// Why a number is no multiple of a unit.
+enum Unfit {
+    TooLarge,
+    TooFine,
+}
+
+impl Decimal<'_> {
+    fn of(number: &str) -> Option<Decimal<'_>> {
+        let (negative, digits) = match number.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, number),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let decimal = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        let is_number = !whole.is_empty() && decimal(whole) && decimal(fraction);
+        (is_number && !digits.ends_with('.')).then(|| Decimal {
+            negative,
+            whole,
+            fraction: fraction.trim_end_matches('0'),
+        })
+    }
+
+    /// So many times `factor`.
+    fn times(&self, factor: u64) -> Result<i128, Unfit> {
+        let all_digits = format!("{}{}", self.whole, self.fraction);
+        let significant = all_digits.trim_start_matches('0');
+        if significant.len() > MAX_DIGITS {
+            let fine = self.fraction.len() > MAX_DIGITS;
+            return Err(if fine {
+                Unfit::TooFine
+            } else {
+                Unfit::TooLarge
+            });
         }
-    };
-    let value = if negative { -value } else { value };
-    if value < min || value > max {
-        return Err(out_of_range());
+        // At most 24 digits times at most 10^12 stays below i128::MAX.
+        let scaled = significant
+            .bytes()
+            .fold(0i128, |n, b| n * 10 + i128::from(b - b'0'))
+            * i128::from(factor);
+        let places = u32::try_from(self.fraction.len()).ok();
+        let divisor = places.and_then(|places| 10i128.checked_pow(places));
+        let divisor = divisor.filter(|divisor| scaled % divisor == 0);
+        let value = scaled / divisor.ok_or(Unfit::TooFine)?;
+        Ok(if self.negative { -value } else { value })
     }
-    Ok(value)
 }
 
 /// Writes `value` base units exactly, in the largest of `units` it reaches; zero as "0" and the

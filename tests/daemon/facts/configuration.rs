@@ -300,23 +300,23 @@ pub fn without_options_the_usual_file_and_the_default_route_are_taken() {
         println!("{text}");
         text
     };
-    let told = run("");
+    let message = run("");
     assert!(
-        told.contains("this host has no default route") && told.contains("add --dev DEV"),
-        "{told}"
+        message.contains("this host has no default route") && message.contains("add --dev DEV"),
+        "{message}"
     );
     host.ns.run("ip route add default via 10.0.0.2");
-    let told = run("observe = true\n[link]\nline_rate = \"100 Mbit/s\"\n");
+    let message = run("observe = true\n[link]\nline_rate = \"100 Mbit/s\"\n");
     assert!(
-        told.contains("the devices of the default routes are eth0"),
-        "{told}"
+        message.contains("the devices of the default routes are eth0"),
+        "{message}"
     );
-    assert!(told.contains("observing eth0"), "{told}");
-    let told = run("observe = 1\ndevice = [\"eth0\"]\n");
+    assert!(message.contains("observing eth0"), "{message}");
+    let message = run("observe = 1\ndevice = [\"eth0\"]\n");
     let says = [
         "/etc/onramp/onramp.toml:1: observe is 1",
         "/etc/onramp/onramp.toml:2: device is no key; do you mean devices?",
     ];
-    assert!(says.iter().all(|part| told.contains(part)), "{told}");
+    assert!(says.iter().all(|part| message.contains(part)), "{message}");
     std::fs::remove_dir_all("/etc/onramp").expect("it is there");
 }

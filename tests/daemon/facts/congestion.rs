@@ -10,6 +10,7 @@ use std::{
 };
 
 use libbpf_rs::{query::MapInfoIter, MapCore, MapFlags, MapHandle};
+use onramp_cc::Cc;
 
 use crate::{
     agent::{Agent, PROGRAM},
@@ -150,6 +151,31 @@ pub fn ours_run_in_the_kernel() {
     must(&["unload", "timely"]);
     assert!(!available().contains("tbtcp"));
     assert!(!available().contains("timely"));
+    shell("umount /sys/fs/bpf");
+}
+
+/// Each that we load carries data between two hosts with its defaults, whatever its name, and leaves the kernel.
+pub fn each_of_ours_carries_data() {
+    const BYTES: u64 = 1_000_000;
+    shell("mount -t bpf bpf /sys/fs/bpf");
+    let star = Star::build(&Plan::USUAL);
+    let (from, to) = star.pair();
+    for name in Cc::all().filter(|cc| cc.is_loaded_by_us()).map(Cc::name) {
+        must(&["load", name]);
+        for host in [from, to] {
+            let route = format!(
+                "ip route replace 10.0.0.0/24 dev eth0 src {} congctl {name}",
+                host.v4
+            );
+            host.ns.run(&route);
+        }
+        let flows = transfers(from, to, Load::bytes(BYTES), 2);
+        let mbit_per_s = finish_all(flows);
+        println!("{name}: {mbit_per_s:.1} Mbit/s");
+        assert!(mbit_per_s > 1.0, "{name}");
+        must(&["unload", name]);
+        assert!(!available().contains(name), "{name}");
+    }
     shell("umount /sys/fs/bpf");
 }
 

@@ -68,8 +68,8 @@ pub fn one_outlives_its_leader_and_fails_open_without_etcd() {
         fleet.launch(n, &options);
         // The first one that is known leads.
         await_so("it is registered", || {
-            let told = fleet.agent(n).clock_status().membership.fleet;
-            told.is_some_and(|told| told.connected)
+            let membership = fleet.agent(n).clock_status().membership.fleet;
+            membership.is_some_and(|membership| membership.connected)
         });
     }
     fleet.await_synchrony();

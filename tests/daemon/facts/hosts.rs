@@ -436,6 +436,6 @@ pub fn a_segment_that_tcp_would_drop_is_not_acknowledged() {
     thread::sleep(Duration::from_millis(100));
     let counters = receiver.status().counters;
     println!("{counters:?}");
-    let told = receiver.counter("oracks_sent") + receiver.counter("oracks_unsent");
-    assert!(told <= 1, "{told}");
+    let oracks = receiver.counter("oracks_sent") + receiver.counter("oracks_unsent");
+    assert!(oracks <= 1, "{oracks}");
 }

@@ -377,6 +377,7 @@ facts! {
     }
     congestion {
         ours_run_in_the_kernel: 113,
+        each_of_ours_carries_data: 20,
         rapid_runs_in_the_kernel: 100 variant,
         gaps_of_rapid_are_kept: 25 variant,
         no_hardship_stops_a_flow: 30 variant,

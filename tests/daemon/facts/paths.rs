@@ -293,16 +293,16 @@ pub fn a_path_whose_mtu_shrinks_sees_the_same_traffic() {
         let line = format!("ip route replace {}/32 dev eth0 {more}", to.v4);
         router.ns.run(&line)
     };
-    let told = || router.counted("snmp", "Icmp:", "OutDestUnreachs");
+    let refusals = || router.counted("snmp", "Icmp:", "OutDestUnreachs");
     let traffic = || {
         route("");
         from.ns.run("ip route flush cache");
-        let before = told();
+        let before = refusals();
         let flows = transfers(from, to, Load::seconds(2.0), 2);
         thread::sleep(Duration::from_millis(700));
         route("mtu 1400");
         let goodput = finish_all(flows);
-        assert!(told() > before, "the router says so");
+        assert!(refusals() > before, "the router says so");
         goodput
     };
     compare(ends_of(&star), traffic).assert_held();

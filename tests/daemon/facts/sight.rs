@@ -112,7 +112,7 @@ pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
         .expect("ip starts");
     let test = [PROGRAM, "connectivity", "test", "10.0.0.2"];
     let deadline = Instant::now() + Duration::from_secs(20);
-    let told = loop {
+    let output = loop {
         let output = from.ns.command(&test).output().expect("ip starts");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() {
@@ -122,16 +122,16 @@ pub fn top_doctor_and_connectivity_agree_with_the_daemon() {
         assert!(Instant::now() < deadline, "{text}{errors}");
         thread::sleep(Duration::from_millis(200));
     };
-    println!("{told}");
-    assert!(told.starts_with("2000000 B there and back"), "{told}");
-    assert_eq!(told.matches(" ok ").count(), 5, "{told}");
+    println!("{output}");
+    assert!(output.starts_with("2000000 B there and back"), "{output}");
+    assert_eq!(output.matches(" ok ").count(), 5, "{output}");
 
     drop(receiver);
     let output = from.ns.command(&test).output().expect("ip starts");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{told}");
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("FAILED"), "{told}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{text}");
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("FAILED"), "{text}");
     let _ = server.kill();
     let _ = server.wait();
 
@@ -155,18 +155,21 @@ pub fn doctor_names_what_a_killed_daemon_left() {
     let killed = Agent::start(from, &["--bpffs", BPFFS]);
     assert_eq!(killed.stop(Signal::SIGKILL).code, None);
     let doctor = || {
-        let (code, told, errors) = onramp(from, &["doctor", "--config", "/dev/null"]);
-        println!("{told}");
-        assert_eq!(code, Some(0), "{told}{errors}");
-        told
+        let (code, output, errors) = onramp(from, &["doctor", "--config", "/dev/null"]);
+        println!("{output}");
+        assert_eq!(code, Some(0), "{output}{errors}");
+        output
     };
     let left = "limited  On-Ramp's, of a daemon that was killed";
-    let told = doctor();
-    assert!(told.contains("\neth0\n"), "{told}");
+    let output = doctor();
+    assert!(output.contains("\neth0\n"), "{output}");
     for feature in ["qdisc", "tcx programs"] {
-        assert!(told.contains(&format!("  {feature:<13} {left}")), "{told}");
+        assert!(
+            output.contains(&format!("  {feature:<13} {left}")),
+            "{output}"
+        );
     }
-    assert!(told.contains("onramp detach --dev eth0"), "{told}");
+    assert!(output.contains("onramp detach --dev eth0"), "{output}");
     from.ns
         .run(&format!("{PROGRAM} detach --bpffs {BPFFS} --dev eth0"));
     assert!(!doctor().contains("killed"));

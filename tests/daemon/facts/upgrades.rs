@@ -38,12 +38,12 @@ pub fn a_fleet_is_upgraded_host_by_host() {
 
     fleet.program = PROGRAM;
     for n in [2, 1, 0] {
-        let under_way = flows(&fleet);
+        let active = flows(&fleet);
         let older = fleet.agents[n].take().expect("it runs");
         let ended = older.stop(Signal::SIGTERM);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         fleet.launch(n, OPTIONS);
-        let meanwhile = finish_all(under_way);
+        let meanwhile = finish_all(active);
         pause_s(SETTLING_S);
         let afterwards = finish_all(flows(&fleet));
         let membership = fleet.agent(n).clock_status().membership;

@@ -8,8 +8,7 @@ use onramp_keys::Absent::{Is, Required, Without};
 use onramp_keys::{section, Toml, Value, Wrong};
 use onramp_units::Span;
 
-use super::key::{option, Handling};
-use super::keys::NS;
+use super::key::{option, Handling, NS};
 use super::values::CgroupPath;
 use crate::prefix::Prefix;
 

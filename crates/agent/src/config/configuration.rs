@@ -8,22 +8,15 @@ use onramp_keys::Section;
 
 use super::class::Class;
 use super::document::Document;
-use super::error::{Error, Errors, Place};
+use super::error::{Error, Errors, Origin};
 use super::given::Given;
-use super::key::{Change, Key};
+use super::key::{Change, Daemon, Key};
 use super::keys::{self, Config, LinkKeys};
 use super::relations::Relations;
 use super::settings::{Setting, Settings};
 
 /// The file that is read without `--config`, if it exists.
 pub const DEFAULT_FILE: &str = "/etc/onramp/onramp.toml";
-
-/// The daemon that a configuration is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Daemon {
-    Agent,
-    Clock,
-}
 
 /// A valid configuration. The values of its keys are its fields: `configuration.law.threshold`.
 #[derive(Clone, Debug)]
@@ -79,7 +72,7 @@ impl Configuration {
                 "cannot read the configuration: {error}; it must be a file of UTF-8 text that belongs to the user \
                  that runs the daemon, or is readable by all"
             );
-            let place = Place::File;
+            let place = Origin::File;
             Errors::check(&file.display().to_string(), vec![Error { place, text }])
         };
         match std::fs::read_to_string(file) {
@@ -152,8 +145,8 @@ impl Configuration {
         let refuse = |key: &&Key| {
             Error {
             place: match new.settings.place(key.path) {
-                place @ Place::Line(_) => place,
-                _ => Place::File,
+                place @ Origin::Line(_) => place,
+                _ => Origin::File,
             },
             text: format!(
                 "{} is {}, and the daemon runs with {}; it cannot change while the daemon runs: restart the daemon, or \
@@ -189,7 +182,7 @@ impl Configuration {
 
 /// Adds the command line, whose values replace those of the file.
 fn read_options(given: &Given, to: &mut Document) {
-    let place = Place::Option;
+    let place = Origin::Option;
     for (path, texts) in &given.options {
         let key = keys::find(path);
         let read = |text: &String| {

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use super::class::Class;
-use super::error::{Error, Place};
+use super::error::{Error, Origin};
 use super::key::Key;
 use super::keys;
 use super::settings::{Setting, Settings};
@@ -53,12 +53,12 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Origin {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        Place::Line(1 + before.iter().filter(|byte| **byte == b'\n').count())
+        Origin::Line(1 + before.iter().filter(|byte| **byte == b'\n').count())
     }
 
-    fn report(&mut self, place: Place, text: String) {
+    fn report(&mut self, place: Origin, text: String) {
         self.out.errors.push(Error { place, text });
     }
 
@@ -90,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    fn setting(&mut self, path: &str, place: Place, entry: &Entry<'_>) {
+    fn setting(&mut self, path: &str, place: Origin, entry: &Entry<'_>) {
         match keys::find_in_file(path).filter(|key| key.table() != "class") {
             None => self.unknown(path, place),
             Some(key) => match self.texts(key, place, entry) {
@@ -100,7 +100,7 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&mut self, path: &str, place: Place) {
+    fn unknown(&mut self, path: &str, place: Origin) {
         let hint = match keys::nearest(path) {
             Some(nearest) if nearest.starts_with("class.") && !path.starts_with("class.") => {
                 format!("; do you mean {nearest}, a key of [[class]]?")
@@ -112,7 +112,7 @@ impl Reader<'_> {
     }
 
     /// The value of a key, or those of a list; mistakes are reported.
-    fn texts(&mut self, key: &Key, place: Place, entry: &Entry<'_>) -> Option<Vec<String>> {
+    fn texts(&mut self, key: &Key, place: Origin, entry: &Entry<'_>) -> Option<Vec<String>> {
         match (key.form.is_list(), entry.get_ref()) {
             (true, DeValue::Array(entries)) => {
                 let read = |entry: &Entry<'_>| {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    fn scalar(&mut self, key: &Key, place: Place, value: &DeValue<'_>) -> Option<String> {
+    fn scalar(&mut self, key: &Key, place: Origin, value: &DeValue<'_>) -> Option<String> {
         let form: &dyn Form = key.form;
         let complain = |wrong| {
             let (path, found, words) = (key.path, shown(value), form.words());
@@ -205,7 +205,7 @@ impl Reader<'_> {
         }
     }
 
-    fn check_rules(&mut self, place: Place) {
+    fn check_rules(&mut self, place: Origin) {
         let rules: usize = self.out.classes.iter().map(Class::rules).sum();
         if rules > MOST_RULES {
             let what = format!(

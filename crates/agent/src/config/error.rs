@@ -14,14 +14,14 @@ pub struct Errors {
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Error {
-    pub place: Place,
+    pub place: Origin,
     /// With the name of the key or option.
     pub text: String,
 }
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Origin {
     /// The file as a whole.
     File,
     /// A line of the file, from 1.
@@ -32,11 +32,11 @@ pub enum Place {
     Default,
 }
 
-impl Place {
+impl Origin {
     /// The name of a key there: that of the file, or its option.
     pub fn name(self, key: &Key) -> String {
         match self {
-            Place::Option => format!("--{}", key.option),
+            Origin::Option => format!("--{}", key.option),
             _ => key.path.to_owned(),
         }
     }
@@ -44,7 +44,7 @@ impl Place {
     /// What a person writes there to set a key.
     pub fn set(self, key: &Key, value: &str) -> String {
         match self {
-            Place::Option => format!("--{} {value}", key.option),
+            Origin::Option => format!("--{} {value}", key.option),
             _ if key.form.is_quoted() => format!("{} = \"{value}\"", key.path),
             _ => format!("{} = {value}", key.path),
         }
@@ -83,9 +83,9 @@ fn heading(list: &[Error]) -> String {
 
 fn lines(file: &str, list: &[Error]) -> String {
     let line = |Error { place, text }: &Error| match place {
-        Place::File => format!("{file}: {text}"),
-        Place::Line(line) => format!("{file}:{line}: {text}"),
-        Place::Option | Place::Default => text.clone(),
+        Origin::File => format!("{file}: {text}"),
+        Origin::Line(line) => format!("{file}:{line}: {text}"),
+        Origin::Option | Origin::Default => text.clone(),
     };
     list.iter().map(line).collect::<Vec<_>>().join("\n")
 }

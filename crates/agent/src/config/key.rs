@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What the daemons add to a key: its option, the daemons that have it, what a reload does, and its relations.
 
+use onramp_units::Span;
+
+/// The shortest time above zero.
+pub const NS: Span = Span::from_ns(1);
+
 /// A key of the daemons.
 pub type Key = onramp_keys::Key<Handling>;
 
@@ -27,6 +32,13 @@ pub enum Change {
     Live,
     /// The reload is refused, because the daemon must start again.
     Restart,
+}
+
+/// The daemon that a configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Daemon {
+    Agent,
+    Clock,
 }
 
 /// The daemons that have a key.

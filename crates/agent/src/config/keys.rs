@@ -16,11 +16,10 @@ use onramp_law::{defaults, Law, SAMPLE_BYTES};
 use onramp_units::{Bytes, Rate, Span};
 
 use super::class::Class;
-use super::key::{option, Daemons, Handling, Key};
+use super::key::{option, Daemons, Handling, Key, NS};
 use super::values::{Addresses, ClockError, ClockSource, Others, Pace, Path, Stamp, Threshold};
 use crate::prefix::Prefix;
 
-pub const NS: Span = Span::from_ns(1);
 const HOUR: Span = Span::from_s(3600);
 const SLOWEST: Rate = rate(1_000_000);
 const FASTEST: Rate = rate(10_000_000_000_000);

@@ -2,9 +2,8 @@
 //! Relations between keys that a configuration must keep.
 
 use super::class::{Class, LONGEST_T};
-use super::configuration::Daemon;
-use super::error::{Error, Place};
-use super::key::Daemons;
+use super::error::{Error, Origin};
+use super::key::{Daemon, Daemons};
 use super::keys::{self, ClockKeys, Config, LawKeys};
 use super::settings::{Setting, Settings};
 use super::values::{ClockSource, Others, Threshold};
@@ -124,7 +123,7 @@ impl Relations<'_> {
             law.max_owd
         );
         // Of the two, blame the one that was written.
-        let is_default = self.settings.place(path) == Place::Default;
+        let is_default = self.settings.place(path) == Origin::Default;
         let blamed = if is_default { LawKeys::max_owd } else { path };
         Some(self.error(blamed, text))
     }

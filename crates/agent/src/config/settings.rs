@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 
 use onramp_keys::Source;
 
-use super::error::Place;
+use super::error::Origin;
 use super::key::Key;
 
 /// The text of a key as it is printed, or the texts of a list, with their place.
@@ -13,7 +13,7 @@ use super::key::Key;
 pub struct Setting {
     pub key: &'static Key,
     pub texts: Vec<String>,
-    pub place: Place,
+    pub place: Origin,
 }
 
 impl Setting {
@@ -49,7 +49,7 @@ impl Settings {
                 self.0.entry(key.path).or_insert(Setting {
                     key,
                     texts: vec![text],
-                    place: Place::Default,
+                    place: Origin::Default,
                 });
             }
         }
@@ -60,9 +60,9 @@ impl Settings {
     }
 
     /// The place of a key.
-    pub fn place(&self, path: &str) -> Place {
+    pub fn place(&self, path: &str) -> Origin {
         self.get(path)
-            .map_or(Place::Default, |setting| setting.place)
+            .map_or(Origin::Default, |setting| setting.place)
     }
 
     /// The setting of a key that is something else than its default.

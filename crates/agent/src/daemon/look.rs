@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use anyhow::Result;
-use onramp_clock::{stamps::now_mono_ns, status::Way};
+use onramp_clock::{stamps::now_mono_ns, status::OneWayDelays};
 use onramp_law::abi::{onr_peer, ONR_ORACK_PORT};
 use onramp_law::Law;
 use tracing::warn;
@@ -164,7 +164,7 @@ impl Daemon {
     /// Writes changed thresholds into the data path. Those that do not fit are counted: flows to these peers
     /// are not held.
     fn set_thresholds(&mut self, heard: &[(IpAddr, onr_peer)]) -> Result<()> {
-        let way = |way: Way| (way.to.ip(), way.min_ns);
+        let way = |way: OneWayDelays| (way.to.ip(), way.min_ns);
         let probed = self.clock.part().map_or(vec![], |part| part.delays());
         let probed: Vec<_> = probed.into_iter().map(way).collect();
         let acked = |(addr, peer): &(_, onr_peer)| Some((*addr, min_owd_ns(peer)?));

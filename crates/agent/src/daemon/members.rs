@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::Daemon;
 use crate::config::Config;
-use crate::datapath::{edge::Place, pace::Pacing, Holder, OnDevice};
+use crate::datapath::{edge::NetDevice, pace::Pacing, Holder, OnDevice};
 use crate::devices::{self, transmit_queues, Link, Lock, Named, Present};
 
 /// Shortest time between two moves of the tcx programs to the front.
@@ -48,7 +48,7 @@ impl Claim {
         Ok(Claim {
             name: name.to_owned(),
             ifindex,
-            lock: Lock::take(Place::of(ifindex)?.lock_file()).with_context(cannot)?,
+            lock: Lock::take(NetDevice::of(ifindex)?.lock_file()).with_context(cannot)?,
         })
     }
 }
@@ -169,7 +169,7 @@ impl Daemon {
             .with_context(context)?;
         let device = self.datapath.attach(ifindex, &cfg);
         if device.is_err() && !devices::is_there(ifindex) {
-            Place::of(ifindex)?.forget();
+            NetDevice::of(ifindex)?.forget();
         }
         let device = device.with_context(context)?;
         let mut member = Member {

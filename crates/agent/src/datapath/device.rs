@@ -16,11 +16,11 @@ use onramp_status::RootQdisc;
 use tracing::warn;
 
 use super::{
-    edge::{self, Edge, Place},
+    edge::{self, Edge, NetDevice},
     edt::Edt,
     holder,
     hooks::Hooks,
-    kept::{self, Own},
+    kept::{self, Kept, Own},
     object::{explain_load, set_cfg},
     pins::Pins,
     shared::Shared,
@@ -38,7 +38,7 @@ pub const FIRST: [u8; 4] = [0; 4];
 
 /// What is attached to which device.
 pub struct Attachment<'p> {
-    pub place: Place,
+    pub place: NetDevice,
     pub cfg: onr_dev_cfg,
     /// The numbers of its qdiscs.
     pub numbers: &'p [u32],
@@ -127,6 +127,26 @@ impl Attachment<'_> {
 }
 
 impl OnDevice {
+    /// What a former daemon left, with this daemon and its configuration, except its qdiscs and their numbers.
+    pub fn go_on(kept: Kept, shared: &mut Shared, cfg: &onr_dev_cfg) -> Result<Self> {
+        shared.take(&kept.pins);
+        let mut device = Self {
+            holder: kept.holder,
+            counters: shared.counters()?,
+            own: kept.own,
+            hooks: Hooks::Tcx(kept.tcx),
+            cfg: *cfg,
+            pins: Some(kept.pins),
+        };
+        device.configure(onr_dev_cfg {
+            queue: kept.cfg.queue,
+            queues: kept.cfg.queues,
+            at_egress: kept.cfg.at_egress,
+            ..*cfg
+        })?;
+        Ok(device)
+    }
+
     /// What holds; none while the daemon only observes.
     pub fn holder(&mut self) -> Option<&mut Holder> {
         self.holder.as_mut()

@@ -19,7 +19,8 @@ use onramp_status::{netns_inode, RootQdisc, RUN_DIR};
 use onramp_units::Bytes;
 
 use super::{
-    before::{Before, Codel, Found, Leaf},
+    before::Before,
+    found::{Codel, Found, Leaf},
     object::{explain_load, read_cfg, set_cfg},
     qdisc::{self, Device},
     refuse,
@@ -37,7 +38,7 @@ const MOST_QUEUES: usize = 256;
 
 /// The qdiscs on their device, and what was there before.
 pub struct Edge {
-    place: Place,
+    place: NetDevice,
     names: Vec<String>,
     device: Device,
     before: Before,
@@ -60,12 +61,12 @@ struct Programs {
 /// A device of a network namespace. Its qdiscs are registered under names that contain both, because names
 /// are global in the kernel; they have at most 15 characters.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct NetDevice {
     pub ifindex: i32,
     netns: u64,
 }
 
-impl Place {
+impl NetDevice {
     /// The device in the present network namespace.
     pub fn of(ifindex: i32) -> Result<Self> {
         let inode = netns_inode().context("reading the network namespace")?;
@@ -122,7 +123,7 @@ pub struct Former {
 /// What a device has, or had before a daemon attached. Nothing if it cannot be read: `install` says why.
 pub fn former(dev: &str) -> Result<Former> {
     let (ifindex, device) = open(dev)?;
-    let before = Before::of(&device, &Place::of(ifindex)?.before_file()).ok();
+    let before = Before::of(&device, &NetDevice::of(ifindex)?.before_file()).ok();
     let first = before.as_ref().map(Before::first);
     let qdisc = before.map(|before| before.qdisc);
     Ok(Former {
@@ -157,7 +158,7 @@ pub fn gso_max(dev: &str) -> Result<Bytes> {
 }
 
 /// Restores what a device had before a daemon that ended without doing so. Returns what was removed.
-pub fn restore_left(place: Place) -> Result<Vec<String>> {
+pub fn restore_left(place: NetDevice) -> Result<Vec<String>> {
     let device = Device::open(place.ifindex)?;
     let file = place.before_file();
     let (saved, kinds) = (Before::saved(&file), device.own_kinds()?);
@@ -189,7 +190,7 @@ pub fn room(objects: usize) -> Vec<MaybeUninit<OpenObject>> {
 /// Loads the programs of the last qdiscs of a device, which have these numbers. They share maps.
 pub fn load<'o>(
     room: &'o mut [MaybeUninit<OpenObject>],
-    place: Place,
+    place: NetDevice,
     numbers: &[u32],
     cfg: &onr_dev_cfg,
     shared: &mut Shared,
@@ -284,7 +285,7 @@ impl Edge {
     /// leaves before, if it does so within the longest pause.
     pub fn install(
         loaded: Vec<EdgeSkel<'_>>,
-        place: Place,
+        place: NetDevice,
         numbers: &[u32],
         longest_pause: Duration,
     ) -> Result<Self> {
@@ -306,7 +307,7 @@ impl Edge {
 
     /// The qdiscs that a former daemon left, if the device still has them; these are the configurations of their
     /// programs.
-    pub fn kept(cfgs: Vec<MapHandle>, place: Place) -> Result<Option<Self>> {
+    pub fn kept(cfgs: Vec<MapHandle>, place: NetDevice) -> Result<Option<Self>> {
         let device = Device::open(place.ifindex)?;
         let names = place.names(cfgs.len() as u32);
         if cfgs.is_empty() || device.owner(&names)? != RootQdisc::Own {
@@ -318,7 +319,7 @@ impl Edge {
     }
 
     /// The qdiscs that are on the device.
-    fn on(device: Device, place: Place, before: Before, programs: Programs) -> Result<Self> {
+    fn on(device: Device, place: NetDevice, before: Before, programs: Programs) -> Result<Self> {
         Ok(Self {
             place,
             names: place.names(programs.cfgs.len() as u32),

@@ -8,11 +8,7 @@ use anyhow::{Context, Result};
 use onramp_law::abi::onr_dev_cfg;
 use onramp_status::RootQdisc;
 
-use super::{
-    before::{Before, Leaf},
-    edge::Place,
-    qdisc::Device,
-};
+use super::{before::Before, edge::NetDevice, found::Leaf, qdisc::Device};
 
 /// The qdisc that the path needs.
 const FQ: &str = "fq";
@@ -44,7 +40,7 @@ pub struct Edt {
 impl Edt {
     /// Makes sure that the device has fq. With several transmit queues, each gets one, under mq. `keeps`: the fq of a
     /// former daemon stays, if it is still there.
-    pub fn install(place: Place, cfg: &onr_dev_cfg, keeps: bool) -> Result<Self> {
+    pub fn install(place: NetDevice, cfg: &onr_dev_cfg, keeps: bool) -> Result<Self> {
         let device = Device::open(place.ifindex)?;
         let found_fq = device.has_its_own(FQ)?;
         let before_file = place.before_file();

@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::{
     device::longest_pause,
-    edge::{self, Edge, Place},
+    edge::{self, Edge, NetDevice},
     free_numbers, kept, name_queues, Datapath, Holder, OnDevice,
 };
 
@@ -58,7 +58,7 @@ impl Datapath {
         let numbers = free_numbers(&self.numbers, cfg.queues - first)?;
         name_queues(&self.shared, &numbers, cfg.ifindex, first)?;
         let mut room = edge::room(numbers.len());
-        let place = Place::of(cfg.ifindex as i32)?;
+        let place = NetDevice::of(cfg.ifindex as i32)?;
         let loaded = edge::load(&mut room, place, &numbers, cfg, &mut self.shared)?;
         let before = edge.numbers().to_vec();
         edge.grow(loaded, &numbers, longest_pause(cfg))?;

@@ -10,7 +10,7 @@ use onramp_status::RootQdisc;
 use tracing::info;
 
 use super::{
-    edge::{self, Edge, EdgeSkel, Place},
+    edge::{self, Edge, EdgeSkel, NetDevice},
     edt::Edt,
     shared::Shared,
 };
@@ -104,7 +104,7 @@ pub fn at_egress(path: Path) -> onr_at_egress {
 /// Loads edge; none if the programs at egress do its work.
 pub fn load_edge<'o>(
     room: &'o mut [MaybeUninit<OpenObject>],
-    place: Place,
+    place: NetDevice,
     numbers: &[u32],
     cfg: &onr_dev_cfg,
     shared: &mut Shared,

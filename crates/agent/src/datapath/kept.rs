@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What a former daemon left on a device (pins.rs), if this one can go on with it: then qdisc, programs, flow table
 //! and counters stay as they are, and no packet is lost.
-use std::os::fd::AsFd;
+use std::{os::fd::AsFd, path::Path};
 
 use anyhow::Result;
 use libbpf_rs::MapHandle;
@@ -9,14 +9,13 @@ use onramp_law::abi::{onr_at_egress, onr_dev_cfg};
 use onramp_status::RootQdisc;
 
 use super::{
-    device::OnDevice,
-    edge::{Edge, Place},
+    edge::{Edge, NetDevice},
     edt::Edt,
     hooks::Hooks,
     object::read_cfg,
-    pins::Pins,
+    pins::{self, Pins},
     shared::Shared,
-    tcx::Tcx,
+    tcx::{self, Tcx},
     Holder,
 };
 
@@ -34,10 +33,10 @@ pub struct Own {
 pub struct Kept {
     /// The configuration of its programs.
     pub cfg: onr_dev_cfg,
-    own: Own,
-    holder: Option<Holder>,
-    tcx: Tcx,
-    pins: Pins,
+    pub own: Own,
+    pub holder: Option<Holder>,
+    pub tcx: Tcx,
+    pub pins: Pins,
 }
 
 /// Pins what the next daemon needs. The links are the last, and without them it takes nothing over.
@@ -69,6 +68,25 @@ fn cfg_of(queue: usize) -> String {
     format!("{CFG}_{queue}")
 }
 
+/// Removes the pins of devices that have gone. Returns their names.
+///
+/// # Errors
+/// A file cannot be removed.
+pub fn sweep(bpffs: &Path) -> Result<Vec<String>> {
+    let mut gone = vec![];
+    for name in pins::devices(bpffs) {
+        let Some(pins) = Pins::of(bpffs, name.clone()) else {
+            continue;
+        };
+        let link = pins.of_any_programs(pins::LAST);
+        if link.is_some_and(|link| tcx::device_of(link.as_fd()) == Some(0)) {
+            pins.clear()?;
+            gone.push(name);
+        }
+    }
+    Ok(gone)
+}
+
 impl Kept {
     /// The numbers of its qdiscs.
     pub fn numbers(&self) -> Vec<u32> {
@@ -82,7 +100,7 @@ impl Kept {
     /// The device cannot be read.
     pub fn find(
         pins: &Pins,
-        place: Place,
+        place: NetDevice,
         wanted: &onr_dev_cfg,
         shared: &Shared,
     ) -> Result<Option<Self>> {
@@ -124,27 +142,6 @@ impl Kept {
             tcx,
             pins: pins.clone(),
         }))
-    }
-
-    /// The data path with this daemon, and its configuration, except its qdiscs and their numbers.
-    pub fn go_on(self, shared: &mut Shared, cfg: &onr_dev_cfg) -> Result<OnDevice> {
-        let Self { own, holder, .. } = self;
-        shared.take(&self.pins);
-        let mut device = OnDevice {
-            holder,
-            counters: shared.counters()?,
-            own,
-            hooks: Hooks::Tcx(self.tcx),
-            cfg: *cfg,
-            pins: Some(self.pins),
-        };
-        device.configure(onr_dev_cfg {
-            queue: self.cfg.queue,
-            queues: self.cfg.queues,
-            at_egress: self.cfg.at_egress,
-            ..*cfg
-        })?;
-        Ok(device)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     fs::DirBuilder,
     io,
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::{ffi::OsStrExt, fs::DirBuilderExt},
     },
     path::{Path, PathBuf},
@@ -22,14 +22,12 @@ use nix::sys::{
     statvfs::{statvfs, FsFlags},
 };
 
-use super::tcx;
-
 /// Digest of the BPF programs, by build.rs.
 const PROGRAMS: &str = env!("ONRAMP_PROGRAMS");
 /// On-Ramp's directory in the BPF file system.
 const OWN: &str = "onramp";
 /// The last pin of a device.
-const LAST: &str = "link_egress";
+pub const LAST: &str = "link_egress";
 /// For root alone: who opens a pinned map can change it.
 const OWNER_ONLY: u32 = 0o700;
 
@@ -117,7 +115,7 @@ impl Pins {
 }
 
 /// The names of all devices that have pins, of every network namespace.
-fn devices(bpffs: &Path) -> Vec<String> {
+pub fn devices(bpffs: &Path) -> Vec<String> {
     let entries = |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().flatten();
     let programs = entries(bpffs.join(OWN));
     let devices = programs.flat_map(|programs| entries(programs.path()));
@@ -127,25 +125,6 @@ fn devices(bpffs: &Path) -> Vec<String> {
     names.sort();
     names.dedup();
     names
-}
-
-/// Removes the pins of devices that have gone. Returns their names.
-///
-/// # Errors
-/// A file cannot be removed.
-pub fn sweep(bpffs: &Path) -> Result<Vec<String>> {
-    let mut gone = vec![];
-    for name in devices(bpffs) {
-        let Some(pins) = Pins::of(bpffs, name.clone()) else {
-            continue;
-        };
-        let link = pins.of_any_programs(LAST);
-        if link.is_some_and(|link| tcx::device_of(link.as_fd()) == Some(0)) {
-            pins.clear()?;
-            gone.push(name);
-        }
-    }
-    Ok(gone)
 }
 
 /// What a directory for pins is.

@@ -18,7 +18,7 @@ use neli::{
 };
 use onramp_status::RootQdisc;
 
-use super::before::{Found, Leaf};
+use super::found::{Found, Leaf};
 use super::netlink::plain;
 
 /// TC_H_ROOT: the parent of a root qdisc.
@@ -477,16 +477,16 @@ mod tests {
     #[test]
     fn codel_times_survive_the_kernels_rounding() {
         for us in [1, 124, 125, 126, 5000, 6999, 89_999, 100_000, 1_000_000] {
-            let told = kernel(us);
+            let in_kernel = kernel(us);
             let attribute = |kind: u16, value: u32| {
                 let head = [8u16.to_ne_bytes(), kind.to_ne_bytes()].concat();
                 [head, value.to_ne_bytes().to_vec()].concat()
             };
-            let mut options = [attribute(2, 888), attribute(3, told)].concat();
+            let mut options = [attribute(2, 888), attribute(3, in_kernel)].concat();
             round_codel_times_up("fq_codel", &mut options);
             assert_eq!(options[..8], attribute(2, 888));
             let back = u32::from_ne_bytes(options[12..].try_into().unwrap());
-            assert_eq!(kernel(back), told, "{us} us");
+            assert_eq!(kernel(back), in_kernel, "{us} us");
         }
     }
 

@@ -2,8 +2,6 @@
 //! What the kernel was built with: its configuration, and the lists of its modules.
 use std::{path::Path, process::Command};
 
-use super::read::text;
-
 /// Where a part of the kernel is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
@@ -47,6 +45,11 @@ impl Options {
         let mut lines = self.text.lines();
         lines.find_map(|line| line.strip_prefix(option)?.strip_prefix('='))
     }
+}
+
+/// A file, without the blanks at its ends.
+pub(super) fn text(path: &str) -> Option<String> {
+    Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
 /// A compressed file as text.

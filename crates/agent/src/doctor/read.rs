@@ -14,7 +14,7 @@ use onramp_status::{clock_socket_path, netns_inode, query, socket_path, Status};
 use rustix::thread::capabilities;
 
 use super::{
-    built::{self, Options, LOADABLE},
+    built::{self, text, Options, LOADABLE},
     DeviceFacts, HostFacts, Part, Plan, PortUser, Qdisc,
 };
 use crate::config::BPFFS;
@@ -57,10 +57,6 @@ pub fn read_host(plan: Plan) -> Result<HostFacts> {
         ptp_clocks: ptp_clocks(),
         release,
     })
-}
-
-pub(super) fn text(path: &str) -> Option<String> {
-    Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
 fn missing_capabilities() -> Vec<&'static str> {

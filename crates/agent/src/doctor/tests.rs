@@ -57,79 +57,81 @@ fn a_good_host_has_the_path_edge_and_no_trouble() {
     all.for_each(|finding| assert_eq!(finding.state, State::Ok, "{finding:?}"));
 }
 
+/// What lacks, the feature that misses it, its state then, and what mends it.
+const LACKS: &[(Change<HostFacts>, &str, State, &str)] = &[
+    (
+        &|host| host.release = "5.4.0-100-generic".to_owned(),
+        "kernel",
+        State::Missing,
+        "5.10",
+    ),
+    (
+        &|host| host.plan = mistaken(2),
+        "configuration",
+        State::Missing,
+        "onramp agent validate /etc/onramp/onramp.toml names them",
+    ),
+    (
+        &|host| host.types = Part::Unknown,
+        "BTF",
+        State::Missing,
+        "CONFIG_DEBUG_INFO_BTF",
+    ),
+    (
+        &|host| host.missing_capabilities = vec!["BPF"],
+        "privileges",
+        State::Missing,
+        "sudo",
+    ),
+    (
+        &|host| host.compiles_bpf = Some(false),
+        "BPF compiler",
+        State::Limited,
+        "sysctl -w",
+    ),
+    (
+        &|host| host.bpffs = BpfFs::None,
+        "bpffs",
+        State::Limited,
+        "mount -t bpf",
+    ),
+    (
+        &|host| host.bpffs = BpfFs::ReadOnly,
+        "bpffs",
+        State::Limited,
+        "remount,rw",
+    ),
+    (
+        &|host| host.clock_port = PortUser::Other,
+        "UDP 5198",
+        State::Limited,
+        "ss -ulpn",
+    ),
+    (
+        &|host| host.orack_port = PortUser::Other,
+        "UDP 5199",
+        State::Limited,
+        "ss -ulpn",
+    ),
+    (
+        &|host| host.has_bandwidth_manager = true,
+        "Cilium",
+        State::Limited,
+        "--path edt",
+    ),
+];
+
 #[test]
 fn each_lack_of_the_host_is_one_line_with_what_mends_it() {
-    let cases: &[(Change<HostFacts>, &str, State, &str)] = &[
-        (
-            &|host| host.release = "5.4.0-100-generic".to_owned(),
-            "kernel",
-            State::Missing,
-            "5.10",
-        ),
-        (
-            &|host| host.plan = mistaken(2),
-            "configuration",
-            State::Missing,
-            "onramp agent validate /etc/onramp/onramp.toml names them",
-        ),
-        (
-            &|host| host.types = Part::Unknown,
-            "BTF",
-            State::Missing,
-            "CONFIG_DEBUG_INFO_BTF",
-        ),
-        (
-            &|host| host.missing_capabilities = vec!["BPF"],
-            "privileges",
-            State::Missing,
-            "sudo",
-        ),
-        (
-            &|host| host.compiles_bpf = Some(false),
-            "BPF compiler",
-            State::Limited,
-            "sysctl -w",
-        ),
-        (
-            &|host| host.bpffs = BpfFs::None,
-            "bpffs",
-            State::Limited,
-            "mount -t bpf",
-        ),
-        (
-            &|host| host.bpffs = BpfFs::ReadOnly,
-            "bpffs",
-            State::Limited,
-            "remount,rw",
-        ),
-        (
-            &|host| host.clock_port = PortUser::Other,
-            "UDP 5198",
-            State::Limited,
-            "ss -ulpn",
-        ),
-        (
-            &|host| host.orack_port = PortUser::Other,
-            "UDP 5199",
-            State::Limited,
-            "ss -ulpn",
-        ),
-        (
-            &|host| host.has_bandwidth_manager = true,
-            "Cilium",
-            State::Limited,
-            "--path edt",
-        ),
-    ];
-    for (change, feature, state, fix) in cases {
+    for (change, feature, state, fix) in LACKS {
         let mut host = good_host();
         change(&mut host);
         let findings = judge_host(&host).into_iter();
         let hooks = |finding: &Finding| finding.feature != "hooks" || *feature == "hooks";
         let trouble = only_trouble(findings.filter(hooks).collect());
         assert_eq!((trouble.feature, trouble.state), (*feature, *state));
-        let told = trouble.fix.unwrap_or_default();
-        assert!(told.contains(fix), "{feature}: {told}");
+        let advice = trouble.fix.unwrap_or_default();
+        assert!(advice.contains(fix), "{feature}: {advice}");
     }
 }
 
@@ -171,8 +173,8 @@ fn each_lack_of_a_device_is_one_line() {
         assert_eq!(path, Gets::Edge);
         let trouble = only_trouble(findings);
         assert_eq!((trouble.feature, trouble.state), (*feature, State::Limited));
-        let told = trouble.fix.unwrap_or_default();
-        assert!(told.contains(fix), "{feature}: {told}");
+        let advice = trouble.fix.unwrap_or_default();
+        assert!(advice.contains(fix), "{feature}: {advice}");
     }
 }
 

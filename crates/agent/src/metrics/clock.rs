@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use onramp_clock::{
     stamps::now_mono_ns,
-    status::{Fleet, FleetClock, Follows, Status, Way},
+    status::{Fleet, FleetClock, Follows, OneWayDelays, Status},
 };
 
 use super::{one, Kind, Kind::Gauge, Metric, Of, Sample};
@@ -187,7 +187,7 @@ fn fleet(s: &Status, of: fn(&Fleet) -> f64) -> Vec<Sample> {
 }
 
 /// Of the edges of this host. The leader knows all edges, but the other hosts serve theirs themselves.
-fn ways(s: &Status, of: fn(&Way) -> i64) -> Vec<Sample> {
+fn ways(s: &Status, of: fn(&OneWayDelays) -> i64) -> Vec<Sample> {
     let label = |name: &'static str, host: SocketAddr| (name, host.to_string());
     let own = s.membership.own;
     s.ways

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onramp_clock::status::{
-    Fleet, FleetClock, Follows, Membership, Status as ClockStatus, System, Way,
+    Fleet, FleetClock, Follows, Membership, OneWayDelays, Status as ClockStatus, System,
 };
 use onramp_law::{abi::COUNTERS, HISTOGRAM_BUCKETS};
 use onramp_status::{Clock, Device, Health, Peer, Reasons, RootQdisc, Status};
@@ -67,7 +67,7 @@ pub fn datapath() -> Status {
 
 pub fn clock() -> ClockStatus {
     let (own, other) = ("10.0.0.1:5198", "10.0.0.2:5198");
-    let way = |from: &str, to: &str| Way {
+    let way = |from: &str, to: &str| OneWayDelays {
         from: from.parse().unwrap(),
         to: to.parse().unwrap(),
         min_ns: 10_000,

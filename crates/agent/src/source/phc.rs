@@ -11,7 +11,7 @@ use onramp_sync::synthetic::Oscillator;
 use onramp_units::Span;
 use tracing::info;
 
-use super::ptp::{Place, Ptp, Reading};
+use super::ptp::{PhcDevice, Ptp, Reading};
 use super::trust::{Doubt, Trust};
 
 /// Drift is that of readings of this time.
@@ -33,7 +33,7 @@ pub struct Phc {
 impl Phc {
     /// # Errors
     /// There is no clock at this place, or it cannot be read.
-    pub fn open(place: Place, lease: Span, bound: Span, oscillator: Oscillator) -> Result<Phc> {
+    pub fn open(place: PhcDevice, lease: Span, bound: Span, oscillator: Oscillator) -> Result<Phc> {
         let (ptp, path, first) = Ptp::open(place)?;
         info!(
             "clock: {} is read within {}, which is part of clock.bound, {bound}",

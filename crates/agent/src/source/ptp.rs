@@ -29,7 +29,7 @@ const CLOCKFD: libc::clockid_t = 3;
 
 /// Where the clock is.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum PhcDevice {
     /// This device file.
     File(PathBuf),
     /// The clock with which this network device stamps packets.
@@ -53,7 +53,7 @@ impl Reading {
 
 /// A PTP hardware clock.
 pub struct Ptp {
-    place: Place,
+    place: PhcDevice,
     /// None after a reading failed: a clock that comes back may have another file.
     file: Option<(PathBuf, File)>,
     /// The kernel says in CLOCK_REALTIME when it read the device.
@@ -65,7 +65,7 @@ impl Ptp {
     ///
     /// # Errors
     /// There is none, or it cannot be read.
-    pub fn open(place: Place) -> Result<(Ptp, PathBuf, Reading)> {
+    pub fn open(place: PhcDevice) -> Result<(Ptp, PathBuf, Reading)> {
         let mut ptp = Ptp {
             place,
             file: None,
@@ -108,11 +108,11 @@ impl Ptp {
     }
 }
 
-impl Place {
+impl PhcDevice {
     fn open(&self) -> Result<(PathBuf, File)> {
         let path = match self {
-            Place::File(path) => path.clone(),
-            Place::NetDevice(dev) => match clock_of(dev) {
+            PhcDevice::File(path) => path.clone(),
+            PhcDevice::NetDevice(dev) => match clock_of(dev) {
                 Ok(number) if number >= 0 => PathBuf::from(format!("/dev/ptp{number}")),
                 Ok(_) => bail!(
                     "{dev} has no PTP hardware clock; name one with clock.device (ls /dev/ptp*), or use another clock.source"
@@ -274,17 +274,17 @@ mod tests {
 
     #[test]
     fn what_is_no_clock_is_refused_by_name() {
-        let refused = |place: Place| format!("{:#}", Ptp::open(place).err().expect("no clock"));
-        let none = refused(Place::File("/dev/ptp-none".into()));
+        let refused = |place: PhcDevice| format!("{:#}", Ptp::open(place).err().expect("no clock"));
+        let none = refused(PhcDevice::File("/dev/ptp-none".into()));
         assert!(none.contains("/dev/ptp-none cannot be opened"), "{none}");
-        let other = refused(Place::File("/dev/null".into()));
+        let other = refused(PhcDevice::File("/dev/null".into()));
         assert!(other.contains("/dev/null cannot be read"), "{other}");
-        let loopback = refused(Place::NetDevice("lo".to_owned()));
+        let loopback = refused(PhcDevice::NetDevice("lo".to_owned()));
         assert!(
             loopback.contains("lo has no PTP hardware clock"),
             "{loopback}"
         );
-        let gone = refused(Place::NetDevice("no-such-dev".to_owned()));
+        let gone = refused(PhcDevice::NetDevice("no-such-dev".to_owned()));
         assert!(gone.contains("no-such-dev does not say"), "{gone}");
     }
 }

@@ -5,7 +5,7 @@
 //! below (docs/architecture.md). They do not know clocks, queues or packets: every input is an argument.
 
 use crate::int::{IntFormat, IntHop};
-use crate::parameter::{Parameter, Parameters, Setting, Tuning};
+use crate::parameter::{Parameter, ParameterValue, Parameters, Tuning};
 use crate::plug::Plugs;
 use crate::{Custom, Mistakes, Named, Watched};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -242,7 +242,7 @@ macro_rules! congestion_controls {
             }
 
             /// The parameter `name`.
-            pub fn get(&self, name: &str) -> Option<Setting> {
+            pub fn get(&self, name: &str) -> Option<ParameterValue> {
                 match self {
                     $(Algorithm::$variant(params) => params.get(name),)*
                     Algorithm::Custom(custom, _) => custom.get(name),

@@ -3,7 +3,7 @@
 //! switch's number, as in the HPCC authors' simulator.
 
 use super::{Entry, Fork, PathChoice};
-use crate::{parameters, Bounds, Parameters, Setting};
+use crate::{parameters, Bounds, ParameterValue, Parameters};
 
 parameters! { in "network.": "hash", {
     "seed" seed: u32 = 0, Bounds::Count(0, u32::MAX), "Added to the seed of each switch, which is its number: other flows share paths.";
@@ -30,7 +30,7 @@ impl PathChoice for Params {
         murmur3(&words, fork.switch.wrapping_add(self.seed)) as usize % fork.ways
     }
 
-    fn get(&self, name: &str) -> Option<Setting> {
+    fn get(&self, name: &str) -> Option<ParameterValue> {
         Parameters::get(self, name)
     }
 }

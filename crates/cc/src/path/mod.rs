@@ -7,7 +7,7 @@
 pub mod hash;
 mod modulo;
 
-use crate::parameter::{Parameter, Setting, Tuning};
+use crate::parameter::{Parameter, ParameterValue, Tuning};
 use crate::plug::{Named, Plugs};
 use crate::{Mistakes, Watched};
 use std::fmt;
@@ -31,7 +31,7 @@ pub trait PathChoice: fmt::Debug + Send + Sync {
     /// packets of a flow keep their order.
     fn choose(&self, fork: &Fork) -> usize;
     /// The parameter `name`, if it has any.
-    fn get(&self, _name: &str) -> Option<Setting> {
+    fn get(&self, _name: &str) -> Option<ParameterValue> {
         None
     }
 }

@@ -4,7 +4,7 @@
 //! Each has one file. A new one needs a file and a line in the list below (docs/extend.md). Rules from outside this
 //! crate come by [`register`].
 
-use crate::parameter::{Parameter, Parameters, Setting, Tuning};
+use crate::parameter::{Parameter, ParameterValue, Parameters, Tuning};
 use crate::plug::Plugs;
 use crate::{Custom, Mistakes, Named, Watched};
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
@@ -165,7 +165,7 @@ macro_rules! switch_rules {
             }
 
             /// The parameter `name`, unless it is of [`Ecn`], whose keys are `network.ecn`.
-            pub fn get(&self, name: &str) -> Option<Setting> {
+            pub fn get(&self, name: &str) -> Option<ParameterValue> {
                 match self {
                     Rule::Ecn(_) => None,
                     $(Rule::$variant(params) => params.get(name),)*

@@ -4,7 +4,7 @@
 //! Each has one file. A new one needs a file and a line in the list below (docs/architecture.md). Windows are
 //! in packets.
 
-use crate::parameter::{Parameter, Parameters, Setting, Tuning};
+use crate::parameter::{Parameter, ParameterValue, Parameters, Tuning};
 use crate::plug::Plugs;
 use crate::{Custom, Mistakes, Named, Watched};
 use onramp_units::{Sim, Span, Time};
@@ -358,7 +358,7 @@ macro_rules! window_controls {
             }
 
             /// The parameter `name`.
-            pub fn get(&self, name: &str) -> Option<Setting> {
+            pub fn get(&self, name: &str) -> Option<ParameterValue> {
                 match self {
                     $(TcpAlgorithm::$variant(params) => params.get(name),)*
                     TcpAlgorithm::Custom(custom) => custom.get(name),

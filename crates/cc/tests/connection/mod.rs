@@ -106,6 +106,10 @@ impl Connection {
                 self.acked += packets;
                 let filled = self.acked.saturating_add(self.window.packets);
                 self.next = self.next.max(filled);
+                let pacing = Pacing {
+                    packets_per_s: self.control.packets_per_s(rtt),
+                    ..pacing(app_limited)
+                };
                 let acked = Acked {
                     now: self.now,
                     packets,
@@ -133,14 +137,7 @@ impl Connection {
                         prior_delivered: (self.acked - packets).into(),
                         app_limited,
                     },
-                    pacing: Pacing {
-                        packets_per_s: self.control.packets_per_s(rtt),
-                        small_queue: Span::from_us(977),
-                        device: Device {
-                            segment: 45,
-                            paces: app_limited,
-                        },
-                    },
+                    pacing,
                 };
                 self.control.on_ack(&mut self.window, &acked);
             }
@@ -173,5 +170,14 @@ impl Connection {
         let threshold = self.control.on_loss(&self.window);
         assert!(threshold >= 2, "RFC 5681: at least two packets");
         self.window.slow_start_below = threshold;
+    }
+}
+
+/// Before TCP has a pacing rate.
+fn pacing(paces: bool) -> Pacing {
+    Pacing {
+        packets_per_s: None,
+        small_queue: Span::from_us(977),
+        device: Device { segment: 45, paces },
     }
 }

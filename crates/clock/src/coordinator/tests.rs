@@ -118,7 +118,7 @@ fn who_stays_is_still_known_when_others_come_and_go() {
         let moved = verdict_offset(verdict) - verdict_offset(&was.1);
         assert!(moved.abs() < 1_500, "{moved} ns");
     }
-    let kept = |way: &Way| way.from != members.all()[0] && way.to != members.all()[0];
+    let kept = |way: &OneWayDelays| way.from != members.all()[0] && way.to != members.all()[0];
     assert_eq!(
         coordinator.ways().len(),
         ways.iter().filter(|w| kept(w)).count()
@@ -130,7 +130,11 @@ fn who_stays_is_still_known_when_others_come_and_go() {
 }
 
 /// A window's minimum delay of the edge from member 0 to 1, out and back; all others say the usual.
-fn measured(coordinator: &mut Coordinator, out_min_ns: i64, back_min_ns: i64) -> Option<Way> {
+fn measured(
+    coordinator: &mut Coordinator,
+    out_min_ns: i64,
+    back_min_ns: i64,
+) -> Option<OneWayDelays> {
     let members = members();
     for (near, far) in [(0, 1), (1, 2), (0, 2)] {
         let (from, mut edge) = report(&members, near, far);
@@ -149,7 +153,8 @@ fn measured(coordinator: &mut Coordinator, out_min_ns: i64, back_min_ns: i64) ->
 #[test]
 fn a_minimum_is_forgotten_after_half_a_minute_and_a_negative_delay_is_none() {
     let mut coordinator = begun(members());
-    let about = |way: Option<Way>, ns: i64| (way.expect("a way").min_ns - ns).abs() < 2_000;
+    let about =
+        |way: Option<OneWayDelays>, ns: i64| (way.expect("a way").min_ns - ns).abs() < 2_000;
     assert_eq!(measured(&mut coordinator, -40_000_000, 5_000), None);
     assert!(about(measured(&mut coordinator, 20_000, 20_000), 20_000));
     let glitch = measured(&mut coordinator, 40_000_000, -40_000_000);
@@ -247,7 +252,7 @@ fn whoever_has_said_nothing_may_follow_another_fleet_time() {
     let members = members();
     let lease = Span::from_s(6);
     let mut coordinator = Coordinator::new(members.clone()).leasing(lease);
-    let told = |coordinator: &mut Coordinator| {
+    let published = |coordinator: &mut Coordinator| {
         for (near, far) in [(0, 1), (1, 0)] {
             let (near, edge) = report(&members, near, far);
             coordinator.take(near, &alone(edge));
@@ -260,7 +265,7 @@ fn whoever_has_said_nothing_may_follow_another_fleet_time() {
             .filter(|(_, verdict)| matches!(verdict.state, State::Synchronised(_)))
             .count()
     };
-    let windows = (0..8).map(|_| told(&mut coordinator));
+    let windows = (0..8).map(|_| published(&mut coordinator));
     assert_eq!(windows.collect::<Vec<_>>(), [0, 0, 0, 0, 2, 2, 2, 2]);
     let mut heard = Coordinator::new(members.clone()).leasing(lease);
     let (silent, _) = report(&members, 2, 0);
@@ -270,7 +275,7 @@ fn whoever_has_said_nothing_may_follow_another_fleet_time() {
         edges: vec![],
     };
     heard.take(silent, &nothing);
-    assert_eq!(told(&mut heard), 2);
+    assert_eq!(published(&mut heard), 2);
 }
 
 /// A member claims to follow a clock that stands still.
@@ -294,7 +299,7 @@ fn a_clock_that_cannot_be_is_not_continued() {
     let verdicts = coordinator.step();
     assert!(
         verdicts.iter().all(
-            |(_, told)| matches!(told.state, State::Synchronised(told) if told.drift.is_finite())
+            |(_, published)| matches!(published.state, State::Synchronised(published) if published.drift.is_finite())
         ),
         "{verdicts:?}"
     );

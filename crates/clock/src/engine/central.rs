@@ -14,7 +14,7 @@ use tracing::warn;
 use crate::{
     coordinator::Coordinator,
     members::Members,
-    status::Way,
+    status::OneWayDelays,
     wire::{Report, Verdict},
 };
 
@@ -43,7 +43,7 @@ pub(super) struct Central {
     /// What has come since the step began, in its order.
     missed: Vec<News>,
     /// One-way delays of all edges after the last step.
-    ways: Arc<[Way]>,
+    ways: Arc<[OneWayDelays]>,
 }
 
 enum Step {
@@ -54,7 +54,7 @@ enum Step {
 struct Stepped {
     coordinator: Coordinator,
     verdicts: Verdicts,
-    ways: Arc<[Way]>,
+    ways: Arc<[OneWayDelays]>,
 }
 
 enum News {
@@ -89,7 +89,7 @@ impl Central {
     }
 
     /// One-way delays of all edges after the last step.
-    pub fn ways(&self) -> Arc<[Way]> {
+    pub fn ways(&self) -> Arc<[OneWayDelays]> {
         Arc::clone(&self.ways)
     }
 

@@ -65,11 +65,11 @@ impl Starved {
     /// Ends the window.
     pub fn end_window(&mut self, lacked: Lacked, now: i64) -> Window {
         let grown = |is: Option<i64>, was: Option<i64>| Some(is?.saturating_sub(was?).max(0));
-        let told = [
+        let delays = [
             grown(lacked.waited_ns, self.lacked.waited_ns),
             grown(lacked.stolen_ns, self.lacked.stolen_ns),
         ];
-        let most_ns = told.into_iter().flatten().fold(self.late_ns, i64::max);
+        let most_ns = delays.into_iter().flatten().fold(self.late_ns, i64::max);
         let window_ns = now.saturating_sub(self.since_mono_ns).max(1);
         let window = Window {
             part: (most_ns as f64 / window_ns as f64).min(1.0),

@@ -33,7 +33,7 @@ type Windows = BTreeMap<String, Measured>;
 
 /// A setting against no On-Ramp.
 #[derive(Debug, Clone)]
-struct Setting {
+struct Candidate {
     name: String,
     chosen_by: Estimate,
     p99: Estimate,
@@ -45,7 +45,7 @@ struct Setting {
 #[derive(Debug, Clone)]
 pub struct Advice {
     /// The best in the windows that choose is the first.
-    settings: Vec<Setting>,
+    settings: Vec<Candidate>,
 }
 
 /// Judges the runs of the scenario of an advice.
@@ -69,9 +69,9 @@ pub fn judge(summary: &SummaryFile) -> Result<Advice> {
     let Some(base) = cases.remove(BASE) else {
         bail!("no flow of the trace ended in a run without On-Ramp; lower --window or check --rate and --delay");
     };
-    let mut settings: Vec<Setting> = cases
+    let mut settings: Vec<Candidate> = cases
         .into_iter()
-        .filter_map(|(name, windows)| Setting::of(name, &windows, &base))
+        .filter_map(|(name, windows)| Candidate::of(name, &windows, &base))
         .collect();
     settings.sort_by(|a, b| a.chosen_by.value.total_cmp(&b.chosen_by.value));
     if settings.is_empty() {
@@ -80,8 +80,8 @@ pub fn judge(summary: &SummaryFile) -> Result<Advice> {
     Ok(Advice { settings })
 }
 
-impl Setting {
-    fn of(name: String, windows: &Windows, base: &Windows) -> Option<Setting> {
+impl Candidate {
+    fn of(name: String, windows: &Windows, base: &Windows) -> Option<Candidate> {
         let both = |(window, with): (&String, &Measured)| Some((*with, *base.get(window)?));
         let pairs: Vec<(Measured, Measured)> = windows.iter().filter_map(both).collect();
         let half = |first: usize| pairs.iter().skip(first).step_by(2);
@@ -93,7 +93,7 @@ impl Setting {
             false => Estimate::of_ratios(&pairs),
         };
         let unfinished = |of: fn(&(Measured, Measured)) -> f64| pairs.iter().map(of).sum::<f64>();
-        Some(Setting {
+        Some(Candidate {
             name,
             chosen_by: ratio(half(0).map(p99).collect())?,
             p99: ratio(half(1).map(p99).collect())?,
@@ -158,7 +158,7 @@ impl Advice {
     }
 
     pub fn rows(&self) -> Vec<Vec<String>> {
-        let row = |s: &Setting| vec![s.name.clone(), change(s.chosen_by), change(s.p99)];
+        let row = |s: &Candidate| vec![s.name.clone(), change(s.chosen_by), change(s.p99)];
         self.settings.iter().map(row).collect()
     }
 
@@ -200,7 +200,7 @@ mod tests {
             };
             ratios.iter().enumerate().map(window).collect()
         };
-        let setting = Setting::of("s".into(), &windows(true), &windows(false)).unwrap();
+        let setting = Candidate::of("s".into(), &windows(true), &windows(false)).unwrap();
         Advice {
             settings: vec![setting],
         }

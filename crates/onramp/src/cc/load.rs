@@ -2,7 +2,7 @@
 //! Congestion controls of bpf/cc/ for this host's kernel: loads and unloads them.
 use anyhow::{bail, Context, Result};
 use onramp_agent::config::Offered;
-use onramp_cc::{Bounds, Cc, Parameter, Setting, Tuning};
+use onramp_cc::{Cc, Parameter, ParameterValue, Tuning};
 use onramp_kernel_cc as kernel;
 
 use crate::args::key_value;
@@ -115,15 +115,9 @@ fn tuning(name: &str, set: &[(String, String)]) -> Result<Tuning> {
     Ok(tuning)
 }
 
-fn setting(parameter: &Parameter, text: &str) -> Result<Setting> {
-    let setting = match parameter.bounds {
-        Bounds::Fraction(..) => text.parse().ok().map(Setting::Fraction),
-        Bounds::Count(..) => text.parse().ok().map(Setting::Count),
-        Bounds::Span(..) => text.parse().ok().map(Setting::Span),
-        Bounds::Rate(..) => text.parse().ok().map(Setting::Rate),
-        Bounds::Flag => text.parse().ok().map(Setting::Flag),
-    };
-    match setting.filter(|setting| parameter.bounds.contain(*setting)) {
+fn setting(parameter: &Parameter, text: &str) -> Result<ParameterValue> {
+    let read = parameter.bounds.read(text);
+    match read.filter(|setting| parameter.bounds.contain(*setting)) {
         Some(setting) => Ok(setting),
         None => {
             let [least, greatest] = parameter.bounds.ends();

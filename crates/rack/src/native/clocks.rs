@@ -4,7 +4,6 @@
 //! known at every instant.
 
 use super::dilation::Dilation;
-use super::edge::Edges;
 use super::load::now_ns;
 use onramp_scenario::{ClockSync, Run};
 use onramp_sync::synthetic::{oscillators, FleetErrors, Oscillator, Spread};
@@ -32,10 +31,15 @@ pub fn wrong(run: &Run) -> Vec<Oscillator> {
     clocks
 }
 
-/// Compares the fleet times of all hosts, once a second, until `stop`. Times are the rack's.
-pub fn watch(run: &Run, edges: Option<&Edges>, stop: &AtomicBool) -> FleetErrors {
+/// Compares the fleet times of all hosts, once a second, until `stop`. Times are the rack's. `fleet_times` has those at a
+/// time of CLOCK_MONOTONIC in ns, with their standard deviations; none: the hosts run no daemons.
+pub fn watch(
+    run: &Run,
+    fleet_times: Option<impl Fn(i64) -> Vec<(i64, f64)>>,
+    stop: &AtomicBool,
+) -> FleetErrors {
     let mut all = FleetErrors::default();
-    let Some(edges) = edges.filter(|_| run.clock.sync == ClockSync::Huygens) else {
+    let Some(fleet_times) = fleet_times.filter(|_| run.clock.sync == ClockSync::Huygens) else {
         return all;
     };
     let mut waited = Duration::ZERO;
@@ -44,7 +48,7 @@ pub fn watch(run: &Run, edges: Option<&Edges>, stop: &AtomicBool) -> FleetErrors
         waited += PAUSE;
         if waited >= PERIOD {
             waited = Duration::ZERO;
-            all.extend(FleetErrors::of(&edges.fleet_times(now_ns())));
+            all.extend(FleetErrors::of(&fleet_times(now_ns())));
         }
     }
     all

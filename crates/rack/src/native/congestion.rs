@@ -4,7 +4,7 @@
 use super::dilation::Dilation;
 use super::sys::NetNs;
 use crate::error::{Doing, Error, Result};
-use onramp_cc::{Cc, Setting, Tuning};
+use onramp_cc::{Cc, ParameterValue, Tuning};
 use onramp_scenario::{HostSettings, Run};
 
 /// Those of ours that the run's hosts have, in the kernel until this is dropped.
@@ -57,8 +57,8 @@ fn slowed(cc: Cc, tuning: &Tuning, run: &Run) -> Tuning {
         let default = || cc.default_of(parameter.name, run.network.link.rate);
         let real = tuning.get(parameter.name).or_else(default);
         let slow = match real.expect("every parameter has a default") {
-            Setting::Span(span) => Setting::Span(dilation.slow(span)),
-            Setting::Rate(rate) => Setting::Rate(dilation.slow_rate(rate)),
+            ParameterValue::Span(span) => ParameterValue::Span(dilation.slow(span)),
+            ParameterValue::Rate(rate) => ParameterValue::Rate(dilation.slow_rate(rate)),
             other => other,
         };
         slowed.set(parameter.name, slow);

@@ -2,10 +2,9 @@
 //! The On-Ramp daemons of a rack: starts one `onramp agent run` in each host, as an operator does, reads its
 //! counters over its socket, and stops it. Does not know what daemons do.
 
-use super::clocks;
 use super::dilation::Dilation;
-use super::links;
 use super::sys::{self, NetNs};
+use super::{clocks, links};
 use crate::error::{Doing, Error, Result};
 use onramp_law::defaults;
 use onramp_scenario::{ClockSync, HostSettings, Law, Run};
@@ -108,11 +107,11 @@ impl Edges {
     /// deviations, ns.
     pub fn fleet_times(&self, at_ns: i64) -> Vec<(i64, f64)> {
         let at = Time::from_ticks(at_ns);
-        let told = |agent: &Agent| {
+        let published = |agent: &Agent| {
             let clock = fleet_time(&agent.status().ok()?)?;
             Some((clock.fleet(at).ticks(), clock.error.sigma_ns))
         };
-        self.agents.iter().filter_map(told).collect()
+        self.agents.iter().filter_map(published).collect()
     }
 
     /// Ends all daemons in order.

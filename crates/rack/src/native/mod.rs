@@ -96,7 +96,11 @@ pub fn run_one(
     }
     let over = AtomicBool::new(false);
     let (outcome, clock_errors) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| clocks::watch(run, edges.as_ref(), &over));
+        let fleet_times = edges
+            .as_ref()
+            .map(|edges| move |at_ns| edges.fleet_times(at_ns));
+        let over = &over;
+        let watching = scope.spawn(move || clocks::watch(run, fleet_times, over));
         let outcome = load::play(run, &plan, observer, &mut watch);
         over.store(true, Ordering::Relaxed);
         (outcome, watching.join().expect("it does not panic"))

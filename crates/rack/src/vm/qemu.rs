@@ -15,9 +15,8 @@ use rustix::process::{Pid, Signal};
 use super::error::{at, tail, trouble};
 use super::image::{find_program, Image};
 use super::platform::{plugin, PLATFORM};
-use super::vmclock;
 use super::watchdog::{Emulator, Watchdog};
-use super::{Card, Job, Outcome, Vm, VmError};
+use super::{vmclock, Card, Job, Outcome, Vm, VmError};
 
 /// Interval at which the host checks for output, the end of the process and cancellation.
 const POLL: Duration = Duration::from_millis(50);
@@ -104,6 +103,17 @@ pub(super) fn run(
     })
 }
 
+fn kernel_arguments(vm: &Vm) -> String {
+    let clock = vm.ptp_clock.map(|_| vmclock::kernel_argument());
+    format!(
+        "{} {} onramp.seed={}{}",
+        KERNEL_ARGUMENTS.join(" "),
+        PLATFORM.kernel.join(" "),
+        vm.seed,
+        clock.unwrap_or_default(),
+    )
+}
+
 /// The emulator, ready to start.
 fn command(vm: &Vm, emulator: &Path, kernel: &Path, dir: &Path) -> Result<Command, VmError> {
     let ourselves = rustix::process::getpid();
@@ -157,17 +167,7 @@ fn command(vm: &Vm, emulator: &Path, kernel: &Path, dir: &Path) -> Result<Comman
         .arg(dir.join("initrd"))
         // The kernel mixes its command line into its random pool, and has no other source that
         // differs between runs.
-        .args([
-            "-append",
-            &format!(
-                "{} {} onramp.seed={}{}",
-                KERNEL_ARGUMENTS.join(" "),
-                PLATFORM.kernel.join(" "),
-                vm.seed,
-                vm.ptp_clock
-                    .map_or(String::new(), |_| vmclock::kernel_argument()),
-            ),
-        ])
+        .args(["-append", &kernel_arguments(vm)])
         .args(vm.cards.iter().enumerate().flat_map(card))
         .arg("-plugin")
         .arg(dir.join("halt.so"))

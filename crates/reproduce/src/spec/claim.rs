@@ -2,7 +2,6 @@
 //! What the paper says of a row, as ranges that a measurement is compared with. docs/reproduction.md states the
 //! rule for readers; `crate::verdict` applies it.
 
-use super::row::wrong;
 use onramp_results::figure::{By, Gives};
 use serde::Deserialize;
 
@@ -255,4 +254,9 @@ impl Paper {
 /// Whether a ratio has a logarithm that is not 0.
 fn is_effect(ratio: f64) -> bool {
     ratio > 0.0 && ratio != 1.0
+}
+
+/// The key and what is wrong with it.
+pub(super) fn wrong(key: &str, reason: &str) -> Result<(), (String, String)> {
+    Err((key.to_owned(), reason.to_owned()))
 }

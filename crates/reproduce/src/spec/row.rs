@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A `[[row]]` of a figure: which numbers of which runs are compared with what the paper gives.
 
-use super::claim::{Paper, Says};
+use super::claim::{wrong, Paper, Says};
 use super::{check_each, Choice, Each, ScaleName};
 use onramp_results::figure::{By, Gives};
 use serde::Deserialize;
@@ -231,8 +231,4 @@ impl Compared {
             _ => Ok(()),
         }
     }
-}
-
-pub(super) fn wrong(key: &str, reason: &str) -> Result<(), (String, String)> {
-    Err((key.to_owned(), reason.to_owned()))
 }

@@ -2,7 +2,8 @@
 //! Errors of synchronised clocks.
 
 use super::{metric, Measure, MeasureKind, Metrics, ALL, BOTH, SIM};
-use crate::{Counters, Summary};
+use crate::counters::Counters;
+use crate::summary::Summary;
 
 #[rustfmt::skip]
 pub(super) static KIND: MeasureKind = MeasureKind {

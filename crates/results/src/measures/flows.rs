@@ -3,7 +3,10 @@
 
 use super::times::{is_nic, Times};
 use super::{entries, metric, several, Measure, MeasureKind, Metrics, ALL, BOTH, NIC, SIM};
-use crate::{Class, Counters, FlowRow, Summary};
+use crate::class::Class;
+use crate::counters::Counters;
+use crate::row::FlowRow;
+use crate::summary::Summary;
 use onramp_scenario::{Measured, Run};
 
 #[rustfmt::skip]

@@ -2,7 +2,7 @@
 //! Goodput of the flows that are not part of requests.
 
 use super::{entries, metric, Measure, MeasureKind, Metrics, ALL, BOTH, KERNEL, SIM};
-use crate::{Counters, WorldCounters};
+use crate::counters::{Counters, WorldCounters};
 use onramp_scenario::{Measured, Run};
 
 #[rustfmt::skip]

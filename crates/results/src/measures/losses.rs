@@ -2,7 +2,7 @@
 //! What was lost and sent again, and what switches did before they lost.
 
 use super::{metric, Measure, MeasureKind, Metrics, ALL, BOTH, KERNEL, SIM};
-use crate::{Counters, WorldCounters};
+use crate::counters::{Counters, WorldCounters};
 
 #[rustfmt::skip]
 pub(super) static KIND: MeasureKind = MeasureKind {

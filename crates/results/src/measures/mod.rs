@@ -16,7 +16,8 @@ mod requests;
 mod signals;
 mod times;
 
-use crate::{Counters, FlowRow, RequestRow};
+use crate::counters::Counters;
+use crate::row::{FlowRow, RequestRow};
 use onramp_cc::Plugs;
 use onramp_scenario::Run;
 use serde::Serialize;

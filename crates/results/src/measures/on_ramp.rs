@@ -2,7 +2,7 @@
 //! OR-ACKs, and counters of the daemons.
 
 use super::{metric, Measure, MeasureKind, Metrics, ALL, RACK, SIM};
-use crate::{Counters, WorldCounters};
+use crate::counters::{Counters, WorldCounters};
 use onramp_scenario::Run;
 
 #[rustfmt::skip]

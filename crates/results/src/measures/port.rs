@@ -2,7 +2,7 @@
 //! The measured port: the last one before the measured host.
 
 use super::{metric, Measure, MeasureKind, Metrics, ALL, BOTH, RACK};
-use crate::{Counters, WorldCounters};
+use crate::counters::{Counters, WorldCounters};
 use onramp_scenario::Run;
 
 #[rustfmt::skip]

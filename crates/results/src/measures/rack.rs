@@ -2,7 +2,7 @@
 //! The rack's own instruments.
 
 use super::{metric, Measure, MeasureKind, Metrics, ALL, RACK};
-use crate::{Counters, WorldCounters};
+use crate::counters::{Counters, WorldCounters};
 
 #[rustfmt::skip]
 pub(super) static KIND: MeasureKind = MeasureKind {

@@ -3,7 +3,8 @@
 
 use super::times::{is_nic, Times};
 use super::{entries, metric, several, Measure, MeasureKind, Metrics, ALL, BOTH, NIC, SIM};
-use crate::{Counters, RequestRow};
+use crate::counters::Counters;
+use crate::row::RequestRow;
 use onramp_scenario::{traffic_kinds, Measured, Run, TrafficKind};
 
 #[rustfmt::skip]

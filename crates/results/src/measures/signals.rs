@@ -4,7 +4,8 @@
 use super::times::us;
 use super::{metric, Measure, MeasureKind, Metrics, ALL, KERNEL, SIM};
 use crate::correlation::rank_correlation;
-use crate::{Counters, PairSample, RoundSample, Summary, WorldCounters};
+use crate::counters::{Counters, PairSample, RoundSample, WorldCounters};
+use crate::summary::Summary;
 use onramp_units::Span;
 
 #[rustfmt::skip]

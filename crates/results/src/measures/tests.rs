@@ -2,11 +2,12 @@
 //! Facts about measures.
 
 use super::*;
-use crate::counters::{ClockWindow, Received};
-use crate::{
-    ClockCounters, PairSample, PortCounters, RackCounters, Resent, RoundSample, SimCounters,
-    Simulated, Summary, WorldCounters,
+use crate::counters::{
+    ClockCounters, ClockWindow, PairSample, PortCounters, RackCounters, Received, Resent,
+    RoundSample, SimCounters, WorldCounters,
 };
+use crate::row::Simulated;
+use crate::summary::Summary;
 use onramp_scenario::{HostKind, Scenario};
 use onramp_units::{Rate, Span};
 use std::collections::BTreeSet;
@@ -162,9 +163,9 @@ fn a_world_writes_the_metrics_that_the_table_says_and_no_others() {
         };
         written.retain(|name| world == "sim" || !only_sim(name));
         let is_here = |m: &&Metric| ["both", world].contains(&m.worlds);
-        let told = metrics().filter(|m| is_here(m) && !m.name.starts_with("KIND"));
-        let told: BTreeSet<&str> = told.map(|metric| metric.name).collect();
-        assert_eq!(written, told, "{world}");
+        let documented = metrics().filter(|m| is_here(m) && !m.name.starts_with("KIND"));
+        let documented: BTreeSet<&str> = documented.map(|metric| metric.name).collect();
+        assert_eq!(written, documented, "{world}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! Completion times.
 
 use super::Metrics;
-use crate::Summary;
+use crate::summary::Summary;
 use onramp_scenario::{HostKind, Run};
 
 /// Completion times of flows or requests that started after the warm-up.

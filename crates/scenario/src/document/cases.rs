@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Reads `[[case]]` entries: a named set of settings, or one case for each congestion control of a kind of hosts.
 
-use super::{scalar, Entries, Given, Layer, Place, Problem, Rank, Reader};
-use crate::HostKind;
+use super::{scalar, Entries, Given, Layer, Origin, Problem, Rank, Reader};
+use crate::hosts::HostKind;
 use onramp_cc::Cc;
 use onramp_keys::Value;
 use toml::de::{DeTable, DeValue};
@@ -16,13 +16,13 @@ const EVERY_CC: &str = "every_cc";
 pub(super) struct OfEvery {
     kind: HostKind,
     layer: Layer,
-    place: Place,
+    place: Origin,
     /// Number of named cases before it.
     after: usize,
 }
 
 impl Reader {
-    pub(super) fn cases(&mut self, place: Place, value: &Spanned<DeValue<'_>>) {
+    pub(super) fn cases(&mut self, place: Origin, value: &Spanned<DeValue<'_>>) {
         let Some(entries) = value.get_ref().as_array() else {
             return self.expected(place, "case", value.get_ref(), "[[case]] entries");
         };
@@ -35,7 +35,7 @@ impl Reader {
         }
     }
 
-    fn case(&mut self, place: Place, table: &DeTable<'_>) {
+    fn case(&mut self, place: Origin, table: &DeTable<'_>) {
         let mut layer = Layer::new();
         let (mut name, mut every) = (None, None);
         for (key, value) in table {
@@ -56,7 +56,7 @@ impl Reader {
         }
     }
 
-    fn named(&mut self, place: Place, name: Option<(Place, &DeValue<'_>)>, layer: Layer) {
+    fn named(&mut self, place: Origin, name: Option<(Origin, &DeValue<'_>)>, layer: Layer) {
         let rule = format!("1 to {MAX_CASE_NAME} of a-z, A-Z, 0-9, \"-\", \"_\", \".\"");
         let Some((place, value)) = name else {
             let key = "case.name".to_owned();
@@ -75,14 +75,14 @@ impl Reader {
         self.out.cases.push((name.to_owned(), layer));
     }
 
-    fn refuse_same(&mut self, place: Place, name: &str) {
+    fn refuse_same(&mut self, place: Origin, name: &str) {
         if self.out.cases.iter().any(|(other, _)| other == name) {
             let name = name.to_owned();
             self.report(place, Problem::SameName { name });
         }
     }
 
-    fn of_every(&mut self, place: Place, value: &DeValue<'_>, layer: Layer) {
+    fn of_every(&mut self, place: Origin, value: &DeValue<'_>, layer: Layer) {
         let kind = value
             .as_str()
             .and_then(|text| text.parse::<HostKind>().ok());
@@ -172,7 +172,7 @@ fn is_case_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::Scenario;
+    use crate::scenario::Scenario;
     use onramp_cc::Cc;
 
     const BASE: &str = r#"title = "t"

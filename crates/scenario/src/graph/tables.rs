@@ -2,7 +2,7 @@
 //! Networks in TOML.
 
 use super::{read_delay, read_rate, Edge, Graph, GraphError, NodeId, MAX_COUNT};
-use crate::Link;
+use crate::graph::Link;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use toml::de::Error;

@@ -2,7 +2,12 @@
 //! Host groups in scenarios.
 
 use super::*;
-use crate::{rack_limits, Cc, Law, Qdisc, Scenario};
+use crate::host::Qdisc;
+use crate::limits::rack_limits;
+use crate::scenario::Scenario;
+use crate::types::Run;
+use onramp_cc::Cc;
+use onramp_law::Law;
 use onramp_units::Bytes;
 
 const TEXT: &str = r#"title = "t"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Keys of [cc]: what each congestion control declares (crates/cc), as keys of scenarios.
 
+use crate::hosts::HostKind;
 use crate::key::{of_parameter, Key, Scope};
-use crate::HostKind;
 use onramp_cc::Cc;
 use std::sync::LazyLock;
 

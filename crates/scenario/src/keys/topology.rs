@@ -2,7 +2,7 @@
 //! The counts that each shape of networks declares (topology/), as keys of scenarios.
 
 use crate::key::{both, Key, Rack};
-use crate::{shapes, Count, ShapeKind};
+use crate::topology::{shapes, Count, ShapeKind};
 use onramp_keys::{Absent::Without, Of};
 use std::sync::LazyLock;
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::groups::GroupKeys;
-use crate::keys::{Entry, LINK_RATE};
+use crate::keys::{TableEntry, LINK_RATE};
 use crate::setting::Setting;
 
 impl<'a> Resolver<'a> {
@@ -105,7 +105,7 @@ impl<'a> Resolver<'a> {
         let hosts = hosts?;
         own.insert(0, range_of(&hosts));
         own.iter_mut()
-            .for_each(|s| s.entry = Some(Entry::Hosts(number)));
+            .for_each(|s| s.entry = Some(TableEntry::Hosts(number)));
         Some(Group {
             hosts,
             host: host?,

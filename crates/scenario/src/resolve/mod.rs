@@ -10,7 +10,7 @@ mod settings;
 mod traffic;
 
 use crate::document::{Document, Given, Layer};
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Origin, Problem};
 use crate::experiment::Experiment;
 use crate::files::Files;
 use crate::key::{Key, Scope};
@@ -186,15 +186,15 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn table_of(&self, path: &str) -> Place {
+    fn table_of(&self, path: &str) -> Origin {
         let mut table = path;
         while let Some((above, _)) = table.rsplit_once('.') {
             if let Some(&line) = self.document.tables.get(above) {
-                return Place::Line(line);
+                return Origin::Line(line);
             }
             table = above;
         }
-        Place::Line(1)
+        Origin::Line(1)
     }
 
     /// Checks `value <= max`, where `max` is what `of` allows.

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::network::{
-    EcnKeys, FabricKeys, GraphKeys, LinkKeys, RuleKeys, TopologyKeys, FILE, INLINE,
+    Chosen, EcnKeys, FabricKeys, GraphKeys, LinkKeys, Ports, RuleKeys, TopologyKeys,
 };
-use crate::{shape, Chosen, Ports, Shape, ShapeKind};
+use crate::topology::{shape, Shape, ShapeKind, FILE, INLINE};
 use onramp_cc::{path, switch};
 
 impl Resolver<'_> {

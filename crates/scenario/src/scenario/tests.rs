@@ -6,7 +6,9 @@ mod runs;
 mod written;
 
 use super::*;
-use crate::{Law, Qdisc, Sharing};
+use crate::host::Qdisc;
+use crate::network::Sharing;
+use onramp_law::Law;
 use onramp_units::{Bytes, Span};
 
 const BASE: &str = r#"title = "test"
@@ -356,7 +358,7 @@ fn runs_take_the_parameters_of_their_own_congestion_control() {
         [None, Some(&"0.2".to_owned()), Some(&"0.8".to_owned())]
     );
     let beta = scenario.runs()[1].tuning.get("beta");
-    assert_eq!(beta, Some(onramp_cc::Setting::Fraction(0.2)));
+    assert_eq!(beta, Some(onramp_cc::ParameterValue::Fraction(0.2)));
 }
 
 #[test]

@@ -9,10 +9,14 @@ mod fat_tree;
 mod leaf_spine;
 mod star;
 
-use crate::network::{FILE, INLINE};
-use crate::{Edge, Graph, GraphError, Link, NodeId};
+use crate::graph::{Edge, Graph, GraphError, Link, NodeId};
 use onramp_cc::Plugs;
 use std::ops::Range;
+
+/// The kind of a topology whose nodes and links a file lists.
+pub(crate) const FILE: &str = "file";
+/// The kind of a topology whose nodes and links the scenario lists.
+pub(crate) const INLINE: &str = "inline";
 
 /// The shapes of this crate, in the order of the documentation.
 const BUILT_IN: &[&ShapeKind] = &[

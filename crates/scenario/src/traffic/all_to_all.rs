@@ -4,8 +4,10 @@
 
 use super::plan::{After, Arrival, Plan, Work};
 use super::{Generator, Measured, TrafficKind};
+use crate::hosts::HostId;
 use crate::key::{both, Scope, HOUR};
-use crate::{HostId, Receivers, Run};
+use crate::types::Run;
+use crate::values::Receivers;
 use onramp_keys::Absent::{Is, Required, Without};
 use onramp_keys::{choice, section, Section, ANY_NUMBER};
 use onramp_units::{Bytes, Span};

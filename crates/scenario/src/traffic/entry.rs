@@ -6,8 +6,8 @@ use crate::error::Problem;
 use crate::experiment::Experiment;
 use crate::files::Files;
 use crate::key::{Key, Scope};
-use crate::setting::{Entry, Setting};
-use crate::{Receivers, Sources};
+use crate::setting::{Setting, TableEntry};
+use crate::values::{Receivers, Sources};
 use onramp_keys::{Section, Source};
 use onramp_units::Span;
 use std::fmt::Display;
@@ -220,7 +220,7 @@ impl TrafficEntry<'_> {
     fn setting(&self, key: &'static Key, text: String) -> Setting {
         Setting {
             key,
-            entry: Some(Entry::Traffic(self.number)),
+            entry: Some(TableEntry::Traffic(self.number)),
             text,
         }
     }

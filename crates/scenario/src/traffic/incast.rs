@@ -4,8 +4,11 @@
 
 use super::plan::{choose, Arrival, Plan, Purpose, Starts, Work};
 use super::{Arrivals, Generator, Measured, Op, TrafficKind};
+use crate::fraction::Fraction;
+use crate::hosts::HostId;
 use crate::key::{both, Scope, HOUR};
-use crate::{Fraction, HostId, Receivers, Run, Sources};
+use crate::types::Run;
+use crate::values::{Receivers, Sources};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{section, Section, ANY_NUMBER};
 use onramp_units::{Bytes, Rate, Span};

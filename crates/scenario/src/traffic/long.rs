@@ -4,9 +4,10 @@
 use super::plan::{Arrival, Plan, Work};
 use super::{Generator, Measured, Op, TrafficKind};
 use crate::experiment::Experiment;
+use crate::hosts::HostId;
 use crate::key::{both, Scope, HOUR};
-use crate::values::OneHost;
-use crate::{HostId, Receivers, Run, Sources};
+use crate::types::Run;
+use crate::values::{OneHost, Receivers, Sources};
 use onramp_keys::Absent::{By, Is};
 use onramp_keys::{section, Section};
 use onramp_units::{Span, Time};

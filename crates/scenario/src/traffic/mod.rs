@@ -13,10 +13,11 @@ mod poisson;
 mod replay;
 mod request;
 
+use crate::hosts::HostId;
 use crate::key::{both, Key, Scope};
 use crate::setting::Setting;
+use crate::types::Run;
 use crate::values::registered;
-use crate::{HostId, Run};
 use onramp_cc::Plugs;
 use onramp_keys::{choice, section, Absent::Required};
 use plan::Plan;

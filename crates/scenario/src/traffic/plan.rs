@@ -10,7 +10,9 @@
 //! Loads count payload bytes. Times are the scenario's, not dilated.
 
 use super::{Arrivals, TrafficKind};
-use crate::{HostId, Receivers, Run, Sources};
+use crate::hosts::HostId;
+use crate::types::Run;
+use crate::values::{Receivers, Sources};
 use onramp_cc::{without_panic, Mistake};
 use onramp_units::{Bytes, Sim, Span, Time};
 use rand_chacha::rand_core::{RngCore, SeedableRng};

@@ -3,9 +3,12 @@
 
 use super::plan::{Plan, Purpose, Starts, Work};
 use super::{Arrivals, Generator, Measured, Op, TrafficKind};
+use crate::fraction::Fraction;
+use crate::hosts::HostId;
 use crate::key::{both, Rack, Scope};
-use crate::values::WorkloadName;
-use crate::{BuiltIn, Distribution, Fraction, HostId, Receivers, Run, Sources};
+use crate::types::Run;
+use crate::values::{Receivers, Sources, WorkloadName};
+use crate::workload::{BuiltIn, Distribution};
 use onramp_keys::Absent::{Is, Required};
 use onramp_keys::{section, Section};
 use onramp_units::{Bytes, Rate};

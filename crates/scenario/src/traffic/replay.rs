@@ -3,9 +3,11 @@
 
 use super::plan::{Plan, Work};
 use super::{Generator, Measured, TrafficEntry, TrafficKind};
+use crate::flow_list::ListedFlow;
+use crate::hosts::HostId;
 use crate::key::{both, Scope};
+use crate::types::Run;
 use crate::values::FilePath;
-use crate::{HostId, ListedFlow, Run};
 use onramp_keys::Absent::Required;
 use onramp_keys::{section, Section};
 use onramp_units::Time;

@@ -4,8 +4,12 @@
 
 use super::plan::{After, Arrival, Plan, Purpose, Random, Work};
 use super::{Arrivals, Generator, Measured, TrafficKind};
+use crate::fraction::Fraction;
+use crate::graph::Link;
+use crate::hosts::HostId;
 use crate::key::{both, Scope, HOUR};
-use crate::{Fraction, HostId, Link, Receivers, Run, Sources};
+use crate::types::Run;
+use crate::values::{Receivers, Sources};
 use onramp_keys::Absent::{By, Is, Required, Without};
 use onramp_keys::{section, Section, Source, ANY_NUMBER};
 use onramp_units::{Bytes, Span};
@@ -161,12 +165,12 @@ impl Asks<'_, '_> {
         let server = self.sources.pick(&self.servers);
         let asked = self.plan.new_groups(2);
         let size = Work::Send(self.request.size);
-        let told = Arrival {
+        let arrival = Arrival {
             request: Some(self.number),
             slot,
             ..self.plan.flow(at, server, self.client, size)
         };
-        let [ask, answer] = told.asked_for(self.request.request_size, asked);
+        let [ask, answer] = arrival.asked_for(self.request.request_size, asked);
         self.plan.add(Arrival { after, ..ask });
         self.plan.add(Arrival {
             joins: Some(asked + 1),

@@ -6,10 +6,11 @@ use super::flow::{Flow, Outcome};
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::flows::outcomes::Outcomes;
+use crate::flows::streams::Part;
+use crate::net::idle_path::{IdlePath, IdlePaths};
 use crate::net::packet::Path;
 use crate::net::partition::Partition;
 use crate::net::topology::{Routes, Topology, MAX_HOPS};
-use crate::net::way::{Way, Ways};
 use onramp_cc::nic::PathFacts;
 use onramp_cc::path::{Fork, Paths};
 use onramp_scenario::Work;
@@ -29,8 +30,8 @@ pub(crate) struct Network {
     host_ports: Vec<u32>,
     routes: Routes,
     paths: Paths,
-    ways: Ways,
-    longest: Way,
+    ways: IdlePaths,
+    longest: IdlePath,
 }
 
 impl Network {
@@ -52,7 +53,7 @@ impl Network {
             .as_ref()
             .map_or(0, |chains| flows.len() - chains.first);
         let routes = Routes::new(topology);
-        let ways = Ways::new(rounding, payload, header, topology);
+        let ways = IdlePaths::new(rounding, payload, header, topology);
         let longest = ways.longest(topology, &routes, &host_ports);
         Arc::new(Network {
             outcomes: Outcomes::new(flows.len(), waiting),
@@ -187,5 +188,39 @@ impl Network {
             }
         }
         path
+    }
+}
+
+impl Network {
+    /// The bytes of `flow` where those of the flow before it end. One without size has no end.
+    pub fn part(&self, flow: u32, first: u64) -> Part {
+        let end = match self.flows[flow as usize].work {
+            Work::Send(size) => first + size.get(),
+            Work::Until(_) => u64::MAX,
+        };
+        Part { flow, first, end }
+    }
+
+    /// The flow behind `flow` on its connection.
+    pub fn next_in_stream(&self, flow: u32) -> Option<u32> {
+        self.chains.as_ref()?.streams.next(flow)
+    }
+
+    /// The flow that opens the connection of `flow`: of flows that share none, itself.
+    pub fn opener(&self, flow: u32) -> u32 {
+        let chains = self.chains.as_ref();
+        chains.map_or(flow, |chains| chains.streams.opener(flow))
+    }
+
+    /// Where the bytes of the last flow on the connection that `opener` opened end.
+    pub fn end_of_stream(&self, opener: u32) -> u64 {
+        let parts = std::iter::successors(Some(self.part(opener, 0)), |part| self.next_part(*part));
+        parts.last().map_or(0, |part| part.end)
+    }
+
+    /// The bytes behind `part` on its connection.
+    pub fn next_part(&self, part: Part) -> Option<Part> {
+        let next = self.next_in_stream(part.flow)?;
+        Some(self.part(next, part.end))
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! What starts flows: their time, the question of their receiver, or the arrival of those that they wait for.
+//! What starts flows: their time, the request of their receiver, or the arrival of those that they wait for.
 
 use super::chains::Chains;
 use super::network::Network;
@@ -17,10 +17,10 @@ pub(crate) struct Starts {
     /// Number of the domain.
     me: usize,
     /// Receivers ask for flows so long before their starts; `None`: they do not.
-    question_time: Option<Span>,
+    request_time: Option<Span>,
     /// Flows of the plan that are not due yet.
     next_start: usize,
-    next_question: usize,
+    next_request: usize,
     /// Flows so far that hosts here have started, by the host and its peer.
     pair_flows: HashMap<(u32, u32), u16>,
     /// By group: flows that have arrived.
@@ -35,11 +35,11 @@ impl Starts {
     /// Of domain `me`, in which nothing has started. `asks`: receivers ask for their flows.
     pub fn new(network: Arc<Network>, me: usize, asks: bool) -> Starts {
         Starts {
-            question_time: asks.then(|| network.base_rtt() / 2),
+            request_time: asks.then(|| network.base_rtt() / 2),
             network,
             me,
             next_start: 0,
-            next_question: 0,
+            next_request: 0,
             pair_flows: HashMap::new(),
             arrived: Vec::new(),
             started: 0,
@@ -63,12 +63,12 @@ impl Starts {
         }
     }
 
-    /// Schedules the question for the next flow that a host here asks for.
-    pub fn await_next_question(&mut self, net: &mut Fabric) {
+    /// Schedules the request for the next flow that a host here asks for.
+    pub fn await_next_request(&mut self, net: &mut Fabric) {
         let in_time = &self.network.flows[..self.network.in_time()];
-        while let Some(flow) = in_time.get(self.next_question) {
-            let plan = self.next_question as u32;
-            self.next_question += 1;
+        while let Some(flow) = in_time.get(self.next_request) {
+            let plan = self.next_request as u32;
+            self.next_request += 1;
             if self.network.partition.of(flow.dst) != self.me {
                 continue;
             }
@@ -82,7 +82,7 @@ impl Starts {
 
     /// When a flow that starts at `start` is asked for; `None`: nobody asks, or it is too late for that.
     fn asked_at(&self, start: Time<Sim>) -> Option<Time<Sim>> {
-        let before = self.question_time?;
+        let before = self.request_time?;
         (start >= Time::ZERO + before).then(|| start - before)
     }
 

@@ -3,9 +3,8 @@
 //! ways. Each starts when its host has what it passes on, and goes behind what its host had to send
 //! earlier.
 
-use super::network::Network;
 use crate::net::packet::NONE;
-use onramp_scenario::{Arrival, Work};
+use onramp_scenario::Arrival;
 use std::collections::HashMap;
 
 /// Which flows of a plan share a connection.
@@ -68,38 +67,4 @@ pub(crate) struct Part {
     pub flow: u32,
     pub first: u64,
     pub end: u64,
-}
-
-impl Network {
-    /// The bytes of `flow` where those of the flow before it end. One without size has no end.
-    pub fn part(&self, flow: u32, first: u64) -> Part {
-        let end = match self.flows[flow as usize].work {
-            Work::Send(size) => first + size.get(),
-            Work::Until(_) => u64::MAX,
-        };
-        Part { flow, first, end }
-    }
-
-    /// The flow behind `flow` on its connection.
-    pub fn next_in_stream(&self, flow: u32) -> Option<u32> {
-        self.chains.as_ref()?.streams.next(flow)
-    }
-
-    /// The flow that opens the connection of `flow`: of flows that share none, itself.
-    pub fn opener(&self, flow: u32) -> u32 {
-        let chains = self.chains.as_ref();
-        chains.map_or(flow, |chains| chains.streams.opener(flow))
-    }
-
-    /// Where the bytes of the last flow on the connection that `opener` opened end.
-    pub fn end_of_stream(&self, opener: u32) -> u64 {
-        let parts = std::iter::successors(Some(self.part(opener, 0)), |part| self.next_part(*part));
-        parts.last().map_or(0, |part| part.end)
-    }
-
-    /// The bytes behind `part` on its connection.
-    pub fn next_part(&self, part: Part) -> Option<Part> {
-        let next = self.next_in_stream(part.flow)?;
-        Some(self.part(next, part.end))
-    }
 }

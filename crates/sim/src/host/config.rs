@@ -4,16 +4,21 @@
 use crate::engine::rounding::Rounding;
 use crate::flows::chains::Chains;
 use crate::host::clock::ClockErrors;
-use crate::host::huygens::Probing;
-use crate::host::kernel::{HEADER, MSS};
-use crate::host::nic::DATA_HEADER;
 use crate::host::rtts::RttErrors;
 use crate::net::config::Switch;
 use onramp_cc::nic::{Algorithm, Feedback, Preset};
 use onramp_cc::tcp::TcpAlgorithm;
 use onramp_scenario::Transport;
+use onramp_sync::probe::Stamps;
 use onramp_units::{Bytes, Rate, Span};
 use std::sync::Arc;
+
+/// Payload of a full packet: 1500 B less IPv4 and TCP headers with time stamps.
+pub(crate) const MSS: u16 = 1448;
+/// Ethernet, IPv4 and TCP headers, which are all of an acknowledgement.
+pub(crate) const HEADER: u16 = 66;
+/// Ethernet (here PPP), IPv4, UDP and sequence number, before the data of a NIC's packet.
+pub(crate) const DATA_HEADER: u16 = 48;
 
 /// Settings of all hosts and switches.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +48,19 @@ pub struct Config {
     pub groups: Vec<Group>,
     /// Seed of random marks and clocks.
     pub seed: u64,
+}
+
+/// How hosts probe each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probing {
+    /// What stamps probes.
+    pub stamps: Stamps,
+    /// Number of hosts that each host probes.
+    pub degree: u32,
+    /// Between two pairs of an edge.
+    pub interval: Span,
+    /// Between two corrections.
+    pub window: Span,
 }
 
 /// Hosts with settings of their own.

@@ -36,7 +36,7 @@ use crate::engine::events::Rank;
 use crate::flows::outcomes::{Outcomes, Sent};
 use crate::flows::streams::Part;
 use crate::flows::table::FlowTable;
-use crate::host::config::{Config, Hosts, Kernel};
+use crate::host::config::{Config, Hosts, Kernel, MSS};
 use crate::host::per_host::PerHost;
 use crate::host::site::Site;
 use crate::net::packet::{Packet, Path};
@@ -48,10 +48,6 @@ use onramp_scenario::Work;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 use std::collections::{HashMap, VecDeque};
 
-/// Payload of a full packet: 1500 B less IPv4 and TCP headers with time stamps.
-pub(crate) const MSS: u16 = 1448;
-/// Ethernet, IPv4 and TCP headers, which are all of an acknowledgement.
-pub(crate) const HEADER: u16 = 66;
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
 /// A time that is never reached.
@@ -61,7 +57,7 @@ const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 #[derive(Default)]
 pub(crate) struct KernelHost {
     /// Connections with segments to send.
-    entries: Vec<Entry>,
+    entries: Vec<Scheduled>,
     /// The connection that is served.
     current: usize,
     ring: Ring,
@@ -72,7 +68,7 @@ pub(crate) struct KernelHost {
 
 /// A connection in the round robin, by the index of its sending end.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct Scheduled {
     connection: u32,
     credit: i64,
     /// Time at which the control law decides again.
@@ -277,7 +273,7 @@ impl Kernels {
             connection.note_outcome(outcomes);
         }
         for (_, connection) in self.incoming_ends.iter() {
-            outcomes.received(connection.under_way.flow, connection.received());
+            outcomes.received(connection.current.flow, connection.received());
         }
     }
 
@@ -289,8 +285,8 @@ impl Kernels {
             return self.append(site, place, plan);
         }
         if site.network.waits(plan) {
-            let question = self.question(site, plan);
-            return self.asked(site, question);
+            let request = self.request(site, plan);
+            return self.asked(site, request);
         }
         let ordinal = site.starts.next_ordinal(plan);
         let place = self.open_connection(site, plan, ordinal);
@@ -427,7 +423,7 @@ impl Kernels {
             connection.queued += segment.count;
             connection.queue.push_back((site.net.now, segment));
             if connection.queue.len() == 1 {
-                self.hosts[connection.src as usize].entries.push(Entry {
+                self.hosts[connection.src as usize].entries.push(Scheduled {
                     connection: id,
                     credit: QUANTUM,
                     held_until: Time::ZERO,

@@ -6,8 +6,6 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod delays;
 pub(crate) mod edge;
-pub(crate) mod hints;
-pub(crate) mod huygens;
 pub(crate) mod kernel;
 pub(crate) mod nic;
 pub(crate) mod per_host;

@@ -14,7 +14,7 @@ mod sender;
 
 use crate::flows::outcomes::Outcomes;
 use crate::flows::table::FlowTable;
-use crate::host::config::{self, Config, Hosts};
+use crate::host::config::{self, Config, Hosts, DATA_HEADER};
 use crate::host::per_host::PerHost;
 use crate::host::rtts::Stamper;
 use crate::host::site::Site;
@@ -28,11 +28,9 @@ use scheduler::Turn;
 use std::collections::VecDeque;
 
 pub(crate) use receiver::Receiver;
-pub(crate) use scheduler::Entry;
+pub(crate) use scheduler::Scheduled;
 pub(crate) use sender::Sender;
 
-/// Ethernet (here PPP), IPv4, UDP, sequence number.
-pub(crate) const DATA_HEADER: u16 = 48;
 /// Smallest frame.
 const ACK_BYTES: u16 = 60;
 /// Ethernet 14, IPv4 20, UDP 8, and of RoCE v2 the base header 12, the header of a read request 16 and the checksum 4
@@ -77,7 +75,7 @@ pub(crate) struct Nic {
     /// Its only port.
     pub port: u32,
     /// Flows that this host paces, in the round robin; and an entry for `responses`, unless there are none.
-    pub flows: Vec<Entry>,
+    pub flows: Vec<Scheduled>,
     /// What other hosts read here, in the order of their requests.
     responses: VecDeque<Response>,
     /// The entry that sent last.
@@ -156,10 +154,10 @@ impl Nics {
     /// Updates `outcomes` of flows in progress.
     pub fn note_outcomes(&self, outcomes: &Outcomes) {
         for (_, sender) in self.senders.iter() {
-            outcomes.sent(sender.under_way.flow, sender.sent);
+            outcomes.sent(sender.current.flow, sender.sent);
         }
         for (_, receiver) in self.receivers.iter() {
-            outcomes.received(receiver.under_way.flow, receiver.received());
+            outcomes.received(receiver.current.flow, receiver.received());
         }
     }
 }

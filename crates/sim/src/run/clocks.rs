@@ -2,16 +2,16 @@
 //! Errors of synchronised clocks.
 
 use super::observe::Observer;
-use crate::host::huygens::ClockWindow as Window;
+use crate::host::site::huygens::ClockWindow as Window;
 use onramp_results::{ClockCounters, ClockWindow, Summary};
 use onramp_sync::synthetic::FleetErrors;
 use onramp_units::Time;
 
 /// Errors of synchronised clocks, in the windows that ended during the measured traffic.
 pub(super) fn clock_counters(observer: &Observer) -> ClockCounters {
-    let told = observer.simulation.clock_windows();
+    let ended = observer.simulation.clock_windows();
     let counts = |w: &&Window| w.end > observer.warmup && w.end <= observer.end;
-    let windows: Vec<&Window> = told.iter().filter(counts).collect();
+    let windows: Vec<&Window> = ended.iter().filter(counts).collect();
     let mut all = FleetErrors::default();
     windows
         .iter()

@@ -2,8 +2,8 @@
 //! Limits of each flow in progress, and its payload in flight.
 
 use crate::domain::{Domain, Hosts};
+use crate::host::config::MSS;
 use crate::host::edge::law_of;
-use crate::host::kernel::MSS;
 use crate::simulation::Simulation;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
@@ -46,9 +46,9 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
     match &domain.hosts {
         Hosts::Nic(nics) => {
             let senders = nics.senders.iter().map(|(_, sender)| sender);
-            let under_way = senders.filter(|sender| !sender.is_idle());
-            let limits = under_way.map(|sender| FlowLimits {
-                plan: sender.under_way.flow,
+            let active = senders.filter(|sender| !sender.is_idle());
+            let limits = active.map(|sender| FlowLimits {
+                plan: sender.current.flow,
                 rate: Some(sender.limits.rate),
                 estimate: None,
                 burst: Bytes::new(sender.burst_bytes()),
@@ -64,10 +64,10 @@ fn limits_in(domain: &Domain) -> Vec<FlowLimits> {
         }
         Hosts::Kernel(kernels) => {
             let connections = kernels.outgoing.iter().map(|(_, connection)| connection);
-            let under_way = connections.filter(|connection| !connection.is_over());
+            let active = connections.filter(|connection| !connection.is_over());
             let packets = |count: u32| Bytes::new(u64::from(count) * u64::from(MSS));
             let paced = |src| kernels.own[src].paces();
-            let limits = under_way.map(|connection| FlowLimits {
+            let limits = active.map(|connection| FlowLimits {
                 plan: connection.plan,
                 rate: connection
                     .pace()

@@ -23,7 +23,7 @@ use build::Setup;
 use observe::{warm_up, Observer};
 use parts::why_one;
 use rows::Labels;
-use series::Place;
+use series::Subject;
 
 pub use build::{build, build_in_parts, config, BuildError};
 pub use limits::FlowLimits;
@@ -50,7 +50,7 @@ pub fn check_watch(run: &Run, ports: &[String], series: &[String]) -> Result<(),
         find(&names, port)?;
     }
     for place in series {
-        Place::parse(place, &names)?;
+        Subject::parse(place, &names)?;
     }
     Ok(())
 }
@@ -110,13 +110,13 @@ pub fn run_in_parts(
     }
     let places = places(&watch.series, &names, labels.count())?;
     let warm = warm_up(run, &mut simulation, progress);
-    if places.contains(&Place::Pairs) {
+    if places.contains(&Subject::Pairs) {
         simulation.watch_signals();
     }
-    if places.contains(&Place::Rtts) {
+    if places.contains(&Subject::Rtts) {
         simulation.watch_rtts(Time::ZERO + run.duration, RTT_FLOWS);
     }
-    if places.contains(&Place::Rounds) {
+    if places.contains(&Subject::Rounds) {
         simulation.watch_rounds(Time::ZERO + run.duration);
     }
     let mut observer = Observer::new(run, simulation, labels, &places, &names);
@@ -132,11 +132,11 @@ pub fn run_in_parts(
 /// With `--series rtts`: flows of the plan whose round-trip times have rows.
 const RTT_FLOWS: u32 = 4;
 
-fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Place>, BuildError> {
+fn places(wanted: &[String], ports: &[String], flows: usize) -> Result<Vec<Subject>, BuildError> {
     let mut places = Vec::new();
     for name in wanted {
-        let place = Place::parse(name, ports)?;
-        if let Place::Flow(flow) = place {
+        let place = Subject::parse(name, ports)?;
+        if let Subject::Flow(flow) = place {
             let last = flows.saturating_sub(1) as u32;
             if flow > last {
                 return Err(BuildError::NoSuchFlow { flow, last });

@@ -2,11 +2,11 @@
 //! Observes a run: samples, progress, and counters at the boundaries of the window.
 
 use super::rows::Labels;
-use super::series::{Place, Series};
+use super::series::{Series, Subject};
 use super::Progress;
 use crate::host::delays::Delays;
 use crate::net::counters::Counters;
-use crate::net::port::PortState;
+use crate::net::fabric::port::PortState;
 use crate::simulation::Simulation;
 use crate::watch::probe::Times;
 use onramp_scenario::{HostId, Measured, Run};
@@ -79,7 +79,7 @@ impl Observer {
         run: &Run,
         simulation: Simulation,
         labels: Labels,
-        places: &[Place],
+        places: &[Subject],
         names: &[String],
     ) -> Observer {
         let (host, warmup) = (run.observed_host(), Time::ZERO + run.warmup);

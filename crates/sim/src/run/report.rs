@@ -6,11 +6,11 @@ use super::clocks::clock_counters;
 use super::observe::{Instant, Observer};
 use super::rows::{Requests, Rows};
 use super::series::{pair_rows, round_rows, rtt_rows};
+use crate::host::config::MSS;
 use crate::host::delays::Delays;
 use crate::host::edge::OR_ACK_BYTES;
 use crate::host::kernel::rounds::Round;
 use crate::host::kernel::signals::Pair;
-use crate::host::kernel::MSS;
 use onramp_cc::Mistake;
 use onramp_results::{
     Counters, FlowRow, Measures, PairSample, PortCounters, Received, RequestRow, Resent,

@@ -29,7 +29,7 @@ const SERIES_OF_FLOW: usize = 4;
 
 /// The requested series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Subject {
     Port(u32),
     AllPorts,
     Flow(u32),
@@ -42,19 +42,19 @@ pub(super) enum Place {
     Rounds,
 }
 
-impl Place {
+impl Subject {
     /// `name`, in a network whose ports are `ports`.
-    pub fn parse(name: &str, ports: &[String]) -> Result<Place, UnknownPort> {
+    pub fn parse(name: &str, ports: &[String]) -> Result<Subject, UnknownPort> {
         let flow = || name.strip_prefix("flow")?.parse().ok();
         match name {
-            "ports" => Ok(Place::AllPorts),
-            "flows" => Ok(Place::AllFlows),
-            "pairs" => Ok(Place::Pairs),
-            "rtts" => Ok(Place::Rtts),
-            "rounds" => Ok(Place::Rounds),
+            "ports" => Ok(Subject::AllPorts),
+            "flows" => Ok(Subject::AllFlows),
+            "pairs" => Ok(Subject::Pairs),
+            "rtts" => Ok(Subject::Rtts),
+            "rounds" => Ok(Subject::Rounds),
             _ => match flow() {
-                Some(flow) => Ok(Place::Flow(flow)),
-                None => find(ports, name).map(Place::Port),
+                Some(flow) => Ok(Subject::Flow(flow)),
+                None => find(ports, name).map(Subject::Port),
             },
         }
     }
@@ -98,7 +98,7 @@ impl Series {
     /// Of `places`, with the network's ports called `names`, from `samples` samples at `times`.
     pub fn new(
         simulation: &Simulation,
-        places: &[Place],
+        places: &[Subject],
         names: &[String],
         measured: u32,
         (samples, times): (i64, Times),
@@ -108,15 +108,19 @@ impl Series {
         let mut flows = BTreeSet::new();
         for place in places {
             match *place {
-                Place::Port(port) if !ports.contains(&port) => ports.push(port),
-                Place::AllPorts => ports = (0..names.len() as u32).collect(),
-                Place::Flow(flow) => {
+                Subject::Port(port) if !ports.contains(&port) => ports.push(port),
+                Subject::AllPorts => ports = (0..names.len() as u32).collect(),
+                Subject::Flow(flow) => {
                     flows.insert(flow);
                 }
-                Place::Port(_) | Place::AllFlows | Place::Pairs | Place::Rtts | Place::Rounds => {}
+                Subject::Port(_)
+                | Subject::AllFlows
+                | Subject::Pairs
+                | Subject::Rtts
+                | Subject::Rounds => {}
             }
         }
-        let (chosen, flow_count) = match places.contains(&Place::AllFlows) {
+        let (chosen, flow_count) = match places.contains(&Subject::AllFlows) {
             true => (Flows::All, simulation.network().flows.len()),
             false => (Flows::Some(flows.clone()), flows.len()),
         };
@@ -240,8 +244,8 @@ impl FlowSeries {
             put("window_bytes", window.get() as f64);
         }
         if limits.has_law {
-            let under_way = limits.held_since.map_or(Span::ZERO, |since| now - since);
-            let held = limits.held + under_way;
+            let holding = limits.held_since.map_or(Span::ZERO, |since| now - since);
+            let held = limits.held + holding;
             put("held_fraction", (held - self.held).as_s_f64() / interval_s);
             self.held = held;
         }

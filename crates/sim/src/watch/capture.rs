@@ -8,14 +8,13 @@
 //! Does not open files, and does not record dropped packets.
 
 use crate::host::clock::mono;
-use crate::host::config::{Hosts, Nic};
+use crate::host::config::{Hosts, Nic, MSS};
 use crate::host::edge::law_of;
-use crate::host::huygens::Edge;
-use crate::host::kernel::MSS;
+use crate::host::site::huygens::Edge;
 use crate::host::site::Site;
+use crate::net::fabric::port::Port;
 use crate::net::fabric::Sent;
 use crate::net::packet::{Kind, Packet};
-use crate::net::port::Port;
 use crate::tcp::Acknowledgement;
 use crate::watch::frame::{self, Ends};
 use onramp_units::{Rate, Sim, Time};

@@ -62,8 +62,8 @@ impl Fleet {
     /// Who was told something may follow it.
     pub(super) fn note_followers(&mut self, window: &Window) {
         let nobody = window.corrections.iter().all(Result::is_err);
-        for (host, told) in self.hosts.iter_mut().zip(&window.corrections) {
-            if told.is_ok() {
+        for (host, published) in self.hosts.iter_mut().zip(&window.corrections) {
+            if published.is_ok() {
                 host.follows_s = self.followed_s;
             }
             // While nobody is told anything, whoever follows nothing keeps nobody from beginning anew.
@@ -83,13 +83,13 @@ impl Fleet {
             waits[report.far] = true;
         }
         let waiting = waits.into_iter().filter(|waits| *waits).count();
-        let told = window
+        let published = window
             .corrections
             .iter()
-            .filter(|told| told.is_ok())
+            .filter(|published| published.is_ok())
             .count();
         let since_s = self.outnumbered_s.unwrap_or(0.0);
-        self.outnumbered_s = (waiting > told).then_some(since_s);
+        self.outnumbered_s = (waiting > published).then_some(since_s);
     }
 
     /// The estimate of each host. A new host gets its base from a neighbour that has one. An island of new hosts has none while

@@ -49,10 +49,10 @@ fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
     let right = fleet.clone().window(3, &wrong).corrections;
     wrong[2].line.about_ns += 2_000_000;
     wrong[2].line.delay_ns = -2_000_000.0;
-    for (right, told) in right.iter().zip(fleet.window(3, &wrong).corrections) {
-        let (right, told) = (right.expect("a member"), told.expect("a member"));
+    for (right, published) in right.iter().zip(fleet.window(3, &wrong).corrections) {
+        let (right, published) = (right.expect("a member"), published.expect("a member"));
         let now = right.reference;
-        assert!((right.offset_at(now) - told.offset_at(now)).abs() <= 1_000);
+        assert!((right.offset_at(now) - published.offset_at(now)).abs() <= 1_000);
     }
 }
 
@@ -62,11 +62,13 @@ fn a_line_by_which_packets_come_before_they_leave_moves_nobody() {
 fn what_one_residual_shows_is_bounded_by_the_delay() {
     let mut fleet = Fleet::new(Wander::default());
     let sigma_ns = |window: Window| {
-        let told = window
+        let published = window
             .corrections
             .into_iter()
-            .map(|told| told.expect("a member"));
-        told.map(|told| told.error.sigma_ns).fold(0.0, f64::max)
+            .map(|published| published.expect("a member"));
+        published
+            .map(|published| published.error.sigma_ns)
+            .fold(0.0, f64::max)
     };
     for n in 1..60 {
         let mut unequal = reports(2 * n);
@@ -85,14 +87,14 @@ fn what_one_residual_shows_is_bounded_by_the_delay() {
 fn the_rate_of_fleet_time_becomes_that_of_the_median_clock() {
     let mut fleet = Fleet::new(Wander::default());
     for (host, ppm) in [0.0, 20.0, -10.0].into_iter().enumerate() {
-        let told = Correction {
+        let published = Correction {
             reference: Time::from_ticks(1_000_000_000),
             offset_ns: -(host as i64) * 1_000_000,
             drift: -(200.0 + ppm) * 1e-6,
             bend: -5e-8,
             error: Error::default(),
         };
-        fleet.recall(host, &told);
+        fleet.recall(host, &published);
     }
     let drift = |window: &Window| window.corrections[0].expect("a member").drift.abs();
     let first = drift(&fleet.window(3, &reports(2)));
@@ -116,9 +118,10 @@ fn while_lines_say_little_fleet_time_does_not_walk_away_from_the_clocks() {
                 (line.sigma_ns, line.drift_sigma) = (5e5, 5e-4);
                 line.delay_ns = 2e6;
             }
-            let told = fleet.window(3, &reports).corrections;
-            let ahead = told.into_iter().zip([0.0, 20e-6, -10e-6]);
-            let rate = median(ahead.map(|(told, ppm)| told.expect("a member").drift + ppm));
+            let published = fleet.window(3, &reports).corrections;
+            let ahead = published.into_iter().zip([0.0, 20e-6, -10e-6]);
+            let rate =
+                median(ahead.map(|(published, ppm)| published.expect("a member").drift + ppm));
             assert!(rate.abs() < 1e-4, "seed {seed}, window {n}: {rate}");
         }
     }
@@ -128,10 +131,10 @@ fn while_lines_say_little_fleet_time_does_not_walk_away_from_the_clocks() {
 #[test]
 fn a_first_line_of_two_hosts_is_not_trusted_for_long() {
     let mut fleet = Fleet::new(Wander::default());
-    for told in fleet.window(2, &reports(2)[..1]).corrections {
-        let told = told.expect("a member");
-        let later = told.reference + Span::from_ms(1_000);
-        assert!(told.sigma_at(later) > 3_000.0, "{told:?}");
+    for published in fleet.window(2, &reports(2)[..1]).corrections {
+        let published = published.expect("a member");
+        let later = published.reference + Span::from_ms(1_000);
+        assert!(published.sigma_at(later) > 3_000.0, "{published:?}");
     }
 }
 
@@ -152,19 +155,19 @@ fn a_fleet_that_begins_under_load_is_soon_right() {
         report.line.drift_sigma = 5e-4;
     }
     let first = fleet.window(3, &queued).corrections;
-    for told in first {
-        let sigma_ns = told.expect("a member").error.sigma_ns;
+    for published in first {
+        let sigma_ns = published.expect("a member").error.sigma_ns;
         assert!(sigma_ns > 5e5, "{sigma_ns} ns");
     }
     let windows = (2..6).map(|n| fleet.window(3, &reports(2 * n)));
     let last = windows.last().expect("four").corrections;
     let last: Vec<Correction> = last
         .into_iter()
-        .map(|told| told.expect("a member"))
+        .map(|published| published.expect("a member"))
         .collect();
-    for told in last {
-        assert!(told.error.sigma_ns < 2_000.0, "{told:?}");
-        assert!(told.drift.abs() < 5e-5, "{told:?}");
+    for published in last {
+        assert!(published.error.sigma_ns < 2_000.0, "{published:?}");
+        assert!(published.drift.abs() < 5e-5, "{published:?}");
     }
 }
 
@@ -184,14 +187,14 @@ fn an_island_of_new_hosts_waits_until_nobody_follows_the_former_fleet_time() {
     };
     for n in 5..9 {
         fleet.pass(Span::from_s(2));
-        let told = fleet.window(6, &island(2 * n)).corrections;
-        assert_eq!(told, [Err(Lost::Apart); 6], "window {n}");
+        let published = fleet.window(6, &island(2 * n)).corrections;
+        assert_eq!(published, [Err(Lost::Apart); 6], "window {n}");
     }
     fleet.pass(Span::from_s(2));
-    let told = fleet.window(6, &island(18)).corrections;
-    assert_eq!(told, [Err(Lost::Apart); 6], "10 s later");
-    let told = fleet.window(6, &island(20)).corrections;
-    assert!(told[3..].iter().all(Result::is_ok), "{told:?}");
+    let published = fleet.window(6, &island(18)).corrections;
+    assert_eq!(published, [Err(Lost::Apart); 6], "10 s later");
+    let published = fleet.window(6, &island(20)).corrections;
+    assert!(published[3..].iter().all(Result::is_ok), "{published:?}");
 }
 
 /// The same, but hosts 0 and 1 still hear each other: they do not keep more hosts than they are from a fleet time for ever.
@@ -209,20 +212,20 @@ fn few_hosts_with_a_fleet_time_do_not_keep_most_from_one() {
         let few = reports(at_s).into_iter().take(1);
         few.chain(island).collect::<Vec<_>>()
     };
-    let mut told = |n: i64| {
+    let mut published = |n: i64| {
         fleet.pass(Span::from_s(2));
-        let told = fleet.window(6, &both(2 * n)).corrections;
-        (told[0].is_ok(), told[3].is_ok())
+        let published = fleet.window(6, &both(2 * n)).corrections;
+        (published[0].is_ok(), published[3].is_ok())
     };
-    let windows: Vec<(bool, bool)> = (5..20).map(&mut told).collect();
-    let few = windows.partition_point(|told| told.0);
+    let windows: Vec<(bool, bool)> = (5..20).map(&mut published).collect();
+    let few = windows.partition_point(|published| published.0);
     assert!(2 * few > FOLLOWED_S as usize, "{windows:?}");
-    let waits = windows[few..].partition_point(|told| *told == (false, false));
+    let waits = windows[few..].partition_point(|published| *published == (false, false));
     // From the last window in which they were told.
     assert!(2 * (waits + 1) >= FOLLOWED_S as usize, "{windows:?}");
     let last = &windows[few + waits..];
     assert!(
-        !last.is_empty() && last.iter().all(|told| *told == (false, true)),
+        !last.is_empty() && last.iter().all(|published| *published == (false, true)),
         "{windows:?}"
     );
 }
@@ -253,8 +256,8 @@ fn nobody_goes_on_when_whoever_knows_is_excluded() {
             ..reports(10)[0].line
         },
     }));
-    let told = fleet.window(6, &seen).corrections;
-    assert!(told.iter().all(Result::is_err), "{told:?}");
+    let published = fleet.window(6, &seen).corrections;
+    assert!(published.iter().all(Result::is_err), "{published:?}");
 }
 
 /// The same, but host 0 is heard, and by nobody else: it is the fleet, however small.
@@ -271,8 +274,8 @@ fn fleet_time_goes_on_with_those_who_have_it() {
     let mut other = reports(10)[0];
     other.far = 6;
     seen.push(other);
-    let told = fleet.window(7, &seen).corrections;
-    let is_member: Vec<bool> = told.iter().map(Result::is_ok).collect();
+    let published = fleet.window(7, &seen).corrections;
+    let is_member: Vec<bool> = published.iter().map(Result::is_ok).collect();
     assert_eq!(is_member, [true, false, false, false, false, false, true]);
 }
 
@@ -294,8 +297,8 @@ fn who_comes_and_goes_moves_nobody() {
     let (stay, anew) = (fleet.window(3, &reports(10)), other.window(3, &seen));
     for (host, number) in [(1, 2), (2, 0), (0, 1)] {
         let is = stay.corrections[host].expect("a member");
-        let told = anew.corrections[number].expect("a member");
-        let off = is.offset_at(is.reference) - told.offset_at(is.reference);
+        let published = anew.corrections[number].expect("a member");
+        let off = is.offset_at(is.reference) - published.offset_at(is.reference);
         assert!(off.abs() <= 100, "{off} ns");
     }
 }
@@ -305,11 +308,11 @@ fn who_comes_and_goes_moves_nobody() {
 #[test]
 fn another_coordinator_goes_on_where_the_last_one_stopped() {
     let now = Time::from_ticks(13_000_000_000);
-    let follow = |told: Correction| Correction {
+    let follow = |published: Correction| Correction {
         reference: now,
-        offset_ns: told.offset_at(now),
-        drift: told.drift + 2e-5,
-        ..told
+        offset_ns: published.offset_at(now),
+        drift: published.drift + 2e-5,
+        ..published
     };
     let followed: Vec<_> = followed().into_iter().map(follow).collect();
     let mut second = Fleet::new(Wander::default());
@@ -330,7 +333,7 @@ fn followed() -> Vec<Correction> {
     let mut first = Fleet::new(Wander::default());
     let windows = (1..6).map(|n| first.window(3, &reports(2 * n)).corrections);
     let last = windows.last().expect("windows").into_iter();
-    last.map(|told| told.expect("a member")).collect()
+    last.map(|published| published.expect("a member")).collect()
 }
 
 /// Of its first window another coordinator has only what one host says, and that is false: no loop contradicts it.
@@ -369,8 +372,11 @@ fn a_new_host_is_not_placed_by_one_other_host_alone() {
         fleet.window(3, &reports).corrections
     };
     for n in 0..WAITS {
-        let told = corrections(&mut fleet, 12 + 2 * i64::from(n), &[1, 2]);
-        assert_eq!((told[0].is_ok(), told[1]), (true, Err(Lost::Apart)));
+        let published = corrections(&mut fleet, 12 + 2 * i64::from(n), &[1, 2]);
+        assert_eq!(
+            (published[0].is_ok(), published[1]),
+            (true, Err(Lost::Apart))
+        );
     }
     // Where nobody else ever speaks for it, as in a line of hosts, it is placed at last.
     assert!(corrections(&mut fleet, 20, &[1, 2])[1].is_ok());

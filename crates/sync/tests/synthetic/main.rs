@@ -51,7 +51,7 @@ fn run(spec: Spec) -> Errors {
         let found = fleet.window(spec.hosts, &world.reports(window));
         if window >= LEARNT {
             let now_s = world::WINDOW_S * (window as f64 + 1.5);
-            let told: Vec<(f64, f64)> = (0..spec.hosts)
+            let published: Vec<(f64, f64)> = (0..spec.hosts)
                 .filter_map(|host| {
                     let correction = found.corrections[host].ok()?;
                     let mono = Time::<Mono>::from_ticks(world.reads(host, now_s));
@@ -59,11 +59,15 @@ fn run(spec: Spec) -> Errors {
                     Some((fleet_ns, correction.sigma_at(mono)))
                 })
                 .collect();
-            let mut times: Vec<f64> = told.iter().map(|(time, _)| *time).collect();
+            let mut times: Vec<f64> = published.iter().map(|(time, _)| *time).collect();
             times.sort_by(f64::total_cmp);
             let median = times[times.len() / 2];
-            errors_ns.extend(told.iter().map(|(time, _)| time - median));
-            in_sigmas.extend(told.iter().map(|(time, sigma)| (time - median) / sigma));
+            errors_ns.extend(published.iter().map(|(time, _)| time - median));
+            in_sigmas.extend(
+                published
+                    .iter()
+                    .map(|(time, sigma)| (time - median) / sigma),
+            );
         }
         last = Some(found);
     }
@@ -146,16 +150,17 @@ fn clocks_that_bend_are_followed_round_the_bend() {
     for window in 0..40 {
         let found = fleet.window(spec.hosts, &world.reports(window));
         let now_s = world::WINDOW_S * (window as f64 + 3.0);
-        let told: Vec<Correction> = found.corrections.into_iter().map(Result::unwrap).collect();
+        let published: Vec<Correction> =
+            found.corrections.into_iter().map(Result::unwrap).collect();
         let monos = (0..spec.hosts).map(|host| Time::<Mono>::from_ticks(world.reads(host, now_s)));
         let time = |(correction, mono): (&Correction, Time<Mono>)| correction.fleet(mono).ticks();
         if window >= 20 {
-            bent.push(rms(told.iter().zip(monos.clone()).map(time)));
-            let told: Vec<_> = told
+            bent.push(rms(published.iter().zip(monos.clone()).map(time)));
+            let published: Vec<_> = published
                 .iter()
                 .map(|c| Correction { bend: 0.0, ..*c })
                 .collect();
-            straight.push(rms(told.iter().zip(monos).map(time)));
+            straight.push(rms(published.iter().zip(monos).map(time)));
         }
     }
     let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;

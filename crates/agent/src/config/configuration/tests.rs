@@ -63,16 +63,16 @@ onramp.toml:15: etcd.user is onramp, which needs etcd.password_file; set it, or 
 
 #[test]
 fn what_is_not_toml_is_told_beside_the_other_mistakes() {
-    let told = wrong("observe = maybe\nlimits.flows = 1\n");
-    assert!(told.contains("onramp.toml:1: not TOML: "), "{told}");
+    let message = wrong("observe = maybe\nlimits.flows = 1\n");
+    assert!(message.contains("onramp.toml:1: not TOML: "), "{message}");
     assert!(
-        told.contains("onramp.toml:2: limits.flows is 1, below min 16"),
-        "{told}"
+        message.contains("onramp.toml:2: limits.flows is 1, below min 16"),
+        "{message}"
     );
-    let told = wrong("observe = true\nobserve = false\n");
+    let message = wrong("observe = true\nobserve = false\n");
     assert!(
-        told.contains("onramp.toml:2: not TOML: duplicate key"),
-        "{told}"
+        message.contains("onramp.toml:2: not TOML: duplicate key"),
+        "{message}"
     );
 }
 
@@ -101,8 +101,8 @@ fn values_of_another_type_are_told_the_right_one() {
         ("path = []", "path is a list, which is a list"),
         ("link.shape_ahead = \"1 kB\"", "link.shape_ahead is no key"),
     ] {
-        let told = wrong(text);
-        assert!(told.contains(part), "{text}: {told}");
+        let message = wrong(text);
+        assert!(message.contains(part), "{text}: {message}");
     }
 }
 
@@ -114,11 +114,11 @@ fn the_command_line_overrides_the_file() {
     assert_eq!(configuration.devices, ["eth1", "eth2"]);
     assert_eq!(configuration.law.threshold, Threshold::Auto);
     assert_eq!(configuration.law.name, Law::Gate);
-    let told = load(text, &[("limits.flows", "4")])
+    let message = load(text, &[("limits.flows", "4")])
         .unwrap_err()
         .to_string();
     assert_eq!(
-        told,
+        message,
         "--flows is 4, below min 16; write a number, 16 to 65536"
     );
 }
@@ -131,46 +131,47 @@ fn relations_hold_between_file_and_command_line() {
         ("fleet.discipline", "true")
     )
     .is_ok());
-    let told = load("clock.source = \"huygens\"", ("fleet.discipline", "true")).unwrap_err();
+    let message = load("clock.source = \"huygens\"", ("fleet.discipline", "true")).unwrap_err();
     assert!(
-        told.to_string()
+        message
+            .to_string()
             .contains("--discipline is true, which needs --key-file"),
-        "{told}"
+        "{message}"
     );
     let both = load(
         "fleet.members = [\"10.0.0.1\"]\nclock.source = \"huygens\"",
         ("etcd.servers", "http://a:1"),
     );
-    let told = both.unwrap_err().to_string();
+    let message = both.unwrap_err().to_string();
     assert!(
-        told.contains("--etcd is [http://a:1], and fleet.members is set too"),
-        "{told}"
+        message.contains("--etcd is [http://a:1], and fleet.members is set too"),
+        "{message}"
     );
-    let told = load("", ("fleet.members", "10.0.0.1"))
+    let message = load("", ("fleet.members", "10.0.0.1"))
         .unwrap_err()
         .to_string();
     assert!(
-        told.contains("--member") && told.contains("write --clock huygens"),
-        "{told}"
+        message.contains("--member") && message.contains("write --clock huygens"),
+        "{message}"
     );
 }
 
 #[test]
 fn a_threshold_above_the_longest_believed_delay_is_refused() {
-    let told = wrong("[law]\nthreshold = \"5 s\"\n");
+    let message = wrong("[law]\nthreshold = \"5 s\"\n");
     let says = "onramp.toml:2: law.threshold is 5 s, above law.max_owd 100 ms";
-    assert!(told.starts_with(says), "{told}");
+    assert!(message.starts_with(says), "{message}");
     assert!(
-        told.ends_with("lower law.threshold or raise law.max_owd"),
-        "{told}"
+        message.ends_with("lower law.threshold or raise law.max_owd"),
+        "{message}"
     );
-    let told = wrong("[law]\nheadroom = \"5 s\"\n");
+    let message = wrong("[law]\nheadroom = \"5 s\"\n");
     assert!(
-        told.contains("law.headroom is 5 s, above law.max_owd"),
-        "{told}"
+        message.contains("law.headroom is 5 s, above law.max_owd"),
+        "{message}"
     );
-    let told = wrong("[law]\nmax_owd = \"1 us\"\n");
-    assert!(told.starts_with("onramp.toml:2: "), "{told}");
+    let message = wrong("[law]\nmax_owd = \"1 us\"\n");
+    assert!(message.starts_with("onramp.toml:2: "), "{message}");
     valid("[law]\nthreshold = \"100 ms\"\n");
 }
 
@@ -232,17 +233,17 @@ threshold = \"200 us\"
             "law.max_owd is 60 s, above max 4 s",
         ),
     ] {
-        let told = wrong(text);
-        assert!(told.contains(part), "{text}: {told}");
+        let message = wrong(text);
+        assert!(message.contains(part), "{text}: {message}");
     }
     let ports: Vec<String> = (1..=64).map(|port| port.to_string()).collect();
-    let told = wrong(&format!(
+    let message = wrong(&format!(
         "[[class]]\nname = \"a\"\nports = [{}]",
         ports.join(", ")
     ));
     assert!(
-        told.contains("64 combinations of prefix, ports, device and cgroup, above max 63"),
-        "{told}"
+        message.contains("64 combinations of prefix, ports, device and cgroup, above max 63"),
+        "{message}"
     );
 }
 
@@ -266,16 +267,16 @@ fn a_reload_changes_what_can_change_and_refuses_the_rest() {
     let new = valid("devices = [\"eth1\"]\npath = \"edt\"\nothers = \"hold\"\n");
     let refused = before.changes(&new).unwrap_err();
     assert_eq!(refused.count(), 2);
-    let told = refused.to_string();
+    let message = refused.to_string();
     assert!(
-        told.contains(
+        message.contains(
             "onramp.toml:1: devices is [eth1], and the daemon runs with [eth0]; it cannot"
         ),
-        "{told}"
+        "{message}"
     );
     assert!(
-        told.contains("onramp.toml:2: path is edt, and the daemon runs with auto"),
-        "{told}"
+        message.contains("onramp.toml:2: path is edt, and the daemon runs with auto"),
+        "{message}"
     );
     assert!(before.changes(&before).unwrap().is_empty());
 }
@@ -284,15 +285,15 @@ fn a_reload_changes_what_can_change_and_refuses_the_rest() {
 fn a_bound_and_the_system_clock_need_each_other() {
     let (system, bound) = ("clock.source = \"system\"\n", "clock.bound = \"5 us\"\n");
     valid(&format!("devices = [\"eth0\"]\n{system}{bound}"));
-    let told = load(system, &[]).unwrap_err().to_string();
-    assert!(told.contains("which needs clock.bound"), "{told}");
-    let told = load(bound, &[]).unwrap_err().to_string();
+    let message = load(system, &[]).unwrap_err().to_string();
+    assert!(message.contains("which needs clock.bound"), "{message}");
+    let message = load(bound, &[]).unwrap_err().to_string();
     let sources = "write clock.source = \"system\" or clock.source = \"phc\"";
-    assert!(told.contains(sources), "{told}");
-    let told = load(&format!("{system}{bound}"), &[("fleet.degree", "4")])
+    assert!(message.contains(sources), "{message}");
+    let message = load(&format!("{system}{bound}"), &[("fleet.degree", "4")])
         .unwrap_err()
         .to_string();
-    assert!(told.contains("write --clock huygens"), "{told}");
+    assert!(message.contains("write --clock huygens"), "{message}");
 }
 
 #[test]
@@ -301,11 +302,14 @@ fn a_hardware_clock_needs_a_bound_and_alone_has_a_device() {
     let device = "clock.device = \"/dev/ptp0\"\n";
     valid(&format!("devices = [\"eth0\"]\n{phc}{bound}{device}"));
     valid(&format!("devices = [\"eth0\"]\n{phc}{bound}"));
-    let told = load(phc, &[]).unwrap_err().to_string();
-    assert!(told.contains("which needs clock.bound"), "{told}");
+    let message = load(phc, &[]).unwrap_err().to_string();
+    assert!(message.contains("which needs clock.bound"), "{message}");
     let system = format!("clock.source = \"system\"\n{bound}{device}");
-    let told = load(&system, &[]).unwrap_err().to_string();
-    assert!(told.contains("write clock.source = \"phc\""), "{told}");
+    let message = load(&system, &[]).unwrap_err().to_string();
+    assert!(
+        message.contains("write clock.source = \"phc\""),
+        "{message}"
+    );
 }
 
 #[test]
@@ -318,11 +322,12 @@ fn observing_names_the_keys_that_have_no_effect() {
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
     let missing = Path::new("/nope/onramp.toml");
-    let told = Configuration::of_file(missing, &Given::default(), Daemon::Agent).unwrap_err();
+    let message = Configuration::of_file(missing, &Given::default(), Daemon::Agent).unwrap_err();
     assert!(
-        told.to_string()
+        message
+            .to_string()
             .starts_with("/nope/onramp.toml: cannot read the configuration: "),
-        "{told}"
+        "{message}"
     );
 }
 

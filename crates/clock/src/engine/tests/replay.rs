@@ -104,10 +104,10 @@ fn a_replayed_report_does_not_choose_fleet_time() {
     );
     assert_eq!(engine.published.counters.stale, 1);
     let verdicts = stepped(engine.central.as_mut().expect("it leads"));
-    let told = verdicts.iter().find(|(to, _)| *to == address(2));
-    let State::Synchronised(told) = told.expect("it reported").1.state else {
+    let published = verdicts.iter().find(|(to, _)| *to == address(2));
+    let State::Synchronised(published) = published.expect("it reported").1.state else {
         panic!("{verdicts:?}");
     };
-    let off_ns = told.offset_at(Time::from_ticks(NOW)) - 1_000;
+    let off_ns = published.offset_at(Time::from_ticks(NOW)) - 1_000;
     assert!(off_ns.abs() < 100_000, "{off_ns} ns");
 }

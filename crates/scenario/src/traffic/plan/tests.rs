@@ -2,7 +2,7 @@
 //! Facts about traffic plans.
 
 use super::*;
-use crate::Scenario;
+use crate::scenario::Scenario;
 use onramp_units::Span;
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 //! Whole segments are dropped, as Linux drops its offloaded segments. There are no marks, as by default.
 
 use super::Kernels;
-use super::MSS;
+use crate::host::config::MSS;
 use crate::host::site::Site;
 use onramp_units::{Sim, Span, Time};
 

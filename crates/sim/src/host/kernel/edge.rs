@@ -5,8 +5,8 @@
 //! OR-ACK is made when a packet arrives, before coalescing.
 
 use super::Kernels;
-use super::MSS;
 use crate::host::clock::{mono, sim};
+use crate::host::config::MSS;
 use crate::host::edge::{held_until, law_of, or_ack, reuse};
 use crate::host::site::Site;
 use crate::net::carried::Stamp;

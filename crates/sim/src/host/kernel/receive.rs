@@ -2,10 +2,10 @@
 //! The receiving end of connections: requests for flows, data and acknowledgements; and the NIC's interrupt,
 //! which handles packets of both directions.
 
-use super::Kernels;
-use super::{packets, position, HEADER};
+use super::{packets, position, Kernels};
 use crate::engine::events::Rank;
 use crate::flows::streams::Part;
+use crate::host::config::HEADER;
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path};
 use crate::net::topology::MAX_HOPS;
@@ -17,7 +17,7 @@ use onramp_units::{Sim, Span, Time};
 /// The receiving end of a connection.
 pub(crate) struct Incoming {
     /// The current flow, or the last one if it has arrived; and its number among those of its hosts.
-    pub under_way: Part,
+    pub current: Part,
     arrived: bool,
     ordinal: u16,
     /// The flow that opened the connection.
@@ -36,7 +36,7 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Payload of the flow received in order.
     pub fn received(&self) -> u64 {
-        let Part { first, end, .. } = self.under_way;
+        let Part { first, end, .. } = self.current;
         position(self.receiver.expected).min(end) - first
     }
 }
@@ -44,14 +44,14 @@ impl Incoming {
 impl Kernels {
     /// The receiver of flow `plan` requests it.
     pub(crate) fn ask(&mut self, site: &mut Site, plan: u32) {
-        let question = self.question(site, plan);
+        let request = self.request(site, plan);
         let flow = &site.network.flows[plan as usize];
         let there = site.network.partition.of(flow.src);
-        site.net.send_to(there, flow.start, question);
+        site.net.send_to(there, flow.start, request);
     }
 
     /// The request for flow `plan`, on an idle connection if there is one.
-    pub(super) fn question(&mut self, site: &mut Site, plan: u32) -> u32 {
+    pub(super) fn request(&mut self, site: &mut Site, plan: u32) -> u32 {
         let flow = site.network.flows[plan as usize];
         let idle = self.idle.get_mut(&(flow.src, flow.dst));
         let idle = idle.filter(|_| site.network.next_in_stream(plan).is_none());
@@ -62,7 +62,7 @@ impl Kernels {
             }
             None => (plan, Acknowledgement::default()),
         };
-        let question = site.net.packets.add(Packet {
+        let request = site.net.packets.add(Packet {
             flow: plan,
             connection,
             ..Packet::new(Kind::Request, site.net.now, [0; MAX_HOPS])
@@ -70,8 +70,8 @@ impl Kernels {
         site.net
             .carried
             .acknowledgements
-            .set(question, acknowledgement);
-        question
+            .set(request, acknowledgement);
+        request
     }
 
     /// Handles an event of kernel hosts.
@@ -85,7 +85,7 @@ impl Kernels {
             What::FlowStart { flow } => self.start(site, flow),
             What::Ask { flow } => {
                 self.ask(site, flow);
-                site.starts.await_next_question(&mut site.net);
+                site.starts.await_next_request(&mut site.net);
             }
             What::Asked { packet } => self.asked(site, packet),
             _ => unreachable!("not an event of kernel hosts: {what:?}"),
@@ -163,7 +163,7 @@ impl Kernels {
         }
         let opener = &site.network.flows[data.connection as usize];
         let incoming = Incoming {
-            under_way: site.network.part(data.connection, 0),
+            current: site.network.part(data.connection, 0),
             arrived: false,
             ordinal: data.ordinal,
             number: data.connection,
@@ -184,8 +184,8 @@ impl Kernels {
         let number = data.seq as u32;
         // The previous flow is complete, so a packet that is not a duplicate belongs to the next flow.
         let expected = incoming.receiver.expected;
-        if incoming.arrived && data.flow != incoming.under_way.flow && number >= expected {
-            incoming.under_way = site.network.part(data.flow, position(expected));
+        if incoming.arrived && data.flow != incoming.current.flow && number >= expected {
+            incoming.current = site.network.part(data.flow, position(expected));
             (incoming.arrived, incoming.ordinal) = (false, data.ordinal);
         }
         incoming.receiver.arrived(site.net.now, number, data.marked);
@@ -201,7 +201,7 @@ impl Kernels {
         let incoming = &mut self.incoming_ends[place];
         let Part {
             flow: plan, end, ..
-        } = incoming.under_way;
+        } = incoming.current;
         if incoming.arrived || position(incoming.receiver.expected) < end {
             return None;
         }
@@ -210,7 +210,7 @@ impl Kernels {
         let begins_next = position(incoming.behind);
         incoming.short = (begins_next - end) as u16;
         if let Some(next) = network.next_in_stream(plan) {
-            incoming.under_way = network.part(next, begins_next);
+            incoming.current = network.part(next, begins_next);
             return Some(plan);
         }
         incoming.arrived = true;
@@ -273,7 +273,7 @@ impl Kernels {
         let host = incoming.dst;
         let ack = site.net.packets.add(Packet {
             seq: u64::from(acknowledgement.cumulative),
-            flow: incoming.under_way.flow,
+            flow: incoming.current.flow,
             connection: incoming.number,
             wire_bytes: HEADER,
             ordinal: incoming.ordinal,

@@ -3,8 +3,9 @@
 //! by deficit round robin. Into the NIC, and from there to the line.
 
 use super::ring::{Burst, Waiting};
-use super::{KernelHost, Kernels, HEADER, QUANTUM};
+use super::{KernelHost, Kernels, QUANTUM};
 use crate::engine::events::Rank;
+use crate::host::config::HEADER;
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet};
 use crate::net::what::What;

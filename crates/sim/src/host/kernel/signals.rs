@@ -30,7 +30,7 @@ type Departure = (Time<Sim>, Option<(Span, Span)>);
 #[derive(Default)]
 pub(crate) struct Signals {
     /// Packets in flight by connection and sampled byte.
-    under_way: HashMap<(u32, u32), Departure>,
+    in_flight: HashMap<(u32, u32), Departure>,
     /// Last one-way delay by connection.
     last_owd: HashMap<u32, Span>,
     pub pairs: Vec<Pair>,
@@ -40,7 +40,7 @@ impl Signals {
     /// A packet with `byte` leaves.
     pub fn sent(&mut self, connection: u32, byte: u32, now: Time<Sim>, rtt: Option<Span>) {
         let known = self.last_owd.get(&connection).copied().zip(rtt);
-        self.under_way.insert((connection, byte), (now, known));
+        self.in_flight.insert((connection, byte), (now, known));
     }
 }
 
@@ -57,7 +57,7 @@ impl Kernels {
         let Some(signals) = &mut self.signals else {
             return;
         };
-        let Some((sent, known)) = signals.under_way.remove(&(connection, byte)) else {
+        let Some((sent, known)) = signals.in_flight.remove(&(connection, byte)) else {
             return;
         };
         let flow = &site.network.flows[plan as usize];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! On-Ramp in the NIC: decisions of the law, and its samples.
 
-use super::{Entry, Nics};
+use super::{Nics, Scheduled};
 use crate::host::clock::mono;
 use crate::host::edge::{held_until, law_of, or_ack};
 use crate::host::site::Site;
@@ -124,7 +124,7 @@ impl Nics {
     }
 }
 
-impl Entry {
+impl Scheduled {
     /// Earliest time at which both pacing and law allow the next packet, as far as is known.
     pub fn due(&self) -> Time<Sim> {
         self.next_at.max(self.held_until)

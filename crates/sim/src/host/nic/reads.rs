@@ -3,7 +3,7 @@
 //! if it sent their bytes. The host that has the data sends a requested segment at the rate of its line, without rate
 //! control. Nobody acknowledges: what arrives in order completes segments, and what does not makes the reader go back.
 
-use super::scheduler::{Entry, State, Turn};
+use super::scheduler::{Scheduled, State, Turn};
 use super::Nics;
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path, NONE};
@@ -28,7 +28,7 @@ impl Nics {
         let end_of_flow = site.network.part(request.flow, 0).end;
         let nic = &mut self.nics[host as usize];
         if nic.responses.is_empty() {
-            nic.flows.push(Entry {
+            nic.flows.push(Scheduled {
                 sender: NONE,
                 state: State::Ready,
                 turn: Turn::Responses,

@@ -11,7 +11,7 @@ use onramp_units::{Sim, Time};
 /// The receiving end of a connection, from its first packet to its last.
 pub(crate) struct Receiver {
     /// The first flow that is not completely received.
-    pub under_way: Part,
+    pub current: Part,
     /// Next expected byte.
     expected: u64,
     /// Earliest time of another request for the same byte, and that byte.
@@ -23,7 +23,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Payload of its flow received in order.
     pub fn received(&self) -> u64 {
-        self.expected - self.under_way.first
+        self.expected - self.current.first
     }
 }
 
@@ -44,7 +44,7 @@ impl Nics {
             return (None, back);
         }
         let receiver = Receiver {
-            under_way: site.network.part(connection, 0),
+            current: site.network.part(connection, 0),
             expected: 0,
             nack_at: Time::ZERO,
             nacked: 0,
@@ -95,10 +95,10 @@ impl Nics {
             return Some((Kind::Nack, receiver.expected));
         }
         receiver.expected += u64::from(packet.payload);
-        let (part, expected) = (receiver.under_way, receiver.expected);
+        let (part, expected) = (receiver.current, receiver.expected);
         if expected == part.end {
             match site.network.next_part(part) {
-                Some(next) => receiver.under_way = next,
+                Some(next) => receiver.current = next,
                 None => self.receivers.remove(packet.connection),
             }
             site.flow_arrived(part.flow);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The scheduler of a NIC: round robin among flows, and the time of the NIC's next wake.
 
-use super::Nics;
-use super::{Nic, Sender};
+use super::{Nic, Nics, Sender};
 use crate::engine::events::Rank;
 use crate::engine::rounding::Rounding;
 use crate::host::site::Site;
@@ -13,7 +12,7 @@ use onramp_units::{Sim, Time};
 
 /// A flow in the round robin, or the segments that others read: the state that the scheduler reads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct Scheduled {
     /// Index of its sender's state; `NONE` for `Turn::Responses`.
     pub sender: u32,
     pub(super) state: State,
@@ -87,12 +86,12 @@ impl Nic {
 
     /// Earliest send time of the flows.
     fn next_due(&self, rounding: Rounding) -> Option<Time<Sim>> {
-        let counts = |entry: &&Entry| match entry.state {
+        let counts = |entry: &&Scheduled| match entry.state {
             State::Ready => true,
             State::Blocked => rounding == Rounding::Ns3,
             State::Sent | State::Finished => false,
         };
-        let due = self.flows.iter().filter(counts).map(Entry::due);
+        let due = self.flows.iter().filter(counts).map(Scheduled::due);
         due.min()
     }
 }
@@ -180,9 +179,7 @@ impl Nics {
             if entry.state == State::Finished {
                 sender.entry = NONE;
                 let connection = sender.connection;
-                site.network
-                    .outcomes
-                    .sent(sender.under_way.flow, sender.sent);
+                site.network.outcomes.sent(sender.current.flow, sender.sent);
                 self.senders.remove(connection);
                 continue;
             }

@@ -2,7 +2,7 @@
 //! The end of a connection that has the congestion control: packets, acknowledgements, go-back-N. It sends the data, or,
 //! of a read, requests for it (reads.rs). A connection carries one flow, or flows in order (streams.rs).
 
-use super::scheduler::{Entry, State, Turn};
+use super::scheduler::{Scheduled, State, Turn};
 use super::segments::{Made, Segments};
 use super::Nics;
 use crate::engine::events::Rank;
@@ -25,7 +25,7 @@ pub(crate) struct Sender {
     pub(super) connection: u32,
     ordinal: u16,
     /// The first flow that is not completely acknowledged, and the flow of byte `next`.
-    pub under_way: Part,
+    pub current: Part,
     sending: Part,
     /// Whether another flow follows the one that started last.
     pub(super) goes_on: bool,
@@ -65,7 +65,7 @@ impl Sender {
         if let Some(segments) = &mut self.segments {
             segments.go_back(self.unacked);
         }
-        self.sending = self.under_way;
+        self.sending = self.current;
         let again = again.div_ceil(u64::from(payload)) as u32;
         self.sent.retransmissions += again;
         again
@@ -105,8 +105,8 @@ impl Sender {
     }
 
     /// Its entry in the round robin, as number `place` of the senders.
-    pub(super) fn new_entry(&self, place: u32, now: Time<Sim>) -> Entry {
-        Entry {
+    pub(super) fn new_entry(&self, place: u32, now: Time<Sim>) -> Scheduled {
+        Scheduled {
             sender: place,
             state: self.state(),
             turn: match self.reads {
@@ -124,17 +124,17 @@ impl Sender {
         if let Some(since) = self.held_since.take_if(|_| self.unacked >= self.size) {
             self.sent.held += now - since;
         }
-        while self.unacked >= self.under_way.end {
+        while self.unacked >= self.current.end {
             ended += 1;
-            let flow = self.under_way.flow;
+            let flow = self.current.flow;
             if !self.endless {
                 network.outcomes.acked(flow, network.age(flow, now));
             }
-            let Some(next) = network.next_part(self.under_way) else {
+            let Some(next) = network.next_part(self.current) else {
                 break;
             };
             network.outcomes.sent(flow, std::mem::take(&mut self.sent));
-            self.under_way = next;
+            self.current = next;
         }
         ended
     }
@@ -232,7 +232,7 @@ impl Nics {
         let sender = Sender {
             connection: plan,
             ordinal,
-            under_way: part,
+            current: part,
             sending: part,
             goes_on: site.network.next_in_stream(plan).is_some(),
             host,
@@ -260,7 +260,7 @@ impl Nics {
         let place = self.senders.add(plan, sender);
         self.reuse_delay(site, place, plan);
         let nic = &mut self.nics[host as usize];
-        nic.flows.push(Entry {
+        nic.flows.push(Scheduled {
             sender: place,
             ..entry
         });
@@ -278,7 +278,7 @@ impl Nics {
         };
         let sender = &mut self.senders[place];
         sender.size = sender.next;
-        sender.under_way.end = sender.size;
+        sender.current.end = sender.size;
         sender.sending.end = sender.size;
         if sender.is_over() {
             site.starts.ended += 1;
@@ -445,7 +445,7 @@ impl Nics {
     /// Gives the congestion control the bursts that are complete with all bytes below `acked`.
     fn complete_segments(&mut self, site: &mut Site, at: u32, acked: u64) {
         let sender = &mut self.senders[at];
-        let plan = sender.under_way.flow;
+        let plan = sender.current.flow;
         let Some(segments) = &mut sender.segments else {
             return;
         };
@@ -519,7 +519,7 @@ impl Nics {
     fn free_if_unused(&mut self, site: &mut Site, at: u32) {
         let sender = &self.senders[at];
         if sender.is_over() && sender.entry == NONE {
-            let (flow, connection) = (sender.under_way.flow, sender.connection);
+            let (flow, connection) = (sender.current.flow, sender.connection);
             site.network.outcomes.sent(flow, sender.sent);
             self.senders.remove(connection);
         }

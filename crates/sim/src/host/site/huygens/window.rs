@@ -2,8 +2,9 @@
 //! The central step: computes all hosts' corrections from all time stamps of a window, and their errors.
 
 use super::probes::{Four, ABSENT};
-use super::{Edge, Probing};
+use super::Edge;
 use crate::host::clock::Clocks;
+use crate::host::config::Probing;
 use crate::host::site::Site;
 use onramp_sync::correction::Correction;
 use onramp_sync::fleet::{Fleet, Report, Wander};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Probes as packets, and their time stamps.
 
-use super::{Edge, Probing};
+use super::Edge;
 use crate::engine::events::Rank;
 use crate::engine::random::{Purpose, Streams};
 use crate::flows::network::Network;
+use crate::host::config::Probing;
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path};
 use crate::net::what::What;

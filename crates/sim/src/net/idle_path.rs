@@ -7,7 +7,7 @@ use onramp_units::{Bytes, Rate, Span};
 
 /// A path through an idle network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct IdlePath {
     /// Propagation in both directions, and the transmission of a full packet on each line.
     pub rtt: Span,
     /// Rate of the slowest line.
@@ -17,7 +17,7 @@ pub(crate) struct Way {
 }
 
 /// Computes paths.
-pub(crate) struct Ways {
+pub(crate) struct IdlePaths {
     rounding: Rounding,
     payload: u32,
     header: u32,
@@ -25,10 +25,10 @@ pub(crate) struct Ways {
     links: Vec<Link>,
 }
 
-impl Ways {
+impl IdlePaths {
     /// For full packets of `payload` bytes behind `header` bytes.
-    pub fn new(rounding: Rounding, payload: u16, header: u16, topology: &Topology) -> Ways {
-        Ways {
+    pub fn new(rounding: Rounding, payload: u16, header: u16, topology: &Topology) -> IdlePaths {
+        IdlePaths {
             rounding,
             payload: payload.into(),
             header: header.into(),
@@ -52,7 +52,7 @@ impl Ways {
     }
 
     /// One shortest path from `src` to `dst`, whose ports are in `host_ports`.
-    pub fn between(&self, src: u32, dst: u32, routes: &Routes, host_ports: &[u32]) -> Way {
+    pub fn between(&self, src: u32, dst: u32, routes: &Routes, host_ports: &[u32]) -> IdlePath {
         let mut port = host_ports[src as usize] as usize;
         let (mut rtt, mut rate) = (Span::ZERO, self.links[port / 2].rate);
         loop {
@@ -66,7 +66,7 @@ impl Ways {
             port = usize::from(routes.next(node, dst)[0]);
         }
         let bdp_bytes = rate.bytes_in(rtt).get();
-        Way {
+        IdlePath {
             rtt,
             rate,
             bdp_bytes,
@@ -75,7 +75,7 @@ impl Ways {
 
     /// The longest path between any two hosts. Hosts at the same switch with the same line are equal, so
     /// two of each are enough.
-    pub fn longest(&self, topology: &Topology, routes: &Routes, host_ports: &[u32]) -> Way {
+    pub fn longest(&self, topology: &Topology, routes: &Routes, host_ports: &[u32]) -> IdlePath {
         let alike = |host: &u32| {
             let link = &self.links[host_ports[*host as usize] as usize / 2];
             (routes.edge(*host), link.rate, link.delay)
@@ -92,7 +92,7 @@ impl Ways {
         let ways = pairs
             .filter(|(a, b)| a != b)
             .map(|(a, b)| self.between(a, b, routes, host_ports));
-        ways.reduce(|a, b| Way {
+        ways.reduce(|a, b| IdlePath {
             rtt: a.rtt.max(b.rtt),
             bdp_bytes: a.bdp_bytes.max(b.bdp_bytes),
             ..a
@@ -101,7 +101,7 @@ impl Ways {
     }
 
     /// [`crate::Simulation::ideal_fct`].
-    pub fn ideal_fct(&self, way: &Way, size: u64) -> Span {
+    pub fn ideal_fct(&self, way: &IdlePath, size: u64) -> Span {
         let packets = size.div_ceil(u64::from(self.payload));
         let bytes = size + packets * u64::from(self.header);
         way.rtt + self.whole_ns(self.wire_time(bytes, way.rate))

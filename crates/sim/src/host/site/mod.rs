@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! The state that both kinds of hosts use: the fabric, the plan, the clocks, and On-Ramp's law of each host.
 
-use super::clock::Clocks;
-use super::config::Config;
-use super::hints::Hints;
-use super::huygens::Prober;
-use super::per_host::PerHost;
-use super::rtts::{RttSample, Rtts};
+pub(crate) mod hints;
+pub(crate) mod huygens;
+
+use self::hints::Hints;
+use self::huygens::Prober;
 use crate::flows::network::Network;
 use crate::flows::starts::Starts;
+use crate::host::clock::Clocks;
+use crate::host::config::Config;
+use crate::host::per_host::PerHost;
+use crate::host::rtts::{RttSample, Rtts};
 use crate::net::fabric::Fabric;
 use onramp_units::{Sim, Span, Time};
 use std::collections::HashMap;

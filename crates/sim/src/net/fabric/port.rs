@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Ports: a line and its two queues.
 
-use super::fabric::Fabric;
-use super::switch::Ingress;
-use super::what::What;
+use super::memory::Ingress;
+use super::Fabric;
 use crate::engine::events::Rank;
 use crate::net::packet::{Fifo, Kind};
+use crate::net::what::What;
 use onramp_units::{Bytes, Rate, Sim, Span, Time};
 
 /// One end of a link. Port n sends to port n ^ 1. Fields are ordered by frequency of use: a packet that

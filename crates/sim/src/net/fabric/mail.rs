@@ -2,11 +2,11 @@
 //! Packets between domains. A domain hands them over by value, with their additional content, at the end of
 //! a window.
 
-use super::carried::{Acknowledgement, Stamp};
-use super::fabric::Fabric;
-use super::what::What;
+use super::Fabric;
 use crate::engine::events::Rank;
+use crate::net::carried::{Acknowledgement, Stamp};
 use crate::net::packet::{Kind, Packet};
+use crate::net::what::What;
 use onramp_cc::int::IntStack;
 use onramp_units::{Sim, Time};
 

@@ -19,22 +19,7 @@ pub use window::ClockWindow;
 pub(crate) use window::Synchroniser;
 
 use crate::engine::random::{Purpose, Streams};
-use onramp_sync::probe::Stamps;
 use onramp_sync::synthetic::uniform;
-use onramp_units::Span;
-
-/// How hosts probe each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Probing {
-    /// What stamps probes.
-    pub stamps: Stamps,
-    /// Number of hosts that each host probes.
-    pub degree: u32,
-    /// Between two pairs of an edge.
-    pub interval: Span,
-    /// Between two corrections.
-    pub window: Span,
-}
 
 /// An edge of the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

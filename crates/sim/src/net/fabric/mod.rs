@@ -5,18 +5,23 @@
 //! those of its own domain change. It moves packets from port to port, and does not know what hosts do with
 //! them.
 
-use super::carried::{Acknowledgement, Carried, Carries, Stamp};
-use super::config::Switch;
-use super::counters::Counters;
-use super::mail::Mail;
-use super::packet::{Packet, Packets};
-use super::port::Port;
-use super::switch::Memory;
-use super::what::What;
+pub(crate) mod mail;
+pub(crate) mod memory;
+pub(crate) mod port;
+pub(crate) mod switch;
+
+use self::mail::Mail;
+use self::memory::Memory;
+use self::port::Port;
 use crate::engine::events::{Event, Events};
 use crate::engine::random::Random;
 use crate::engine::rounding::{Rounding, WireTimes};
 use crate::engine::slab::Slab;
+use crate::net::carried::{Acknowledgement, Carried, Carries, Stamp};
+use crate::net::config::Switch;
+use crate::net::counters::Counters;
+use crate::net::packet::{Packet, Packets};
+use crate::net::what::What;
 use onramp_cc::int::{IntFormat, IntStack};
 use onramp_cc::switch::{AtPort, Lines};
 use onramp_units::{Rate, Sim, Time};
@@ -56,7 +61,7 @@ pub(super) struct Switches {
 }
 
 /// The initial state that all fabrics of a simulation share.
-pub(crate) struct Beginning {
+pub(crate) struct InitialState {
     pub rounding: Rounding,
     pub seed: u64,
     pub domains: usize,
@@ -70,7 +75,7 @@ pub(crate) struct Beginning {
     pub memories: Vec<Memory>,
 }
 
-impl Beginning {
+impl InitialState {
     /// The rule of each port in its initial state.
     fn rules(&self) -> Vec<AtPort> {
         let hosts = self.host_rate;
@@ -97,27 +102,27 @@ pub(crate) struct Sent {
 
 impl Fabric {
     /// The fabric of domain `me` at time zero.
-    pub fn new(beginning: &Beginning, me: usize) -> Fabric {
-        let Beginning { rounding, seed, .. } = *beginning;
+    pub fn new(initial: &InitialState, me: usize) -> Fabric {
+        let InitialState { rounding, seed, .. } = *initial;
         Fabric {
             me,
             rounding,
             switch: Switches {
-                config: beginning.switch.clone(),
-                rules: beginning.rules(),
+                config: initial.switch.clone(),
+                rules: initial.rules(),
             },
-            int: beginning.int.clone(),
+            int: initial.int.clone(),
             now: Time::ZERO,
             place: 0,
             events: Events::new(rounding),
             packets: Slab::new(),
-            carried: Carried::new(beginning.carries),
-            ports: beginning.ports.clone(),
-            memories: beginning.memories.clone(),
-            wire_times: beginning.wire_times.clone(),
-            random: Random::new(rounding, seed, beginning.memories.len()),
+            carried: Carried::new(initial.carries),
+            ports: initial.ports.clone(),
+            memories: initial.memories.clone(),
+            wire_times: initial.wire_times.clone(),
+            random: Random::new(rounding, seed, initial.memories.len()),
             counters: Counters::default(),
-            outgoing: (0..beginning.domains).map(|_| Mail::default()).collect(),
+            outgoing: (0..initial.domains).map(|_| Mail::default()).collect(),
             captured: Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 //! What receivers count and say in OR-ACKs, and what senders know of their peers, for laws that use it
 //! (law/receiver.h, law/least.h). Receivers count what arrives, whether or not they have the law themselves.
 
-use super::site::Site;
+use super::Site;
 use crate::host::clock::mono;
 use crate::net::packet::Kind;
 use onramp_law::{Config, Flow, Hint, Law, Least, Receiver, Told};

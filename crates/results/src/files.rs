@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+//! Files of results: their names, and JSON that is written whole or not at all.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Path of a file of run `index`.
+pub fn part(directory: &Path, stem: &str, index: usize, extension: &str) -> PathBuf {
+    directory.join(format!("{stem}-{index}.{extension}"))
+}
+
+/// Writes `value` as indented JSON, atomically.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain data has a JSON form");
+    text.push(b'\n');
+    write_whole(path, &text)
+}
+
+/// Writes `content` atomically: `path` has either the old or the new content.
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<()> {
+    whole(path, |part| {
+        std::fs::write(part, content).map_err(|error| Error::File {
+            path: path.to_owned(),
+            error,
+        })
+    })
+}
+
+/// Lets `write` make a file beside `path`, then renames it to `path`.
+pub(crate) fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let written = write(&part).and_then(|()| {
+        std::fs::rename(&part, path).map_err(|error| Error::File {
+            path: path.to_owned(),
+            error,
+        })
+    });
+    if written.is_err() {
+        // The file may not exist; the error to report is the first one.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+/// Reads JSON that [`write_json`] wrote.
+pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+    let text = std::fs::read(path).map_err(|error| Error::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    serde_json::from_slice(&text).map_err(|error| Error::Format {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
