@@ -54,7 +54,7 @@ struct Added {
     link: String,
     /// Law final with OR-ACKs, of the sender's path.
     sender_percent: f64,
-    /// Of the receiver's.
+    /// The receiver's part.
     receiver_percent: f64,
     /// Both, of both.
     both_percent: f64,

@@ -49,7 +49,7 @@ pub struct Route {
     /// Namespaces.
     pub from: &'static str,
     pub to: &'static str,
-    /// Of the receiver.
+    /// Address and port of the receiver.
     pub address: &'static str,
     pub port: u16,
     /// On which the receiver's application stays.

@@ -22,7 +22,7 @@
  * several indices then, which the verifier does not follow. */
 #define ONR_RAPID_ENTRIES 240u
 
-/* Of the whole law. */
+/* The configuration of the whole law. */
 struct onr_rapid_cfg {
 	u64 min_rate; /* at least 1 */
 	u64 max_rate;

@@ -28,7 +28,7 @@ pub struct Orack {
     pub key_id: u16,
     pub seq: u32,
     pub csum_scratch: u16,
-    /// Of the data.
+    /// Ports of the data.
     pub sport: u16,
     pub dport: u16,
     /// What the receiver says about its port.

@@ -53,7 +53,7 @@ fn noise(chance: &mut ChaCha8Rng, most: usize) -> Vec<u8> {
     bytes
 }
 
-/// Of a request that a client writes at once.
+/// Bytes of a request that a client writes at once.
 fn request(kind: u64, good: &[u8], chance: &mut ChaCha8Rng) -> Vec<u8> {
     match kind % 8 {
         0 => good.to_vec(),

@@ -254,7 +254,7 @@ impl Daemon<'_> {
     }
 }
 
-/// Of the clock of a data path.
+/// The rest of the lease of a data path's clock.
 pub fn lease_left_ns(clock: &MapHandle) -> i64 {
     let params = clock_map::read(clock).expect("an array of two");
     params.lease_expires_mono_ns - now_mono_ns()

@@ -7,12 +7,12 @@ use rustix::{
     thread::{capabilities, set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets},
 };
 
-/// Of the data path: qdiscs and tcx; programs and maps; programs that read kernel structures.
+/// What the data path needs: qdiscs and tcx; programs and maps; programs that read kernel structures.
 pub fn of_data_path() -> CapabilitySet {
     CapabilitySet::NET_ADMIN | CapabilitySet::BPF | CapabilitySet::PERFMON
 }
 
-/// Of a synchronised clock: a large receive buffer, and the system clock with `--discipline`.
+/// What a synchronised clock needs: a large receive buffer, and the system clock with `--discipline`.
 pub fn of_clock(disciplines: bool) -> CapabilitySet {
     let sets_clock = match disciplines {
         true => CapabilitySet::SYS_TIME,

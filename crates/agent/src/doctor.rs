@@ -73,7 +73,7 @@ impl Finding {
 pub struct Version(pub u32, pub u32);
 
 impl Version {
-    /// Of a release such as `6.12.1-cloud-amd64`.
+    /// The numbers of a release such as `6.12.1-cloud-amd64`.
     fn of(release: &str) -> Option<Self> {
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
         let mut next = || numbers.next()?.parse().ok();

@@ -34,7 +34,7 @@ use etcd::Etcd;
 pub struct Part {
     etcd: Option<Etcd>,
     host: Host,
-    /// Of a fixed list of members.
+    /// What a fixed list of members needs.
     fixed: Option<Fixed>,
 }
 

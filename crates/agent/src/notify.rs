@@ -19,7 +19,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Of the environment that systemd gives to a service.
+    /// Reads the environment that systemd gives to a service.
     pub fn from_env() -> Notifier {
         let text = env::var_os("NOTIFY_SOCKET").filter(|text| !text.is_empty());
         let socket = text.and_then(|text| {

@@ -9,7 +9,7 @@ use onramp_cc::tcp::{
 };
 use onramp_units::{Sim, Span, Time};
 
-/// Of a packet on the line.
+/// Time of a packet on the line.
 const PACKET: Span = Span::from_us(12);
 const DELAY: Span = Span::from_us(50);
 

@@ -24,13 +24,13 @@ pub enum ParameterValue {
 /// Least and greatest value, both allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
-    /// Of a number without dimension.
+    /// Bounds of a number without dimension.
     Fraction(f64, f64),
-    /// Of a whole number.
+    /// Bounds of a whole number.
     Count(u32, u32),
-    /// Of a time.
+    /// Bounds of a time.
     Span(Span, Span),
-    /// Of a rate.
+    /// Bounds of a rate.
     Rate(Rate, Rate),
     /// Yes or no.
     Flag,
@@ -58,7 +58,7 @@ pub const TIMES: Bounds = Bounds::Count(0, 1000);
 /// One row of a file's table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
-    /// Of scenarios: "cc.hpcc.eta".
+    /// The key of scenarios: "cc.hpcc.eta".
     pub key: &'static str,
     /// Its last part.
     pub name: &'static str,

@@ -20,7 +20,7 @@ enum NicEvent {
         sent: u64,
         acked: u64,
         rtt: Span,
-        /// Of the stamps of a burst.
+        /// Error of the stamps of a burst.
         error: Span,
         marked: bool,
         /// Bytes that each switch sent and has waiting since the last one.
@@ -46,7 +46,7 @@ fn nic_event() -> impl Strategy<Value = NicEvent> {
     ]
 }
 
-/// Of a full packet: the HPCC authors' packets, and frames of 1280 and 9000 B.
+/// Payloads of a full packet: the HPCC authors' packets, and frames of 1280 and 9000 B.
 fn payload() -> impl Strategy<Value = u64> {
     prop_oneof![Just(1000u64), Just(1222), Just(8942)]
 }

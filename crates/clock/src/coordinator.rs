@@ -53,14 +53,14 @@ pub struct Coordinator {
     epochs: BTreeMap<SocketAddr, u32>,
     /// Number of steps so far.
     windows: u64,
-    /// Of each edge the shortest delays of the last windows.
+    /// The shortest delays of each edge in of the last windows.
     shortest: BTreeMap<Ends, VecDeque<Shortest>>,
     /// One-way delays after the last step.
     ways: BTreeMap<Ends, Delays>,
 }
 
 impl Coordinator {
-    /// Of a fleet of which nothing is known.
+    /// The coordinator of a fleet of which nothing is known.
     pub fn new(members: Members) -> Coordinator {
         let mut fleet = Fleet::new(Wander::default());
         fleet.suspect(members.all().len());

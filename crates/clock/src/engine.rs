@@ -143,7 +143,7 @@ pub(crate) struct Engine {
     /// The second packets of the pairs whose first ones this tick has sent.
     seconds: Vec<(SocketAddr, Vec<u8>)>,
     starved: Starved,
-    /// Of the own clock: another number when it is another clock.
+    /// Epoch of the own clock: another number when it is another clock.
     epoch: u32,
     /// By neighbour.
     checks: BTreeMap<SocketAddr, Check>,

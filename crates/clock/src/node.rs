@@ -39,7 +39,7 @@ pub struct Reader {
 }
 
 impl Node {
-    /// Of the fleet that `rosters` describe.
+    /// A node of the fleet that `rosters` describe.
     ///
     /// # Errors
     /// The host may not set the system clock but should.

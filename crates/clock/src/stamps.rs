@@ -34,7 +34,7 @@ use crate::{
 /// What the stamps come from, for status.
 pub const SOURCE: &str = "software (kernel)";
 
-/// Of a looped frame, its headers included.
+/// The longest looped frame, its headers included.
 const FRAME: usize = wire::LONGEST + 100;
 /// For the reports of a thousand members at a time.
 const BUFFER: usize = 4 << 20;
@@ -91,7 +91,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Of CLOCK_REALTIME, which whoever sets the clock steps, or of CLOCK_BOOTTIME, which goes on
+    /// How far CLOCK_REALTIME is ahead, which whoever sets the clock steps, or of CLOCK_BOOTTIME, which goes on
     /// while the host is suspended.
     pub fn of(clock: ClockId) -> Ahead {
         Ahead {

@@ -27,7 +27,7 @@ use crate::{address::address_bytes, keys::Keys, wall::Wall};
 
 /// Where members listen unless the list says otherwise; OR-ACKs use the next one.
 pub const PORT: u16 = 5198;
-/// Of every message.
+/// The version of every message.
 pub const VERSION: u8 = 5;
 /// The longest message: with IPv6 and UDP headers it fits into 1500 B.
 pub const LONGEST: usize = 1452;
@@ -150,7 +150,7 @@ pub enum Body {
 pub struct Message {
     /// Grows from message to message.
     pub seq: u64,
-    /// Of the leader that the sender knows.
+    /// The term of the leader that the sender knows.
     pub term: u64,
     /// The rest.
     pub body: Body,

@@ -65,7 +65,7 @@ pub struct World {
 }
 
 pub(crate) enum Event {
-    /// Of the host's present process.
+    /// The host's present process is to run.
     Wake { host: usize, process: u32 },
     /// A registration's time has come.
     Register { host: usize, process: u32 },

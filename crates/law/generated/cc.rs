@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 // Written by examples/law-bindings.
-/// Of the whole law.
+/// The configuration of the whole law.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct RapidCfg {

@@ -15,7 +15,7 @@ pub struct Args {
     socket: Option<PathBuf>,
 }
 
-/// Of any daemon's status.
+/// What is read of any daemon's status.
 #[derive(serde::Deserialize)]
 struct Daemon {
     pid: u32,

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub type Models = BTreeMap<String, String>;
 
 const MODELS: &str = include_str!("../../../docs/reproduction/models.json");
-/// Of law/ and bpf/ without comments.
+/// Digest of law/ and bpf/ without comments.
 const DATA_PATH: &str = env!("ONRAMP_DATA_PATH");
 /// A probe has one in so many parts of the duration and of the warm-up.
 const SHORTER: i64 = 20;

@@ -153,7 +153,7 @@ pub enum Show {
     Cdf {
         /// Which.
         column: FlowColumn,
-        /// Of this kind of traffic.
+        /// The kind of traffic whose rows count.
         kind: String,
         /// A line each.
         by: String,

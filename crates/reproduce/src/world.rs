@@ -15,7 +15,7 @@ const COST: &str = include_str!("../../../docs/cost-table.json");
 pub struct World {
     /// `sim`, `rack` or `bench`.
     pub name: String,
-    /// Of the Parquet parts.
+    /// Where the Parquet parts are.
     pub directory: PathBuf,
     /// In the scenario's order.
     pub runs: Vec<RunResult>,

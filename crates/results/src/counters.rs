@@ -27,9 +27,9 @@ pub struct Counters {
 /// Payload that receivers received in order within the window.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
-    /// Of Poisson, replayed and long flows, all receivers together.
+    /// Bytes of Poisson, replayed and long flows, all receivers together.
     pub background_bytes: u64,
-    /// Of each long flow.
+    /// Bytes of each long flow.
     pub long_bytes: Vec<u64>,
 }
 
@@ -51,7 +51,7 @@ pub struct Resent {
 pub struct PortCounters {
     /// `switch0-host3`.
     pub name: String,
-    /// Of its line.
+    /// Rate of its line.
     pub rate: Rate,
     /// Bytes that the port accepted within the window.
     pub sent_bytes: u64,
@@ -119,7 +119,7 @@ pub struct SimCounters {
     pub pfc_pauses: u64,
     /// Drops by CoDel at hosts in the whole run; none without CoDel.
     pub host_drops: Option<u64>,
-    /// Of each long flow, within the window: the fraction of its packets that were sent again.
+    /// By long flow: the fraction of its packets within the window that were sent again.
     pub long_resent: Vec<f64>,
     /// Round-trip times that congestion controls got within the window, with `--series rtts`.
     pub rtt_us: Option<Summary>,
@@ -134,7 +134,7 @@ pub struct SimCounters {
 pub struct RoundSample {
     /// Packets that were acknowledged, at least one.
     pub packets: u32,
-    /// Of these, marked CE.
+    /// Those of them that were marked CE.
     pub marked: u32,
     /// Its least round-trip time.
     pub least_rtt: Span,
@@ -143,7 +143,7 @@ pub struct RoundSample {
 /// The one-way delay of a packet, and the last measurements of its sender when it sent the packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairSample {
-    /// Of the packet.
+    /// One-way delay of the packet.
     pub owd: Span,
     /// One-way delay of the last packet that was acknowledged.
     pub last_owd: Span,

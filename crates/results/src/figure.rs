@@ -41,9 +41,9 @@ pub struct Figure {
 /// Digests of the sources that made a figure. If a digest has changed, the results may change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeBy {
-    /// Of the simulator's results in this figure's scenario; none if it ran nothing.
+    /// Digest of the simulator's results in this figure's scenario; none if it ran nothing.
     pub model: Option<String>,
-    /// Of the kernel programs and the law; none if no kernel ran.
+    /// Digest of the kernel programs and the law; none if no kernel ran.
     pub data_path: Option<String>,
 }
 

@@ -76,7 +76,7 @@ pub struct SeriesRow {
     pub time_ns: i64,
     /// What, with its unit: "queue_us", "owd_us".
     pub name: &'static str,
-    /// Of which port or flow: "switch0-host0", "host0", "flow7".
+    /// The port or flow: "switch0-host0", "host0", "flow7".
     pub place: Arc<str>,
     /// How much.
     pub value: f64,

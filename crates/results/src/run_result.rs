@@ -40,9 +40,9 @@ pub struct SummaryFile {
     pub schema: u32,
     /// Title of the scenario.
     pub scenario: String,
-    /// Of onramp.
+    /// The version of onramp.
     pub version: String,
-    /// Of the scenario.
+    /// The seed of the scenario.
     pub seed: u64,
     /// "rack" or "sim".
     pub world: String,

@@ -60,7 +60,7 @@ const fn of_groups<Row>(
 const BOTH: &str = "both";
 const SIM: &str = "sim";
 
-/// Of `flows.parquet`.
+/// The columns of `flows.parquet`.
 #[rustfmt::skip]
 pub(crate) const FLOWS: [ColumnOf<FlowRow>; 17] = [
     column("kind", BOTH, Get::Name(|r| r.kind), "Kind of the traffic entry: `incast`, `long`, `poisson`, `request` (both directions), `all_to_all` or `replay`"),
@@ -82,7 +82,7 @@ pub(crate) const FLOWS: [ColumnOf<FlowRow>; 17] = [
     column("path", SIM, Get::OptText(|r| Some(r.path.as_deref()?.into())), "Names of the ports that the data passes, separated by spaces, the sender's first"),
 ];
 
-/// Of `requests.parquet`.
+/// The columns of `requests.parquet`.
 #[rustfmt::skip]
 pub(crate) const REQUESTS: [ColumnOf<RequestRow>; 7] = [
     column("traffic", BOTH, Get::Int(|r| r.traffic), "Number of the traffic entry in the scenario, from 0"),
@@ -94,7 +94,7 @@ pub(crate) const REQUESTS: [ColumnOf<RequestRow>; 7] = [
     column("measured", BOTH, Get::Bool(|r| r.measured), "Whether it started after the warm-up, so that it counts in metrics"),
 ];
 
-/// Of `series.parquet`.
+/// The columns of `series.parquet`.
 #[rustfmt::skip]
 pub(crate) const SERIES: [ColumnOf<SeriesRow>; 4] = [
     column("time_ns", BOTH, Get::Int(|r| r.time_ns), "End of the interval"),

@@ -13,7 +13,7 @@ pub struct TableColumn {
     pub group: &'static str,
     /// `mean`.
     pub name: &'static str,
-    /// Of each run; none if the run does not have the metric.
+    /// A cell for each run; none if the run does not have the metric.
     pub cells: Vec<Option<String>>,
 }
 

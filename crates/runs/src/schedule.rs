@@ -28,7 +28,7 @@ pub type Make<'a, E> = Box<dyn FnOnce(&Handle<'_>) -> Result<(), E> + Send + 'a>
 /// Threads of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threads {
-    /// Of all runs together.
+    /// Threads of all runs together.
     pub in_all: usize,
     /// Upper bound for one run, if there are fewer runs than threads.
     pub of_a_run: usize,
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(seen.into_inner(), 1);
     }
 
-    /// Of seven threads, three runs have two, two and three.
+    /// Three runs share seven threads: they have two, two and three.
     #[test]
     fn threads_without_a_run_help_those_with_one() {
         let taken = |threads: usize, runs: usize| -> Vec<usize> {

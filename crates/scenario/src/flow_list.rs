@@ -48,7 +48,7 @@ pub enum FlowListError {
     Trace(#[from] onramp_trace::TraceError),
 }
 
-/// Of CSV and Parquet files.
+/// The columns of CSV and Parquet files.
 const COLUMNS: &str = "src,dst,size_bytes,start_ns";
 const NUMBER: &str = "a whole number from 0";
 const SIZE: &str = "a number of bytes from 1";

@@ -21,7 +21,7 @@ pub enum RackLimit {
     },
     /// Emulated packets, each of which costs guest instructions (docs/fidelity.md).
     Rate {
-        /// Of a link, slowed down.
+        /// The rate of a link, slowed down.
         rate: Rate,
     },
     /// The time limit of the virtual machine.
@@ -31,7 +31,7 @@ pub enum RackLimit {
     },
     /// The switch ports count packets, not bytes.
     Buffer {
-        /// Of a port.
+        /// The buffer of a port.
         buffer: Bytes,
     },
     /// Something that only the simulator has.

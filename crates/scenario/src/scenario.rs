@@ -137,7 +137,7 @@ impl Scenario {
     }
 }
 
-/// Of a document without errors that has no run.
+/// The error of a document that has no run and no other error.
 fn unread(name: &str) -> Errors {
     let error = Error {
         place: Origin::Line(1),

@@ -19,7 +19,7 @@ pub(crate) type Layer = BTreeMap<String, Setting>;
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub key: &'static Key,
-    /// Of an array of tables, for its keys.
+    /// The entry of an array of tables, for its keys.
     pub entry: Option<TableEntry>,
     /// The value as its type prints it.
     pub text: String,

@@ -69,7 +69,7 @@ pub enum DistributionError {
     /// The last row is not at probability 1, or there is none.
     #[error("the last row is at probability {cdf}, expected 1")]
     Unfinished {
-        /// Of the last row.
+        /// The value in the last row.
         cdf: f64,
     },
 }

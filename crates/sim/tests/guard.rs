@@ -8,7 +8,7 @@ use onramp_units::{Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Of what a lone flow has with a threshold that fits, right clocks and no guard.
+/// Part of the throughput that a lone flow has with a threshold that fits, right clocks and no guard.
 const OF_A_THRESHOLD_THAT_FITS: f64 = 0.9;
 /// Beside an unmanaged flow, part of the throughput without On-Ramp. The goal is one half, which two of 360 worlds
 /// missed by a hundredth.

@@ -46,7 +46,7 @@ const NARROWER: f64 = 0.25;
 /// Time stamps taken late at the sender put points there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Softness {
-    /// Of the points of a cloud.
+    /// Part of the points of a cloud.
     pub part: f64,
     /// At least so many.
     pub least: usize,

@@ -86,7 +86,7 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Of these delays, which are sorted here; none if there are none. Percentiles by the nearest rank.
+    /// Statistics of these delays, which are sorted here; none if there are none. Percentiles by the nearest rank.
     pub fn of(delays_ns: &mut [i64]) -> Option<Delays> {
         delays_ns.sort_unstable();
         let rank = |percent: usize| (delays_ns.len() * percent).div_ceil(100).max(1) - 1;

@@ -191,7 +191,7 @@ struct Shared {
     /// Mean in the second half, packets.
     queue: f64,
     drops: u64,
-    /// Of the drops, those in the second half.
+    /// The drops of the second half.
     late_drops: u64,
     /// In the second half.
     mbit_per_s: f64,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 const LAWS: [&str; 2] = ["final", "gate"];
-/// Of the path, one way, without its queue.
+/// Delays of the path, one way, without its queue.
 const DELAYS_MS: [u32; 2] = [1, 10];
 /// Over the idle delay in a threshold that fits: two frames at the port and the line, 10 us, and a segment at the line.
 const HEADROOM_US: u32 = 900;
@@ -21,15 +21,15 @@ const WRONG: [(&str, i64); 4] = [("50us", 0), ("5ms", 0), ("5ms", 20), ("5ms", -
 const OPTIONS: &[&str] = &["--shape", "200Mbit/s", "--flows", "256"];
 /// Measured, after the first.
 const SECONDS: usize = 3;
-/// Of its least second with a threshold that fits.
+/// Part of its least second with a threshold that fits.
 const ALONE: f64 = 0.9;
-/// Of half of what the two flows have together without On-Ramp. A single one has 0.8 or 1.4 of that half in a few seconds.
+/// Part of half of what the two flows have together without On-Ramp. A single one has 0.8 or 1.4 of that half in a few seconds.
 const BESIDE_UNMANAGED: f64 = 0.5;
 
 /// Mbit/s of each flow in each second after the first.
 type Goodputs = Vec<Vec<f64>>;
 
-/// Of a flow from host 1 to host 2. `beside`: and of one from host 3, without On-Ramp, to host 2.
+/// Throughput of a flow from host 1 to host 2. `beside`: and of one from host 3, without On-Ramp, to host 2.
 fn goodputs(star: &Star, beside: bool) -> Goodputs {
     let load = Load::seconds(SECONDS as f64 + 1.5);
     let from = &star.hosts[..1 + 2 * usize::from(beside)];

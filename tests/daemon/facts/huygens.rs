@@ -241,7 +241,7 @@ pub fn two_hosts_agree() {
     fleet.assert_right(4.0);
 }
 
-/// Of a hundred pairs some eight are left, and now and then no verdict comes through to host 3 for a
+/// Some eight of a hundred pairs are left, and now and then no verdict comes through to host 3 for a
 /// lease: worse, and the others go on.
 pub fn half_of_the_probes_are_enough() {
     let fleet = Fleet::start(false, &[]);

@@ -13,7 +13,7 @@ use crate::{
 
 /// As for the other laws (holding.rs). The line of a host is as fast as the port.
 const OPTIONS: &[&str] = &["--shape", "100Mbit/s", "--gate-tau", "20ms"];
-/// Of a lone flow's throughput and of the time of its transfers.
+/// Part of a lone flow's throughput and of the time of its transfers.
 const LONE: f64 = 0.02;
 /// Bytes of each of three answers, which take four times T together.
 const ANSWER: u64 = 85_000;

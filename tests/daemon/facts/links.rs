@@ -201,7 +201,7 @@ pub fn with_edt_new_transmit_queues_get_fq() {
     assert!(from.ns.qdisc("eth0").is_none());
 }
 
-/// Of a running data path: the quantum of the copies of its configuration, and the time of a byte on the line.
+/// What a running data path has: the quantum of the copies of its configuration, and the time of a byte on the line.
 pub fn copies(agent: &Agent) -> Vec<(u32, u32)> {
     let all = maps::configurations(agent).into_iter();
     let of = |cfg: onramp_law::abi::onr_dev_cfg| (cfg.quantum_bytes, cfg.law.line_ns_per_byte_q16);

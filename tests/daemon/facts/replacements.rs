@@ -22,7 +22,7 @@ use crate::{
 /// How long the traffic runs; the replacement comes after a part of it.
 const SECONDS: f64 = 2.4;
 const BEFORE_S: f64 = 0.8;
-/// Of a request, and of its response.
+/// Bytes of a request, and of its response.
 const MESSAGE: usize = 1000;
 const REQUESTERS: usize = 16;
 /// Between a response and the next request.
@@ -116,7 +116,7 @@ fn requests(mut stream: TcpStream) -> Duration {
 struct Cost {
     /// Segments that the sender sent again.
     again: u64,
-    /// Of these, those that had arrived or that the network dropped.
+    /// Those of them that had arrived or that the network dropped.
     elsewhere: u64,
     /// The longest time without progress of a flow.
     stall: Duration,

@@ -132,7 +132,7 @@ pub fn nothing_is_held_for_a_threshold_below_it() {
 /// How wrong the clock of the starved host is: 18 times T, and nearly the cap.
 const WRONG_NS: i64 = 90 * MS;
 const GUARD_MS: i64 = 50;
-/// Of the usual options.
+/// The usual options.
 const MAX_PAUSE_MS: i64 = 100;
 /// The port's buffer takes so long to send.
 const QUEUE_MS: i64 = 48;

@@ -44,7 +44,7 @@ pub fn pause_s(seconds: f64) {
     thread::sleep(Duration::from_secs_f64(seconds));
 }
 
-/// Of each device: kind and options of its qdisc, and its largest GSO segment. And how many tcx programs of ours run.
+/// By device: kind and options of its qdisc, and its largest GSO segment. And how many tcx programs of ours run.
 type Traces = (Vec<(Option<(Value, Value)>, Value)>, usize);
 
 fn traces(host: &Host) -> Traces {
@@ -65,7 +65,7 @@ pub fn sent_again(host: &Host) -> u64 {
     host.counted("snmp", "Tcp:", "RetransSegs")
 }
 
-/// Of these, those that had arrived already, by what the receiver says: an ACK was late, as after a hold.
+/// Those of them that had arrived already, by what the receiver says: an ACK was late, as after a hold.
 pub fn sent_in_vain(host: &Host) -> u64 {
     host.counted("netstat", "TcpExt:", "TCPDSACKRecvSegs")
 }

@@ -39,7 +39,7 @@ pub const NETWORKS: [Network; 2] = [
         threshold: "50ms",
     },
 ];
-/// Of the receiver's buffer, half of which is window: a transfer is bound by the round trip.
+/// Least, usual and greatest bytes of the receiver's buffer, half of which is window: a transfer is bound by the round trip.
 const BUFFER: &str = "4096 131072 131072";
 /// Bytes of a request, and of its answer.
 const MESSAGE: usize = 100;
@@ -47,7 +47,7 @@ const ROUND_TRIPS: usize = 1_000;
 /// Bytes of a transfer, and how many there are: the median counts.
 pub const TRANSFERRED: u64 = 12_000_000;
 const TRANSFERS: usize = 7;
-/// Of 11,000 connections, both ends.
+/// Descriptors of 11,000 connections, both ends.
 const FILES: u64 = 30_000;
 /// An active flow sends a message so often.
 const EVERY: Duration = Duration::from_secs(2);
@@ -269,7 +269,7 @@ fn keep_active(mut flows: Vec<TcpStream>, stop: &AtomicBool) {
     }
 }
 
-/// Of requests on one connection, us, in order of length.
+/// Times of requests on one connection, us, in order of length.
 fn round_trips(from: &Host, to: &Host) -> Vec<f64> {
     let (mut client, mut server) = connections(from, to, 1);
     let (mut client, mut server) = (client.remove(0), server.remove(0));
@@ -298,12 +298,12 @@ fn round_trips(from: &Host, to: &Host) -> Vec<f64> {
 struct Lone {
     qdisc: &'static str,
     cc: &'static str,
-    /// Of the path, in either direction, us.
+    /// Delay of the path in either direction, us.
     delay_us: u64,
     bytes: u64,
 }
 
-/// Of the path, Mbit/s: the emulated hosts can send and receive as much.
+/// Rate of the path, Mbit/s: the emulated hosts can send and receive as much.
 const PATH_MBIT: u32 = 400;
 const LONE_BYTES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 

@@ -24,7 +24,7 @@ pub(super) struct Member {
     ifindex: i32,
     /// That its configuration was made for.
     link: Link,
-    /// Of a bond: the operator has not named it.
+    /// It belongs to a bond, and the operator has not named it.
     is_slave: bool,
     pub device: OnDevice,
     root_qdisc: RootQdisc,

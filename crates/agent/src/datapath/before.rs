@@ -32,7 +32,7 @@ impl Before {
         }
     }
 
-    /// Of a device whose qdiscs stay as they are, whatever they are; or `file`, which a daemon that was killed left.
+    /// Reads a device whose qdiscs stay as they are, whatever they are; or `file`, which a daemon that was killed left.
     pub fn keeping(device: &Device, file: &Path) -> Result<Self> {
         if let Some(before) = Self::saved(file) {
             return Ok(before);

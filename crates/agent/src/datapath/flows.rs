@@ -28,7 +28,7 @@ pub struct Seen {
     pub next_seq: u32,
     /// The newest sampled segments, oldest first.
     pub sent: Vec<Sent>,
-    /// Of the newest OR-ACK: when its segment left, and its one-way delay.
+    /// The newest OR-ACK: when its segment left, and its one-way delay.
     pub sample: Option<(i64, i64)>,
     /// Until when it is held, or would be.
     pub held_until_mono_ns: i64,

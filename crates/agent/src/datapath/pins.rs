@@ -40,7 +40,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Of the device with this name, if there is a BPF file system at `bpffs`.
+    /// The pins of the device with this name, if there is a BPF file system at `bpffs`.
     pub fn of(bpffs: &Path, device: String) -> Option<Self> {
         (bpffs_at(bpffs) != BpfFs::None).then(|| Self {
             all: bpffs.join(OWN),

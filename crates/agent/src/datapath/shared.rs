@@ -8,7 +8,7 @@ use libbpf_rs::{MapCore, MapHandle, Object, OpenObject};
 
 use super::pins::Pins;
 
-/// Of all devices.
+/// Maps that all devices share.
 const COMMON: &[&str] = &[
     "ctls",
     "flow_ids",
@@ -26,7 +26,7 @@ const COMMON: &[&str] = &[
     "owns",
     ".data.shared",
 ];
-/// Of the objects of one device, so that each device has its own numbers.
+/// The map that the objects of one device share, so that each device has its own numbers.
 const OF_DEVICE: &str = "counters";
 /// By this map the pins of one daemon are told from those of another.
 const FLOWS: &str = "ctls";

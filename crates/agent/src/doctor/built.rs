@@ -22,7 +22,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Of /proc/config.gz, or of the file that distributions install beside the kernel.
+    /// Reads /proc/config.gz, or the file that distributions install beside the kernel.
     pub fn read(release: &str) -> Option<Options> {
         let own = "/proc/config.gz";
         if let Some(text) = unpacked(own) {

@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a file and options. A file with mistakes counts as empty.
+    /// What a file and options ask for. A file with mistakes counts as empty.
     ///
     /// # Errors
     /// An option is refused.

@@ -186,7 +186,7 @@ fn fleet(s: &Status, of: fn(&Fleet) -> f64) -> Vec<Sample> {
     s.membership.fleet.as_ref().map_or(vec![], |f| one(of(f)))
 }
 
-/// Of the edges of this host. The leader knows all edges, but the other hosts serve theirs themselves.
+/// Samples of the edges of this host. The leader knows all edges, but the other hosts serve theirs themselves.
 fn ways(s: &Status, of: fn(&OneWayDelays) -> i64) -> Vec<Sample> {
     let label = |name: &'static str, host: SocketAddr| (name, host.to_string());
     let own = s.membership.own;

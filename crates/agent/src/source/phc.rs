@@ -26,7 +26,7 @@ pub struct Phc {
     pub(super) trust: Trust,
     ptp: Ptp,
     line: Line,
-    /// Of tests.
+    /// An error that tests add.
     oscillator: Oscillator,
 }
 
@@ -134,7 +134,7 @@ mod tests {
         Trust::new("the clock", Span::from_s(5), Span::from_ns(BOUND_NS), 0)
     }
 
-    /// Of a clock that is an hour ahead and drifts by 20 ppm.
+    /// A reading of a clock that is an hour ahead and drifts by 20 ppm.
     fn reading(mono_ns: i64) -> Reading {
         Reading {
             mono_ns,

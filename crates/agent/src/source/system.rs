@@ -47,7 +47,7 @@ impl Reading {
 /// The system clock as a source.
 pub struct System {
     pub(super) trust: Trust,
-    /// Of tests.
+    /// An error that tests add.
     oscillator: Oscillator,
     ahead: Ahead,
 }

@@ -80,7 +80,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Of a clock that is right within `bound`, until something contradicts.
+    /// Trusts a clock that is right within `bound`, until something contradicts.
     pub fn new(clock: &'static str, lease: Span, bound: Span, now: i64) -> Trust {
         Trust {
             clock,

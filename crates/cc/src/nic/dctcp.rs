@@ -36,7 +36,7 @@ pub struct Dctcp {
     path: PathFacts,
     rate: Rate,
     alpha: f64,
-    /// Of this window: packets marked, and packets.
+    /// Packets of this window that were marked, and all.
     marked: u64,
     packets: u64,
     /// The window ends when this byte is acknowledged.

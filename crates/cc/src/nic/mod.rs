@@ -201,7 +201,7 @@ macro_rules! congestion_controls {
         }
 
         impl Algorithm {
-            /// Of another crate: `start` makes the state of a new flow. What it needs is asked once, of these parameters.
+            /// One of another crate: `start` makes the state of a new flow. What it needs is asked once, of these parameters.
             pub fn custom<P: Needs>(
                 params: P,
                 start: impl Fn(&P, &PathFacts) -> Box<dyn CongestionControl + Send> + Clone + Send + Sync + 'static,

@@ -11,7 +11,7 @@ use crate::FAIR;
 use onramp_law::cc::{self, TimelyCfg};
 use onramp_units::{Rate, Span};
 
-/// Of which a segment has whole packets.
+/// Bytes of a segment, which has whole packets.
 pub(super) const SEGMENT: Bounds = Bounds::Count(1_000, 1_000_000);
 
 parameters! { "timely_paper" => TimelyCfg { max_rate: u64::MAX, cap_packets: u32::MAX }, |line| {

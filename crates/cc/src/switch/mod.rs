@@ -14,7 +14,7 @@ pub struct Seen<'a> {
     pub now: Time<Sim>,
     /// In the queue, without this packet.
     pub queue: Bytes,
-    /// Of this packet on the wire.
+    /// Bytes of this packet on the wire.
     pub packet: Bytes,
     /// Since the packet entered the queue; zero then. Right only for rules that see every packet.
     pub waited: Span,
@@ -136,7 +136,7 @@ macro_rules! switch_rules {
                 #[doc = concat!("switch/", stringify!($module), ".rs")]
                 $variant($module::Params),
             )*
-            /// Of another crate.
+            /// One of another crate.
             Custom(Custom<Lines, dyn SwitchRule + Send>),
         }
 
@@ -148,7 +148,7 @@ macro_rules! switch_rules {
         }
 
         impl Rule {
-            /// Of another crate: `at` makes it for a port.
+            /// One of another crate: `at` makes it for a port.
             pub fn custom<P: Parameters>(
                 params: P,
                 at: impl Fn(&P, &Lines) -> Box<dyn SwitchRule + Send> + Clone + Send + Sync + 'static,

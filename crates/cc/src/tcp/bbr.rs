@@ -137,7 +137,7 @@ impl Bbr {
         self.gains().0 * self.bandwidth() * MARGIN
     }
 
-    /// Of pace and window.
+    /// Gains of pace and window.
     fn gains(&self) -> (f64, f64) {
         let startup = self.params.startup_gain;
         match self.mode {

@@ -41,7 +41,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 impl Params {
-    /// Of the window estimated for Reno: RFC 9438 §4.3.
+    /// Growth of the window estimated for Reno: RFC 9438 §4.3.
     fn reno_growth(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }

@@ -30,7 +30,7 @@ pub struct Dctcp {
     params: Params,
     alpha: f64,
     growth: Growth,
-    /// Of this window: packets delivered, and marked.
+    /// Packets of this window that were delivered, and marked.
     delivered: u32,
     marked: u32,
     /// The window ends when this packet is acknowledged.

@@ -23,7 +23,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Of a new connection.
+    /// The window of a new connection.
     pub fn initial(packets: u32) -> Window {
         Window {
             packets,
@@ -65,12 +65,12 @@ pub struct Acked {
     pub now: Time<Sim>,
     /// Packets newly delivered.
     pub packets: u32,
-    /// Of these, marked CE.
+    /// Those of them that were marked CE.
     pub marked: u32,
     /// All below this have arrived; the packet to be sent next.
     pub cumulative: u32,
     pub next: u32,
-    /// Of this acknowledgement.
+    /// Round-trip time of this acknowledgement, and the least of the connection.
     pub rtt: Span,
     pub min_rtt: Span,
     /// Whether the window limited the sender.
@@ -327,7 +327,7 @@ macro_rules! window_controls {
                 #[doc = concat!("tcp/", stringify!($module), ".rs")]
                 $variant($module::Params),
             )*
-            /// Of another crate.
+            /// One of another crate.
             Custom(Custom<(), dyn WindowControl + Send>),
         }
 
@@ -340,7 +340,7 @@ macro_rules! window_controls {
         }
 
         impl TcpAlgorithm {
-            /// Of another crate: `start` makes the state of a new connection.
+            /// One of another crate: `start` makes the state of a new connection.
             pub fn custom<P: Parameters>(
                 params: P,
                 start: impl Fn(&P) -> Box<dyn WindowControl + Send> + Clone + Send + Sync + 'static,

@@ -160,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Of the connection, with this one.
+    /// The least round-trip time of the connection, with this one.
     fn least_rtt(&mut self, rtt: Span) -> Span {
         self.min_rtt = self.min_rtt.min(rtt);
         self.min_rtt

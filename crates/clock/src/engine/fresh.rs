@@ -50,7 +50,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Of a host whose next number is above `seq`.
+    /// What is new of a host whose next number is above `seq`.
     pub fn since(seq: u64) -> Recent {
         Recent {
             ends: [seq; WINDOWS],

@@ -9,10 +9,10 @@ use onramp_law::abi::{onr_cfg, onr_record};
 use onramp_law::{Law, SAMPLE_BYTES};
 
 const SEED: u64 = 7;
-/// Of each law.
+/// Flows of each law.
 const FLOWS: u64 = 8;
 const HOSTILE_FLOWS: u64 = 3;
-/// Of each law, with a guard: after the flows above.
+/// Flows of each law with a guard: after the flows above.
 const GUARDED_FLOWS: u64 = 3;
 /// More than the flows of a law: each law has seeds of its own.
 const SEEDS_OF_A_LAW: u64 = 1_000;

@@ -13,7 +13,7 @@ const LEAST_GAIN: f64 = 0.05;
 /// A larger loss of throughput is not taken.
 const MOST_LOSS: f64 = 0.02;
 
-/// Of a table of settings.
+/// The columns of a table of settings.
 pub const COLUMNS: [&str; 3] = [
     "setting",
     "99th percentile of completion times, to choose",

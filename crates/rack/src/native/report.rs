@@ -146,7 +146,7 @@ fn measured_port(run: &Run) -> String {
     format!("switch0-host{}", run.observed_host())
 }
 
-/// Of the machine that ran the rack, in its own time. In the virtual machine a nanosecond of CPU
+/// What the run cost the machine that ran the rack, in its own time. In the virtual machine a nanosecond of CPU
 /// time is a guest instruction.
 fn cost(outcome: &Outcome, observed: &Observed) -> BTreeMap<String, f64> {
     let mut cost = BTreeMap::from([

@@ -32,7 +32,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Of a run in a virtual machine: what the guest has to compute.
+    /// The phases of a run in a virtual machine: what the guest has to compute.
     pub fn in_machine(run: &Run) -> Phases {
         let hosts = f64::from(run.network.topology.hosts());
         let daemons = run.edge_hosts().count() as f64;
@@ -45,7 +45,7 @@ impl Phases {
         }
     }
 
-    /// Of a run on this kernel: its traffic takes its time.
+    /// The phases of a run on this kernel: its traffic takes its time.
     pub fn native(run: &Run) -> Phases {
         let emulated = Phases::in_machine(run);
         Phases {

@@ -222,7 +222,7 @@ impl Drop for Guest {
 
 /// Processor time of all threads of a process that has not been waited for; zero once it has ended.
 fn processor_time(process: u32) -> Duration {
-    /// Of the times in /proc, on every Linux of this architecture.
+    /// The unit of the times in /proc, on every Linux of this architecture.
     const TICKS_PER_S: f64 = 100.0;
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // After the name, which may hold anything, come state (field 3) and numbers; utime is field 14.
@@ -240,7 +240,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// Of the file at `path`, which the emulator will write.
+    /// A reader of the file at `path`, which the emulator will write.
     fn create(path: &Path) -> Result<Self, VmError> {
         File::create(path).map_err(at(path))?;
         let file = File::open(path).map_err(at(path))?;

@@ -58,7 +58,7 @@ pub(super) fn kernel_argument() -> String {
     format!(" memmap={PAGE_BYTES}${PAGE:#x}")
 }
 
-/// Of the emulator; it reads files in `dir`.
+/// Arguments of the emulator, which reads files in `dir`.
 pub(super) fn arguments(clock: &PtpClock, dir: &Path) -> Result<[String; 4], VmError> {
     let write = |name: &str, bytes: Vec<u8>| {
         let path = dir.join(name);

@@ -21,7 +21,7 @@ const LEAST_LOAD: f64 = 0.001;
 pub struct Emulator {
     /// Since its start.
     pub wall: Duration,
-    /// Of all its threads.
+    /// Processor time of all its threads.
     pub processor: Duration,
 }
 

@@ -144,12 +144,12 @@ pub struct SeriesMeasure {
     pub to_ms: Option<f64>,
     /// What is taken.
     pub statistic: Statistic,
-    /// Of `last_above_ms` and `fraction_below`.
+    /// The value that `last_above_ms` and `fraction_below` compare with.
     #[serde(default)]
     pub level: f64,
 }
 
-/// Of a series' points.
+/// Statistics of a series' points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {

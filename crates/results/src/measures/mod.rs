@@ -151,7 +151,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 pub struct Measures<'a>(Vec<Box<dyn Measure + 'a>>);
 
 impl<'a> Measures<'a> {
-    /// Of `run`, without rows so far.
+    /// The measures of `run`, without rows so far.
     pub fn new(run: &'a Run) -> Measures<'a> {
         Measures(kinds().map(|kind| (kind.of)(run)).collect())
     }

@@ -22,7 +22,7 @@ impl Times {
         self.unfinished += u64::from(received_ns.is_none());
     }
 
-    /// Of all together.
+    /// The times of all together.
     pub fn of<'a>(all: impl Iterator<Item = &'a Times>) -> Times {
         let mut sum = Times::default();
         for times in all {

@@ -69,7 +69,7 @@ struct Reader<'a> {
     nodes: BTreeMap<&'a str, NodeId>,
     line_at: &'a dyn Fn(usize) -> usize,
     edges: Vec<Edge>,
-    /// Of the edges.
+    /// Lines of the edges in the file.
     lines: Vec<usize>,
 }
 

@@ -130,7 +130,7 @@ impl AllToAll {
         self.interval.unwrap_or(Span::ZERO)
     }
 
-    /// Of a step among `hosts`.
+    /// Rounds of a step among `hosts`.
     fn rounds(&self, hosts: usize) -> usize {
         match self.pattern {
             Pattern::Direct => 1,
@@ -146,7 +146,7 @@ impl AllToAll {
         }
     }
 
-    /// Of one flow.
+    /// The size of one flow.
     fn flow_size(&self, hosts: usize) -> Bytes {
         match self.pattern {
             Pattern::Direct => self.size,

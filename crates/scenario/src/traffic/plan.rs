@@ -150,7 +150,7 @@ pub fn expected_flows(run: &Run) -> f64 {
 /// The plan of one entry, to which its [`Generator`](super::Generator) adds flows.
 pub struct Plan<'a> {
     run: &'a Run,
-    /// Of the entry.
+    /// The number of the entry.
     index: usize,
     is_for_rack: bool,
     arrivals: Vec<Arrival>,

@@ -108,7 +108,7 @@ struct Asks<'a, 'p> {
     sources: Random,
     servers: Vec<HostId>,
     asked: u64,
-    /// Of the next request of the whole entry.
+    /// The number of the next request of the whole entry.
     number: u64,
     plan: &'a mut Plan<'p>,
 }

@@ -31,11 +31,11 @@ const PLACE_BITS: u32 = u64::BITS - BUCKET_BITS;
 pub(crate) enum Rank {
     /// At a port; two packets cannot arrive there at the same time.
     Arrival(u32),
-    /// Of a port.
+    /// An event of a port's line.
     Line(u32),
     /// An event that a node schedules for itself, in scheduling order.
     Own,
-    /// Of the plan.
+    /// An event of a flow of the plan.
     Flow(u32),
 }
 

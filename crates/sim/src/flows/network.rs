@@ -35,7 +35,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Of packets with `payload` bytes behind `header` bytes.
+    /// A network for packets with `payload` bytes behind `header` bytes.
     pub fn new(
         (payload, header): (u16, u16),
         rounding: Rounding,

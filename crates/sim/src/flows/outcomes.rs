@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 #[derive(Default)]
 struct Cell {
     acked: AtomicI64,
-    /// Of a flow that has not arrived: less than zero by the bytes that have.
+    /// Time of the arrival; of a flow that has not arrived: less than zero by the bytes that have.
     arrived: AtomicI64,
     held: AtomicI64,
     retransmissions: AtomicU32,
@@ -22,7 +22,7 @@ struct Cell {
     path: AtomicU32,
 }
 
-/// Of all flows of a plan.
+/// Outcomes of all flows of a plan.
 pub(crate) struct Outcomes {
     cells: Vec<Cell>,
     /// By flow that waits for others, which are the last of the plan: when it started, as above.
@@ -38,7 +38,7 @@ pub(crate) struct Sent {
 }
 
 impl Outcomes {
-    /// Of so many flows, of which the last `waiting` wait for others.
+    /// Outcomes of so many flows, of which the last `waiting` wait for others.
     pub fn new(flows: usize, waiting: usize) -> Outcomes {
         Outcomes {
             cells: (0..flows).map(|_| Cell::default()).collect(),

@@ -32,7 +32,7 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    /// Of domain `me`, in which nothing has started. `asks`: receivers ask for their flows.
+    /// The starts of domain `me`, in which nothing has started. `asks`: receivers ask for their flows.
     pub fn new(network: Arc<Network>, me: usize, asks: bool) -> Starts {
         Starts {
             request_time: asks.then(|| network.base_rtt() / 2),

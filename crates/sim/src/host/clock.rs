@@ -14,7 +14,7 @@ use onramp_units::{Mono, Sim, Span, Time};
 /// Errors of clocks. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClockErrors {
-    /// Of the hosts' clocks.
+    /// Offsets and drifts of the hosts' clocks.
     pub hosts: Spread,
     /// Standard deviation of a single stamp.
     pub noise: Span,

@@ -68,7 +68,7 @@ pub struct Probing {
 pub struct Group {
     /// Their numbers.
     pub members: Vec<u32>,
-    /// Of the kind of all other hosts.
+    /// Their settings; the kind is that of all other hosts.
     pub hosts: Hosts,
     /// Their law of On-Ramp, if any.
     pub law: Option<onramp_law::Config>,

@@ -14,7 +14,7 @@ pub(crate) struct PerHost<T> {
 }
 
 impl<T> PerHost<T> {
-    /// Of `nodes` nodes with the groups of `config`; `values` are those of the other nodes and of each group.
+    /// Values of `nodes` nodes with the groups of `config`; `values` are those of the other nodes and of each group.
     pub fn new(config: &Config, nodes: usize, values: impl Iterator<Item = T>) -> PerHost<T> {
         let mut places = vec![0; nodes];
         for (place, group) in (1..).zip(&config.groups) {

@@ -74,7 +74,7 @@ pub(crate) struct RttSample {
 
 /// The round-trip times that a domain's congestion controls got within the window.
 pub(crate) struct Rtts {
-    /// Of the window.
+    /// End of the window.
     pub end: Time<Sim>,
     pub delays: Delays,
     /// The first flows of the plan, of which all are kept.

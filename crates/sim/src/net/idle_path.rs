@@ -36,7 +36,7 @@ impl IdlePaths {
         }
     }
 
-    /// Of the line at `port`.
+    /// Rate of the line at `port`.
     pub fn rate(&self, port: u32) -> Rate {
         self.links[port as usize / 2].rate
     }

@@ -7,14 +7,14 @@ use crate::host::kernel::{Incoming, Outgoing};
 use onramp_scenario::{expected_flows, Connections, HostSettings, Run};
 use onramp_units::Bytes;
 
-/// Of any run: tables, packets, the wheel of events, series.
+/// What any run needs: tables, packets, the wheel of events, series.
 const FIXED: f64 = 100e6;
-/// Of a flow of the plan: 130 to 152 B by kind of traffic with 2 to 9.5 million flows (docs/simulator.md),
+/// What a flow of the plan needs: 130 to 152 B by kind of traffic with 2 to 9.5 million flows (docs/simulator.md),
 /// plus a margin while tables grow. Few flows are in progress at the same time.
 const OF_A_FLOW: f64 = 200.0;
 /// Both ends of a finished connection.
 const OF_A_CONNECTION: f64 = (size_of::<Outgoing>() + size_of::<Incoming>()) as f64;
-/// Of a port, in each domain: queues, and packets that wait.
+/// What a port needs in each domain: queues, and packets that wait.
 const OF_A_PORT: f64 = 10_000.0;
 
 /// Approximate upper bound of the memory of a run in `parts` domains.

@@ -25,14 +25,14 @@ pub(super) struct Observer {
     pub simulation: Simulation,
     pub labels: Labels,
     pub warmup: Time<Sim>,
-    /// Of the traffic.
+    /// End of the traffic.
     pub end: Time<Sim>,
     /// The measured host.
     pub host: HostId,
     interval: Span,
     /// Queueing delays.
     pub waits: Vec<Span>,
-    /// Of data packets to the measured host within the window.
+    /// Delays of data packets to the measured host within the window.
     pub delays: Option<Delays>,
     pub series: Series,
     pub at_warmup: Instant,

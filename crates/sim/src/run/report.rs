@@ -25,7 +25,7 @@ pub struct Report {
     result: RunResult,
     requests: Requests,
     observer: Observer,
-    /// Of ports.
+    /// Names of ports.
     names: Vec<String>,
     /// Why the run used one thread although several were available, if it did. Threads are not a result.
     pub why_one_thread: Option<&'static str>,
@@ -197,7 +197,7 @@ fn sim_counters(run: &Run, observer: &Observer) -> SimCounters {
     }
 }
 
-/// Of each long flow of kernel hosts. Its packets are full.
+/// Fraction of packets sent again, by long flow of kernel hosts. Its packets are full.
 fn long_resent(run: &Run, observer: &Observer) -> Vec<f64> {
     if run.host.kind != HostKind::Kernel {
         return Vec::new();

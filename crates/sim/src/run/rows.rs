@@ -54,7 +54,7 @@ impl Labels {
         self.groups.get(host as usize)?.map(i64::from)
     }
 
-    /// Of each flow.
+    /// What results measure of each flow.
     pub fn measured(&self) -> impl Iterator<Item = Measured> + '_ {
         let measured = |label: &Label| self.kinds[label.traffic as usize].measured;
         self.flows.iter().map(measured)

@@ -95,7 +95,7 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// Of `places`, with the network's ports called `names`, from `samples` samples at `times`.
+    /// Series of `places`, with the network's ports called `names`, from `samples` samples at `times`.
     pub fn new(
         simulation: &Simulation,
         places: &[Subject],

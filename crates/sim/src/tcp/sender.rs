@@ -87,7 +87,7 @@ struct Newest {
 #[derive(Debug, Clone, Copy, Default)]
 struct News {
     packets: u32,
-    /// Of the last packet that was sent once.
+    /// Round-trip time of the last packet that was sent once.
     rtt: Option<Span>,
     /// The packet sent last.
     last: Option<Outstanding>,
@@ -106,7 +106,7 @@ pub struct Sender {
     lost: u32,
     window: Window,
     control: Control,
-    /// Of an OR-ACK that the congestion control has not seen.
+    /// One-way delay of an OR-ACK that the congestion control has not seen.
     owd: Option<Span>,
     phase: Phase,
     /// Recovery and loss end when this packet is acknowledged.
@@ -115,7 +115,7 @@ pub struct Sender {
     prior: u32,
     prr_delivered: u32,
     out: u32,
-    /// Of the whole connection, for the delivery rate.
+    /// Packets delivered on the whole connection, and when, for the delivery rate.
     delivered: u64,
     delivered_at: Time<Sim>,
     first_sent_at: Time<Sim>,
@@ -140,7 +140,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Of a connection whose handshake took `handshake`, with nothing to send.
+    /// The sender of a connection whose handshake took `handshake`, with nothing to send.
     pub fn new(
         algorithm: &TcpAlgorithm,
         transport: Arc<Transport>,

@@ -32,7 +32,7 @@ const POOLED: f64 = 4.0;
 const MODERATE: f64 = 1.5;
 /// A path's directions differ by so much that an offset is wrong by its delay at most: so many standard deviations.
 const BOUND: f64 = 3.0;
-/// Of normal errors 0.27 % lie beyond three standard deviations. What lasts is the same in all windows, so whoever is beyond stays
+/// 0.27 % of normal errors lie beyond three standard deviations. What lasts is the same in all windows, so whoever is beyond stays
 /// there: with so much more variance 0.04 % do.
 const LASTS: f64 = 1.4;
 /// Rounds in which the uncertainty of a host's neighbours is added to that of its edges.

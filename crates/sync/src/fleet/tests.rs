@@ -336,7 +336,7 @@ fn followed() -> Vec<Correction> {
     last.map(|published| published.expect("a member")).collect()
 }
 
-/// Of its first window another coordinator has only what one host says, and that is false: no loop contradicts it.
+/// In its first window another coordinator has only what one host says, and that is false: no loop contradicts it.
 #[test]
 fn a_jump_away_from_the_last_coordinator_is_doubted() {
     let followed = followed();

@@ -17,7 +17,7 @@ const LEARNT: usize = 5;
 /// Errors of all hosts, ns, in the middle of the window after the one that was estimated: hosts use
 /// a window's corrections while the next one is measured.
 struct Errors {
-    /// Of a host's fleet time less the fleet's median.
+    /// Errors of a host's fleet time less the fleet's median.
     errors_ns: Vec<f64>,
     /// The same in units of the sigma that the host was told.
     in_sigmas: Vec<f64>,
@@ -169,7 +169,7 @@ fn clocks_that_bend_are_followed_round_the_bend() {
     assert!(bent < 0.5 * straight);
 }
 
-/// Of what differs from the median.
+/// Root mean square of what differs from the median.
 fn rms(times: impl Iterator<Item = i64>) -> f64 {
     let hosts: Vec<(i64, f64)> = times.map(|time| (time, 1.0)).collect();
     let squares = FleetErrors::of(&hosts)

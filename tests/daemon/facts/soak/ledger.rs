@@ -56,11 +56,11 @@ struct Held {
     flows: u32,
     peers: usize,
     descriptors: usize,
-    /// Of the daemon that stays.
+    /// Resident memory of the daemon that stays.
     rss_kib: u64,
-    /// Of the maps and programs that all daemons hold open.
+    /// Memory of the maps and programs that all daemons hold open.
     bpf_kib: u64,
-    /// Of the whole system.
+    /// BPF maps and programs of the whole system.
     maps: usize,
     programs: usize,
 }
@@ -97,11 +97,11 @@ struct Sample {
 #[derive(Default)]
 pub struct Ledger {
     samples: Vec<Sample>,
-    /// Of daemons that have ended.
+    /// Counters of daemons that have ended.
     ended: Counted,
     /// Longest pause that a daemon permits.
     cap_ns: u64,
-    /// Of the flow after each fault.
+    /// Throughput of the flow after each fault.
     mbit_per_s: Vec<f64>,
     /// Segments that neither the switch nor the fault has dropped.
     pub lost: u64,

@@ -60,9 +60,9 @@ pub struct Outcome {
     pub flows: Vec<Flow>,
     /// All requests, by start.
     pub requests: Vec<Request>,
-    /// Of each traffic entry, between warm-up and end.
+    /// Counters of each traffic entry, between warm-up and end.
     pub window: Vec<Counters>,
-    /// Of all, from warm-up until everything had finished.
+    /// Counters of all, from warm-up until everything had finished.
     pub whole: Counters,
     /// Connections opened.
     pub connections: usize,

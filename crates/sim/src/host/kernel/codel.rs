@@ -9,7 +9,7 @@ use crate::host::config::MSS;
 use crate::host::site::Site;
 use onramp_units::{Sim, Span, Time};
 
-/// Of Linux and RFC 8289 §4.2 and §4.3.
+/// Those of Linux and RFC 8289 §4.2 and §4.3.
 const TARGET: Span = Span::from_ms(5);
 const INTERVAL: Span = Span::from_ms(100);
 /// A queue of at most one full packet is not a standing queue.

@@ -47,9 +47,9 @@ struct Open {
     least_rtt: Option<Span>,
 }
 
-/// Of the connections of a domain's hosts.
+/// Rounds of the connections of a domain's hosts.
 pub(crate) struct Rounds {
-    /// Of the window.
+    /// End of the window.
     end: Time<Sim>,
     /// By connection.
     open: HashMap<u32, Open>,

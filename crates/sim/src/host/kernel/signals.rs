@@ -26,7 +26,7 @@ pub(crate) struct Pair {
 /// Time at which a packet left, and the last one-way delay and round-trip time, if both were known.
 type Departure = (Time<Sim>, Option<(Span, Span)>);
 
-/// Of the connections of a domain's hosts.
+/// Signals of the connections of a domain's hosts.
 #[derive(Default)]
 pub(crate) struct Signals {
     /// Packets in flight by connection and sampled byte.

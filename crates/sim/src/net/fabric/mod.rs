@@ -66,7 +66,7 @@ pub(crate) struct InitialState {
     pub seed: u64,
     pub domains: usize,
     pub switch: Switch,
-    /// Of the fastest host.
+    /// Rate of the fastest host.
     pub host_rate: Rate,
     pub int: IntFormat,
     pub wire_times: Arc<[WireTimes]>,

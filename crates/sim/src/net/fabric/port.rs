@@ -103,7 +103,7 @@ impl Port {
 /// A port, as seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortState {
-    /// Of its line.
+    /// Rate of its line.
     pub rate: Rate,
     /// Bytes sent so far.
     pub sent: Bytes,
