@@ -6,28 +6,25 @@
 //! Differs from RFC 8985: no packet overtakes another here, so the reordering window does not
 //! adapt, and a probe that repaired a loss does not reduce the window.
 
+mod delivery;
 mod recovery;
+mod timers;
 
+use self::delivery::Deliveries;
+use self::recovery::{Phase, Repair};
+use self::timers::{Timer, Timers};
 use super::rtt::Rtt;
 use super::Acknowledgement;
 use onramp_cc::tcp::{
-    Acked, Arrival, Control, Device, Pacing, RateSample, Reported, TcpAlgorithm, Window,
-    WindowControl,
+    Acked, Arrival, Control, Device, Pacing, Reported, TcpAlgorithm, Window, WindowControl,
 };
 use onramp_scenario::Transport;
 use onramp_units::{Sim, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A probe waits longer for a lone packet, whose acknowledgement may be delayed: TCP_RTO_MIN.
-const LONE_PROBE: Span = Span::from_ms(200);
-/// TCP_TIMEOUT_MIN: two jiffies of 4 ms.
-const PROBE: Span = Span::from_ms(8);
 /// Duplicates after which nothing is given time to arrive late.
 const DUPLICATES: u32 = 3;
-/// TCP_RTO_MAX.
-const LONGEST_TIMEOUT: Span = Span::from_s(120);
-
 /// Packets handed down at once, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
@@ -59,22 +56,6 @@ struct Outstanding {
     app_limited: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Open,
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Timer {
-    /// What was sent before something delivered may be late, not lost.
-    Reorder,
-    Probe,
-    Retransmit,
-}
-
 /// The packet sent last of those delivered (RACK.xmit_ts, end_seq, rtt).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Newest {
@@ -93,6 +74,26 @@ struct News {
     last: Option<Outstanding>,
 }
 
+/// How much of its window a connection uses.
+#[derive(Debug, Default)]
+struct Usage {
+    /// Most in flight in this window, which ends at that packet.
+    most_in_flight: u32,
+    window_end: u32,
+    /// Nothing could be sent for want of room.
+    is_limited: bool,
+}
+
+impl Usage {
+    /// Linux's tcp_is_cwnd_limited.
+    fn may_grow(&self, window: &Window) -> bool {
+        match window.in_slow_start() {
+            true => window.packets < 2 * self.most_in_flight,
+            false => self.is_limited,
+        }
+    }
+}
+
 /// State of one connection.
 #[derive(Debug)]
 pub struct Sender {
@@ -108,30 +109,12 @@ pub struct Sender {
     control: Control,
     /// One-way delay of an OR-ACK that the congestion control has not seen.
     owd: Option<Span>,
-    phase: Phase,
-    /// Recovery and loss end when this packet is acknowledged.
-    high: u32,
-    /// RFC 6937: RecoverFS, prr_delivered, prr_out.
-    prior: u32,
-    prr_delivered: u32,
-    out: u32,
-    /// Packets delivered on the whole connection, and when, for the delivery rate.
-    delivered: u64,
-    delivered_at: Time<Sim>,
-    first_sent_at: Time<Sim>,
-    /// Too little was sent until this many are delivered.
-    app_limited_until: u64,
+    repair: Repair,
+    deliveries: Deliveries,
     rtt: Rtt,
     newest: Option<Newest>,
-    timer: Option<(Time<Sim>, Timer)>,
-    backoff: u32,
-    /// A probe is to be sent; one is out.
-    probe_due: bool,
-    probing: bool,
-    /// Most in flight in this window, which ends at that packet.
-    most_in_flight: u32,
-    window_end: u32,
-    limited: bool,
+    timers: Timers,
+    usage: Usage,
     /// When something was handed down last.
     last_sent: Time<Sim>,
     /// Since they were forgotten last.
@@ -164,24 +147,12 @@ impl Sender {
             window,
             control,
             owd: None,
-            phase: Phase::Open,
-            high: 0,
-            prior: 0,
-            prr_delivered: 0,
-            out: 0,
-            delivered: 0,
-            delivered_at: Time::ZERO,
-            first_sent_at: Time::ZERO,
-            app_limited_until: 0,
+            repair: Repair::default(),
+            deliveries: Deliveries::default(),
             rtt,
             newest: None,
-            timer: None,
-            backoff: 0,
-            probe_due: false,
-            probing: false,
-            most_in_flight: 0,
-            window_end: 0,
-            limited: false,
+            timers: Timers::default(),
+            usage: Usage::default(),
             last_sent: Time::ZERO,
             retransmissions: 0,
             timeouts: 0,
@@ -244,7 +215,7 @@ impl Sender {
 
     /// Packets that have been delivered.
     pub fn delivered(&self) -> u64 {
-        self.delivered
+        self.deliveries.packets
     }
 
     /// Packets in the network, as far as is known.
@@ -285,7 +256,7 @@ impl Sender {
 
     /// When [`Sender::timer_expired`] is to be called.
     pub fn timer(&self) -> Option<Time<Sim>> {
-        self.timer.map(|(at, _)| at)
+        self.timers.armed.map(|(at, _)| at)
     }
 
     /// What to hand down now, at most `most` packets, if anything may go.
@@ -293,24 +264,30 @@ impl Sender {
         let idle = self.outstanding.is_empty();
         let segment = self.pick(now, most)?;
         self.last_sent = now;
-        self.out += segment.count;
-        self.most_in_flight = self.most_in_flight.max(self.in_flight());
+        self.repair.out += segment.count;
+        self.usage.most_in_flight = self.usage.most_in_flight.max(self.in_flight());
         if segment.again {
             self.retransmissions += segment.count;
         }
-        if idle || segment.again || self.timer.is_none_or(|(_, timer)| timer == Timer::Probe) {
+        if idle
+            || segment.again
+            || self
+                .timers
+                .armed
+                .is_none_or(|(_, timer)| timer == Timer::Probe)
+        {
             self.arm(now);
         }
         Some(segment)
     }
 
     fn pick(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
-        if self.probe_due {
-            self.probe_due = false;
+        if self.timers.probe_due {
+            self.timers.probe_due = false;
             return Some(self.probe(now));
         }
         let room = self.window.packets.saturating_sub(self.in_flight());
-        self.limited = room == 0;
+        self.usage.is_limited = room == 0;
         if room == 0 {
             return None;
         }
@@ -320,7 +297,7 @@ impl Sender {
         }
         let new = most.min(self.total - self.next);
         if new == 0 {
-            self.app_limited_until = self.delivered + u64::from(self.in_flight());
+            self.deliveries.limit(self.in_flight());
             return None;
         }
         Some(self.send_new(now, new))
@@ -328,18 +305,8 @@ impl Sender {
 
     /// A packet as it is sent now.
     fn sending(&mut self, now: Time<Sim>, again: bool) -> Outstanding {
-        if self.outstanding.is_empty() {
-            (self.delivered_at, self.first_sent_at) = (now, now);
-        }
-        Outstanding {
-            sent_at: now,
-            state: State::Sent,
-            again,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent_at: self.first_sent_at,
-            app_limited: self.delivered < self.app_limited_until,
-        }
+        let is_idle = self.outstanding.is_empty();
+        self.deliveries.sending(now, again, is_idle)
     }
 
     fn send_new(&mut self, now: Time<Sim>, count: u32) -> Segment {
@@ -376,7 +343,7 @@ impl Sender {
 
     /// RFC 8985 §7.3: new data if there is any, else the last packet again.
     fn probe(&mut self, now: Time<Sim>) -> Segment {
-        self.probing = true;
+        self.timers.is_probing = true;
         if self.next < self.total {
             return self.send_new(now, 1);
         }
@@ -396,7 +363,7 @@ impl Sender {
         if self.outstanding.is_empty() {
             return None;
         }
-        let was_growing = self.may_grow();
+        let was_growing = self.usage.may_grow(&self.window);
         let (unacked, newest) = (self.unacked, self.newest);
         let arrival = self.arrival(ack);
         let mut news = News::default();
@@ -408,22 +375,19 @@ impl Sender {
             self.rtt.sample(rtt);
         }
         let delivered = news.packets;
-        if delivered > 0 {
-            self.delivered += u64::from(delivered);
-            self.delivered_at = now;
-        }
+        self.deliveries.add(now, delivered);
         if self.unacked > unacked {
-            self.backoff = 0;
-            self.probing = false;
+            self.timers.backoff = 0;
+            self.timers.is_probing = false;
         }
-        if self.unacked >= self.window_end {
-            self.window_end = self.next;
-            self.most_in_flight = self.in_flight() + delivered;
+        if self.unacked >= self.usage.window_end {
+            self.usage.window_end = self.next;
+            self.usage.most_in_flight = self.in_flight() + delivered;
         }
         let lost = self.newest != newest && self.find_losses(now);
         self.change_phase(delivered, lost);
         // tcp_may_raise_cwnd: selective acknowledgements alone raise nothing.
-        let raises = self.unacked > unacked && self.phase != Phase::Recovery;
+        let raises = self.unacked > unacked && self.repair.phase != Phase::Recovery;
         if raises || delivered > 0 && self.control.owns_window() {
             self.grow(now, (ack.marked, arrival), &news, (lost, was_growing));
         }
@@ -553,10 +517,10 @@ impl Sender {
             min_rtt: self.rtt.min.unwrap_or(rtt),
             may_grow,
             in_flight: self.in_flight(),
-            delivered: self.delivered,
+            delivered: self.deliveries.packets,
             lost,
-            repairing: self.phase != Phase::Open,
-            sample: self.rate_sample(now, news),
+            repairing: self.repair.phase != Phase::Open,
+            sample: self.deliveries.sample(now, news.last, self.rtt.min),
             reported: Reported {
                 arrival,
                 owd: self.owd.take(),
@@ -568,31 +532,6 @@ impl Sender {
             },
         };
         self.control.on_ack(&mut self.window, &acked);
-    }
-
-    /// Over the longer of the times in which they were sent and delivered.
-    fn rate_sample(&mut self, now: Time<Sim>, news: &News) -> RateSample {
-        let Some(last) = news.last else {
-            return RateSample::default();
-        };
-        self.first_sent_at = last.sent_at;
-        let interval = (last.sent_at - last.first_sent_at).max(now - last.delivered_at);
-        let packets = (self.delivered - last.delivered) as f64;
-        // Shorter than the shortest round trip: acknowledgements were held back.
-        let valid = self.rtt.min.is_none_or(|min| interval >= min) && interval > Span::ZERO;
-        RateSample {
-            packets_per_s: valid.then(|| packets / interval.as_s_f64()),
-            prior_delivered: last.delivered,
-            app_limited: last.app_limited,
-        }
-    }
-
-    /// Linux's tcp_is_cwnd_limited.
-    fn may_grow(&self) -> bool {
-        match self.window.in_slow_start() {
-            true => self.window.packets < 2 * self.most_in_flight,
-            false => self.limited,
-        }
     }
 }
 

@@ -1,7 +1,46 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
-//! What is lost, and the timers that find it (RFC 8985, RFC 6937, RFC 6298).
+//! What is lost (RFC 8985), and how it is repaired (RFC 6937).
 
 use super::*;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Phase {
+    #[default]
+    Open,
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// The repair of losses.
+#[derive(Debug, Default)]
+pub(super) struct Repair {
+    pub phase: Phase,
+    /// Recovery and loss end when this packet is acknowledged.
+    pub until: u32,
+    /// RFC 6937: RecoverFS, prr_delivered, prr_out.
+    prior: u32,
+    delivered: u32,
+    pub out: u32,
+}
+
+impl Repair {
+    /// Packets that may be sent now: proportional rate reduction, RFC 6937 as Linux has it.
+    fn room(&mut self, pipe: u32, threshold: u32, delivered: u32, newly_lost: bool) -> u32 {
+        self.delivered += delivered;
+        let count = if pipe > threshold {
+            let part = u64::from(self.delivered) * u64::from(threshold);
+            let may = part.div_ceil(u64::from(self.prior.max(1))) as u32;
+            may.saturating_sub(self.out)
+        } else {
+            let conserve = self.delivered.saturating_sub(self.out).max(delivered);
+            let slow_start = u32::from(!newly_lost && delivered > 0);
+            (conserve + slow_start).min(threshold - pipe)
+        };
+        // The first retransmission goes at once.
+        count.max(u32::from(self.out == 0))
+    }
+}
 
 impl Sender {
     /// RFC 8985 §6.2, step 5: whether anything is lost that was not.
@@ -33,12 +72,12 @@ impl Sender {
             }
         }
         self.lost += found;
-        self.timer = first_due.map(|due| (due, Timer::Reorder));
+        self.timers.armed = first_due.map(|due| (due, Timer::Reorder));
         found > 0
     }
 
     pub(super) fn reordering(&self) -> Span {
-        if self.phase != Phase::Open || self.sacked >= DUPLICATES {
+        if self.repair.phase != Phase::Open || self.sacked >= DUPLICATES {
             return Span::ZERO;
         }
         // tcp_rack_reo_wnd: at most the smoothed round-trip time.
@@ -48,106 +87,29 @@ impl Sender {
     }
 
     pub(super) fn change_phase(&mut self, delivered: u32, newly_lost: bool) {
-        if self.phase != Phase::Open && self.unacked >= self.high {
-            if self.phase == Phase::Recovery && !self.control.owns_window() {
+        if self.repair.phase != Phase::Open && self.unacked >= self.repair.until {
+            if self.repair.phase == Phase::Recovery && !self.control.owns_window() {
                 self.window.packets = self.window.slow_start_below;
             }
-            self.phase = Phase::Open;
+            self.repair.phase = Phase::Open;
         }
-        if self.phase == Phase::Open && self.lost > 0 {
-            self.phase = Phase::Recovery;
-            self.high = self.next;
-            (self.prior, self.prr_delivered, self.out) = (self.window.packets, 0, 0);
+        if self.repair.phase == Phase::Open && self.lost > 0 {
+            self.repair = Repair {
+                phase: Phase::Recovery,
+                until: self.next,
+                prior: self.window.packets,
+                ..Repair::default()
+            };
             self.window.slow_start_below = self.control.on_loss(&self.window);
             let in_flight = self.in_flight();
             self.control
-                .repairing_from(in_flight, self.delivered, &mut self.window);
+                .repairing_from(in_flight, self.deliveries.packets, &mut self.window);
         }
-        if self.phase == Phase::Recovery && !self.control.owns_window() {
-            self.reduce(delivered, newly_lost);
+        if self.repair.phase == Phase::Recovery && !self.control.owns_window() {
+            let pipe = self.in_flight();
+            let threshold = self.window.slow_start_below;
+            let room = self.repair.room(pipe, threshold, delivered, newly_lost);
+            self.window.packets = pipe + room;
         }
-    }
-
-    /// Proportional rate reduction, RFC 6937 as Linux has it.
-    pub(super) fn reduce(&mut self, delivered: u32, newly_lost: bool) {
-        let threshold = self.window.slow_start_below;
-        self.prr_delivered += delivered;
-        let pipe = self.in_flight();
-        let count = if pipe > threshold {
-            let part = u64::from(self.prr_delivered) * u64::from(threshold);
-            let may = part.div_ceil(u64::from(self.prior.max(1))) as u32;
-            may.saturating_sub(self.out)
-        } else {
-            let conserve = self.prr_delivered.saturating_sub(self.out).max(delivered);
-            let slow_start = u32::from(!newly_lost && delivered > 0);
-            (conserve + slow_start).min(threshold - pipe)
-        };
-        // The first retransmission goes at once.
-        self.window.packets = pipe + count.max(u32::from(self.out == 0));
-    }
-
-    /// The timer is due: afterwards there may be something to send.
-    pub fn timer_expired(&mut self, now: Time<Sim>) {
-        let Some((_, timer)) = self.timer.take() else {
-            return;
-        };
-        match timer {
-            Timer::Reorder => {
-                let lost = self.find_losses(now);
-                self.change_phase(0, lost);
-                self.arm(now);
-            }
-            Timer::Probe => {
-                self.probe_due = true;
-                self.probing = true;
-                self.arm(now);
-            }
-            Timer::Retransmit => self.time_out(now),
-        }
-    }
-
-    /// RFC 6298 §5.5 and RFC 5681 §3.1: everything counts as lost.
-    pub(super) fn time_out(&mut self, now: Time<Sim>) {
-        self.timeouts += 1;
-        self.backoff += 1;
-        if self.phase != Phase::Loss {
-            self.window.slow_start_below = self.control.on_loss(&self.window);
-        }
-        self.control.on_timeout();
-        self.window.packets = 1;
-        for packet in &mut self.outstanding {
-            if packet.state == State::Sent {
-                packet.state = State::Lost;
-                self.lost += 1;
-            }
-        }
-        self.phase = Phase::Loss;
-        self.high = self.next;
-        self.probe_due = false;
-        self.arm(now);
-    }
-
-    pub(super) fn arm(&mut self, now: Time<Sim>) {
-        if self.outstanding.is_empty() {
-            self.timer = None;
-            return;
-        }
-        if self.timer.is_some_and(|(_, timer)| timer == Timer::Reorder) {
-            return;
-        }
-        let timeout = self.rtt.timeout(self.transport.min_rto) * (1i64 << self.backoff.min(16));
-        let timeout = timeout.min(LONGEST_TIMEOUT);
-        let may_probe = self.phase == Phase::Open && self.sacked == 0 && !self.probing;
-        self.timer = Some(match self.rtt.smoothed.filter(|_| may_probe) {
-            Some(smoothed) => {
-                let extra = if self.outstanding.len() == 1 {
-                    LONE_PROBE
-                } else {
-                    PROBE
-                };
-                (now + (smoothed * 2 + extra).min(timeout), Timer::Probe)
-            }
-            None => (now + timeout, Timer::Retransmit),
-        });
     }
 }

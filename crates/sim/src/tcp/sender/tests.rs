@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Facts about the sending end, in virtual time.
 
+use super::timers::PROBE;
 use super::*;
 use onramp_cc::tcp::reno;
 use proptest::prelude::*;
