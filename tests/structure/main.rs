@@ -10,6 +10,7 @@
 mod licences;
 mod machine;
 mod mathematics;
+mod pages;
 mod rooms;
 mod sizes;
 mod sources;
@@ -118,4 +119,14 @@ fn every_source_names_its_licence() {
         "run tools/spdx:\n{}",
         lacking.join("\n")
     );
+}
+
+#[test]
+fn files_that_pages_name_exist() {
+    let others = ["fuzz", "figures", "deploy", "examples", "scenarios"];
+    let folders: Vec<&str> = FOLDERS.iter().chain(&others).copied().collect();
+    let files = sources_in(&folders, &pages::EXTENSIONS).into_iter();
+    let files: Vec<String> = files.map(|file| file.path).collect();
+    let missing = pages::missing(&sources_in(&["docs"], &["md"]), &files);
+    assert!(missing.is_empty(), "no such files:\n{}", missing.join("\n"));
 }
