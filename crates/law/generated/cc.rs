@@ -37,6 +37,62 @@ pub struct RapidCfg {
     /// that may be in flight: the window, which is the sender's
     pub cap_packets: u32,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_rapid_cfg"][::std::mem::size_of::<RapidCfg>() - 80usize];
+    ["Alignment of onr_rapid_cfg"][::std::mem::align_of::<RapidCfg>() - 8usize];
+    [
+        "Offset of field: onr_rapid_cfg::min_rate",
+    ][::std::mem::offset_of!(RapidCfg, min_rate) - 0usize];
+    [
+        "Offset of field: onr_rapid_cfg::max_rate",
+    ][::std::mem::offset_of!(RapidCfg, max_rate) - 8usize];
+    [
+        "Offset of field: onr_rapid_cfg::tau_ns",
+    ][::std::mem::offset_of!(RapidCfg, tau_ns) - 16usize];
+    [
+        "Offset of field: onr_rapid_cfg::fall_q16",
+    ][::std::mem::offset_of!(RapidCfg, fall_q16) - 24usize];
+    [
+        "Offset of field: onr_rapid_cfg::spread_q16",
+    ][::std::mem::offset_of!(RapidCfg, spread_q16) - 28usize];
+    [
+        "Offset of field: onr_rapid_cfg::start_spread_q16",
+    ][::std::mem::offset_of!(RapidCfg, start_spread_q16) - 32usize];
+    [
+        "Offset of field: onr_rapid_cfg::each",
+    ][::std::mem::offset_of!(RapidCfg, each) - 36usize];
+    [
+        "Offset of field: onr_rapid_cfg::gamma",
+    ][::std::mem::offset_of!(RapidCfg, gamma) - 40usize];
+    [
+        "Offset of field: onr_rapid_cfg::patience",
+    ][::std::mem::offset_of!(RapidCfg, patience) - 44usize];
+    [
+        "Offset of field: onr_rapid_cfg::packet_bytes",
+    ][::std::mem::offset_of!(RapidCfg, packet_bytes) - 48usize];
+    [
+        "Offset of field: onr_rapid_cfg::least_run",
+    ][::std::mem::offset_of!(RapidCfg, least_run) - 52usize];
+    [
+        "Offset of field: onr_rapid_cfg::least_rise_ns",
+    ][::std::mem::offset_of!(RapidCfg, least_rise_ns) - 56usize];
+    [
+        "Offset of field: onr_rapid_cfg::spike_rise_ns",
+    ][::std::mem::offset_of!(RapidCfg, spike_rise_ns) - 60usize];
+    [
+        "Offset of field: onr_rapid_cfg::spike_fall_ns",
+    ][::std::mem::offset_of!(RapidCfg, spike_fall_ns) - 64usize];
+    [
+        "Offset of field: onr_rapid_cfg::passes",
+    ][::std::mem::offset_of!(RapidCfg, passes) - 68usize];
+    [
+        "Offset of field: onr_rapid_cfg::standing_ns",
+    ][::std::mem::offset_of!(RapidCfg, standing_ns) - 72usize];
+    [
+        "Offset of field: onr_rapid_cfg::cap_packets",
+    ][::std::mem::offset_of!(RapidCfg, cap_packets) - 76usize];
+};
 /// Packets that one acknowledgement reported, with the sum of their gaps.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
@@ -45,6 +101,20 @@ pub struct RapidEntry {
     pub send_ns: u32,
     pub receive_ns: u32,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_rapid_entry"][::std::mem::size_of::<RapidEntry>() - 12usize];
+    ["Alignment of onr_rapid_entry"][::std::mem::align_of::<RapidEntry>() - 4usize];
+    [
+        "Offset of field: onr_rapid_entry::packets",
+    ][::std::mem::offset_of!(RapidEntry, packets) - 0usize];
+    [
+        "Offset of field: onr_rapid_entry::send_ns",
+    ][::std::mem::offset_of!(RapidEntry, send_ns) - 4usize];
+    [
+        "Offset of field: onr_rapid_entry::receive_ns",
+    ][::std::mem::offset_of!(RapidEntry, receive_ns) - 8usize];
+};
 /** The entries of a stream, in order. Their sums are kept, so that the end of a stream in which the receiver has not waited
  needs no pass over them.*/
 #[repr(C)]
@@ -87,6 +157,29 @@ impl RapidStream {
         self.least_ns
     }
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_rapid_stream"][::std::mem::size_of::<RapidStream>() - 2912usize];
+    ["Alignment of onr_rapid_stream"][::std::mem::align_of::<RapidStream>() - 8usize];
+    [
+        "Offset of field: onr_rapid_stream::count",
+    ][::std::mem::offset_of!(RapidStream, count) - 0usize];
+    [
+        "Offset of field: onr_rapid_stream::ended",
+    ][::std::mem::offset_of!(RapidStream, ended) - 4usize];
+    [
+        "Offset of field: onr_rapid_stream::entries",
+    ][::std::mem::offset_of!(RapidStream, entries) - 8usize];
+    [
+        "Offset of field: onr_rapid_stream::sent_ns",
+    ][::std::mem::offset_of!(RapidStream, sent_ns) - 2888usize];
+    [
+        "Offset of field: onr_rapid_stream::delay_ns",
+    ][::std::mem::offset_of!(RapidStream, delay_ns) - 2896usize];
+    [
+        "Offset of field: onr_rapid_stream::least_ns",
+    ][::std::mem::offset_of!(RapidStream, least_ns) - 2904usize];
+};
 impl Default for RapidStream {
     fn default() -> Self {
         let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
@@ -252,6 +345,73 @@ impl Rapid {
         self.last_estimate
     }
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_rapid"][::std::mem::size_of::<Rapid>() - 144usize];
+    ["Alignment of onr_rapid"][::std::mem::align_of::<Rapid>() - 8usize];
+    ["Offset of field: onr_rapid::rate"][::std::mem::offset_of!(Rapid, rate) - 0usize];
+    [
+        "Offset of field: onr_rapid::sending_rate",
+    ][::std::mem::offset_of!(Rapid, sending_rate) - 8usize];
+    [
+        "Offset of field: onr_rapid::gap_ns",
+    ][::std::mem::offset_of!(Rapid, gap_ns) - 16usize];
+    [
+        "Offset of field: onr_rapid::first",
+    ][::std::mem::offset_of!(Rapid, first) - 24usize];
+    [
+        "Offset of field: onr_rapid::in_start",
+    ][::std::mem::offset_of!(Rapid, in_start) - 28usize];
+    ["Offset of field: onr_rapid::each"][::std::mem::offset_of!(Rapid, each) - 32usize];
+    [
+        "Offset of field: onr_rapid::has_spike",
+    ][::std::mem::offset_of!(Rapid, has_spike) - 36usize];
+    ["Offset of field: onr_rapid::sum"][::std::mem::offset_of!(Rapid, sum) - 40usize];
+    [
+        "Offset of field: onr_rapid::lasted_ns",
+    ][::std::mem::offset_of!(Rapid, lasted_ns) - 48usize];
+    [
+        "Offset of field: onr_rapid::estimates",
+    ][::std::mem::offset_of!(Rapid, estimates) - 56usize];
+    [
+        "Offset of field: onr_rapid::absent",
+    ][::std::mem::offset_of!(Rapid, absent) - 60usize];
+    [
+        "Offset of field: onr_rapid::stream_rtt_ns",
+    ][::std::mem::offset_of!(Rapid, stream_rtt_ns) - 64usize];
+    [
+        "Offset of field: onr_rapid::window_rtt_ns",
+    ][::std::mem::offset_of!(Rapid, window_rtt_ns) - 72usize];
+    [
+        "Offset of field: onr_rapid::before_rtt_ns",
+    ][::std::mem::offset_of!(Rapid, before_rtt_ns) - 80usize];
+    [
+        "Offset of field: onr_rapid::window_ns",
+    ][::std::mem::offset_of!(Rapid, window_ns) - 88usize];
+    [
+        "Offset of field: onr_rapid::sent_ns",
+    ][::std::mem::offset_of!(Rapid, sent_ns) - 96usize];
+    [
+        "Offset of field: onr_rapid::arrived_ns",
+    ][::std::mem::offset_of!(Rapid, arrived_ns) - 104usize];
+    ["Offset of field: onr_rapid::last"][::std::mem::offset_of!(Rapid, last) - 112usize];
+    [
+        "Offset of field: onr_rapid::has_last",
+    ][::std::mem::offset_of!(Rapid, has_last) - 116usize];
+    [
+        "Offset of field: onr_rapid::number",
+    ][::std::mem::offset_of!(Rapid, number) - 120usize];
+    [
+        "Offset of field: onr_rapid::is_broken",
+    ][::std::mem::offset_of!(Rapid, is_broken) - 124usize];
+    [
+        "Offset of field: onr_rapid::is_limited",
+    ][::std::mem::offset_of!(Rapid, is_limited) - 128usize];
+    ["Offset of field: onr_rapid::seen"][::std::mem::offset_of!(Rapid, seen) - 132usize];
+    [
+        "Offset of field: onr_rapid::last_estimate",
+    ][::std::mem::offset_of!(Rapid, last_estimate) - 136usize];
+};
 #[repr(u32)]
 /// What an arrival led to.
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
@@ -309,6 +469,32 @@ pub struct RapidArrival {
     pub arrived_ns: u64,
     pub rtt_ns: u64,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_rapid_arrival"][::std::mem::size_of::<RapidArrival>() - 40usize];
+    ["Alignment of onr_rapid_arrival"][::std::mem::align_of::<RapidArrival>() - 8usize];
+    [
+        "Offset of field: onr_rapid_arrival::number",
+    ][::std::mem::offset_of!(RapidArrival, number) - 0usize];
+    [
+        "Offset of field: onr_rapid_arrival::are_all",
+    ][::std::mem::offset_of!(RapidArrival, are_all) - 4usize];
+    [
+        "Offset of field: onr_rapid_arrival::is_limited",
+    ][::std::mem::offset_of!(RapidArrival, is_limited) - 8usize];
+    [
+        "Offset of field: onr_rapid_arrival::next",
+    ][::std::mem::offset_of!(RapidArrival, next) - 12usize];
+    [
+        "Offset of field: onr_rapid_arrival::sent_ns",
+    ][::std::mem::offset_of!(RapidArrival, sent_ns) - 16usize];
+    [
+        "Offset of field: onr_rapid_arrival::arrived_ns",
+    ][::std::mem::offset_of!(RapidArrival, arrived_ns) - 24usize];
+    [
+        "Offset of field: onr_rapid_arrival::rtt_ns",
+    ][::std::mem::offset_of!(RapidArrival, rtt_ns) - 32usize];
+};
 unsafe extern "C" {
     /// A packet has arrived. Those of earlier streams than the first of the present kind only end a gap.
     #[link_name = "onr_rapid_arrived__extern"]
@@ -327,6 +513,15 @@ pub struct TbtcpCfg {
     /// packets that a mark takes, the divisor of the switch's curve (section 6.2); at least 1
     pub k: u32,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_tbtcp_cfg"][::std::mem::size_of::<TbtcpCfg>() - 8usize];
+    ["Alignment of onr_tbtcp_cfg"][::std::mem::align_of::<TbtcpCfg>() - 4usize];
+    [
+        "Offset of field: onr_tbtcp_cfg::eta_per_mille",
+    ][::std::mem::offset_of!(TbtcpCfg, eta_per_mille) - 0usize];
+    ["Offset of field: onr_tbtcp_cfg::k"][::std::mem::offset_of!(TbtcpCfg, k) - 4usize];
+};
 unsafe extern "C" {
     /// The window after an acknowledgement that echoes so many marks.
     #[link_name = "onr_tbtcp_cut__extern"]
@@ -382,6 +577,50 @@ pub struct TimelyCfg {
     /// that may be in flight: the window, which is the sender's
     pub cap_packets: u32,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_timely_cfg"][::std::mem::size_of::<TimelyCfg>() - 64usize];
+    ["Alignment of onr_timely_cfg"][::std::mem::align_of::<TimelyCfg>() - 8usize];
+    [
+        "Offset of field: onr_timely_cfg::delta",
+    ][::std::mem::offset_of!(TimelyCfg, delta) - 0usize];
+    [
+        "Offset of field: onr_timely_cfg::min_rate",
+    ][::std::mem::offset_of!(TimelyCfg, min_rate) - 8usize];
+    [
+        "Offset of field: onr_timely_cfg::max_rate",
+    ][::std::mem::offset_of!(TimelyCfg, max_rate) - 16usize];
+    [
+        "Offset of field: onr_timely_cfg::t_low_ns",
+    ][::std::mem::offset_of!(TimelyCfg, t_low_ns) - 24usize];
+    [
+        "Offset of field: onr_timely_cfg::t_high_ns",
+    ][::std::mem::offset_of!(TimelyCfg, t_high_ns) - 28usize];
+    [
+        "Offset of field: onr_timely_cfg::min_rtt_ns",
+    ][::std::mem::offset_of!(TimelyCfg, min_rtt_ns) - 32usize];
+    [
+        "Offset of field: onr_timely_cfg::beta_q16",
+    ][::std::mem::offset_of!(TimelyCfg, beta_q16) - 36usize];
+    [
+        "Offset of field: onr_timely_cfg::alpha_q16",
+    ][::std::mem::offset_of!(TimelyCfg, alpha_q16) - 40usize];
+    [
+        "Offset of field: onr_timely_cfg::hai_falls",
+    ][::std::mem::offset_of!(TimelyCfg, hai_falls) - 44usize];
+    [
+        "Offset of field: onr_timely_cfg::hai_steps",
+    ][::std::mem::offset_of!(TimelyCfg, hai_steps) - 48usize];
+    [
+        "Offset of field: onr_timely_cfg::hai_low",
+    ][::std::mem::offset_of!(TimelyCfg, hai_low) - 52usize];
+    [
+        "Offset of field: onr_timely_cfg::segment_bytes",
+    ][::std::mem::offset_of!(TimelyCfg, segment_bytes) - 56usize];
+    [
+        "Offset of field: onr_timely_cfg::cap_packets",
+    ][::std::mem::offset_of!(TimelyCfg, cap_packets) - 60usize];
+};
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Timely {
@@ -430,6 +669,27 @@ impl Timely {
         self.least_ns
     }
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of onr_timely"][::std::mem::size_of::<Timely>() - 32usize];
+    ["Alignment of onr_timely"][::std::mem::align_of::<Timely>() - 8usize];
+    ["Offset of field: onr_timely::rate"][::std::mem::offset_of!(Timely, rate) - 0usize];
+    [
+        "Offset of field: onr_timely::difference",
+    ][::std::mem::offset_of!(Timely, difference) - 8usize];
+    [
+        "Offset of field: onr_timely::prev_rtt_ns",
+    ][::std::mem::offset_of!(Timely, prev_rtt_ns) - 16usize];
+    [
+        "Offset of field: onr_timely::falls",
+    ][::std::mem::offset_of!(Timely, falls) - 20usize];
+    [
+        "Offset of field: onr_timely::acked",
+    ][::std::mem::offset_of!(Timely, acked) - 24usize];
+    [
+        "Offset of field: onr_timely::least_ns",
+    ][::std::mem::offset_of!(Timely, least_ns) - 28usize];
+};
 unsafe extern "C" {
     /// Begins with a rate.
     #[link_name = "onr_timely_begin__extern"]

@@ -78,8 +78,6 @@ fn safe(raw: &str) -> String {
             Item::Struct(state) if changed.0.contains(&state.ident) => of_state(state),
             // Those of law/types.h.
             Item::Type(name) if integer(&name.ident.to_string()).is_some() => vec![],
-            // Assertions of sizes and offsets, which a reader of the file does not need.
-            Item::Const(assertion) if assertion.ident == "_" => vec![],
             other => vec![other],
         })
         .collect();
@@ -150,16 +148,45 @@ fn of_state(mut state: ItemStruct) -> Vec<Item> {
 /// Gives all items names of Rust: `onr_timely_cfg` is `TimelyCfg`, `onr_timely_sample` is `timely_sample`, `u64_` is `u64`.
 struct Names(BTreeSet<Ident>);
 
+impl Names {
+    /// The name in Rust, if it is another one.
+    fn of(&self, name: &str) -> Option<String> {
+        let words = name.strip_prefix("onr_");
+        let is_type = self.0.iter().any(|known| known == name);
+        integer(name).map(str::to_owned).or_else(|| {
+            words.map(|words| {
+                if is_type {
+                    camel(words)
+                } else {
+                    words.to_owned()
+                }
+            })
+        })
+    }
+}
+
 impl VisitMut for Names {
     fn visit_ident_mut(&mut self, ident: &mut Ident) {
-        let text = ident.to_string();
-        let new = match (integer(&text), text.strip_prefix("onr_")) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(words)) if self.0.contains(ident) => camel(words),
-            (None, Some(words)) => words.to_owned(),
-            (None, None) => return,
-        };
-        *ident = Ident::new(&new, ident.span());
+        if let Some(name) = self.of(&ident.to_string()) {
+            *ident = Ident::new(&name, ident.span());
+        }
+    }
+
+    /// `offset_of!(onr_timely_cfg, delta)`, in the assertions that Rust's layout is C's.
+    fn visit_macro_mut(&mut self, call: &mut syn::Macro) {
+        let text = call.tokens.to_string();
+        let words = text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
+        let renamed = words.map(|word| {
+            let name = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_');
+            match self.of(name) {
+                Some(new) => new + &word[name.len()..],
+                None => word.to_owned(),
+            }
+        });
+        call.tokens = renamed
+            .collect::<String>()
+            .parse()
+            .expect("other names are tokens, too");
     }
 
     fn visit_variant_mut(&mut self, variant: &mut syn::Variant) {
