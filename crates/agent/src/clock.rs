@@ -13,7 +13,7 @@ use crate::config::{ClockOptions, Configuration, Daemon, Given};
 use crate::fleet::{self, Part};
 use crate::metrics::{self, Snapshot};
 use crate::notify::Notifier;
-use crate::server::{asked, block_signals, json, wait, Asked, Door};
+use crate::server::{asked, block_signals, json, wait, Asked, OwnDoor};
 
 /// Time between two signs of life for systemd.
 const BEAT_MS: u16 = 1_000;
@@ -37,7 +37,7 @@ pub fn run(options: &ClockOptions) -> Result<()> {
     capabilities::keep_only(capabilities::of_clock(config.fleet.discipline))?;
     let signals = block_signals()?;
     let part = Arc::new(fleet::join(&config, None)?);
-    let door = Door::open(&socket)?;
+    let door = OwnDoor::open(socket)?;
     if let Some(address) = config.metrics {
         let part = Arc::downgrade(&part);
         metrics::serve(address, move || {
@@ -73,7 +73,6 @@ pub fn run(options: &ClockOptions) -> Result<()> {
         }
     };
     notifier.stopping();
-    let _ = std::fs::remove_file(&socket);
     outcome
 }
 

@@ -42,7 +42,7 @@ use crate::notify::Notifier;
 use crate::peers::Peers;
 use crate::port::OrackPort;
 use crate::rules::{rules, tell_missing};
-use crate::server::{asked, block_signals, json, wait, Asked, Door};
+use crate::server::{asked, block_signals, json, wait, Asked, Door, OwnDoor};
 use crate::silence::Silence;
 use crate::source::Source;
 use crate::trace::Trace;
@@ -103,7 +103,10 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     let (sockets, doors) = Sockets::open(netns, &paths)?;
     let _port = OrackPort::bind();
     let clock = config.clock_source()?;
-    let clock_door = ClockDoor::open(&clock, netns)?;
+    let clock_door = clock
+        .part()
+        .map(|_| OwnDoor::open(clock_socket_path(netns)))
+        .transpose()?;
     serve_metrics(&config, &clock, sockets.first())?;
     tell_missing(&config.classes);
     let mut daemon = Daemon::new(options.0.clone(), config, (keys, peers), sockets, clock)?;
@@ -111,7 +114,7 @@ pub fn run(options: &AgentOptions) -> Result<()> {
     daemon.pace();
     daemon.warn_of_lacks();
     daemon.notifier.ready(&daemon.summary());
-    let outcome = daemon.serve(&signals, &doors, clock_door.as_ref().map(|door| &door.door));
+    let outcome = daemon.serve(&signals, &doors, clock_door.as_deref());
     daemon.notifier.stopping();
     daemon.end_trace();
     drop(clock_door);
@@ -153,30 +156,6 @@ fn refuse_second(paths: &[PathBuf]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where `onramp clock` asks a daemon that synchronises clocks. The socket goes with it.
-struct ClockDoor {
-    door: Door,
-    path: PathBuf,
-}
-
-impl ClockDoor {
-    /// None for a clock that others synchronise.
-    fn open(clock: &Source, netns: u64) -> Result<Option<Self>> {
-        if clock.part().is_none() {
-            return Ok(None);
-        }
-        let path = clock_socket_path(netns);
-        let door = Door::open(&path)?;
-        Ok(Some(Self { door, path }))
-    }
-}
-
-impl Drop for ClockDoor {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path); // the next daemon replaces what stays
-    }
 }
 
 /// The devices to attach to, all of which the configuration fits and no other daemon has.

@@ -3,6 +3,7 @@
 use std::{
     fs::Permissions,
     io::{self, Read, Write},
+    ops::Deref,
     os::{
         fd::{AsFd, BorrowedFd},
         unix::{
@@ -79,6 +80,37 @@ pub struct Door {
     asked: Receiver<Question>,
     /// Readable while a request waits.
     bell: Arc<EventFd>,
+}
+
+/// One whose socket goes with it: nobody renames it.
+pub struct OwnDoor {
+    door: Door,
+    path: PathBuf,
+}
+
+impl OwnDoor {
+    /// As [`Door::open`].
+    ///
+    /// # Errors
+    /// The socket cannot be bound.
+    pub fn open(path: PathBuf) -> Result<OwnDoor> {
+        let door = Door::open(&path)?;
+        Ok(OwnDoor { door, path })
+    }
+}
+
+impl Deref for OwnDoor {
+    type Target = Door;
+
+    fn deref(&self) -> &Door {
+        &self.door
+    }
+}
+
+impl Drop for OwnDoor {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path); // the next daemon replaces what stays
+    }
 }
 
 struct Question {

@@ -63,7 +63,7 @@ impl Cc {
 
     /// Whether `onramp cc load` gives it to Linux.
     pub fn is_loaded_by_us(self) -> bool {
-        self.in_kernel(&Tuning::default()).is_some()
+        matches!(self, Cc::Kernel(entry) if matches!(entry.linux, tcp::Linux::Loads(_)))
     }
 
     /// The configuration that its program for Linux gets, with these parameters, if `onramp cc load` gives it to Linux.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+use super::US;
 use crate::cc::*;
 use proptest::prelude::*;
-
-const US: u32 = 1_000;
 
 #[test]
 fn a_mark_takes_k_packets_but_at_most_half_and_leaves_two() {

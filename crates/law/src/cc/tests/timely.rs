@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
+use super::{MBIT, Q16, US};
 use crate::cc::*;
 use proptest::prelude::*;
 
 const SEGMENT: u64 = 16_000;
-const US: u32 = 1_000;
-/// Bytes a second.
-const MBIT: u64 = 125_000;
-const Q16: f64 = 65_536.0;
 
 /// The paper's parameters for 10 Gbit/s.
 fn paper() -> TimelyCfg {
