@@ -6,9 +6,9 @@
 #include "abi.h"
 
 /* An operation is 64-bit words: what, then its arguments; RESULT is written back. */
-enum { SENT = 0, ORACK = 1, ARRIVED = 2, MAY_GO = 3, TOLD = 4 };
+enum { SENT = 0, ORACK = 1, ARRIVED = 2, MAY_GO = 3, PATH = 4 };
 enum { WHAT, NOW_NS, SEQ, LEN, RX_NS, REC_SENT_NS, REC_MARK, REC_SEQ, REC_LEN, RESULT, WORDS };
-enum { LEAST_NS = REC_SENT_NS, AHEAD_NS = REC_MARK, HINT = REC_SEQ }; /* of TOLD */
+enum { LEAST_NS = REC_SENT_NS, AHEAD_NS = REC_MARK, HINT = REC_SEQ }; /* of PATH */
 
 /* Writer: this program, and the test when a flow begins. Reader: the test. */
 struct {
@@ -52,8 +52,8 @@ int lawtest_step(s64 *op)
 	case MAY_GO:
 		result = onr_may_go(cfg, &ctl->law, now_ns);
 		break;
-	case TOLD:
-		onr_level_told(&ctl->law, op[LEAST_NS], op[AHEAD_NS], op[HINT]);
+	case PATH:
+		onr_level_set_path(&ctl->law, op[LEAST_NS], op[AHEAD_NS], op[HINT]);
 		break;
 	}
 	bpf_spin_unlock(&ctl->lock);

@@ -20,7 +20,7 @@ struct peer_sample {
 /* The window of the minima has ended. */
 static __always_inline void peer_window(struct onr_peer *p, s64 now)
 {
-	onr_least_turn(&p->least, now);
+	onr_least_roll(&p->least, now);
 	__builtin_memset(&p->wire, 0, sizeof(p->wire));
 }
 
@@ -167,7 +167,7 @@ static __always_inline bool feed_law(const struct sample *s, u32 id, struct onr_
 		ctl->law.threshold_ns = threshold_ns;
 		ctl->law.sooner_q16 = sooner_q16;
 		guard_ns = ctl->law.guard_threshold_ns;
-		onr_level_told(&ctl->law, least_ns, fleet_ahead_ns, s->hint);
+		onr_level_set_path(&ctl->law, least_ns, fleet_ahead_ns, s->hint);
 		was_free = ctl->law.free;
 		verdict = onr_records_orack(&cfg.law, &ctl->law, &ctl->records, s->seq, now,
 					    rx_mono_ns);

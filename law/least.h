@@ -31,7 +31,7 @@ ONR_FN int onr_least_ends(const struct onr_least *least, s64 now_ns)
 }
 
 /* Another window begins. One without samples behind it leaves nothing. */
-ONR_FN void onr_least_turn(struct onr_least *least, s64 now_ns)
+ONR_FN void onr_least_roll(struct onr_least *least, s64 now_ns)
 {
 	s64 age_ns = onr_sub(now_ns, least->window_mono_ns);
 

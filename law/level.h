@@ -31,6 +31,8 @@
 #define ONR_LEVEL_FOREIGN 28u     /* of 31: more managed bytes than that are everything */
 #define ONR_LEVEL_FEW 8u          /* of 31: so few managed bytes that the decision is quick */
 #define ONR_LEVEL_HERE 6u         /* of 8: a line used less is not the bottleneck */
+#define ONR_LEVEL_PATIENCE 20u    /* tau / 2: held in vain for so long, a flow is let go */
+#define ONR_LEVEL_LEAST_PATIENCE 3u
 #define ONR_LEVEL_TRIES 6         /* most doublings of the time between two trials */
 #define ONR_LEVEL_SETTLED 50      /* tau: held so long, the trials begin anew */
 
@@ -45,7 +47,7 @@ ONR_FN s32 onr_level_short(s64 ns)
 
 /* What comes with an OR-ACK besides the sample: the peer's least delay (ONR_NO_OWD: not known), fleet
  * time less mono, and the receiver's bits. The caller has it, and calls this before onr_orack_arrived. */
-ONR_FN void onr_level_told(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_ns, u32 hint)
+ONR_FN void onr_level_set_path(struct onr_flow *flow, s64 least_ns, s64 fleet_ahead_ns, u32 hint)
 {
 	flow->least_ns = least_ns == ONR_NO_OWD ? 0 : onr_level_short(least_ns);
 	flow->fleet_ahead_ns = fleet_ahead_ns;
@@ -191,7 +193,7 @@ ONR_FN u64 onr_level_rate(const struct onr_cfg *cfg, const struct onr_flow *flow
 }
 
 /* Rule 7. The flow is held, or let go, from now on. */
-ONR_FN void onr_level_turn(struct onr_flow *flow, int free, s64 now_ns)
+ONR_FN void onr_level_set_free(struct onr_flow *flow, int free, s64 now_ns)
 {
 	flow->free = (u8)free;
 	flow->mode_mono_ns = now_ns;
@@ -208,7 +210,18 @@ ONR_FN void onr_level_judge_free(const struct onr_cfg *cfg, struct onr_flow *flo
 
 	if (flow->owd_avg_ns <= onr_sub(flow->level_ns, onr_level_wire_ns(cfg, 4)) ||
 	    now / period_ns != then / period_ns)
-		onr_level_turn(flow, 0, now_ns);
+		onr_level_set_free(flow, 0, now_ns);
+}
+
+/* Rule 7. How long a flow is held in vain. What fills the port after a trial or two is no burst: each further
+ * trial that ends so is half as long. */
+ONR_FN s64 onr_level_patience_ns(const struct onr_cfg *cfg, const struct onr_flow *flow)
+{
+	u32 halves = onr_hint_managed(flow->hint) <= ONR_LEVEL_FEW ? 0 : ONR_LEVEL_PATIENCE >> (flow->tries & 7);
+
+	if (halves < ONR_LEVEL_LEAST_PATIENCE)
+		halves = ONR_LEVEL_LEAST_PATIENCE;
+	return onr_level_taus_ns(cfg, halves) >> 1;
 }
 
 /* Rule 7. A held flow is let go if the delay stays above what managed flows cause, and its receiver
@@ -218,7 +231,6 @@ ONR_FN void onr_level_judge_held(const struct onr_cfg *cfg, struct onr_flow *flo
 	u32 managed = onr_hint_managed(flow->hint);
 	int here = onr_hint_use(flow->hint) >= ONR_LEVEL_HERE, foreign = managed <= ONR_LEVEL_FOREIGN;
 	u64 ours = 4 + 4 * onr_hint_flows(flow->hint) + (foreign ? 0 : 20);
-	s64 patience_ns = onr_level_taus_ns(cfg, managed <= ONR_LEVEL_FEW ? 3 : 20) >> 1;
 
 	if (flow->owd_avg_ns <= onr_add(flow->level_ns, onr_level_wire_ns(cfg, ours)) ||
 	    (here && !foreign)) {
@@ -227,10 +239,10 @@ ONR_FN void onr_level_judge_held(const struct onr_cfg *cfg, struct onr_flow *flo
 			flow->tries = 0;
 	} else if (!flow->above_since_mono_ns) {
 		flow->above_since_mono_ns = now_ns;
-	} else if (onr_sub(now_ns, flow->above_since_mono_ns) > patience_ns) {
+	} else if (onr_sub(now_ns, flow->above_since_mono_ns) > onr_level_patience_ns(cfg, flow)) {
 		if (flow->tries < ONR_LEVEL_TRIES)
 			flow->tries++;
-		onr_level_turn(flow, 1, now_ns);
+		onr_level_set_free(flow, 1, now_ns);
 	}
 }
 

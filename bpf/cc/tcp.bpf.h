@@ -159,7 +159,7 @@ struct echo {
 	u32 marked; /* was the last packet? */
 };
 
-static __always_inline void tell(struct tcp_sock *tcp, bool marked)
+static __always_inline void demand_cwr(struct tcp_sock *tcp, bool marked)
 {
 	if (marked)
 		tcp->ecn_flags |= TCP_ECN_DEMAND_CWR;
@@ -172,14 +172,14 @@ static __always_inline void echo_mark(struct tcp_sock *tcp, struct echo *echo, b
 {
 	if (echo->marked != marked) {
 		if (tcp->inet_conn.icsk_ack.pending & ICSK_ACK_TIMER) {
-			tell(tcp, echo->marked);
+			demand_cwr(tcp, echo->marked);
 			bpf_tcp_send_ack(tcp, echo->prior_rcv_nxt);
 		}
 		tcp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
 	}
 	echo->prior_rcv_nxt = tcp->rcv_nxt;
 	echo->marked = marked;
-	tell(tcp, marked);
+	demand_cwr(tcp, marked);
 }
 
 #endif

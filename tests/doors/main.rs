@@ -31,10 +31,20 @@ fn requests() -> u64 {
     parsed.unwrap_or_else(|e| panic!("{REQUESTS} is {text:?}: {e}; a number of requests"))
 }
 
+/// Sets a flag when it goes, whether its owner returned or panicked.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The least time that was left of the lease while `flood` ran, ms.
 fn least_lease_ms(daemon: &Daemon, flood: impl FnOnce()) -> f64 {
     let (least_ns, ends) = (AtomicI64::new(i64::MAX), AtomicBool::new(false));
     thread::scope(|scope| {
+        let _end = SetAtEnd(&ends);
         scope.spawn(|| {
             let map = daemon.clock();
             while !ends.load(Ordering::Relaxed) {
@@ -43,7 +53,6 @@ fn least_lease_ms(daemon: &Daemon, flood: impl FnOnce()) -> f64 {
             }
         });
         flood();
-        ends.store(true, Ordering::Relaxed);
     });
     least_ns.into_inner() as f64 / 1e6
 }

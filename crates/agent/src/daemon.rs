@@ -434,7 +434,7 @@ impl Daemon {
                 doubt: self.clock.doubt(),
             },
             health: self.health.clone(),
-            flows: self.datapath.flows() as u32,
+            flows: self.datapath.flows()? as u32,
             max_flows: self.config.limits.flows,
             peers: self.datapath.peers()?.into_iter().map(peer).collect(),
             counters,

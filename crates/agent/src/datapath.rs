@@ -364,9 +364,11 @@ impl Datapath {
     }
 
     /// Number of flows in the table.
-    pub fn flows(&self) -> usize {
-        let ids = self.shared.get("flow_ids");
-        ids.map_or(0, |ids| ids.keys().count())
+    pub fn flows(&self) -> Result<usize> {
+        let ids = self.shared.get("flow_ids")?;
+        // In one batch, as the peers.
+        let ids = ids.lookup_batch(self.max_flows, MapFlags::ANY, MapFlags::ANY)?;
+        Ok(ids.count())
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Part {
 /// A fleet whose members are a list.
 struct Fixed {
     own: SocketAddr,
-    tell: mpsc::Sender<Roster>,
+    sender: mpsc::Sender<Roster>,
 }
 
 impl Part {
@@ -77,7 +77,7 @@ impl Part {
                 fixed.own
             );
         }
-        Ok(fixed.tell.send(Roster::fixed(members))?)
+        Ok(fixed.sender.send(Roster::fixed(members))?)
     }
 
     /// The addresses of the members, this host's included.
@@ -100,7 +100,7 @@ impl Part {
 /// An option is refused, or the host's address cannot be bound, or etcd refuses the host.
 pub fn join(config: &Config, dev: Option<&str>) -> Result<Part> {
     let (fleet, key_file) = (&config.fleet, config.peers.key_file.as_deref());
-    let (tell, rosters) = mpsc::channel();
+    let (sender, rosters) = mpsc::channel();
     let is_fixed = config.etcd.servers.is_empty();
     let (own, etcd) = if is_fixed {
         let members = members(fleet)?;
@@ -108,7 +108,7 @@ pub fn join(config: &Config, dev: Option<&str>) -> Result<Part> {
             Some(text) => members.own(&[address(text)?.ip()])?,
             None => members.own(&own_addresses(None)?)?,
         };
-        tell.send(Roster::fixed(members))?;
+        sender.send(Roster::fixed(members))?;
         (own, None)
     } else {
         let own = etcd_address(config, dev)?;
@@ -116,7 +116,7 @@ pub fn join(config: &Config, dev: Option<&str>) -> Result<Part> {
     };
     let fixed = is_fixed.then(|| Fixed {
         own,
-        tell: tell.clone(),
+        sender: sender.clone(),
     });
     let keys = key_file.map_or(Ok(Keys::well_known()), Keys::read)?;
     if key_file.is_none() {
@@ -145,7 +145,7 @@ pub fn join(config: &Config, dev: Option<&str>) -> Result<Part> {
         format!("cannot bind UDP {own}; --own must be an address of this host with a free port")
     })?;
     info!("clock: the address of this host is {own}");
-    let register = |config| Etcd::start(config, tell, unfit);
+    let register = |config| Etcd::start(config, sender, unfit);
     let etcd = etcd.map(register).transpose()?;
     let host = Host::start(config, socket, rosters)?;
     Ok(Part { etcd, host, fixed })

@@ -34,32 +34,32 @@ impl Notifier {
 
     /// The daemon does its work.
     pub fn ready(&self, status: &str) {
-        self.tell(&format!("READY=1\nSTATUS={status}"));
+        self.send(&format!("READY=1\nSTATUS={status}"));
     }
 
     /// What it does has changed.
     pub fn status(&self, status: &str) {
-        self.tell(&format!("STATUS={status}"));
+        self.send(&format!("STATUS={status}"));
     }
 
     /// The daemon reads its configuration again; `ready` ends that.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
         let us = now.map_or(0, |now| now.tv_sec() * 1_000_000 + now.tv_nsec() / 1_000);
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}"));
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={us}"));
     }
 
     /// The daemon restores its devices and ends.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1");
+        self.send("STOPPING=1");
     }
 
     /// The daemon works. Once a second; the watchdog of a unit should wait for several.
     pub fn beat(&self) {
-        self.tell("WATCHDOG=1");
+        self.send("WATCHDOG=1");
     }
 
-    fn tell(&self, text: &str) {
+    fn send(&self, text: &str) {
         let Some(socket) = &self.socket else { return };
         let sent =
             UnixDatagram::unbound().and_then(|own| own.send_to_addr(text.as_bytes(), socket));

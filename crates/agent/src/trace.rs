@@ -81,7 +81,7 @@ impl Trace {
     /// Takes the flows of a look. `whole`: they are all flows of the table.
     pub fn look(&mut self, seen: &[Seen], whole: bool, now: &Now<'_>) {
         let mut records: Vec<Record> = vec![];
-        let hours = self.hours.turn(now).into_iter();
+        let hours = self.hours.advance(now).into_iter();
         records
             .extend(hours.map(|(peer, hour)| Record::Hour(hour.record(self.names.of(peer), now))));
         for flow in seen {

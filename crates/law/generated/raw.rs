@@ -38,6 +38,8 @@ pub const ONR_LEVEL_PAUSE: u32 = 16;
 pub const ONR_LEVEL_FOREIGN: u32 = 28;
 pub const ONR_LEVEL_FEW: u32 = 8;
 pub const ONR_LEVEL_HERE: u32 = 6;
+pub const ONR_LEVEL_PATIENCE: u32 = 20;
+pub const ONR_LEVEL_LEAST_PATIENCE: u32 = 3;
 pub const ONR_LEVEL_TRIES: u32 = 6;
 pub const ONR_LEVEL_SETTLED: u32 = 50;
 pub const ONR_NIC_LONGEST_NS: u32 = 20000000;
@@ -393,8 +395,8 @@ unsafe extern "C" {
     pub fn onr_least_ends(least: *const onr_least, now_ns: s64) -> ::std::os::raw::c_int;
 }
 unsafe extern "C" {
-    #[link_name = "onr_least_turn__extern"]
-    pub fn onr_least_turn(least: *mut onr_least, now_ns: s64);
+    #[link_name = "onr_least_roll__extern"]
+    pub fn onr_least_roll(least: *mut onr_least, now_ns: s64);
 }
 unsafe extern "C" {
     #[link_name = "onr_least_sample__extern"]
@@ -522,8 +524,8 @@ unsafe extern "C" {
     ) -> s64;
 }
 unsafe extern "C" {
-    #[link_name = "onr_level_told__extern"]
-    pub fn onr_level_told(
+    #[link_name = "onr_level_set_path__extern"]
+    pub fn onr_level_set_path(
         flow: *mut onr_flow,
         least_ns: s64,
         fleet_ahead_ns: s64,

@@ -21,7 +21,7 @@ impl Record {
 
 /// What comes with an OR-ACK besides the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct PathState {
     /// Least delay to the flow's peer, if it is known.
     pub least: Option<Span>,
     /// Fleet time less the sender's monotonic time.
@@ -31,16 +31,16 @@ pub struct Told {
 }
 
 impl Flow {
-    /// Tells the law what comes with the next OR-ACK. Only `level` uses it.
-    pub fn tell(&mut self, told: &Told) {
-        let least_ns = told.least.map_or(raw::ONR_NO_OWD as i64, Span::as_ns);
+    /// Sets what comes with the next OR-ACK. Only `level` uses it.
+    pub fn set_path(&mut self, path: &PathState) {
+        let least_ns = path.least.map_or(raw::ONR_NO_OWD as i64, Span::as_ns);
         // SAFETY: the reference is valid for the call, which does not keep it.
         unsafe {
-            raw::onr_level_told(
+            raw::onr_level_set_path(
                 &mut self.0,
                 least_ns,
-                told.fleet_ahead.as_ns(),
-                told.hint.bits().into(),
+                path.fleet_ahead.as_ns(),
+                path.hint.bits().into(),
             );
         }
     }

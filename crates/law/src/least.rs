@@ -23,7 +23,7 @@ impl Least {
         // SAFETY: the references are valid for the calls, which keep none of them.
         unsafe {
             if raw::onr_least_ends(&self.0, now.ticks()) != 0 {
-                raw::onr_least_turn(&mut self.0, now.ticks());
+                raw::onr_least_roll(&mut self.0, now.ticks());
             }
             raw::onr_least_sample(&mut self.0, owd.as_ns());
         }

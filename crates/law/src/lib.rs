@@ -44,7 +44,7 @@ mod lists {
 
 pub use clock::FleetLine;
 pub use config::{ns_per_byte_q16, Config};
-pub use flow::{Flow, Record, Told};
+pub use flow::{Flow, PathState, Record};
 pub use histogram::{histogram_bound_ns, histogram_bucket, HISTOGRAM_BUCKETS};
 pub use laws::UnknownLaw;
 pub use least::Least;

@@ -86,7 +86,7 @@ fn words(op: &Op) -> [i64; 10] {
             0,
         ],
         Op::MayGo { now } => [3, now, 0, 0, 0, 0, 0, 0, 0, 0],
-        Op::Told { least, ahead, hint } => [4, 0, 0, 0, 0, least, ahead, hint.into(), 0, 0],
+        Op::Path { least, ahead, hint } => [4, 0, 0, 0, 0, least, ahead, hint.into(), 0, 0],
     }
 }
 

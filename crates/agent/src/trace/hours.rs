@@ -38,7 +38,7 @@ pub struct PeerHour {
 
 impl Hours {
     /// The peers of the hour before, if another has begun.
-    pub fn turn(&mut self, now: &Now<'_>) -> Vec<(IpAddr, PeerHour)> {
+    pub fn advance(&mut self, now: &Now<'_>) -> Vec<(IpAddr, PeerHour)> {
         let (from_s, _) = *self.from.get_or_insert((now.unix_s, now.mono_ns));
         if from_s / HOUR_S == now.unix_s / HOUR_S {
             return vec![];
@@ -140,13 +140,13 @@ mod tests {
             ..Step::default()
         };
         let mut hours = Hours::default();
-        assert!(hours.turn(&now(3_500)).is_empty());
+        assert!(hours.advance(&now(3_500)).is_empty());
         for delay in [Some(40), Some(160), None] {
             hours.add(peer, &step(delay), 7, &now(3_501));
         }
         hours.add(peer, &Step::default(), 7, &now(3_502));
-        assert!(hours.turn(&now(3_599)).is_empty());
-        let ended = hours.turn(&now(3_601));
+        assert!(hours.advance(&now(3_599)).is_empty());
+        let ended = hours.advance(&now(3_601));
         let hour = ended[0].1.record("b".into(), &now(3_601));
         assert_eq!(
             (hour.from_unix_s, hour.span_ns, hour.size_bytes),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! What holds for the law `level` and for the receiver's bits, whatever arrives.
 
-use super::{any_config, at, events, extreme, sane_config, span, told, Sender};
+use super::{any_config, at, events, extreme, path_state, sane_config, span, Sender};
 use onramp_law::abi::onr_cfg;
-use onramp_law::{Config, Flow, Hint, Law, Receiver, Told, Verdict};
+use onramp_law::{Config, Flow, Hint, Law, PathState, Receiver, Verdict};
 use onramp_units::Span;
 use proptest::prelude::*;
 
@@ -14,6 +14,8 @@ const OWN_NS: i64 = 10_000; // of the idle path
 const TAU_NS: i64 = 1_000_000;
 /// Two managed flows and nothing else fill the receiver's port.
 const OURS: u16 = 31 << 11 | 7 << 8 | 2;
+/// Half of the arrivals is managed.
+const MIXED: u16 = 16 << 11 | 7 << 8 | 1;
 /// A sixteenth of the arrivals is managed.
 const FOREIGN: u16 = 2 << 11 | 7 << 8 | 1;
 
@@ -45,7 +47,7 @@ impl Held {
     fn sample(&mut self, owd: i64, bits: u16) {
         let record = self.flow.sent(&level(), at(self.now), 0, SEGMENT);
         self.now += owd;
-        self.flow.tell(&Told {
+        self.flow.set_path(&PathState {
             least: Some(Span::from_ns(OWN_NS)),
             fleet_ahead: Span::from_ns(self.ahead),
             hint: Hint::of_bits(bits),
@@ -100,6 +102,26 @@ fn a_flow_among_others_traffic_is_let_go_and_tries_again_at_common_times() {
     assert!((8..=40).contains(&trials), "{trials} trials in 3 s");
 }
 
+/// What fills the port after a trial or two is no burst.
+#[test]
+fn each_trial_in_vain_is_half_as_long_as_the_one_before() {
+    let mut held = Held::new();
+    let mut trials = vec![];
+    while trials.len() < 6 {
+        let began = held.now;
+        while !held.is_free() {
+            held.sample(200_000, MIXED);
+        }
+        trials.push((held.now - began) as f64 / TAU_NS as f64);
+        while held.is_free() {
+            held.sample(200_000, MIXED);
+        }
+    }
+    for (taus, expected) in trials.iter().zip([10.0, 5.0, 2.5, 1.5, 1.5, 1.5]) {
+        assert!((0.0..0.7).contains(&(taus - expected)), "{trials:?}");
+    }
+}
+
 #[test]
 fn the_delay_at_the_threshold_ends_freedom() {
     let mut held = Held::new();
@@ -127,7 +149,7 @@ fn a_threshold_below_the_idle_path_holds_nothing_that_the_path_needs() {
     let least = Some(Span::from_us(1_000));
     for _ in 0..100 {
         let record = held.flow.sent(&level(), at(held.now), 0, SEGMENT);
-        held.flow.tell(&Told {
+        held.flow.set_path(&PathState {
             least,
             fleet_ahead: Span::ZERO,
             hint: Hint::of_bits(OURS),
@@ -165,14 +187,14 @@ proptest! {
     #[test]
     fn without_the_receivers_bits_nothing_is_held(
         config in prop_oneof![any_config(), sane_config()],
-        events in events(prop_oneof![0i64..400_000, extreme()]), told in told(),
+        events in events(prop_oneof![0i64..400_000, extreme()]), path in path_state(),
     ) {
         let config = with_law(&config, Law::Level);
         let mut s = Sender::default();
         for event in &events {
             s.play(&config, event);
             let mut asked = s.flow;
-            asked.tell(&Told { hint: Hint::default(), ..told });
+            asked.set_path(&PathState { hint: Hint::default(), ..path });
             prop_assert_eq!(asked.may_go(&config, at(s.now)), None);
         }
     }
@@ -204,7 +226,7 @@ proptest! {
             s.play(&level(), event);
         }
         prop_assume!(s.flow.abi().inv_q16 != 0);
-        s.flow.tell(&Told { least: Some(span(OWN_NS)), hint: Hint::of_bits(OURS), ..Told::default() });
+        s.flow.set_path(&PathState { least: Some(span(OWN_NS)), hint: Hint::of_bits(OURS), ..PathState::default() });
         let (mut sent, now) = (0, at(s.now + idle));
         while s.flow.may_go(&level(), now).is_none() && sent < 100_000_000 {
             s.flow.sent(&level(), now, 0, MSS);

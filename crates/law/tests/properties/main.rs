@@ -8,7 +8,7 @@ mod pause;
 
 use onramp_law::abi::{onr_cfg, onr_record};
 use onramp_law::{
-    next_sampled_byte, sampled_byte, Config, Flow, Hint, Law, Record, Records, Told, Verdict,
+    next_sampled_byte, sampled_byte, Config, Flow, Hint, Law, PathState, Record, Records, Verdict,
     SAMPLE_BYTES,
 };
 use onramp_units::{Mono, Span, Time};
@@ -93,11 +93,11 @@ enum Event {
     Ask {
         wait: i64,
     },
-    Told(Told),
+    Path(PathState),
 }
 
 /// What may come with an OR-ACK: bits that contradict each other, and fleet time that jumps.
-fn told() -> impl Strategy<Value = Told> {
+fn path_state() -> impl Strategy<Value = PathState> {
     let least = prop_oneof![
         Just(None),
         (0i64..50_000).prop_map(Some),
@@ -109,7 +109,7 @@ fn told() -> impl Strategy<Value = Told> {
         Just(31 << 11 | 7 << 8 | 2),
         any::<u16>()
     ];
-    (least, extreme(), hint).prop_map(|(least_ns, ahead_ns, bits)| Told {
+    (least, extreme(), hint).prop_map(|(least_ns, ahead_ns, bits)| PathState {
         least: least_ns.map(span),
         fleet_ahead: span(ahead_ns),
         hint: Hint::of_bits(bits),
@@ -130,7 +130,7 @@ fn event(owd: impl Strategy<Value = i64>) -> impl Strategy<Value = Event> {
         1 => ([extreme(), extreme()], any::<u32>(), any::<u32>(), any::<u32>(), extreme())
             .prop_map(|(record, seq, len, byte, rx)| Event::Forged { record, seq, len, byte, rx }),
         3 => wait().prop_map(|wait| Event::Ask { wait }),
-        3 => told().prop_map(Event::Told),
+        3 => path_state().prop_map(Event::Path),
     ]
 }
 
@@ -202,8 +202,8 @@ impl Sender {
                 );
                 None
             }
-            Event::Told(ref told) => {
-                self.flow.tell(told);
+            Event::Path(ref path) => {
+                self.flow.set_path(path);
                 None
             }
         }

@@ -3,7 +3,7 @@
 
 use super::vectors::{Machine, Op};
 use onramp_law::abi::{onr_cfg, onr_flow, onr_records, ONR_NO_OWD};
-use onramp_law::{Config, Flow, Hint, Law, Record, Records, Told};
+use onramp_law::{Config, Flow, Hint, Law, PathState, Record, Records};
 use onramp_units::{Span, Time};
 
 pub struct Host {
@@ -52,8 +52,8 @@ impl Machine for Host {
                 record,
             } => flow.orack(config, &Record::from(record), seq, at(now), at(rx)) as i64,
             Op::MayGo { now } => flow.may_go(config, at(now)).map_or(0, Time::ticks),
-            Op::Told { least, ahead, hint } => {
-                flow.tell(&Told {
+            Op::Path { least, ahead, hint } => {
+                flow.set_path(&PathState {
                     least: (least != ONR_NO_OWD as i64).then(|| Span::from_ns(least)),
                     fleet_ahead: Span::from_ns(ahead),
                     hint: Hint::of_bits(hint),

@@ -34,8 +34,8 @@ pub enum Op {
     },
     /// May the head go: `onr_may_go`.
     MayGo { now: i64 },
-    /// What comes with the next OR-ACK: `onr_level_told`.
-    Told { least: i64, ahead: i64, hint: u16 },
+    /// What comes with the next OR-ACK: `onr_level_set_path`.
+    Path { least: i64, ahead: i64, hint: u16 },
 }
 
 /// The verdicts as vector files name them, in the order of `enum onr_verdict`.
@@ -99,7 +99,7 @@ pub fn step(machine: &mut dyn Machine, op: &Op) -> String {
     let mut line = op.to_string();
     let answer = match op {
         Op::Sent { .. } => "sent".to_owned(),
-        Op::Told { .. } => "told".to_owned(),
+        Op::Path { .. } => "path".to_owned(),
         Op::MayGo { .. } => result.to_string(),
         Op::Orack { .. } | Op::Arrived { .. } => VERDICTS[result as usize].to_owned(),
     };
@@ -167,8 +167,8 @@ impl std::fmt::Display for Op {
                 r.sent_mono_ns, r.mark, r.seq, r.len
             ),
             Op::MayGo { now } => write!(f, "may_go now={now}"),
-            Op::Told { least, ahead, hint } => {
-                write!(f, "told least={least} ahead={ahead} hint={hint}")
+            Op::Path { least, ahead, hint } => {
+                write!(f, "path least={least} ahead={ahead} hint={hint}")
             }
         }
     }
@@ -234,8 +234,8 @@ impl<'a> Words<'a> {
     }
 
     fn op(&self) -> Op {
-        if self.verb == "told" {
-            return Op::Told {
+        if self.verb == "path" {
+            return Op::Path {
                 least: self.need("least"),
                 ahead: self.need("ahead"),
                 hint: self.need("hint"),

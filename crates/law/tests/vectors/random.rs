@@ -90,7 +90,7 @@ pub fn text() -> String {
             flow(&mut out, &title, &cfg, STEPS, || {
                 steps += 1;
                 match hostile {
-                    _ if law == Law::Level && steps % 6 == 1 => told_op(&mut rng, hostile),
+                    _ if law == Law::Level && steps % 6 == 1 => path_op(&mut rng, hostile),
                     true => extreme_op(&mut rng),
                     false => journey.op(&mut rng),
                 }
@@ -245,16 +245,16 @@ fn extreme_op(rng: &mut Rng) -> Op {
 }
 
 /// What comes with an OR-ACK: mostly of a full port of managed flows.
-fn told_op(rng: &mut Rng, hostile: bool) -> Op {
+fn path_op(rng: &mut Rng, hostile: bool) -> Op {
     if hostile {
-        return Op::Told {
+        return Op::Path {
             least: rng.extreme() >> 12,
             ahead: rng.extreme() >> 12,
             hint: rng.next() as u16,
         };
     }
     let (managed, flows) = (rng.pick(&[31, 31, 31, 20, 5]), 1 + rng.below(12) as u16);
-    Op::Told {
+    Op::Path {
         least: 2_000 + rng.below(1_000) as i64,
         ahead: rng.pick(&[0, 1_000_000_000, -3_600_000_000_000]),
         hint: managed << 11 | rng.pick(&[7, 7, 3]) << 8 | flows,

@@ -176,7 +176,7 @@ impl<W: Copy + Ord> Events<W> {
     #[inline]
     pub fn pop(&mut self, end: Time<Sim>) -> Option<Event<W>> {
         if self.current.is_empty() {
-            self.turn(end);
+            self.advance(end);
         }
         let event = self.current.last()?.event(self.bucket);
         if event.at > end {
@@ -208,7 +208,7 @@ impl<W: Copy + Ord> Events<W> {
 
     /// Advances to the next bucket with an event, if it begins by `end`.
     #[inline(never)]
-    fn turn(&mut self, end: Time<Sim>) {
+    fn advance(&mut self, end: Time<Sim>) {
         let on_wheel = self.next_on_wheel();
         let far = self.far.peek().map(|Reverse(event)| bucket_of(event.at));
         let next = on_wheel.or(far).filter(|&next| next <= bucket_of(end));

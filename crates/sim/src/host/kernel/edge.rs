@@ -131,7 +131,7 @@ impl Kernels {
             let flow = &mut connection.law;
             let plan = &site.network.flows[packet.flow as usize];
             let hosts = (plan.src, plan.dst);
-            site.tell(hosts, flow, site.net.carried.stamps.of(id).hint);
+            site.set_path(hosts, flow, site.net.carried.stamps.of(id).hint);
             let mut used = false;
             if let Some(records) = &mut connection.records {
                 used = records.orack(law, flow, byte, now, received) == Verdict::Used;

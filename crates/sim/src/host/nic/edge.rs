@@ -104,7 +104,7 @@ impl Nics {
         // The verdict only states whether the law used the sample.
         let owd = match sender.filter(|sender| !sender.is_over()) {
             Some(sender) => {
-                site.tell((src, dst), &mut sender.law, stamp.hint);
+                site.set_path((src, dst), &mut sender.law, stamp.hint);
                 sender.law.orack(law, record, seq, now, received);
                 if sender.entry != NONE {
                     let entries = &mut self.nics[src as usize].flows;

@@ -5,7 +5,7 @@
 use super::Site;
 use crate::host::clock::mono;
 use crate::net::packet::Kind;
-use onramp_law::{Config, Flow, Hint, Law, Least, Receiver, Told};
+use onramp_law::{Config, Flow, Hint, Law, Least, PathState, Receiver};
 use onramp_units::Span;
 use std::collections::HashMap;
 
@@ -65,14 +65,14 @@ impl Site {
         receiver.sampled(line, connection)
     }
 
-    /// Tells the law of a flow from `src` to `dst` what an OR-ACK with `hint` brings besides its sample.
-    pub(crate) fn tell(&self, (src, dst): (u32, u32), flow: &mut Flow, hint: Hint) {
+    /// Sets the law of a flow from `src` to `dst` what an OR-ACK with `hint` brings besides its sample.
+    pub(crate) fn set_path(&self, (src, dst): (u32, u32), flow: &mut Flow, hint: Hint) {
         let Some(hints) = &self.hints else {
             return;
         };
         let least = hints.least.get(&(src, dst)).and_then(Least::owd);
         let fleet_ahead = self.clocks.fleet_ahead(self.net.now, src);
-        flow.tell(&Told {
+        flow.set_path(&PathState {
             least,
             fleet_ahead,
             hint,
