@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Compiles the BPF programs (bpf/*.bpf.c) into skeletons, and names their digest.
-#[path = "../../bpf/build.rs"]
+#[path = "bpf/build.rs"]
 mod bpf;
 
 use std::{env, error::Error, hash::Hasher, path::PathBuf};
@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher13;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let sources = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
+    let sources = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("bpf");
     let mut digest = SipHasher13::new();
     let compile = |name: &str| {
         let skeleton = out.join(format!("{name}.skel.rs"));

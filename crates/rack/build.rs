@@ -2,7 +2,7 @@
 //! Compiles the rack's BPF programs (bpf/switch.bpf.c, bpf/probe.bpf.c) with clang and generates
 //! their typed skeletons; compiles the emulator's plugin (plugin/halt.c).
 
-#[path = "../../bpf/build.rs"]
+#[path = "bpf/build.rs"]
 mod bpf;
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 fn main() -> Result<(), Box<dyn Error>> {
     let own = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
-    let sources = own.join("../../bpf");
+    let sources = own.join("bpf");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     for name in ["switch", "probe"] {
         bpf::skeleton(

@@ -221,9 +221,9 @@ impl BuiltIn {
 
     fn csv(self) -> &'static str {
         match self {
-            BuiltIn::Websearch => include_str!("../../../workloads/websearch.csv"),
-            BuiltIn::FbHadoop => include_str!("../../../workloads/fb_hadoop.csv"),
-            BuiltIn::GoogleSearchRpc => include_str!("../../../workloads/google_search_rpc.csv"),
+            BuiltIn::Websearch => include_str!("../workloads/websearch.csv"),
+            BuiltIn::FbHadoop => include_str!("../workloads/fb_hadoop.csv"),
+            BuiltIn::GoogleSearchRpc => include_str!("../workloads/google_search_rpc.csv"),
         }
     }
 }
