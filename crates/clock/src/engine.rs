@@ -221,7 +221,11 @@ impl Engine {
         if let Some(beside) = machine.beside() {
             self.own.scale.follow(beside);
         }
-        self.take_news(now);
+        if self.take_news(now) {
+            let ports = self.roster.members.all().iter().map(SocketAddr::port);
+            machine.hear(&ports.collect());
+        }
+        self.published.counters.dropped = machine.dropped();
         self.repeat(machine);
         self.correct(machine);
         self.turn(machine, now);
@@ -253,13 +257,17 @@ impl Engine {
         self.tell_mono_ns = self.tell_mono_ns.map(|_| now);
     }
 
-    fn take_news(&mut self, now: i64) {
+    /// Takes up keys and rosters that came. Says whether there is another roster.
+    fn take_news(&mut self, now: i64) -> bool {
+        let mut is_other = false;
         while let Ok(keys) = self.news.keys.try_recv() {
             self.config.keys = keys;
         }
         while let Ok(roster) = self.news.rosters.try_recv() {
             self.adopt(roster, now);
+            is_other = true;
         }
+        is_other
     }
 
     // ---- what comes in ----

@@ -2,7 +2,7 @@
 //! What the synchronisation needs of the machine on which it runs: packets with time stamps, clocks, and how long it had
 //! to wait for a processor. [`crate::stamps::Socket`] is the real one; a simulation has its own.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeSet, net::SocketAddr};
 
 /// A packet's stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,14 @@ pub trait Machine {
 
     /// Hands over the transmit stamps of our probes and acks. True: as for [`Machine::receive`].
     fn transmitted(&mut self, each: Transmitted<'_>) -> bool;
+
+    /// Hears only datagrams from these ports from now on, where the machine can tell before they take room in a queue.
+    fn hear(&mut self, _ports: &BTreeSet<u16>) {}
+
+    /// Datagrams that the machine has dropped before they could be received.
+    fn dropped(&self) -> u64 {
+        0
+    }
 
     /// Whether it was suspended since the last call.
     fn was_suspended(&mut self) -> bool;

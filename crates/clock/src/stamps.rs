@@ -7,6 +7,7 @@
 //! Does not: use a NIC's own clock; its stamps would be of yet another one.
 
 use std::{
+    collections::BTreeSet,
     io,
     io::IoSliceMut,
     net::{IpAddr, SocketAddr, UdpSocket},
@@ -25,6 +26,8 @@ use nix::{
     },
     time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags},
 };
+use socket2::{SockFilter, SockRef};
+use tracing::warn;
 
 use crate::{
     machine::{Beside, Lacked, Machine, Received, Stamped, Transmitted},
@@ -40,6 +43,8 @@ const FRAME: usize = wire::LONGEST + 100;
 const BUFFER: usize = 4 << 20;
 /// Packets taken from a queue at a time: a flood must not keep the thread from its work.
 const MOST_AT_ONCE: usize = 8192;
+/// Ports of members that a filter tells from others; a fleet with more of them hears all.
+const MOST_PORTS: usize = 64;
 /// A reading of two clocks that took longer says little.
 const SLOW_NS: i64 = 20_000;
 /// By how much a difference of two clocks is rounded.
@@ -147,6 +152,10 @@ pub struct Socket {
     socket: UdpSocket,
     wall: Ahead,
     boot: Ahead,
+    /// Only from these ports; empty: from all.
+    ports: BTreeSet<u16>,
+    /// Datagrams that the kernel has dropped.
+    dropped: u32,
     /// For what the kernel says of a packet: stamps, and an extended error with an address.
     notes: Vec<u8>,
 }
@@ -156,6 +165,8 @@ struct Packet<'a> {
     from: Option<SocketAddr>,
     bytes: &'a [u8],
     stamp_real_ns: Option<i64>,
+    /// How many the kernel had dropped before it, if it says.
+    dropped: Option<u32>,
 }
 
 impl Socket {
@@ -170,6 +181,7 @@ impl Socket {
             | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
             | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE;
         setsockopt(&socket, sockopt::Timestamping, &stamps)?;
+        setsockopt(&socket, sockopt::RxqOvfl, &1)?;
         if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
         }
@@ -183,7 +195,9 @@ impl Socket {
             socket,
             wall,
             boot,
-            notes: cmsg_space!([TimeSpec; 3], [u8; 128]),
+            ports: BTreeSet::new(),
+            dropped: 0,
+            notes: cmsg_space!([TimeSpec; 3], u32, [u8; 128]),
         })
     }
 
@@ -199,6 +213,7 @@ impl Socket {
             let Some(packet) = take(fd, queue, &mut buffer, &mut self.notes) else {
                 break;
             };
+            self.dropped = packet.dropped.unwrap_or(self.dropped);
             // After the stamp has been made: a step before this spoils it.
             stepped |= self.wall.changed();
             let stamp = packet.stamp_real_ns.filter(|_| !stepped);
@@ -242,6 +257,26 @@ impl Machine for Socket {
         })
     }
 
+    fn hear(&mut self, ports: &BTreeSet<u16>) {
+        if *ports == self.ports {
+            return;
+        }
+        let socket = SockRef::from(&self.socket);
+        let done = match (1..=MOST_PORTS).contains(&ports.len()) {
+            true => socket.attach_filter(&from_ports(ports)),
+            false if self.ports.is_empty() => Ok(()),
+            false => socket.detach_filter(),
+        };
+        match done {
+            Ok(()) => self.ports.clone_from(ports),
+            Err(error) => warn!("clock: datagrams from ports of no member take room: {error}"),
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped.into()
+    }
+
     fn was_suspended(&mut self) -> bool {
         self.boot.changed()
     }
@@ -255,6 +290,25 @@ impl Machine for Socket {
     }
 }
 
+/// A socket filter (classic BPF) that lets UDP datagrams from these ports in. It sees the UDP header first.
+fn from_ports(ports: &BTreeSet<u16>) -> Vec<SockFilter> {
+    const LOAD_HALF: u16 = 0x28; // BPF_LD | BPF_H | BPF_ABS
+    const JUMP_IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+    const RETURN: u16 = 0x06; // BPF_RET | BPF_K
+    const ALL: u32 = u32::MAX;
+    let jumps = ports.iter().zip((1..=ports.len() as u8).rev());
+    let jumps =
+        jumps.map(|(port, to_all)| SockFilter::new(JUMP_IF_EQUAL, to_all, 0, (*port).into()));
+    let nothing = SockFilter::new(RETURN, 0, 0, 0);
+    let all = SockFilter::new(RETURN, 0, 0, ALL);
+    let source_port = SockFilter::new(LOAD_HALF, 0, 0, 0);
+    [source_port]
+        .into_iter()
+        .chain(jumps)
+        .chain([nothing, all])
+        .collect()
+}
+
 /// Takes a packet from a queue if one waits.
 fn take<'a>(
     fd: RawFd,
@@ -264,11 +318,22 @@ fn take<'a>(
 ) -> Option<Packet<'a>> {
     let flags = queue | MsgFlags::MSG_DONTWAIT;
     let mut slices = [IoSliceMut::new(buffer)];
-    let (bytes, from, stamp_real_ns) = loop {
+    let (bytes, from, stamp_real_ns, dropped) = loop {
         match recvmsg::<SockaddrStorage>(fd, &mut slices, Some(notes), flags) {
             Ok(got) => {
-                let stamp = got.cmsgs().ok().and_then(|mut all| all.find_map(stamp));
-                break (got.bytes, got.address.as_ref().and_then(address), stamp);
+                let (mut made_at, mut dropped) = (None, None);
+                for note in got.cmsgs().into_iter().flatten() {
+                    match note {
+                        ControlMessageOwned::RxqOvfl(number) => dropped = Some(number),
+                        note => made_at = made_at.or(stamp(note)),
+                    }
+                }
+                break (
+                    got.bytes,
+                    got.address.as_ref().and_then(address),
+                    made_at,
+                    dropped,
+                );
             }
             // Told once: an ICMP error of a packet that nobody wanted.
             Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EINTR) => {}
@@ -279,6 +344,7 @@ fn take<'a>(
         from,
         bytes: &buffer[..bytes],
         stamp_real_ns,
+        dropped,
     })
 }
 
@@ -337,6 +403,45 @@ mod tests {
         assert!(
             (mono_ns - raw_ns).abs() < mono_ns / 1_000,
             "{mono_ns}, {raw_ns}"
+        );
+    }
+
+    /// A flood from a port that no member has takes no room from members' messages, and is counted.
+    #[test]
+    fn datagrams_from_other_ports_are_dropped_before_the_queue() {
+        let mut socket = Socket::bind("127.0.0.1:0".parse().unwrap()).expect("a free port");
+        let own = socket.socket.local_addr().unwrap();
+        let [member, other, last] =
+            std::array::from_fn(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
+        let heard = |socket: &mut Socket, from: [&UdpSocket; 3]| {
+            from.iter()
+                .for_each(|from| assert_eq!(from.send_to(b"x", own).unwrap(), 1));
+            let mut ports = vec![];
+            // On loopback it has arrived when it was sent.
+            socket.receive(&mut |from, _, _| ports.push(from.port()));
+            ports
+        };
+        let all = [&member, &other, &last];
+        assert_eq!(
+            heard(&mut socket, all),
+            all.map(port),
+            "before there is a fleet"
+        );
+        socket.hear(&[1, port(&member), port(&last)].into());
+        for _ in 0..100 {
+            assert_eq!(heard(&mut socket, all), [port(&member), port(&last)]);
+        }
+        assert_eq!(
+            socket.dropped(),
+            100,
+            "each before the last member's datagram"
+        );
+        socket.hear(&(1..=100).collect());
+        assert_eq!(
+            heard(&mut socket, all),
+            all.map(port),
+            "too many ports to tell"
         );
     }
 

@@ -251,6 +251,7 @@ counters! {
     verdicts_refused: "verdicts refused because their clock is implausible",
     old_terms: "verdicts refused because their leader has been replaced",
     deposed: "fleet times dropped because a newer leader was heard while etcd did not answer",
+    dropped: "datagrams that the kernel dropped: they came from a port that no member has, or more came than this host reads",
     malformed: "datagrams that are not a valid message",
     other_versions: "messages of another version of the protocol",
     bad_tag: "messages with a wrong tag or an unknown key",

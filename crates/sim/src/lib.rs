@@ -36,6 +36,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod conformance;
 mod domain;
 mod engine;
 mod flows;

@@ -51,3 +51,44 @@ fn simulate() -> Result<(), Box<dyn Error>> {
     }
     Ok(())
 }
+
+/// What all parts of a kind do, these do too.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onramp_sim::conformance;
+    use std::sync::Once;
+
+    fn registered() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(register);
+    }
+
+    #[test]
+    fn aimd_is_a_congestion_control() {
+        registered();
+        let aimd = onramp_cc::Cc::named(aimd::ENTRY.name).expect("it is registered");
+        conformance::congestion_control(aimd);
+    }
+
+    #[test]
+    fn tcn_is_a_rule_and_by_sender_a_choice_of_paths() {
+        registered();
+        conformance::switch_rule(&tcn::ENTRY);
+        conformance::path_choice(&by_sender::ENTRY);
+    }
+
+    #[test]
+    fn dragonfly_is_a_shape() {
+        registered();
+        conformance::shape(&dragonfly::KIND);
+    }
+
+    #[test]
+    fn the_scenario_is_the_same_on_any_number_of_threads() {
+        registered();
+        let text = include_str!("../scenario.toml");
+        let scenario = Scenario::parse(text, "scenario.toml").expect("it is right");
+        conformance::scenario(&scenario);
+    }
+}

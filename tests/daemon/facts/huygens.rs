@@ -396,8 +396,13 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     pause_s(0.5);
     old.iter().for_each(|frame| to_victim.send(frame));
 
-    let socket = attacker.ns.enter(|| UdpSocket::bind((attacker.v4, 9)));
-    let socket = socket.expect("a free port");
+    // A member's port at an address that is not a member's.
+    attacker.ns.run("ip addr add 10.0.0.33/24 dev eth0");
+    let bound = |port| {
+        let socket = attacker.ns.enter(|| UdpSocket::bind(("10.0.0.33", port)));
+        socket.expect("a free port")
+    };
+    let (socket, elsewhere) = (bound(PORT), bound(9));
     let (own, to) = (socket.local_addr().expect("bound"), (victim.v4, PORT));
     let message = |seq| Message {
         seq,
@@ -415,6 +420,7 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
         for datagram in [&text[..], &wrong, cut, b"\0", &[0xff; 1400]] {
             socket.send_to(datagram, to).expect("it leaves");
         }
+        elsewhere.send_to(&text, to).expect("it leaves");
     }
     pause_s(2.5);
     let count = |name| fleet.agent(1).clock_counter(name);
@@ -427,6 +433,7 @@ pub fn forged_replayed_and_cut_messages_are_counted_and_ignored() {
     assert_eq!(count("strangers"), 100);
     assert_eq!(count("bad_tag"), 100);
     assert_eq!(count("malformed"), 300);
+    assert_eq!(count("dropped"), 100, "of a port that no member has");
     fleet.assert_right(2.0);
 }
 

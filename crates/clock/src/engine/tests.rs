@@ -155,7 +155,7 @@ fn new_keys_take_the_place_of_the_former_ones() {
     let new = Keys::read(&path).expect("keys");
     std::fs::remove_file(&path).unwrap();
     say.send(new.clone()).unwrap();
-    engine.take_news(NOW);
+    assert!(!engine.take_news(NOW), "the roster is the same");
     hear(&mut engine, 1, 1, verdict(correction(NOW, 1_000)), NOW);
     assert_eq!(engine.published.counters.bad_tag, 1);
     let message = Message {
