@@ -4,27 +4,21 @@
 use onramp_keys::Absent::{Is, Required};
 use onramp_keys::{section, Section};
 use onramp_scenario::{
-    explain_markdown, plan, rack_limits, register_traffic, simulated, Generator, HostId, Measured,
-    OneHost, Plan, Receivers, Run, Scenario, Scope, TrafficKind, Work,
+    explain_markdown, plan, rack_limits, register_traffic, simulated, Generator, HostId, OneHost,
+    Plan, Receivers, Run, Scenario, Scope, TrafficKind, Work,
 };
 use onramp_units::{Bytes, Span};
 use std::sync::{Arc, Once};
 
-static KIND: TrafficKind = TrafficKind {
-    name: "drip",
-    about: "a flow every now and then",
-    keys: Drip::KEYS,
-    measured: Measured::Flows,
-    in_rack: false,
-    read: |entry| {
+static KIND: TrafficKind =
+    TrafficKind::new("drip", "a flow every now and then", Drip::KEYS, |entry| {
         let drip: Drip = entry.read()?;
         if drip.silent {
             return None;
         }
         entry.refuse_itself(onramp_scenario::Sources::Host(drip.from.0), drip.to);
         Some(Arc::new(drip))
-    },
-};
+    });
 
 section! {
     #[derive(Debug)]

@@ -17,13 +17,7 @@
 //!
 //! let line = Line { rate: "100 Gbit/s".parse()?, delay: Span::from_us(1) };
 //! let hpcc = Algorithm::Hpcc(hpcc::Params::reference(line.rate));
-//! let switch = Switch {
-//!     buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-//!     rule: None,
-//!     alpha_log2: None,
-//!     paths: onramp_cc::path::Paths::default(),
-//!     acks_first: false,
-//! };
+//! let switch = Switch::new(Buffer::Lossless(Bytes::new(32 << 20)));
 //! let config = Config::new(Hosts::Nic(Nic::reference(hpcc)), switch);
 //! let work = Work::Send(Bytes::new(1));
 //! let flow = Flow { start: Time::ZERO, src: 0, dst: 1, work, op: Op::Write };

@@ -5,8 +5,8 @@
 mod outcome;
 
 use onramp_cc::nic::{self, hpcc, Algorithm, Preset};
-use onramp_cc::tcp::{self, Entry, Linux, TcpAlgorithm};
-use onramp_cc::{Bounds, Parameter, FAIR, FILLED};
+use onramp_cc::tcp::{self, Entry, TcpAlgorithm};
+use onramp_cc::{Bounds, Parameter};
 use onramp_results::RunResult;
 use onramp_scenario::Scenario;
 use outcome::simulate_all;
@@ -41,37 +41,20 @@ const ETA: Parameter = Parameter {
     meaning: "Target of the utilisation.",
 };
 
-static MY_DCTCP: Entry = Entry {
-    name: "my_dctcp",
-    about: "DCTCP, from outside",
-    linux: Linux::Lacks,
-    marks: true,
-    short_segments: false,
-    parameters: &[GAIN],
-    ordered: &[],
-    fairness: FAIR,
-    fills: FILLED,
-    algorithm: || {
-        let params = tcp::dctcp::Params::default();
-        TcpAlgorithm::custom(params, |params| Box::new(tcp::dctcp::Dctcp::new(params)))
-    },
-};
+static MY_DCTCP: Entry = Entry::new("my_dctcp", "DCTCP, from outside", || {
+    let params = tcp::dctcp::Params::default();
+    TcpAlgorithm::custom(params, |params| Box::new(tcp::dctcp::Dctcp::new(params)))
+})
+.marks()
+.parameters(&[GAIN]);
 
-static MY_HPCC: Preset = Preset {
-    name: "my_hpcc",
-    about: "HPCC, from outside",
-    parameters: &[ETA],
-    ordered: &[],
-    fairness: FAIR,
-    algorithm: |line| {
-        let params = hpcc::Params::reference(line);
-        Algorithm::custom(params, |params, path| {
-            Box::new(hpcc::Hpcc::new(params, path))
-        })
-    },
-    ecn: nic::red,
-    hold_acks: true,
-};
+static MY_HPCC: Preset = Preset::new("my_hpcc", "HPCC, from outside", |line| {
+    let params = hpcc::Params::reference(line);
+    Algorithm::custom(params, |params, path| {
+        Box::new(hpcc::Hpcc::new(params, path))
+    })
+})
+.parameters(&[ETA]);
 
 fn outcome(kind: &str, cc: &str, set: &[(&str, &str)]) -> RunResult {
     static ONCE: Once = Once::new();

@@ -22,18 +22,11 @@ fn line(rate: &str) -> Line {
 fn config(preset: usize, line: Rate, buffer: Buffer) -> Config {
     let preset = presets().nth(preset).unwrap();
     let lossless = matches!(buffer, Buffer::Lossless(_));
-    let hosts = Hosts::Nic(Nic {
-        timeout: (!lossless).then_some(Span::from_ms(1)),
-        ..Nic::of(preset, line)
-    });
-    let switch = Switch {
-        buffer,
-        rule: Some((preset.ecn)(line).into()),
-        alpha_log2: None,
-        paths: onramp_cc::path::Paths::default(),
-        acks_first: false,
-    };
-    Config::new(hosts, switch)
+    let mut nic = Nic::of(preset, line);
+    nic.timeout = (!lossless).then_some(Span::from_ms(1));
+    let mut switch = Switch::new(buffer);
+    switch.rule = Some((preset.ecn)(line).into());
+    Config::new(Hosts::Nic(nic), switch)
 }
 
 fn flow(start_ns: i64, src: u32, dst: u32, bytes: u64) -> Flow {
@@ -152,10 +145,8 @@ proptest! {
         percent in 1u32..30,
     ) {
         let buffer = Buffer::PerPort(Bytes::new(100_000));
-        let config = Config {
-            loss: f64::from(percent) / 100.0,
-            ..config(preset, topology.host_rate(), buffer)
-        };
+        let mut config = config(preset, topology.host_rate(), buffer);
+        config.loss = f64::from(percent) / 100.0;
         let flows = possible(&config, flows);
         let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
         all_arrives(&mut simulation, &flows)?;

@@ -5,8 +5,8 @@
 use onramp_cc::nic::{self, hpcc, Ack, Algorithm, CongestionControl, Limits, Preset};
 use onramp_cc::path::{self, Fork, PathChoice};
 use onramp_cc::switch::{self, Rule, Seen, SwitchRule, Verdict};
-use onramp_cc::tcp::{self, Acked, Entry, Linux, TcpAlgorithm, Window, WindowControl};
-use onramp_cc::{parameters, Bounds, FAIR, FILLED};
+use onramp_cc::tcp::{self, Acked, Entry, TcpAlgorithm, Window, WindowControl};
+use onramp_cc::{parameters, Bounds};
 use onramp_scenario::Scenario;
 use onramp_sim::run::{run_in_parts, Parts, Watch};
 use std::sync::Once;
@@ -30,18 +30,10 @@ parameters! { "faulty", {
     "fault" fault: u32 = 0, Bounds::Count(0, 2), "0: it sets a window of 0. 1: it panics. 2: it answers a threshold of 0.";
 } }
 
-static FAULTY: Entry = Entry {
-    name: "faulty",
-    about: "does what it must not",
-    linux: Linux::Lacks,
-    marks: false,
-    short_segments: false,
-    parameters: PARAMETERS,
-    ordered: &[],
-    fairness: FAIR,
-    fills: FILLED,
-    algorithm: || TcpAlgorithm::custom(Params::default(), |params| Box::new(Faulty(*params))),
-};
+static FAULTY: Entry = Entry::new("faulty", "does what it must not", || {
+    TcpAlgorithm::custom(Params::default(), |params| Box::new(Faulty(*params)))
+})
+.parameters(PARAMETERS);
 
 #[derive(Debug)]
 struct Faulty(Params);
@@ -60,20 +52,11 @@ impl WindowControl for Faulty {
     }
 }
 
-static STOPPED: Preset = Preset {
-    name: "stopped",
-    about: "lets nothing be sent",
-    parameters: &[],
-    ordered: &[],
-    fairness: FAIR,
-    algorithm: |line| {
-        Algorithm::custom(hpcc::Params::reference(line), |_, path| {
-            Box::new(Stopped(path.line_rate))
-        })
-    },
-    ecn: nic::red,
-    hold_acks: true,
-};
+static STOPPED: Preset = Preset::new("stopped", "lets nothing be sent", |line| {
+    Algorithm::custom(hpcc::Params::reference(line), |_, path| {
+        Box::new(Stopped(path.line_rate))
+    })
+});
 
 #[derive(Debug)]
 struct Stopped(onramp_units::Rate);
@@ -94,13 +77,10 @@ mod tripping {
 
     parameters! { in "network.": "tripping", {} }
 
-    pub static ENTRY: switch::Entry = switch::Entry {
-        name: "tripping",
-        about: "panics",
-        marks: false,
-        parameters: PARAMETERS,
-        rule: || Rule::custom(Params::default(), |_, _| Box::new(Tripping)),
-    };
+    pub static ENTRY: switch::Entry = switch::Entry::new("tripping", "panics", || {
+        Rule::custom(Params::default(), |_, _| Box::new(Tripping))
+    })
+    .parameters(PARAMETERS);
 
     struct Tripping;
 
@@ -111,12 +91,8 @@ mod tripping {
     }
 }
 
-static LOST: path::Entry = path::Entry {
-    name: "lost",
-    about: "takes ways that there are not",
-    parameters: &[],
-    choice: |_| Box::new(Lost),
-};
+static LOST: path::Entry =
+    path::Entry::new("lost", "takes ways that there are not", |_| Box::new(Lost));
 
 #[derive(Debug)]
 struct Lost;

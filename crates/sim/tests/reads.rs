@@ -34,13 +34,7 @@ fn line(delay: Span) -> Line {
 
 fn config(cc: &str) -> Config {
     let hosts = Hosts::Nic(Nic::of(preset(cc).unwrap(), line(DELAY).rate));
-    let switch = Switch {
-        buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-        rule: None,
-        alpha_log2: None,
-        paths: onramp_cc::path::Paths::default(),
-        acks_first: false,
-    };
+    let switch = Switch::new(Buffer::Lossless(Bytes::new(32 << 20)));
     Config::new(hosts, switch)
 }
 
@@ -57,10 +51,8 @@ fn read(src: u32, dst: u32, bytes: u64) -> Flow {
 /// The completion time of one flow over a switch with two links of this delay: the outcome's `acked`, and the ideal.
 fn completion(op: Op, bytes: u64, delay: Span, set: &[(&str, &str)]) -> (Span, Span) {
     let scenario = Scenario::parse_with(ONE, "t", set).unwrap_or_else(|e| panic!("{e}"));
-    let config = Config {
-        hosts: onramp_sim::run::config(&scenario.runs()[0]).hosts,
-        ..config("timely_paper")
-    };
+    let mut config = config("timely_paper");
+    config.hosts = onramp_sim::run::config(&scenario.runs()[0]).hosts;
     let topology = Topology::star(2, line(delay)).unwrap();
     let flow = Flow {
         op,
@@ -233,13 +225,13 @@ fn a_run_that_cannot_read_is_refused() {
     };
     assert!(!refused(config("timely_paper")));
     assert!(refused(config("dctcp")));
-    assert!(refused(Config {
-        rounding: Rounding::Ns3,
-        ..config("timely_paper")
-    }));
-    let law = onramp_law::Config::new(onramp_law::Law::Final, Span::from_us(50));
-    assert!(refused(Config {
-        law: Some(law),
-        ..config("timely_paper")
-    }));
+    let mut as_ns3 = config("timely_paper");
+    as_ns3.rounding = Rounding::Ns3;
+    assert!(refused(as_ns3));
+    let mut with_law = config("timely_paper");
+    with_law.law = Some(onramp_law::Config::new(
+        onramp_law::Law::Final,
+        Span::from_us(50),
+    ));
+    assert!(refused(with_law));
 }

@@ -33,13 +33,11 @@ parameters! { in "network.": "sojourn", {
     "drops" drops: bool = false, Bounds::Flag, "Whether it is dropped in place of a mark.";
 } }
 
-static SOJOURN: Entry = Entry {
-    name: "sojourn",
-    about: "marks by the time in the queue",
-    marks: true,
-    parameters: PARAMETERS,
-    rule: || Rule::custom(Params::default(), |params, _| Box::new(Sojourn(*params))),
-};
+static SOJOURN: Entry = Entry::new("sojourn", "marks by the time in the queue", || {
+    Rule::custom(Params::default(), |params, _| Box::new(Sojourn(*params)))
+})
+.marks()
+.parameters(PARAMETERS);
 
 struct Sojourn(Params);
 
@@ -53,13 +51,10 @@ impl SwitchRule for Sojourn {
     }
 }
 
-static FLUSH: Entry = Entry {
-    name: "flush",
-    about: "drops a queue of 60 MB as a whole",
-    marks: true,
-    parameters: &[],
-    rule: || Rule::custom(Params::default(), |_, _| Box::new(Flush { drops: false })),
-};
+static FLUSH: Entry = Entry::new("flush", "drops a queue of 60 MB as a whole", || {
+    Rule::custom(Params::default(), |_, _| Box::new(Flush { drops: false }))
+})
+.marks();
 
 struct Flush {
     drops: bool,

@@ -20,19 +20,13 @@ fanout = 5
 size = "100 kB"
 "#;
 
-const SWITCHES: Count = Count {
-    key: "network.topology.switches",
-    bounds: (2, 5),
-    meaning: "Number of switches.",
-};
+const SWITCHES: Count = Count::new("network.topology.switches", (2, 5), "Number of switches.");
 
-static LINE: ShapeKind = ShapeKind {
-    name: "line",
-    about: "a line of switches with hosts",
-    counts: &[SWITCHES],
-    racks: |counts| counts[0],
-    switch_links: 4,
-    build: |to, size| {
+static LINE: ShapeKind = ShapeKind::new(
+    "line",
+    "a line of switches with hosts",
+    |counts| counts[0],
+    |to, size| {
         let switches = to.switches(size.counts[0]);
         switches
             .iter()
@@ -41,20 +35,20 @@ static LINE: ShapeKind = ShapeKind {
             .windows(2)
             .for_each(|two| to.link(two[0], two[1], size.fabric));
     },
-};
+)
+.counts(&[SWITCHES])
+.switch_links(4);
 
-static BROKEN: ShapeKind = ShapeKind {
-    name: "broken",
-    about: "a switch with a link to nowhere",
-    counts: &[],
-    racks: |_| 1,
-    switch_links: 0,
-    build: |to, size| {
+static BROKEN: ShapeKind = ShapeKind::new(
+    "broken",
+    "a switch with a link to nowhere",
+    |_| 1,
+    |to, size| {
         let switch = to.switch();
         to.hosts_at(switch, size);
         to.link(switch, 99, size.fabric);
     },
-};
+);
 
 fn parse(set: &[(&str, &str)]) -> Result<Scenario, String> {
     static ONCE: Once = Once::new();

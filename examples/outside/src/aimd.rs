@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! A congestion control: additive increase, multiplicative decrease by losses and by marks (RFC 5681, RFC 3168).
 
-use onramp_cc::tcp::{Acked, Entry, Growth, Linux, TcpAlgorithm, Window, WindowControl};
-use onramp_cc::{parameters, Bounds, FAIR, FILLED};
+use onramp_cc::tcp::{Acked, Entry, Growth, TcpAlgorithm, Window, WindowControl};
+use onramp_cc::{parameters, Bounds};
 
 parameters! { "aimd", {
     "packets" per_rtt: u32 = 1, Bounds::Count(1, 100), "Packets by which the window grows in a round trip.";
     "decrease" decrease: f64 = 0.5, Bounds::Fraction(0.01, 0.9), "Part of the window that a loss or a mark takes off.";
 } }
 
-pub static ENTRY: Entry = Entry {
-    name: "aimd",
-    about: "additive increase, multiplicative decrease",
-    linux: Linux::Lacks,
-    marks: true,
-    short_segments: false,
-    parameters: PARAMETERS,
-    ordered: &[],
-    fairness: FAIR,
-    fills: FILLED,
-    algorithm: || TcpAlgorithm::custom(Params::default(), |params| Box::new(Aimd::new(params))),
-};
+pub static ENTRY: Entry = Entry::new("aimd", "additive increase, multiplicative decrease", || {
+    TcpAlgorithm::custom(Params::default(), |params| Box::new(Aimd::new(params)))
+})
+.marks()
+.parameters(PARAMETERS);
 
 /// A connection.
 #[derive(Debug)]

@@ -3,12 +3,11 @@
 
 use onramp_cc::path::{Entry, Fork, PathChoice};
 
-pub static ENTRY: Entry = Entry {
-    name: "by_sender",
-    about: "by the number of the sending host modulo the number of ways",
-    parameters: &[],
-    choice: |_| Box::new(BySender),
-};
+pub static ENTRY: Entry = Entry::new(
+    "by_sender",
+    "by the number of the sending host modulo the number of ways",
+    |_| Box::new(BySender),
+);
 
 #[derive(Debug)]
 struct BySender;

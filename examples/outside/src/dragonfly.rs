@@ -4,25 +4,21 @@
 
 use onramp_scenario::{Builder, Count, ShapeKind, Size};
 
-pub static KIND: ShapeKind = ShapeKind {
-    name: "dragonfly",
-    about: "groups of linked routers, and a link between each two groups (Kim et al., ISCA 2008)",
-    counts: &[
-        Count {
-            key: "network.topology.groups",
-            bounds: (2, 64),
-            meaning: "Number of groups.",
-        },
-        Count {
-            key: "network.topology.routers",
-            bounds: (1, 64),
-            meaning: "Number of routers in a group. Each has hosts.",
-        },
-    ],
-    racks: |counts| counts[0] * counts[1],
-    switch_links: 3, // to another router, to another group, to another router
+pub static KIND: ShapeKind = ShapeKind::new(
+    "dragonfly",
+    "groups of linked routers, and a link between each two groups (Kim et al., ISCA 2008)",
+    |counts| counts[0] * counts[1],
     build,
-};
+)
+.counts(&[
+    Count::new("network.topology.groups", (2, 64), "Number of groups."),
+    Count::new(
+        "network.topology.routers",
+        (1, 64),
+        "Number of routers in a group. Each has hosts.",
+    ),
+])
+.switch_links(3); // to another router, to another group, to another router
 
 fn build(to: &mut Builder, size: &Size<'_>) {
     let (groups, routers) = (size.counts[0] as usize, size.counts[1] as usize);

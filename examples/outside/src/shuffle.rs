@@ -10,14 +10,13 @@ use onramp_scenario::{
 use onramp_units::{Bytes, Span};
 use std::sync::Arc;
 
-pub static KIND: TrafficKind = TrafficKind {
-    name: "shuffle",
-    about: "each mapper sends a block to each reducer, again and again",
-    keys: Shuffle::KEYS,
-    measured: Measured::Steps,
-    in_rack: false,
-    read: |entry| Some(Arc::new(entry.read::<Shuffle>()?)),
-};
+pub static KIND: TrafficKind = TrafficKind::new(
+    "shuffle",
+    "each mapper sends a block to each reducer, again and again",
+    Shuffle::KEYS,
+    |entry| Some(Arc::new(entry.read::<Shuffle>()?)),
+)
+.measured(Measured::Steps);
 
 section! {
     #[derive(Debug)]

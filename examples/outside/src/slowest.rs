@@ -3,18 +3,14 @@
 
 use onramp_results::{Counters, FlowRow, Measure, MeasureKind, Metric, Metrics};
 
-pub static KIND: MeasureKind = MeasureKind {
-    name: "slowest",
-    metrics: &[Metric {
-        name: "slowest_us",
-        unit: "us",
-        form: "number",
-        worlds: "sim",
-        hosts: "all",
-        meaning: "Longest completion time of a flow that is measured",
-    }],
-    of: |_run| Box::new(Slowest(None)),
-};
+const SLOWEST_US: Metric = Metric::new(
+    "slowest_us",
+    "us",
+    "Longest completion time of a flow that is measured",
+);
+
+pub static KIND: MeasureKind =
+    MeasureKind::new("slowest", &[SLOWEST_US], |_run| Box::new(Slowest(None)));
 
 /// In ns, of the flows so far.
 struct Slowest(Option<i64>);

@@ -9,13 +9,13 @@ parameters! { in "network.": "tcn", {
     "threshold" threshold: Span = Span::from_us(20), SHORT, "A packet that was longer in the queue is marked.";
 } }
 
-pub static ENTRY: Entry = Entry {
-    name: "tcn",
-    about: "marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016)",
-    marks: true,
-    parameters: PARAMETERS,
-    rule: || Rule::custom(Params::default(), |params, _| Box::new(AtPort(*params))),
-};
+pub static ENTRY: Entry = Entry::new(
+    "tcn",
+    "marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016)",
+    || Rule::custom(Params::default(), |params, _| Box::new(AtPort(*params))),
+)
+.marks()
+.parameters(PARAMETERS);
 
 struct AtPort(Params);
 

@@ -46,6 +46,8 @@ const OPTIONS: &[&str] = &[
     "200Mbit/s",
     "--key-file",
     KEYS,
+    "--dev",
+    "eth0",
     "--config",
     CONFIGURATION,
     "--flow-age",

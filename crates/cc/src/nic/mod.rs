@@ -332,6 +332,7 @@ congestion_controls! {
 
 /// A congestion control with the parameters, and the switches' settings, of the HPCC authors'
 /// experiments, which On-Ramp's build on.
+#[non_exhaustive]
 pub struct Preset {
     /// Name in scenarios.
     pub name: &'static str,
@@ -352,6 +353,48 @@ pub struct Preset {
 }
 
 impl Preset {
+    /// A congestion control of another crate, without parameters. Its `algorithm` is [`Algorithm::custom`].
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        algorithm: fn(Rate) -> Algorithm,
+    ) -> Preset {
+        Preset {
+            name,
+            about,
+            parameters: &[],
+            ordered: &[],
+            fairness: crate::FAIR,
+            algorithm,
+            ecn: red,
+            hold_acks: true,
+        }
+    }
+
+    /// Parameters that scenarios can set.
+    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Preset {
+        self.parameters = parameters;
+        self
+    }
+
+    /// Pairs of parameters of which the first is not above the second.
+    pub const fn ordered(mut self, pairs: &'static [(&'static str, &'static str)]) -> Preset {
+        self.ordered = pairs;
+        self
+    }
+
+    /// Marks that ports of the given rate make for it, in place of [`red`].
+    pub const fn marks(mut self, ecn: fn(Rate) -> Marks) -> Preset {
+        self.ecn = ecn;
+        self
+    }
+
+    /// What conformance tests expect, if it is less than usual: Jain's index of two flows that share a link.
+    pub const fn expect(mut self, fairness: f64) -> Preset {
+        self.fairness = fairness;
+        self
+    }
+
     /// Whether its flows send bursts.
     pub(crate) fn sends_bursts(&self) -> bool {
         let line = Rate::from_bits_per_s(1_000_000_000).expect("above zero");

@@ -37,6 +37,7 @@ pub trait PathChoice: fmt::Debug + Send + Sync {
 }
 
 /// A way to choose, as a scenario names it.
+#[non_exhaustive]
 pub struct Entry {
     /// Name in scenarios: `network.paths`.
     pub name: &'static str,
@@ -46,6 +47,28 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// With its source's parameters, except those that are set.
     pub choice: fn(&Tuning) -> Box<dyn PathChoice>,
+}
+
+impl Entry {
+    /// A choice without parameters.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        choice: fn(&Tuning) -> Box<dyn PathChoice>,
+    ) -> Entry {
+        Entry {
+            name,
+            about,
+            parameters: &[],
+            choice,
+        }
+    }
+
+    /// Parameters that scenarios can set.
+    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Entry {
+        self.parameters = parameters;
+        self
+    }
 }
 
 crate::named!(Entry, "path choice");

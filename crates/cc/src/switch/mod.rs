@@ -63,6 +63,7 @@ pub trait SwitchRule {
 }
 
 /// A rule, as a scenario names it.
+#[non_exhaustive]
 pub struct Entry {
     /// Name in scenarios: `network.rule`.
     pub name: &'static str,
@@ -74,6 +75,31 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// With its source's parameters.
     pub rule: fn() -> Rule,
+}
+
+impl Entry {
+    /// A rule without parameters that marks nothing.
+    pub const fn new(name: &'static str, about: &'static str, rule: fn() -> Rule) -> Entry {
+        Entry {
+            name,
+            about,
+            marks: false,
+            parameters: &[],
+            rule,
+        }
+    }
+
+    /// It marks packets, as congestion controls such as DCTCP need it.
+    pub const fn marks(mut self) -> Entry {
+        self.marks = true;
+        self
+    }
+
+    /// Parameters that scenarios can set.
+    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Entry {
+        self.parameters = parameters;
+        self
+    }
 }
 
 crate::named!(Entry, "rule");

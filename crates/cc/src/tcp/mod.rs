@@ -148,6 +148,7 @@ fn in_kernel<P: Parameters + Default, C: bytemuck::NoUninit>(
 }
 
 /// A congestion control, as a scenario names it.
+#[non_exhaustive]
 pub struct Entry {
     /// Name in scenarios and in Linux.
     pub name: &'static str,
@@ -169,6 +170,59 @@ pub struct Entry {
     pub fills: f64,
     /// With its source's parameters.
     pub algorithm: fn() -> TcpAlgorithm,
+}
+
+impl Entry {
+    /// A congestion control of another crate, without parameters. Its `algorithm` is [`TcpAlgorithm::custom`].
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        algorithm: fn() -> TcpAlgorithm,
+    ) -> Entry {
+        Entry {
+            name,
+            about,
+            linux: Linux::Lacks,
+            marks: false,
+            short_segments: false,
+            parameters: &[],
+            ordered: &[],
+            fairness: crate::FAIR,
+            fills: crate::FILLED,
+            algorithm,
+        }
+    }
+
+    /// It needs marks.
+    pub const fn marks(mut self) -> Entry {
+        self.marks = true;
+        self
+    }
+
+    /// It needs segments of at most 16 kB.
+    pub const fn short_segments(mut self) -> Entry {
+        self.short_segments = true;
+        self
+    }
+
+    /// Parameters that scenarios can set.
+    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Entry {
+        self.parameters = parameters;
+        self
+    }
+
+    /// Pairs of parameters of which the first is not above the second.
+    pub const fn ordered(mut self, pairs: &'static [(&'static str, &'static str)]) -> Entry {
+        self.ordered = pairs;
+        self
+    }
+
+    /// What conformance tests expect, if it is less than usual: Jain's index of two flows that share a link, and the part of
+    /// the line that one flow fills.
+    pub const fn expect(mut self, fairness: f64, fills: f64) -> Entry {
+        (self.fairness, self.fills) = (fairness, fills);
+        self
+    }
 }
 
 crate::named!(Entry, "congestion control");

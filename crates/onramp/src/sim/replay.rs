@@ -8,8 +8,8 @@ use clap::builder::PossibleValuesParser;
 use onramp_cc::nic as cc;
 use onramp_scenario::Work;
 use onramp_sim::{
-    address, flow_ports, parse_flow_list, Buffer, ClockErrors, Config, Flow, Hosts, Nic, Rounding,
-    Simulation, Switch, Topology,
+    address, flow_ports, parse_flow_list, Buffer, Config, Flow, Hosts, Nic, Rounding, Simulation,
+    Switch, Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 
@@ -98,26 +98,11 @@ where
 
 fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
     let preset = cc::preset(&args.cc).context("clap has checked the name")?;
-    Ok(Config {
-        rounding,
-        hosts: Hosts::Nic(Nic::of(preset, line)),
-        law: None,
-        groups: Vec::new(),
-        clocks: ClockErrors::default(),
-        loss: 0.0,
-        switch: Switch {
-            buffer: Buffer::Lossless(args.buffer),
-            rule: Some((preset.ecn)(line).into()),
-            alpha_log2: None,
-            paths: onramp_cc::path::Paths::default(),
-            acks_first: false,
-        },
-        reuse: None,
-        or_ack_every: 1,
-        chains: None,
-        probing: None,
-        seed: args.seed,
-    })
+    let mut switch = Switch::new(Buffer::Lossless(args.buffer));
+    switch.rule = Some((preset.ecn)(line).into());
+    let mut config = Config::new(Hosts::Nic(Nic::of(preset, line)), switch);
+    (config.rounding, config.seed) = (rounding, args.seed);
+    Ok(config)
 }
 
 /// The reference's columns, one line for each flow in the order of their ends, in ns or, if exact, in ps.

@@ -38,6 +38,7 @@ const BUILT_IN: &[&MeasureKind] = &[
 ];
 
 /// Metrics of one subject.
+#[non_exhaustive]
 pub struct MeasureKind {
     /// Its name, for programs.
     pub name: &'static str,
@@ -45,6 +46,30 @@ pub struct MeasureKind {
     pub metrics: &'static [Metric],
     /// Begins to measure a run.
     pub of: for<'r> fn(&'r Run) -> Box<dyn Measure + 'r>,
+}
+
+impl MeasureKind {
+    /// A measure with its metrics; `of` begins to measure a run.
+    pub const fn new(
+        name: &'static str,
+        metrics: &'static [Metric],
+        of: for<'r> fn(&'r Run) -> Box<dyn Measure + 'r>,
+    ) -> MeasureKind {
+        MeasureKind { name, metrics, of }
+    }
+}
+
+impl Metric {
+    /// A number that simulations measure, whatever their hosts.
+    pub const fn new(name: &'static str, unit: &'static str, meaning: &'static str) -> Metric {
+        metric((name, unit, "number", SIM, ALL, meaning))
+    }
+
+    /// `distribution`, `list` or `text`, in place of a number.
+    pub const fn form(mut self, form: &'static str) -> Metric {
+        self.form = form;
+        self
+    }
 }
 
 onramp_cc::named!(MeasureKind, "measure");
@@ -63,6 +88,7 @@ pub trait Measure {
 
 /// A measure in `metrics` of `summary.json`.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Metric {
     /// Its name. `CLASS` stands for small, medium or large, `N` for the number of a traffic entry, `KIND` for a kind of
     /// traffic, `COUNTER` for a counter of the daemon.

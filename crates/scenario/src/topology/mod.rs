@@ -27,6 +27,7 @@ const BUILT_IN: &[&ShapeKind] = &[
 ];
 
 /// A kind of topology.
+#[non_exhaustive]
 pub struct ShapeKind {
     /// As scenarios have it: `network.topology.kind`.
     pub name: &'static str,
@@ -43,6 +44,7 @@ pub struct ShapeKind {
 }
 
 /// A count that determines a shape.
+#[non_exhaustive]
 pub struct Count {
     /// "network.topology.leaves".
     pub key: &'static str,
@@ -62,6 +64,48 @@ pub struct Size<'a> {
     pub edge: Link,
     /// Links between switches.
     pub fabric: Link,
+}
+
+impl ShapeKind {
+    /// A shape that the number of hosts determines, with one switch on every path.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        racks: fn(&[u32]) -> u32,
+        build: fn(&mut Builder, &Size<'_>),
+    ) -> ShapeKind {
+        ShapeKind {
+            name,
+            about,
+            counts: &[],
+            racks,
+            switch_links: 0,
+            build,
+        }
+    }
+
+    /// What determines it besides the number of hosts.
+    pub const fn counts(mut self, counts: &'static [Count]) -> ShapeKind {
+        self.counts = counts;
+        self
+    }
+
+    /// Most links between switches on a shortest path between two hosts.
+    pub const fn switch_links(mut self, most: i64) -> ShapeKind {
+        self.switch_links = most;
+        self
+    }
+}
+
+impl Count {
+    /// "network.topology.leaves", its least and its greatest value, and its meaning: a sentence or more.
+    pub const fn new(key: &'static str, bounds: (u32, u32), meaning: &'static str) -> Count {
+        Count {
+            key,
+            bounds,
+            meaning,
+        }
+    }
 }
 
 onramp_cc::named!(ShapeKind, "topology");

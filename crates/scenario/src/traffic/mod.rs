@@ -50,6 +50,7 @@ section! {
 }
 
 /// A kind of traffic.
+#[non_exhaustive]
 pub struct TrafficKind {
     /// As scenarios have it: `traffic.kind`.
     pub name: &'static str,
@@ -63,6 +64,31 @@ pub struct TrafficKind {
     pub in_rack: bool,
     /// Reads an entry. `None`: an error has been reported.
     pub read: fn(&mut TrafficEntry<'_>) -> Option<Arc<dyn Generator>>,
+}
+
+impl TrafficKind {
+    /// A kind that the rack lacks, whose flows count one by one.
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        keys: &'static [onramp_keys::Key<Scope>],
+        read: fn(&mut TrafficEntry<'_>) -> Option<Arc<dyn Generator>>,
+    ) -> TrafficKind {
+        TrafficKind {
+            name,
+            about,
+            keys,
+            measured: Measured::Flows,
+            in_rack: false,
+            read,
+        }
+    }
+
+    /// What results count.
+    pub const fn measured(mut self, measured: Measured) -> TrafficKind {
+        self.measured = measured;
+        self
+    }
 }
 
 onramp_cc::named!(TrafficKind, "traffic kind");

@@ -22,6 +22,7 @@ pub(crate) const DATA_HEADER: u16 = 48;
 
 /// Settings of all hosts and switches.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     /// Exact, or as in the HPCC authors' ns-3, for comparison. In ns-3 times are whole nanoseconds, a NIC
     /// also considers blocked flows for its next wake, and duplicates are not acknowledged.
@@ -52,6 +53,7 @@ pub struct Config {
 
 /// How hosts probe each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Probing {
     /// What stamps probes.
     pub stamps: Stamps,
@@ -65,6 +67,7 @@ pub struct Probing {
 
 /// Hosts with settings of their own.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Group {
     /// Their numbers.
     pub members: Vec<u32>,
@@ -127,6 +130,7 @@ pub enum Hosts {
 
 /// A host's RDMA-like NIC.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Nic {
     /// Congestion control of every flow.
     pub algorithm: Algorithm,
@@ -147,6 +151,7 @@ pub struct Nic {
 
 /// A host's kernel.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Kernel {
     /// Congestion control of connections that it sends on.
     pub algorithm: TcpAlgorithm,

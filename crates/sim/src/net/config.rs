@@ -7,6 +7,7 @@ use onramp_units::Bytes;
 
 /// A switch.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Switch {
     /// The buffer.
     pub buffer: Buffer,
@@ -19,6 +20,19 @@ pub struct Switch {
     pub alpha_log2: Option<i8>,
     /// Acknowledgements of NIC hosts have a class of their own, which leaves first, is never paused and has its own room.
     pub acks_first: bool,
+}
+
+impl Switch {
+    /// One that drops what has no room, without a rule, with the default choice of paths.
+    pub fn new(buffer: Buffer) -> Switch {
+        Switch {
+            buffer,
+            rule: None,
+            paths: Paths::default(),
+            alpha_log2: None,
+            acks_first: false,
+        }
+    }
 }
 
 /// How packets share a switch's memory.

@@ -76,19 +76,11 @@ pub fn run_exactly(case: &Case, seed: u64) -> Vec<Row> {
 fn simulate(case: &Case, seed: u64, rounding: Rounding) -> Vec<Row> {
     let preset = preset(case.cc).unwrap();
     let line = "100 Gbit/s".parse().unwrap();
-    let switch = Switch {
-        buffer: Buffer::Lossless(Bytes::new(32 << 20)),
-        rule: Some((preset.ecn)(line).into()),
-        alpha_log2: None,
-        paths: onramp_cc::path::Paths::default(),
-        acks_first: false,
-    };
+    let mut switch = Switch::new(Buffer::Lossless(Bytes::new(32 << 20)));
+    switch.rule = Some((preset.ecn)(line).into());
     let hosts = Hosts::Nic(Nic::of(preset, line));
-    let config = Config {
-        rounding,
-        seed,
-        ..Config::new(hosts, switch)
-    };
+    let mut config = Config::new(hosts, switch);
+    (config.rounding, config.seed) = (rounding, seed);
     let flows = parse_flow_list(case.flows, rounding).unwrap();
     let topology = Topology::parse(case.topology).unwrap();
     let mut simulation = Simulation::new(config, &topology, flows.clone()).unwrap();
