@@ -32,7 +32,7 @@
 #define ONR_LEVEL_FEW 8u          /* of 31: so few managed bytes that the decision is quick */
 #define ONR_LEVEL_HERE 6u         /* of 8: a line used less is not the bottleneck */
 #define ONR_LEVEL_PATIENCE 20u    /* tau / 2: held in vain for so long, a flow is let go */
-#define ONR_LEVEL_LEAST_PATIENCE 3u
+#define ONR_LEVEL_LEAST_PATIENCE 3u /* tau / 2: after however many trials */
 #define ONR_LEVEL_TRIES 6         /* most doublings of the time between two trials */
 #define ONR_LEVEL_SETTLED 50      /* tau: held so long, the trials begin anew */
 

@@ -38,6 +38,23 @@ macro_rules! named {
     };
 }
 
+/// Methods that set fields of a registry's entry, for `static` entries of other crates:
+/// `Entry::new(..).parameters(PARAMETERS)`. Each has its field's name.
+#[macro_export]
+macro_rules! setters {
+    ($type:ident { $($(#[$doc:meta])* $field:ident: $value:ty;)+ }) => {
+        impl $type {
+            $(
+                $(#[$doc])*
+                pub const fn $field(mut self, $field: $value) -> $type {
+                    self.$field = $field;
+                    self
+                }
+            )+
+        }
+    };
+}
+
 /// The parts of other crates.
 pub struct Plugs<T: 'static> {
     joining: Mutex<Vec<&'static T>>,

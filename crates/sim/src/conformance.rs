@@ -48,7 +48,7 @@ pub fn path_choice(choice: &path::Entry) {
     all_flows_end(&parsed(&text, &set, &format!("{choice:?}")));
 }
 
-/// On the least topology of a shape with two hosts to a rack all flows of an incast from all hosts end.
+/// On a small topology of a shape, with counts of two where it takes them, all flows of an incast from all hosts end.
 ///
 /// # Panics
 /// One does not, or [`scenario`] does.
@@ -56,7 +56,7 @@ pub fn shape(kind: &ShapeKind) {
     let counts: Vec<u32> = kind
         .counts
         .iter()
-        .map(|count| count.bounds.0.max(2))
+        .map(|count| 2.clamp(count.bounds.0, count.bounds.1))
         .collect();
     let hosts = 2 * (kind.racks)(&counts).max(2);
     let keys = kind.counts.iter().zip(&counts).map(|(count, value)| {
@@ -68,11 +68,8 @@ pub fn shape(kind: &ShapeKind) {
         "topology = {{ kind = \"{}\", hosts = {hosts}{keys} }}",
         kind.name
     );
-    let set = [("traffic.0.fanout", (hosts - 1).to_string())];
-    let set: Vec<(&str, &str)> = set
-        .iter()
-        .map(|(key, value)| (*key, value.as_str()))
-        .collect();
+    let fanout = (hosts - 1).to_string();
+    let set = [("traffic.0.fanout", fanout.as_str())];
     all_flows_end(&parsed(&incast(&topology), &set, &format!("{kind:?}")));
 }
 

@@ -45,7 +45,7 @@ static MY_DCTCP: Entry = Entry::new("my_dctcp", "DCTCP, from outside", || {
     let params = tcp::dctcp::Params::default();
     TcpAlgorithm::custom(params, |params| Box::new(tcp::dctcp::Dctcp::new(params)))
 })
-.marks()
+.marks(true)
 .parameters(&[GAIN]);
 
 static MY_HPCC: Preset = Preset::new("my_hpcc", "HPCC, from outside", |line| {

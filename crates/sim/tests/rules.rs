@@ -36,7 +36,7 @@ parameters! { in "network.": "sojourn", {
 static SOJOURN: Entry = Entry::new("sojourn", "marks by the time in the queue", || {
     Rule::custom(Params::default(), |params, _| Box::new(Sojourn(*params)))
 })
-.marks()
+.marks(true)
 .parameters(PARAMETERS);
 
 struct Sojourn(Params);
@@ -54,7 +54,7 @@ impl SwitchRule for Sojourn {
 static FLUSH: Entry = Entry::new("flush", "drops a queue of 60 MB as a whole", || {
     Rule::custom(Params::default(), |_, _| Box::new(Flush { drops: false }))
 })
-.marks();
+.marks(true);
 
 struct Flush {
     drops: bool,
@@ -70,11 +70,24 @@ impl SwitchRule for Flush {
     }
 }
 
+static BLACK_HOLE: Entry = Entry::new("black_hole", "drops everything", || {
+    Rule::custom(Params::default(), |_, _| Box::new(BlackHole))
+});
+
+struct BlackHole;
+
+impl SwitchRule for BlackHole {
+    fn leaves(&mut self, _seen: &mut Seen<'_>) -> Verdict {
+        Verdict::Drop
+    }
+}
+
 fn registered() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         register(&SOJOURN);
         register(&FLUSH);
+        register(&BLACK_HOLE);
     });
 }
 
@@ -108,6 +121,14 @@ fn a_rule_marks_and_drops_as_its_keys_say() {
             "{sharing}"
         );
     }
+}
+
+/// The conformance checks are no formality.
+#[test]
+#[should_panic(expected = "flows do not end")]
+fn a_rule_that_drops_everything_does_not_conform() {
+    registered();
+    onramp_sim::conformance::switch_rule(&BLACK_HOLE);
 }
 
 /// With default stacks of threads: what a rule drops in a row does not nest.

@@ -12,7 +12,7 @@ parameters! { "aimd", {
 pub static ENTRY: Entry = Entry::new("aimd", "additive increase, multiplicative decrease", || {
     TcpAlgorithm::custom(Params::default(), |params| Box::new(Aimd::new(params)))
 })
-.marks()
+.marks(true)
 .parameters(PARAMETERS);
 
 /// A connection.

@@ -14,7 +14,7 @@ pub static ENTRY: Entry = Entry::new(
     "marks packets by the time that they were in the queue (Bai et al., CoNEXT 2016)",
     || Rule::custom(Params::default(), |params, _| Box::new(AtPort(*params))),
 )
-.marks()
+.marks(true)
 .parameters(PARAMETERS);
 
 struct AtPort(Params);

@@ -371,30 +371,6 @@ impl Preset {
         }
     }
 
-    /// Parameters that scenarios can set.
-    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Preset {
-        self.parameters = parameters;
-        self
-    }
-
-    /// Pairs of parameters of which the first is not above the second.
-    pub const fn ordered(mut self, pairs: &'static [(&'static str, &'static str)]) -> Preset {
-        self.ordered = pairs;
-        self
-    }
-
-    /// Marks that ports of the given rate make for it, in place of [`red`].
-    pub const fn marks(mut self, ecn: fn(Rate) -> Marks) -> Preset {
-        self.ecn = ecn;
-        self
-    }
-
-    /// What conformance tests expect, if it is less than usual: Jain's index of two flows that share a link.
-    pub const fn expect(mut self, fairness: f64) -> Preset {
-        self.fairness = fairness;
-        self
-    }
-
     /// Whether its flows send bursts.
     pub(crate) fn sends_bursts(&self) -> bool {
         let line = Rate::from_bits_per_s(1_000_000_000).expect("above zero");
@@ -414,6 +390,19 @@ impl Algorithm {
         self.start(&path).burst().is_some()
     }
 }
+
+crate::setters!(Preset {
+    /// Parameters that scenarios can set.
+    parameters: &'static [Parameter];
+    /// Pairs of parameters of which the first is not above the second.
+    ordered: &'static [(&'static str, &'static str)];
+    /// Jain's index of two flows that share a link, at least.
+    fairness: f64;
+    /// Marks at a port of the given rate, in place of [`red`].
+    ecn: fn(Rate) -> Marks;
+    /// Whether a pause of the data class holds acknowledgements back in the host's NIC.
+    hold_acks: bool;
+});
 
 crate::named!(Preset, "congestion control");
 

@@ -63,13 +63,12 @@ impl Entry {
             choice,
         }
     }
-
-    /// Parameters that scenarios can set.
-    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Entry {
-        self.parameters = parameters;
-        self
-    }
 }
+
+crate::setters!(Entry {
+    /// Parameters that scenarios can set.
+    parameters: &'static [Parameter];
+});
 
 crate::named!(Entry, "path choice");
 

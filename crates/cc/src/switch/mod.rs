@@ -88,19 +88,14 @@ impl Entry {
             rule,
         }
     }
-
-    /// It marks packets, as congestion controls such as DCTCP need it.
-    pub const fn marks(mut self) -> Entry {
-        self.marks = true;
-        self
-    }
-
-    /// Parameters that scenarios can set.
-    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Entry {
-        self.parameters = parameters;
-        self
-    }
 }
+
+crate::setters!(Entry {
+    /// Whether it marks packets, as congestion controls such as DCTCP need it.
+    marks: bool;
+    /// Parameters that scenarios can set.
+    parameters: &'static [Parameter];
+});
 
 crate::named!(Entry, "rule");
 

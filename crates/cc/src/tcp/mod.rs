@@ -192,38 +192,22 @@ impl Entry {
             algorithm,
         }
     }
-
-    /// It needs marks.
-    pub const fn marks(mut self) -> Entry {
-        self.marks = true;
-        self
-    }
-
-    /// It needs segments of at most 16 kB.
-    pub const fn short_segments(mut self) -> Entry {
-        self.short_segments = true;
-        self
-    }
-
-    /// Parameters that scenarios can set.
-    pub const fn parameters(mut self, parameters: &'static [Parameter]) -> Entry {
-        self.parameters = parameters;
-        self
-    }
-
-    /// Pairs of parameters of which the first is not above the second.
-    pub const fn ordered(mut self, pairs: &'static [(&'static str, &'static str)]) -> Entry {
-        self.ordered = pairs;
-        self
-    }
-
-    /// What conformance tests expect, if it is less than usual: Jain's index of two flows that share a link, and the part of
-    /// the line that one flow fills.
-    pub const fn expect(mut self, fairness: f64, fills: f64) -> Entry {
-        (self.fairness, self.fills) = (fairness, fills);
-        self
-    }
 }
+
+crate::setters!(Entry {
+    /// Whether it needs marks.
+    marks: bool;
+    /// Whether it needs segments of at most 16 kB.
+    short_segments: bool;
+    /// Parameters that scenarios can set.
+    parameters: &'static [Parameter];
+    /// Pairs of parameters of which the first is not above the second.
+    ordered: &'static [(&'static str, &'static str)];
+    /// Jain's index of two flows that share a link, at least.
+    fairness: f64;
+    /// Payload of a flow alone on a link, as a part of the line, at least.
+    fills: f64;
+});
 
 crate::named!(Entry, "congestion control");
 

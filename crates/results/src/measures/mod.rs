@@ -64,13 +64,12 @@ impl Metric {
     pub const fn new(name: &'static str, unit: &'static str, meaning: &'static str) -> Metric {
         metric((name, unit, "number", SIM, ALL, meaning))
     }
-
-    /// `distribution`, `list` or `text`, in place of a number.
-    pub const fn form(mut self, form: &'static str) -> Metric {
-        self.form = form;
-        self
-    }
 }
+
+onramp_cc::setters!(Metric {
+    /// `distribution`, `list` or `text`, in place of a number.
+    form: &'static str;
+});
 
 onramp_cc::named!(MeasureKind, "measure");
 

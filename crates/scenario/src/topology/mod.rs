@@ -83,18 +83,6 @@ impl ShapeKind {
             build,
         }
     }
-
-    /// What determines it besides the number of hosts.
-    pub const fn counts(mut self, counts: &'static [Count]) -> ShapeKind {
-        self.counts = counts;
-        self
-    }
-
-    /// Most links between switches on a shortest path between two hosts.
-    pub const fn switch_links(mut self, most: i64) -> ShapeKind {
-        self.switch_links = most;
-        self
-    }
 }
 
 impl Count {
@@ -107,6 +95,13 @@ impl Count {
         }
     }
 }
+
+onramp_cc::setters!(ShapeKind {
+    /// What determines it besides the number of hosts.
+    counts: &'static [Count];
+    /// Most links between switches on a shortest path between two hosts.
+    switch_links: i64;
+});
 
 onramp_cc::named!(ShapeKind, "topology");
 

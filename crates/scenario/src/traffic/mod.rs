@@ -83,13 +83,12 @@ impl TrafficKind {
             read,
         }
     }
-
-    /// What results count.
-    pub const fn measured(mut self, measured: Measured) -> TrafficKind {
-        self.measured = measured;
-        self
-    }
 }
+
+onramp_cc::setters!(TrafficKind {
+    /// What results count.
+    measured: Measured;
+});
 
 onramp_cc::named!(TrafficKind, "traffic kind");
 

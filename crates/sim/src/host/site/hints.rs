@@ -65,7 +65,7 @@ impl Site {
         receiver.sampled(line, connection)
     }
 
-    /// Sets the law of a flow from `src` to `dst` what an OR-ACK with `hint` brings besides its sample.
+    /// Gives the law of a flow from `src` to `dst` what an OR-ACK with `hint` brings besides its sample.
     pub(crate) fn set_path(&self, (src, dst): (u32, u32), flow: &mut Flow, hint: Hint) {
         let Some(hints) = &self.hints else {
             return;
