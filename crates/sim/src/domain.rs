@@ -93,7 +93,12 @@ impl Domain {
             site: Site {
                 net: Fabric::new(&initial.fabric, me),
                 network: network.clone(),
-                starts: Starts::new(network.clone(), me, config.hosts.is_kernel()),
+                starts: Starts::new(
+                    network.clone(),
+                    me,
+                    config.rounding,
+                    config.hosts.is_kernel(),
+                ),
                 clocks: {
                     let synchronised = config.probing.is_some();
                     Clocks::new(&config.clocks, synchronised, config.seed, nodes)
@@ -115,7 +120,7 @@ impl Domain {
         };
         let site = &mut domain.site;
         site.begin_probing();
-        site.starts.await_next_flow(&mut site.net);
+        site.starts.begin(&mut site.net);
         site.starts.await_next_request(&mut site.net);
         domain
     }
@@ -167,7 +172,10 @@ impl Domain {
             What::Timeout { .. }
             | What::TcpTimer { .. }
             | What::Acknowledge { .. }
+            | What::CcTimer { .. }
             | What::Stop { .. }
+            | What::FlowsDue
+            | What::FlowMade { .. }
             | What::FlowStart { .. }
             | What::Ask { .. }
             | What::Asked { .. } => Step::Flow,
@@ -297,6 +305,8 @@ impl Hosts {
                 let host = site.queue_next_probe(edge);
                 return self.send(site, host);
             }
+            What::FlowsDue => return site.starts.make_due_flows(&mut site.net),
+            What::FlowMade { flow } => return site.starts.start_made(&mut site.net, flow),
             What::FlowStart { flow } if !site.network.waits(flow) => {
                 site.starts.await_next_flow(&mut site.net);
             }

@@ -12,6 +12,7 @@ use crate::host::config::{Config, Hosts, Probing};
 use crate::host::delays::Delays;
 use crate::host::kernel::rounds::{Round, Rounds};
 use crate::host::kernel::signals::{Pair, Signals};
+use crate::host::nic::data_header;
 use crate::host::per_host::PerHost;
 use crate::host::rtts::{RttSample, Rtts};
 use crate::host::site::hints::uses_hints;
@@ -23,6 +24,7 @@ use crate::net::counters::Counters;
 use crate::net::fabric;
 use crate::net::fabric::memory::Memory;
 use crate::net::fabric::port::{Port, PortState};
+use crate::net::fabric::switch::Pfc;
 use crate::net::partition::Partition;
 use crate::net::topology::{Link, Topology};
 use crate::watch::capture::{CaptureError, Output};
@@ -36,6 +38,10 @@ use std::sync::{Arc, MutexGuard};
 
 /// Largest packet on the wire.
 const MAX_WIRE_BYTES: u32 = 9_216;
+/// The least that PFC's headroom counts for a packet: 1500 B and what lines may add to them.
+const FRAME: u64 = 1600;
+/// Hops in ns-3's header of telemetry.
+const INT_HOPS: usize = 5;
 
 /// Errors of a simulation's flows and network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +55,17 @@ pub enum ConfigError {
     ToItself { flow: usize, host: u32 },
     #[error("group {number} has hosts of another kind, of an earlier group, or that do not exist")]
     Group { number: usize },
+    #[error("the buffer of switch {switch} is {buffer}, below {least}: headroom and reserve of its ports for PFC")]
+    Buffer {
+        switch: u32,
+        buffer: Bytes,
+        least: Bytes,
+    },
+    #[error(
+        "paths have up to {switches} switches, above max {INT_HOPS}: in ns3 rounding, telemetry (HPCC) has room for that \
+         many, and what comes behind is undefined"
+    )]
+    Telemetry { switches: usize },
     #[error("flow {flow} has no bytes")]
     Empty { flow: usize },
     #[error("flow {flow} starts before the one above it")]
@@ -73,7 +90,8 @@ impl Simulation {
     /// A network at time zero. `flows` must be sorted by start.
     ///
     /// # Errors
-    /// Flows that are not sorted, or not between two hosts; more link rates than telemetry can encode.
+    /// Flows that are not sorted, or not between two hosts; more link rates than telemetry can encode; a lossless buffer
+    /// below what PFC sets aside; in ns-3's rounding, telemetry of more than five switches.
     pub fn new(
         config: Config,
         topology: &Topology,
@@ -98,11 +116,12 @@ impl Simulation {
         check_groups(&config, topology)?;
         check_reads(&config, &flows)?;
         let network = network_of(&config, topology, flows, partition);
+        check_telemetry(&config, &network)?;
         let mut ports = make_ports(topology, &network);
         let rates = number_rates(&mut ports);
         // Marks and thresholds are proportional to this rate.
         let host_rate = topology.host_rate();
-        let memories = provision(&config, topology, &mut ports, host_rate);
+        let memories = provision(&config, topology, &mut ports)?;
         let wire_times = |&rate: &Rate| WireTimes::new(config.rounding, rate, MAX_WIRE_BYTES);
         let has_law = config.laws().any(|law| law.is_some());
         let laws = PerHost::new(&config, topology.nodes(), config.laws());
@@ -442,6 +461,16 @@ fn check_reads(config: &Config, flows: &[Flow]) -> Result<(), ConfigError> {
     }
 }
 
+/// ns-3's header of telemetry has room for a few switches. Exact telemetry has room for all.
+fn check_telemetry(config: &Config, network: &Network) -> Result<(), ConfigError> {
+    let switches = network.switches_passed();
+    let is_limited = config.rounding == Rounding::Ns3 && config.feedback() == Feedback::Int;
+    match is_limited && switches > INT_HOPS {
+        true => Err(ConfigError::Telemetry { switches }),
+        false => Ok(()),
+    }
+}
+
 fn make_ports(topology: &Topology, network: &Network) -> Vec<Port> {
     let port = |node, other, link: &Link| {
         let leads_to = network.partition.of(other) as u16;
@@ -464,12 +493,23 @@ fn number_rates(ports: &mut [Port]) -> Vec<Rate> {
     rates
 }
 
+/// Bytes on the wire.
+fn largest_packet(config: &Config) -> u64 {
+    let header = |hosts: &Hosts| match hosts {
+        Hosts::Nic(_) => data_header(config.feedback()),
+        Hosts::Kernel(_) => hosts.header(),
+    };
+    let packets = config
+        .each_hosts()
+        .map(|hosts| hosts.payload() + header(hosts));
+    packets.map(u64::from).max().unwrap_or(0).max(FRAME)
+}
+
 fn provision(
     config: &Config,
     topology: &Topology,
     ports: &mut [Port],
-    host_rate: Rate,
-) -> Vec<Memory> {
+) -> Result<Vec<Memory>, ConfigError> {
     let bytes = match config.switch.buffer {
         Buffer::PerPort(_) => 0,
         Buffer::Shared(bytes) | Buffer::Lossless(bytes) => bytes.get(),
@@ -479,20 +519,42 @@ fn provision(
         used: 0,
     };
     let mut memories = vec![whole; topology.nodes()];
+    let mut set_aside = vec![0; topology.nodes()];
+    let pfc = Pfc {
+        rounding: config.rounding,
+        alpha_log2: config.switch.alpha_log2,
+        host_rate: match config.rounding {
+            Rounding::Exact => topology.host_rate(),
+            Rounding::Ns3 => topology.first_host_rate(),
+        },
+        largest_packet: largest_packet(config),
+    };
     for port in ports.iter_mut().filter(|port| port.on_switch) {
         if let Buffer::Lossless(_) = config.switch.buffer {
-            let alpha_log2 = config.switch.alpha_log2;
-            port.provision(&mut memories[port.node as usize], host_rate, alpha_log2);
+            port.provision(&pfc);
+            set_aside[port.node as usize] += port.set_aside();
         }
         if let Some(rule) = &config.switch.rule {
             let lines = Lines {
                 port: port.rate,
-                hosts: host_rate,
+                hosts: topology.host_rate(),
             };
             port.asks_from = rule.at(lines).asked_from().get();
         }
     }
-    memories
+    for (switch, (memory, bytes)) in (0..).zip(memories.iter_mut().zip(set_aside)) {
+        memory.shared = match memory.shared.checked_sub(bytes) {
+            Some(rest) => rest,
+            None => {
+                return Err(ConfigError::Buffer {
+                    switch,
+                    buffer: Bytes::new(memory.shared),
+                    least: Bytes::new(bytes),
+                })
+            }
+        };
+    }
+    Ok(memories)
 }
 
 fn network_of(

@@ -77,6 +77,46 @@ mod web_search_on_the_fat_tree_agrees_to_the_nanosecond {
     }
 }
 
+/// 43,269 flows under each congestion control.
+mod incasts_on_top_of_web_search_agree_to_the_nanosecond {
+    use super::*;
+
+    #[test]
+    fn hpcc() {
+        agrees(&Case::web_search_with_incasts("hpcc"));
+    }
+
+    #[test]
+    fn timely() {
+        agrees(&Case::web_search_with_incasts("timely"));
+    }
+}
+
+#[test]
+fn a_network_of_lines_with_different_rates_and_delays_agrees_to_the_nanosecond() {
+    for cc in CCS {
+        agrees(&Case::mixed(cc));
+    }
+}
+
+/// Not HPCC: the reference's telemetry has no code for 40 Gbit/s.
+#[test]
+fn a_network_that_loses_packets_agrees_to_the_nanosecond() {
+    for cc in CCS.into_iter().filter(|cc| *cc != "hpcc") {
+        agrees(&Case::mixed_and_short_of_room(cc));
+    }
+}
+
+#[test]
+fn timers_that_are_due_with_other_events_agree_to_the_nanosecond() {
+    agrees(&Case::timers());
+}
+
+#[test]
+fn flows_that_go_back_within_their_window_agree_to_the_nanosecond() {
+    agrees(&Case::going_back());
+}
+
 /// The reference's completion times under DCQCN are those of one run of its random numbers; another
 /// run gives others.
 #[test]

@@ -5,7 +5,7 @@
 //! separate CNP), marks act at the next of the regular checks, and F is 1.
 
 use super::{divided, per_25g, red, scaled, sum, window_if, Preset};
-use super::{Ack, Algorithm, CongestionControl, Limits, Needs, PathFacts};
+use super::{Ack, Algorithm, CongestionControl, Limits, Needs, PathFacts, Timers};
 use crate::parameter::{parameters, PART, SHORT, STEP, TIMES};
 use crate::FAIR;
 use onramp_units::{Rate, Sim, Span, Time};
@@ -90,7 +90,7 @@ impl Params {
 /// A time that does not come.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
-/// State of a flow. Its timers need no events: whoever looks at it first lets time go by.
+/// State of a flow. Its timers need no events: whoever looks at it first lets time go by; but see [`Timers`].
 #[derive(Debug, Clone)]
 pub struct Dcqcn {
     params: Params,
@@ -107,6 +107,8 @@ pub struct Dcqcn {
     alpha_at: Time<Sim>,
     decrease_at: Time<Sim>,
     increase_at: Time<Sim>,
+    /// Whether the caller has events for the timers.
+    has_events: bool,
 }
 
 impl Dcqcn {
@@ -122,6 +124,7 @@ impl Dcqcn {
             alpha_at: NEVER,
             decrease_at: NEVER,
             increase_at: NEVER,
+            has_events: false,
         }
     }
 
@@ -137,7 +140,7 @@ impl Dcqcn {
     /// Does what is due: alpha's updates up to `alpha_end`, the rest up to `end`. Of what is due at
     /// once, what was set first comes first.
     fn pass(&mut self, alpha_end: Time<Sim>, end: Time<Sim>) {
-        loop {
+        while !self.has_events {
             let rate_at = self.increase_at.min(self.decrease_at);
             if self.alpha_at <= rate_at && self.alpha_at <= alpha_end {
                 self.update_alpha();
@@ -212,6 +215,28 @@ impl CongestionControl for Dcqcn {
         Limits {
             rate: self.rate,
             window_bytes: window_if(self.params.window, self.rate, &self.path),
+        }
+    }
+
+    fn timers(&mut self) -> Option<&mut dyn Timers> {
+        Some(self)
+    }
+}
+
+impl Timers for Dcqcn {
+    fn leave_to_events(&mut self) {
+        self.has_events = true;
+    }
+
+    fn due(&self) -> [Time<Sim>; 3] {
+        [self.alpha_at, self.decrease_at, self.increase_at]
+    }
+
+    fn expire(&mut self, timer: usize) {
+        match timer {
+            0 => self.update_alpha(),
+            1 => self.decrease(),
+            _ => self.increase(),
         }
     }
 }

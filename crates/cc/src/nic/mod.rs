@@ -135,6 +135,22 @@ pub trait CongestionControl: fmt::Debug {
     fn burst(&self) -> Option<Burst> {
         None
     }
+    /// Its timers, for callers that have an event for each of them.
+    fn timers(&mut self) -> Option<&mut dyn Timers> {
+        None
+    }
+}
+
+/// Timers of a congestion control. On its own it lets time go by when it is next called, and decides itself what of all
+/// that is due at once comes first. A caller that keeps them as events, as ns-3 does, decides that by the order in which it
+/// scheduled them.
+pub trait Timers {
+    /// From now on nothing but [`Timers::expire`] handles timers.
+    fn leave_to_events(&mut self);
+    /// When each of them expires. Of those that one call sets, the first is set first.
+    fn due(&self) -> [Time<Sim>; 3];
+    /// Handles number `timer` of [`Timers::due`], which is due now.
+    fn expire(&mut self, timer: usize);
 }
 
 /// One of another crate, whose answers are checked.
@@ -314,6 +330,13 @@ macro_rules! congestion_controls {
                 match self {
                     $(Control::$variant(cc) => cc.burst(),)*
                     Control::Custom(cc) => cc.burst(),
+                }
+            }
+
+            fn timers(&mut self) -> Option<&mut dyn Timers> {
+                match self {
+                    $(Control::$variant(cc) => cc.timers(),)*
+                    Control::Custom(cc) => cc.timers(),
                 }
             }
         }

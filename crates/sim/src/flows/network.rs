@@ -32,6 +32,7 @@ pub(crate) struct Network {
     paths: Paths,
     ways: IdlePaths,
     longest: IdlePath,
+    rounding: Rounding,
 }
 
 impl Network {
@@ -66,6 +67,7 @@ impl Network {
             paths,
             ways,
             longest,
+            rounding,
         })
     }
 
@@ -84,17 +86,23 @@ impl Network {
         self.longest.rtt
     }
 
+    /// Switches on the longest path between any two hosts.
+    pub fn switches_passed(&self) -> usize {
+        self.longest.switches
+    }
+
     /// What a flow from `src` knows before it starts, whose packets carry `payload` bytes.
     pub fn path_facts(&self, src: u32, payload: u16) -> PathFacts {
         let line_rate = self.ways.rate(self.port_of(src));
+        let longest = self.longest.bdp_bytes;
         PathFacts {
             line_rate,
             base_rtt: self.base_rtt(),
-            // Of this line, where hosts' lines differ.
-            bdp_bytes: self
-                .longest
-                .bdp_bytes
-                .min(line_rate.bytes_in(self.base_rtt()).get()),
+            bdp_bytes: match self.rounding {
+                // Of this line, where hosts' lines differ.
+                Rounding::Exact => longest.min(line_rate.bytes_in(self.base_rtt()).get()),
+                Rounding::Ns3 => longest,
+            },
             payload_bytes: u64::from(payload),
         }
     }

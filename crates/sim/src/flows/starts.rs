@@ -4,6 +4,7 @@
 use super::chains::Chains;
 use super::network::Network;
 use crate::engine::events::Rank;
+use crate::engine::rounding::Rounding;
 use crate::net::fabric::Fabric;
 use crate::net::packet::NONE;
 use crate::net::what::What;
@@ -16,6 +17,7 @@ pub(crate) struct Starts {
     network: Arc<Network>,
     /// Number of the domain.
     me: usize,
+    rounding: Rounding,
     /// Receivers ask for flows so long before their starts; `None`: they do not.
     request_time: Option<Span>,
     /// Flows of the plan that are not due yet.
@@ -33,8 +35,9 @@ pub(crate) struct Starts {
 
 impl Starts {
     /// The starts of domain `me`, in which nothing has started. `asks`: receivers ask for their flows.
-    pub fn new(network: Arc<Network>, me: usize, asks: bool) -> Starts {
+    pub fn new(network: Arc<Network>, me: usize, rounding: Rounding, asks: bool) -> Starts {
         Starts {
+            rounding,
             request_time: asks.then(|| network.base_rtt() / 2),
             network,
             me,
@@ -47,8 +50,45 @@ impl Starts {
         }
     }
 
+    /// Schedules the first flow.
+    pub fn begin(&mut self, net: &mut Fabric) {
+        match self.rounding {
+            Rounding::Exact => self.await_next_flow(net),
+            Rounding::Ns3 => self.await_due_flows(net),
+        }
+    }
+
+    /// In ns-3's order: schedules what starts the next flows. The script of the HPCC authors has one event for all flows
+    /// of an instant. That event makes each of them in an event without delay, which starts it in another one.
+    fn await_due_flows(&mut self, net: &mut Fabric) {
+        if let Some(flow) = self.network.flows.get(self.next_start) {
+            net.events.schedule(flow.start, Rank::Own, What::FlowsDue);
+        }
+    }
+
+    /// Makes the flows that are due now.
+    pub fn make_due_flows(&mut self, net: &mut Fabric) {
+        let due = &self.network.flows[self.next_start..];
+        let due = due.iter().take_while(|flow| flow.start == net.now).count();
+        for flow in (self.next_start..).take(due) {
+            let what = What::FlowMade { flow: flow as u32 };
+            net.events.schedule(net.now, Rank::Own, what);
+        }
+        self.next_start += due;
+        self.await_due_flows(net);
+    }
+
+    /// Starts a flow that has been made.
+    pub fn start_made(&self, net: &mut Fabric, flow: u32) {
+        let what = What::FlowStart { flow };
+        net.events.schedule(net.now, Rank::Own, what);
+    }
+
     /// Schedules the next flow that a host here starts and that waits for nothing.
     pub fn await_next_flow(&mut self, net: &mut Fabric) {
+        if self.rounding == Rounding::Ns3 {
+            return;
+        }
         let in_time = &self.network.flows[..self.network.in_time()];
         while let Some(flow) = in_time.get(self.next_start) {
             let plan = self.next_start as u32;

@@ -11,7 +11,9 @@ mod receiver;
 mod scheduler;
 mod segments;
 mod sender;
+mod timers;
 
+use crate::engine::rounding::Rounding;
 use crate::flows::outcomes::Outcomes;
 use crate::flows::table::FlowTable;
 use crate::host::config::{self, Config, Hosts, DATA_HEADER};
@@ -102,10 +104,12 @@ struct Common {
     nack_interval: Span,
     piggyback: bool,
     feedback: Feedback,
-    /// Whether windows of some hosts depend on time.
+    /// Whether windows of some hosts depend on time alone: no event changes them.
     windows_follow_time: bool,
     /// Whether packets of some hosts move when the rate changes.
     move_next_packet: bool,
+    /// Whether timers of congestion controls are events, as in ns-3.
+    timers_are_events: bool,
 }
 
 /// The NIC hosts of a domain.
@@ -140,8 +144,10 @@ impl Nics {
                 nack_interval: first.nack_interval,
                 piggyback: first.piggyback,
                 feedback: config.feedback(),
-                windows_follow_time: algorithms.clone().any(Algorithm::window_follows_time),
+                windows_follow_time: config.rounding == Rounding::Exact
+                    && algorithms.clone().any(Algorithm::window_follows_time),
                 move_next_packet: algorithms.clone().any(Algorithm::moves_next_packet),
+                timers_are_events: config.rounding == Rounding::Ns3,
             },
             own,
             stamper: Stamper::new(config.seed, nics.len()),
@@ -167,6 +173,7 @@ impl Nics {
     pub fn handle(&mut self, site: &mut Site, what: What) {
         match what {
             What::Wake { host } => self.woken(site, host),
+            What::CcTimer { connection, timer } => self.expire(site, connection, timer.into()),
             What::Timeout { connection } => self.look_for_timeout(site, connection),
             What::Stop { flow } => self.stop_flow(site, flow),
             What::FlowStart { flow } => self.start(site, flow),

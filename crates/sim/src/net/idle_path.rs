@@ -14,6 +14,8 @@ pub(crate) struct IdlePath {
     pub rate: Rate,
     /// Bandwidth-delay product.
     pub bdp_bytes: u64,
+    /// Switches on it.
+    pub switches: usize,
 }
 
 /// Computes paths.
@@ -55,6 +57,7 @@ impl IdlePaths {
     pub fn between(&self, src: u32, dst: u32, routes: &Routes, host_ports: &[u32]) -> IdlePath {
         let mut port = host_ports[src as usize] as usize;
         let (mut rtt, mut rate) = (Span::ZERO, self.links[port / 2].rate);
+        let mut switches = 0;
         loop {
             let line = &self.links[port / 2];
             rtt += line.delay * 2 + self.whole_ns(self.wire_time(self.payload.into(), line.rate));
@@ -63,6 +66,7 @@ impl IdlePaths {
             if node == dst {
                 break;
             }
+            switches += 1;
             port = usize::from(routes.next(node, dst)[0]);
         }
         let bdp_bytes = rate.bytes_in(rtt).get();
@@ -70,6 +74,7 @@ impl IdlePaths {
             rtt,
             rate,
             bdp_bytes,
+            switches,
         }
     }
 
@@ -95,6 +100,7 @@ impl IdlePaths {
         ways.reduce(|a, b| IdlePath {
             rtt: a.rtt.max(b.rtt),
             bdp_bytes: a.bdp_bytes.max(b.bdp_bytes),
+            switches: a.switches.max(b.switches),
             ..a
         })
         .expect("a topology has two hosts")

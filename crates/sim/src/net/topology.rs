@@ -196,6 +196,14 @@ impl Topology {
         rates.max().expect("a topology has hosts")
     }
 
+    /// Rate of the first host's link.
+    pub(crate) fn first_host_rate(&self) -> Rate {
+        let first = self.hosts().next();
+        let links = self.links.iter();
+        let mut of_first = links.filter(|link| [link.a, link.b].map(Some).contains(&first));
+        of_first.next().expect("a topology has hosts").rate
+    }
+
     /// All links. Link n has the ports 2n, at `a`, and 2n + 1, at `b`.
     pub fn links(&self) -> &[Link] {
         &self.links

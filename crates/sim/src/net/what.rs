@@ -10,6 +10,8 @@ pub(crate) enum What {
     LineFree { port: u32 },
     /// A host wakes to send.
     Wake { host: u32 },
+    /// A timer of the congestion control of a NIC's connection expires, in ns-3's order of events.
+    CcTimer { connection: u32, timer: u8 },
     /// The retransmission timer of a NIC's connection expires.
     Timeout { connection: u32 },
     /// A timer of a TCP sender may expire.
@@ -22,6 +24,10 @@ pub(crate) enum What {
     Stop { flow: u32 },
     /// An edge's next probe is due.
     Probe { edge: u32 },
+    /// Flows of the plan are due, in ns-3's order of events: each is made, and then starts.
+    FlowsDue,
+    /// A flow of the plan is made, in ns-3's order of events.
+    FlowMade { flow: u32 },
     /// A flow of the plan starts.
     FlowStart { flow: u32 },
     /// A kernel host sends a request for a flow of the plan.

@@ -51,7 +51,7 @@ impl Sender {
             State::Finished
         } else if self.next >= self.size {
             State::Sent
-        } else if self.in_flight() >= self.limits.window_bytes && !self.is_in_burst() {
+        } else if self.is_full() && !self.is_in_burst() {
             State::Blocked
         } else {
             State::Ready
@@ -62,9 +62,18 @@ impl Sender {
 impl Nic {
     /// The index of the next flow that may send now, and the index of the first finished flow that was
     /// skipped.
-    fn choose(&self, now: Time<Sim>, paused: bool) -> (Option<usize>, Option<usize>) {
+    fn choose(
+        &self,
+        now: Time<Sim>,
+        paused: bool,
+        rounding: Rounding,
+    ) -> (Option<usize>, Option<usize>) {
         let (count, mut finished) = (self.flows.len(), None);
-        let mut place = self.last;
+        let mut place = match rounding {
+            Rounding::Exact => self.last,
+            // ns-3 counts modulo the number of flows, which may have become smaller.
+            Rounding::Ns3 => self.last.checked_rem(count).unwrap_or(0),
+        };
         for _ in 0..count {
             place = if place + 1 >= count { 0 } else { place + 1 };
             let entry = &self.flows[place];
@@ -141,7 +150,8 @@ impl Nics {
             self.update_windows(site.net.now, host);
         }
         loop {
-            let (chosen, finished) = self.nics[host as usize].choose(site.net.now, paused);
+            let nic = &self.nics[host as usize];
+            let (chosen, finished) = nic.choose(site.net.now, paused, site.config.rounding);
             let chosen = match finished {
                 Some(first) => self.forget_finished(site, host, first, chosen),
                 None => chosen,

@@ -31,6 +31,8 @@ pub(crate) struct Sender {
     pub(super) goes_on: bool,
     /// Bytes on the wire of what it sent last; of a read, of what it asked for last.
     last_wire_bytes: u32,
+    /// Whether an acknowledgement has come.
+    heard: bool,
     /// Its bursts, if it sends bursts.
     segments: Option<Box<Segments>>,
     /// Its host.
@@ -159,6 +161,12 @@ impl Sender {
         self.next.saturating_sub(self.unacked)
     }
 
+    /// Whether its window is full. In ns-3 a sender may go back, and then what it had sent before is acknowledged: its
+    /// bytes in flight wrap below zero, and the flow waits until it goes back again.
+    pub(super) fn is_full(&self) -> bool {
+        self.next.wrapping_sub(self.unacked) >= self.limits.window_bytes
+    }
+
     /// Whether all data so far is acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
         self.unacked >= self.size
@@ -222,7 +230,7 @@ impl Nics {
         let (host, _) = flow.opener_and_peer();
         let ordinal = site.starts.next_ordinal(plan);
         let facts = site.network.path_facts(flow.src, self.common.payload);
-        let cc = self.own[host].algorithm.start(&facts);
+        let cc = self.start_cc(host, &facts);
         let part = site.network.part(plan, 0);
         let stop = match flow.work {
             Work::Send(_) => None,
@@ -244,6 +252,7 @@ impl Nics {
             unacked: 0,
             limits: cc.limits(),
             last_wire_bytes: 0,
+            heard: false,
             segments: cc.burst().map(|_| Box::default()),
             cc,
             there: match flow.op {
@@ -413,6 +422,9 @@ impl Nics {
             true => site.net.carried.stacks.of(id).hops(),
             false => &[],
         };
+        let (is_first, due) = (!sender.heard, self.timers_due(at));
+        let sender = &mut self.senders[at];
+        sender.heard = true;
         sender.cc.on_ack(&Ack {
             now: site.net.now,
             acked: packet.seq,
@@ -426,6 +438,7 @@ impl Nics {
         if sender.segments.is_some() {
             self.complete_segments(site, at, packet.seq);
         }
+        self.schedule_timers(site, at, due);
         let sender = &mut self.senders[at];
         sender.limits = sender.cc.limits();
         if let (true, State::Ready, Some(segments)) =
@@ -436,7 +449,9 @@ impl Nics {
         self.update_entry(site, at);
         self.plan_segment_again(site, at);
         let host = self.senders[at].host;
-        if self.common.move_next_packet && self.own[host].algorithm.moves_next_packet() {
+        // ns-3's congestion controls only note what the first one brings.
+        let moves = !is_first || site.config.rounding == Rounding::Exact;
+        if moves && self.common.move_next_packet && self.own[host].algorithm.moves_next_packet() {
             self.move_next_packet(site, at, before);
         }
         self.free_if_unused(site, at);

@@ -63,6 +63,11 @@ impl Ingress {
         true
     }
 
+    /// Adds a packet to the headroom, which is full.
+    pub fn admit_beyond(&mut self, bytes: u64) {
+        self.headroom_used += bytes;
+    }
+
     /// Removes a packet, from the headroom first.
     pub fn release(&mut self, memory: &mut Memory, bytes: u64) {
         let from_headroom = self.headroom_used.min(bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! Switches: admission to the shared buffer ([`super::memory`]), priority flow control, rules, telemetry.
 
-use super::memory::{shifted, Memory, RESERVE};
+use super::memory::{shifted, RESERVE};
 use super::port::Port;
 use super::Fabric;
 use crate::engine::rounding::Rounding;
@@ -16,20 +16,48 @@ const THRESHOLD_SHIFT: i8 = 3;
 /// A PFC frame on the wire.
 const PFC_BYTES: u16 = 43;
 
-impl Port {
-    /// Subtracts this port's reserve and headroom from `memory`. Alpha of a port at the hosts' rate is
-    /// 2^`alpha_log2`, if given.
-    pub fn provision(&mut self, memory: &mut Memory, host_rate: Rate, alpha_log2: Option<i8>) {
-        // Three times the bytes in flight on the line, which arrive before a pause takes effect.
-        let in_flight = self.in_flight().get();
-        self.ingress.headroom = 3 * in_flight;
-        memory.shared = memory
-            .shared
-            .saturating_sub(self.ingress.headroom + RESERVE);
-        let doublings = (self.rate.bits_per_s() / host_rate.bits_per_s()).max(1);
-        let shift = alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
+/// What priority flow control depends on, for all ports of a network.
+pub(crate) struct Pfc {
+    pub rounding: Rounding,
+    /// Alpha of a port at `host_rate` is 2 to the power of this; `None`: 1/8.
+    pub alpha_log2: Option<i8>,
+    pub host_rate: Rate,
+    /// Bytes of the largest packet on the wire.
+    pub largest_packet: u64,
+}
+
+impl Pfc {
+    /// Room for what arrives at `port` before a pause takes effect: the bytes in flight on the line when the pause leaves,
+    /// those that follow until it is there, and a packet that has begun at each end, before the pause can leave and before
+    /// it stops the other. The HPCC authors' three times the bytes in flight are at least that where lines are long.
+    fn headroom(&self, port: &Port) -> u64 {
+        let in_flight = port.in_flight().get();
+        match self.rounding {
+            Rounding::Exact => (3 * in_flight).max(2 * in_flight + 4 * self.largest_packet),
+            Rounding::Ns3 => 3 * in_flight,
+        }
+    }
+
+    /// Alpha of `port` is 2 to minus this; it doubles as often as the hosts' rate has to double to be as high as the port's.
+    fn threshold_shift(&self, port: &Port) -> i8 {
+        let ratio = port.rate.bits_per_s().div_ceil(self.host_rate.bits_per_s());
+        let doublings = ratio.next_power_of_two().ilog2() as i8;
+        let shift = self.alpha_log2.map_or(THRESHOLD_SHIFT, |log2| -log2);
         // More than the free memory only if the scenario sets it.
-        self.ingress.threshold_shift = (shift - doublings.ilog2() as i8).max(shift.min(0));
+        (shift - doublings).max(shift.min(0))
+    }
+}
+
+impl Port {
+    /// Sets headroom and threshold.
+    pub fn provision(&mut self, pfc: &Pfc) {
+        self.ingress.headroom = pfc.headroom(self);
+        self.ingress.threshold_shift = pfc.threshold_shift(self);
+    }
+
+    /// Bytes of the switch's memory that only packets from this port use.
+    pub fn set_aside(&self) -> u64 {
+        self.ingress.headroom + RESERVE
     }
 }
 
@@ -105,7 +133,13 @@ impl Fabric {
             Buffer::Lossless(_) => {
                 let ingress_port = &mut self.ports[ingress as usize].ingress;
                 if !ingress_port.admit(memory, bytes) {
-                    return false;
+                    // A paused host goes on with acknowledgements (`Nic::hold_acks`), which no headroom can foresee. No
+                    // data comes after them until the headroom is empty again.
+                    let is_data = self.packets[id].kind.carries_data();
+                    if is_data || self.rounding == Rounding::Ns3 {
+                        return false;
+                    }
+                    ingress_port.admit_beyond(bytes);
                 }
                 if ingress_port.must_pause(memory) {
                     ingress_port.pausing = true;
@@ -260,32 +294,51 @@ impl Fabric {
 
 #[cfg(test)]
 mod tests {
+    use super::super::memory::Memory;
     use super::*;
     use onramp_units::Span;
 
+    fn pfc(gbps: u64, alpha_log2: Option<i8>) -> Pfc {
+        Pfc {
+            rounding: Rounding::Exact,
+            alpha_log2,
+            host_rate: Rate::from_bits_per_s(gbps * 1_000_000_000).unwrap(),
+            largest_packet: 1600,
+        }
+    }
+
+    fn port_of(gbps: u64, delay: Span, pfc: &Pfc) -> Port {
+        let rate = Rate::from_bits_per_s(gbps * 1_000_000_000).unwrap();
+        let mut port = Port::new(0, true, (rate, delay), 0);
+        port.provision(pfc);
+        port
+    }
+
     fn port() -> (Port, Memory) {
-        let rate: Rate = "100 Gbit/s".parse().unwrap();
-        let mut memory = Memory {
-            shared: 32 << 20,
-            used: 0,
-        };
-        let mut port = Port::new(0, true, (rate, Span::from_us(1)), 0);
-        port.provision(&mut memory, rate, None);
-        (port, memory)
+        let port = port_of(100, Span::from_us(1), &pfc(100, None));
+        let shared = (32 << 20) - port.set_aside();
+        (port, Memory { shared, used: 0 })
     }
 
     #[test]
-    fn headroom_and_reserve_are_set_aside() {
-        let (port, memory) = port();
-        assert_eq!(port.ingress.headroom, 37_500);
-        assert_eq!(memory.shared, (32 << 20) - 37_500 - 4096);
-        let fast = Rate::from_bits_per_s(400_000_000_000).unwrap();
-        let mut uplink = Port::new(0, true, (fast, Span::from_us(1)), 0);
-        uplink.provision(&mut Memory::default(), port.rate, None);
+    fn headroom_has_room_for_what_a_pause_does_not_stop() {
+        let headroom = |gbps, delay, pfc: &Pfc| port_of(gbps, delay, pfc).ingress.headroom;
+        let exact = pfc(100, None);
+        assert_eq!(headroom(100, Span::from_us(1), &exact), 37_500);
+        assert_eq!(headroom(400, Span::from_us(1), &exact), 150_000);
+        // On short lines the frames at both ends count.
+        let (in_flight, frames) = (1_250, 4 * 1600);
         assert_eq!(
-            (uplink.ingress.headroom, uplink.ingress.threshold_shift),
-            (150_000, 1)
+            headroom(100, Span::from_ns(100), &exact),
+            2 * in_flight + frames
         );
+        let ns3 = Pfc {
+            rounding: Rounding::Ns3,
+            ..exact
+        };
+        assert_eq!(headroom(100, Span::from_ns(100), &ns3), 3 * in_flight);
+        let (port, _) = port();
+        assert_eq!(port.set_aside(), 37_500 + 4096);
     }
 
     #[test]
@@ -325,12 +378,11 @@ mod tests {
 
     #[test]
     fn alpha_is_what_was_asked_for_and_grows_with_the_rate() {
+        let delay = Span::from_us(1);
         let shift = |gbps: u64, alpha_log2| {
-            let host = Rate::from_bits_per_s(100_000_000_000).unwrap();
-            let rate = Rate::from_bits_per_s(gbps * 1_000_000_000).unwrap();
-            let mut port = Port::new(0, true, (rate, Span::from_us(1)), 0);
-            port.provision(&mut Memory::default(), host, alpha_log2);
-            port.ingress.threshold_shift
+            port_of(gbps, delay, &pfc(100, alpha_log2))
+                .ingress
+                .threshold_shift
         };
         assert_eq!(
             (shift(100, None), shift(400, None), shift(25, None)),
@@ -339,5 +391,10 @@ mod tests {
         assert_eq!((shift(100, Some(-1)), shift(400, Some(-1))), (1, 0));
         assert_eq!((shift(100, Some(2)), shift(400, Some(2))), (-2, -2));
         assert_eq!((shifted(100, 2), shifted(100, -1)), (25, 200));
+        // A fifth more than twice the hosts' rate is two doublings.
+        assert_eq!(
+            port_of(100, delay, &pfc(40, None)).ingress.threshold_shift,
+            1
+        );
     }
 }
