@@ -12,6 +12,9 @@ use onramp_units::{Span, Time};
 /// Far beyond the slowest: a stream of TCP RAPID at its first rate, 100 kbit/s, takes 8 s at most.
 const END: Span = Span::from_s(300);
 
+/// Without PFC, whose headroom needs more room than a small buffer, or any buffer on a long path, has.
+const LOSSY: (&str, &str) = ("network.sharing", "per_port");
+
 /// Answers of 8 hosts to host 0; `set` changes the path.
 fn simulation(cc: Cc, set: &[(&str, &str)]) -> Simulation {
     let kind = if cc.is_nic() { "nic" } else { "kernel" };
@@ -78,6 +81,7 @@ fn without_marks() {
 #[test]
 fn with_bursts_of_loss_and_timeouts() {
     let tiny = [
+        LOSSY,
         ("network.buffer", "5 kB"),
         ("network.ecn.threshold", "5 kB"),
     ];
@@ -87,7 +91,7 @@ fn with_bursts_of_loss_and_timeouts() {
 #[test]
 fn at_round_trip_times_of_10_us_and_100_ms() {
     all_end("10 us", &[("network.link.delay", "2500 ns")]);
-    all_end("100 ms", &[("network.link.delay", "25 ms")]);
+    all_end("100 ms", &[LOSSY, ("network.link.delay", "25 ms")]);
 }
 
 #[test]
@@ -110,16 +114,12 @@ fn with_time_stamps_that_are_wrong() {
 
 #[test]
 fn reads_with_loss_of_requests_and_of_responses() {
-    let lossy = [
-        ("traffic.0.op", "read"),
-        ("network.sharing", "per_port"),
-        ("network.loss", "20 %"),
-    ];
+    let lossy = [("traffic.0.op", "read"), LOSSY, ("network.loss", "20 %")];
     let readers = || Cc::all().filter(|cc| cc.sends_bursts());
     assert!(all_of_end(readers(), "lost requests and responses", &lossy) > 0);
     let tiny = [
         ("traffic.0.op", "read"),
-        ("network.sharing", "per_port"),
+        LOSSY,
         ("network.buffer", "5 kB"),
         ("network.ecn.threshold", "5 kB"),
     ];

@@ -5,7 +5,8 @@
 use onramp_cc::{nic::presets, Curve};
 use onramp_scenario::{Op, Work};
 use onramp_sim::{
-    Buffer, Config, Ecn, Flow, Hosts, Line, Nic, Partition, Rule, Simulation, Switch, Topology,
+    Buffer, Config, ConfigError, Ecn, Flow, Hosts, Line, Nic, Partition, Rule, Simulation, Switch,
+    Topology,
 };
 use onramp_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -55,6 +56,21 @@ fn topologies() -> impl Strategy<Value = Topology> {
         (2u32..4, 1u32..3, 1u32..3)
             .prop_map(move |(p, w, h)| Topology::fat_tree(p, w, h, edge, fabric).unwrap()),
     ]
+}
+
+/// A star whose lines have different rates and delays, and their rates in Gbit/s.
+fn stars() -> impl Strategy<Value = (Topology, Vec<u64>)> {
+    let gbps = prop::sample::select(vec![1u64, 10, 25, 40, 100, 400]);
+    let delay_ns = prop_oneof![Just(0u64), 1u64..200, 200u64..5_000];
+    prop::collection::vec((gbps, delay_ns), 3..18).prop_map(|lines| {
+        let switch = lines.len();
+        let mut text = format!("{} 1 {switch}\n{switch}\n", switch + 1);
+        for (host, (gbps, delay_ns)) in lines.iter().enumerate() {
+            text += &format!("{host} {switch} {gbps}Gbps {delay_ns}ns 0\n");
+        }
+        let gbps = lines.into_iter().map(|(gbps, _)| gbps).collect();
+        (Topology::parse(&text).unwrap(), gbps)
+    })
 }
 
 /// A network and up to 40 flows between its hosts, of which some are reads.
@@ -121,6 +137,38 @@ proptest! {
         let counters = simulation.counters();
         prop_assert_eq!(counters.drops, 0);
         prop_assert_eq!(counters.retransmissions, 0);
+    }
+
+    /// Whatever the lines, the frames and the room beyond headrooms and reserves, with and without a congestion control.
+    #[test]
+    fn pauses_alone_lose_nothing(
+        (topology, gbps) in stars(),
+        preset in 0..presets().count(),
+        payload in prop_oneof![200u16..400, 400u16..9_000],
+        hold_acks: bool,
+        more_kib in 0u64..2_000,
+        alpha_log2 in prop::option::of(-6i8..4),
+    ) {
+        let preset = presets().nth(preset).unwrap();
+        let hosts = gbps.len() as u32;
+        let mut nic = Nic::of(preset, topology.host_rate());
+        (nic.payload, nic.hold_acks) = (payload, hold_acks);
+        let of_buffer = |bytes: u64| {
+            let mut switch = Switch::new(Buffer::Lossless(Bytes::new(bytes)));
+            switch.alpha_log2 = alpha_log2;
+            // All to one, and one to all, which is paused and goes on with acknowledgements.
+            let both = |host| [flow(0, host, 0, 300_000), flow(0, 0, host, 300_000)];
+            let flows = (1..hosts).flat_map(both).collect();
+            Simulation::new(Config::new(Hosts::Nic(nic.clone()), switch), &topology, flows)
+        };
+        let least = match of_buffer(1).map(|_| ()) {
+            Err(ConfigError::Buffer { least, .. }) => least.get(),
+            other => panic!("a buffer of a byte: {other:?}"),
+        };
+        let mut simulation = of_buffer(least + (more_kib << 10)).unwrap();
+        simulation.run_until(END);
+        prop_assert_eq!(simulation.counters().drops, 0);
+        prop_assert_eq!(simulation.unfinished(), 0);
     }
 
     #[test]

@@ -50,15 +50,19 @@ impl Ingress {
     /// Adds a packet that came in here, if there is room.
     pub fn admit(&mut self, memory: &mut Memory, bytes: u64) -> bool {
         let threshold = self.threshold(memory);
-        if bytes + self.headroom_used > self.headroom && bytes + self.shared_used() > threshold {
+        let above_reserve = (self.pool_bytes + bytes).saturating_sub(RESERVE);
+        let taken = above_reserve.min(bytes);
+        // The threshold is above the free memory only where alpha is above 1.
+        let is_free = taken <= memory.shared - memory.used;
+        let fits = is_free && bytes + self.shared_used() <= threshold;
+        if bytes + self.headroom_used > self.headroom && !fits {
             return false;
         }
-        let above_reserve = (self.pool_bytes + bytes).saturating_sub(RESERVE);
-        if above_reserve > threshold {
-            self.headroom_used += bytes;
-        } else {
+        if is_free && above_reserve <= threshold {
             self.pool_bytes += bytes;
-            memory.used += above_reserve.min(bytes);
+            memory.used += taken;
+        } else {
+            self.headroom_used += bytes;
         }
         true
     }
