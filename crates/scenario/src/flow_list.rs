@@ -51,7 +51,9 @@ pub enum FlowListError {
 /// The columns of CSV and Parquet files.
 const COLUMNS: &str = "src,dst,size_bytes,start_ns";
 const NUMBER: &str = "a whole number from 0";
-const SIZE: &str = "a number of bytes from 1";
+const SIZE: &str = "a number of bytes from 1 to 10^15";
+/// A petabyte, which takes hours on any line: times and sums of sizes stay far from what their types can hold.
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
 const START: &str = "nanoseconds, at most 3600 s";
 const LATEST: Span = Span::from_s(3600);
 
@@ -210,7 +212,7 @@ fn parquet_flows(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
         let (src, dst) = (host("src")?, host("dst")?);
         let (size, found) = number("size_bytes")?;
         let size = field(line, "size_bytes", &found, SIZE, |_| {
-            u64::try_from(size).ok().filter(|&size| size > 0)
+            u64::try_from(size).ok().filter(|&size| is_size(size))
         })?;
         let (start, found) = number("start_ns")?;
         let at = field(line, "start_ns", &found, START, |_| read_start(start))?;
@@ -221,7 +223,11 @@ fn parquet_flows(bytes: &[u8]) -> Result<Vec<ListedFlow>, FlowListError> {
 }
 
 fn read_size(word: &str) -> Option<u64> {
-    word.parse().ok().filter(|&size| size > 0)
+    word.parse().ok().filter(|&size| is_size(size))
+}
+
+fn is_size(bytes: u64) -> bool {
+    (1..=MOST_BYTES).contains(&bytes)
 }
 
 fn read_start(ns: i64) -> Option<Span> {

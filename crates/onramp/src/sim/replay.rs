@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-or-later
 //! `onramp sim replay`: simulates a list of flows on a network, both in the HPCC simulator's file formats.
 //! Prints CSV with that simulator's columns.
-use std::{collections::HashMap, path::Path, path::PathBuf, time::Instant};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
+use crate::args::ThreadArgs;
 use anyhow::{bail, Context, Result};
 use clap::builder::PossibleValuesParser;
 use onramp_cc::nic as cc;
+use onramp_cc::{ParameterValue, Tuning};
+use onramp_runs::{cancelled_by_signals, Line};
 use onramp_scenario::Work;
 use onramp_sim::{
-    address, flow_ports, parse_flow_list, Buffer, Config, Flow, Hosts, Nic, Rounding, Simulation,
-    Switch, Topology,
+    address, flow_ports, parse_flow_list, Buffer, Config, Flow, Hosts, Nic, Partition, Rounding,
+    Simulation, Switch, Topology,
 };
-use onramp_units::{Bytes, Rate, Span, Time};
+use onramp_units::{Bytes, Rate, Sim, Span, Time};
+
+/// Progress is looked at about this often.
+const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -31,9 +40,14 @@ pub struct Args {
     /// Seed of random marks; with ns3 rounding its RngRun
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Lower bound of the rates of all flows [default: the congestion control's, a part of the fastest host's line]
+    #[arg(long, value_name = "RATE")]
+    min_rate: Option<Rate>,
     /// Time after the last start at which flows that are unfinished are given up
     #[arg(long, default_value = "2 s")]
     patience: Span,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -45,27 +59,59 @@ pub fn run(args: &Args) -> Result<()> {
     let flows = parsed(&args.flows, |text| parse_flow_list(text, rounding))?;
     let last = flows.last().map_or(Time::ZERO, |flow| flow.start);
     let config = config(args, rounding, topology.host_rate())?;
-    let mut simulation = Simulation::new(config, &topology, flows.clone())
+    let partition = Partition::of_racks(&topology, args.threads.number());
+    let mut simulation = Simulation::in_parts(config, &topology, flows.clone(), partition)
         .with_context(|| format!("replaying {}", args.flows.display()))?;
     let started = Instant::now();
-    simulation.run_until(last + args.patience);
+    let interrupted_at = simulate(&mut simulation, &flows, last + args.patience);
     let (hops, seconds) = (
         simulation.counters().packet_hops,
         started.elapsed().as_secs_f64(),
     );
     eprintln!("{hops} packet-hops in {seconds:.2} s");
     print!("{}", csv(&simulation, &flows, rounding));
-    match simulation.unfinished() {
-        0 => Ok(()),
-        n => {
+    let (unfinished, all) = (simulation.unfinished(), flows.len());
+    match interrupted_at {
+        _ if unfinished == 0 => Ok(()),
+        Some(at) => bail!("interrupted at {at}: {unfinished} of {all} flows are unfinished, and have no completion time"),
+        None => {
             let longest = longest_unfinished(&simulation, &flows);
-            bail!(
-                "{n} of {} flows are unfinished: {}",
-                flows.len(),
-                advice(args.patience, longest)
-            )
+            let advice = advice(args.patience, longest);
+            bail!("{unfinished} of {all} flows are unfinished: {advice}")
         }
     }
+}
+
+/// Simulates up to `end`, or until all flows have finished. Shows progress; returns when it was interrupted.
+fn simulate(simulation: &mut Simulation, flows: &[Flow], end: Time<Sim>) -> Option<Span> {
+    let (cancel, mut line, started) = (cancelled_by_signals(), Line::default(), Instant::now());
+    let start = |flow: Option<&Flow>| flow.map_or(end, |flow| flow.start);
+    let mut now = start(flows.first());
+    // However little there was to do before.
+    let longest = ((start(flows.last()) - now) / 200).max(Span::from_ms(1));
+    let (mut step, flows) = (Span::from_us(10), flows.len());
+    while now < end && simulation.unfinished() > 0 {
+        if cancel.load(Ordering::Relaxed) {
+            return Some(now - Time::ZERO);
+        }
+        let before = Instant::now();
+        now = (now + step).min(end);
+        simulation.run_until(now);
+        step = match before.elapsed() < LOOK {
+            true => (step * 2).min(longest),
+            false => (step / 2).max(Span::from_ns(1)),
+        };
+        let finished = flows - simulation.unfinished();
+        let per_flow = started.elapsed().as_secs_f64() / finished as f64;
+        line.show(|| match finished {
+            0 => format!("0 of {flows} flows"),
+            _ => {
+                let left_s = per_flow * (flows - finished) as f64;
+                format!("{finished} of {flows} flows, about {left_s:.0} s left")
+            }
+        });
+    }
+    None
 }
 
 /// The unfinished flow that needs most time on an empty network: its number in the list, and that time.
@@ -100,9 +146,29 @@ fn config(args: &Args, rounding: Rounding, line: Rate) -> Result<Config> {
     let preset = cc::preset(&args.cc).context("clap has checked the name")?;
     let mut switch = Switch::new(Buffer::Lossless(args.buffer));
     switch.rule = Some((preset.ecn)(line).into());
-    let mut config = Config::new(Hosts::Nic(Nic::of(preset, line)), switch);
+    let mut nic = Nic::of(preset, line);
+    if let Some(rate) = args.min_rate {
+        let mut tuning = Tuning::default();
+        tuning.set("min_rate", ParameterValue::Rate(rate));
+        nic.algorithm = nic.algorithm.tuned(&tuning);
+        check_min_rate(&nic.algorithm, &args.cc, rate, line)?;
+    }
+    let mut config = Config::new(Hosts::Nic(nic), switch);
     (config.rounding, config.seed) = (rounding, args.seed);
     Ok(config)
+}
+
+/// Whether the congestion control has a lower bound, and the fastest line can be as slow.
+fn check_min_rate(algorithm: &cc::Algorithm, name: &str, rate: Rate, line: Rate) -> Result<()> {
+    if algorithm.get("min_rate") != Some(ParameterValue::Rate(rate)) {
+        bail!(
+            "--min-rate is {rate}, but {name} has no lower bound of the rate; leave the option out"
+        );
+    }
+    if rate > line {
+        bail!("--min-rate is {rate}, above max {line}, the fastest host's line");
+    }
+    Ok(())
 }
 
 /// The reference's columns, one line for each flow in the order of their ends, in ns or, if exact, in ps.
@@ -112,6 +178,7 @@ fn csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
         Rounding::Ns3 => ("ns", 1000),
         Rounding::Exact => ("ps", 1),
     };
+    let outcomes = simulation.outcomes();
     let mut of_pair: HashMap<(u32, u32), u32> = HashMap::new();
     let mut lines = Vec::new();
     for (n, flow) in flows.iter().enumerate() {
@@ -123,7 +190,7 @@ fn csv(simulation: &Simulation, flows: &[Flow], rounding: Rounding) -> String {
         };
         let (src, dst, size) = (address(flow.src), address(flow.dst), size.get());
         let start = flow.start.ticks() / ps_per_unit;
-        let acked = simulation.outcomes()[n].acked;
+        let acked = outcomes[n].acked;
         let units = |span: Option<Span>| {
             span.map_or(String::new(), |s| (s.as_ps() / ps_per_unit).to_string())
         };
