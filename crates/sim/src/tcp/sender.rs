@@ -46,6 +46,8 @@ enum State {
 #[derive(Debug, Clone, Copy)]
 struct Outstanding {
     sent_at: Time<Sim>,
+    /// Number of its transmission among those of the connection. Packets of a segment have one.
+    transmission: u32,
     state: State,
     again: bool,
     /// When it was sent: packets delivered so far, when the last was, and when the one was sent that
@@ -56,12 +58,20 @@ struct Outstanding {
     app_limited: bool,
 }
 
-/// The packet sent last of those delivered (RACK.xmit_ts, end_seq, rtt).
+/// The packet sent last of those delivered (RACK.xmit_ts, end_seq, rtt). Which was sent last is known by the number of the
+/// transmission: several may have one time, because all that a NIC's interrupt brings is handled at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Newest {
-    sent_at: Time<Sim>,
+    transmission: u32,
     number: u32,
     rtt: Span,
+}
+
+impl Newest {
+    /// Whether packet `number`, sent in `transmission`, was sent before this one.
+    fn is_after(&self, (transmission, number): (u32, u32)) -> bool {
+        (self.transmission, self.number) > (transmission, number)
+    }
 }
 
 /// What one acknowledgement delivered.
@@ -451,10 +461,10 @@ impl Sender {
         } else if self.rtt.min.is_some_and(|min| rtt < min) {
             return; // an acknowledgement of the first transmission
         }
-        let newest = self.newest.map(|newest| (newest.sent_at, newest.number));
-        if newest.is_none_or(|newest| newest < (packet.sent_at, number)) {
+        let sent = (packet.transmission, number);
+        if !self.newest.is_some_and(|newest| newest.is_after(sent)) {
             self.newest = Some(Newest {
-                sent_at: packet.sent_at,
+                transmission: packet.transmission,
                 number,
                 rtt,
             });

@@ -14,6 +14,8 @@ pub(super) struct Deliveries {
     first_sent_at: Time<Sim>,
     /// Too little was sent until this many are delivered.
     app_limited_until: u64,
+    /// So far.
+    transmissions: u32,
 }
 
 impl Default for Deliveries {
@@ -23,6 +25,7 @@ impl Default for Deliveries {
             at: Time::ZERO,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
+            transmissions: 0,
         }
     }
 }
@@ -46,8 +49,10 @@ impl Deliveries {
         if is_idle {
             (self.at, self.first_sent_at) = (now, now);
         }
+        self.transmissions += 1;
         Outstanding {
             sent_at: now,
+            transmission: self.transmissions,
             state: State::Sent,
             again,
             delivered: self.packets,

@@ -55,7 +55,7 @@ impl Sender {
             if packet.state != State::Sent {
                 continue;
             }
-            let before = (packet.sent_at, number) < (newest.sent_at, newest.number);
+            let before = newest.is_after((packet.transmission, number));
             if !before && packet.again {
                 continue;
             }

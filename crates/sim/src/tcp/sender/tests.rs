@@ -78,6 +78,22 @@ fn one_packet_above_a_hole_is_given_time() {
     assert!(sender.next_segment(at(125), 64).unwrap().again);
 }
 
+/// An interrupt brings two acknowledgements: the first makes room for new data, the second shows the hole.
+#[test]
+fn what_is_sent_again_is_not_lost_again_for_data_that_left_before_it_at_the_same_instant() {
+    let mut sender = started(100);
+    sender.acknowledged(at(100), &ack(2, (0, 0)));
+    assert_eq!(sender.next_segment(at(100), 64).unwrap().first, 10);
+    sender.acknowledged(at(100), &ack(2, (3, 10)));
+    let again = sender.next_segment(at(100), 64).unwrap();
+    assert_eq!((again.first, again.again), (2, true));
+    sender.acknowledged(at(200), &ack(2, (3, 14)));
+    assert!(sender
+        .next_segment(at(200), 64)
+        .is_none_or(|segment| !segment.again));
+    assert_eq!(sender.retransmissions, 1);
+}
+
 #[test]
 fn a_lost_tail_is_probed_before_the_timeout() {
     let mut sender = started(10);
