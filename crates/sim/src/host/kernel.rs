@@ -50,6 +50,8 @@ use std::collections::{HashMap, VecDeque};
 
 /// sch_fq: two frames.
 const QUANTUM: i64 = 3028;
+/// Packets at the start of a connection that are not paced, as sch_fq did before TCP set the times.
+const UNPACED: u32 = 10;
 /// A time that is never reached.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
@@ -202,6 +204,16 @@ impl Outgoing {
     pub fn pace(&self) -> Option<Rate> {
         let packet_bits = f64::from(MSS) * 8.0;
         Rate::from_bits_per_s((self.sender.packets_per_s()? * packet_bits) as u64)
+    }
+
+    /// A segment is handed down that takes `gap` at the pace (tcp_update_skb_after_send). One that is late shortens the gap
+    /// behind it, by half at most, and the first packets of a connection have none.
+    fn pace_after(&mut self, now: Time<Sim>, gap: Span) {
+        let late = (now - self.paced_until).max(Span::ZERO);
+        self.paced_until = match self.sender.next() < UNPACED {
+            true => now,
+            false => now + gap - late.min(gap / 2),
+        };
     }
 
     /// Whether the congestion control sets the pace.
@@ -418,7 +430,7 @@ impl Kernels {
                 connection.paced_until = site.net.now + gap;
             } else if let Some(pace) = connection.pace().filter(|_| paced) {
                 let bytes = Bytes::new(u64::from(connection.bytes(&segment)));
-                connection.paced_until = site.net.now + pace.time_to_send(bytes);
+                connection.pace_after(site.net.now, pace.time_to_send(bytes));
             }
             connection.queued += segment.count;
             connection.queue.push_back((site.net.now, segment));

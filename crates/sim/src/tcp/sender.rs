@@ -78,7 +78,8 @@ impl Newest {
 #[derive(Debug, Clone, Copy, Default)]
 struct News {
     packets: u32,
-    /// Round-trip time of the last packet that was sent once.
+    /// Round-trip times of the first and the last packet that was sent once.
+    first_rtt: Option<Span>,
     rtt: Option<Span>,
     /// The packet sent last.
     last: Option<Outstanding>,
@@ -87,20 +88,17 @@ struct News {
 /// How much of its window a connection uses.
 #[derive(Debug, Default)]
 struct Usage {
-    /// Most in flight in this window, which ends at that packet.
-    most_in_flight: u32,
+    /// Most that was outstanding in this window, which ends at that packet.
+    most: u32,
     window_end: u32,
-    /// Nothing could be sent for want of room.
+    /// The window was full.
     is_limited: bool,
 }
 
 impl Usage {
-    /// Linux's tcp_is_cwnd_limited.
+    /// tcp_is_cwnd_limited
     fn may_grow(&self, window: &Window) -> bool {
-        match window.in_slow_start() {
-            true => window.packets < 2 * self.most_in_flight,
-            false => self.is_limited,
-        }
+        self.is_limited || window.in_slow_start() && window.packets < 2 * self.most
     }
 }
 
@@ -141,7 +139,7 @@ impl Sender {
         handshake: Span,
     ) -> Sender {
         let mut rtt = Rtt::default();
-        rtt.sample(handshake);
+        rtt.sample(handshake, handshake);
         let mut window = Window::initial(transport.initial_window);
         let mut control = algorithm.start();
         control.begin(&mut window);
@@ -253,13 +251,14 @@ impl Sender {
     }
 
     /// TCP's pace: the congestion control's, else tcp_update_pacing_rate, twice the window a round
-    /// trip in the first half of slow start, later 1.2 times.
+    /// trip in the first half of slow start, later 1.2 times; of what is outstanding, if that is more.
     pub fn packets_per_s(&self) -> Option<f64> {
         let smoothed = self.rtt.smoothed?;
         let by_window = || {
             let early = self.window.packets < self.window.slow_start_below / 2;
             let factor = if early { 2.0 } else { 1.2 };
-            f64::from(self.window.packets) * factor / smoothed.as_s_f64()
+            let packets = self.window.packets.max(self.outstanding.len() as u32);
+            f64::from(packets) * factor / smoothed.as_s_f64()
         };
         Some(self.own_pace().unwrap_or_else(by_window))
     }
@@ -275,9 +274,10 @@ impl Sender {
         let segment = self.pick(now, most)?;
         self.last_sent = now;
         self.repair.out += segment.count;
-        self.usage.most_in_flight = self.usage.most_in_flight.max(self.in_flight());
         if segment.again {
             self.retransmissions += segment.count;
+        } else {
+            self.note_usage();
         }
         if idle
             || segment.again
@@ -291,13 +291,27 @@ impl Sender {
         Some(segment)
     }
 
+    /// Something new has been sent (tcp_cwnd_validate).
+    fn note_usage(&mut self) {
+        let outstanding = self.outstanding.len() as u32;
+        let is_limited = self.in_flight() >= self.window.packets;
+        let usage = &mut self.usage;
+        let is_more = !usage.is_limited && outstanding > usage.most;
+        if self.unacked >= usage.window_end || is_limited || is_more {
+            *usage = Usage {
+                most: outstanding,
+                window_end: self.next,
+                is_limited,
+            };
+        }
+    }
+
     fn pick(&mut self, now: Time<Sim>, most: u32) -> Option<Segment> {
         if self.timers.probe_due {
             self.timers.probe_due = false;
             return Some(self.probe(now));
         }
         let room = self.window.packets.saturating_sub(self.in_flight());
-        self.usage.is_limited = room == 0;
         if room == 0 {
             return None;
         }
@@ -381,8 +395,8 @@ impl Sender {
         for block in ack.blocks {
             self.take_block(now, block, &mut news);
         }
-        if let Some(rtt) = news.rtt {
-            self.rtt.sample(rtt);
+        if let (Some(first), Some(last)) = (news.first_rtt, news.rtt) {
+            self.rtt.sample(first, last);
         }
         let delivered = news.packets;
         self.deliveries.add(now, delivered);
@@ -390,16 +404,17 @@ impl Sender {
             self.timers.backoff = 0;
             self.timers.is_probing = false;
         }
-        if self.unacked >= self.usage.window_end {
-            self.usage.window_end = self.next;
-            self.usage.most_in_flight = self.in_flight() + delivered;
-        }
         let lost = self.newest != newest && self.find_losses(now);
         self.change_phase(delivered, lost);
         // tcp_may_raise_cwnd: selective acknowledgements alone raise nothing.
         let raises = self.unacked > unacked && self.repair.phase != Phase::Recovery;
         if raises || delivered > 0 && self.control.owns_window() {
+            let before = self.window.packets;
             self.grow(now, (ack.marked, arrival), &news, (lost, was_growing));
+            let is_cut = self.window.packets < before && !self.control.owns_window();
+            if is_cut && self.repair.phase == Phase::Open {
+                self.begin_reduction(before, delivered);
+            }
         }
         self.arm(now);
         news.rtt
@@ -457,6 +472,7 @@ impl Sender {
         }
         let rtt = now - packet.sent_at;
         if !packet.again {
+            news.first_rtt.get_or_insert(rtt);
             news.rtt = Some(rtt);
         } else if self.rtt.min.is_some_and(|min| rtt < min) {
             return; // an acknowledgement of the first transmission
@@ -529,7 +545,7 @@ impl Sender {
             in_flight: self.in_flight(),
             delivered: self.deliveries.packets,
             lost,
-            repairing: self.repair.phase != Phase::Open,
+            repairing: !self.repair.phase.is_whole(),
             sample: self.deliveries.sample(now, news.last, self.rtt.min),
             reported: Reported {
                 arrival,

@@ -5,14 +5,17 @@
 use super::{packets, position, Kernels};
 use crate::engine::events::Rank;
 use crate::flows::streams::Part;
-use crate::host::config::HEADER;
+use crate::host::config::{HEADER, MSS};
 use crate::host::site::Site;
 use crate::net::packet::{Kind, Packet, Path};
 use crate::net::topology::MAX_HOPS;
 use crate::net::what::What;
-use crate::tcp::receiver::Receiver;
+use crate::tcp::receiver::{Delays, Receiver};
 use crate::tcp::Acknowledgement;
 use onramp_units::{Sim, Span, Time};
+
+/// Full packets in 64 kB.
+const MOST_MERGED: u32 = 65_536 / MSS as u32;
 
 /// The receiving end of a connection.
 pub(crate) struct Incoming {
@@ -31,6 +34,37 @@ pub(crate) struct Incoming {
     pub(super) back: Path,
     /// Time of the event of the delayed acknowledgement.
     delayed_at: Option<Time<Sim>>,
+}
+
+/// Packets of a connection that GRO (dev_gro_receive) has merged: the receiver gets them at once.
+struct Merged {
+    /// Index of the receiving end.
+    place: u32,
+    first: u64,
+    packets: u32,
+    marked: bool,
+    /// The last packet was not full.
+    is_over: bool,
+}
+
+impl Merged {
+    /// Before its first packet.
+    fn starting(place: u32, packet: &Packet) -> Merged {
+        Merged {
+            place,
+            first: packet.seq,
+            packets: 0,
+            marked: packet.marked,
+            is_over: false,
+        }
+    }
+
+    /// Whether `packet` continues it: in order, with the same mark (inet_gro_receive), behind full packets
+    /// (tcp_gro_receive), up to 64 kB (GRO_LEGACY_MAX_SIZE).
+    fn takes(&self, packet: &Packet) -> bool {
+        let is_next = packet.seq == self.first + u64::from(self.packets) && !self.is_over;
+        is_next && packet.marked == self.marked && self.packets < MOST_MERGED
+    }
 }
 
 impl Incoming {
@@ -57,8 +91,10 @@ impl Kernels {
         let idle = idle.filter(|_| site.network.next_in_stream(plan).is_none());
         let (connection, acknowledgement) = match idle.and_then(Vec::pop) {
             Some(place) => {
+                let delays = self.delays(flow.dst);
                 let incoming = &mut self.incoming_ends[place];
-                (incoming.number, incoming.receiver.acknowledge())
+                let acknowledgement = incoming.receiver.requests(site.net.now, delays);
+                (incoming.number, acknowledgement)
             }
             None => (plan, Acknowledgement::default()),
         };
@@ -136,24 +172,50 @@ impl Kernels {
 
     fn handle_arrivals(&mut self, site: &mut Site, host: u32, arrived: &[u32]) {
         let merges = self.own[host].gro;
-        let mut receivers = Vec::new();
+        let mut runs: Vec<Merged> = Vec::new();
         for &id in arrived {
             let packet = site.net.packets[id];
-            if packet.kind == Kind::Data {
+            if packet.kind == Kind::Data && merges {
+                self.merge(site, &packet, &mut runs);
+            } else if packet.kind == Kind::Data {
                 let place = self.take_data(site, &packet);
-                receivers.push(place);
-                if !merges {
-                    self.acknowledge_if_must(site, place);
-                }
+                self.acknowledge_if_must(site, place);
             } else if let Some(place) = self.outgoing.place(packet.connection) {
                 self.take_acknowledgement(site, id, place);
             }
             site.net.packets.free(id);
         }
-        for place in receivers {
-            self.acknowledge_if_must(site, place);
+        for run in runs {
+            self.acknowledge_if_must(site, run.place);
         }
         self.send(site, host);
+    }
+
+    /// Adds a data packet to the run of its connection. A packet that does not continue it begins a new one, and the
+    /// receiver gets the old one.
+    fn merge(&mut self, site: &mut Site, packet: &Packet, runs: &mut Vec<Merged>) {
+        let place = self.incoming_of(site, packet);
+        let known = runs.iter().rposition(|run| run.place == place);
+        let known = known.unwrap_or_else(|| {
+            runs.push(Merged::starting(place, packet));
+            runs.len() - 1
+        });
+        if !runs[known].takes(packet) {
+            self.acknowledge_if_must(site, place);
+            runs[known] = Merged::starting(place, packet);
+        }
+        runs[known].packets += 1;
+        runs[known].is_over = packet.payload < MSS;
+        self.take_data(site, packet);
+    }
+
+    /// When receivers of `host` acknowledge.
+    fn delays(&self, host: u32) -> Delays {
+        let transport = &self.own[host].transport;
+        Delays {
+            delay: transport.delayed_ack,
+            pause: transport.min_rto,
+        }
     }
 
     /// The index of the receiving end of a data packet's connection.
@@ -180,6 +242,7 @@ impl Kernels {
     /// The index of the connection.
     fn take_data(&mut self, site: &mut Site, data: &Packet) -> u32 {
         let place = self.incoming_of(site, data);
+        let delays = self.delays(self.incoming_ends[place].dst);
         let incoming = &mut self.incoming_ends[place];
         let number = data.seq as u32;
         // The previous flow is complete, so a packet that is not a duplicate belongs to the next flow.
@@ -188,7 +251,8 @@ impl Kernels {
             incoming.current = site.network.part(data.flow, position(expected));
             (incoming.arrived, incoming.ordinal) = (false, data.ordinal);
         }
-        incoming.receiver.arrived(site.net.now, number, data.marked);
+        let (receiver, now) = (&mut incoming.receiver, site.net.now);
+        receiver.arrived(now, number, data.marked, delays);
         while let Some(plan) = self.arrived_flow(site, place) {
             site.flow_arrived(plan);
         }
@@ -214,6 +278,7 @@ impl Kernels {
             return Some(plan);
         }
         incoming.arrived = true;
+        incoming.receiver.read_all();
         let flow = &network.flows[plan as usize];
         let hosts = (flow.src, flow.dst);
         if self.own[flow.src].persistent && network.opener(plan) == plan {
@@ -259,6 +324,7 @@ impl Kernels {
         }
         let due = incoming.receiver.delayed_until;
         if due.is_some_and(|at| at <= site.net.now) {
+            incoming.receiver.delay_is_over();
             self.send_acknowledgement(site, place);
         }
         self.await_acknowledgement(site, place);

@@ -7,6 +7,8 @@ use super::*;
 pub(super) enum Phase {
     #[default]
     Open,
+    /// The congestion control has reduced its window for marks (TCP_CA_CWR).
+    Reduction,
     Recovery,
     /// After a retransmission timeout.
     Loss,
@@ -16,7 +18,7 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct Repair {
     pub phase: Phase,
-    /// Recovery and loss end when this packet is acknowledged.
+    /// Recovery and loss end when all below this packet is acknowledged, a reduction when this packet is.
     pub until: u32,
     /// RFC 6937: RecoverFS, prr_delivered, prr_out.
     prior: u32,
@@ -24,7 +26,38 @@ pub(super) struct Repair {
     pub out: u32,
 }
 
+impl Phase {
+    /// Nothing is lost.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Phase::Open | Phase::Reduction)
+    }
+}
+
 impl Repair {
+    /// `phase` begins before packet `next` is sent, with a window of `prior` packets.
+    fn begin(phase: Phase, next: u32, prior: u32) -> Repair {
+        Repair {
+            phase,
+            until: next,
+            prior,
+            ..Repair::default()
+        }
+    }
+
+    /// Whether its phase ends when all packets below `unacked` are acknowledged.
+    fn is_over(&self, unacked: u32) -> bool {
+        match self.phase {
+            Phase::Open => false,
+            Phase::Reduction => unacked > self.until,
+            Phase::Recovery | Phase::Loss => unacked >= self.until,
+        }
+    }
+
+    /// Whether proportional rate reduction sets the window.
+    fn is_proportional(&self) -> bool {
+        matches!(self.phase, Phase::Reduction | Phase::Recovery)
+    }
+
     /// Packets that may be sent now: proportional rate reduction, RFC 6937 as Linux has it.
     fn room(&mut self, pipe: u32, threshold: u32, delivered: u32, newly_lost: bool) -> u32 {
         self.delivered += delivered;
@@ -77,7 +110,7 @@ impl Sender {
     }
 
     pub(super) fn reordering(&self) -> Span {
-        if self.repair.phase != Phase::Open || self.sacked >= DUPLICATES {
+        if !self.repair.phase.is_whole() || self.sacked >= DUPLICATES {
             return Span::ZERO;
         }
         // tcp_rack_reo_wnd: at most the smoothed round-trip time.
@@ -87,25 +120,35 @@ impl Sender {
     }
 
     pub(super) fn change_phase(&mut self, delivered: u32, newly_lost: bool) {
-        if self.repair.phase != Phase::Open && self.unacked >= self.repair.until {
-            if self.repair.phase == Phase::Recovery && !self.control.owns_window() {
+        if self.repair.is_over(self.unacked) {
+            if self.repair.is_proportional() && !self.control.owns_window() {
                 self.window.packets = self.window.slow_start_below;
             }
             self.repair.phase = Phase::Open;
         }
+        if self.repair.phase == Phase::Reduction && self.lost > 0 {
+            // tcp_enter_recovery: the window is reduced already.
+            (self.repair.phase, self.repair.until) = (Phase::Recovery, self.next);
+        }
         if self.repair.phase == Phase::Open && self.lost > 0 {
-            self.repair = Repair {
-                phase: Phase::Recovery,
-                until: self.next,
-                prior: self.window.packets,
-                ..Repair::default()
-            };
+            self.repair = Repair::begin(Phase::Recovery, self.next, self.window.packets);
             self.window.slow_start_below = self.control.on_loss(&self.window);
             let in_flight = self.in_flight();
             self.control
                 .repairing_from(in_flight, self.deliveries.packets, &mut self.window);
         }
-        if self.repair.phase == Phase::Recovery && !self.control.owns_window() {
+        self.reduce_in_proportion(delivered, newly_lost);
+    }
+
+    /// The congestion control has reduced its window of `prior` packets for marks: the window falls in a round trip
+    /// (tcp_enter_cwr).
+    pub(super) fn begin_reduction(&mut self, prior: u32, delivered: u32) {
+        self.repair = Repair::begin(Phase::Reduction, self.next, prior);
+        self.reduce_in_proportion(delivered, false);
+    }
+
+    fn reduce_in_proportion(&mut self, delivered: u32, newly_lost: bool) {
+        if self.repair.is_proportional() && !self.control.owns_window() {
             let pipe = self.in_flight();
             let threshold = self.window.slow_start_below;
             let room = self.repair.room(pipe, threshold, delivered, newly_lost);

@@ -57,7 +57,8 @@ impl Sender {
     pub(super) fn time_out(&mut self, now: Time<Sim>) {
         self.timeouts += 1;
         self.timers.backoff += 1;
-        if self.repair.phase != Phase::Loss {
+        // tcp_enter_loss: a window that is reduced already stays.
+        if self.repair.phase == Phase::Open {
             self.window.slow_start_below = self.control.on_loss(&self.window);
         }
         self.control.on_timeout();
@@ -89,8 +90,7 @@ impl Sender {
         let timeout =
             self.rtt.timeout(self.transport.min_rto) * (1i64 << self.timers.backoff.min(16));
         let timeout = timeout.min(LONGEST_TIMEOUT);
-        let may_probe =
-            self.repair.phase == Phase::Open && self.sacked == 0 && !self.timers.is_probing;
+        let may_probe = self.repair.phase.is_whole() && self.sacked == 0 && !self.timers.is_probing;
         self.timers.armed = Some(match self.rtt.smoothed.filter(|_| may_probe) {
             Some(smoothed) => {
                 let extra = if self.outstanding.len() == 1 {
