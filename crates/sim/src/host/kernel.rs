@@ -52,6 +52,11 @@ use std::collections::{HashMap, VecDeque};
 const QUANTUM: i64 = 3028;
 /// Packets at the start of a connection that are not paced, as sch_fq did before TCP set the times.
 const UNPACED: u32 = 10;
+/// A segment is worth this much of the pace (sk_pacing_shift), at least so many packets (tcp_min_tso_segs), and a part of
+/// the largest one that halves with each 2^this us of the shortest round-trip time (tcp_tso_rtt_log).
+const TSO_WORTH: Span = Span::from_ns(1_000_000_000 >> 10);
+const LEAST_SEGMENT: u32 = 2;
+const TSO_RTT_LOG: u32 = 9;
 /// A time that is never reached.
 const NEVER: Time<Sim> = Time::from_ticks(i64::MAX);
 
@@ -224,6 +229,20 @@ impl Outgoing {
     /// The last estimate of the available bandwidth, payload.
     pub fn estimate(&self) -> Option<Rate> {
         Rate::from_bits_per_s((self.sender.estimate()? * 8.0) as u64)
+    }
+
+    /// Packets of a segment, `most` at most: 1 ms of the pace, and more on short paths (tcp_tso_autosize, since Linux 5.18).
+    fn autosized(&self, most: u32) -> u32 {
+        let halvings = self
+            .sender
+            .min_rtt()
+            .map_or(0, |rtt| rtt.as_ns() / 1000 >> TSO_RTT_LOG);
+        if halvings == 0 {
+            return most;
+        }
+        let paced = self.pace().map_or(0, |pace| pace.bytes_in(TSO_WORTH).get()) / u64::from(MSS);
+        let by_rtt = u64::from(most) >> halvings.min(31);
+        ((paced + by_rtt) as u32).clamp(LEAST_SEGMENT.min(most), most)
     }
 
     /// Packets that may wait below TCP: TSQ, at least two segments.
@@ -410,10 +429,9 @@ impl Kernels {
         let (segment, paced) = (kernel.segment(), kernel.paces());
         let small_queue = kernel.transport.small_queue;
         let connection = &mut self.outgoing[id];
-        let segment = if connection.sender.clocks_gaps() {
-            1
-        } else {
-            segment
+        let segment = match connection.sender.clocks_gaps() {
+            true => 1,
+            false => connection.autosized(segment),
         };
         let paced = paced || connection.sender.paces();
         let most = connection.small_queue(segment, small_queue);

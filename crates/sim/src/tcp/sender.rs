@@ -241,6 +241,11 @@ impl Sender {
         self.rtt.last
     }
 
+    /// Shortest round-trip time, the handshake's included.
+    pub fn min_rtt(&self) -> Option<Span> {
+        self.rtt.min
+    }
+
     /// Whether the congestion control has a pace of its own, which TCP keeps.
     pub fn paces(&self) -> bool {
         self.own_pace().is_some()
