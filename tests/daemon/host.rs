@@ -320,8 +320,9 @@ fn files(
         files.push(program(&cache.join("etcd/usr/bin/etcd"), "etcd"));
     }
     if needs_companions {
-        files.push(program(Path::new("/usr/sbin/nft"), "nft"));
-        files.push(program(Path::new("/usr/bin/wg"), "wg"));
+        let root = root(&cache);
+        files.push(program(&root.join("usr/sbin/nft"), "nft"));
+        files.push(program(&root.join("usr/bin/wg"), "wg"));
     }
     Ok(files)
 }
@@ -335,6 +336,15 @@ fn is_logged() -> bool {
 fn cache() -> PathBuf {
     let default = || Path::new(REPOSITORY).join(".cache");
     std::env::var_os("ONRAMP_CACHE").map_or_else(default, PathBuf::from)
+}
+
+/// The system whose programs guests run: Debian's for their processor (tools/setup arm64), or this machine's.
+fn root(cache: &Path) -> PathBuf {
+    let fetched = cache.join("root");
+    match fetched.is_dir() {
+        true => fetched,
+        false => PathBuf::from("/"),
+    }
 }
 
 /// `ONRAMP_KERNEL`: another kernel, as `onramp rack --kernel` takes it.

@@ -165,11 +165,18 @@ fn recorded_pages_have_the_simulators_tables_of_today() {
         "two-flows",
         "saturated",
         "saturated8",
+        "undilated",
     ];
     for scenario in scenarios {
         let out = tempfile::tempdir().unwrap();
+        let small_queue = match scenario {
+            "undilated" => vec![],
+            _ => vec!["--set", "host.small_queue=10 us"],
+        };
         let run = Command::new(env!("CARGO_BIN_EXE_onramp"))
-            .args(["sim", "run", "--set", "host.small_queue=10 us", "--out"])
+            .args(["sim", "run"])
+            .args(small_queue)
+            .arg("--out")
             .arg(out.path())
             .arg(root.join(format!("scenarios/{scenario}.toml")))
             .output()

@@ -6,6 +6,7 @@ use anyhow::Result;
 use onramp_clock::{stamps::now_mono_ns, status::OneWayDelays};
 use onramp_law::abi::{onr_peer, ONR_ORACK_PORT};
 use onramp_law::Law;
+use onramp_units::Span;
 use tracing::warn;
 
 use super::{min_owd_ns, Daemon};
@@ -22,6 +23,19 @@ const CHECK_NS: i64 = 5_000_000_000;
 const UNANSWERED: usize = 8;
 /// Most silent peers, and most of those beyond the threshold, that the log names; the status lists all.
 const MOST_NAMED: usize = 16;
+
+/// Time between two requests to the kernel for the longest segments of devices.
+const BURST_NS: i64 = 10_000_000_000;
+
+/// What the longest segment takes on its device's line. The kernel's answer, about all of a device, takes as long as many
+/// packets, and changes only when an operator changes the device.
+#[derive(Default)]
+pub(super) struct Burst {
+    span: Span,
+    /// The devices that were asked about, and when to ask again.
+    devices: String,
+    due_mono_ns: i64,
+}
 
 impl Daemon {
     /// What is done once a second.
@@ -172,7 +186,7 @@ impl Daemon {
         let margin = Margin {
             headroom_ns: self.config.law.headroom.as_ns(),
             clock_error_ns: self.clock.delay_error_ns(self.params.sigma_ns),
-            burst_ns: self.config.burst(self.links()).as_ns(),
+            burst_ns: self.burst().as_ns(),
         };
         let wanted = thresholds(&probed, &acked, margin);
         let is_gone = |peer: &&IpAddr| !wanted.contains_key(*peer);
@@ -197,6 +211,21 @@ impl Daemon {
             self.thresholds.insert(peer, reasons);
         }
         outcome
+    }
+}
+
+impl Daemon {
+    /// What the longest segment takes, as it was at most `BURST_NS` ago.
+    fn burst(&mut self) -> Span {
+        let (now, devices) = (now_mono_ns(), self.names());
+        if now >= self.burst.due_mono_ns || devices != self.burst.devices {
+            self.burst = Burst {
+                span: self.config.burst(self.links()),
+                devices,
+                due_mono_ns: now + BURST_NS,
+            };
+        }
+        self.burst.span
     }
 }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use onramp_status::Reloaded;
 use tracing::{error, info};
 
-use super::Daemon;
+use super::{look::Burst, Daemon};
 use crate::config::{self, Configuration, Threshold};
 use crate::rules::{rules, tell_missing};
 
@@ -60,6 +60,7 @@ impl Daemon {
         }
         tell_missing(&new.classes);
         self.config = new;
+        self.burst = Burst::default();
         self.set_rules()?;
         Ok(changed)
     }
