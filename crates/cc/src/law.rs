@@ -87,16 +87,15 @@ impl FlowLaw for Watched<dyn FlowLaw + Send> {
     fn hold_until(&mut self, head: &Head) -> Option<Time<Mono>> {
         let until = self.call("hold_until", None, |law| law.hold_until(head))?;
         let after_ns = until.ticks().saturating_sub(head.now.ticks());
-        let wrong = match after_ns {
-            ..=0 => "is not after now".to_owned(),
-            _ if until > head.now + head.max_pause => {
-                format!("is above max {} (onramp.max_pause)", head.max_pause)
-            }
+        let max = head.max_pause;
+        let bound = match after_ns {
+            ..=0 => "not above min 0 s".to_owned(),
+            _ if until > head.now + max => format!("above max {max} (onramp.max_pause)"),
             _ => return Some(until),
         };
         self.note(
             "hold_until",
-            format!("answered now + {after_ns} ns, which {wrong}"),
+            format!("answered a time {after_ns} ns after now, {bound}"),
         );
         None
     }
@@ -337,13 +336,13 @@ mod tests {
     #[test]
     fn another_answer_is_a_mistake_and_holds_nothing() {
         for (after_ns, words) in [
-            (-1, "answered now + -1 ns, which is not after now"),
+            (-1, "answered a time -1 ns after now, not above min 0 s"),
             (
                 5_000_001,
-                "answered now + 5000001 ns, which is above max 5 ms (onramp.max_pause)",
+                "answered a time 5000001 ns after now, above max 5 ms (onramp.max_pause)",
             ),
-            (i64::MAX, "which is above max 5 ms (onramp.max_pause)"),
-            (i64::MIN, "which is not after now"),
+            (i64::MAX, " ns after now, above max 5 ms (onramp.max_pause)"),
+            (i64::MIN, " ns after now, not above min 0 s"),
         ] {
             let (until, mistake) = answered(after_ns);
             assert_eq!(until, None);

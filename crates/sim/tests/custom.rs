@@ -251,6 +251,6 @@ fn groups_have_a_law_with_its_parameters_and_the_rack_refuses_it() {
     let again = Scenario::parse(&run.to_toml(), "t").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(again.runs()[0], *run);
     let limits: Vec<String> = rack_limits(run).iter().map(ToString::to_string).collect();
-    let refused = "hosts.0.onramp.law is my_strawman, which only the simulator supports: use `onramp sim run`, or set it to a law of docs/law.md";
+    let refused = "hosts.0.onramp.law is my_strawman, which only the simulator supports: use `onramp sim run`, or set it to off or strawman or final or gate or level";
     assert!(limits.iter().any(|limit| limit == refused), "{limits:?}");
 }
